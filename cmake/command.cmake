@@ -1,0 +1,11 @@
+# The `tautline` command: one file per subcommand under cli/.
+find_package(CLI11 REQUIRED)
+find_package(spdlog REQUIRED)
+file(GLOB tautline_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cpp)
+add_executable(tautline_command ${tautline_cli_sources})
+set_target_properties(tautline_command PROPERTIES OUTPUT_NAME tautline)
+target_include_directories(tautline_command PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_link_libraries(tautline_command PRIVATE tautline CLI11::CLI11 spdlog::spdlog fmt::fmt
+                                               nlohmann_json::nlohmann_json Threads::Threads)
+target_compile_options(tautline_command PRIVATE -Wall -Wextra -Wpedantic -Wshadow)
+target_compile_definitions(tautline_command PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}")

@@ -1,0 +1,19 @@
+# cmake --install and find_package(tautline).
+include(CMakePackageConfigHelpers)
+install(TARGETS tautline EXPORT tautline-targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tautline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+install(EXPORT tautline-targets NAMESPACE tautline::
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tautline)
+configure_package_config_file(cmake/tautline-config.cmake.in
+  ${PROJECT_BINARY_DIR}/tautline-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tautline)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tautline-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tautline-config.cmake
+              ${PROJECT_BINARY_DIR}/tautline-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tautline)
+if(TAUTLINE_CLI)
+  install(TARGETS tautline_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

@@ -1,0 +1,45 @@
+# The library: one target from the layers' folders. A layer's files are listed by its folder.
+file(GLOB_RECURSE tautline_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/*.cpp)
+if(NOT TAUTLINE_HDF5)
+  list(FILTER tautline_sources EXCLUDE REGEX "/formats/uvh5/")
+endif()
+if(NOT TAUTLINE_CASACORE)
+  list(FILTER tautline_sources EXCLUDE REGEX "/formats/measurement_set/")
+endif()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(FILTER tautline_sources EXCLUDE REGEX "/cpu_(vnni|amx)\\.cpp$")
+endif()
+
+add_library(tautline ${tautline_sources})
+add_library(tautline::tautline ALIAS tautline)
+target_compile_features(tautline PUBLIC cxx_std_20)
+target_include_directories(tautline PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(tautline
+  PRIVATE fmt::fmt TBB::tbb nlohmann_json::nlohmann_json hwy::hwy kissfft::kissfft-float
+          tomlplusplus::tomlplusplus Threads::Threads ${TAUTLINE_ERFA_LIBRARY} ${CMAKE_DL_LIBS})
+target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
+# -ffp-contract=off keeps the plain loops of the references what they say; kernels ask for fused
+# multiply-adds by name.
+target_compile_options(tautline PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+                                        -ffp-contract=off)
+target_compile_definitions(tautline PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}"
+  $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>)
+if(TAUTLINE_HDF5)
+  target_link_libraries(tautline PRIVATE ${HDF5_C_LIBRARIES})
+  target_include_directories(tautline SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
+endif()
+if(TAUTLINE_CASACORE)
+  target_link_libraries(tautline PRIVATE ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES}
+                                         ${TAUTLINE_CASA_TABLES} ${TAUTLINE_CASA_CASA})
+  # casacore's headers include each other as <casacore/...> and as their siblings' folders.
+  target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_CASACORE_INCLUDE}
+                                                     ${TAUTLINE_CASACORE_INCLUDE}/casacore)
+endif()
+if(TAUTLINE_SANITIZE)
+  target_compile_options(tautline PUBLIC -fsanitize=${TAUTLINE_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(tautline PUBLIC -fsanitize=${TAUTLINE_SANITIZE})
+  if(TAUTLINE_SANITIZE MATCHES "undefined")
+    target_compile_options(tautline PUBLIC -fno-sanitize-recover=all)
+  endif()
+endif()

@@ -1,0 +1,53 @@
+// The one exception type of the library.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tautline::core {
+
+/// What kind of thing went wrong; the command maps it to its exit status.
+enum class ErrorKind {
+  config,       ///< a field of a Config, an option or an argument is out of range
+  format,       ///< a file's or packet's bytes contradict its format
+  io,           ///< the operating system refused to open, read, write or rename
+  unsupported,  ///< the request is legal but this build or machine cannot do it
+  memory,       ///< a memory limit would be exceeded
+  device        ///< a device failed
+};
+
+/// Carries the field (or file and offset), the value found and the limit or expectation.
+/// what() reads "FIELD: VALUE, expected LIMIT; ADVICE", leaving out what is empty.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, std::string field, std::string value, std::string limit,
+        std::string advice = {})
+      : std::runtime_error(compose(field, value, limit, advice)),
+        kind_(kind),
+        field_(std::move(field)),
+        value_(std::move(value)),
+        limit_(std::move(limit)),
+        advice_(std::move(advice)) {}
+
+  ErrorKind kind() const noexcept { return kind_; }
+  const std::string& field() const noexcept { return field_; }
+  const std::string& value() const noexcept { return value_; }
+  const std::string& limit() const noexcept { return limit_; }
+  const std::string& advice() const noexcept { return advice_; }
+
+ private:
+  static std::string compose(const std::string& field, const std::string& value,
+                             const std::string& limit, const std::string& advice) {
+    std::string text = field;
+    if (!value.empty()) text += ": " + value;
+    if (!limit.empty()) text += ", expected " + limit;
+    if (!advice.empty()) text += "; " + advice;
+    return text;
+  }
+
+  ErrorKind kind_;
+  std::string field_, value_, limit_, advice_;
+};
+
+}  // namespace tautline::core

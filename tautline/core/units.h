@@ -1,0 +1,9 @@
+// Physical constants with their source.
+#pragma once
+
+namespace tautline::core {
+
+inline constexpr double kSpeedOfLight_m_per_s = 299'792'458.0;  ///< exact, SI
+inline constexpr double kHzPerMhz = 1e6;
+
+}  // namespace tautline::core

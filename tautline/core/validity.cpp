@@ -1,0 +1,55 @@
+#include "tautline/core/validity.h"
+
+#include <algorithm>
+
+namespace tautline::core {
+
+namespace {
+
+// Calls body(word index, mask of the bits of that word inside the range).
+template <class Body>
+void for_words(std::size_t first, std::size_t count, Body body) {
+  const std::size_t end = first + count;
+  while (first < end) {
+    const std::size_t bit = first % 64;
+    const std::size_t take = std::min<std::size_t>(64 - bit, end - first);
+    body(first / 64, low_bits(take) << bit);
+    first += take;
+  }
+}
+
+}  // namespace
+
+std::uint64_t count_valid(const std::uint64_t* row, std::size_t first, std::size_t count) {
+  std::uint64_t total = 0;
+  for_words(first, count, [&](std::size_t w, std::uint64_t bits) {
+    total += static_cast<std::uint64_t>(std::popcount(row[w] & bits));
+  });
+  return total;
+}
+
+void set_range(std::uint64_t* row, std::size_t first, std::size_t count, bool valid) {
+  for_words(first, count, [&](std::size_t w, std::uint64_t bits) {
+    row[w] = valid ? row[w] | bits : row[w] & ~bits;
+  });
+}
+
+ValidityMask::ValidityMask(std::size_t rows, std::size_t samples, bool valid)
+    : rows_(rows),
+      samples_(samples),
+      stride_(validity_words(samples)),
+      words_(rows * stride_, 0) {
+  if (valid) fill(true);
+}
+
+void ValidityMask::fill(bool valid) {
+  for (std::size_t r = 0; r < rows_; ++r) set_range(row(r), 0, samples_, valid);
+}
+
+std::uint64_t ValidityMask::count() const {
+  std::uint64_t total = 0;
+  for (std::size_t r = 0; r < rows_; ++r) total += count_valid(row(r), 0, samples_);
+  return total;
+}
+
+}  // namespace tautline::core

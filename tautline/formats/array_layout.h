@@ -1,0 +1,44 @@
+// array.toml: where the antennas stand and which input is which.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tautline::formats {
+
+struct Antenna {
+  int number = 0;                      ///< a label, not an index
+  std::string name;
+  std::array<double, 3> ecef_m{};      ///< from the earth's centre
+  double diameter_m = 0;               ///< 0: unknown
+  std::string mount_type = "fixed";
+  std::vector<char> feeds{'x', 'y'};
+  double feed_angle_deg = 0;           ///< of the x feed, east from north; docs/maths/conventions.md
+};
+
+struct InputLabel {
+  std::size_t antenna = 0;  ///< index into antennas
+  char feed = 'x';
+};
+
+/// The array as every writer needs it. inputs[i] labels input i in data order.
+struct ArrayLayout {
+  std::string name = "unknown";
+  double latitude_deg = 0, longitude_deg = 0, altitude_m = 0;
+  std::vector<Antenna> antennas;
+  std::vector<InputLabel> inputs;
+  bool positions_known = true;  ///< false: no --array was given and positions are zero
+};
+
+/// Throws Error(format) naming the field.
+ArrayLayout read_array_layout(const std::string& path);
+
+/// For `antennas` x `polarisations` inputs with nothing known: zero positions, antenna slow.
+ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations);
+
+/// Throws Error(config) unless the layout labels exactly `inputs` inputs.
+void require_inputs(const ArrayLayout& layout, std::size_t inputs);
+
+}  // namespace tautline::formats

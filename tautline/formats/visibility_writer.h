@@ -1,0 +1,64 @@
+// What every visibility file takes: one integration at a time, written beside its final name.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/time.h"
+#include "tautline/core/view.h"
+#include "tautline/formats/array_layout.h"
+
+namespace tautline::formats {
+
+/// Where the correlator's phases point.
+struct PhaseCentre {
+  bool tracked = false;  ///< false: unprojected (no delays applied)
+  std::string name = "zenith";
+  double ra_deg = 0, dec_deg = 0;  ///< ICRS
+};
+
+/// Everything about the whole file.
+struct VisibilityDescription {
+  ArrayLayout array;
+  std::vector<double> channel_hz;     ///< sky frequency of each channel's centre
+  double channel_width_hz = 0;        ///< positive
+  double integration_s = 0;           ///< nominal: spectra x hop / rate
+  std::int64_t nominal_count = 0;     ///< samples that a full integration sums
+  PhaseCentre phase_centre;
+  std::string telescope, instrument, source;
+  std::string history;                ///< version, command line, device and kernels, inputs
+  std::map<std::string, std::string> extra;  ///< more facts recorded in the file
+};
+
+/// One integration, packed lower triangle, inputs in data order, V(i, j) = mean of x_i conj(x_j).
+struct Integration {
+  core::Instant middle;               ///< of the span of its spectra
+  double integration_s = 0;           ///< spectra it spans x hop / rate (short at the end or a gap)
+  core::View<const std::complex<float>, 2> visibilities;  ///< [channel][baseline], means
+  core::View<const std::int64_t, 2> counts;               ///< [channel][baseline], valid samples
+};
+
+/// Writes to "PATH.partial" (a folder for Measurement Sets) and renames on finish(); destroyed
+/// before that, it removes what it wrote. Every failure is Error(io) with the path and the reason.
+class VisibilityWriter {
+ public:
+  virtual ~VisibilityWriter() = default;
+  virtual void write(const Integration& integration) = 0;
+  /// Facts known only at the end (counters); call before finish.
+  virtual void add_extra(const std::string& key, const std::string& value) = 0;
+  virtual void finish() = 0;
+};
+
+/// By the name's ending: .uvh5 or .ms. Refuses an existing file unless `overwrite`. Throws
+/// Error(unsupported) when this build lacks the format's library.
+std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
+                                                      const VisibilityDescription& description,
+                                                      bool overwrite);
+
+}  // namespace tautline::formats

@@ -1,0 +1,53 @@
+// What every reader of antenna voltages offers: a described stream, block by block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+
+namespace tautline::formats {
+
+/// Damage that a reader got past: what was whole is delivered, what was not is counted and named.
+struct Damage {
+  std::uint64_t lost_samples = 0;     ///< samples (times x inputs) missing or marked invalid
+  std::uint64_t trailing_bytes = 0;   ///< bytes at the end that make no whole sample
+  std::vector<std::string> messages;  ///< "FILE: what, where, found, expected"; at most 100
+  bool any() const { return !messages.empty(); }
+};
+
+/// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header
+/// contradicts itself or its file and Error(io) when the system refuses.
+class VoltageReader {
+ public:
+  virtual ~VoltageReader() = default;
+  virtual const core::VoltageDescription& description() const = 0;
+  /// The layout of every block that read() fills with `samples` samples.
+  virtual core::RawLayout layout(std::size_t samples) const = 0;
+  /// Bytes that a block of `samples` samples takes.
+  virtual std::size_t block_bytes(std::size_t samples) const = 0;
+  /// Samples in the whole stream as far as its size tells.
+  virtual std::uint64_t total_samples() const = 0;
+  /// Skips to a sample (for --start). Allowed before the first read.
+  virtual void seek(std::uint64_t first_sample) = 0;
+  /// Reads up to `samples` of the next samples of every input into `block` (its bytes resized, its
+  /// capacity kept) and returns how many; 0 at the end. Samples that are missing inside the stream
+  /// are delivered as bytes of any value and named in block.invalid.
+  virtual std::size_t read(std::size_t samples, core::RawBlock& block) = 0;
+  virtual const Damage& damage() const = 0;
+};
+
+struct ReaderOptions {
+  /// For headerless files (NPY): what the file cannot say. Ignored elsewhere.
+  core::VoltageDescription assumed;
+  bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
+};
+
+/// Opens one file of any voltage format, told by its first bytes and its name.
+std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
+                                             const ReaderOptions& options = {});
+
+}  // namespace tautline::formats

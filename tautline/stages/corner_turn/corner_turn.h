@@ -1,0 +1,62 @@
+// Spectra to rows of time: [input][spectrum][channel] -> [channel][input][time], requantised or not.
+//
+//   out[c][i][s] = in[i][s][c], or requantise(in[i][s][c] * gain[c][i]) (core/requantise.h)
+//
+// | buffer  | axes                       | type                         | unit   | written     |
+// | spectra | [input][spectrum][channel] | complex<float>               | volts  | read        |
+// | gains   | [channel][input]           | float                        | steps/volt | read    |
+// | samples | [channel][input][time]     | ci8, ci4 or complex<float>   | steps  | overwritten |
+// | clipped | [input]                    | uint64                       | components | accumulated |
+//
+// Spectra that the mask calls invalid come out as zero and are not counted as clipped. channelize
+// has the same arithmetic fused into its last pass; this stage serves streams that come channelized
+// (with ci8 input, `turn`) and banks whose floats somebody wants to see first.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tautline/core/complex_int.h"
+#include "tautline/core/validity.h"
+#include "tautline/core/view.h"
+#include "tautline/device/device.h"
+
+namespace tautline::stages::corner_turn {
+
+struct Config {
+  std::size_t inputs = 1;
+  std::size_t channels = 1;
+  std::size_t max_spectra = 1024;  ///< most spectra that one execute is given
+  int output_bits = 8;             ///< 8: ci8, 4: ci4, 32: complex<float> (no gains)
+};
+
+using Spectra = core::View<const std::complex<float>, 3>;
+using Gains = core::View<const float, 2>;
+using Clipped = core::View<std::uint64_t, 1>;
+
+/// Immutable; may be shared by threads. No state.
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  virtual const Config& config() const = 0;
+  virtual std::string backend() const = 0;
+  virtual device::MemoryUse bytes() const = 0;
+
+  virtual void execute(device::Queue& queue, const Spectra& spectra,
+                       const core::ValidityView& validity, const Gains& gains,
+                       const core::View<core::ci8, 3>& samples, const Clipped& clipped) const = 0;
+  virtual void execute(device::Queue& queue, const Spectra& spectra,
+                       const core::ValidityView& validity, const Gains& gains,
+                       const core::View<core::ci4, 3>& samples, const Clipped& clipped) const = 0;
+  virtual void execute(device::Queue& queue, const Spectra& spectra,
+                       const core::ValidityView& validity,
+                       const core::View<std::complex<float>, 3>& samples) const = 0;
+};
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device);
+
+}  // namespace tautline::stages::corner_turn

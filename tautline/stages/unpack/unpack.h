@@ -1,0 +1,62 @@
+// From the bytes of a file or packet to samples, one row an input.
+//
+//   out[channel][input][t] = the sample that RawLayout places at (t, channel, antenna, pol)
+//
+// | buffer   | axes                    | type                              | written     |
+// | raw      | core::RawLayout         | bytes                             | read        |
+// | samples  | [channel][input][time]  | ci8, ci16, complex<float>         | overwritten |
+// |          |                         | (real input: int8, int16, float)  |             |
+// | validity | [input][word]           | uint64 bits                       | overwritten |
+//
+// Components of up to 8 bits become 8-bit integers, 16-bit ones 16-bit (offset binary minus its
+// offset), floats stay. Lost spans, and float samples that are not finite, are invalid and zero. A
+// sample of an already channelized stream is invalid in all its channels when it is in one.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tautline/core/complex_int.h"
+#include "tautline/core/validity.h"
+#include "tautline/core/view.h"
+#include "tautline/core/voltage.h"
+#include "tautline/device/device.h"
+
+namespace tautline::stages::unpack {
+
+struct Config {
+  core::RawLayout layout;            ///< of every block
+  std::size_t max_samples = 65536;   ///< most samples (times) in a block
+};
+
+/// The sample type that a raw format unpacks to: ci8, ci16, cf32, i8, i16 or f32.
+core::SampleFormat unpacked_format(const core::SampleFormat& raw);
+
+struct Result {
+  std::uint64_t not_finite = 0;  ///< float samples (scalars or complex) that were NaN or infinite
+};
+
+/// Immutable; may be shared by threads. The stage keeps no state between blocks.
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  virtual const Config& config() const = 0;
+  virtual std::string backend() const = 0;
+  virtual device::MemoryUse bytes() const = 0;
+
+  /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose
+  /// element size is the unpacked format's; rows are `row_stride_bytes` apart for the input axis
+  /// and `channel_stride_bytes` for the channel axis. `validity` rows get bits for these samples.
+  /// Throws Error(format) when the block's layout is not the plan's or its bytes are too few.
+  virtual Result execute(device::Queue& queue, const core::RawBlock& block, void* samples,
+                         std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+                         const core::View<std::uint64_t, 2>& validity) const = 0;
+};
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device);
+
+}  // namespace tautline::stages::unpack

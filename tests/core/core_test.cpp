@@ -1,0 +1,124 @@
+// Small facts of core: formats, codes, rounding, masks, windows, views.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tautline/core/baseline.h"
+#include "tautline/core/complex_int.h"
+#include "tautline/core/error.h"
+#include "tautline/core/requantise.h"
+#include "tautline/core/sample_decode.h"
+#include "tautline/core/sample_format.h"
+#include "tautline/core/validity.h"
+#include "tautline/core/view.h"
+#include "tautline/core/window.h"
+#include "tests/support/seed.h"
+
+namespace tautline::core {
+namespace {
+
+TEST(SampleFormat, NamesRoundTrip) {
+  for (const char* name : {"ci4", "ci8", "ci16", "cf32", "cu8", "cu16", "i1", "i2", "i4", "i8", "u8",
+                           "i16", "u16", "f32"})
+    EXPECT_EQ(to_string(parse_sample_format(name)), name);
+  EXPECT_THROW(parse_sample_format("ci3"), Error);
+  EXPECT_THROW(parse_sample_format("f16"), Error);
+}
+
+TEST(SampleDecode, EveryCodeOfFourBitsAndTheEdges) {
+  for (unsigned c = 0; c < 16; ++c) {
+    EXPECT_EQ(decode_code(c, 4, Encoding::twos_complement), c < 8 ? int(c) : int(c) - 16);
+    EXPECT_EQ(decode_code(c, 4, Encoding::offset_binary), int(c) - 8);
+  }
+  EXPECT_EQ(decode_code(0x80, 8, Encoding::twos_complement), -128);
+  EXPECT_EQ(decode_code(0, 8, Encoding::offset_binary), -128);
+  EXPECT_EQ(decode_code(0x8000, 16, Encoding::twos_complement), -32768);
+  EXPECT_EQ(decode_code(1, 1, Encoding::twos_complement), -1);
+  EXPECT_EQ(decode_code(1, 1, Encoding::offset_binary), 1);
+  EXPECT_EQ(decode_code(3, 2, Encoding::offset_binary), 3);
+  EXPECT_EQ(decode_code(2, 2, Encoding::twos_complement), -2);
+}
+
+TEST(ComplexInt, FourBitsUnpackEveryByte) {
+  for (int re = -8; re < 8; ++re)
+    for (int im = -8; im < 8; ++im) {
+      const ci4 x = ci4::pack(re, im);
+      EXPECT_EQ(x.re(), re);
+      EXPECT_EQ(x.im(), im);
+    }
+}
+
+TEST(Requantise, RoundsHalfToEvenAndClipsSymmetrically) {
+  std::uint64_t clipped = 0;
+  EXPECT_EQ(requantise(0.5f, 1, 127, clipped), 0);
+  EXPECT_EQ(requantise(1.5f, 1, 127, clipped), 2);
+  EXPECT_EQ(requantise(-2.5f, 1, 127, clipped), -2);
+  EXPECT_EQ(requantise(127.5f, 1, 127, clipped), 127);
+  EXPECT_EQ(clipped, 1u);
+  EXPECT_EQ(requantise(127.4f, 1, 127, clipped), 127);
+  EXPECT_EQ(clipped, 1u);
+  EXPECT_EQ(requantise(-1e30f, 1, 127, clipped), -127);
+  EXPECT_EQ(requantise(std::numeric_limits<float>::quiet_NaN(), 1, 7, clipped), 0);
+  EXPECT_EQ(clipped, 3u);
+}
+
+TEST(Validity, CountsAndRangesAgreeWithPlainLoops) {
+  auto random = tests::generator();
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::size_t samples = 1 + random() % 300;
+    ValidityMask mask(1, samples);
+    std::vector<bool> plain(samples, true);
+    for (int change = 0; change < 4; ++change) {
+      const std::size_t first = random() % samples, count = random() % (samples - first + 1);
+      const bool valid = random() % 2;
+      mask.set(0, first, count, valid);
+      for (std::size_t t = first; t < first + count; ++t) plain[t] = valid;
+    }
+    std::uint64_t total = 0;
+    for (std::size_t t = 0; t < samples; ++t) {
+      total += plain[t];
+      EXPECT_EQ(mask.valid(0, t), plain[t]);
+    }
+    EXPECT_EQ(mask.count(), total);
+  }
+}
+
+TEST(Window, PrototypesAreSymmetricWithUnitPower) {
+  for (const char* name : {"rect", "hann", "hamming", "kaiser:9"})
+    for (const std::size_t taps : {1u, 2u, 8u}) {
+      const auto h = prototype_filter(16, taps, parse_window(name));
+      double power = 0;
+      for (std::size_t n = 0; n < h.size(); ++n) {
+        power += h[n] * h[n];
+        EXPECT_NEAR(h[n], h[h.size() - 1 - n], 1e-15);
+      }
+      EXPECT_NEAR(power, 1, 1e-12);
+    }
+  for (const double value : prototype_filter(8, 1, parse_window("rect")))
+    EXPECT_DOUBLE_EQ(value, 1 / std::sqrt(8.0));
+  EXPECT_THROW(parse_window("kaiser:x"), Error);
+  EXPECT_EQ(to_string(parse_window("kaiser:9")), "kaiser:9");
+}
+
+TEST(View, StridesSlicesAndZeroStrides) {
+  int data[24];
+  for (int k = 0; k < 24; ++k) data[k] = k;
+  const View<int, 3> view(data, {Axis::channel, Axis::input, Axis::time}, {2, 3, 4});
+  EXPECT_TRUE(view.dense());
+  EXPECT_EQ(view(1, 2, 3), 23);
+  EXPECT_EQ(view.slice(1, 1, 2)(1, 0, 0), 16);
+  EXPECT_FALSE(view.slice(2, 0, 2).dense());
+  const View<int, 2> shared(data, {Axis::channel, Axis::time}, {5, 4}, {0, 1});
+  EXPECT_EQ(shared(4, 3), 3);
+}
+
+TEST(Baseline, IndexIsAPackedLowerTriangle) {
+  std::size_t expected = 0;
+  for (std::size_t i = 0; i < 20; ++i)
+    for (std::size_t j = 0; j <= i; ++j) EXPECT_EQ(baseline_index(i, j), expected++);
+  EXPECT_EQ(baseline_count(20), expected);
+}
+
+}  // namespace
+}  // namespace tautline::core
