@@ -11,6 +11,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
+#include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
 #include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/gains.h"
@@ -27,14 +28,8 @@ using core::ErrorKind;
 using stages::channelize::Output;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kRawBlocks = 3;       // one being read, one waiting, one being computed
-constexpr std::size_t kIntegrations = 2;    // one being written, one being filled
+constexpr std::size_t kIntegrations = 2;  // one being written, one being filled
 constexpr double kProgressInterval_s = 0.2;
-
-struct ReadBlock {
-  core::RawBlock raw;
-  stream::Segment segment;
-};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -89,9 +84,8 @@ class Correlation {
   std::vector<float> measure_gains();
   void check_memory() const;
   void describe();
-  void read_files();
   void write_integrations(formats::VisibilityWriter& writer);
-  void compute();
+  void compute(BlockReader& blocks);
   void compute_block(const ReadBlock& block);
   void finish_integration();
   void report_progress(bool force);
@@ -112,7 +106,6 @@ class Correlation {
   formats::VisibilityDescription output_;
   core::Instant segment_start_;
 
-  stream::Ring<ReadBlock> blocks_{kRawBlocks, stream::RingPolicy::block};
   stream::Ring<FinishedIntegration> finished_{kIntegrations, stream::RingPolicy::block};
   FirstError error_;
 
@@ -210,9 +203,12 @@ CorrelateSummary Correlation::run() {
   const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
   if (observers_.description) observers_.description(output_);
   {
-    std::jthread reader([this] { read_files(); });
-    std::jthread writing([this, &writer] { write_integrations(*writer); });
-    compute();
+    BlockReader blocks(sequence_, block_samples_, stop_);
+    const std::jthread writing([this, &writer, &blocks] {
+      write_integrations(*writer);
+      blocks.close();
+    });
+    compute(blocks);
   }
   error_.rethrow();
   const CorrelateSummary result = summary();
@@ -224,19 +220,6 @@ CorrelateSummary Correlation::run() {
   writer->add_extra("trailing_bytes", std::to_string(result.damage.trailing_bytes));
   writer->finish();
   return result;
-}
-
-void Correlation::read_files() {
-  try {
-    while (ReadBlock* block = blocks_.begin_write()) {
-      if (stop_.stop_requested()) throw Error(ErrorKind::io, "run", "interrupted", "");
-      if (sequence_.read(block_samples_, block->raw, block->segment) == 0) break;
-      blocks_.end_write();
-    }
-  } catch (...) {
-    error_.capture();
-  }
-  blocks_.close();
 }
 
 void Correlation::write_integrations(formats::VisibilityWriter& writer) {
@@ -256,22 +239,20 @@ void Correlation::write_integrations(formats::VisibilityWriter& writer) {
   } catch (...) {
     error_.capture();
     finished_.close();
-    blocks_.close();
   }
 }
 
-void Correlation::compute() {
+void Correlation::compute(BlockReader& blocks) {
   try {
-    while (ReadBlock* block = blocks_.begin_read()) {
+    while (const ReadBlock* block = blocks.next()) {
       compute_block(*block);
-      blocks_.end_read();
+      blocks.release();
       report_progress(false);
     }
     finish_integration();
     report_progress(true);
   } catch (...) {
     error_.capture();
-    blocks_.close();
   }
   finished_.close();
 }
@@ -299,10 +280,7 @@ void Correlation::finish_integration() {
   const std::uint64_t spectra = integrator_->spectra();
   if (spectra == 0) return;
   FinishedIntegration* out = finished_.begin_write();
-  if (out == nullptr) {  // the writer failed; its error is kept
-    blocks_.close();
-    return;
-  }
+  if (out == nullptr) throw Error(ErrorKind::io, "writer", "stopped", "");  // its own error is kept
   // The middle of the span from the first spectrum's first sample to the last one's last.
   const std::uint64_t first = integrator_->first_spectrum();
   const std::uint64_t twice_middle =
