@@ -10,12 +10,11 @@
 #include <thread>
 
 #include "tautline/core/error.h"
-#include "tautline/core/requantise.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
 #include "tautline/pipeline/frequencies.h"
-#include "tautline/pipeline/gains.h"
 #include "tautline/pipeline/integrator.h"
+#include "tautline/pipeline/measure_gains.h"
 #include "tautline/stream/ring.h"
 #include "tautline/stream/voltage_sequence.h"
 
@@ -81,7 +80,6 @@ class Correlation {
 
  private:
   void plan();
-  std::vector<float> measure_gains();
   void check_memory() const;
   void describe();
   void write_integrations(formats::VisibilityWriter& writer);
@@ -131,7 +129,9 @@ void Correlation::plan() {
                                              f_engine_->sample_format(), f_engine_->max_spectra());
   check_memory();
   if (!description_.channelized() && config_.requantise != Requantise::off) {
-    const std::vector<float> gains = measure_gains();
+    const std::vector<float> gains =
+        measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
+                      config_.memory_bytes / 2);
     f_engine_->set_gains(gains);
     integrator_->set_gains(gains);
   }
@@ -150,30 +150,6 @@ void Correlation::check_memory() const {
                             f_engine_->inputs(), f_engine_->channels()),
                 fmt::format("at most {} MiB", config_.memory_bytes >> 20),
                 "raise --memory or lower --channels");
-}
-
-// Reads the first spectra once more with a filter that keeps floats.
-std::vector<float> Correlation::measure_gains() {
-  FilterConfig filter = config_.filter;
-  filter.output = Output::spectra_float;
-  stream::VoltageSequence files(config_.inputs, sequence_options(config_));
-  const std::size_t samples = choose_block_samples(files, filter, config_.memory_bytes / 2);
-  FEngine engine(device_, description_, files.layout(samples), filter, samples);
-  PowerMeter meter(engine.inputs(), engine.channels());
-  std::uint64_t measured = 0;
-  ReadBlock block;
-  while (measured < kGainSpectra && files.read(samples, block.raw, block.segment) > 0) {
-    if (block.segment.first_block) engine.begin_segment(block.segment.start);
-    engine.push(*queue_, block.raw);
-    for (;;) {
-      const SpectraChunk chunk = engine.take(*queue_, kGainSpectra - measured);
-      if (chunk.spectra == 0) break;
-      meter.add(*queue_, chunk.cf32, chunk.valid, chunk.spectra);
-      measured += chunk.spectra;
-    }
-  }
-  return meter.gains(config_.requantise == Requantise::bits4 ? core::kRequantise4Rms
-                                                             : core::kRequantise8Rms);
 }
 
 void Correlation::describe() {
