@@ -21,7 +21,8 @@ core::Error system_error(const std::string& path, const std::string& what, int c
 }  // namespace
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer; files are not affected.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw system_error(path_, "cannot be opened", errno);
   struct stat status {};
   const bool known = ::fstat(descriptor_, &status) == 0;
