@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -20,7 +21,8 @@ core::Error system_error(const std::string& path, const std::string& what, int c
 }  // namespace
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer; files are not affected.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw system_error(path_, "cannot be opened", errno);
   struct stat status {};
   const bool known = ::fstat(descriptor_, &status) == 0;
@@ -56,6 +58,22 @@ std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) co
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+std::vector<std::byte> InputFile::head(std::size_t limit_bytes) const {
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(std::min<std::uint64_t>(limit_bytes, size_)));
+  bytes.resize(read(0, bytes));
+  return bytes;
+}
+
+void InputFile::sequential() const {
+  (void)::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
+  (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                        POSIX_FADV_WILLNEED);
 }
 
 core::Error format_error(const std::string& path, const std::string& what, std::string found,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tautline/core/error.h"
 
@@ -24,6 +25,12 @@ class InputFile {
   std::uint64_t size() const { return size_; }
   /// Fills `bytes` from `offset` on; fewer only at the end of the file. Throws Error(io).
   std::size_t read(std::uint64_t offset, std::span<std::byte> bytes) const;
+  /// The first bytes, at most `limit_bytes` of them.
+  std::vector<std::byte> head(std::size_t limit_bytes) const;
+  /// Tells the system that the file is read from front to back.
+  void sequential() const;
+  /// Tells the system that these bytes will be read soon.
+  void will_need(std::uint64_t offset, std::uint64_t bytes) const;
 
  private:
   std::string path_;

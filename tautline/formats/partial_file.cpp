@@ -112,7 +112,7 @@ PartialFile::~PartialFile() {
 void PartialFile::write(std::span<const std::byte> bytes) {
   if (pending_.size() + bytes.size() > kPendingBytes) flush();
   if (bytes.size() >= kPendingBytes) {
-    write_at(written_bytes_, bytes);
+    put(written_bytes_, bytes);
   } else {
     pending_.insert(pending_.end(), bytes.begin(), bytes.end());
   }
@@ -124,6 +124,11 @@ void PartialFile::write(std::string_view text) {
 }
 
 void PartialFile::write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+  flush();
+  put(offset_bytes, bytes);
+}
+
+void PartialFile::put(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t done =
         ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
@@ -154,7 +159,7 @@ void PartialFile::resize(std::uint64_t size_bytes) {
 
 void PartialFile::flush() {
   if (pending_.empty()) return;
-  write_at(written_bytes_ - pending_.size(), pending_);
+  put(written_bytes_ - pending_.size(), pending_);
   pending_.clear();
 }
 

@@ -58,6 +58,7 @@ class PartialFile {
   void finish();
 
  private:
+  void put(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   void flush();
   void close_file();
 

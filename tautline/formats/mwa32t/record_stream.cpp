@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+
 namespace tautline::formats::mwa32t {
 
 namespace {
@@ -25,6 +26,7 @@ const char* name_of(Mode mode) {
 
 RecordStream::RecordStream(const std::string& path, Mode mode, Damage& damage)
     : file_(path), damage_(damage) {
+  file_.sequential();
   buffer_.reserve(kBufferBytes);
   find_first_record(mode);
 }
@@ -85,8 +87,8 @@ bool RecordStream::load(std::size_t bytes) {
   if (offset_ >= buffer_offset_ && offset_ + bytes <= buffer_end()) return true;
   if (offset_ + bytes > file_.size() && offset_ >= file_.size()) return false;
   buffer_offset_ = offset_;
-  buffer_.resize(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
+  buffer_.resize(static_cast<std::size_t>(
+      std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
   buffer_.resize(file_.read(offset_, buffer_));
   return buffer_.size() >= bytes;
 }
