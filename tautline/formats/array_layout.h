@@ -9,13 +9,13 @@
 namespace tautline::formats {
 
 struct Antenna {
-  int number = 0;                      ///< a label, not an index
+  int number = 0;  ///< a label, not an index
   std::string name;
-  std::array<double, 3> ecef_m{};      ///< from the earth's centre
-  double diameter_m = 0;               ///< 0: unknown
+  std::array<double, 3> ecef_m{};  ///< from the earth's centre
+  double diameter_m = 0;           ///< 0: unknown
   std::string mount_type = "fixed";
   std::vector<char> feeds{'x', 'y'};
-  double feed_angle_deg = 0;           ///< of the x feed, east from north; docs/maths/conventions.md
+  double feed_angle_deg = 0;  ///< of the x feed, east from north; docs/maths/conventions.md
 };
 
 struct InputLabel {
