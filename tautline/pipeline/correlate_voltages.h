@@ -24,6 +24,7 @@ enum class Requantise { off, bits4, bits8 };
 struct CorrelateConfig {
   std::vector<std::string> inputs;       ///< voltage files, consecutive or receivers
   std::string output;                    ///< .uvh5 or .ms
+  std::string report_path;               ///< a self-contained HTML page; empty: none
   bool overwrite = false;
   FilterConfig filter;
   double integration_s = 1.0;            ///< rounded to whole spectra
@@ -58,22 +59,11 @@ struct CorrelateSummary {
 };
 
 using ProgressCallback = std::function<void(const CorrelateProgress&)>;
-/// Called on the writing thread with every finished integration, before it is written.
-using IntegrationObserver = std::function<void(const formats::Integration&)>;
-/// Called once, before the first integration.
-using DescriptionObserver = std::function<void(const formats::VisibilityDescription&)>;
-
-struct CorrelateObservers {
-  ProgressCallback progress;
-  DescriptionObserver description;
-  IntegrationObserver integration;
-};
-
 /// Throws core::Error; nothing stays under the final name unless this returns. Stopping throws
 /// Error(io, "interrupted").
 CorrelateSummary correlate_voltages(const CorrelateConfig& config,
                                     std::shared_ptr<const device::Device> device,
-                                    const CorrelateObservers& observers = {},
+                                    const ProgressCallback& progress = {},
                                     std::stop_token stop = {});
 
 }  // namespace tautline::pipeline
