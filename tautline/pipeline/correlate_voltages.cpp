@@ -327,7 +327,7 @@ CorrelateSummary Correlation::summary() const {
 CorrelateSummary correlate_voltages(const CorrelateConfig& config,
                                     std::shared_ptr<const device::Device> device,
                                     const ProgressCallback& progress, std::stop_token stop) {
-  return Correlation(config, std::move(device), observers, std::move(stop)).run();
+  return Correlation(config, std::move(device), progress, std::move(stop)).run();
 }
 
 }  // namespace tautline::pipeline
