@@ -144,11 +144,9 @@ void PartialFile::put(std::uint64_t offset_bytes, std::span<const std::byte> byt
 void PartialFile::allocate(std::uint64_t size_bytes) {
   if (size_bytes == 0) return;
   int error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
-  while (error == EINTR)
-    error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
+  while (error == EINTR) error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
   if (error == EOPNOTSUPP || error == EINVAL) return resize(size_bytes);
-  if (error != 0)
-    fail(name_.path(), "reserving " + std::to_string(size_bytes) + " bytes", error);
+  if (error != 0) fail(name_.path(), "reserving " + std::to_string(size_bytes) + " bytes", error);
 }
 
 void PartialFile::resize(std::uint64_t size_bytes) {

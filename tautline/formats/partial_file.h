@@ -12,8 +12,8 @@
 namespace tautline::formats {
 
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
-/// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the partial
-/// name. Every failure is Error(io) with the path and the system's reason.
+/// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the
+/// partial name. Every failure is Error(io) with the path and the system's reason.
 class PartialPath {
  public:
   /// Refuses an existing `path` unless `overwrite`, and removes what a killed run left behind under

@@ -13,6 +13,7 @@
 #include "tautline/core/time.h"
 #include "tautline/core/view.h"
 #include "tautline/formats/array_layout.h"
+#include "tautline/formats/astronomy.h"
 
 namespace tautline::formats {
 
@@ -31,6 +32,7 @@ struct VisibilityDescription {
   double integration_s = 0;        ///< nominal: spectra x hop / rate
   std::int64_t nominal_count = 0;  ///< samples that a full integration sums
   PhaseCentre phase_centre;
+  EarthOrientation earth;             ///< for uvw and apparent places; zero: UT1 = UTC
   std::string telescope, instrument, source;
   std::string history;                       ///< version, command line, device and kernels, inputs
   std::map<std::string, std::string> extra;  ///< more facts recorded in the file
