@@ -27,7 +27,7 @@ ALLOWED = {
 THIRD_PARTY = {
     "oneapi/tbb": ("device", "pipeline"),
     "tbb/": ("device", "pipeline"),
-    "hwy/": ("stages",),
+    "hwy/": ("stages", "pipeline"),
     "kissfft/": ("device/cpu",),
     "hdf5": ("formats",),
     "H5": ("formats",),
