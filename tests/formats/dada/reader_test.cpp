@@ -384,7 +384,7 @@ TEST(DadaReader, RandomDamageNeverCrashes) {
   auto random = tests::generator();
   const auto data = random_data(8 * 40);
   std::size_t opened = 0, refused = 0;
-  for (int trial = 0; trial < 3000; ++trial) {
+  for (int trial = 0; trial < 1500; ++trial) {
     tests::Keys keys = with(plain_keys(), "HDR_SIZE", "512");
     if (trial % 2) keys = with(keys, "ORDER", "ATFP");
     const std::string path = folder / "x.dada";
