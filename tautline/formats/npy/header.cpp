@@ -165,8 +165,10 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file) {
 std::string format_header(const std::string& type, const std::vector<std::uint64_t>& shape,
                           std::size_t least_bytes) {
   std::string text = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
-  for (std::size_t a = 0; a < shape.size(); ++a)
-    text += (a == 0 ? "" : " ") + std::to_string(shape[a]) + (a + 1 < shape.size() ? "," : "");
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    if (a > 0) text += ", ";
+    text += std::to_string(shape[a]);
+  }
   if (shape.size() == 1) text += ",";
   text += "), }";
   constexpr std::size_t kFixedBytes = 10;  // mark, version, length

@@ -21,8 +21,10 @@ constexpr std::uint64_t kMaxTimeBits = std::uint64_t{1} << 31;
 
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
   std::string text = "(";
-  for (std::size_t a = 0; a < shape.size(); ++a)
-    text += (a == 0 ? "" : ", ") + std::to_string(shape[a]);
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    if (a > 0) text += ", ";
+    text += std::to_string(shape[a]);
+  }
   return text + ")";
 }
 
