@@ -127,6 +127,7 @@ Tables::Tables(const std::string& folder, const Setup& setup)
     write_spectral_window(state_->ms, setup);
     write_polarization(state_->ms, setup);
     write_backend(state_->ms);
+    prepare_field(state_->ms);
   } catch (...) {
     abandon();
     throw;
