@@ -157,6 +157,7 @@ void Correlation::describe() {
   output_.array = config_.array_path.empty()
                       ? formats::unknown_array(description_.antennas, description_.polarisations)
                       : formats::read_array_layout(config_.array_path);
+  formats::assume_polarisations(output_.array, description_.polarisations);
   formats::require_inputs(output_.array, f_engine_->inputs());
   output_.channel_hz = channel_frequencies_hz(description_, config_.filter.channels);
   output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
