@@ -282,17 +282,22 @@ void VoltageMaker::finish(std::size_t input, std::uint64_t segment, Workspace& w
     for (std::size_t v = 0; v < count; ++v) w.values[v] += amplitude * tone[v];
   }
   blank_missing(input, segment, w);
+  // Past the run's end nothing is kept, and nothing counted.
+  const std::uint64_t left = plan_->samples - std::min(plan_->samples, segment * plan_->blocks.hop);
+  const std::size_t kept = static_cast<std::size_t>(std::min<std::uint64_t>(
+                               left, plan_->blocks.hop)) * components;
   const auto scale = static_cast<float>(plan_->steps_per_unit);
   std::byte* out = w.rounded.data() + input * plan_->blocks.hop * sample_bytes(*plan_);
+  const float* values = w.values.data();
   if (sampling.bits == 16) {
-    clipped[input] += quantise(w.values.data(), scale, sampling.limit,
-                               reinterpret_cast<std::int16_t*>(out), count);
+    clipped[input] +=
+        quantise(values, scale, sampling.limit, reinterpret_cast<std::int16_t*>(out), kept);
   } else if (sampling.bits == 8 || sampling.real) {
-    clipped[input] += quantise(w.values.data(), scale, sampling.limit,
-                               reinterpret_cast<std::int8_t*>(out), count);
+    clipped[input] +=
+        quantise(values, scale, sampling.limit, reinterpret_cast<std::int8_t*>(out), kept);
   } else {
-    clipped[input] += quantise(w.values.data(), scale, sampling.limit, w.parts.data(), count);
-    pack_nibbles(reinterpret_cast<const std::byte*>(w.parts.data()), out, count / 2);
+    clipped[input] += quantise(values, scale, sampling.limit, w.parts.data(), kept);
+    pack_nibbles(reinterpret_cast<const std::byte*>(w.parts.data()), out, kept / 2);
   }
 }
 
