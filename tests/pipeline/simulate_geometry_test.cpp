@@ -16,8 +16,8 @@ constexpr double kDeg = 180 / std::numbers::pi;
 // x_i conj(x_j) of a source at the antennas' arrival delays: exp(-2 pi i f (tau_i - tau_j)).
 double expected_phase_deg(const formats::ArrayLayout& array, const formats::scene::Source& source,
                           const core::Instant& time, std::size_t i, std::size_t j, double f_hz) {
-  const auto place = formats::apparent_place(source.ra_deg, source.dec_deg, time,
-                                             formats::site_of(array));
+  const auto place =
+      formats::apparent_place(source.ra_deg, source.dec_deg, time, formats::site_of(array));
   const auto tau = [&](std::size_t antenna) {
     return formats::arrival_delay_s(formats::antenna_offset_m(array, antenna), place.axes);
   };
@@ -45,7 +45,8 @@ noise_rms = 0
 ra_deg = 130.0
 dec_deg = -47.0
 flux = 1
-)", "test");
+)",
+                                                            "test");
   scene.centre_hz = c.centre_hz;
   scene.lower_sideband = c.lower;
   const ScratchFolder folder;
@@ -60,27 +61,25 @@ flux = 1
   const auto voltages = tests::read_dada(config.output, 3, 16, c.real);
   const std::size_t samples = voltages.inputs[0].size();
   ASSERT_EQ(samples, c.real ? 256000u : 128000u);
-  const core::Instant middle = core::advance_half(
-      scene.start, static_cast<std::int64_t>(samples), {c.real ? 2560000 : 1280000, 1});
+  const core::Instant middle = core::advance_half(scene.start, static_cast<std::int64_t>(samples),
+                                                  {c.real ? 2560000 : 1280000, 1});
   constexpr std::size_t kChannels = 64, kEdge = 3;
   for (const auto& [i, j] : {std::pair<std::size_t, std::size_t>{1, 0}, {2, 0}, {2, 1}}) {
-    const auto spectrum =
-        tests::cross_spectrum(voltages, i, j, kChannels, c.lower, 0, samples);
+    const auto spectrum = tests::cross_spectrum(voltages, i, j, kChannels, c.lower, 0, samples);
     for (std::size_t k = kEdge; k <= kChannels - kEdge; ++k) {
-      const double expected =
-          expected_phase_deg(array, scene.sources[0], middle, i, j,
-                             tests::channel_hz(scene, c.real, kChannels, k));
+      const double expected = expected_phase_deg(array, scene.sources[0], middle, i, j,
+                                                 tests::channel_hz(scene, c.real, kChannels, k));
       EXPECT_LT(tests::degrees_apart(std::arg(spectrum[k]) * kDeg, expected), 0.3)
           << "baseline " << i << "-" << j << " channel " << k;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllSampling, SimulatedPhase,
-    testing::Values(Case{false, false, 154.88e6}, Case{false, true, 154.88e6},
-                    Case{true, false, 154.88e6}, Case{true, true, 154.88e6},
-                    Case{false, false, 1420.4e6}, Case{true, true, 1575.42e6}));
+INSTANTIATE_TEST_SUITE_P(AllSampling, SimulatedPhase,
+                         testing::Values(Case{false, false, 154.88e6}, Case{false, true, 154.88e6},
+                                         Case{true, false, 154.88e6}, Case{true, true, 154.88e6},
+                                         Case{false, false, 1420.4e6},
+                                         Case{true, true, 1575.42e6}));
 
 // The fringes of a kilometre at 408 MHz turn more than once in a minute.
 TEST(SimulatedFringe, TurnsWithTheEarth) {
@@ -94,7 +93,8 @@ noise_rms = 0
 azimuth_deg = 100
 elevation_deg = 55
 flux = 1
-)", "test");
+)",
+                                                                  "test");
   const ScratchFolder folder;
   pipeline::SimulateConfig config;
   config.output = folder / "v.dada";

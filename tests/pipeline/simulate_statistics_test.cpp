@@ -123,8 +123,8 @@ TEST(SimulatedSource, HasItsFluxAndPolarisation) {
     config.seed = tests::seed();
     config.duration_s = 0.3;
     const std::string place = "azimuth_deg = 10\nelevation_deg = 60\n";
-    const auto plain = simulate("noise_rms = 0\nrms_steps = 1000\n[[source]]\nflux = 0.25\n" + place,
-                                array, config);
+    const auto plain = simulate(
+        "noise_rms = 0\nrms_steps = 1000\n[[source]]\nflux = 0.25\n" + place, array, config);
     const auto count = static_cast<double>(plain.inputs[0].size());
     const double parts = real ? 1 : 2, scatter = 5 / std::sqrt(count);
     double fourth = 0;
@@ -144,7 +144,9 @@ TEST(SimulatedSource, HasItsFluxAndPolarisation) {
 
     const auto half = simulate(
         "noise_rms = 0\nrms_steps = 1000\n[[source]]\nflux = 1\npolarised_fraction = 0.5\n"
-        "polarisation_angle_deg = 30\n" + place, array, config);
+        "polarisation_angle_deg = 30\n" +
+            place,
+        array, config);
     // Power in x: (1 - p) + 2 p cos^2, in y with sin^2, shared: 2 p cos sin.
     const double x = 0.5 + 0.75, y = 0.5 + 0.25, shared = std::sqrt(3.0) / 4;
     EXPECT_NEAR(mean_power(half.inputs[0]) / mean_power(half.inputs[1]), x / y, 5 * scatter);
@@ -163,7 +165,8 @@ TEST(SimulatedSource, HasItsSpectralIndex) {
   config.duration_s = 0.3;
   const auto v = simulate(
       "centre_hz = 1.92e6\nnoise_rms = 0\n[[source]]\nflux = 1\nspectral_index = -2\n"
-      "azimuth_deg = 10\nelevation_deg = 60\n", array, config);
+      "azimuth_deg = 10\nelevation_deg = 60\n",
+      array, config);
   const auto spectrum = tests::cross_spectrum(v, 0, 0, 16, false, 0, v.inputs[0].size());
   const auto scene = formats::scene::parse_scene("centre_hz = 1.92e6", "test");
   for (std::size_t k = 2; k < 15; ++k) {
@@ -177,7 +180,8 @@ TEST(SimulatedTone, IsOneWaveFromTheFirstSample) {
   struct Case {
     bool real, lower;
   };
-  for (const Case c : {Case{false, false}, Case{false, true}, Case{true, false}, Case{true, true}}) {
+  for (const Case c :
+       {Case{false, false}, Case{false, true}, Case{true, false}, Case{true, true}}) {
     const auto array = array_at({{0, 0, 0}, {30, 0, 0}}, "x");
     pipeline::SimulateConfig config;
     config.real = c.real;
@@ -185,15 +189,16 @@ TEST(SimulatedTone, IsOneWaveFromTheFirstSample) {
     const auto v = simulate(std::string("noise_rms = 0\nrms_steps = 1000\nsideband = \"") +
                                 (c.lower ? "lower" : "upper") +
                                 "\"\n[[tone]]\nfrequency_hz = 155.0123e6\namplitude = [3, 1]\n"
-                                "phase_deg = 25\n", array, config);
+                                "phase_deg = 25\n",
+                            array, config);
     const double zero = c.real ? 154.88e6 + (c.lower ? 0.64e6 : -0.64e6) : 154.88e6;
     const double sign = c.lower ? -1 : 1, rate = c.real ? 2.56e6 : 1.28e6;
     // Powers 9 and 1 (halved for cosines) have a mean rms of 1000 steps a component.
     const double unit = 1000 / std::sqrt(5.0 / 2);
     for (std::size_t t = 0; t < v.inputs[0].size(); ++t) {
-      const double angle = sign * (2 * std::numbers::pi * (155.0123e6 - zero) / rate *
-                                       static_cast<double>(t) +
-                                   25 * std::numbers::pi / 180);
+      const double angle =
+          sign * (2 * std::numbers::pi * (155.0123e6 - zero) / rate * static_cast<double>(t) +
+                  25 * std::numbers::pi / 180);
       const std::complex<double> wave = std::polar(unit, angle);
       const std::complex<double> shown = c.real ? wave.real() : wave;
       ASSERT_LT(std::abs(v.inputs[0][t] - 3.0 * shown), 1.0) << t;

@@ -64,8 +64,8 @@ TEST(SimulateVoltages, GivesTheSameBytesHoweverItIsCut) {
     config.seed = tests::seed();
     config.threads = 1;
     const std::vector<char> one = run(config, small_array(), kScene);
-    EXPECT_EQ(one.size(), static_cast<std::size_t>(std::llround(0.0412345 * 1.28e6)) * (real ? 2 : 1) *
-                              6 * (real ? 1 : 2));
+    EXPECT_EQ(one.size(), static_cast<std::size_t>(std::llround(0.0412345 * 1.28e6)) *
+                              (real ? 2 : 1) * 6 * (real ? 1 : 2));
     for (const std::size_t threads : {2u, 3u, 8u}) {
       config.threads = threads;
       EXPECT_TRUE(one == run(config, small_array(), kScene)) << threads << " threads";
@@ -191,9 +191,9 @@ TEST(SimulateVoltages, LeavesNothingWhenStopped) {
   config.output = folder / "v.dada";
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_THROW(pipeline::simulate_voltages(config, small_array(), scene_of(kScene), {},
-                                           stop.get_token()),
-               core::Error);
+  EXPECT_THROW(
+      pipeline::simulate_voltages(config, small_array(), scene_of(kScene), {}, stop.get_token()),
+      core::Error);
   EXPECT_TRUE(folder.empty());
 }
 
@@ -237,10 +237,10 @@ TEST(SimulateVoltages, NamesWhatItRefuses) {
       {[](pipeline::SimulateConfig& c) { c.format = pipeline::SimulateFormat::mwa32t; }, "",
        "6 inputs"},
       {[](pipeline::SimulateConfig&) {}, "noise_rms = [1, 2]", "noise_rms"},
-      {[](pipeline::SimulateConfig&) {},
-       "[[tone]]\nfrequency_hz = 154.8e6\namplitude = [1, 2]", "amplitude"},
-      {[](pipeline::SimulateConfig&) {},
-       "[[missing]]\nstart_s = 0\nduration_s = 1\ninputs = [6]", "missing"},
+      {[](pipeline::SimulateConfig&) {}, "[[tone]]\nfrequency_hz = 154.8e6\namplitude = [1, 2]",
+       "amplitude"},
+      {[](pipeline::SimulateConfig&) {}, "[[missing]]\nstart_s = 0\nduration_s = 1\ninputs = [6]",
+       "missing"},
       {[](pipeline::SimulateConfig&) {},
        "[[source]]\nname = \"Polaris\"\nra_deg = 37.95\ndec_deg = 89.26\nflux = 1", "Polaris"},
   };

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstdint>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <numbers>
@@ -85,8 +85,8 @@ inline Voltages read_dada(const std::string& path, std::size_t inputs, int bits,
   return v;
 }
 
-/// mean x_i conj(x_j) in `channels` channels over samples [first, last): a plain DFT of frames under
-/// a Hann window, ascending sky frequency after the conventions of docs/maths/conventions.md.
+/// mean x_i conj(x_j) in `channels` channels over samples [first, last): a plain DFT of frames
+/// under a Hann window, ascending sky frequency after the conventions of docs/maths/conventions.md.
 inline std::vector<std::complex<double>> cross_spectrum(const Voltages& v, std::size_t i,
                                                         std::size_t j, std::size_t channels,
                                                         bool lower, std::size_t first,
@@ -94,15 +94,14 @@ inline std::vector<std::complex<double>> cross_spectrum(const Voltages& v, std::
   const std::size_t frame = v.real ? 2 * channels : channels;
   std::vector<std::complex<double>> turns(frame), sum(channels);
   for (std::size_t n = 0; n < frame; ++n)
-    turns[n] = std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(n) /
-                                   static_cast<double>(frame));
+    turns[n] = std::polar(
+        1.0, -2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(frame));
   std::size_t frames = 0;
   const auto bin = [&](std::size_t input, std::size_t start, std::size_t k) {
     std::complex<double> value = 0;
     for (std::size_t n = 0; n < frame; ++n) {
-      const double hann =
-          1 - std::cos(2 * std::numbers::pi * (static_cast<double>(n) + 0.5) /
-                       static_cast<double>(frame));
+      const double hann = 1 - std::cos(2 * std::numbers::pi * (static_cast<double>(n) + 0.5) /
+                                       static_cast<double>(frame));
       std::complex<double> x = v.inputs[input][start + n];
       if (lower && !v.real) x = std::conj(x);
       value += x * hann * turns[n * k % frame];
@@ -111,8 +110,8 @@ inline std::vector<std::complex<double>> cross_spectrum(const Voltages& v, std::
   };
   for (std::size_t start = first; start + frame <= last; start += frame, ++frames)
     for (std::size_t c = 0; c < channels; ++c) {
-      const std::size_t k = v.real ? (lower ? channels - c : c)
-                                   : (c + channels - channels / 2) % channels;
+      const std::size_t k =
+          v.real ? (lower ? channels - c : c) : (c + channels - channels / 2) % channels;
       sum[c] += bin(i, start, k) * std::conj(bin(j, start, k));
     }
   for (auto& value : sum) value /= static_cast<double>(frames);

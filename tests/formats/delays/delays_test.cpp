@@ -91,8 +91,7 @@ TEST(Delays, ReducesPhasesToATurn) {
 TEST(Delays, SaysWhenItDoesNotCoverTheData) {
   const Table table = parse_delays(kTable, "d.toml", array_of_two());
   const auto t = [](const char* text) { return core::parse_utc(text); };
-  EXPECT_NO_THROW(
-      require_cover(table, 4, t("2024-03-20T12:00:00"), t("2024-03-20T14:00:00")));
+  EXPECT_NO_THROW(require_cover(table, 4, t("2024-03-20T12:00:00"), t("2024-03-20T14:00:00")));
   EXPECT_THROW(require_cover(table, 3, t("2024-03-20T12:00:00"), t("2024-03-20T12:00:01")),
                core::Error);
   EXPECT_THROW(require_cover(table, 4, t("2024-03-20T11:59:59"), t("2024-03-20T12:00:01")),
@@ -113,8 +112,9 @@ TEST(Delays, WritesWhatItReads) {
 }
 
 TEST(Delays, NamesWhatIsWrong) {
-  const std::string good = "phase_centre = \"P\"\n[[delay]]\nantenna = 5\npiece = [{ start = "
-                           "\"2024-03-20T12:00:00\", delay_s = 0 }]\n";
+  const std::string good =
+      "phase_centre = \"P\"\n[[delay]]\nantenna = 5\npiece = [{ start = "
+      "\"2024-03-20T12:00:00\", delay_s = 0 }]\n";
   const std::string six = "[[delay]]\nantenna = 6\n";
   const std::string piece = "piece = [{ start = \"2024-03-20T12:00:00\", delay_s = 0 }]\n";
   struct Case {
@@ -193,8 +193,8 @@ TEST(Track, AlignsTheAntennas) {
               apparent_place(position.ra_deg, position.dec_deg, at, site_of(array)).axes);
         };
         // tau(t - d) by its rate over two seconds.
-        const double rate = (tau_at(core::advance(t, 1, {1, 1})) -
-                             tau_at(core::advance(t, -1, {1, 1}))) / 2;
+        const double rate =
+            (tau_at(core::advance(t, 1, {1, 1})) - tau_at(core::advance(t, -1, {1, 1}))) / 2;
         EXPECT_NEAR(d + tau_at(t) - rate * d, 1e-5, bound + 3e-16) << milliseconds << " " << input;
       }
     }

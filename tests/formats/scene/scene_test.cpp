@@ -46,7 +46,8 @@ phase_deg = 90
 start_s = 1.5
 duration_s = 0.25
 inputs = [1]
-)", "s.toml");
+)",
+                                  "s.toml");
   EXPECT_EQ(scene.name, "two sources");
   EXPECT_EQ(scene.start, core::parse_utc("2013-10-20T01:59:03.5"));
   EXPECT_EQ(scene.centre_hz, 1575.42e6);
@@ -96,7 +97,8 @@ TEST(Scene, NamesWhatIsWrong) {
       {"[[source]]\nra_deg = 1\ndec_deg = 9\nflux = -2", "flux"},
       {"[[source]]\nra_deg = 1\ndec_deg = 9\nflux = 2\npolarised_fraction = 1.5",
        "polarised_fraction"},
-      {"[[source]]\nra_deg = 1\ndec_deg = 9\nflux = 2\n[[source]]\nra_deg = 1\ndec_deg = 9\nflx = 2",
+      {"[[source]]\nra_deg = 1\ndec_deg = 9\nflux = 2\n[[source]]\nra_deg = 1\ndec_deg = 9\nflx = "
+       "2",
        "[[source]] 2: flx"},
       {"[[tone]]\nfrequency_hz = 1e6\namplitude = 1", "frequency_hz"},
       {"[[tone]]\nfrequency_hz = 154.88e6", "amplitude"},
