@@ -86,7 +86,7 @@ void rotate_visibilities(const std::vector<double>& delays_s, const std::vector<
     for (std::size_t i = 0; i < inputs; ++i)
       turn[i] = std::polar(1.0, -kTurn * delays::phase_turns(channel_hz[c], delays_s[i]));
     for (std::size_t i = 0; i < inputs; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) {
+      for (std::size_t j = 0; j < i; ++j) {
         std::complex<float>& v = visibilities(c, core::baseline_index(i, j));
         v = std::complex<float>(std::complex<double>(v) * turn[i] * std::conj(turn[j]));
       }
