@@ -132,16 +132,19 @@
         tautline.toggle("Take out the delay", "Subtracts the phase slope that fits best, so that " +
           "means over the band keep their amplitude", (on) => { this.aligned = on; this.draw(); }));
       const phase = (part) => { part.root.classList.add("phase"); return part.root; };
-      root.append(
-        element("div.section-head", {}, element("h2", {}, "Fringes"),
-          element("p", {}, "One baseline against time and frequency. Point at a picture to read it, " +
-                           "press to pin a cut through it.")),
+      this.empty = element("p.empty", { hidden: true }, "There is no baseline to show.");
+      this.parts = [
         element("div.baseline-bar", {},
           element("div.card", {}, controls, this.facts, this.readout), this.map.root),
         element("div.grid", {}, this.amplitude.root, phase(this.phase),
           this.lines.amplitudeFrequency.root, phase(this.lines.phaseFrequency),
-          this.lines.amplitudeTime.root, phase(this.lines.phaseTime)));
-      this.root = root;
+          this.lines.amplitudeTime.root, phase(this.lines.phaseTime)),
+      ];
+      root.append(
+        element("div.section-head", {}, element("h2", {}, "Fringes"),
+          element("p", {}, "One baseline against time and frequency. Point at a picture to read it, " +
+                           "press to pin a cut through it.")),
+        this.empty, ...this.parts);
     }
 
     describe() {
@@ -166,7 +169,10 @@
 
     draw() {
       const { store } = this;
-      if (!store.description.baselines.length || !store.rows.length) return;
+      const something = store.description.baselines.length > 0 && store.rows.length > 0;
+      for (const part of this.parts) part.hidden = !something;
+      this.empty.hidden = something;
+      if (!something) return;
       const b = this.picker.value;
       this.data = store.fringes(b, this.mode === "coefficient");
       this.delay_s = tautline.fitDelay(this.data, this.width_hz);

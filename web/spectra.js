@@ -18,6 +18,7 @@
   tautline.SpectrumPanel = class {
     constructor(root, store) {
       this.store = store;
+      this.root = root;
       this.picker = new tautline.Picker("Input", () => this.drawLines());
       const pick = (cell) => cell && this.picker.pick(cell.row);
       this.image = new tautline.Heatmap("Power of each input against frequency, dB", {
@@ -45,7 +46,8 @@
 
     draw() {
       const { store } = this;
-      if (!store.summary) return;
+      this.root.hidden = !store.rows.length;
+      if (this.root.hidden) return;
       const { inputs, channels } = store.description;
       this.values = Float32Array.from(store.summary.spectra, decibels);
       const width = channels.width_hz * channels.spectrum_per_bin;
