@@ -91,8 +91,9 @@
       this.frequencyChart.show(
         join(frequency, this.lines(bins, (input, bin) => this.values[input * bins + bin])),
         { xRange: [frequency.low, frequency.high], xFormat: frequency.text, yFormat });
+      const change = (input, row) => store.rowPower_db(store.rows[row], input) - means[input];
       this.timeChart.show(
-        join(time, this.lines(store.rows.length, (input, row) => store.rowPower_db(store.rows[row], input) - means[input])),
+        tautline.breakAtGaps(time, join(time, this.lines(store.rows.length, change))),
         { xRange: [time.low, time.high], xFormat: time.text, yFormat });
       this.frequencyChart.title.textContent = `Power against frequency (${frequency.unit.name}), dB`;
       this.timeChart.title.textContent = `Change of power against time (${time.unit.name}), dB`;
