@@ -18,7 +18,7 @@ ALLOWED = {
     "core": {"core"},
     "device": {"core", "device"},
     "jit": {"core", "device", "jit"},
-    "stages": {"core", "device", "jit"},
+    "stages": {"core", "device", "jit", "stages"},
     "formats": {"core", "formats"},
     "stream": {"core", "formats", "stream"},
     "pipeline": {"core", "device", "jit", "stages", "formats", "stream", "pipeline"},

@@ -17,6 +17,7 @@
 #include "tautline/pipeline/integrator.h"
 #include "tautline/pipeline/measure_gains.h"
 #include "tautline/pipeline/report/report_builder.h"
+#include "tautline/pipeline/tracking.h"
 #include "tautline/stream/ring.h"
 #include "tautline/stream/voltage_sequence.h"
 
@@ -84,6 +85,8 @@ class Correlation {
   void plan();
   void check_memory() const;
   void describe();
+  void track();
+  void set_gains();
   void write_integrations(formats::VisibilityWriter& writer);
   void compute(BlockReader& blocks);
   void compute_block(const ReadBlock& block);
@@ -106,6 +109,7 @@ class Correlation {
   std::unique_ptr<FEngine> f_engine_;
   std::unique_ptr<Integrator> integrator_;
   formats::VisibilityDescription output_;
+  Tracking tracking_;
   std::unique_ptr<report::ReportBuilder> report_;
   core::Instant segment_start_;
 
@@ -132,14 +136,6 @@ void Correlation::plan() {
   spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
   integrator_ = std::make_unique<Integrator>(device_, f_engine_->channels(), f_engine_->inputs(),
                                              f_engine_->sample_format(), f_engine_->max_spectra());
-  check_memory();
-  if (!description_.channelized() && config_.requantise != Requantise::off) {
-    const std::vector<float> gains =
-        measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
-                      config_.memory_bytes / 2);
-    f_engine_->set_gains(gains);
-    integrator_->set_gains(gains);
-  }
 }
 
 void Correlation::check_memory() const {
@@ -161,6 +157,7 @@ void Correlation::describe() {
   output_.array = config_.array_path.empty()
                       ? formats::unknown_array(description_.antennas, description_.polarisations)
                       : formats::read_array_layout(config_.array_path);
+  formats::assume_polarisations(output_.array, description_.polarisations);
   formats::require_inputs(output_.array, f_engine_->inputs());
   output_.channel_hz = channel_frequencies_hz(description_, config_.filter.channels);
   output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
@@ -178,9 +175,31 @@ void Correlation::describe() {
   output_.extra["inputs"] = inputs;
 }
 
+void Correlation::set_gains() {
+  if (description_.channelized() || config_.requantise == Requantise::off) return;
+  FilterConfig filter = config_.filter;
+  filter.output = output_of(config_.requantise);
+  const std::vector<float> gains =
+      measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
+                    config_.memory_bytes / 2);
+  f_engine_->set_gains(gains);
+  integrator_->set_gains(gains);
+}
+
+void Correlation::track() {
+  tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
+                              description_, sequence_.total_samples());
+  if (!tracking_.table) return;
+  output_.phase_centre = tracking_.centre;
+  if (tracking_.before_filter) f_engine_->set_delays(tracking_.table, sequence_.total_samples());
+}
+
 CorrelateSummary Correlation::run() {
   plan();
   describe();
+  track();
+  check_memory();
+  set_gains();
   const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
   if (!config_.report_path.empty())
     report_ = std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
@@ -283,6 +302,11 @@ void Correlation::finish_integration() {
   out->integration_s = static_cast<double>(spectra) * static_cast<double>(f_engine_->hop_samples()) /
                        description_.rate_hz.value();
   integrator_->finish(*queue_, *out);
+  if (tracking_.table && !tracking_.before_filter)
+    rotate_visibilities(delays_at(*tracking_.table, out->middle), output_.channel_hz,
+                        {out->visibilities.data(),
+                         {core::Axis::channel, core::Axis::baseline},
+                         {f_engine_->channels(), core::baseline_count(f_engine_->inputs())}});
   finished_.end_write();
   ++integrations_;
 }

@@ -30,6 +30,10 @@ struct CorrelateConfig {
   double integration_s = 1.0;            ///< rounded to whole spectra
   Requantise requantise = Requantise::bits8;
   std::string array_path;                ///< array.toml; empty: positions unknown
+  std::string delays_path;               ///< delays.toml: track by delaying the voltages
+  /// NAME=RA_DEG,DEC_DEG: turn the visibilities to that place after correlation. NAME alone: do so
+  /// by the table in delays_path, which has that name, instead of delaying the voltages.
+  std::string phase_centre;
   double start_s = 0, duration_s = -1;   ///< part of the input; negative: all
   formats::ReaderOptions reader;
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates

@@ -33,8 +33,7 @@ std::int64_t middle_of_spectrum_twice(const SpectraRun& run, std::uint64_t spect
 }  // namespace
 
 RunDelays run_delays(const delays::Table& table, const SpectraRun& run) {
-  if (run.spectra == 0)
-    throw core::Error(core::ErrorKind::config, "spectra", "0", "1 or more");
+  if (run.spectra == 0) throw core::Error(core::ErrorKind::config, "spectra", "0", "1 or more");
   const auto at = [&](std::int64_t twice_samples) {
     return core::advance_half(run.start, twice_samples, run.rate_hz);
   };
@@ -48,12 +47,12 @@ RunDelays run_delays(const delays::Table& table, const SpectraRun& run) {
   for (const delays::Model& model : table.inputs) {
     const delays::Delay begin = delays::evaluate(model, first_time);
     // The change is taken from the rate where there is one spectrum only.
-    const double step_s = run.spectra == 1
-                              ? begin.delay_rate * hop_s
-                              : (delays::evaluate(model, last_time).delay_s - begin.delay_s) / steps;
+    const double step_s =
+        run.spectra == 1 ? begin.delay_rate * hop_s
+                         : (delays::evaluate(model, last_time).delay_s - begin.delay_s) / steps;
     const double middle_s = delays::evaluate(model, middle).delay_s;
-    const auto whole = static_cast<std::int64_t>(
-        std::llround(residual_samples(middle_s, 0, run.rate_hz)));
+    const auto whole =
+        static_cast<std::int64_t>(std::llround(residual_samples(middle_s, 0, run.rate_hz)));
     PhaseModel phase;
     phase.phase_rad = -kTurn * delays::phase_turns(run.baseband_zero_hz, begin.delay_s);
     phase.phase_step_rad = -kTurn * delays::phase_turns(run.baseband_zero_hz, step_s);
@@ -78,16 +77,16 @@ void rotate_visibilities(const std::vector<double>& delays_s, const std::vector<
   const std::size_t inputs = delays_s.size();
   if (visibilities.extent(0) != channel_hz.size() ||
       visibilities.extent(1) != core::baseline_count(inputs))
-    throw core::Error(core::ErrorKind::config, "visibilities",
-                      fmt::format("{} channels of {} baselines", visibilities.extent(0),
-                                  visibilities.extent(1)),
-                      fmt::format("{} channels and {} inputs' baselines", channel_hz.size(), inputs));
+    throw core::Error(
+        core::ErrorKind::config, "visibilities",
+        fmt::format("{} channels of {} baselines", visibilities.extent(0), visibilities.extent(1)),
+        fmt::format("{} channels and {} inputs' baselines", channel_hz.size(), inputs));
   std::vector<std::complex<double>> turn(inputs);
   for (std::size_t c = 0; c < channel_hz.size(); ++c) {
     for (std::size_t i = 0; i < inputs; ++i)
       turn[i] = std::polar(1.0, -kTurn * delays::phase_turns(channel_hz[c], delays_s[i]));
     for (std::size_t i = 0; i < inputs; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) {
+      for (std::size_t j = 0; j < i; ++j) {
         std::complex<float>& v = visibilities(c, core::baseline_index(i, j));
         v = std::complex<float>(std::complex<double>(v) * turn[i] * std::conj(turn[j]));
       }

@@ -24,12 +24,12 @@ namespace tautline::pipeline {
 /// A run of spectra, timed as they leave: spectrum s is made of the delayed samples
 /// [s hop, s hop + span) after `start`.
 struct SpectraRun {
-  core::Instant start;            ///< leading edge of the first spectrum's first sample
-  core::Rational rate_hz;         ///< of the samples
+  core::Instant start;     ///< leading edge of the first spectrum's first sample
+  core::Rational rate_hz;  ///< of the samples
   std::size_t hop_samples = 1;
   std::size_t span_samples = 1;
   std::uint64_t spectra = 1;
-  double baseband_zero_hz = 0;    ///< of frequencies.h
+  double baseband_zero_hz = 0;  ///< of frequencies.h
 };
 
 struct RunDelays {

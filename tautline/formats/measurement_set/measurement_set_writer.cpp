@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <filesystem>
 #include <numbers>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/astronomy.h"
+#include "tautline/formats/free_space.h"
 #include "tautline/formats/measurement_set/tables.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/visibility_layout.h"
@@ -19,6 +23,12 @@ namespace tautline::formats::measurement_set {
 namespace {
 
 constexpr double kRadPerDeg = std::numbers::pi / 180;
+// casacore ends the process when certain writes fail, so there must be room before it is called:
+// for what its caches hold and for the tables without their visibilities, and for the data to come,
+// asked for in portions that make the asking cheap.
+constexpr std::uint64_t kSpareBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kPortionBytes = std::uint64_t{16} << 20;
+constexpr std::size_t kOtherColumnsBytes = 256;
 // Visibilities gathered before one call of casacore.
 constexpr std::size_t kBlockBytes = std::size_t{8} << 20;
 
@@ -79,6 +89,13 @@ Setup setup_of(const VisibilityDescription& description, const VisibilityLayout&
   return setup;
 }
 
+[[noreturn]] void fail(const std::string& path, const std::string& doing,
+                       const std::string& reason) {
+  throw core::Error(core::ErrorKind::io, path + ": " + doing, reason, {},
+                    "see that there is room and that the folder may be written, and run again; "
+                    "nothing was left under the final name");
+}
+
 class MeasurementSetWriter final : public VisibilityWriter {
  public:
   MeasurementSetWriter(const std::string& path, const VisibilityDescription& description,
@@ -92,6 +109,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
       offsets_m_.push_back(antenna_offset_m(description_.array, antenna));
     for (const AntennaPair& pair : layout_.pairs())
       pairs_.emplace_back(static_cast<int>(pair.first), static_cast<int>(pair.second));
+    require_room("creating", 0);
     guard("creating", [&] {
       tables_.emplace(name_.partial(), setup_of(description_, layout_, polarisations_));
     });
@@ -139,6 +157,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
     summary_.history = {description_.history};
     for (const auto& [key, value] : summary_.extra)
       summary_.history.push_back(fmt::format("{} = {}", key, value));
+    require_room("finishing", 0);
     guard("finishing", [&] {
       tables_->finish(summary_);
       tables_.reset();
@@ -156,11 +175,26 @@ class MeasurementSetWriter final : public VisibilityWriter {
       tables_.reset();
       throw;
     } catch (const std::exception& error) {
-      const std::string reason = error.what();
+      const std::string reason = std::string("casacore says: ") + error.what();
       tables_.reset();
-      throw core::Error(core::ErrorKind::io, name_.path() + ": " + doing, reason, {},
-                        "nothing was left under the final name");
+      fail(name_.path(), doing, reason);
     }
+  }
+
+  // Room for `bytes` more and to spare; asks the disk only when the last answer is used up.
+  void require_room(const char* doing, std::uint64_t bytes) {
+    if (bytes > 0 && bytes <= room_bytes_) {
+      room_bytes_ -= bytes;
+      return;
+    }
+    const std::string folder = std::filesystem::absolute(name_.path()).parent_path().string();
+    const std::uint64_t portion = bytes > 0 ? bytes + kPortionBytes : 0;
+    const int error = probe_free_space(folder, portion + kSpareBytes);
+    if (error != 0) {
+      tables_.reset();
+      fail(name_.path(), doing, std::generic_category().message(error));
+    }
+    room_bytes_ = portion - bytes;
   }
 
   void require_open() const {
@@ -204,6 +238,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
   Summary summary_;
   std::size_t integrations_ = 0;
   int field_ = 0;
+  std::uint64_t room_bytes_ = 0;  // of the last portion, not used up yet
   // In this order: the tables are closed before their folder is removed.
   PartialPath name_;
   std::optional<Tables> tables_;

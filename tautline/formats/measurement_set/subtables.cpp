@@ -139,11 +139,14 @@ void write_backend(casacore::MeasurementSet& ms) {
   processor.flagRow().put(0, false);
 }
 
+void prepare_field(casacore::MeasurementSet& ms) {
+  casacore::MSFieldColumns(ms.field()).setDirectionRef(casacore::MDirection::ICRS);
+}
+
 int append_field(casacore::MeasurementSet& ms, const Field& field) {
   const rownr_t row = ms.field().nrow();
   ms.field().addRow(1);
   casacore::MSFieldColumns columns(ms.field());
-  if (row == 0) columns.setDirectionRef(casacore::MDirection::ICRS);
   Matrix<Double> direction(2, 1);
   direction(0, 0) = field.right_ascension_rad;
   direction(1, 0) = field.declination_rad;

@@ -34,7 +34,7 @@ using casacore::Vector;
 
 // Large enough that a tile costs little, small enough that a cache of a few is nothing.
 constexpr std::size_t kTileBytes = std::size_t{256} << 10;
-constexpr std::size_t kTileCacheBytes = std::size_t{4} << 20;
+constexpr std::size_t kTileCacheBytes = std::size_t{1} << 20;
 constexpr std::size_t kLargestTileRows = 4096;
 // CASA's own value where there is no weight.
 constexpr Float kNoSigma = -1;
@@ -81,6 +81,25 @@ casacore::TableDesc main_description(const IPosition& cell, const IPosition& by_
   return description;
 }
 
+// Tables flush when they are destroyed, and end the process when that fails. Marked for deletion
+// they close without another write.
+void mark_for_deletion(casacore::MeasurementSet& ms) noexcept {
+  const auto mark = [](casacore::Table table) {
+    try {
+      table.markForDelete();
+    } catch (const std::exception&) {  // one that never came to be
+    }
+  };
+  try {
+    const casacore::TableRecord& keywords = ms.keywordSet();
+    for (casacore::uInt k = 0; k < keywords.nfields(); ++k)
+      if (keywords.type(static_cast<Int>(k)) == casacore::TpTable)
+        mark(keywords.asTable(static_cast<Int>(k)));
+  } catch (const std::exception&) {
+  }
+  mark(ms);
+}
+
 casacore::MeasurementSet create(const std::string& folder, std::size_t channels,
                                 std::size_t products) {
   const IPosition cell(2, extent(products), extent(channels)), by_product(1, extent(products));
@@ -99,7 +118,12 @@ casacore::MeasurementSet create(const std::string& folder, std::size_t channels,
   store_in_tiles(setup, "SIGMA", by_product, sizeof(Float));
   store_in_tiles(setup, "UVW", IPosition(1, 3), sizeof(Double));
   casacore::MeasurementSet ms(setup, casacore::TableLock(casacore::TableLock::PermanentLocking), 0);
-  ms.createDefaultSubtables(casacore::Table::New);
+  try {
+    ms.createDefaultSubtables(casacore::Table::New);
+  } catch (...) {
+    mark_for_deletion(ms);
+    throw;
+  }
   return ms;
 }
 
@@ -127,6 +151,7 @@ Tables::Tables(const std::string& folder, const Setup& setup)
     write_spectral_window(state_->ms, setup);
     write_polarization(state_->ms, setup);
     write_backend(state_->ms);
+    prepare_field(state_->ms);
   } catch (...) {
     abandon();
     throw;
@@ -137,14 +162,10 @@ Tables::~Tables() {
   abandon();
 }
 
-// Marked for deletion, tables neither flush nor complain when they close.
 void Tables::abandon() noexcept {
   if (!state_) return;
-  try {
-    state_->ms.markForDelete();
-    state_.reset();
-  } catch (...) {  // the folder is removed by whoever named it
-  }
+  mark_for_deletion(state_->ms);
+  state_.reset();
 }
 
 int Tables::add_field(const Field& field) {

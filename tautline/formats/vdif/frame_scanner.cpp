@@ -42,7 +42,9 @@ bool FrameScanner::confirmed(std::uint64_t offset) const {
 // believed as it stands, any other when it is confirmed: payloads may hold anything.
 std::optional<std::uint64_t> FrameScanner::find_header(std::uint64_t from,
                                                        std::uint64_t boundary) const {
-  std::vector<std::byte> window(kSearchBytes);
+  if (from >= file_.size()) return std::nullopt;
+  std::vector<std::byte> window(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kSearchBytes, file_.size() - from)));
   const std::size_t needed = first_.header_bytes();
   for (std::uint64_t start = from; start + needed <= file_.size();) {
     const std::size_t got = file_.read(start, window);

@@ -63,12 +63,16 @@ std::optional<std::int64_t> count_frames_per_second(const InputFile& file, const
   FrameScanner scanner(file, first, nullptr);
   std::map<std::int64_t, Largest> seconds;
   std::optional<std::int64_t> count;
+  std::size_t enough = 0;  // frames still to look at, once counting down
   while (const auto frame = scanner.next()) {
     const std::int64_t second = frame->header.seconds;
     seconds[second].add(frame->header.frame);
-    // Two whole seconds are enough; single frames with damaged seconds are forgotten.
-    if (seconds.contains(second - 1) && seconds.contains(second - 2)) break;
-    if (seconds.size() > 64) seconds.erase(seconds.begin());
+    // Two seconds that have ended are enough, when late frames have had time to come.
+    if (enough > 0 && --enough == 0) break;
+    if (enough == 0 && seconds.contains(second - 1) && seconds.contains(second - 2))
+      enough = kFramesToKnowThreads;
+    // Single frames with damaged seconds are forgotten.
+    if (seconds.size() > 4096) seconds.erase(seconds.begin());
   }
   for (const auto& [second, largest] : seconds)
     if (seconds.contains(second + 1)) count = std::max(count.value_or(0), largest.believed() + 1);

@@ -14,6 +14,7 @@
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/visibilities.h"
 
 namespace tautline::formats {
@@ -90,9 +91,13 @@ TEST(MeasurementSet, KilledHalfWayLeavesNothingUnderTheName) {
   const std::string path = folder / "v.ms";
   const pid_t child = fork();
   if (child == 0) {
-    const auto writer = create_visibilities(path, v.description, false);
-    writer->write(v.integration(0));
-    raise(SIGKILL);
+    try {
+      const auto writer = create_visibilities(path, v.description, false);
+      writer->write(v.integration(0));
+      raise(SIGKILL);
+    } catch (const core::Error&) {
+    }
+    _exit(1);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -135,6 +140,30 @@ TEST(MeasurementSet, AFullDiskIsAnErrorAndLeavesNothing) {
     EXPECT_EQ(WEXITSTATUS(status), 0) << limit;
     std::ifstream stderr_of_child(folder / "stderr");
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stderr_of_child), {}), "") << limit;
+  }
+}
+
+TEST(MeasurementSet, ADiskThatFillsUpIsAnErrorAndLeavesNothing) {
+  auto random = tests::generator();
+  const auto v = random_visibilities({.antennas = 8, .channels = 64, .integrations = 1}, random);
+  // From nothing to nearly enough: the failure moves from the first table to the last row.
+  for (std::size_t kib = 16; kib < 45'000; kib += kib / 3) {
+    const ScratchFolder folder;
+    const std::string path = folder / "v.ms";
+    const int status = tests::on_small_disk(folder.path().string(), kib << 10, [&] {
+      try {
+        const auto writer = create_visibilities(path, v.description, false);
+        for (int k = 0; k < 400; ++k) writer->write(v.integration(0));
+        writer->finish();
+        return 1;
+      } catch (const core::Error& error) {
+        if (error.kind() != core::ErrorKind::io) return 2;
+        if (std::string(error.what()).find("No space left") == std::string::npos) return 3;
+      }
+      return folder.empty() ? 0 : 4;
+    });
+    if (status == tests::kNoSmallDisk) GTEST_SKIP() << "this machine lets us mount no tmpfs";
+    EXPECT_EQ(status, 0) << kib << " KiB";
   }
 }
 
