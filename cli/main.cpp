@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
   cli::add_simulate(app, global, action);
   cli::add_channelize(app, global, action);
   cli::add_correlate(app, global, action);
+  cli::add_delays(app, global, action);
   cli::add_inspect(app, global, action);
   cli::add_devices(app, global, action);
   cli::add_bench(app, global, action);

@@ -4,6 +4,7 @@
 
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/npy.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats {
@@ -19,9 +20,10 @@ std::vector<std::byte> first_bytes(const std::string& path) {
 }  // namespace
 
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
-                                             [[maybe_unused]] const ReaderOptions& options) {
+                                             const ReaderOptions& options) {
   const std::vector<std::byte> head = first_bytes(path);
   if (dada::recognise(head, path)) return dada::open(path);
+  if (npy::recognise(head, path)) return npy::open(path, options.assumed);
   throw format_error(path, "kind of file, told by its first bytes and its name",
                      head.empty() ? "an empty file" : "unknown",
                      "DADA (.dada), GUPPI RAW (.raw), VDIF (.vdif), MWA receiver (.mwa32t) or NPY "

@@ -49,7 +49,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     engine.set_gains(measure_gains(config.inputs, options, filter, device, *queue,
                                    config.memory_bytes / 2));
 
-  SinkDescription output{description, engine.channels(), engine.hop_samples(), 0};
+  SinkDescription output{description, engine.channels(), engine.hop_samples(), engine.span_samples(),
+                         0};
   if (sequence.total_samples() >= engine.span_samples())
     output.spectra = (sequence.total_samples() - engine.span_samples()) / engine.hop_samples() + 1;
   const auto sink = make_voltage_sink(config, output);

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/simulate_voltages.h"
 
 #include <fmt/format.h>
+#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -86,6 +87,10 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
   return sampling;
 }
 
+std::size_t hardware_threads() {
+  return static_cast<std::size_t>(tbb::info::default_concurrency());
+}
+
 class Simulation {
  public:
   Simulation(const SimulateConfig& config, const formats::ArrayLayout& array,
@@ -94,8 +99,9 @@ class Simulation {
       : config_(config),
         progress_(progress),
         stop_(std::move(stop)),
-        arena_(config.threads == 0 ? tbb::task_arena::automatic
-                                   : static_cast<int>(config.threads)),
+        threads_(config.threads == 0 ? hardware_threads() : config.threads),
+        // An arena of more threads than the process may use would make oneTBB print a warning.
+        arena_(static_cast<int>(std::min(threads_, hardware_threads()))),
         maker_(std::make_shared<simulation::Plan>(scene, array, sampling_of(config))),
         plan_(maker_.plan()),
         total_clipped_(plan_.inputs()) {}
@@ -114,6 +120,7 @@ class Simulation {
   const SimulateConfig& config_;
   const SimulateProgressCallback& progress_;
   std::stop_token stop_;
+  std::size_t threads_;
   tbb::task_arena arena_;
   simulation::VoltageMaker maker_;
   const simulation::Plan& plan_;
@@ -131,12 +138,11 @@ void Simulation::size_pieces() {
   const std::size_t segment_bytes = maker_.bytes(segment_samples);
   segments_ = (plan_.samples + segment_samples - 1) / segment_samples;
   piece_segments_ = std::clamp<std::size_t>(kPieceBytes / segment_bytes, 1, kMostSegments);
-  const auto threads = static_cast<std::size_t>(arena_.max_concurrency());
   const auto bytes_of = [&](std::size_t segments) {
     return simulation::Workspace::bytes(plan_) + segments * segment_bytes;
   };
   // Fewer at a time, then shorter pieces, until it fits.
-  tokens_ = threads + 1;
+  tokens_ = threads_ + 1;
   while (tokens_ > 1 && tokens_ * bytes_of(piece_segments_) > config_.memory_bytes) --tokens_;
   while (piece_segments_ > 1 && tokens_ * bytes_of(piece_segments_) > config_.memory_bytes)
     piece_segments_ /= 2;
@@ -150,8 +156,8 @@ void Simulation::size_pieces() {
 
 void Simulation::write(Piece& piece, simulation::Sink& sink) {
   const std::uint64_t first = piece.first_segment * maker_.segment_samples();
-  const std::uint64_t samples = std::min<std::uint64_t>(
-      piece.segments * maker_.segment_samples(), plan_.samples - first);
+  const std::uint64_t samples =
+      std::min<std::uint64_t>(piece.segments * maker_.segment_samples(), plan_.samples - first);
   sink.write({piece.out.data(), maker_.bytes(samples)}, samples);
   samples_written_ += samples;
   for (std::size_t i = 0; i < total_clipped_.size(); ++i)
@@ -162,7 +168,8 @@ void Simulation::write(Piece& piece, simulation::Sink& sink) {
 void Simulation::make_all(simulation::Sink& sink) {
   Pieces pieces;
   for (std::size_t t = 0; t < tokens_; ++t)
-    pieces.add(std::make_unique<Piece>(maker_, piece_segments_ * maker_.bytes(maker_.segment_samples())));
+    pieces.add(
+        std::make_unique<Piece>(maker_, piece_segments_ * maker_.bytes(maker_.segment_samples())));
   std::uint64_t next = 0;
   const auto begin = [&](tbb::flow_control& control) -> Piece* {
     if (next >= segments_ || stop_.stop_requested()) {
@@ -246,8 +253,7 @@ std::string truth_path(const std::string& output) {
 }
 
 SimulateSummary simulate_voltages(const SimulateConfig& config,
-                                  const SimulateProgressCallback& progress,
-                                  std::stop_token stop) {
+                                  const SimulateProgressCallback& progress, std::stop_token stop) {
   if (config.array_path.empty())
     throw Error(ErrorKind::config, "--array", "missing", "an array.toml");
   if (config.scene_path.empty())
@@ -259,8 +265,7 @@ SimulateSummary simulate_voltages(const SimulateConfig& config,
 
 SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::ArrayLayout& array,
                                   const formats::scene::Scene& scene,
-                                  const SimulateProgressCallback& progress,
-                                  std::stop_token stop) {
+                                  const SimulateProgressCallback& progress, std::stop_token stop) {
   return Simulation(config, array, scene, progress, std::move(stop)).run();
 }
 

@@ -2,6 +2,8 @@
 // the correlator.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -44,7 +46,7 @@ class SyntheticVisibilities {
           radius_m * std::sqrt((static_cast<double>(a) + 0.5) / static_cast<double>(antennas));
       formats::Antenna antenna;
       antenna.number = static_cast<int>(a + 1);
-      antenna.name = "A" + std::string(a < 9 ? "0" : "") + std::to_string(a + 1);
+      antenna.name = fmt::format("A{:02}", a + 1);
       // At latitude 0 and longitude 0, east is +y and north +z.
       antenna.ecef_m = {kEarthRadius_m, reach_m * std::cos(turns), reach_m * std::sin(turns)};
       array.antennas.push_back(antenna);

@@ -26,7 +26,7 @@ struct WriteOptions {
   /// Axes from slowest to fastest; T (time) comes first, since the file is written as a stream.
   std::string order = "TFAP";
   /// More keys for the header: one word, one line.
-  std::vector<std::pair<std::string, std::string>> extra;
+  std::vector<std::pair<std::string, std::string>> extra{};
 };
 
 /// Writes PATH.partial and renames it on finish(); destroyed before that, it leaves nothing.

@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/report/assets.h"
 
 namespace tautline::pipeline::report {
@@ -106,25 +102,9 @@ std::string compose_page(const std::string& title, const std::vector<std::string
 }
 
 void write_page(const std::string& path, const std::string& content, bool overwrite) {
-  namespace fs = std::filesystem;
-  if (!overwrite && fs::exists(path))
-    throw Error(ErrorKind::io, path, "exists", "a new file", "give --overwrite or another name");
-  const std::string partial = path + ".partial";
-  const auto fail = [&](const std::string& what, int code) {
-    std::error_code ignored;
-    fs::remove(partial, ignored);
-    throw Error(ErrorKind::io, path, what + ": " + std::strerror(code), "",
-                "check the folder and the space left");
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(partial.c_str(), "wb"),
-                                                       &std::fclose);
-  if (!file) fail("cannot create", errno);
-  if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size())
-    fail("cannot write", errno);
-  if (std::fclose(file.release()) != 0) fail("cannot write", errno);
-  std::error_code renamed;
-  fs::rename(partial, path, renamed);
-  if (renamed) fail("cannot rename", renamed.value());
+  formats::PartialFile file(path, overwrite);
+  file.write(std::string_view(content));
+  file.finish();
 }
 
 }  // namespace tautline::pipeline::report

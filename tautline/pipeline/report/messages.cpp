@@ -1,12 +1,11 @@
 #include "tautline/pipeline/report/messages.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
+#include "tautline/formats/astronomy.h"
 #include "tautline/pipeline/report/base64.h"
 
 namespace tautline::pipeline::report {
@@ -30,30 +29,21 @@ std::string input_label(const formats::ArrayLayout& array, std::size_t input) {
   return (antenna.name.empty() ? std::to_string(antenna.number) : antenna.name) + label.feed;
 }
 
-/// East, north of the array's centre, in the plane of its geodetic latitude and longitude.
-std::array<double, 2> east_north_m(const formats::ArrayLayout& array, std::size_t antenna,
-                                   const std::array<double, 3>& centre) {
-  const double latitude = array.latitude_deg * std::numbers::pi / 180;
-  const double longitude = array.longitude_deg * std::numbers::pi / 180;
-  const std::array<double, 3>& at = array.antennas[antenna].ecef_m;
-  const double x = at[0] - centre[0], y = at[1] - centre[1], z = at[2] - centre[2];
-  const double outward = std::cos(longitude) * x + std::sin(longitude) * y;
-  return {std::cos(longitude) * y - std::sin(longitude) * x,
-          std::cos(latitude) * z - std::sin(latitude) * outward};
-}
-
+/// East and north of the middle of the antennas.
 Json antennas_of(const formats::ArrayLayout& array) {
-  std::array<double, 3> centre{};
+  const formats::Site site = formats::site_of(array);
+  formats::Vector3 middle{};
   for (const formats::Antenna& antenna : array.antennas)
     for (std::size_t axis = 0; axis < 3; ++axis)
-      centre[axis] += antenna.ecef_m[axis] / static_cast<double>(array.antennas.size());
+      middle[axis] += antenna.ecef_m[axis] / static_cast<double>(array.antennas.size());
   Json antennas = Json::array();
-  for (std::size_t k = 0; k < array.antennas.size(); ++k) {
-    const auto [east, north] = east_north_m(array, k, centre);
-    antennas.push_back({{"number", array.antennas[k].number},
-                        {"name", array.antennas[k].name},
-                        {"east_m", number(east)},
-                        {"north_m", number(north)}});
+  for (const formats::Antenna& antenna : array.antennas) {
+    const formats::Vector3 enu_m =
+        formats::ecef_to_enu(formats::difference(antenna.ecef_m, middle), site);
+    antennas.push_back({{"number", antenna.number},
+                        {"name", antenna.name},
+                        {"east_m", number(enu_m[0])},
+                        {"north_m", number(enu_m[1])}});
   }
   return antennas;
 }

@@ -68,6 +68,9 @@ VisibilityDigest::VisibilityDigest(formats::VisibilityDescription description, D
   const std::size_t spectrum_channels =
       std::clamp<std::size_t>(limits_.spectrum_cells / inputs(), 1, limits_.channels);
   spectrum_bins_ = ChannelBins(description_.channel_hz, spectrum_channels);
+  spectrum_sum_.assign(inputs() * spectrum_bins_.bins, 0);
+  spectrum_weight_.assign(inputs() * spectrum_bins_.bins, 0);
+  spectrum_expected_.assign(spectrum_bins_.bins, 0);
 }
 
 std::size_t VisibilityDigest::bytes() const {
@@ -96,9 +99,6 @@ void VisibilityDigest::begin(const formats::Integration& first) {
   power_sum_.reserve(limits_.times * inputs());
   valid_sum_.reserve(limits_.times * inputs());
   bispectrum_sum_.reserve(limits_.times * choice_.triangles.size());
-  spectrum_sum_.assign(inputs() * spectrum_bins_.bins, 0);
-  spectrum_weight_.assign(inputs() * spectrum_bins_.bins, 0);
-  spectrum_expected_.assign(spectrum_bins_.bins, 0);
   closure_spectrum_.assign(choice_.triangles.size() * channel_bins_.bins, 0);
 }
 

@@ -74,11 +74,11 @@ class MwaSink final : public Sink {
       : inputs_(plan.inputs()) {
     for (std::size_t r = 0; r < inputs_ / mwa32t::kInputsPerReceiver; ++r) {
       files_.push_back(fmt::format("{}.{}", path, r));
-      receivers_.push_back({std::make_unique<mwa32t::Writer>(
-                                files_.back(),
-                                one_byte ? mwa32t::Mode::one_byte : mwa32t::Mode::two_byte,
-                                std::uint16_t{0}, overwrite),
-                            gaps_of(plan, r)});
+      receivers_.push_back(
+          {std::make_unique<mwa32t::Writer>(
+               files_.back(), one_byte ? mwa32t::Mode::one_byte : mwa32t::Mode::two_byte,
+               std::uint16_t{0}, overwrite),
+           gaps_of(plan, r)});
     }
   }
 

@@ -20,8 +20,8 @@ double middle_s(const Plan& plan) {
 }
 
 Json sampling_json(const Plan& plan) {
-  const core::Instant middle = core::advance_half(
-      plan.scene.start, static_cast<std::int64_t>(plan.samples), plan.rate_hz);
+  const core::Instant middle =
+      core::advance_half(plan.scene.start, static_cast<std::int64_t>(plan.samples), plan.rate_hz);
   return {{"complex", !plan.sampling.real},
           {"bits", plan.sampling.bits},
           {"largest_step", plan.sampling.limit},
@@ -71,8 +71,7 @@ Json sources_json(const Plan& plan) {
   Json sources = Json::array();
   for (std::size_t s = 0; s < plan.sources.size(); ++s) {
     const formats::scene::Source& source = plan.sources[s].source;
-    const formats::Vector3 enu =
-        formats::ecef_to_enu(plan.sources[s].track.at(middle), site);
+    const formats::Vector3 enu = formats::ecef_to_enu(plan.sources[s].track.at(middle), site);
     Json delays = Json::array(), rates = Json::array(), accelerations = Json::array();
     for (std::size_t a = 0; a < plan.array.antennas.size(); ++a) {
       delays.push_back(plan.delay_s(s, a, middle));

@@ -111,7 +111,8 @@ class Writer {
     }
   }
 
-  // Exactly core::requantise: |x| < limit + 1/2 is inside, since limit + 1/2 rounds to even limit + 1.
+  // Exactly core::requantise: |x| < limit + 1/2 is inside, since limit + 1/2 rounds to even limit
+  // + 1.
   HWY_INLINE void put_integers(std::size_t channel, std::size_t s, FloatVec re, FloatVec im) {
     const FloatTag d;
     constexpr int limit = core::requantise_limit(kBits);

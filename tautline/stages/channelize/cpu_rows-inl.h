@@ -42,8 +42,8 @@ class RowKernel final : public Kernel {
   // A spectrum always takes the same place in the FFT's batch, whatever the call it came in.
   bool aligned() const override { return batch_ > 1; }
   std::size_t scratch_bytes() const override {
-    return (row_floats() + kChunk * 2 * kLanes +
-            Rotors::table_floats(bank_->channels, kLanes)) * sizeof(float);
+    return (row_floats() + kChunk * 2 * kLanes + Rotors::table_floats(bank_->channels, kLanes)) *
+           sizeof(float);
   }
   std::size_t table_bytes() const override {
     return coefficients_.size() * sizeof(float) + split_.size() * sizeof(split_[0]);
@@ -134,10 +134,14 @@ class RowKernel final : public Kernel {
   std::uint64_t write(const Tile& tile, const float* rows, float* lanes) const {
     const Rotors rotors(*bank_, tile, kLanes, lanes + kChunk * 2 * kLanes);
     switch (bank_->config.output) {
-      case Output::spectra_float: return write_as<Output::spectra_float>(tile, rotors, rows, lanes);
-      case Output::turned_float: return write_as<Output::turned_float>(tile, rotors, rows, lanes);
-      case Output::turned_ci8: return write_as<Output::turned_ci8>(tile, rotors, rows, lanes);
-      case Output::turned_ci4: return write_as<Output::turned_ci4>(tile, rotors, rows, lanes);
+      case Output::spectra_float:
+        return write_as<Output::spectra_float>(tile, rotors, rows, lanes);
+      case Output::turned_float:
+        return write_as<Output::turned_float>(tile, rotors, rows, lanes);
+      case Output::turned_ci8:
+        return write_as<Output::turned_ci8>(tile, rotors, rows, lanes);
+      case Output::turned_ci4:
+        return write_as<Output::turned_ci4>(tile, rotors, rows, lanes);
     }
     return 0;
   }
@@ -154,8 +158,8 @@ class RowKernel final : public Kernel {
   }
 
   template <Output kOutput>
-  void write_range(Writer<kOutput>& writer, const Tile& tile, const float* rows, std::size_t channel,
-                   std::size_t count, float* lanes) const {
+  void write_range(Writer<kOutput>& writer, const Tile& tile, const float* rows,
+                   std::size_t channel, std::size_t count, float* lanes) const {
     for (std::size_t done = 0; done < count; done += kChunk) {
       const std::size_t now = std::min(kChunk, count - done);
       rows_to_lanes(rows + 2 * done, row_, now, lanes);

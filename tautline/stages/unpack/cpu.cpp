@@ -9,22 +9,37 @@
 //
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "tautline/core/sample_decode.h"
 #include "tautline/stages/unpack/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::unpack::HWY_NAMESPACE {
 
-// Components one by one: the plain path, and the rest that fills no vector.
+// Byte by byte through the table: the plain path, and the rest that fills no vector. `first` is the
+// first component of a byte.
 void expand_plain(const std::byte* in, std::size_t first, std::size_t components, int bits,
                   const Decoding& decoding, std::byte* out) {
-  const auto width = static_cast<std::size_t>(bits);
-  const unsigned mask = (1u << bits) - 1;
-  for (std::size_t k = first; k < components; ++k) {
-    const unsigned code = std::to_integer<unsigned>(in[k * width / 8]) >> (k * width % 8) & mask;
-    out[k] = static_cast<std::byte>(((code ^ decoding.flip) << decoding.shift) +
-                                    static_cast<unsigned>(decoding.bias));
+  const std::size_t per_byte = 8 / static_cast<std::size_t>(bits);
+  std::size_t k = first;
+  for (const std::byte* byte = in + first / per_byte; k < components; ++byte, k += per_byte) {
+    const std::uint64_t& spread = decoding.components[std::to_integer<std::size_t>(*byte)];
+    switch (std::min(per_byte, components - k)) {
+      case 8:
+        std::memcpy(out + k, &spread, 8);
+        break;
+      case 4:
+        std::memcpy(out + k, &spread, 4);
+        break;
+      case 2:
+        std::memcpy(out + k, &spread, 2);
+        break;
+      default:
+        std::memcpy(out + k, &spread, std::min(per_byte, components - k));
+        break;
+    }
   }
 }
 
@@ -60,8 +75,14 @@ void copy_flipped(const std::byte* in, std::size_t bytes, std::uint64_t flip, st
     std::memcpy(out, in, bytes);
     return;
   }
-  for (std::size_t k = 0; k < bytes; ++k)
-    out[k] = in[k] ^ static_cast<std::byte>(flip >> (k % 8 * 8) & 0xff);
+  std::size_t k = 0;
+  for (; k + sizeof flip <= bytes; k += sizeof flip) {
+    std::uint64_t word;
+    std::memcpy(&word, in + k, sizeof word);
+    word ^= flip;
+    std::memcpy(out + k, &word, sizeof word);
+  }
+  for (; k < bytes; ++k) out[k] = in[k] ^ static_cast<std::byte>(flip >> (k % 8 * 8) & 0xff);
 }
 
 bool all_finite(const float* values, std::size_t count) {
@@ -163,35 +184,36 @@ HWY_INLINE hn::Vec<D> spread_1(D d, hn::Vec<D> x) {
   return hn::And(hn::Or(pairs, hn::ShiftLeft<7>(pairs)), hn::Set(d, 0x0101010101010101));
 }
 
-// T holds the components of one byte of the input. Returns how many components it has made.
-template <class T>
-std::size_t expand_vectors(const std::byte* in, std::size_t components, const Decoding& decoding,
-                           std::byte* out) {
+// T holds the components of one byte of the input. Goes on from component `done` in vectors of
+// kBytes, then in halves of them; returns how far it came.
+template <class T, std::size_t kBytes>
+std::size_t expand_vectors(const std::byte* in, std::size_t done, std::size_t components,
+                           const Decoding& decoding, std::byte* out) {
+  using D = hn::CappedTag<T, kBytes / sizeof(T)>;
   constexpr std::size_t kPerByte = sizeof(T);
-  const Tag<T> d;
-  const Tag<std::uint8_t> bytes;
-  const hn::Rebind<std::uint8_t, Tag<T> > narrow;
+  const D d;
+  const hn::CappedTag<std::uint8_t, kBytes> bytes;
+  const hn::Rebind<std::uint8_t, D> narrow;
   const auto flip = hn::Set(bytes, decoding.flip);
   const auto bias = hn::Set(bytes, static_cast<std::uint8_t>(decoding.bias));
-  const std::size_t step = hn::Lanes(d);
-  std::size_t done = 0;
-  for (; (done + step) * kPerByte <= components; done += step) {
-    const auto packed = hn::LoadU(narrow, reinterpret_cast<const std::uint8_t*>(in) + done);
+  for (; done + kBytes <= components; done += kBytes) {
+    const auto packed =
+        hn::LoadU(narrow, reinterpret_cast<const std::uint8_t*>(in) + done / kPerByte);
     decltype(hn::Zero(d)) codes;
     if constexpr (kPerByte == 2) {
       codes = spread_4(d, hn::PromoteTo(d, packed));
     } else if constexpr (kPerByte == 4) {
       codes = spread_2(d, hn::PromoteTo(d, packed));
     } else {
-      codes = spread_1(
-          d, hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<std::uint32_t, Tag<T> >(), packed)));
+      codes = spread_1(d, hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), packed)));
     }
     auto values = hn::Xor(hn::BitCast(bytes, codes), flip);
     if (decoding.shift != 0) values = hn::Add(values, values);
-    hn::StoreU(hn::Add(values, bias), bytes,
-               reinterpret_cast<std::uint8_t*>(out) + done * kPerByte);
+    hn::StoreU(hn::Add(values, bias), bytes, reinterpret_cast<std::uint8_t*>(out) + done);
   }
-  return done * kPerByte;
+  if constexpr (kBytes > kBlockBytes)
+    return expand_vectors<T, kBytes / 2>(in, done, components, decoding, out);
+  return done;
 }
 
 void expand(const std::byte* in, std::size_t components, int bits, const Decoding& decoding,
@@ -199,13 +221,13 @@ void expand(const std::byte* in, std::size_t components, int bits, const Decodin
   std::size_t done = 0;
   switch (bits) {
     case 1:
-      done = expand_vectors<std::uint64_t>(in, components, decoding, out);
+      done = expand_vectors<std::uint64_t, kVectorBytes>(in, 0, components, decoding, out);
       break;
     case 2:
-      done = expand_vectors<std::uint32_t>(in, components, decoding, out);
+      done = expand_vectors<std::uint32_t, kVectorBytes>(in, 0, components, decoding, out);
       break;
     default:
-      done = expand_vectors<std::uint16_t>(in, components, decoding, out);
+      done = expand_vectors<std::uint16_t, kVectorBytes>(in, 0, components, decoding, out);
       break;
   }
   expand_plain(in, done, components, bits, decoding, out);
@@ -264,25 +286,33 @@ HWY_AFTER_NAMESPACE();
 
 namespace tautline::stages::unpack {
 
+namespace {
+
+Decoding arithmetic_of(const core::SampleFormat& format) {
+  Decoding decoding;
+  const bool offset = format.encoding == core::Encoding::offset_binary;
+  if (format.bits == 1) {
+    decoding = {offset ? std::uint8_t{0} : std::uint8_t{1}, 1, -1, {}};
+  } else if (format.bits == 2) {
+    decoding = offset ? Decoding{0, 1, -3, {}} : Decoding{2, 0, -2, {}};
+  } else {
+    decoding = {offset ? std::uint8_t{0} : std::uint8_t{8}, 0, -8, {}};
+  }
+  return decoding;
+}
+
+}  // namespace
+
 Decoding decoding_of(const core::SampleFormat& format) {
-  if (format.encoding == core::Encoding::offset_binary) {
-    switch (format.bits) {
-      case 1:
-        return {0, 1, -1};
-      case 2:
-        return {0, 1, -3};
-      default:
-        return {0, 0, -8};
-    }
+  Decoding decoding = arithmetic_of(format);
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::array<std::int8_t, 8> components{};
+    for (int k = 0; k < 8 / format.bits; ++k)
+      components[static_cast<std::size_t>(k)] = static_cast<std::int8_t>(
+          core::decode_code(byte >> (k * format.bits), format.bits, format.encoding));
+    std::memcpy(&decoding.components[byte], components.data(), sizeof components);
   }
-  switch (format.bits) {
-    case 1:
-      return {1, 1, -1};
-    case 2:
-      return {2, 0, -2};
-    default:
-      return {8, 0, -8};
-  }
+  return decoding;
 }
 
 std::uint64_t flip_of(const core::SampleFormat& format) {

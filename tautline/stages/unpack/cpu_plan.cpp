@@ -109,12 +109,14 @@ class CpuPlan final : public Plan {
     });
     const bool runs_bytewise = std::all_of(runs_.begin(), runs_.end(),
                                            [](const Run& r) { return r.offset_bits % 8 == 0; });
-    // 64 times of a lone run without gaps fill whole bytes even if one time does not.
-    dense_ = runs_.size() == 1 && layout.time_stride_bits == rows_.size() * bits &&
-             rows_.size() * element_bytes_ <= kColumnBytes;
+    // 64 times of a lone short run fill whole bytes even if one time does not, and are expanded in
+    // one go, what lies between the times (a counter) with them.
+    stride_components_ = layout.time_stride_bits / static_cast<std::size_t>(layout.format.bits);
+    spanned_ = layout.format.bits < 8 && runs_.size() == 1 &&
+               layout.time_stride_bits >= rows_.size() * bits && stride_components_ <= kColumnBytes;
     if (layout.time_stride_bits == bits && bytewise) {
       method_ = Method::contiguous;
-    } else if (runs_bytewise && (layout.time_stride_bits % 8 == 0 || dense_)) {
+    } else if (runs_bytewise && (layout.time_stride_bits % 8 == 0 || spanned_)) {
       method_ = Method::turned;
     }
   }
@@ -225,9 +227,10 @@ class CpuPlan final : public Plan {
                      std::size_t times, std::byte* column) const {
     const core::RawLayout& layout = config_.layout;
     const std::size_t column_bytes = rows * element_bytes_;
-    if (layout.format.bits < 8 && dense_) {
-      kernels_.expand(in, times * rows * components_, layout.format.bits, decoding_, column);
-      return column_bytes;
+    if (spanned_) {
+      kernels_.expand(in, (times - 1) * stride_components_ + column_bytes, layout.format.bits,
+                      decoding_, column);
+      return stride_components_;
     }
     const auto bits = static_cast<std::size_t>(layout.format.bits_per_sample());
     const std::byte* from = in + first_row * bits / 8;
@@ -317,7 +320,8 @@ class CpuPlan final : public Plan {
   std::vector<Row> rows_;  // by their place in the block
   std::vector<Run> runs_;
   Method method_ = Method::plain;
-  bool dense_ = false;
+  bool spanned_ = false;
+  std::size_t stride_components_ = 0;
   std::size_t element_bytes_ = 1;  // of one unpacked sample
   std::size_t components_ = 1;
   std::uint64_t flip_ = 0;

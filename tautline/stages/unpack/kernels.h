@@ -1,6 +1,7 @@
 // The inner loops of unpack, one table for each instruction set.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,14 +13,15 @@ namespace tautline::stages::unpack {
 inline constexpr std::size_t kTileTimes = 64;  ///< one word of validity; a cache line of bytes
 inline constexpr std::size_t kTileRows = 64;   ///< rows that one call of `turn` writes at most
 
-/// decode_code as arithmetic: value = ((code ^ flip) << shift) + bias.
+/// decode_code for components of 1, 2 and 4 bits: as arithmetic, for vectors,
+/// value = ((code ^ flip) << shift) + bias, and as a table of the components of each byte.
 struct Decoding {
   std::uint8_t flip = 0;
   std::uint8_t shift = 0;
   std::int8_t bias = 0;
+  std::array<std::uint64_t, 256> components{};  ///< as bytes in memory, first component first
 };
 
-/// For components of 1, 2 and 4 bits.
 Decoding decoding_of(const core::SampleFormat& format);
 
 /// The sign bit that offset binary flips, in every component of eight bytes; 0: nothing to do.
