@@ -35,6 +35,7 @@ using Action = std::function<int()>;
 void add_simulate(CLI::App& app, const Global& global, Action& action);
 void add_channelize(CLI::App& app, const Global& global, Action& action);
 void add_correlate(CLI::App& app, const Global& global, Action& action);
+void add_delays(CLI::App& app, const Global& global, Action& action);
 void add_inspect(CLI::App& app, const Global& global, Action& action);
 void add_devices(CLI::App& app, const Global& global, Action& action);
 void add_bench(CLI::App& app, const Global& global, Action& action);

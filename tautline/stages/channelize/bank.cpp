@@ -1,0 +1,98 @@
+// Validation of a Config, field by field, and the filter in reading order.
+#include "tautline/stages/channelize/bank.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "tautline/core/error.h"
+
+namespace tautline::stages::channelize {
+
+namespace {
+
+constexpr std::size_t kMaxInputs = 4096;
+constexpr std::size_t kMaxChannels = 65536;
+constexpr std::size_t kMaxTaps = 4096;
+constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
+
+[[noreturn]] void refuse(const char* field, const std::string& value, const std::string& limit,
+                         const std::string& advice = {}) {
+  throw core::Error(core::ErrorKind::config, field, value, limit, advice);
+}
+
+void require_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
+  if (value < low || value > high)
+    refuse(field, fmt::format("{}", value), fmt::format("{} to {}", low, high));
+}
+
+void require_input_format(const core::SampleFormat& format) {
+  const bool known = format.is_float() ? format.bits == 32
+                                       : format.encoding == core::Encoding::twos_complement &&
+                                             (format.bits == 8 || format.bits == 16);
+  if (!known)
+    refuse("input", core::to_string(format), "ci8, ci16, cf32, i8, i16 or f32",
+           "unpack turns every other format into one of these");
+}
+
+void require_oversampling(const Config& config) {
+  const std::size_t p = config.oversample_numerator, q = config.oversample_denominator;
+  require_range("oversample_denominator", q, 1, kMaxChannels);
+  require_range("oversample_numerator", p, q, 2 * kMaxChannels);
+  if (config.frame_samples() * q % p != 0)
+    refuse("oversample", fmt::format("{}/{}", p, q),
+           fmt::format("a ratio P/Q with {} Q / P whole ({} samples a frame)",
+                       config.frame_samples(), config.frame_samples()),
+           fmt::format("a number of channels that {} divides will do", p / std::gcd(p, q)));
+}
+
+void require_coefficients(const Config& config) {
+  const std::size_t wanted = config.frame_samples() * config.taps;
+  if (config.coefficients.empty()) return;
+  if (config.coefficients.size() != wanted)
+    refuse("coefficients", fmt::format("{} of them", config.coefficients.size()),
+           fmt::format("{} ({} samples a frame times {} taps)", wanted, config.frame_samples(),
+                       config.taps));
+  for (std::size_t n = 0; n < wanted; ++n)
+    if (!std::isfinite(config.coefficients[n]))
+      refuse("coefficients", fmt::format("{} at {}", config.coefficients[n], n), "finite numbers");
+}
+
+void validate(const Config& config) {
+  require_range("inputs", config.inputs, 1, kMaxInputs);
+  require_range("channels", config.channels, 2, kMaxChannels);
+  require_range("taps", config.taps, 1, kMaxTaps);
+  require_range("max_samples", config.max_samples, 1, kMaxSamples);
+  require_input_format(config.input);
+  if (!(config.cutoff > 0 && config.cutoff <= static_cast<double>(config.channels)))
+    refuse("cutoff", fmt::format("{}", config.cutoff),
+           fmt::format("more than 0 and at most {} channel widths", config.channels));
+  if (!(config.window.beta >= 0 && config.window.beta <= 60))
+    refuse("window.beta", fmt::format("{}", config.window.beta), "0 to 60");
+  require_oversampling(config);
+  require_coefficients(config);
+}
+
+}  // namespace
+
+Bank::Bank(const Config& given) : config(given) {
+  validate(config);
+  channels = config.channels;
+  frame = config.frame_samples();
+  hop = config.hop_samples();
+  taps = config.taps;
+  real = !config.input.complex;
+  lower = config.lower_sideband;
+  sample_bytes = static_cast<std::size_t>(config.input.bits_per_sample()) / 8;
+
+  std::vector<double> h(config.coefficients.begin(), config.coefficients.end());
+  if (h.empty()) h = core::prototype_filter(frame, taps, config.window, config.cutoff);
+  filter.resize(span());
+  for (std::size_t t = 0; t < taps; ++t)
+    for (std::size_t p = 0; p < frame; ++p) filter[t * frame + p] = h[(taps - t) * frame - 1 - p];
+}
+
+}  // namespace tautline::stages::channelize

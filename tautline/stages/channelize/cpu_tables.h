@@ -1,0 +1,25 @@
+// Tables and small sums that all CPU kernels share, whatever their instruction set.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tautline/stages/channelize/bank.h"
+
+namespace tautline::stages::channelize {
+
+/// [tap][component] in float: each complex sample's coefficient twice, the second one negated for
+/// the lower sideband, which conjugates the voltages at no cost.
+std::vector<float> component_coefficients(const Bank& bank);
+
+/// exp(-2 pi i k / (2 channels)) for k in [0, channels / 2].
+std::vector<std::complex<float>> split_roots(std::size_t channels);
+
+/// (s D) mod M in components, s counted from the stream's first spectrum.
+inline std::size_t tile_origin(const Bank& bank, std::uint64_t spectrum) {
+  return spectrum % bank.frame * bank.hop % bank.frame * bank.components_per_sample();
+}
+
+}  // namespace tautline::stages::channelize
