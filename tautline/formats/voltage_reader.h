@@ -20,7 +20,9 @@ struct Damage {
   std::uint64_t dropped_samples = 0;  ///< samples in the file but not delivered: repeated, too late
   std::uint64_t trailing_bytes = 0;   ///< bytes, mostly at the end, that make no whole sample
   std::vector<std::string> messages;  ///< "FILE: what, where, found, expected"; at most 100
-  bool any() const { return !messages.empty(); }
+  bool any() const {
+    return !messages.empty() || lost_samples > 0 || dropped_samples > 0 || trailing_bytes > 0;
+  }
 
   /// Keeps a message; when there are too many, the last one says so.
   void note(std::string message) {

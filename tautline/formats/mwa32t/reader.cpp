@@ -83,10 +83,15 @@ class Reader : public VoltageReader {
 
   void seek(std::uint64_t first_sample) override {
     position_ = first_sample;
-    for (Receiver& r : receivers_)
-      while (pull(r) && end_of(r.pending, r) <= static_cast<std::int64_t>(position_))
+    if (position_ > 0) damage_ = {};
+    for (Receiver& r : receivers_) {
+      const Damage kept = damage_;
+      while (pull(r) && start_of(r.pending, r) <= static_cast<std::int64_t>(position_)) {
+        damage_ = kept;  // what lies before the sample is no damage to what will be read
+        if (end_of(r.pending, r) > static_cast<std::int64_t>(position_)) break;
         r.pending.count = 0;
-    damage_ = {};  // what was skipped is no damage to what will be read
+      }
+    }
   }
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {

@@ -46,15 +46,15 @@ enum class Output {
 
 struct Config {
   std::size_t inputs = 1;
-  std::size_t channels = 128;      ///< C, 2 to 65,536; powers of two are fastest
-  std::size_t taps = 8;            ///< T, 1 or more
+  std::size_t channels = 128;             ///< C, 2 to 65,536; powers of two are fastest
+  std::size_t taps = 8;                   ///< T, 1 or more
   core::SampleFormat input = core::kCi8;  ///< ci8 ci16 cf32 i8 i16 f32 (what unpack gives)
-  core::Window window;             ///< Hann unless told
-  double cutoff = 1.0;             ///< of the prototype, in channel widths; 1: -6 dB at the edge
-  std::vector<float> coefficients; ///< M T of them in sample order: used as given; empty: designed
+  core::Window window;                    ///< Hann unless told
+  double cutoff = 1.0;              ///< of the prototype, in channel widths; 1: -6 dB at the edge
+  std::vector<float> coefficients;  ///< M T of them in sample order: used as given; empty: designed
   std::size_t oversample_numerator = 1;    ///< P of P/Q >= 1
   std::size_t oversample_denominator = 1;  ///< Q; M Q / P must be whole
-  bool lower_sideband = false;     ///< conjugate the voltages first
+  bool lower_sideband = false;             ///< conjugate the voltages first
   Output output = Output::turned_ci8;
   std::size_t max_samples = 1 << 20;  ///< most samples of an input that one execute is given
 
@@ -69,19 +69,19 @@ struct Config {
 ///   y[s][k] *= exp(i (phase + s * phase_step + f_k (slope + s * slope_step)))
 /// with f_k the channel's frequency relative to baseband zero in cycles per sample (signed).
 struct PhaseModel {
-  double phase_rad = 0;         ///< of the first spectrum of the call
-  double phase_step_rad = 0;    ///< per spectrum (fringe rate)
-  double slope_rad = 0;         ///< -2 pi d' with d' the residual delay in samples
-  double slope_step_rad = 0;    ///< per spectrum (delay rate)
+  double phase_rad = 0;       ///< of the first spectrum of the call
+  double phase_step_rad = 0;  ///< per spectrum (fringe rate)
+  double slope_rad = 0;       ///< -2 pi d' with d' the residual delay in samples
+  double slope_step_rad = 0;  ///< per spectrum (delay rate)
 };
 
 /// What one execute is given besides samples.
 struct Input {
-  const void* samples = nullptr;      ///< [input][time] of the config's format
-  std::size_t row_stride_bytes = 0;   ///< between inputs
-  std::size_t count = 0;              ///< samples per input in this call
-  core::ValidityView validity;        ///< empty: all valid
-  std::vector<PhaseModel> phases;     ///< one an input, or empty: none
+  const void* samples = nullptr;     ///< [input][time] of the config's format
+  std::size_t row_stride_bytes = 0;  ///< between inputs
+  std::size_t count = 0;             ///< samples per input in this call
+  core::ValidityView validity;       ///< empty: all valid
+  std::vector<PhaseModel> phases;    ///< one an input, or empty: none
 };
 
 /// Where results go; the views of outputs that the config does not ask for are empty.
@@ -123,8 +123,8 @@ class Plan {
   virtual std::size_t spectra(std::size_t held, std::size_t count) const = 0;
 
   /// Consumes input.count samples of every input and writes every spectrum that they complete;
-  /// returns how many. A spectrum is invalid, and zero, when any of its T M samples is invalid. Any split
-  /// of a stream into calls gives the same bits. Never allocates.
+  /// returns how many. A spectrum is invalid, and zero, when any of its T M samples is invalid. Any
+  /// split of a stream into calls gives the same bits. Never allocates.
   virtual std::size_t execute(device::Queue& queue, State& state, const Input& input,
                               const OutputViews& output) const = 0;
 };
