@@ -41,6 +41,7 @@
       const empty = [[xRange[0], ...this.series.map(() => this.bars ? [null, null, null] : null)]];
       const reach = this.phaseReach(rows);
       this.fine = reach < 190;
+      this.sparse = rows.length < 3;  // too few to make a line
       const options = Object.assign(this.options(), {
         file: rows.length ? rows : empty,
         dateWindow: xRange,
@@ -71,8 +72,8 @@
         perSeries[one.name] = {
           color: themeColour(one.colour),
           strokeWidth: one.points ? 0 : one.width || 1.5,
-          drawPoints: Boolean(one.points),
-          pointSize: one.points ? 2 : 0,
+          drawPoints: Boolean(one.points) || this.sparse,
+          pointSize: 2,
           strokePattern: one.dash ? [5, 4] : null,
           highlightCircleSize: 3.5,
         };

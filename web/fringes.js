@@ -38,6 +38,18 @@
     };
   };
 
+  /** Rows of a chart against time, with an empty one in each gap so that lines break there. */
+  tautline.breakAtGaps = function (axis, rows) {
+    return rows.flatMap((row, k) => {
+      const start = axis.edges[2 * k], before = axis.edges[2 * k - 1];
+      const width = axis.edges[2 * k + 1] - start;
+      if (k === 0 || start - before < 0.5 * width) return [row];
+      const empty = row.map((value) => Array.isArray(value) ? [null, null, null] : null);
+      empty[0] = (before + start) / 2;
+      return [empty, row];
+    });
+  };
+
   /**
    * The delay (s) whose phase slope explains the visibilities best: the highest point of the lag
    * spectrum's power, summed over time, between its samples by a parabola.
@@ -132,16 +144,19 @@
         tautline.toggle("Take out the delay", "Subtracts the phase slope that fits best, so that " +
           "means over the band keep their amplitude", (on) => { this.aligned = on; this.draw(); }));
       const phase = (part) => { part.root.classList.add("phase"); return part.root; };
-      root.append(
-        element("div.section-head", {}, element("h2", {}, "Fringes"),
-          element("p", {}, "One baseline against time and frequency. Point at a picture to read it, " +
-                           "press to pin a cut through it.")),
+      this.empty = element("p.empty", { hidden: true }, "There is no baseline to show.");
+      this.parts = [
         element("div.baseline-bar", {},
           element("div.card", {}, controls, this.facts, this.readout), this.map.root),
         element("div.grid", {}, this.amplitude.root, phase(this.phase),
           this.lines.amplitudeFrequency.root, phase(this.lines.phaseFrequency),
-          this.lines.amplitudeTime.root, phase(this.lines.phaseTime)));
-      this.root = root;
+          this.lines.amplitudeTime.root, phase(this.lines.phaseTime)),
+      ];
+      root.append(
+        element("div.section-head", {}, element("h2", {}, "Fringes"),
+          element("p", {}, "One baseline against time and frequency. Point at a picture to read it, " +
+                           "press to pin a cut through it.")),
+        this.empty, ...this.parts);
     }
 
     describe() {
@@ -166,7 +181,10 @@
 
     draw() {
       const { store } = this;
-      if (!store.description.baselines.length || !store.rows.length) return;
+      const something = store.description.baselines.length > 0 && store.rows.length > 0;
+      for (const part of this.parts) part.hidden = !something;
+      this.empty.hidden = something;
+      if (!something) return;
       const b = this.picker.value;
       this.data = store.fringes(b, this.mode === "coefficient");
       this.delay_s = tautline.fitDelay(this.data, this.width_hz);
@@ -242,13 +260,16 @@
       const cut = (values, row, bin) => pin && isFinite(values[row * bins + bin])
         ? values[row * bins + bin] : null;
       const hidden = pin ? [] : ["at the pin"];
-      const show = (chart, axis, means, pinned, phase) => chart.show(
-        means.map((mean, k) => [axis.values[k],
-          ...(phase ? [mean[2]] : [scaled(mean[0]), scaled(mean[1])]), pinned(k)]),
-        { xRange: [axis.low, axis.high], xFormat: axis.text, hidden,
+      const show = (chart, axis, means, pinned, phase) => {
+        const points = means.map((mean, k) => [axis.values[k],
+          ...(phase ? [mean[2]] : [scaled(mean[0]), scaled(mean[1])]), pinned(k)]);
+        chart.show(axis.edges ? tautline.breakAtGaps(axis, points) : points, {
+          xRange: [axis.low, axis.high], xFormat: axis.text, hidden,
           yRange: this.mode === "decibel" && !phase ? [null, null] : undefined,
           yFormat: phase ? (v) => `${tautline.signed(v, 1)}°`
-                         : (v) => tautline.short(v) + (this.mode === "decibel" ? " dB" : "") });
+                         : (v) => tautline.short(v) + (this.mode === "decibel" ? " dB" : ""),
+        });
+      };
       const { lines, frequency, time, amplitudeValues, phaseValues } = this;
       const f = (values) => (bin) => cut(values, pin && pin.row, bin);
       const t = (values) => (row) => cut(values, row, pin && pin.column);

@@ -7,6 +7,7 @@
   tautline.QualityPanel = class {
     constructor(root, store) {
       this.store = store;
+      this.root = root;
       this.text = element("p.empty");
       const read = (what) => (cell) => this.read(what, cell);
       this.frequencyImage = new tautline.Heatmap("Valid samples of each input against frequency",
@@ -27,7 +28,8 @@
 
     draw() {
       const { store } = this;
-      if (!store.summary) return;
+      this.root.hidden = !store.rows.length;
+      if (this.root.hidden) return;
       const { summary, status } = store;
       const whole = summary.valid_fraction >= 1;
       this.frequencyImage.root.hidden = this.timeImage.root.hidden = whole;

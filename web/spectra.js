@@ -18,6 +18,7 @@
   tautline.SpectrumPanel = class {
     constructor(root, store) {
       this.store = store;
+      this.root = root;
       this.picker = new tautline.Picker("Input", () => this.drawLines());
       const pick = (cell) => cell && this.picker.pick(cell.row);
       this.image = new tautline.Heatmap("Power of each input against frequency, dB", {
@@ -45,7 +46,8 @@
 
     draw() {
       const { store } = this;
-      if (!store.summary) return;
+      this.root.hidden = !store.rows.length;
+      if (this.root.hidden) return;
       const { inputs, channels } = store.description;
       this.values = Float32Array.from(store.summary.spectra, decibels);
       const width = channels.width_hz * channels.spectrum_per_bin;
@@ -89,8 +91,9 @@
       this.frequencyChart.show(
         join(frequency, this.lines(bins, (input, bin) => this.values[input * bins + bin])),
         { xRange: [frequency.low, frequency.high], xFormat: frequency.text, yFormat });
+      const change = (input, row) => store.rowPower_db(store.rows[row], input) - means[input];
       this.timeChart.show(
-        join(time, this.lines(store.rows.length, (input, row) => store.rowPower_db(store.rows[row], input) - means[input])),
+        tautline.breakAtGaps(time, join(time, this.lines(store.rows.length, change))),
         { xRange: [time.low, time.high], xFormat: time.text, yFormat });
       this.frequencyChart.title.textContent = `Power against frequency (${frequency.unit.name}), dB`;
       this.timeChart.title.textContent = `Change of power against time (${time.unit.name}), dB`;

@@ -56,7 +56,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   const auto sink = make_voltage_sink(config, output);
 
   ChannelizeSummary s;
-  BlockReader blocks(sequence, block_samples, std::move(stop));
+  BlockReader blocks(sequence, block_samples, stop);
   while (const ReadBlock* block = blocks.next()) {
     if (block->segment.first_block) {
       if (block->segment.index > 0)
@@ -69,6 +69,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     for (;;) {
       const SpectraChunk chunk = engine.take(*queue, engine.max_spectra());
       if (chunk.spectra == 0) break;
+      require_running(stop);
       sink->write(chunk);
       s.spectra += chunk.spectra;
       s.invalid_spectra += count_invalid(chunk, engine.inputs());

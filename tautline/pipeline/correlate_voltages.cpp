@@ -281,6 +281,7 @@ void Correlation::compute_block(const ReadBlock& block) {
         *queue_, static_cast<std::size_t>(std::min<std::uint64_t>(
                      f_engine_->max_spectra(), spectra_per_integration_ - integrator_->spectra())));
     if (chunk.spectra == 0) break;
+    require_running(stop_);
     integrator_->add(*queue_, chunk);
     spectra_done_ += chunk.spectra;
     if (integrator_->spectra() == spectra_per_integration_) finish_integration();

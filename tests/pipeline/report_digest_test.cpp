@@ -133,136 +133,158 @@ TEST(ReportDigest, KeepsTheKnownSkyWithoutNoise) {
 }
 
 TEST(ReportDigest, ChoosesShortLongStrongAndClosing) {
-    SyntheticVisibilities sky(16, 8);
-    DigestLimits limits;
-    VisibilityDigest digest(sky.description, limits);
+  SyntheticVisibilities sky(16, 8);
+  DigestLimits limits;
+  VisibilityDigest digest(sky.description, limits);
+  digest.add(sky.make(0.5));
+  const Choice& choice = digest.choice();
+  EXPECT_EQ(choice.baselines.size(), limits.baselines);
+  EXPECT_EQ(choice.triangles.size(), 10U);
+  std::set<std::pair<std::size_t, std::size_t>> seen;
+  std::map<std::string, int> reasons;
+  double shortest = 1e9, longest = 0;
+  for (const KeptBaseline& kept : choice.baselines) {
+    EXPECT_LT(kept.first, kept.second);
+    EXPECT_TRUE(seen.emplace(kept.first, kept.second).second) << "twice";
+    for (const std::string& reason : kept.reasons) ++reasons[reason];
+    shortest = std::min(shortest, kept.length_m);
+    longest = std::max(longest, kept.length_m);
+  }
+  for (const char* reason : {"strongest", "shortest", "longest", "closure"})
+    EXPECT_GE(reasons[reason], 5) << reason;
+  const auto& array = sky.description.array;
+  double true_shortest = 1e9, true_longest = 0;
+  for (std::size_t p = 0; p < array.antennas.size(); ++p)
+    for (std::size_t q = 0; q < p; ++q) {
+      double square = 0;
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        square += std::pow(array.antennas[p].ecef_m[axis] - array.antennas[q].ecef_m[axis], 2);
+      true_shortest = std::min(true_shortest, std::sqrt(square));
+      true_longest = std::max(true_longest, std::sqrt(square));
+    }
+  EXPECT_NEAR(shortest, true_shortest, 1e-6);
+  EXPECT_NEAR(longest, true_longest, 1e-6);
+  for (const Triangle& triangle : choice.triangles) {
+    const auto& side = choice.baselines;
+    EXPECT_EQ(side[triangle.sides[0]].first, triangle.inputs[0]);
+    EXPECT_EQ(side[triangle.sides[0]].second, triangle.inputs[1]);
+    EXPECT_EQ(side[triangle.sides[1]].first, triangle.inputs[1]);
+    EXPECT_EQ(side[triangle.sides[1]].second, triangle.inputs[2]);
+    EXPECT_EQ(side[triangle.sides[2]].first, triangle.inputs[0]);
+    EXPECT_EQ(side[triangle.sides[2]].second, triangle.inputs[2]);
+  }
+}
+
+TEST(ReportDigest, TakesArraysOfOneAndTwoAntennas) {
+  for (std::size_t antennas : {1, 2}) {
+    SyntheticVisibilities sky(antennas, 4);
+    VisibilityDigest digest(sky.description);
     digest.add(sky.make(0.5));
-    const Choice& choice = digest.choice();
-    EXPECT_EQ(choice.baselines.size(), limits.baselines);
-    EXPECT_EQ(choice.triangles.size(), 10U);
-    std::set<std::pair<std::size_t, std::size_t>> seen;
-    std::map<std::string, int> reasons;
-    double shortest = 1e9, longest = 0;
-    for (const KeptBaseline& kept : choice.baselines) {
-      EXPECT_LT(kept.first, kept.second);
-      EXPECT_TRUE(seen.emplace(kept.first, kept.second).second) << "twice";
-      for (const std::string& reason : kept.reasons) ++reasons[reason];
-      shortest = std::min(shortest, kept.length_m);
-      longest = std::max(longest, kept.length_m);
-    }
-    for (const char* reason : {"strongest", "shortest", "longest", "closure"})
-      EXPECT_GE(reasons[reason], 5) << reason;
-    const auto& array = sky.description.array;
-    double true_shortest = 1e9, true_longest = 0;
-    for (std::size_t p = 0; p < array.antennas.size(); ++p)
-      for (std::size_t q = 0; q < p; ++q) {
-        double square = 0;
-        for (std::size_t axis = 0; axis < 3; ++axis)
-          square += std::pow(array.antennas[p].ecef_m[axis] - array.antennas[q].ecef_m[axis], 2);
-        true_shortest = std::min(true_shortest, std::sqrt(square));
-        true_longest = std::max(true_longest, std::sqrt(square));
-      }
-    EXPECT_NEAR(shortest, true_shortest, 1e-6);
-    EXPECT_NEAR(longest, true_longest, 1e-6);
-    for (const Triangle& triangle : choice.triangles) {
-      const auto& side = choice.baselines;
-      EXPECT_EQ(side[triangle.sides[0]].first, triangle.inputs[0]);
-      EXPECT_EQ(side[triangle.sides[0]].second, triangle.inputs[1]);
-      EXPECT_EQ(side[triangle.sides[1]].first, triangle.inputs[1]);
-      EXPECT_EQ(side[triangle.sides[1]].second, triangle.inputs[2]);
-      EXPECT_EQ(side[triangle.sides[2]].first, triangle.inputs[0]);
-      EXPECT_EQ(side[triangle.sides[2]].second, triangle.inputs[2]);
-    }
+    EXPECT_EQ(digest.choice().baselines.size(), sky.inputs() * (sky.inputs() - 1) / 2);
+    EXPECT_TRUE(digest.choice().triangles.empty());
+    EXPECT_EQ(digest.valid_fraction(), 1);
   }
+}
 
-  TEST(ReportDigest, TakesArraysOfOneAndTwoAntennas) {
-    for (std::size_t antennas : {1, 2}) {
-      SyntheticVisibilities sky(antennas, 4);
-      VisibilityDigest digest(sky.description);
-      digest.add(sky.make(0.5));
-      EXPECT_EQ(digest.choice().baselines.size(), sky.inputs() * (sky.inputs() - 1) / 2);
-      EXPECT_TRUE(digest.choice().triangles.empty());
-      EXPECT_EQ(digest.valid_fraction(), 1);
-    }
-  }
+TEST(ReportDigest, ShowsGapsAndLosses) {
+  SyntheticVisibilities sky(3, 8);
+  VisibilityDigest digest(sky.description);
+  for (std::size_t i = 0; i < sky.inputs(); ++i)
+    for (std::size_t j = 0; j <= i; ++j) sky.count(5, i, j) = 0;
+  digest.add(sky.make(0.5));
+  digest.add(sky.make(10.5));
+  ASSERT_EQ(digest.times().size(), 2U);
+  EXPECT_DOUBLE_EQ(digest.times()[0].end_s, 1);
+  EXPECT_DOUBLE_EQ(digest.times()[1].start_s, 10);
+  EXPECT_DOUBLE_EQ(digest.covered_s(), 2);
+  EXPECT_DOUBLE_EQ(digest.valid_fraction(), 7.0 / 8);
+  EXPECT_EQ(digest.valid_spectrum(0, 5), 0);
+  EXPECT_EQ(digest.valid_spectrum(0, 4), 1);
+  EXPECT_EQ(digest.weight(0, 0, 5), 0);
+}
 
-  TEST(ReportDigest, ShowsGapsAndLosses) {
-    SyntheticVisibilities sky(3, 8);
-    VisibilityDigest digest(sky.description);
-    for (std::size_t i = 0; i < sky.inputs(); ++i)
-      for (std::size_t j = 0; j <= i; ++j) sky.count(5, i, j) = 0;
-    digest.add(sky.make(0.5));
-    digest.add(sky.make(10.5));
-    ASSERT_EQ(digest.times().size(), 2U);
-    EXPECT_DOUBLE_EQ(digest.times()[0].end_s, 1);
-    EXPECT_DOUBLE_EQ(digest.times()[1].start_s, 10);
-    EXPECT_DOUBLE_EQ(digest.covered_s(), 2);
-    EXPECT_DOUBLE_EQ(digest.valid_fraction(), 7.0 / 8);
-    EXPECT_EQ(digest.valid_spectrum(0, 5), 0);
-    EXPECT_EQ(digest.valid_spectrum(0, 4), 1);
-    EXPECT_EQ(digest.weight(0, 0, 5), 0);
+// Merging leaves a gap open, and a stream of nothing but gaps is still bounded.
+TEST(ReportDigest, MergesAroundGaps) {
+  SyntheticVisibilities sky(2, 2);
+  DigestLimits limits;
+  limits.times = 8;
+  VisibilityDigest digest(sky.description, limits), sparse(sky.description, limits);
+  for (int k = 0; k < 40; ++k) {
+    if (k < 13 || k >= 20) digest.add(sky.make(k + 0.5));
+    sparse.add(sky.make(10 * k + 0.5));
   }
+  double widest_s = 0, open_s = 0;
+  for (std::size_t t = 0; t < digest.times().size(); ++t) {
+    const TimeCell& cell = digest.times()[t];
+    EXPECT_DOUBLE_EQ(cell.end_s - cell.start_s, static_cast<double>(cell.integrations));
+    widest_s = std::max(widest_s, cell.end_s - cell.start_s);
+    if (t > 0) open_s += cell.start_s - digest.times()[t - 1].end_s;
+  }
+  EXPECT_DOUBLE_EQ(open_s, 7);
+  EXPECT_LE(widest_s, 8);
+  EXPECT_LE(sparse.times().size(), limits.times);
+  EXPECT_EQ(sparse.integrations(), 40);
+}
 
-  TEST(ReportDigest, IgnoresValuesThatAreNotFinite) {
-    SyntheticVisibilities sky(3, 4);
-    VisibilityDigest digest(sky.description);
-    const formats::Integration integration = sky.make(0.5);
-    sky.value(2, 3, 3) = std::numeric_limits<float>::quiet_NaN();
-    sky.value(1, 4, 0) = {0, std::numeric_limits<float>::infinity()};
-    digest.add(integration);
-    EXPECT_EQ(digest.values_not_finite(), 1U);  // autocorrelations are counted
-    for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b)
-      for (std::size_t bin = 0; bin < 4; ++bin)
-        EXPECT_TRUE(std::isfinite(std::abs(digest.visibility(0, b, bin))));
-    EXPECT_TRUE(std::isfinite(digest.power(0, 3)));
-  }
+TEST(ReportDigest, IgnoresValuesThatAreNotFinite) {
+  SyntheticVisibilities sky(3, 4);
+  VisibilityDigest digest(sky.description);
+  const formats::Integration integration = sky.make(0.5);
+  sky.value(2, 3, 3) = std::numeric_limits<float>::quiet_NaN();
+  sky.value(1, 4, 0) = {0, std::numeric_limits<float>::infinity()};
+  digest.add(integration);
+  EXPECT_EQ(digest.values_not_finite(), 1U);  // autocorrelations are counted
+  for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b)
+    for (std::size_t bin = 0; bin < 4; ++bin)
+      EXPECT_TRUE(std::isfinite(std::abs(digest.visibility(0, b, bin))));
+  EXPECT_TRUE(std::isfinite(digest.power(0, 3)));
+}
 
-  // The page of a long run is as small as that of a short one.
-  TEST(ReportDigest, IsBounded) {
-    SyntheticVisibilities sky(12, 1024);
-    sky.noise = false;
-    DigestLimits limits;
-    VisibilityDigest digest(sky.description, limits);
-    const formats::Integration integration = sky.make(0.5);
-    for (int k = 0; k < 1000; ++k) {
-      formats::Integration later = integration;
-      later.middle.seconds += k;
-      digest.add(later);
-    }
-    EXPECT_EQ(digest.integrations(), 1000);
-    EXPECT_LE(digest.times().size(), limits.times);
-    EXPECT_GT(digest.times().size(), limits.times / 2);
-    EXPECT_EQ(digest.channel_bins().bins, limits.channels);
-    EXPECT_LT(digest.bytes(), std::size_t{40} << 20);
-    EXPECT_LT(integrations_message(digest, 0, digest.times().size()).size(), std::size_t{8} << 20);
+// The page of a long run is as small as that of a short one.
+TEST(ReportDigest, IsBounded) {
+  SyntheticVisibilities sky(12, 1024);
+  sky.noise = false;
+  DigestLimits limits;
+  VisibilityDigest digest(sky.description, limits);
+  const formats::Integration integration = sky.make(0.5);
+  for (int k = 0; k < 1000; ++k) {
+    formats::Integration later = integration;
+    later.middle.seconds += k;
+    digest.add(later);
   }
+  EXPECT_EQ(digest.integrations(), 1000);
+  EXPECT_LE(digest.times().size(), limits.times);
+  EXPECT_GT(digest.times().size(), limits.times / 2);
+  EXPECT_EQ(digest.channel_bins().bins, limits.channels);
+  EXPECT_LT(digest.bytes(), std::size_t{40} << 20);
+  EXPECT_LT(integrations_message(digest, 0, digest.times().size()).size(), std::size_t{8} << 20);
+}
 
-  TEST(ReportDigest, RefusesWrongShapesAndLimits) {
-    SyntheticVisibilities sky(3, 4), other(3, 5);
-    VisibilityDigest digest(sky.description);
-    EXPECT_THROW(digest.add(other.make(0.5)), core::Error);
-    DigestLimits odd;
-    odd.times = 3;
-    EXPECT_THROW(VisibilityDigest(sky.description, odd), core::Error);
-    formats::VisibilityDescription empty = sky.description;
-    empty.channel_hz.clear();
-    EXPECT_THROW(VisibilityDigest{empty}, core::Error);
-    empty = sky.description;
-    empty.nominal_count = 0;
-    EXPECT_THROW(VisibilityDigest{empty}, core::Error);
-  }
+TEST(ReportDigest, RefusesWrongShapesAndLimits) {
+  SyntheticVisibilities sky(3, 4), other(3, 5);
+  VisibilityDigest digest(sky.description);
+  EXPECT_THROW(digest.add(other.make(0.5)), core::Error);
+  DigestLimits odd;
+  odd.times = 3;
+  EXPECT_THROW(VisibilityDigest(sky.description, odd), core::Error);
+  formats::VisibilityDescription empty = sky.description;
+  empty.channel_hz.clear();
+  EXPECT_THROW(VisibilityDigest{empty}, core::Error);
+  empty = sky.description;
+  empty.nominal_count = 0;
+  EXPECT_THROW(VisibilityDigest{empty}, core::Error);
+}
 
-  TEST(ReportDigest, PutsDescendingChannelsInOrder) {
-    SyntheticVisibilities sky(3, 10);
-    std::reverse(sky.description.channel_hz.begin(), sky.description.channel_hz.end());
-    DigestLimits limits;
-    limits.channels = 4;
-    VisibilityDigest digest(sky.description, limits);
-    const std::vector<double> centres =
-        digest.channel_bins().centres_hz(sky.description.channel_hz);
-    EXPECT_TRUE(std::is_sorted(centres.begin(), centres.end()));
-    EXPECT_EQ(digest.channel_bins().bin_of(9), 0U);
-  }
+TEST(ReportDigest, PutsDescendingChannelsInOrder) {
+  SyntheticVisibilities sky(3, 10);
+  std::reverse(sky.description.channel_hz.begin(), sky.description.channel_hz.end());
+  DigestLimits limits;
+  limits.channels = 4;
+  VisibilityDigest digest(sky.description, limits);
+  const std::vector<double> centres = digest.channel_bins().centres_hz(sky.description.channel_hz);
+  EXPECT_TRUE(std::is_sorted(centres.begin(), centres.end()));
+  EXPECT_EQ(digest.channel_bins().bin_of(9), 0U);
+}
 
 }  // namespace
 }  // namespace tautline::pipeline::report

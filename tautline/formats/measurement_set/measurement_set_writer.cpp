@@ -118,10 +118,12 @@ class MeasurementSetWriter final : public VisibilityWriter {
   void write(const Integration& integration) override {
     check(integration, description_);
     require_open();
+    const std::size_t row_bytes =
+        description_.channel_hz.size() * polarisations_.size() * sizeof(std::complex<float>);
+    // Weights and flags take 5/8 of that again; a row's other columns are small.
+    require_room("writing", pairs_.size() * (row_bytes + row_bytes * 5 / 8 + kOtherColumnsBytes));
     guard("writing", [&] {
       const std::size_t start = add_rows(integration);
-      const std::size_t row_bytes =
-          description_.channel_hz.size() * polarisations_.size() * sizeof(std::complex<float>);
       const std::size_t block = std::max<std::size_t>(1, kBlockBytes / row_bytes);
       for (std::size_t first = 0; first < pairs_.size(); first += block) {
         const std::size_t count = std::min(block, pairs_.size() - first);

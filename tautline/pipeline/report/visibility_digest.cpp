@@ -23,14 +23,17 @@ void require(bool condition, const char* field, std::size_t value, std::string l
   if (!condition) throw Error(ErrorKind::config, field, fmt::to_string(value), std::move(limit));
 }
 
-/// Adds the odd element of each pair of rows to the even one and closes the ranks.
+/// Adds up the rows of each group: group g is rows [first[g], first[g + 1]).
 template <class T>
-void merge_rows(std::vector<T>& values, std::size_t row) {
-  const std::size_t rows = values.size() / row;
-  for (std::size_t to = 0; to < rows / 2; ++to)
-    for (std::size_t k = 0; k < row; ++k)
-      values[to * row + k] = values[2 * to * row + k] + values[(2 * to + 1) * row + k];
-  values.resize(rows / 2 * row);
+void merge_rows(std::vector<T>& values, std::size_t row, const std::vector<std::size_t>& first) {
+  for (std::size_t group = 0; group + 1 < first.size(); ++group)
+    for (std::size_t k = 0; k < row; ++k) {
+      T sum{};
+      for (std::size_t from = first[group]; from < first[group + 1]; ++from)
+        sum += values[from * row + k];
+      values[group * row + k] = sum;
+    }
+  values.resize((first.size() - 1) * row);
 }
 
 /// A cell is closed when the next integration starts later than this many integrations after it.
@@ -113,22 +116,44 @@ void VisibilityDigest::open_cell(double start_s) {
   bispectrum_sum_.resize(times_.size() * choice_.triangles.size());
 }
 
+bool VisibilityDigest::gap_before(double start_s) const {
+  return !times_.empty() &&
+         start_s - times_.back().end_s > kGapIntegrations * description_.integration_s;
+}
+
+std::vector<std::size_t> VisibilityDigest::pairs_to_merge() const {
+  const double gap_s = kGapIntegrations * description_.integration_s;
+  std::vector<std::size_t> first{0};
+  while (first.back() < times_.size()) {
+    const std::size_t at = first.back();
+    const bool pair = at + 1 < times_.size() && times_[at + 1].start_s - times_[at].end_s <= gap_s;
+    first.push_back(at + (pair ? 2 : 1));
+  }
+  // A stream that is mostly gaps: neighbours are merged across them, or memory would run out.
+  if (first.size() - 1 > times_.size() * 3 / 4) {
+    first.clear();
+    for (std::size_t at = 0; at <= times_.size(); at += 2) first.push_back(at);
+  }
+  return first;
+}
+
 void VisibilityDigest::merge_pairs() {
-  for (std::size_t to = 0; to < times_.size() / 2; ++to) {
-    const TimeCell& even = times_[2 * to];
-    const TimeCell& odd = times_[2 * to + 1];
-    times_[to] = {even.start_s, odd.end_s, even.expected + odd.expected,
-                  even.integrations + odd.integrations};
+  const std::vector<std::size_t> first = pairs_to_merge();
+  for (std::size_t group = 0; group + 1 < first.size(); ++group) {
+    TimeCell merged = times_[first[group]];
+    for (std::size_t from = first[group] + 1; from < first[group + 1]; ++from) {
+      merged.end_s = times_[from].end_s;
+      merged.expected += times_[from].expected;
+      merged.integrations += times_[from].integrations;
+    }
+    times_[group] = merged;
   }
-  times_.resize(times_.size() / 2);
-  const std::size_t row = choice_.baselines.size() * channel_bins_.bins;
-  if (row > 0) {
-    merge_rows(visibility_sum_, row);
-    merge_rows(visibility_weight_, row);
-  }
-  merge_rows(power_sum_, inputs());
-  merge_rows(valid_sum_, inputs());
-  if (!choice_.triangles.empty()) merge_rows(bispectrum_sum_, choice_.triangles.size());
+  times_.resize(first.size() - 1);
+  merge_rows(visibility_sum_, choice_.baselines.size() * channel_bins_.bins, first);
+  merge_rows(visibility_weight_, choice_.baselines.size() * channel_bins_.bins, first);
+  merge_rows(power_sum_, inputs(), first);
+  merge_rows(valid_sum_, inputs(), first);
+  merge_rows(bispectrum_sum_, choice_.triangles.size(), first);
   integrations_per_cell_ *= 2;
 }
 
@@ -148,9 +173,7 @@ void VisibilityDigest::add(const formats::Integration& integration) {
 
   const double middle_s = core::seconds_between(start_middle_, integration.middle) + start_half_s_;
   const double start_s = middle_s - integration.integration_s / 2;
-  const bool gap = !times_.empty() &&
-                   start_s - times_.back().end_s > kGapIntegrations * description_.integration_s;
-  if (times_.empty() || gap || times_.back().integrations >= integrations_per_cell_)
+  if (times_.empty() || gap_before(start_s) || times_.back().integrations >= integrations_per_cell_)
     open_cell(start_s);
 
   const double expected = integration.integration_s / description_.integration_s;

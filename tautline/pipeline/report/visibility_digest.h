@@ -2,18 +2,19 @@
 //
 // Cells average neighbouring channels and integrations, weighted by their counts of valid samples,
 // so that the mean over all cells is the mean over the run. When the cells of time run out, pairs
-// of neighbours are merged and each cell holds twice as many integrations from there on.
+// of neighbours are merged (across gaps only when little else is left) and each cell holds twice
+// as many integrations from there on.
 //
-// | kept               | axes                            | type           | unit | | visibility_sum
-// | [time][baseline][channel bin]   | complex<float> | power x full counts     | |
-// visibility_weight  | [time][baseline][channel bin]   | float          | full counts             |
-// | power_sum          | [time][input]                   | double         | power x full counts |
-// | valid_sum          | [time][input]                   | double         | full counts | |
-// bispectrum_sum     | [time][triangle]                | complex<double>| coefficient^3           |
-// | spectrum_sum       | [input][spectrum bin]           | double         | power x full counts |
-// | spectrum_weight    | [input][spectrum bin]           | double         | full counts | |
-// spectrum_expected  | [spectrum bin]                  | double         | full counts             |
-// | closure_spectrum   | [triangle][channel bin]         | complex<double>| coefficient^3 |
+// | kept              | axes                          | type            | unit                |
+// | visibility_sum    | [time][baseline][channel bin] | complex<float>  | power x full counts |
+// | visibility_weight | [time][baseline][channel bin] | float           | full counts         |
+// | power_sum         | [time][input]                 | double          | power x full counts |
+// | valid_sum         | [time][input]                 | double          | full counts         |
+// | bispectrum_sum    | [time][triangle]              | complex<double> | coefficient^3       |
+// | spectrum_sum      | [input][spectrum bin]         | double          | power x full counts |
+// | spectrum_weight   | [input][spectrum bin]         | double          | full counts         |
+// | spectrum_expected | [spectrum bin]                | double          | full counts         |
+// | closure_spectrum  | [triangle][channel bin]       | complex<double> | coefficient^3       |
 //
 // A full count is the nominal count of one integration and channel.
 #pragma once
@@ -100,6 +101,9 @@ class VisibilityDigest {
   void begin(const formats::Integration& first);
   void open_cell(double start_s);
   void merge_pairs();
+  /// First cells of the groups that merge_pairs() makes, and the number of cells.
+  std::vector<std::size_t> pairs_to_merge() const;
+  bool gap_before(double start_s) const;
   void add_baselines(const formats::Integration& integration);
   void add_inputs(const formats::Integration& integration, double expected);
   void add_closures(const formats::Integration& integration);

@@ -22,6 +22,7 @@
 #include "hwy/highway.h"
 #include "tautline/stages/channelize/cpu_dft-inl.h"
 #include "tautline/stages/channelize/cpu_filter-inl.h"
+#include "tautline/stages/channelize/cpu_groups-inl.h"
 #include "tautline/stages/channelize/cpu_output-inl.h"
 #include "tautline/stages/channelize/cpu_tables.h"
 #include "tautline/stages/channelize/passes.h"
@@ -47,7 +48,7 @@ struct WriteTerms {
   }
 };
 
-class FusedKernel final : public Kernel {
+class FusedKernel final : public GroupKernel {
  public:
   static bool fits(const Bank& bank, const Tunables& tunables) {
     const std::size_t hop = bank.hop * bank.components_per_sample();
@@ -57,16 +58,16 @@ class FusedKernel final : public Kernel {
   }
 
   FusedKernel(std::shared_ptr<const Bank> bank, std::string_view set)
-      : bank_(std::move(bank)),
+      : GroupKernel(*bank),
+        bank_(std::move(bank)),
         coefficients_(component_coefficients(*bank_)),
         split_(bank_->real ? split_roots(bank_->channels) : std::vector<std::complex<float>>{}),
         passes_(bank_->channels),
         set_(set) {}
 
   std::string name() const override { return set_ + ", fused radix " + passes_.name(); }
-  std::size_t tile_spectra() const override { return kLanes; }
   bool aligned() const override { return false; }
-  std::size_t scratch_bytes() const override {
+  std::size_t group_scratch_bytes() const override {
     return (array_floats() + first_floats() + kBlock + kDftScratchFloats +
             Rotors::table_floats(bank_->channels, kLanes)) *
            sizeof(float);
@@ -76,7 +77,9 @@ class FusedKernel final : public Kernel {
            passes_.table_bytes();
   }
 
-  std::uint64_t run(const Tile& tile, std::byte* scratch) const override {
+  std::size_t hop_bytes() const override { return bank_->hop * bank_->sample_bytes; }
+
+  std::uint64_t run_group(const Tile& tile, const Rows& out, std::byte* scratch) const override {
     Work work;
     work.array = reinterpret_cast<float*>(scratch);
     work.first = work.array + array_floats();
@@ -93,13 +96,13 @@ class FusedKernel final : public Kernel {
     for (std::size_t i = 1; i + 1 < passes_.list().size(); ++i) middle(passes_.list()[i], work);
     switch (bank_->config.output) {
       case Output::spectra_float:
-        return finish<Output::spectra_float>(tile, rotors, work);
+        return finish<Output::spectra_float>(tile, out, rotors, work);
       case Output::turned_float:
-        return finish<Output::turned_float>(tile, rotors, work);
+        return finish<Output::turned_float>(tile, out, rotors, work);
       case Output::turned_ci8:
-        return finish<Output::turned_ci8>(tile, rotors, work);
+        return finish<Output::turned_ci8>(tile, out, rotors, work);
       case Output::turned_ci4:
-        return finish<Output::turned_ci4>(tile, rotors, work);
+        return finish<Output::turned_ci4>(tile, out, rotors, work);
     }
     return 0;
   }
@@ -192,34 +195,39 @@ class FusedKernel final : public Kernel {
   }
 
   template <Output kOutput>
-  std::uint64_t finish(const Tile& tile, const Rotors& rotors, const Work& work) const {
-    Writer<kOutput> writer(*bank_, tile, rotors);
+  std::uint64_t finish(const Tile& tile, const Rows& out, const Rotors& rotors,
+                       const Work& work) const {
     const std::size_t radix = passes_.list().back().radix;
-    if (radix == 4) last<4>(writer, work);
-    if (radix == 8) last<8>(writer, work);
-    if (radix == 16) last<16>(writer, work);
-    if (radix == 32) last<32>(writer, work);
+    std::uint64_t clipped = 0;
+    if (radix == 4) clipped = last<4, kOutput>(tile, out, rotors, work);
+    if (radix == 8) clipped = last<8, kOutput>(tile, out, rotors, work);
+    if (radix == 16) clipped = last<16, kOutput>(tile, out, rotors, work);
+    if (radix == 32) clipped = last<32, kOutput>(tile, out, rotors, work);
     if constexpr (kOutput == Output::spectra_float) write_rows(tile, work);
-    return writer.clipped();
+    return clipped;
   }
 
+  // The writer lives here, where the compiler sees that no store can reach it.
   template <int kRadix, Output kOutput>
-  void last(Writer<kOutput>& writer, const Work& work) const {
+  std::uint64_t last(const Tile& tile, const Rows& out, const Rotors& rotors,
+                     const Work& work) const {
+    Writer<kOutput> writer(tile, out, rotors);
     const std::size_t rows = passes_.rows(), channels = bank_->channels;
     if (bank_->real) {
       for (std::size_t r = 0; 2 * r <= rows; ++r) last_pair<kRadix>(writer, r, work);
-      return;
+      return writer.clipped();
     }
     for (std::size_t r = 0; r < rows; ++r) {
       float* row = work.array + passes_.row_place(r) * kValue;
       const WriteTerms<kOutput> sink{writer, r + channels / 2, rows, channels - 1, row};
       dft<kRadix>(Load{row, kValue}, sink, work.dft);
     }
+    return writer.clipped();
   }
 
   // Real input: terms k and C - k of the transform lie in rows r and rows - r.
   template <int kRadix, Output kOutput>
-  void last_pair(Writer<kOutput>& writer, std::size_t r, const Work& work) const {
+  HWY_INLINE void last_pair(Writer<kOutput>& writer, std::size_t r, const Work& work) const {
     const std::size_t rows = passes_.rows(), mirror = (rows - r) % rows;
     float* a = work.array + passes_.row_place(r) * kValue;
     float* b = work.array + passes_.row_place(mirror) * kValue;
@@ -266,9 +274,9 @@ class FusedKernel final : public Kernel {
 
   // Spectra: from lanes, term by term, back to rows of ascending channels.
   void write_rows(const Tile& tile, const Work& work) const {
-    const auto& out = tile.output->spectra;
-    auto* rows = reinterpret_cast<float*>(&out(tile.input, tile.first, 0));
-    const std::size_t stride = 2 * static_cast<std::size_t>(out.stride(1));
+    const auto& spectra = tile.output->spectra;
+    auto* rows = reinterpret_cast<float*>(&spectra(tile.input, tile.first, 0));
+    const std::size_t stride = 2 * static_cast<std::size_t>(spectra.stride(1));
     for (std::size_t c = 0; c < bank_->channels; c += kColumn) {
       for (std::size_t n = 0; n < kColumn; ++n) {
         const std::size_t term = bank_->bin(c + n) % bank_->channels;

@@ -23,19 +23,28 @@ namespace tautline::stages::channelize::HWY_NAMESPACE {
 
 inline constexpr std::uint64_t kAllLanes = (std::uint64_t{1} << kLanes) - 1;
 
-/// Writes channels of one tile. `put` takes a channel's lanes; what it does with them depends on
-/// the output: turned ones go straight to their row of time, spectra go back to `slot`.
+/// Where each channel's times go.
+struct Rows {
+  std::byte* first = nullptr;
+  std::ptrdiff_t stride_bytes = 0;
+  HWY_INLINE std::byte* row(std::size_t channel) const {
+    return first + static_cast<std::ptrdiff_t>(channel) * stride_bytes;
+  }
+};
+
+/// Writes channels of one group of kLanes spectra. `put` takes a channel's lanes; what it does with
+/// them depends on the output: turned ones go straight to their row of time, spectra go back to
+/// `slot`.
 template <Output kOutput>
 class Writer {
  public:
-  Writer(const Bank& bank, const Tile& tile, const Rotors& rotors)
-      : tile_(tile), rotors_(rotors), masked_(tile.valid != kAllLanes) {
+  Writer(const Tile& tile, const Rows& rows, const Rotors& rotors)
+      : rotors_(rotors),
+        rows_(rows),
+        gains_(tile.gains),
+        count_(tile.count),
+        masked_(tile.valid != kAllLanes) {
     for (std::size_t s = 0; s < kLanes; ++s) keep_[s] = tile.valid >> s & 1 ? ~0u : 0u;
-    const OutputViews& out = *tile.output;
-    if constexpr (kOutput == Output::turned_float) set_rows(out.turned_float);
-    if constexpr (kOutput == Output::turned_ci8) set_rows(out.turned_ci8);
-    if constexpr (kOutput == Output::turned_ci4) set_rows(out.turned_ci4);
-    (void)bank;
   }
 
   std::uint64_t clipped() const { return clipped_; }
@@ -57,22 +66,13 @@ class Writer {
     } else if constexpr (kOutput == Output::turned_float) {
       put_float(channel, s, keep(re, s), keep(im, s));
     } else {
-      const FloatVec gain = hn::Set(d, tile_.gains[channel]);
+      const FloatVec gain = hn::Set(d, gains_[channel]);
       put_integers(channel, s, keep(hn::Mul(re, gain), s), keep(hn::Mul(im, gain), s));
     }
   }
 
  private:
   static constexpr int kBits = kOutput == Output::turned_ci4 ? 4 : 8;
-
-  template <class View>
-  void set_rows(const View& view) {
-    rows_ = reinterpret_cast<std::byte*>(view.row(0, tile_.input) + tile_.first);
-    row_bytes_ = view.stride(0) * static_cast<std::ptrdiff_t>(sizeof(*view.data()));
-  }
-  std::byte* row(std::size_t channel) const {
-    return rows_ + static_cast<std::ptrdiff_t>(channel) * row_bytes_;
-  }
 
   HWY_INLINE FloatVec keep(FloatVec v, std::size_t s) const {
     if (HWY_LIKELY(!masked_)) return v;
@@ -94,14 +94,12 @@ class Writer {
   }
 
   // Spectra of this register that the tile has.
-  HWY_INLINE std::size_t inside(std::size_t s) const {
-    return tile_.count > s ? tile_.count - s : 0;
-  }
+  HWY_INLINE std::size_t inside(std::size_t s) const { return count_ > s ? count_ - s : 0; }
 
   HWY_INLINE void put_float(std::size_t channel, std::size_t s, FloatVec re, FloatVec im) const {
     const FloatTag d;
     constexpr std::size_t n = hn::MaxLanes(FloatTag());
-    auto* to = reinterpret_cast<float*>(row(channel)) + 2 * s;
+    auto* to = reinterpret_cast<float*>(rows_.row(channel)) + 2 * s;
     if (HWY_LIKELY(inside(s) >= n)) {
       hn::StoreInterleaved2(re, im, d, to);
     } else {
@@ -162,7 +160,7 @@ class Writer {
   HWY_INLINE void store_narrow(std::size_t channel, std::size_t s, WideVec both) const {
     constexpr std::size_t n = hn::MaxLanes(FloatTag());
     const hn::Rebind<Narrow, FloatTag> narrow;
-    std::byte* to = row(channel) + s * sizeof(Narrow);
+    std::byte* to = rows_.row(channel) + s * sizeof(Narrow);
     const auto packed = hn::TruncateTo(narrow, both);
     if (n > 1 && HWY_LIKELY(inside(s) >= n)) {
       hn::StoreU(packed, narrow, reinterpret_cast<Narrow*>(to));
@@ -173,12 +171,12 @@ class Writer {
     }
   }
 
-  const Tile& tile_;
-  const Rotors& rotors_;
+  Rotors rotors_;
+  Rows rows_;
+  const float* gains_;
+  std::size_t count_;
   bool masked_;
   HWY_ALIGN std::uint32_t keep_[kLanes];
-  std::byte* rows_ = nullptr;
-  std::ptrdiff_t row_bytes_ = 0;
   std::uint64_t clipped_ = 0;
 };
 

@@ -92,7 +92,10 @@ std::size_t Passes::table_bytes() const {
 
 std::string Passes::name() const {
   std::string name;
-  for (const Pass& pass : passes_) name += (name.empty() ? "" : "x") + std::to_string(pass.radix);
+  for (const Pass& pass : passes_) {
+    if (!name.empty()) name += 'x';
+    name += std::to_string(pass.radix);
+  }
   return name;
 }
 
