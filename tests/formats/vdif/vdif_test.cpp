@@ -218,6 +218,15 @@ TEST_F(Vdif, ThreadsInAnyOrderAndLegacyHeaders) {
   }
 }
 
+TEST_F(Vdif, SecondsOfAnOldEpochCountLeapSeconds) {
+  FrameSpec spec;
+  spec.epoch = 0;
+  // From 2000 to 2016-04-01 there were 5,935 days and leap seconds in 2005, 2008, 2012 and 2015.
+  spec.seconds = 5'935 * 86'400 + 4;
+  const auto reader = open_bytes(record(1, 40, spec).bytes());
+  EXPECT_EQ(reader->description().start, core::parse_utc("2016-04-01-00:00:00"));
+}
+
 TEST_F(Vdif, StationsAndThreadsMakeAntennasAndPolarisations) {
   std::vector<char> bytes;
   for (std::uint32_t n = 0; n < 4; ++n)
