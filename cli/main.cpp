@@ -1,5 +1,113 @@
-#include <cstdio>
-int main() {
-  std::puts("tautline " TAUTLINE_VERSION);
-  return 0;
+// The tautline command: global options, subcommands, errors to exit statuses.
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <new>
+#include <thread>
+
+#include "cli/command.h"
+#include "tautline/core/error.h"
+
+namespace {
+
+using namespace tautline;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// An interrupt asks the run to stop, and the run then removes what it has half written. A second one
+// ends the process. (Blocking the signals instead would not do: libraries start threads before main.)
+std::jthread watch_signals(std::stop_source& source) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return std::jthread([&source](const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      if (interrupted != 0) source.request_stop();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+}
+
+std::string join(int argc, char** argv) {
+  std::string line;
+  for (int a = 0; a < argc; ++a) {
+    const std::string word = argv[a];
+    const bool plain = word.find_first_of(" \t\"'\\$&|;<>()*?") == std::string::npos;
+    line += (a == 0 ? "" : " ") + (plain && !word.empty() ? word : "'" + word + "'");
+  }
+  return line;
+}
+
+int status_of(const core::Error& error) {
+  return error.kind() == core::ErrorKind::config ? cli::kWrongUsage : cli::kFailed;
+}
+
+int run(int argc, char** argv) {
+  cli::Global global;
+  global.command_line = join(argc, argv);
+  std::stop_source stop;
+  global.stop = stop.get_token();
+  const std::jthread signals = watch_signals(stop);
+
+  CLI::App app("tautline correlates many signals on many cores", "tautline");
+  app.set_version_flag("--version", "tautline " TAUTLINE_VERSION);
+  app.add_option("--device", global.device,
+                 "auto, reference, cpu or cpu:portable|avx2|avx512|vnni|amx (also TAUTLINE_DEVICE)")
+      ->capture_default_str();
+  app.add_option("--threads", global.threads, "threads to compute with; 0: all there are")
+      ->capture_default_str();
+  app.add_flag("--quiet", global.quiet, "no progress, only warnings and errors");
+  app.add_flag("--json", global.json, "results as JSON Lines");
+  app.add_option("--log-level", global.log_level, "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer("Example: tautline correlate night.dada -o night.uvh5 --array array.toml");
+
+  cli::Action action;
+  cli::add_simulate(app, global, action);
+  cli::add_channelize(app, global, action);
+  cli::add_correlate(app, global, action);
+  cli::add_delays(app, global, action);
+  cli::add_compare(app, global, action);
+  cli::add_report(app, global, action);
+  cli::add_inspect(app, global, action);
+  cli::add_devices(app, global, action);
+  cli::add_bench(app, global, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? cli::kDone : cli::kWrongUsage;
+  }
+
+  auto logger = spdlog::stderr_color_mt("tautline");
+  logger->set_pattern("tautline: %^%l%$: %v");
+  logger->set_level(spdlog::level::from_str(global.quiet ? "warn" : global.log_level));
+  spdlog::set_default_logger(logger);
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const core::Error& error) {
+    fmt::print(stderr, "tautline: {}\n", error.what());
+    return status_of(error);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "tautline: out of memory; lower --channels or --memory\n");
+    return cli::kFailed;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tautline: {}\n", error.what());
+    return cli::kFailed;
+  }
 }

@@ -34,6 +34,20 @@ void set_range(std::uint64_t* row, std::size_t first, std::size_t count, bool va
   });
 }
 
+void copy_bits(const std::uint64_t* from, std::size_t first, std::size_t count, std::uint64_t* to,
+               std::size_t to_first) {
+  const std::size_t end = first + count;
+  while (first < end) {
+    const std::size_t bit = first % 64, to_bit = to_first % 64;
+    const std::size_t take = std::min({64 - bit, 64 - to_bit, end - first});
+    const std::uint64_t bits = from[first / 64] >> bit & low_bits(take);
+    std::uint64_t& word = to[to_first / 64];
+    word = (word & ~(low_bits(take) << to_bit)) | bits << to_bit;
+    first += take;
+    to_first += take;
+  }
+}
+
 ValidityMask::ValidityMask(std::size_t rows, std::size_t samples, bool valid)
     : rows_(rows),
       samples_(samples),

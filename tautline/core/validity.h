@@ -16,7 +16,7 @@ using ValidityView = View<const std::uint64_t, 2>;
 
 constexpr std::size_t validity_words(std::size_t samples) { return (samples + 63) / 64; }
 
-/// Bits [first, first + count) of `word_index`-th word set, the rest clear; a helper for ranges.
+/// The low `count` bits set, the rest clear.
 constexpr std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
@@ -26,6 +26,10 @@ std::uint64_t count_valid(const std::uint64_t* row, std::size_t first, std::size
 
 /// Sets or clears [first, first + count) of one row.
 void set_range(std::uint64_t* row, std::size_t first, std::size_t count, bool valid);
+
+/// Copies bits [first, first + count) of `from` to bits [to_first, to_first + count) of `to`.
+void copy_bits(const std::uint64_t* from, std::size_t first, std::size_t count, std::uint64_t* to,
+               std::size_t to_first);
 
 /// An owned mask of `rows` x `samples`, all valid at first.
 class ValidityMask {

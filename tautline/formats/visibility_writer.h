@@ -13,6 +13,7 @@
 #include "tautline/core/time.h"
 #include "tautline/core/view.h"
 #include "tautline/formats/array_layout.h"
+#include "tautline/formats/astronomy.h"
 
 namespace tautline::formats {
 
@@ -26,20 +27,21 @@ struct PhaseCentre {
 /// Everything about the whole file.
 struct VisibilityDescription {
   ArrayLayout array;
-  std::vector<double> channel_hz;     ///< sky frequency of each channel's centre
-  double channel_width_hz = 0;        ///< positive
-  double integration_s = 0;           ///< nominal: spectra x hop / rate
-  std::int64_t nominal_count = 0;     ///< samples that a full integration sums
+  std::vector<double> channel_hz;  ///< sky frequency of each channel's centre
+  double channel_width_hz = 0;     ///< positive
+  double integration_s = 0;        ///< nominal: spectra x hop / rate
+  std::int64_t nominal_count = 0;  ///< samples that a full integration sums
   PhaseCentre phase_centre;
+  EarthOrientation earth;             ///< for uvw and apparent places; zero: UT1 = UTC
   std::string telescope, instrument, source;
-  std::string history;                ///< version, command line, device and kernels, inputs
+  std::string history;                       ///< version, command line, device and kernels, inputs
   std::map<std::string, std::string> extra;  ///< more facts recorded in the file
 };
 
 /// One integration, packed lower triangle, inputs in data order, V(i, j) = mean of x_i conj(x_j).
 struct Integration {
-  core::Instant middle;               ///< of the span of its spectra
-  double integration_s = 0;           ///< spectra it spans x hop / rate (short at the end or a gap)
+  core::Instant middle;      ///< of the span of its spectra
+  double integration_s = 0;  ///< spectra it spans x hop / rate (short at the end or a gap)
   core::View<const std::complex<float>, 2> visibilities;  ///< [channel][baseline], means
   core::View<const std::int64_t, 2> counts;               ///< [channel][baseline], valid samples
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/voltage.h"
@@ -13,10 +14,23 @@ namespace tautline::formats {
 
 /// Damage that a reader got past: what was whole is delivered, what was not is counted and named.
 struct Damage {
+  static constexpr std::size_t kMaxMessages = 100;
+
   std::uint64_t lost_samples = 0;     ///< samples (times x inputs) missing or marked invalid
-  std::uint64_t trailing_bytes = 0;   ///< bytes at the end that make no whole sample
+  std::uint64_t dropped_samples = 0;  ///< samples in the file but not delivered: repeated, too late
+  std::uint64_t trailing_bytes = 0;   ///< bytes, mostly at the end, that make no whole sample
   std::vector<std::string> messages;  ///< "FILE: what, where, found, expected"; at most 100
-  bool any() const { return !messages.empty(); }
+  bool any() const {
+    return !messages.empty() || lost_samples > 0 || dropped_samples > 0 || trailing_bytes > 0;
+  }
+
+  /// Keeps a message; when there are too many, the last one says so.
+  void note(std::string message) {
+    if (messages.size() + 1 < kMaxMessages)
+      messages.push_back(std::move(message));
+    else if (messages.size() + 1 == kMaxMessages)
+      messages.push_back("more damage was found than is listed here; the counts hold all of it");
+  }
 };
 
 /// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header
@@ -41,7 +55,9 @@ class VoltageReader {
 };
 
 struct ReaderOptions {
-  /// For headerless files (NPY): what the file cannot say. Ignored elsewhere.
+  /// What the file cannot say: everything for NPY; rate, centre, bandwidth and start for MWA
+  /// receivers; rate, centre and polarisations for VDIF. Ignored elsewhere. A rate whose numerator
+  /// is zero, a centre or a bandwidth of zero are not given.
   core::VoltageDescription assumed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
 };

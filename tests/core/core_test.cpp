@@ -84,6 +84,25 @@ TEST(Validity, CountsAndRangesAgreeWithPlainLoops) {
   }
 }
 
+TEST(Validity, CopiesBitsAtAnyOffset) {
+  auto random = tests::generator();
+  for (int trial = 0; trial < 200; ++trial) {
+    std::uint64_t from[5], to[5], before[5];
+    for (int w = 0; w < 5; ++w) {
+      from[w] = random();
+      before[w] = to[w] = random();
+    }
+    const std::size_t count = random() % 200, first = random() % (320 - count),
+                      to_first = random() % (320 - count);
+    copy_bits(from, first, count, to, to_first);
+    const auto bit = [](const std::uint64_t* words, std::size_t k) { return words[k / 64] >> (k % 64) & 1; };
+    for (std::size_t k = 0; k < 320; ++k) {
+      const bool inside = k >= to_first && k < to_first + count;
+      EXPECT_EQ(bit(to, k), inside ? bit(from, first + k - to_first) : bit(before, k));
+    }
+  }
+}
+
 TEST(Window, PrototypesAreSymmetricWithUnitPower) {
   for (const char* name : {"rect", "hann", "hamming", "kaiser:9"})
     for (const std::size_t taps : {1u, 2u, 8u}) {

@@ -32,9 +32,9 @@
 namespace tautline::stages::correlate {
 
 struct Config {
-  std::size_t channels = 1;         ///< frequency channels, 1 or more
-  std::size_t inputs = 1;           ///< antennas times polarisations, 1 to 4,096
-  std::size_t max_samples = 4096;   ///< most samples (times) that one execute is given
+  std::size_t channels = 1;                ///< frequency channels, 1 or more
+  std::size_t inputs = 1;                  ///< antennas times polarisations, 1 to 4,096
+  std::size_t max_samples = 4096;          ///< most samples (times) that one execute is given
   core::SampleFormat format = core::kCi8;  ///< ci4, ci8: exact; ci16, cf32: float path
 };
 

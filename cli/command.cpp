@@ -1,0 +1,76 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "tautline/core/error.h"
+
+namespace tautline::cli {
+
+std::shared_ptr<const device::Device> open_device(const Global& global) {
+  std::string name = global.device;
+  if (const char* environment = std::getenv("TAUTLINE_DEVICE"); name == "auto" && environment)
+    name = environment;
+  return device::open(device::parse_selection(name), {.threads = global.threads});
+}
+
+std::string history_line(const Global& global) {
+  return "tautline " TAUTLINE_VERSION ": " + global.command_line;
+}
+
+std::size_t parse_bytes(const std::string& text) {
+  std::size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  const std::string suffix = text.substr(used);
+  double scale = 0;
+  if (suffix.empty()) scale = 1;
+  if (suffix == "K" || suffix == "k" || suffix == "KiB") scale = 1 << 10;
+  if (suffix == "M" || suffix == "MiB") scale = 1 << 20;
+  if (suffix == "G" || suffix == "GiB") scale = 1 << 30;
+  if (used == 0 || !(value > 0) || scale == 0 || value * scale > 1e18)
+    throw core::Error(core::ErrorKind::config, "--memory", text,
+                      "bytes, with K, M or G if you like (512M)");
+  return static_cast<std::size_t>(value * scale);
+}
+
+int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict) {
+  for (const std::string& message : damage.messages) spdlog::warn("{}", message);
+  if (not_finite > 0)
+    spdlog::warn("{} samples were not finite (NaN or infinite): flagged as invalid", not_finite);
+  if (!damage.any() && not_finite == 0) return kDone;
+  return strict ? kFailed : kDamagedInput;
+}
+
+void print_json(const std::string& schema, int version, nlohmann::ordered_json object) {
+  nlohmann::ordered_json line{{"schema", schema}, {"version", version}};
+  line.update(object);
+  fmt::print("{}\n", line.dump());
+}
+
+ProgressLine::ProgressLine(const Global& global) : enabled_(!global.quiet && isatty(2) == 1) {}
+
+ProgressLine::~ProgressLine() {
+  if (drawn_) fmt::print(stderr, "\n");
+}
+
+void ProgressLine::show(double fraction, const std::string& text) {
+  if (!enabled_) return;
+  constexpr int kWidth = 24;
+  const int full = static_cast<int>(fraction * kWidth + 0.5);
+  std::string bar(static_cast<std::size_t>(full), '#');
+  bar.resize(kWidth, '.');
+  fmt::print(stderr, "\r[{}] {:3.0f} %  {}\033[K", bar, 100 * fraction, text);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+}  // namespace tautline::cli

@@ -1,0 +1,74 @@
+// What every subcommand shares: the global options, output, progress and exit statuses.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::cli {
+
+/// The command's exit statuses.
+enum Exit : int { kDone = 0, kFailed = 1, kWrongUsage = 2, kDamagedInput = 3 };
+
+/// Options before the subcommand, and what the process knows.
+struct Global {
+  std::string device = "auto";
+  std::size_t threads = 0;
+  bool quiet = false;
+  bool json = false;
+  std::string log_level = "info";
+  std::string command_line;
+  std::stop_token stop;
+};
+
+using Action = std::function<int()>;
+
+/// Each adds its subcommand to `app` and, when it was chosen, sets `action`.
+void add_simulate(CLI::App& app, const Global& global, Action& action);
+void add_channelize(CLI::App& app, const Global& global, Action& action);
+void add_correlate(CLI::App& app, const Global& global, Action& action);
+void add_delays(CLI::App& app, const Global& global, Action& action);
+void add_compare(CLI::App& app, const Global& global, Action& action);
+void add_report(CLI::App& app, const Global& global, Action& action);
+void add_inspect(CLI::App& app, const Global& global, Action& action);
+void add_devices(CLI::App& app, const Global& global, Action& action);
+void add_bench(CLI::App& app, const Global& global, Action& action);
+
+/// Opens --device (or TAUTLINE_DEVICE) with --threads.
+std::shared_ptr<const device::Device> open_device(const Global& global);
+
+/// "tautline 0.1.0: tautline correlate ...", for the outputs' history.
+std::string history_line(const Global& global);
+
+/// Bytes with an optional suffix: 4096, 512M, 2G. Throws core::Error(config).
+std::size_t parse_bytes(const std::string& text);
+
+/// Logs damage as warnings, and gives the status that damaged input means.
+int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);
+
+/// One JSON object on standard output, with its schema's name and version added.
+void print_json(const std::string& schema, int version, nlohmann::ordered_json object);
+
+/// A line on standard error that is redrawn; nothing where standard error is no terminal.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const Global& global);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  void show(double fraction, const std::string& text);
+
+ private:
+  bool enabled_;
+  bool drawn_ = false;
+};
+
+}  // namespace tautline::cli

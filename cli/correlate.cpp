@@ -1,0 +1,117 @@
+// tautline correlate: voltages to visibilities.
+#include "tautline/pipeline/correlate_voltages.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "cli/command.h"
+#include "cli/filter_options.h"
+#include "tautline/core/error.h"
+
+namespace tautline::cli {
+
+namespace {
+
+struct Options {
+  InputOptions input;
+  FilterOptions filter;
+  pipeline::CorrelateConfig config;
+  std::string requantise = "8";
+};
+
+pipeline::Requantise parse_requantise(const std::string& text) {
+  if (text == "off") return pipeline::Requantise::off;
+  return text == "4" ? pipeline::Requantise::bits4 : pipeline::Requantise::bits8;
+}
+
+void print_summary(const Global& global, const std::string& output,
+                   const pipeline::CorrelateSummary& s) {
+  const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
+  if (global.json) {
+    print_json("tautline.correlate", 1,
+               {{"output", output},
+                {"inputs", s.inputs},
+                {"channels", s.channels},
+                {"integrations", s.integrations},
+                {"integration_s", s.integration_s},
+                {"spectra", s.spectra},
+                {"samples", s.samples},
+                {"gap_samples", s.gap_samples},
+                {"lost_samples", s.damage.lost_samples},
+                {"trailing_bytes", s.damage.trailing_bytes},
+                {"clipped", s.clipped},
+                {"not_finite", s.not_finite},
+                {"kernels", s.backend},
+                {"elapsed_s", s.elapsed_s},
+                {"real_time_factor", factor}});
+    return;
+  }
+  if (global.quiet) return;
+  fmt::print("{}: {} integrations of {:.6g} s, {} inputs, {} channels\n", output, s.integrations,
+             s.integration_s, s.inputs, s.channels);
+  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s, factor);
+  fmt::print("  kernels: {}\n", s.backend);
+  fmt::print("  counted: {} lost, {} in gaps, {} clipped, {} not finite\n", s.damage.lost_samples,
+             s.gap_samples, s.clipped, s.not_finite);
+}
+
+int run(const Global& global, Options& options) {
+  pipeline::CorrelateConfig& config = options.config;
+  config.inputs = options.input.files;
+  config.filter = options.filter.resolve();
+  config.requantise = parse_requantise(options.requantise);
+  config.start_s = options.input.start_s;
+  config.duration_s = options.input.duration_s;
+  config.reader = options.input.reader();
+  config.overwrite = options.input.overwrite;
+  config.memory_bytes = parse_bytes(options.input.memory);
+  config.history = history_line(global);
+  if (config.array_path.empty())
+    spdlog::warn(
+        "no --array: antenna positions are unknown and written as zero; pyuvdata reads such a file "
+        "only with run_check=False");
+
+  ProgressLine line(global);
+  const auto show = [&](const pipeline::CorrelateProgress& p) {
+    const double fraction =
+        p.total_samples > 0 ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples) : 1;
+    line.show(fraction, fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left",
+                                    p.stream_s, p.real_time_factor(), p.seconds_left));
+  };
+  const auto summary =
+      pipeline::correlate_voltages(config, open_device(global), show, global.stop);
+  print_summary(global, config.output, summary);
+  return damage_status(summary.damage, summary.not_finite, options.input.strict);
+}
+
+}  // namespace
+
+void add_correlate(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("correlate", "voltages to visibilities");
+  auto options = std::make_shared<Options>();
+  options->input.add_to(*command);
+  command->add_option("-o,--output", options->config.output, "V.uvh5 or V.ms")->required();
+  options->filter.add_to(*command);
+  command
+      ->add_option("--integration", options->config.integration_s,
+                   "seconds an integration, rounded to whole spectra")
+      ->capture_default_str();
+  command->add_option("--array", options->config.array_path, "array.toml: antenna positions");
+  command->add_option("--report", options->config.report_path,
+                      "an HTML page with fringes, spectra and data quality");
+  command->add_option("--delays", options->config.delays_path,
+                      "delays.toml: delay the voltages, and so track its phase centre");
+  command->add_option("--phase-center", options->config.phase_centre,
+                      "NAME=RA_DEG,DEC_DEG: turn the visibilities there after correlation; the NAME "
+                      "of --delays: do so by that table");
+  command->add_option("--requantize", options->requantise, "8, 4 or off: bits between F and X")
+      ->check(CLI::IsMember({"8", "4", "off"}))
+      ->capture_default_str();
+  command->footer(
+      "Example: tautline correlate night.dada -o night.uvh5 --array array.toml --channels 256");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

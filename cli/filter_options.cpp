@@ -1,0 +1,110 @@
+#include "cli/filter_options.h"
+
+#include <charconv>
+#include <fstream>
+
+#include "tautline/core/error.h"
+#include "tautline/core/window.h"
+
+namespace tautline::cli {
+
+namespace {
+
+std::vector<float> read_coefficients(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<float> values;
+  float value;
+  while (file >> value) values.push_back(value);
+  if (values.empty() || !file.eof())
+    throw core::Error(core::ErrorKind::io, path, "no coefficients or not a number among them",
+                      "one coefficient after the other, taps x channels of them, in sample order");
+  return values;
+}
+
+// "32/27" -> {32, 27}
+std::pair<std::size_t, std::size_t> parse_ratio(const std::string& text) {
+  std::size_t p = 0, q = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, p);
+  if (first.ec == std::errc{} && first.ptr != end && *first.ptr == '/') {
+    const auto second = std::from_chars(first.ptr + 1, end, q);
+    if (second.ec == std::errc{} && second.ptr == end && p >= q && q > 0) return {p, q};
+  }
+  throw core::Error(core::ErrorKind::config, "--oversample", text,
+                    "a ratio P/Q of at least one, such as 32/27");
+}
+
+}  // namespace
+
+void FilterOptions::add_to(CLI::App& command) {
+  command.add_option("--channels", channels, "channels across the band, 2 to 65536")
+      ->capture_default_str();
+  command.add_option("--taps", taps, "taps of the polyphase filter")->capture_default_str();
+  command.add_option("--window", window, "hann, hamming, kaiser:B or rect")->capture_default_str();
+  command.add_option("--cutoff", cutoff, "the prototype's cutoff in channel widths")
+      ->capture_default_str();
+  command.add_option("--coefficients", coefficients_path,
+                     "text file with the prototype's coefficients instead of a window");
+  command.add_option("--oversample", oversample, "oversampling ratio P/Q, such as 32/27")
+      ->capture_default_str();
+}
+
+pipeline::FilterConfig FilterOptions::resolve() const {
+  pipeline::FilterConfig filter;
+  filter.channels = channels;
+  filter.taps = taps;
+  filter.window = core::parse_window(window);
+  filter.cutoff = cutoff;
+  if (!coefficients_path.empty()) filter.coefficients = read_coefficients(coefficients_path);
+  std::tie(filter.oversample_numerator, filter.oversample_denominator) = parse_ratio(oversample);
+  return filter;
+}
+
+void InputOptions::add_to(CLI::App& command) {
+  command.add_option("input", files, "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)")
+      ->required();
+  command.add_option("--start", start_s, "seconds to skip")->capture_default_str();
+  command.add_option("--duration", duration_s, "seconds to process; negative: to the end")
+      ->capture_default_str();
+  command.add_flag("--receivers", receivers,
+                   "the files are receivers of one array, not consecutive in time");
+  command.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
+  command.add_flag("--overwrite", overwrite, "replace an existing output");
+  command.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
+      ->capture_default_str();
+  const std::string group = "What a file's header may not say";
+  command.add_option("--format", format, "sample format, as ci8")->group(group);
+  command.add_option("--rate-hz", rate_hz, "samples per second of each input")->group(group);
+  command.add_option("--centre-hz", centre_hz, "sky frequency of the band's middle")->group(group);
+  command.add_option("--bandwidth-hz", bandwidth_hz, "of the band; negative: lower sideband")
+      ->group(group);
+  command.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")
+      ->group(group);
+  command.add_option("--antennas", antennas, "antennas in the file")->group(group);
+  command.add_option("--polarisations", polarisations, "polarisations in the file")->group(group);
+  command.add_option("--file-channels", file_channels, "channels already in the file")->group(group);
+}
+
+formats::ReaderOptions InputOptions::reader() const {
+  formats::ReaderOptions options;
+  options.receivers = receivers;
+  core::VoltageDescription& assumed = options.assumed;
+  if (!format.empty()) assumed.format = core::parse_sample_format(format);
+  if (!rate_hz.empty()) assumed.rate_hz = core::parse_decimal(rate_hz);
+  if (!centre_hz.empty()) assumed.centre_hz = core::parse_decimal(centre_hz).value();
+  if (!bandwidth_hz.empty()) {
+    const bool negative = bandwidth_hz.front() == '-';
+    assumed.bandwidth_hz =
+        core::parse_decimal(negative ? bandwidth_hz.substr(1) : bandwidth_hz).value() *
+        (negative ? -1 : 1);
+  } else if (!rate_hz.empty()) {
+    assumed.bandwidth_hz = assumed.rate_hz.value() / (assumed.format.complex ? 1 : 2);
+  }
+  if (!utc_start.empty()) assumed.start = core::parse_utc(utc_start);
+  if (antennas > 0) assumed.antennas = antennas;
+  if (polarisations > 0) assumed.polarisations = polarisations;
+  if (file_channels > 0) assumed.channels = file_channels;
+  return options;
+}
+
+}  // namespace tautline::cli

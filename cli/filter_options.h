@@ -1,0 +1,42 @@
+// Options of the filter bank and of reading, shared by channelize and correlate.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/voltage_reader.h"
+#include "tautline/pipeline/f_engine.h"
+
+namespace tautline::cli {
+
+/// Bound to a subcommand's options; resolve() gives what the pipeline takes.
+struct FilterOptions {
+  std::size_t channels = 128;
+  std::size_t taps = 8;
+  std::string window = "hann";
+  double cutoff = 1.0;
+  std::string coefficients_path;
+  std::string oversample = "1/1";
+
+  void add_to(CLI::App& command);
+  pipeline::FilterConfig resolve() const;
+};
+
+/// Which part of the input, and what a headerless file cannot say.
+struct InputOptions {
+  std::vector<std::string> files;
+  double start_s = 0, duration_s = -1;
+  bool receivers = false;
+  bool strict = false;
+  bool overwrite = false;
+  std::string memory = "512M";
+  std::string format;       // of headerless files
+  std::string rate_hz, centre_hz, bandwidth_hz, utc_start;
+  std::size_t antennas = 0, polarisations = 0, file_channels = 0;
+
+  void add_to(CLI::App& command);
+  formats::ReaderOptions reader() const;
+};
+
+}  // namespace tautline::cli

@@ -1,0 +1,113 @@
+// tautline inspect: what a file holds.
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/filter_options.h"
+#include "tautline/core/time.h"
+#include "tautline/formats/visibility_reader.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::cli {
+
+namespace {
+
+int inspect_voltages(const Global& global, const std::string& path, const InputOptions& options) {
+  const auto reader = formats::open_voltages(path, options.reader());
+  const core::VoltageDescription& d = reader->description();
+  const double seconds = static_cast<double>(reader->total_samples()) / d.rate_hz.value();
+  if (global.json) {
+    print_json("tautline.inspect.voltages", 1,
+               {{"file", path},
+                {"format", core::to_string(d.format)},
+                {"antennas", d.antennas},
+                {"polarisations", d.polarisations},
+                {"channels", d.channels},
+                {"rate_hz", {d.rate_hz.numerator, d.rate_hz.denominator}},
+                {"samples", reader->total_samples()},
+                {"duration_s", seconds},
+                {"start_utc", core::to_iso(d.start)},
+                {"start_mjd", core::modified_julian_date(d.start)},
+                {"centre_hz", d.centre_hz},
+                {"bandwidth_hz", d.bandwidth_hz},
+                {"telescope", d.telescope},
+                {"instrument", d.instrument},
+                {"source", d.source}});
+    return kDone;
+  }
+  fmt::print("{}: antenna voltages\n", path);
+  fmt::print("  samples     {} {} of {} inputs ({} antennas x {} polarisations), {} channel{}\n",
+             reader->total_samples(), core::to_string(d.format), d.inputs(), d.antennas,
+             d.polarisations, d.channels, d.channels == 1 ? "" : "s");
+  fmt::print("  rate        {:.12g} Hz ({}/{}), {:.6f} s in all\n", d.rate_hz.value(),
+             d.rate_hz.numerator, d.rate_hz.denominator, seconds);
+  fmt::print("  start       {} UTC (MJD {:.9f})\n", core::to_iso(d.start),
+             core::modified_julian_date(d.start));
+  fmt::print("  band        {:.6f} MHz wide about {:.6f} MHz\n", d.bandwidth_hz / 1e6,
+             d.centre_hz / 1e6);
+  fmt::print("  telescope   {}  instrument {}  source {}\n", d.telescope, d.instrument, d.source);
+  for (const std::string& message : reader->damage().messages)
+    fmt::print("  damage      {}\n", message);
+  return kDone;
+}
+
+int inspect_visibilities(const Global& global, const std::string& path) {
+  const auto reader = formats::open_visibilities(path);
+  const formats::VisibilityDescription& d = reader->description();
+  const auto& middles = reader->middles();
+  const std::string first = middles.empty() ? "" : core::to_iso(middles.front());
+  const std::string last = middles.empty() ? "" : core::to_iso(middles.back());
+  const std::string centre = d.phase_centre.tracked ? d.phase_centre.name : "unprojected";
+  if (global.json) {
+    print_json("tautline.inspect.visibilities", 1,
+               {{"file", path},
+                {"antennas", d.array.antennas.size()},
+                {"inputs", d.array.inputs.size()},
+                {"channels", d.channel_hz.size()},
+                {"first_channel_hz", d.channel_hz.front()},
+                {"channel_width_hz", d.channel_width_hz},
+                {"integrations", middles.size()},
+                {"integration_s", d.integration_s},
+                {"first_utc", first},
+                {"last_utc", last},
+                {"phase_centre", centre},
+                {"telescope", d.telescope},
+                {"history", d.history},
+                {"extra", d.extra}});
+    return kDone;
+  }
+  fmt::print("{}: visibilities\n", path);
+  fmt::print("  inputs      {} of {} antennas ({})\n", d.array.inputs.size(),
+             d.array.antennas.size(), d.array.name);
+  fmt::print("  channels    {} of {:.6g} kHz from {:.6f} MHz\n", d.channel_hz.size(),
+             d.channel_width_hz / 1e3, d.channel_hz.front() / 1e6);
+  fmt::print("  times       {} integrations of {:.6g} s, {} to {} UTC\n", middles.size(),
+             d.integration_s, first, last);
+  fmt::print("  points at   {}\n", centre);
+  for (const auto& [key, value] : d.extra) fmt::print("  {:<11} {}\n", key, value);
+  fmt::print("  history     {}\n", d.history);
+  return kDone;
+}
+
+int run(const Global& global, const InputOptions& options) {
+  for (const std::string& path : options.files) {
+    if (path.ends_with(".uvh5"))
+      inspect_visibilities(global, path);
+    else
+      inspect_voltages(global, path, options);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("inspect", "what a file holds");
+  auto options = std::make_shared<InputOptions>();
+  options->add_to(*command);
+  command->footer("Example: tautline inspect night.dada");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

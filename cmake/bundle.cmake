@@ -1,0 +1,34 @@
+# A relocatable bundle: the command with every library that it links (but not the C library), found
+# through its own place. FFTW is never in it: it is opened at run time where it is installed.
+option(TAUTLINE_BUNDLE "Install the linked libraries beside the command" OFF)
+if(TAUTLINE_BUNDLE AND TAUTLINE_CLI)
+  set_target_properties(tautline_command PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  install(CODE [[
+    file(GET_RUNTIME_DEPENDENCIES
+      EXECUTABLES $<TARGET_FILE:tautline_command>
+      RESOLVED_DEPENDENCIES_VAR libraries
+      UNRESOLVED_DEPENDENCIES_VAR missing
+      PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv)\\.so"
+      POST_EXCLUDE_REGEXES "/ld-linux[^/]*$" "/lib(c|m|dl|rt|pthread|resolv)\\.so[^/]*$")
+    if(missing)
+      message(FATAL_ERROR "bundle: libraries not found: ${missing}")
+    endif()
+    foreach(library IN LISTS libraries)
+      file(INSTALL "${library}" DESTINATION "${CMAKE_INSTALL_PREFIX}/lib" FOLLOW_SYMLINK_CHAIN)
+    endforeach()
+    # Libraries find each other beside themselves.
+    find_program(PATCHELF patchelf REQUIRED)
+    file(GLOB bundled "${CMAKE_INSTALL_PREFIX}/lib/*.so*")
+    foreach(library IN LISTS bundled)
+      if(NOT IS_SYMLINK "${library}")
+        execute_process(COMMAND ${PATCHELF} --set-rpath "$ORIGIN" "${library}" COMMAND_ERROR_IS_FATAL ANY)
+      endif()
+    endforeach()
+  ]])
+endif()
+set(CPACK_PACKAGE_VENDOR "tautline")
+set(CPACK_PACKAGE_FILE_NAME "tautline-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_GENERATOR TGZ)
+set(CPACK_STRIP_FILES ON)
+include(CPack)

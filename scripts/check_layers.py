@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
+
+- a layer includes only what it may;
+- CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
+- no printing, abort or exit under tautline/;
+- every stage has a header, a reference, a case file, tunables and a maths page;
+- every path that README and docs name exists.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Layer -> the tautline layers it may include.
+ALLOWED = {
+    "core": {"core"},
+    "device": {"core", "device"},
+    "jit": {"core", "device", "jit"},
+    "stages": {"core", "device", "jit", "stages"},
+    "formats": {"core", "formats"},
+    "stream": {"core", "formats", "stream"},
+    "pipeline": {"core", "device", "jit", "stages", "formats", "stream", "pipeline"},
+}
+# Third-party header prefix -> folders (relative to tautline/) that may include it.
+THIRD_PARTY = {
+    "oneapi/tbb": ("device", "pipeline"),
+    "tbb/": ("device", "pipeline"),
+    "hwy/": ("stages", "pipeline"),
+    "kissfft/": ("device/cpu",),
+    "hdf5": ("formats",),
+    "H5": ("formats",),
+    "casacore/": ("formats/measurement_set",),
+    "fitsio": ("formats",),
+    "toml++": ("formats", "pipeline"),
+    "boost/": ("stream",),
+    "sys/socket.h": ("stream",),
+    "netinet/": ("stream",),
+    "arpa/": ("stream",),
+    "cuda": ("device/cuda",),
+    "nvrtc": ("device/cuda",),
+    "CL/": ("device/opencl",),
+    "CLI/": (),
+    "spdlog/": (),
+}
+BANNED = re.compile(
+    r"\b(?:std::cout|std::cerr|std::clog|std::printf|std::fprintf|std::puts|printf|fprintf\s*\(\s*std|puts"
+    r"|std::abort|abort|std::exit|exit|_exit|std::terminate|std::signal|setlocale)\s*[(<]"
+)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+
+problems = []
+
+
+def complain(path, message):
+    problems.append(f"{path.relative_to(ROOT)}: {message}")
+
+
+def check_source(path):
+    relative = path.relative_to(ROOT / "tautline")
+    layer = relative.parts[0]
+    text = path.read_text(encoding="utf-8")
+    for _, header in INCLUDE.findall(text):
+        if header.startswith("tautline/"):
+            target = header.split("/")
+            if target[1] not in ALLOWED[layer]:
+                complain(path, f"layer {layer} may not include {header}")
+            if layer == "stages" and target[1] == "stages" and target[2] != relative.parts[1]:
+                complain(path, f"stage {relative.parts[1]} may not include another stage: {header}")
+            if not (ROOT / header).exists():
+                complain(path, f"includes {header}, which does not exist")
+            continue
+        for prefix, folders in THIRD_PARTY.items():
+            if header.startswith(prefix) and not any(str(relative).startswith(f) for f in folders):
+                complain(path, f"may not include <{header}>")
+    code = STRING.sub('""', COMMENT.sub("", text))
+    for match in BANNED.finditer(code):
+        complain(path, f"the library never prints, aborts or exits: {match.group(0)}")
+
+
+def check_front_end(path):
+    """The command, benchmarks and examples use public headers only."""
+    for _, header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        if header.startswith("tautline/") and not (ROOT / header).exists():
+            complain(path, f"includes {header}, which does not exist")
+
+
+def check_stage(folder):
+    name = folder.name
+    for needed in (f"{name}.h", f"{name}.cpp", "reference.cpp", "case.h", "tunables.h"):
+        if not (folder / needed).exists():
+            complain(folder, f"a stage needs {needed}")
+    page = ROOT / "docs" / "maths" / f"{name}.md"
+    if not page.exists():
+        complain(folder, f"a stage needs docs/maths/{name}.md")
+
+
+# Paths in backquotes or link targets that look like files or folders of this tree.
+TOP_FOLDERS = "tautline|cli|python|web|tests|bench|examples|docs|cmake|scripts"
+PATH = re.compile(rf"(?:`|\]\()((?:{TOP_FOLDERS}|\.ci)/[\w./+-]*|[A-Z][\w]+\.(?:md|txt|json|cff))[`)#]")
+RELATIVE_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+def check_document(path):
+    text = path.read_text(encoding="utf-8")
+    for name in PATH.findall(text):
+        if not (ROOT / name).exists() and not (path.parent / name).exists():
+            complain(path, f"names {name}, which does not exist")
+    for name in RELATIVE_LINK.findall(text):
+        if not (path.parent / name).exists():
+            complain(path, f"links to {name}, which does not exist")
+
+
+def main():
+    for path in sorted((ROOT / "tautline").rglob("*")):
+        if path.suffix in (".h", ".cpp", ".kernel"):
+            check_source(path)
+    for folder in ("cli", "bench", "examples", "tests"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".h", ".cpp"):
+                check_front_end(path)
+    for folder in sorted((ROOT / "tautline" / "stages").iterdir()):
+        if folder.is_dir():
+            check_stage(folder)
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for path in documents:
+        if path.exists():
+            check_document(path)
+    for line in problems:
+        print(line, file=sys.stderr)
+    if not problems:
+        print("layers: no breach")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+#include "tautline/formats/delays/track.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tautline/core/error.h"
+#include "tautline/core/units.h"
+#include "tautline/formats/astronomy.h"
+#include "tautline/formats/delays/direction_track.h"
+
+namespace tautline::formats::delays {
+
+namespace {
+
+constexpr double kEarthRotation_rad_per_s = 7.292'115e-5;
+constexpr double kShortestPiece_s = 0.001, kLongestPiece_s = 60;
+constexpr double kMostPieces = 1e7;
+constexpr core::Rational kMilliseconds{1000, 1};
+
+double length(const Vector3& v) {
+  return std::sqrt(dot(v, v));
+}
+
+// A chord of length h strays by at most h^2 / 8 times the second derivative, omega^2 |offset| / c.
+double piece_length_s(const ArrayLayout& array, double max_error_s) {
+  double longest_m = 0;
+  for (std::size_t a = 0; a < array.antennas.size(); ++a)
+    longest_m = std::max(longest_m, length(antenna_offset_m(array, a)));
+  const double curvature =
+      kEarthRotation_rad_per_s * kEarthRotation_rad_per_s * longest_m / core::kSpeedOfLight_m_per_s;
+  const double longest_s = std::sqrt(8 * max_error_s / std::max(curvature, 1e-30));
+  const double clamped = std::clamp(longest_s, kShortestPiece_s, kLongestPiece_s);
+  return std::floor(clamped / kShortestPiece_s) * kShortestPiece_s;
+}
+
+void check(const ArrayLayout& array, const Position& position, double duration_s,
+           const TrackOptions& options) {
+  const auto fail = [](const char* field, double value, const char* limit) {
+    throw core::Error(core::ErrorKind::config, field, fmt::format("{}", value), limit);
+  };
+  if (!array.positions_known)
+    throw core::Error(core::ErrorKind::config, "phase centre", "antenna positions unknown",
+                      "an array layout", "give one with --array");
+  if (!(duration_s >= 0 && duration_s <= 1e8)) fail("duration_s", duration_s, "0 to 1e8");
+  if (!(std::abs(position.dec_deg) <= 90)) fail("dec_deg", position.dec_deg, "-90 to 90");
+  if (!std::isfinite(position.ra_deg)) fail("ra_deg", position.ra_deg, "a finite angle");
+  if (!(options.max_error_s > 0)) fail("max_error_s", options.max_error_s, "more than 0");
+  if (!(std::abs(options.common_delay_s) < 1))
+    fail("common_delay_s", options.common_delay_s, "less than a second");
+}
+
+// d + tau(t - d) = D with tau(t - d) = tau - rate d, so d = (D - tau) / (1 - rate).
+std::vector<double> aligning_delays_s(const ArrayLayout& array, const DirectionTrack& direction,
+                                      double seconds, double common_delay_s) {
+  std::vector<double> delays = arrival_delays_s(array, direction.at(seconds));
+  const std::vector<double> rates = arrival_delays_s(array, direction.rate_at(seconds));
+  for (std::size_t a = 0; a < delays.size(); ++a)
+    delays[a] = (common_delay_s - delays[a]) / (1 - rates[a]);
+  return delays;
+}
+
+}  // namespace
+
+Table track(const ArrayLayout& array, const std::string& phase_centre, const Position& position,
+            const core::Instant& start, double duration_s, const TrackOptions& options) {
+  check(array, position, duration_s, options);
+  const double piece_s = piece_length_s(array, options.max_error_s);
+  const auto pieces = static_cast<std::int64_t>(std::floor(duration_s / piece_s)) + 1;
+  if (static_cast<double>(pieces) * static_cast<double>(array.inputs.size()) > kMostPieces)
+    throw core::Error(core::ErrorKind::config, "max_error_s",
+                      fmt::format("{} (pieces of {} s)", options.max_error_s, piece_s),
+                      "ten million pieces at most", "track a shorter time or allow a larger error");
+  const auto step = static_cast<std::int64_t>(std::llround(piece_s / kShortestPiece_s));
+  const DirectionTrack direction(site_of(array), position.ra_deg, position.dec_deg, start,
+                                 static_cast<double>(pieces) * piece_s);
+  Table table;
+  table.phase_centre = phase_centre;
+  table.position = position;
+  table.inputs.resize(array.inputs.size());
+  std::vector<double> here = aligning_delays_s(array, direction, 0, options.common_delay_s);
+  for (std::int64_t p = 0; p < pieces; ++p) {
+    const double next_s = static_cast<double>(p + 1) * piece_s;
+    const std::vector<double> next =
+        aligning_delays_s(array, direction, next_s, options.common_delay_s);
+    const core::Instant from = core::advance(start, p * step, kMilliseconds);
+    for (std::size_t i = 0; i < array.inputs.size(); ++i) {
+      const std::size_t a = array.inputs[i].antenna;
+      table.inputs[i].push_back({from, here[a], (next[a] - here[a]) / piece_s});
+    }
+    here = next;
+  }
+  table.valid_until = core::advance(start, pieces * step, kMilliseconds);
+  return table;
+}
+
+}  // namespace tautline::formats::delays

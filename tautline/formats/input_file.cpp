@@ -1,0 +1,85 @@
+#include "tautline/formats/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace tautline::formats {
+
+namespace {
+
+core::Error system_error(const std::string& path, const std::string& what, int code) {
+  return {core::ErrorKind::io, path + ": " + what, std::system_category().message(code), "",
+          "check the name and the permissions"};
+}
+
+}  // namespace
+
+InputFile::InputFile(std::string path) : path_(std::move(path)) {
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer; files are not affected.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) throw system_error(path_, "cannot be opened", errno);
+  struct stat status {};
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  const int code = errno;
+  if (known && S_ISREG(status.st_mode)) {
+    size_ = static_cast<std::uint64_t>(status.st_size);
+    return;
+  }
+  ::close(descriptor_);
+  if (!known) throw system_error(path_, "has no size", code);
+  throw format_error(path_, "not a regular file", "a folder, pipe or device", "a file",
+                     "give the name of a recorded file");
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_) {}
+
+std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = ::pread(descriptor_, bytes.data() + done, bytes.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      throw system_error(path_, "cannot be read at byte " + std::to_string(offset + done), errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+std::vector<std::byte> InputFile::head(std::size_t limit_bytes) const {
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(std::min<std::uint64_t>(limit_bytes, size_)));
+  bytes.resize(read(0, bytes));
+  return bytes;
+}
+
+void InputFile::sequential() const {
+  (void)::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
+  (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                        POSIX_FADV_WILLNEED);
+}
+
+core::Error format_error(const std::string& path, const std::string& what, std::string found,
+                         std::string expected, std::string advice) {
+  return {core::ErrorKind::format, path + ": " + what, std::move(found), std::move(expected),
+          std::move(advice)};
+}
+
+}  // namespace tautline::formats

@@ -1,0 +1,45 @@
+// A file opened for reading at any offset, and how its faults are reported.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+
+namespace tautline::formats {
+
+/// Owns a descriptor. Reads do not move a position, so that a reader may look ahead freely.
+class InputFile {
+ public:
+  /// Throws Error(io) when the system refuses, Error(format) when it is no regular file.
+  explicit InputFile(std::string path);
+  ~InputFile();
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// The size when the file was opened.
+  std::uint64_t size() const { return size_; }
+  /// Fills `bytes` from `offset` on; fewer only at the end of the file. Throws Error(io).
+  std::size_t read(std::uint64_t offset, std::span<std::byte> bytes) const;
+  /// The first bytes, at most `limit_bytes` of them.
+  std::vector<std::byte> head(std::size_t limit_bytes) const;
+  /// Tells the system that the file is read from front to back.
+  void sequential() const;
+  /// Tells the system that these bytes will be read soon.
+  void will_need(std::uint64_t offset, std::uint64_t bytes) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+/// Error(format) that reads "FILE: what: FOUND, expected EXPECTED; ADVICE".
+core::Error format_error(const std::string& path, const std::string& what, std::string found,
+                         std::string expected, std::string advice = {});
+
+}  // namespace tautline::formats

@@ -1,0 +1,270 @@
+// Receivers side by side: one array, aligned by counter.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "tautline/formats/mwa32t/record_stream.h"
+
+namespace tautline::formats::mwa32t {
+
+namespace {
+
+struct Receiver {
+  Receiver(const std::string& path, Mode mode, Damage& damage) : stream(path, mode, damage) {}
+
+  RecordStream stream;
+  std::int64_t lead = 0;  ///< array position = stream position - lead
+  RecordStream::Run pending;
+  bool ended = false;
+  bool end_noted = false;
+};
+
+// The low 5 bits of each byte, sign extended.
+void widen_two_byte(const std::byte* in, std::byte* out) {
+  for (std::size_t k = 0; k < 2 * kInputsPerReceiver; ++k) {
+    const unsigned code = std::to_integer<unsigned>(in[k]);
+    out[k] = static_cast<std::byte>(((code & 31u) ^ 16u) - 16u);
+  }
+}
+
+core::VoltageDescription describe(const core::VoltageDescription& assumed, std::size_t receivers,
+                                  Mode mode) {
+  core::VoltageDescription d = assumed;
+  d.format = mode == Mode::one_byte ? core::kCi4 : core::kCi8;
+  d.antennas = receivers * kAntennasPerReceiver;
+  d.polarisations = kInputsPerReceiver / kAntennasPerReceiver;
+  d.channels = 1;
+  if (d.rate_hz.numerator <= 0) d.rate_hz = core::make_rational(kDefaultRateHz, 1);
+  if (d.centre_hz == 0) d.centre_hz = kDefaultCentreHz;
+  if (d.bandwidth_hz == 0) d.bandwidth_hz = d.rate_hz.value();
+  if (d.telescope.empty()) d.telescope = "MWA-32T";
+  if (d.instrument.empty()) d.instrument = "mwa32t";
+  return d;
+}
+
+class Reader : public VoltageReader {
+ public:
+  Reader(const std::vector<std::string>& paths, const ReaderOptions& options, Mode mode) {
+    receivers_.reserve(paths.size());
+    for (const std::string& path : paths) {
+      receivers_.emplace_back(path, mode, damage_);
+      require_same_mode(receivers_.front().stream, receivers_.back().stream);
+    }
+    align();
+    description_ = describe(options.assumed, paths.size(), receivers_.front().stream.mode());
+  }
+
+  const core::VoltageDescription& description() const override { return description_; }
+
+  core::RawLayout layout(std::size_t) const override {
+    const std::size_t sample = static_cast<std::size_t>(description_.format.bits_per_sample());
+    core::RawLayout l;
+    l.format = description_.format;
+    l.antennas = description_.antennas;
+    l.polarisations = description_.polarisations;
+    l.polarisation_stride_bits = sample;
+    l.antenna_stride_bits = sample * l.polarisations;
+    l.time_stride_bits = l.channel_stride_bits = sample * l.inputs();
+    return l;
+  }
+
+  std::size_t block_bytes(std::size_t samples) const override {
+    return samples * receivers_.size() * slice_bytes();
+  }
+
+  std::uint64_t total_samples() const override {
+    std::int64_t total = 0;
+    for (const Receiver& r : receivers_)
+      total = std::max(total, static_cast<std::int64_t>(r.stream.size_in_records()) - r.lead);
+    return static_cast<std::uint64_t>(total);
+  }
+
+  void seek(std::uint64_t first_sample) override {
+    position_ = first_sample;
+    if (position_ > 0) damage_ = {};
+    for (Receiver& r : receivers_) {
+      const Damage kept = damage_;
+      while (pull(r) && start_of(r.pending, r) <= static_cast<std::int64_t>(position_)) {
+        damage_ = kept;  // what lies before the sample is no damage to what will be read
+        if (end_of(r.pending, r) > static_cast<std::int64_t>(position_)) break;
+        r.pending.count = 0;
+      }
+    }
+  }
+
+  std::size_t read(std::size_t samples, core::RawBlock& block) override {
+    block.bytes.resize(block_bytes(samples));
+    block.layout = layout(samples);
+    block.first_sample = position_;
+    block.invalid.clear();
+    std::vector<std::size_t> ends;
+    std::size_t produced = 0;
+    for (std::size_t r = 0; r < receivers_.size(); ++r) {
+      ends.push_back(fill(r, samples, block));
+      produced = std::max(produced, ends.back());
+    }
+    for (std::size_t r = 0; r < receivers_.size(); ++r) {
+      if (ends[r] == produced) continue;
+      mark_lost(r, ends[r], produced - ends[r], block);
+      note_early_end(receivers_[r], position_ + ends[r]);
+    }
+    block.samples = produced;
+    block.bytes.resize(block_bytes(produced));
+    position_ += produced;
+    return produced;
+  }
+
+  const Damage& damage() const override { return damage_; }
+
+ private:
+  static void require_same_mode(const RecordStream& first, const RecordStream& other) {
+    if (first.mode() == other.mode()) return;
+    throw format_error(other.path(), "record length in bytes",
+                       std::to_string(record_bytes(other.mode())),
+                       fmt::format("{} as in {}", record_bytes(first.mode()), first.path()),
+                       "give receivers that recorded in one mode");
+  }
+
+  // Sample 0 of the array is the first that every receiver has.
+  void align() {
+    const RecordStream& first = receivers_.front().stream;
+    std::int64_t earliest = 0, latest = 0;
+    for (Receiver& r : receivers_) {
+      const auto step =
+          static_cast<std::uint16_t>(r.stream.first_counter() - first.first_counter());
+      const std::int64_t start =
+          step > kCounterPeriod / 2 ? static_cast<std::int64_t>(step) - std::int64_t{kCounterPeriod}
+                                    : static_cast<std::int64_t>(step);
+      r.lead = -start;
+      earliest = std::min(earliest, start);
+      latest = std::max(latest, start);
+      if (latest - earliest >= static_cast<std::int64_t>(kCounterPeriod / 2))
+        throw format_error(r.stream.path(), "first counter",
+                           std::to_string(r.stream.first_counter()),
+                           fmt::format("within {} of the other receivers' ({} in {})",
+                                       kCounterPeriod / 2 - 1, first.first_counter(), first.path()),
+                           "check that the files are receivers of one recording");
+    }
+    for (Receiver& r : receivers_) r.lead += latest;
+  }
+
+  std::size_t slice_bytes() const {
+    return kInputsPerReceiver * static_cast<std::size_t>(description_.format.bits_per_sample()) / 8;
+  }
+
+  // True when a run is pending.
+  static bool pull(Receiver& r) {
+    if (r.pending.count > 0) return true;
+    if (!r.ended) r.ended = !r.stream.next(r.pending);
+    return !r.ended;
+  }
+
+  static std::int64_t start_of(const RecordStream::Run& run, const Receiver& r) {
+    return static_cast<std::int64_t>(run.position) - r.lead;
+  }
+  static std::int64_t end_of(const RecordStream::Run& run, const Receiver& r) {
+    return start_of(run, r) + static_cast<std::int64_t>(run.count);
+  }
+
+  static void skip(Receiver& r, std::size_t records) {
+    r.pending.position += records;
+    r.pending.records += records * record_bytes(r.stream.mode());
+    r.pending.count -= records;
+  }
+
+  // Puts what one receiver has of the block in place; returns how far its stream reaches into the
+  // block, gaps included.
+  std::size_t fill(std::size_t index, std::size_t samples, core::RawBlock& block) {
+    Receiver& r = receivers_[index];
+    std::size_t end = 0;
+    while (end < samples && pull(r)) {
+      const std::int64_t first = start_of(r.pending, r) - static_cast<std::int64_t>(position_);
+      if (first < 0) {
+        skip(r, std::min(r.pending.count, static_cast<std::size_t>(-first)));
+        continue;
+      }
+      const auto start = static_cast<std::size_t>(first);
+      if (start >= samples) {
+        mark_lost(index, end, samples - end, block);
+        return samples;
+      }
+      if (start > end) mark_lost(index, end, start - end, block);
+      const std::size_t count = std::min(r.pending.count, samples - start);
+      copy(index, start, count, block);
+      skip(r, count);
+      end = start + count;
+    }
+    return end;
+  }
+
+  void copy(std::size_t index, std::size_t start, std::size_t count, core::RawBlock& block) const {
+    const Receiver& r = receivers_[index];
+    const std::size_t slice = slice_bytes(), time_stride = receivers_.size() * slice;
+    const std::size_t record = record_bytes(r.stream.mode());
+    const std::byte* in = r.pending.records + 2;
+    std::byte* out = block.bytes.data() + start * time_stride + index * slice;
+    if (r.stream.mode() == Mode::two_byte)
+      for (std::size_t t = 0; t < count; ++t)
+        widen_two_byte(in + t * record, out + t * time_stride);
+    else
+      for (std::size_t t = 0; t < count; ++t)
+        std::memcpy(out + t * time_stride, in + t * record, slice);
+  }
+
+  void mark_lost(std::size_t index, std::size_t first, std::size_t count, core::RawBlock& block) {
+    if (count == 0) return;
+    damage_.lost_samples += std::uint64_t{count} * kInputsPerReceiver;
+    if (receivers_.size() == 1) {
+      block.invalid.push_back({core::InvalidSpan::kAllInputs, first, count});
+      return;
+    }
+    for (std::size_t k = 0; k < kInputsPerReceiver; ++k)
+      block.invalid.push_back({index * kInputsPerReceiver + k, first, count});
+  }
+
+  void note_early_end(Receiver& r, std::uint64_t position) {
+    if (r.end_noted) return;
+    r.end_noted = true;
+    damage_.note(
+        fmt::format("{}: ends at sample {} of the array while other receivers go on; its {} "
+                    "inputs are invalid from there",
+                    r.stream.path(), position, kInputsPerReceiver));
+  }
+
+  Damage damage_;
+  std::vector<Receiver> receivers_;
+  core::VoltageDescription description_;
+  std::uint64_t position_ = 0;
+};
+
+}  // namespace
+
+bool recognise(std::span<const std::byte> first_bytes, const std::string& name) {
+  if (name.ends_with(".mwa32t")) return true;
+  // A short file cannot give the usual proof; a single record proves nothing.
+  const bool short_file = first_bytes.size() < kAlignedProof * record_bytes(Mode::two_byte);
+  if (first_bytes.size() <= record_bytes(Mode::two_byte)) return false;
+  const auto found = detect_mode(first_bytes, short_file);
+  return found && found->offset < record_bytes(found->mode);
+}
+
+std::unique_ptr<VoltageReader> open_receivers(const std::vector<std::string>& paths,
+                                              const ReaderOptions& options, Mode mode) {
+  if (paths.empty())
+    throw core::Error(core::ErrorKind::config, "receivers", "none", "at least one file",
+                      "name the receivers' files");
+  for (std::size_t k = 0; k < paths.size(); ++k)
+    if (std::find(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(k), paths[k]) !=
+        paths.begin() + static_cast<std::ptrdiff_t>(k))
+      throw core::Error(core::ErrorKind::config, "receivers", paths[k] + " twice", "each file once",
+                        "name each receiver's file once");
+  return std::make_unique<Reader>(paths, options, mode);
+}
+
+std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options) {
+  return open_receivers({path}, options);
+}
+
+}  // namespace tautline::formats::mwa32t

@@ -1,0 +1,247 @@
+#include "tautline/formats/mwa32t/record_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tautline::formats::mwa32t {
+
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+/// How far a position that was estimated from skipped bytes may be wrong either way.
+constexpr std::uint64_t kHalfPeriod = kCounterPeriod / 2;
+
+std::uint64_t less_or_zero(std::uint64_t value, std::uint64_t amount) {
+  return value > amount ? value - amount : 0;
+}
+
+const char* name_of(Mode mode) {
+  return mode == Mode::one_byte ? "1-byte" : "2-byte";
+}
+
+}  // namespace
+
+RecordStream::RecordStream(const std::string& path, Mode mode, Damage& damage)
+    : file_(path), damage_(damage) {
+  file_.sequential();
+  buffer_.reserve(kBufferBytes);
+  find_first_record(mode);
+}
+
+void RecordStream::find_first_record(Mode wanted) {
+  load(1);
+  std::optional<Detected> found;
+  if (wanted == Mode::detect) {
+    found = detect_mode(buffer_, buffer_is_last());
+  } else if (const auto offset =
+                 find_alignment(buffer_, record_bytes(wanted), 0, buffer_is_last())) {
+    found = Detected{wanted, *offset};
+  } else if (file_.size() == record_bytes(wanted)) {
+    found = Detected{wanted, 0};
+  }
+  if (!found)
+    throw format_error(
+        path(),
+        fmt::format("no records in the first {} bytes",
+                    std::min<std::uint64_t>(kBufferBytes, file_.size())),
+        "no counters that go up by one",
+        wanted == Mode::detect
+            ? std::string("records of 34 bytes (2-byte mode) or 18 bytes (1-byte mode)")
+            : fmt::format("records of {} bytes ({} mode)", record_bytes(wanted), name_of(wanted)),
+        "check that this is an MWA receiver's file");
+  mode_ = found->mode;
+  record_ = record_bytes(mode_);
+  choose_first_record(found->offset);
+}
+
+// A gap among the first records must not cost those before it: go back to the first record on the
+// proved alignment whose counter leads up to the proof.
+void RecordStream::choose_first_record(std::uint64_t proof) {
+  const std::uint16_t proof_counter = counter_at(buffer_.data() + proof);
+  offset_ = proof;
+  for (std::uint64_t start = proof % record_; start < proof; start += record_) {
+    const auto steps =
+        static_cast<std::uint16_t>(proof_counter - counter_at(buffer_.data() + start));
+    const std::uint64_t records = (proof - start) / record_;
+    if (steps < records || steps >= records + kMaxBackstep) continue;
+    offset_ = start;
+    proof_offset_ = proof;
+    proof_position_ = steps;
+    break;
+  }
+  first_offset_ = offset_;
+  first_counter_ = counter_at(here());
+  if (offset_ == 0) return;
+  damage_.trailing_bytes += offset_;
+  damage_.note(
+      fmt::format("{}: {} bytes before the first record, at byte 0, expected a counter; "
+                  "they are skipped",
+                  path(), offset_));
+}
+
+// True when `bytes` bytes of the file from offset_ on are in the buffer.
+bool RecordStream::load(std::size_t bytes) {
+  if (offset_ >= buffer_offset_ && offset_ + bytes <= buffer_end()) return true;
+  if (offset_ + bytes > file_.size() && offset_ >= file_.size()) return false;
+  buffer_offset_ = offset_;
+  buffer_.resize(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
+  buffer_.resize(file_.read(offset_, buffer_));
+  return buffer_.size() >= bytes;
+}
+
+// Where counters go up by one again, at or after `from`, which is a record boundary if none was
+// lost.
+std::optional<std::uint64_t> RecordStream::find_proof(std::uint64_t from) {
+  if (from >= buffer_offset_ && from < buffer_end()) {
+    const auto rest = std::span<const std::byte>(buffer_).subspan(
+        static_cast<std::size_t>(from - buffer_offset_));
+    if (const auto hit = find_alignment(rest, record_, 0, buffer_is_last())) return from + *hit;
+    if (buffer_is_last()) return std::nullopt;
+  }
+  std::vector<std::byte> window(kBufferBytes);
+  for (std::uint64_t start = from;;) {
+    const std::size_t got = file_.read(start, window);
+    const bool last = start + got >= file_.size() || got < window.size();
+    const auto phase = static_cast<std::size_t>((start - from) % record_);
+    if (const auto hit =
+            find_alignment(std::span<const std::byte>(window).first(got), record_, phase, last))
+      return start + *hit;
+    if (last) return std::nullopt;
+    start += got - kUnalignedProof * record_;
+  }
+}
+
+bool RecordStream::next(Run& run) {
+  while (!ended_) {
+    if (!load(record_)) {
+      finish();
+    } else if (offset_ < proof_offset_) {
+      if (take_unproved(run) && deliver(run)) return true;
+    } else if (counter_at(here()) != expected_counter()) {
+      finish();  // only when no proof was found in the rest of the file
+    } else if (take_consecutive(run) && deliver(run)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The last record before a break or before the buffer's end waits until its successor is seen: when
+// the record boundary is lost, it is the one that lacks bytes.
+bool RecordStream::take_consecutive(Run& run) {
+  load(2 * record_);
+  const std::span<const std::byte> bytes(here(), static_cast<std::size_t>(buffer_end() - offset_));
+  const std::size_t available = bytes.size() / record_;
+  std::size_t count = consecutive_records(bytes, record_, available);
+  const bool all_of_file = count == available && buffer_is_last();
+  if (!all_of_file && count == 1) return take_last_before_break(run);
+  if (!all_of_file) --count;
+  run = {position_, here(), count};
+  position_ += count;
+  offset_ += count * record_;
+  return true;
+}
+
+bool RecordStream::take_last_before_break(Run& run) {
+  const std::uint64_t next = offset_ + record_;
+  const auto proof = find_proof(next);
+  const bool kept = !proof || (*proof - next) % record_ == 0;
+  if (proof) {
+    // Lost bytes put the proof later than its place in the file says, extra ones earlier; where the
+    // boundary was kept only the counter tells, and it may step back a little.
+    const std::uint64_t estimate = position_ + 1 + (*proof - next) / record_;
+    std::byte counter[2];
+    file_.read(*proof, counter);
+    proof_offset_ = *proof;
+    proof_position_ =
+        position_of(counter_at(counter), less_or_zero(estimate, kept ? kMaxBackstep : kHalfPeriod));
+  }
+  if (!kept) {
+    damage_.note(
+        fmt::format("{}: record boundary lost in the record at byte {}; counters go up by "
+                    "one again from byte {}, {} bytes later; what lies between is dropped",
+                    path(), offset_, *proof, *proof - offset_));
+    offset_ = *proof;
+    position_ = proof_position_;
+    return false;
+  }
+  run = {position_, here(), 1};
+  offset_ = next;
+  position_ = proof && *proof == next ? proof_position_ : position_ + 1;
+  return true;
+}
+
+// A record between a break and the next proof: kept when its counter fits between them.
+bool RecordStream::take_unproved(Run& run) {
+  const std::uint16_t counter = counter_at(here());
+  const std::uint64_t position = position_of(counter, less_or_zero(position_, kMaxBackstep));
+  const bool fits = position >= delivered_ && position < proof_position_;
+  if (fits) {
+    run = {position, here(), 1};
+    position_ = position;
+  } else {
+    damage_.dropped_samples += kInputsPerReceiver;
+    damage_.note(fmt::format("{}: counter at byte {}: {}, expected {}; the record is dropped",
+                             path(), offset_, counter, expected_counter()));
+  }
+  ++position_;
+  offset_ += record_;
+  if (offset_ == proof_offset_) position_ = proof_position_;
+  return fits;
+}
+
+bool RecordStream::deliver(Run& run) {
+  const std::uint64_t at =
+      buffer_offset_ + static_cast<std::uint64_t>(run.records - buffer_.data());
+  const auto counter = counter_at(run.records);
+  const auto expected = static_cast<std::uint16_t>(first_counter_ + delivered_);
+  if (run.position > delivered_)
+    damage_.note(
+        fmt::format("{}: counter at byte {}: {}, expected {}; {} samples are missing (or "
+                    "that and a multiple of {}) and marked invalid",
+                    path(), at, counter, expected, run.position - delivered_, kCounterPeriod));
+  if (run.position < delivered_) {
+    if (!stepping_back_)
+      damage_.note(
+          fmt::format("{}: counter steps back at byte {}: {}, expected {}; repeated "
+                      "records are dropped",
+                      path(), at, counter, expected));
+    const auto repeated =
+        static_cast<std::size_t>(std::min<std::uint64_t>(run.count, delivered_ - run.position));
+    damage_.dropped_samples += repeated * kInputsPerReceiver;
+    run.position += repeated;
+    run.records += repeated * record_;
+    run.count -= repeated;
+  }
+  stepping_back_ = run.count == 0;
+  if (run.count == 0) return false;
+  delivered_ = run.position + run.count;
+  return true;
+}
+
+void RecordStream::finish() {
+  ended_ = true;
+  const std::uint64_t rest = file_.size() - std::min(offset_, file_.size());
+  if (rest == 0) return;
+  damage_.trailing_bytes += rest;
+  if (rest < record_)
+    damage_.note(
+        fmt::format("{}: ends inside the record at byte {}: {} bytes, expected {}; the "
+                    "samples before it are whole",
+                    path(), offset_, rest, record_));
+  else
+    damage_.note(
+        fmt::format("{}: no consecutive counters in the last {} bytes, from byte {} on; "
+                    "they are dropped",
+                    path(), rest, offset_));
+}
+
+std::uint64_t RecordStream::position_of(std::uint16_t counter, std::uint64_t least) const {
+  const auto at_least = static_cast<std::uint16_t>(first_counter_ + least);
+  return least + static_cast<std::uint16_t>(counter - at_least);
+}
+
+}  // namespace tautline::formats::mwa32t

@@ -1,0 +1,190 @@
+#include "tautline/formats/partial_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::formats {
+
+namespace {
+
+// Pieces smaller than this are gathered before they are written.
+constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
+
+[[noreturn]] void fail(const std::string& path, const std::string& what, int error,
+                       const std::string& advice = {}) {
+  const std::string reason = std::generic_category().message(error);
+  throw core::Error(core::ErrorKind::io, path + ": " + what, reason, {},
+                    error == ENOSPC || error == EDQUOT || error == EFBIG
+                        ? "make room and run again; nothing was left under the final name"
+                        : advice);
+}
+
+void refuse_existing(const std::string& path, bool overwrite) {
+  if (overwrite) return;
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0)
+    throw core::Error(core::ErrorKind::io, path + ": output", "it exists", "a new name",
+                      "give --overwrite or another name");
+}
+
+// rename() replaces files but not folders that hold something. A folder gives way only to a folder,
+// and only when it is a table (a Measurement Set): a slip of --overwrite must not empty a home.
+void make_way(const std::string& partial, const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return;
+  if (!std::filesystem::is_directory(partial, error) ||
+      !std::filesystem::exists(path + "/table.dat", error))
+    fail(path, "replacing the folder", EISDIR, "give another name");
+  std::filesystem::remove_all(path, error);
+  if (error) fail(path, "removing the folder to be replaced", error.value());
+}
+
+// Renames without ever replacing a file that appeared meanwhile, where the file system can tell.
+void rename_to(const std::string& partial, const std::string& path, bool overwrite) {
+  if (!overwrite) {
+    if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0)
+      return;
+    if (errno != EINVAL && errno != ENOSYS)
+      fail(path, "renaming the finished " + partial, errno, "give another name");
+    refuse_existing(path, overwrite);
+  }
+  if (overwrite) make_way(partial, path);
+  if (::rename(partial.c_str(), path.c_str()) != 0)
+    fail(path, "renaming the finished " + partial, errno);
+}
+
+void flush_to_disk(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(path, "opening to flush", errno);
+  const int result = ::fsync(descriptor);
+  const int error = errno;
+  ::close(descriptor);
+  // Some file systems cannot flush a folder and say EINVAL; that is not a failed write.
+  if (result != 0 && error != EINVAL) fail(path, "flushing to the disk", error);
+}
+
+}  // namespace
+
+PartialPath::PartialPath(std::string path, bool overwrite)
+    : path_(std::move(path)), partial_(path_ + ".partial"), overwrite_(overwrite) {
+  if (path_.empty())
+    throw core::Error(core::ErrorKind::config, "output", "no name", "the name of a file");
+  refuse_existing(path_, overwrite_);
+  std::error_code error;
+  std::filesystem::remove_all(partial_, error);
+  if (error) fail(partial_, "removing what an earlier run left", error.value());
+}
+
+PartialPath::~PartialPath() {
+  std::error_code ignored;
+  if (!finished_) std::filesystem::remove_all(partial_, ignored);
+}
+
+void PartialPath::finish() {
+  flush_to_disk(partial_);
+  rename_to(partial_, path_, overwrite_);
+  finished_ = true;
+}
+
+PartialFile::PartialFile(std::string path, bool overwrite) : name_(std::move(path), overwrite) {
+  descriptor_ = ::open(name_.partial().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0)
+    fail(name_.path(), "creating " + name_.partial(), errno,
+         "write to a folder that exists and may be written");
+  pending_.reserve(kPendingBytes);
+}
+
+PartialFile::~PartialFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void PartialFile::write(std::span<const std::byte> bytes) {
+  if (pending_.size() + bytes.size() > kPendingBytes) flush();
+  if (bytes.size() >= kPendingBytes) {
+    put(written_bytes_, bytes);
+  } else {
+    pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+  }
+  written_bytes_ += bytes.size();
+}
+
+void PartialFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void PartialFile::write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+  flush();
+  put(offset_bytes, bytes);
+}
+
+void PartialFile::put(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done =
+        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0)
+      fail(name_.path(), "writing at byte " + std::to_string(offset_bytes),
+           done < 0 ? errno : ENOSPC);
+    offset_bytes += static_cast<std::uint64_t>(done);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+void PartialFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> bytes) {
+  flush();
+  while (!bytes.empty()) {
+    const ssize_t done =
+        ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0)
+      fail(name_.path(), "reading back at byte " + std::to_string(offset_bytes),
+           done < 0 ? errno : EIO);
+    offset_bytes += static_cast<std::uint64_t>(done);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+void PartialFile::allocate(std::uint64_t size_bytes) {
+  if (size_bytes == 0) return;
+  int error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
+  while (error == EINTR) error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
+  if (error == EOPNOTSUPP || error == EINVAL) return resize(size_bytes);
+  if (error != 0) fail(name_.path(), "reserving " + std::to_string(size_bytes) + " bytes", error);
+}
+
+void PartialFile::resize(std::uint64_t size_bytes) {
+  flush();
+  if (::ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0)
+    fail(name_.path(), "setting the size to " + std::to_string(size_bytes) + " bytes", errno);
+}
+
+void PartialFile::flush() {
+  if (pending_.empty()) return;
+  put(written_bytes_ - pending_.size(), pending_);
+  pending_.clear();
+}
+
+void PartialFile::finish() {
+  flush();
+  close_file();
+  name_.finish();
+}
+
+void PartialFile::close_file() {
+  const int descriptor = std::exchange(descriptor_, -1);
+  // Network file systems report a full disk only here.
+  if (descriptor >= 0 && ::close(descriptor) != 0) fail(name_.path(), "closing", errno);
+}
+
+}  // namespace tautline::formats

@@ -1,0 +1,73 @@
+// Outputs appear under their final name only when they are whole: they are written as PATH.partial
+// and renamed at the end. Shared by every writer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tautline::formats {
+
+/// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
+/// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the
+/// partial name. Every failure is Error(io) with the path and the system's reason.
+class PartialPath {
+ public:
+  /// Refuses an existing `path` unless `overwrite`, and removes what a killed run left behind under
+  /// the partial name.
+  PartialPath(std::string path, bool overwrite);
+  ~PartialPath();
+  PartialPath(const PartialPath&) = delete;
+  PartialPath& operator=(const PartialPath&) = delete;
+
+  const std::string& path() const { return path_; }
+  const std::string& partial() const { return partial_; }
+  /// Flushes the file to the disk and renames it. Whatever opened it must have closed it.
+  void finish();
+
+ private:
+  std::string path_, partial_;
+  bool overwrite_;
+  bool finished_ = false;
+};
+
+/// A file that is written through PartialPath: sequentially, through a buffer, or at positions.
+class PartialFile {
+ public:
+  PartialFile(std::string path, bool overwrite);
+  ~PartialFile();
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  const std::string& path() const { return name_.path(); }
+  /// Appends; small pieces are gathered.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  /// Writes at a position, at once, past or before the end. The position of write() stays.
+  void write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
+  /// Reads back what was written; throws unless all of it is there.
+  void read_at(std::uint64_t offset_bytes, std::span<std::byte> bytes);
+  /// Makes the file `size_bytes` long, and reserves the space where the file system can, so that a
+  /// disk that is too small says so now.
+  void allocate(std::uint64_t size_bytes);
+  /// Cuts or extends the file.
+  void resize(std::uint64_t size_bytes);
+  /// Bytes given to write() so far.
+  std::uint64_t written_bytes() const { return written_bytes_; }
+  void finish();
+
+ private:
+  void put(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
+  void flush();
+  void close_file();
+
+  PartialPath name_;
+  int descriptor_ = -1;
+  std::uint64_t written_bytes_ = 0;
+  std::vector<std::byte> pending_;
+};
+
+}  // namespace tautline::formats

@@ -1,0 +1,182 @@
+#include "tautline/formats/toml/toml_table.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace tautline::formats {
+
+struct TomlTable::Document {
+  std::string name;
+  toml::table root;
+};
+
+namespace {
+
+const toml::table& as_table(const void* table) {
+  return *static_cast<const toml::table*>(table);
+}
+
+// The value as a user would recognise it, for messages.
+std::string show(const toml::node& node) {
+  std::ostringstream text;
+  node.visit([&](const auto& value) { text << value; });
+  std::string shown = text.str();
+  constexpr std::size_t kLongest = 60;
+  if (shown.size() > kLongest) shown = shown.substr(0, kLongest) + "...";
+  return shown;
+}
+
+core::Instant instant_of(const toml::date_time& t) {
+  const std::string text =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}", t.date.year, t.date.month,
+                  t.date.day, t.time.hour, t.time.minute, t.time.second, t.time.nanosecond);
+  core::Instant instant = core::parse_utc(text);
+  if (t.offset) instant.seconds -= std::int64_t{60} * t.offset->minutes;
+  return instant;
+}
+
+}  // namespace
+
+TomlTable::TomlTable(std::shared_ptr<const Document> document, const void* table, std::string place)
+    : document_(std::move(document)), table_(table), place_(std::move(place)) {}
+
+TomlTable TomlTable::read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf() || file.peek() == EOF) || file.bad())
+    throw core::Error(core::ErrorKind::io, path, "cannot be read", "a TOML file");
+  return parse(text.str(), path);
+}
+
+TomlTable TomlTable::parse(std::string_view text, const std::string& name) {
+  auto document = std::make_shared<Document>();
+  document->name = name;
+  try {
+    document->root = toml::parse(text, name);
+  } catch (const toml::parse_error& e) {
+    throw core::Error(core::ErrorKind::format,
+                      fmt::format("{}: line {}", name, e.source().begin.line),
+                      std::string(e.description()), "TOML");
+  }
+  const void* root = &document->root;
+  return {std::move(document), root, name};
+}
+
+core::Error TomlTable::error(std::string_view key, const std::string& value,
+                             const std::string& expected, const std::string& advice) const {
+  const toml::node* node = as_table(table_).get(key);
+  const auto line = node != nullptr ? node->source().begin.line : 0;
+  const std::string where = line != 0 ? fmt::format(" (line {})", line) : std::string();
+  return {core::ErrorKind::format, fmt::format("{}: {}{}", place_, key, where), value, expected,
+          advice};
+}
+
+bool TomlTable::has(std::string_view key) const {
+  return as_table(table_).contains(key);
+}
+
+void TomlTable::allow_only(std::initializer_list<std::string_view> known) const {
+  for (const auto& [key, value] : as_table(table_)) {
+    if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+    throw error(key.str(), "unknown field",
+                fmt::format("one of {}", fmt::join(known.begin(), known.end(), ", ")));
+  }
+}
+
+double TomlTable::number(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) throw error(key, "missing", "a number");
+  if (!node->is_number()) throw error(key, show(*node), "a number");
+  const double value = *node->value<double>();
+  if (!std::isfinite(value)) throw error(key, show(*node), "a finite number");
+  return value;
+}
+
+double TomlTable::number_or(std::string_view key, double fallback) const {
+  return has(key) ? number(key) : fallback;
+}
+
+std::int64_t TomlTable::integer(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) throw error(key, "missing", "a whole number");
+  if (!node->is_integer()) throw error(key, show(*node), "a whole number");
+  return *node->value<std::int64_t>();
+}
+
+bool TomlTable::boolean_or(std::string_view key, bool fallback) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) return fallback;
+  if (!node->is_boolean()) throw error(key, show(*node), "true or false");
+  return *node->value<bool>();
+}
+
+std::string TomlTable::text(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) throw error(key, "missing", "a text in quotes");
+  if (!node->is_string()) throw error(key, show(*node), "a text in quotes");
+  return *node->value<std::string>();
+}
+
+std::string TomlTable::text_or(std::string_view key, const std::string& fallback) const {
+  return has(key) ? text(key) : fallback;
+}
+
+std::vector<double> TomlTable::numbers(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) throw error(key, "missing", "a number or a list of numbers");
+  if (!node->is_array()) return {number(key)};
+  std::vector<double> values;
+  for (const toml::node& item : *node->as_array()) {
+    const auto value = item.is_number() ? item.value<double>() : std::nullopt;
+    if (!value || !std::isfinite(*value)) throw error(key, show(item), "a list of finite numbers");
+    values.push_back(*value);
+  }
+  return values;
+}
+
+core::Instant TomlTable::instant(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  const std::string expected = "a UTC time as yyyy-mm-ddThh:mm:ss";
+  if (node == nullptr) throw error(key, "missing", expected);
+  try {
+    if (const auto moment = node->value_exact<toml::date_time>()) return instant_of(*moment);
+    if (node->is_string()) return core::parse_utc(*node->value<std::string>());
+  } catch (const core::Error&) {
+    // Reported below with the file and the line.
+  }
+  throw error(key, show(*node), expected);
+}
+
+core::Rational TomlTable::rational(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) throw error(key, "missing", "a positive number");
+  try {
+    if (node->is_string()) return core::parse_decimal(*node->value<std::string>());
+    if (node->is_number()) return core::parse_decimal(fmt::format("{}", *node->value<double>()));
+  } catch (const core::Error&) {
+    // Reported below with the file and the line.
+  }
+  throw error(key, show(*node), "a positive number");
+}
+
+std::vector<TomlTable> TomlTable::tables(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) return {};
+  const toml::array* list = node->as_array();
+  if (list == nullptr) throw error(key, show(*node), fmt::format("tables headed [[{}]]", key));
+  std::vector<TomlTable> tables;
+  for (const toml::node& item : *list) {
+    if (!item.is_table()) throw error(key, show(item), fmt::format("tables headed [[{}]]", key));
+    tables.push_back(
+        {document_, item.as_table(), fmt::format("{}: [[{}]] {}", place_, key, tables.size() + 1)});
+  }
+  return tables;
+}
+
+}  // namespace tautline::formats

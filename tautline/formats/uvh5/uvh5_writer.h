@@ -1,0 +1,23 @@
+// Visibilities as UVH5 1.2, the HDF5 file that pyuvdata defines.
+//
+//   Header/   the array, axes and phase centre; per-row arrays of Nblts rows
+//   Data/visdata   [row][channel][polarisation] complex64 {r, i}, mean of conj(x_ant1) x_ant2
+//   Data/flags     [row][channel][polarisation] bool, true where nsamples is 0
+//   Data/nsamples  [row][channel][polarisation] float32, valid over nominal samples
+//
+// Rows are pairs of antennas, ant_1 slow, within integrations. docs/maths/visibilities.md.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tautline/formats/visibility_writer.h"
+
+namespace tautline::formats::uvh5 {
+
+/// Buffers at most about 16 MiB, whatever the array's size. Lives on one thread at a time, as all
+/// of HDF5 does.
+std::unique_ptr<VisibilityWriter> create(const std::string& path,
+                                         const VisibilityDescription& description, bool overwrite);
+
+}  // namespace tautline::formats::uvh5

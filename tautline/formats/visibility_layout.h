@@ -1,0 +1,87 @@
+// The order of a visibility file: pairs of antennas and polarisations instead of pairs of inputs.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/array_layout.h"
+#include "tautline/formats/visibility_writer.h"
+
+namespace tautline::formats {
+
+/// Two antennas, as places in VisibilityLayout::antennas(), first <= second.
+struct AntennaPair {
+  std::size_t first = 0, second = 0;
+};
+
+/// The feeds of one product: of the pair's first antenna, then of its second.
+struct Polarisation {
+  char first = 'x', second = 'x';
+};
+
+/// Which conjugate a file keeps for the pair (ant_1, ant_2).
+enum class Conjugation {
+  first,  ///< mean of conj(x_ant1) x_ant2: UVH5
+  second  ///< mean of x_ant1 conj(x_ant2): Measurement Set
+};
+
+/// Maps the packed lower triangle of inputs to rows of antenna pairs: first slow, second fast.
+class VisibilityLayout {
+ public:
+  /// The antennas that have inputs, in data order: by the first input of each. Throws Error(config)
+  /// when the layout has no input.
+  explicit VisibilityLayout(const ArrayLayout& array);
+
+  const std::vector<std::size_t>& antennas() const { return antennas_; }
+  const std::vector<AntennaPair>& pairs() const { return pairs_; }
+  std::size_t inputs() const { return inputs_; }
+  /// The feeds that occur, x before y.
+  const std::vector<char>& feeds() const { return feeds_; }
+
+  struct Product {
+    std::size_t baseline = 0;  ///< in the packed lower triangle
+    bool conjugate = false;    ///< of what the triangle holds
+    bool present = false;      ///< false: one of the antennas lacks the feed
+  };
+  Product product(const AntennaPair& pair, const Polarisation& polarisation,
+                  Conjugation conjugation) const;
+
+ private:
+  // Input of each antenna (a place in antennas_) and feed (x, y); kNone where there is none.
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<std::array<std::size_t, 2>> input_of_;
+  std::vector<std::size_t> antennas_;
+  std::vector<AntennaPair> pairs_;
+  std::vector<char> feeds_;
+  std::size_t inputs_ = 0;
+};
+
+/// One block of rows as a file holds them, [pair][channel][polarisation]. Reused between blocks.
+struct VisibilityRows {
+  std::vector<std::complex<float>> visibilities;  ///< 0 where nothing valid was summed
+  std::vector<float> fractions;                   ///< valid over nominal samples
+  std::vector<std::uint8_t> flags;                ///< 1 where the fraction is 0
+};
+
+/// Fills `rows` with the pairs [first, first + count).
+void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>& polarisations,
+                 Conjugation conjugation, const Integration& integration,
+                 std::int64_t nominal_count, std::size_t first, std::size_t count,
+                 VisibilityRows& rows);
+
+/// Throws Error(config) naming the field that no file could hold.
+void check(const VisibilityDescription& description);
+void check(const Integration& integration, const VisibilityDescription& description);
+
+/// Position angle of one feed, from the x feed's, in (-90, 90]: the y feed is 90 degrees on.
+double feed_position_angle_deg(double x_feed_angle_deg, char feed);
+
+/// The file's name for the telescope and its receiver: what was said, or the array's name.
+std::string telescope_name(const VisibilityDescription& description);
+std::string instrument_name(const VisibilityDescription& description);
+
+}  // namespace tautline::formats

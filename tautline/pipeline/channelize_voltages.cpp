@@ -1,0 +1,97 @@
+#include "tautline/pipeline/channelize_voltages.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "tautline/core/error.h"
+#include "tautline/core/requantise.h"
+#include "tautline/pipeline/block_reader.h"
+#include "tautline/pipeline/block_size.h"
+#include "tautline/pipeline/measure_gains.h"
+#include "tautline/pipeline/voltage_sink.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
+  if (chunk.valid.empty()) return 0;
+  std::uint64_t invalid = 0;
+  for (std::size_t i = 0; i < inputs; ++i)
+    invalid += chunk.spectra - core::count_valid(chunk.valid.row(i), 0, chunk.spectra);
+  return invalid;
+}
+
+}  // namespace
+
+ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
+                                      std::shared_ptr<const device::Device> device,
+                                      const ProgressCallback& progress, std::stop_token stop) {
+  const auto started = Clock::now();
+  const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s};
+  stream::VoltageSequence sequence(config.inputs, options);
+  const core::VoltageDescription& description = sequence.description();
+  if (description.channelized())
+    throw Error(ErrorKind::unsupported, config.inputs.front(),
+                std::to_string(description.channels) + " channels already",
+                "voltages that are not channelized");
+  FilterConfig filter = config.filter;
+  filter.output = form_wanted(config);
+  const std::size_t block_samples = choose_block_samples(sequence, filter, config.memory_bytes);
+  FEngine engine(device, description, sequence.layout(block_samples), filter, block_samples);
+  const auto queue = device->make_queue();
+  if (filter.output == stages::channelize::Output::turned_ci8 ||
+      filter.output == stages::channelize::Output::turned_ci4)
+    engine.set_gains(measure_gains(config.inputs, options, filter, device, *queue,
+                                   config.memory_bytes / 2));
+
+  SinkDescription output{description, engine.channels(), engine.hop_samples(), engine.span_samples(),
+                         0};
+  if (sequence.total_samples() >= engine.span_samples())
+    output.spectra = (sequence.total_samples() - engine.span_samples()) / engine.hop_samples() + 1;
+  const auto sink = make_voltage_sink(config, output);
+
+  ChannelizeSummary s;
+  BlockReader blocks(sequence, block_samples, stop);
+  while (const ReadBlock* block = blocks.next()) {
+    if (block->segment.first_block) {
+      if (block->segment.index > 0)
+        throw Error(ErrorKind::format, "inputs", "a gap between the files",
+                    "one unbroken stream, since the output has one start time",
+                    "channelize each piece on its own");
+      engine.begin_segment(block->segment.start);
+    }
+    engine.push(*queue, block->raw);
+    for (;;) {
+      const SpectraChunk chunk = engine.take(*queue, engine.max_spectra());
+      if (chunk.spectra == 0) break;
+      require_running(stop);
+      sink->write(chunk);
+      s.spectra += chunk.spectra;
+      s.invalid_spectra += count_invalid(chunk, engine.inputs());
+    }
+    s.samples += block->raw.samples;
+    blocks.release();
+    s.elapsed_s = std::chrono::duration<double>(Clock::now() - started).count();
+    s.stream_s = static_cast<double>(s.samples) / description.rate_hz.value();
+    if (progress)
+      progress({s.samples, sequence.total_samples(), s.elapsed_s, s.stream_s,
+                s.elapsed_s * static_cast<double>(sequence.total_samples() - s.samples) /
+                    static_cast<double>(s.samples)});
+  }
+  sink->finish();
+  s.written = sink->written();
+  s.inputs = engine.inputs();
+  s.channels = engine.channels();
+  for (const std::uint64_t clipped : engine.clipped()) s.clipped += clipped;
+  s.not_finite = engine.not_finite();
+  s.damage = sequence.damage();
+  s.backend = engine.backend();
+  return s;
+}
+
+}  // namespace tautline::pipeline

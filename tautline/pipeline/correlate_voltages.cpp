@@ -1,0 +1,358 @@
+#include "tautline/pipeline/correlate_voltages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/block_reader.h"
+#include "tautline/pipeline/block_size.h"
+#include "tautline/pipeline/frequencies.h"
+#include "tautline/pipeline/integrator.h"
+#include "tautline/pipeline/measure_gains.h"
+#include "tautline/pipeline/report/report_builder.h"
+#include "tautline/pipeline/tracking.h"
+#include "tautline/stream/ring.h"
+#include "tautline/stream/voltage_sequence.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using stages::channelize::Output;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kIntegrations = 2;  // one being written, one being filled
+constexpr double kProgressInterval_s = 0.2;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The first exception of several threads wins; the others stop at the next ring operation.
+class FirstError {
+ public:
+  void capture() {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+stream::SequenceOptions sequence_options(const CorrelateConfig& config) {
+  return {.reader = config.reader, .start_s = config.start_s, .duration_s = config.duration_s};
+}
+
+Output output_of(Requantise requantise) {
+  switch (requantise) {
+    case Requantise::off: return Output::turned_float;
+    case Requantise::bits4: return Output::turned_ci4;
+    case Requantise::bits8: return Output::turned_ci8;
+  }
+  return Output::turned_float;
+}
+
+// One run: owns everything between the files and the writer.
+class Correlation {
+ public:
+  Correlation(const CorrelateConfig& config, std::shared_ptr<const device::Device> device,
+              const ProgressCallback& progress, std::stop_token stop)
+      : config_(config),
+        device_(std::move(device)),
+        progress_(progress),
+        stop_(std::move(stop)),
+        queue_(device_->make_queue()),
+        sequence_(config.inputs, sequence_options(config)),
+        description_(sequence_.description()) {}
+
+  CorrelateSummary run();
+
+ private:
+  void plan();
+  void check_memory() const;
+  void describe();
+  void track();
+  void set_gains();
+  void write_integrations(formats::VisibilityWriter& writer);
+  void compute(BlockReader& blocks);
+  void compute_block(const ReadBlock& block);
+  void finish_integration();
+  void finish_report(const CorrelateSummary& result,
+                     const std::map<std::string, std::uint64_t>& counters);
+  void report_progress(bool force);
+  CorrelateSummary summary() const;
+
+  const CorrelateConfig& config_;
+  std::shared_ptr<const device::Device> device_;
+  const ProgressCallback& progress_;
+  std::stop_token stop_;
+  std::unique_ptr<device::Queue> queue_;
+  stream::VoltageSequence sequence_;
+  const core::VoltageDescription& description_;
+
+  std::size_t block_samples_ = 0;
+  std::uint64_t spectra_per_integration_ = 0;
+  std::unique_ptr<FEngine> f_engine_;
+  std::unique_ptr<Integrator> integrator_;
+  formats::VisibilityDescription output_;
+  Tracking tracking_;
+  std::unique_ptr<report::ReportBuilder> report_;
+  core::Instant segment_start_;
+
+  stream::Ring<FinishedIntegration> finished_{kIntegrations, stream::RingPolicy::block};
+  FirstError error_;
+
+  Clock::time_point started_ = Clock::now();
+  double last_report_s_ = 0;
+  std::uint64_t samples_done_ = 0, spectra_done_ = 0, integrations_ = 0;
+};
+
+void Correlation::plan() {
+  FilterConfig filter = config_.filter;
+  filter.output = output_of(config_.requantise);
+  block_samples_ = choose_block_samples(sequence_, filter, config_.memory_bytes);
+  f_engine_ = std::make_unique<FEngine>(device_, description_, sequence_.layout(block_samples_),
+                                        filter, block_samples_);
+  const double spectra =
+      config_.integration_s * description_.rate_hz.value() / static_cast<double>(f_engine_->hop_samples());
+  if (!(spectra >= 0.5 && spectra < 1e15))
+    throw Error(ErrorKind::config, "--integration", fmt::format("{} s", config_.integration_s),
+                fmt::format("at least one spectrum ({} s)",
+                            static_cast<double>(f_engine_->hop_samples()) / description_.rate_hz.value()));
+  spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
+  integrator_ = std::make_unique<Integrator>(device_, f_engine_->channels(), f_engine_->inputs(),
+                                             f_engine_->sample_format(), f_engine_->max_spectra());
+}
+
+void Correlation::check_memory() const {
+  const std::size_t baselines = core::baseline_count(f_engine_->inputs());
+  const std::size_t integration =
+      f_engine_->channels() * baselines * (sizeof(std::complex<float>) + sizeof(std::int64_t));
+  const std::size_t needed = kRawBlocks * sequence_.block_bytes(block_samples_) +
+                             f_engine_->bytes() + integrator_->bytes() +
+                             kIntegrations * integration;
+  if (needed > config_.memory_bytes)
+    throw Error(ErrorKind::memory, "memory",
+                fmt::format("{} MiB needed for {} inputs and {} channels", needed >> 20,
+                            f_engine_->inputs(), f_engine_->channels()),
+                fmt::format("at most {} MiB", config_.memory_bytes >> 20),
+                "raise --memory or lower --channels");
+}
+
+void Correlation::describe() {
+  output_.array = config_.array_path.empty()
+                      ? formats::unknown_array(description_.antennas, description_.polarisations)
+                      : formats::read_array_layout(config_.array_path);
+  formats::assume_polarisations(output_.array, description_.polarisations);
+  formats::require_inputs(output_.array, f_engine_->inputs());
+  output_.channel_hz = channel_frequencies_hz(description_, config_.filter.channels);
+  output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
+  output_.nominal_count = static_cast<std::int64_t>(spectra_per_integration_);
+  output_.integration_s = static_cast<double>(spectra_per_integration_) *
+                          static_cast<double>(f_engine_->hop_samples()) / description_.rate_hz.value();
+  output_.telescope = description_.telescope;
+  output_.instrument = description_.instrument;
+  output_.source = description_.source;
+  output_.history = config_.history;
+  output_.extra["device"] = device_->name();
+  output_.extra["kernels"] = f_engine_->backend() + ", correlate " + integrator_->backend();
+  std::string inputs;
+  for (const std::string& file : sequence_.files()) inputs += (inputs.empty() ? "" : " ") + file;
+  output_.extra["inputs"] = inputs;
+}
+
+void Correlation::set_gains() {
+  if (description_.channelized() || config_.requantise == Requantise::off) return;
+  FilterConfig filter = config_.filter;
+  filter.output = output_of(config_.requantise);
+  const std::vector<float> gains =
+      measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
+                    config_.memory_bytes / 2);
+  f_engine_->set_gains(gains);
+  integrator_->set_gains(gains);
+}
+
+void Correlation::track() {
+  tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
+                              description_, sequence_.total_samples());
+  if (!tracking_.table) return;
+  output_.phase_centre = tracking_.centre;
+  if (tracking_.before_filter) f_engine_->set_delays(tracking_.table, sequence_.total_samples());
+}
+
+CorrelateSummary Correlation::run() {
+  plan();
+  describe();
+  track();
+  check_memory();
+  set_gains();
+  const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
+  if (!config_.report_path.empty())
+    report_ = std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
+  {
+    BlockReader blocks(sequence_, block_samples_, stop_);
+    const std::jthread writing([this, &writer, &blocks] {
+      write_integrations(*writer);
+      blocks.close();
+    });
+    compute(blocks);
+  }
+  error_.rethrow();
+  const CorrelateSummary result = summary();
+  const std::map<std::string, std::uint64_t> counters{
+      {"spectra", result.spectra},
+      {"clipped", result.clipped},
+      {"not_finite", result.not_finite},
+      {"lost_samples", result.damage.lost_samples},
+      {"gap_samples", result.gap_samples},
+      {"trailing_bytes", result.damage.trailing_bytes}};
+  for (const auto& [name, count] : counters) writer->add_extra(name, std::to_string(count));
+  writer->finish();
+  if (report_) finish_report(result, counters);
+  return result;
+}
+
+void Correlation::finish_report(const CorrelateSummary& result,
+                                const std::map<std::string, std::uint64_t>& counters) {
+  for (const auto& [name, count] : counters) report_->add_extra(name, std::to_string(count));
+  report_->set_clipped(f_engine_->clipped(), 2 * result.spectra * result.channels);
+  for (const std::string& message : result.damage.messages) report_->add_warning(message);
+  report_->finish();
+}
+
+void Correlation::write_integrations(formats::VisibilityWriter& writer) {
+  const std::array<core::Axis, 2> axes{core::Axis::channel, core::Axis::baseline};
+  const std::array<std::size_t, 2> extents{f_engine_->channels(),
+                                           core::baseline_count(f_engine_->inputs())};
+  try {
+    while (FinishedIntegration* done = finished_.begin_read()) {
+      const formats::Integration integration{done->middle,
+                                             done->integration_s,
+                                             {done->visibilities.data(), axes, extents},
+                                             {done->counts.data(), axes, extents}};
+      writer.write(integration);
+      if (report_) report_->write(integration);
+      finished_.end_read();
+    }
+  } catch (...) {
+    error_.capture();
+    finished_.close();
+  }
+}
+
+void Correlation::compute(BlockReader& blocks) {
+  try {
+    while (const ReadBlock* block = blocks.next()) {
+      compute_block(*block);
+      blocks.release();
+      report_progress(false);
+    }
+    finish_integration();
+    report_progress(true);
+  } catch (...) {
+    error_.capture();
+  }
+  finished_.close();
+}
+
+void Correlation::compute_block(const ReadBlock& block) {
+  if (block.segment.first_block) {
+    finish_integration();
+    f_engine_->begin_segment(block.segment.start);
+    segment_start_ = block.segment.start;
+  }
+  f_engine_->push(*queue_, block.raw);
+  for (;;) {
+    const SpectraChunk chunk = f_engine_->take(
+        *queue_, static_cast<std::size_t>(std::min<std::uint64_t>(
+                     f_engine_->max_spectra(), spectra_per_integration_ - integrator_->spectra())));
+    if (chunk.spectra == 0) break;
+    require_running(stop_);
+    integrator_->add(*queue_, chunk);
+    spectra_done_ += chunk.spectra;
+    if (integrator_->spectra() == spectra_per_integration_) finish_integration();
+  }
+  samples_done_ += block.raw.samples;
+}
+
+void Correlation::finish_integration() {
+  const std::uint64_t spectra = integrator_->spectra();
+  if (spectra == 0) return;
+  FinishedIntegration* out = finished_.begin_write();
+  if (out == nullptr) throw Error(ErrorKind::io, "writer", "stopped", "");  // its own error is kept
+  // The middle of the span from the first spectrum's first sample to the last one's last.
+  const std::uint64_t first = integrator_->first_spectrum();
+  const std::uint64_t twice_middle =
+      (2 * first + spectra - 1) * f_engine_->hop_samples() + f_engine_->span_samples();
+  out->middle = core::advance_half(segment_start_, static_cast<std::int64_t>(twice_middle),
+                                   description_.rate_hz);
+  out->integration_s = static_cast<double>(spectra) * static_cast<double>(f_engine_->hop_samples()) /
+                       description_.rate_hz.value();
+  integrator_->finish(*queue_, *out);
+  if (tracking_.table && !tracking_.before_filter)
+    rotate_visibilities(delays_at(*tracking_.table, out->middle), output_.channel_hz,
+                        {out->visibilities.data(),
+                         {core::Axis::channel, core::Axis::baseline},
+                         {f_engine_->channels(), core::baseline_count(f_engine_->inputs())}});
+  finished_.end_write();
+  ++integrations_;
+}
+
+void Correlation::report_progress(bool force) {
+  const double elapsed = seconds_since(started_);
+  if (!progress_ || (!force && elapsed - last_report_s_ < kProgressInterval_s)) return;
+  last_report_s_ = elapsed;
+  CorrelateProgress progress;
+  progress.samples = samples_done_;
+  progress.total_samples = sequence_.total_samples();
+  progress.elapsed_s = elapsed;
+  progress.stream_s = static_cast<double>(samples_done_) / description_.rate_hz.value();
+  if (samples_done_ > 0 && progress.total_samples > samples_done_)
+    progress.seconds_left = elapsed * static_cast<double>(progress.total_samples - samples_done_) /
+                            static_cast<double>(samples_done_);
+  progress_(progress);
+}
+
+CorrelateSummary Correlation::summary() const {
+  CorrelateSummary s;
+  s.inputs = f_engine_->inputs();
+  s.channels = f_engine_->channels();
+  s.integrations = integrations_;
+  s.spectra = spectra_done_;
+  s.samples = samples_done_;
+  s.spectra_per_integration = spectra_per_integration_;
+  s.integration_s = output_.integration_s;
+  s.elapsed_s = seconds_since(started_);
+  s.stream_s = static_cast<double>(samples_done_) / description_.rate_hz.value();
+  s.gap_samples = sequence_.gap_samples();
+  for (const std::uint64_t clipped : f_engine_->clipped()) s.clipped += clipped;
+  s.not_finite = f_engine_->not_finite();
+  s.damage = sequence_.damage();
+  s.backend = f_engine_->backend() + ", correlate " + integrator_->backend();
+  s.memory_bytes = f_engine_->bytes() + integrator_->bytes();
+  return s;
+}
+
+}  // namespace
+
+CorrelateSummary correlate_voltages(const CorrelateConfig& config,
+                                    std::shared_ptr<const device::Device> device,
+                                    const ProgressCallback& progress, std::stop_token stop) {
+  return Correlation(config, std::move(device), progress, std::move(stop)).run();
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,221 @@
+#include "tautline/pipeline/f_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Axis;
+using stages::channelize::Output;
+
+core::SampleFormat output_format(Output output) {
+  switch (output) {
+    case Output::turned_ci8: return core::kCi8;
+    case Output::turned_ci4: return core::kCi4;
+    case Output::spectra_float:
+    case Output::turned_float: break;
+  }
+  return core::kCf32;
+}
+
+}  // namespace
+
+FEngine::FEngine(std::shared_ptr<const device::Device> device,
+                 const core::VoltageDescription& description, const core::RawLayout& layout,
+                 const FilterConfig& config, std::size_t max_block_samples)
+    : description_(description),
+      unpacked_(stages::unpack::unpacked_format(description.format)),
+      sample_bytes_(static_cast<std::size_t>(unpacked_.bits_per_sample()) / 8),
+      inputs_(description.inputs()),
+      channels_(description.channelized() ? description.channels : config.channels),
+      hop_(1),
+      span_(1),
+      max_block_samples_(max_block_samples),
+      max_spectra_(max_block_samples),
+      output_(config.output) {
+  unpack_ = stages::unpack::make_plan({.layout = layout, .max_samples = max_block_samples}, device);
+  if (description.channelized()) {
+    if (!description.format.complex)
+      throw core::Error(core::ErrorKind::unsupported, "input", "channelized real samples",
+                        "complex samples when the input is already channelized");
+  } else {
+    stages::channelize::Config filter;
+    filter.inputs = inputs_;
+    filter.channels = config.channels;
+    filter.taps = config.taps;
+    filter.input = unpacked_;
+    filter.window = config.window;
+    filter.cutoff = config.cutoff;
+    filter.coefficients = config.coefficients;
+    filter.oversample_numerator = config.oversample_numerator;
+    filter.oversample_denominator = config.oversample_denominator;
+    filter.lower_sideband = description.bandwidth_hz < 0;
+    filter.output = config.output;
+    filter.max_samples = max_block_samples;
+    filter_ = stages::channelize::make_plan(filter, device);
+    hop_ = filter.hop_samples();
+    span_ = filter.frame_samples() * filter.taps;
+    // Enough for a whole block behind the longest history.
+    max_spectra_ = filter_->spectra(span_ + hop_, max_block_samples);
+  }
+  clipped_.assign(inputs_, 0);
+  // Rows start on cache lines, and are not a power of two apart.
+  row_samples_ = (max_block_samples_ + 63) / 64 * 64 + 64;
+}
+
+std::size_t FEngine::sample_buffer_bytes() const {
+  return inputs_ * (filter_ ? 1 : channels_) * row_samples_ * sample_bytes_;
+}
+
+std::size_t FEngine::spectra_buffer_bytes() const {
+  if (!filter_) return 0;
+  return channels_ * inputs_ * max_spectra_ *
+         static_cast<std::size_t>(output_format(output_).bits_per_sample()) / 8;
+}
+
+void FEngine::allocate() {
+  if (samples_.data() != nullptr) return;
+  samples_ = device::Buffer(sample_buffer_bytes());
+  validity_ = core::ValidityMask(inputs_, max_block_samples_);
+  input_valid_ = core::ValidityMask(inputs_, max_block_samples_);
+  spectra_valid_ = core::ValidityMask(inputs_, std::max<std::size_t>(1, max_spectra_));
+  spectra_ = device::Buffer(spectra_buffer_bytes());
+}
+
+std::size_t FEngine::bytes() const {
+  return sample_buffer_bytes() + spectra_buffer_bytes() + (line_ ? line_->bytes() : 0) + unpack_->bytes().host_bytes +
+         (filter_ ? filter_->bytes().host_bytes : 0) +
+         3 * inputs_ * core::validity_words(std::max(max_block_samples_, max_spectra_)) * 8;
+}
+
+core::SampleFormat FEngine::sample_format() const {
+  return filter_ ? output_format(output_) : unpacked_;
+}
+
+std::string FEngine::backend() const {
+  const std::string unpack = "unpack " + unpack_->backend();
+  return filter_ ? unpack + ", channelize " + filter_->backend() : unpack;
+}
+
+void FEngine::begin_segment(const core::Instant& start) {
+  allocate();
+  description_.start = start;
+  if (state_) state_->reset();
+  filled_ = consumed_ = 0;
+  next_spectrum_ = 0;
+  if (line_) {
+    line_->clear();
+    next_sample_ = 0;
+    begin_run();
+  }
+}
+
+void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
+  if (filter_ && !state_) state_ = filter_->make_state(queue);
+  if (line_) {
+    const std::size_t stride = line_->row_stride_bytes();
+    not_finite_ += unpack_->execute(queue, block, line_->rows(), stride * inputs_, stride,
+                                    line_->mask().mutable_view())
+                       .not_finite;
+    line_->append(block.samples);
+    return;
+  }
+  const std::size_t row_bytes = row_samples_ * sample_bytes_;
+  not_finite_ += unpack_->execute(queue, block, samples_.data(), row_bytes * inputs_, row_bytes,
+                                  validity_.mutable_view())
+                     .not_finite;
+  filled_ = block.samples;
+  consumed_ = 0;
+}
+
+SpectraChunk FEngine::take(device::Queue& queue, std::size_t limit) {
+  if (line_) return take_delayed(queue, limit);
+  if (consumed_ == filled_ || limit == 0) return {};
+  return filter_ ? take_filtered(queue, limit) : take_channelized(limit);
+}
+
+SpectraChunk FEngine::take_channelized(std::size_t limit) {
+  const std::size_t count = std::min(limit, filled_ - consumed_);
+  SpectraChunk chunk;
+  chunk.spectra = count;
+  chunk.first_spectrum = next_spectrum_;
+  const auto row = static_cast<std::ptrdiff_t>(row_samples_);
+  const auto view = [&]<class T>(T* base) {
+    return core::View<const T, 3>(base + consumed_, {Axis::channel, Axis::input, Axis::time},
+                                  {channels_, inputs_, count},
+                                  {row * static_cast<std::ptrdiff_t>(inputs_), row, 1});
+  };
+  if (unpacked_ == core::kCi8) chunk.ci8 = view(samples_.as<core::ci8>());
+  if (unpacked_ == core::kCi16) chunk.ci16 = view(samples_.as<core::ci16>());
+  if (unpacked_ == core::kCf32) chunk.cf32 = view(samples_.as<std::complex<float>>());
+  for (std::size_t i = 0; i < inputs_; ++i) {
+    core::copy_bits(validity_.row(i), consumed_, count, spectra_valid_.row(i), 0);
+    if (count % 64 != 0) spectra_valid_.row(i)[count / 64] &= core::low_bits(count % 64);
+  }
+  chunk.valid = spectra_valid_.view();
+  consumed_ += count;
+  next_spectrum_ += count;
+  return chunk;
+}
+
+SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
+  // Samples that complete exactly `limit` spectra, or all there are.
+  const std::size_t held = state_->held_samples();
+  const std::size_t needed = (limit - 1) * hop_ + span_;
+  const std::size_t count =
+      std::min(filled_ - consumed_, needed > held ? needed - held : std::size_t{0});
+  stages::channelize::Input input;
+  const std::size_t size = sample_bytes_;
+  input.samples = samples_.as<std::byte>() + consumed_ * size;
+  input.count = count;
+  for (std::size_t i = 0; i < inputs_; ++i)
+    core::copy_bits(validity_.row(i), consumed_, count, input_valid_.row(i), 0);
+  consumed_ += count;
+  return filter(queue, input);
+}
+
+SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& input) {
+  input.row_stride_bytes = row_samples_ * sample_bytes_;
+  input.validity = input_valid_.view();
+  const std::size_t expected = filter_->spectra(state_->held_samples(), input.count);
+
+  stages::channelize::OutputViews out;
+  const core::View<std::uint64_t, 2> valid = spectra_valid_.mutable_view();
+  const auto turned = [&]<class T>(T* base) {
+    return core::View<T, 3>(base, {Axis::channel, Axis::input, Axis::time},
+                            {channels_, inputs_, expected});
+  };
+  switch (output_) {
+    case Output::turned_ci8: out.turned_ci8 = turned(spectra_.as<core::ci8>()); break;
+    case Output::turned_ci4: out.turned_ci4 = turned(spectra_.as<core::ci4>()); break;
+    case Output::turned_float:
+      out.turned_float = turned(spectra_.as<std::complex<float>>());
+      break;
+    case Output::spectra_float:
+      out.spectra = {spectra_.as<std::complex<float>>(),
+                     {Axis::input, Axis::spectrum, Axis::channel},
+                     {inputs_, expected, channels_}};
+      break;
+  }
+  out.valid = valid;
+  out.gains = {gains_.data(), {Axis::channel, Axis::input}, {channels_, inputs_}};
+  out.clipped = {clipped_.data(), {Axis::input}, {inputs_}};
+  const std::size_t spectra = filter_->execute(queue, *state_, input, out);
+
+  SpectraChunk chunk;
+  chunk.spectra = spectra;
+  chunk.first_spectrum = next_spectrum_;
+  chunk.ci8 = out.turned_ci8;
+  chunk.ci4 = out.turned_ci4;
+  chunk.cf32 = output_ == Output::spectra_float ? out.spectra : out.turned_float;
+  chunk.valid = spectra_valid_.view();
+  next_spectrum_ += spectra;
+  return chunk;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,122 @@
+// Raw blocks to spectra ready to correlate: unpack, delays, filter bank, corner turn.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/complex_int.h"
+#include "tautline/core/validity.h"
+#include "tautline/core/view.h"
+#include "tautline/core/voltage.h"
+#include "tautline/core/window.h"
+#include "tautline/device/device.h"
+#include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/delay_line.h"
+#include "tautline/pipeline/delay_tracking.h"
+#include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/unpack/unpack.h"
+
+namespace tautline::pipeline {
+
+/// How voltages become channels. A stream that is already channelized ignores all but `output`.
+struct FilterConfig {
+  std::size_t channels = 128;   ///< channels across the band
+  std::size_t taps = 8;         ///< taps of the polyphase filter
+  core::Window window;          ///< window of its prototype
+  double cutoff = 1.0;          ///< of the prototype, in channel widths
+  std::vector<float> coefficients;  ///< the user's own prototype; empty: designed
+  std::size_t oversample_numerator = 1;
+  std::size_t oversample_denominator = 1;
+  stages::channelize::Output output = stages::channelize::Output::turned_ci8;
+};
+
+/// Spectra in time order; the view that matches the engine's sample type is set, the others empty.
+struct SpectraChunk {
+  std::size_t spectra = 0;
+  std::uint64_t first_spectrum = 0;  ///< since the segment's start
+  core::View<const core::ci8, 3> ci8;
+  core::View<const core::ci4, 3> ci4;
+  core::View<const core::ci16, 3> ci16;
+  core::View<const std::complex<float>, 3> cf32;  ///< [channel][input][time], or as asked for
+  core::ValidityView valid;                       ///< [input][word]; empty: all valid
+};
+
+/// One stream's F-engine. Not thread-safe.
+class FEngine {
+ public:
+  /// Throws core::Error when the filter or the layout is impossible.
+  FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
+          const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples);
+
+  /// Steps per unit for requantised output, [channel][input].
+  void set_gains(const std::vector<float>& gains) { gains_ = gains; }
+
+  /// Delays every input by its model, from the next segment on: whole samples before the filter, the
+  /// rest as phases after it. `total_samples` says how far the stream reaches. Throws Error(config)
+  /// for a stream that is already channelized or models that do not cover it.
+  void set_delays(std::shared_ptr<const formats::delays::Table> table, std::uint64_t total_samples);
+
+  /// Forgets all history: the next sample is the first of a new segment.
+  void begin_segment(const core::Instant& start);
+  /// Takes a block. Every spectrum of earlier blocks must have been taken.
+  void push(device::Queue& queue, const core::RawBlock& block);
+  /// Up to `limit` of the next spectra; an empty chunk asks for another block. The chunk's memory
+  /// is the engine's and valid until the next call.
+  SpectraChunk take(device::Queue& queue, std::size_t limit);
+
+  std::size_t inputs() const { return inputs_; }
+  std::size_t channels() const { return channels_; }
+  /// Samples from the start of one spectrum to that of the next, and that one spectrum spans.
+  std::size_t hop_samples() const { return hop_; }
+  std::size_t span_samples() const { return span_; }
+  core::SampleFormat sample_format() const;
+  std::size_t max_spectra() const { return max_spectra_; }
+  std::string backend() const;
+  /// Host memory that the engine takes once its first segment begins.
+  std::size_t bytes() const;
+
+  const std::vector<std::uint64_t>& clipped() const { return clipped_; }
+  std::uint64_t not_finite() const { return not_finite_; }
+
+ private:
+  SpectraChunk take_filtered(device::Queue& queue, std::size_t limit);
+  SpectraChunk take_channelized(std::size_t limit);
+  SpectraChunk take_delayed(device::Queue& queue, std::size_t limit);
+  void begin_run();
+  SpectraChunk filter(device::Queue& queue, stages::channelize::Input& input);
+  std::size_t sample_buffer_bytes() const;
+  std::size_t spectra_buffer_bytes() const;
+  void allocate();
+
+  core::VoltageDescription description_;
+  core::SampleFormat unpacked_;
+  std::size_t sample_bytes_, inputs_, channels_, hop_, span_, max_block_samples_, max_spectra_;
+  stages::channelize::Output output_;
+  std::shared_ptr<const stages::unpack::Plan> unpack_;
+  std::shared_ptr<const stages::channelize::Plan> filter_;
+  std::unique_ptr<stages::channelize::State> state_;
+
+  // Delays: the stream's samples wait in a line, runs of spectra share one straight line of delay.
+  std::shared_ptr<const formats::delays::Table> delays_;
+  std::unique_ptr<DelayLine> line_;
+  std::uint64_t spectra_per_run_ = 1, run_ = 0;
+  RunDelays run_delays_;
+  std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given
+
+  device::Buffer samples_;         // [channel][input][time] as unpacked
+  core::ValidityMask validity_;    // [input][time] of samples_
+  std::size_t row_samples_ = 0;    // capacity of a row of samples_
+  std::size_t filled_ = 0, consumed_ = 0;
+  device::Buffer spectra_;         // the filter's output
+  core::ValidityMask spectra_valid_, input_valid_;
+  std::uint64_t next_spectrum_ = 0;
+  std::vector<float> gains_;
+  std::vector<std::uint64_t> clipped_;
+  std::uint64_t not_finite_ = 0;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,26 @@
+// Sky frequencies of channels, from what a stream says of its band.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+
+namespace tautline::pipeline {
+
+/// Centre of each output channel in Hz, each rounded once:
+///   real samples, C channels       centre - |BW|/2 + k |BW|/C
+///   complex samples, C channels    centre + (k - floor(C/2)) |BW|/C
+///   already channelized, N         centre + (k - (N-1)/2) BW/N   (descending when BW < 0)
+/// `channels` is ignored for a channelized stream.
+std::vector<double> channel_frequencies_hz(const core::VoltageDescription& description,
+                                           std::size_t channels);
+
+/// Distance between channels, positive.
+double channel_width_hz(const core::VoltageDescription& description, std::size_t channels);
+
+/// The sky frequency that sits at zero in the baseband: the band's centre for complex samples, its
+/// lower edge for real ones, its upper edge for real ones of a lower sideband.
+double baseband_zero_hz(const core::VoltageDescription& description);
+
+}  // namespace tautline::pipeline

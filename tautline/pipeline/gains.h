@@ -1,0 +1,38 @@
+// Gains that bring each channel and input to a given rms before it is rounded to few bits.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tautline/core/validity.h"
+#include "tautline/core/view.h"
+#include "tautline/device/device.h"
+
+namespace tautline::pipeline {
+
+/// Spectra over which gains are measured before they are held (all of them, if fewer).
+inline constexpr std::uint64_t kGainSpectra = 1024;
+
+/// Sums |y|^2 of each channel and input over valid spectra, one spectrum after the other in double,
+/// so that any split of the spectra into calls gives the same bits.
+class PowerMeter {
+ public:
+  PowerMeter(std::size_t inputs, std::size_t channels);
+
+  /// spectra: [input][spectrum][channel]; the first `count` of them are added.
+  void add(device::Queue& queue, const core::View<const std::complex<float>, 3>& spectra,
+           const core::ValidityView& validity, std::size_t count);
+
+  /// [channel][input] gains, rounded to float, that bring the rms of a component to `target`
+  /// steps; 1 where there is no power.
+  std::vector<float> gains(double target) const;
+
+ private:
+  std::size_t inputs_, channels_;
+  std::vector<double> power_;           // [input][channel]
+  std::vector<std::uint64_t> spectra_;  // [input], valid ones
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,62 @@
+// Sums visibilities over whole integrations and hands them on as means.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/time.h"
+#include "tautline/device/device.h"
+#include "tautline/pipeline/f_engine.h"
+#include "tautline/stages/correlate/correlate.h"
+
+namespace tautline::pipeline {
+
+/// One finished integration in memory of its own.
+struct FinishedIntegration {
+  core::Instant middle;
+  double integration_s = 0;
+  std::vector<std::complex<float>> visibilities;  ///< [channel][baseline], means
+  std::vector<std::int64_t> counts;               ///< [channel][baseline]
+};
+
+/// The X-engine of one stream: adds chunks of spectra, and finishes an integration.
+class Integrator {
+ public:
+  /// `max_spectra`: most spectra in a chunk. Throws core::Error.
+  Integrator(std::shared_ptr<const device::Device> device, std::size_t channels,
+             std::size_t inputs, const core::SampleFormat& format, std::size_t max_spectra);
+
+  /// Gains that the spectra were multiplied with, [channel][input]; divided out of the means.
+  void set_gains(const std::vector<float>& gains) { gains_ = gains; }
+
+  void add(device::Queue& queue, const SpectraChunk& chunk);
+  std::uint64_t spectra() const { return spectra_; }
+  std::uint64_t first_spectrum() const { return first_spectrum_; }
+
+  /// Means and counts of what was added since the last time; the sums start again from zero.
+  /// Baselines without a valid sample get a mean of zero.
+  void finish(device::Queue& queue, FinishedIntegration& out);
+
+  std::string backend() const { return plan_->backend(); }
+  /// Host memory that it takes from the first chunk on.
+  std::size_t bytes() const;
+
+ private:
+  bool exact() const { return format_ == core::kCi8 || format_ == core::kCi4; }
+
+  std::size_t channels_, inputs_, baselines_;
+  core::SampleFormat format_;
+  std::shared_ptr<const stages::correlate::Plan> plan_;
+  std::unique_ptr<stages::correlate::State> state_;
+  std::vector<core::ci64> integer_sums_;
+  std::vector<std::complex<double>> float_sums_;
+  std::vector<std::int64_t> counts_;
+  std::vector<float> gains_;
+  std::uint64_t spectra_ = 0, first_spectrum_ = 0;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,22 @@
+// The gains of a whole run: its first spectra, read once before it begins.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/f_engine.h"
+#include "tautline/stream/voltage_sequence.h"
+
+namespace tautline::pipeline {
+
+/// [channel][input] gains for filter.output (turned_ci8 or turned_ci4) over the first kGainSpectra
+/// spectra of the files, with the filter bank kept in floats.
+std::vector<float> measure_gains(const std::vector<std::string>& files,
+                                 const stream::SequenceOptions& options, FilterConfig filter,
+                                 std::shared_ptr<const device::Device> device, device::Queue& queue,
+                                 std::size_t memory_bytes);
+
+}  // namespace tautline::pipeline

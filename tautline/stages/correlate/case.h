@@ -1,0 +1,66 @@
+// Sizes, tolerance, operations and bytes of the correlator's cases: for tests and the benchmark.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "tautline/core/baseline.h"
+#include "tautline/stages/correlate/correlate.h"
+
+namespace tautline::stages::correlate {
+
+/// Samples that the float path sums in float before it adds to a double. Beyond 256 the double
+/// additions cost under 2 % of the time, and rounding would go on growing.
+inline constexpr std::size_t kFloatChunkSamples = 256;
+
+/// Largest error of a float visibility that a test accepts, in units of n sqrt(P_i P_j) with P the
+/// mean power of an input and n the samples summed (|V| itself is at most that, by Cauchy-Schwarz).
+///
+/// Each part of a chunk's sum is 512 multiply-adds, each rounded to float (2^-24 relative to the
+/// running sum, which is below 256 sqrt(P_i P_j)). If every rounding had the worst size and sign
+/// the error would be 512 x 2^-24 = 3.1e-5; roundings of random sign give sqrt(512) x 2^-24 x 0.3
+/// = 4e-7 on fully correlated input, and less on noise. 4e-6 is ten times that, and an eighth of
+/// the bound.
+inline constexpr double kFloatTolerance = 4e-6;
+
+/// kFloatTolerance for one baseline.
+inline double float_tolerance(double samples, double power_i, double power_j) {
+  return kFloatTolerance * samples * std::sqrt(power_i * power_j);
+}
+
+/// Inputs at which integer correlation is compared with the reference: one, odd ones, ones beside
+/// and at multiples of the panel of 16.
+inline constexpr std::size_t kTestInputs[] = {1, 2, 3, 5, 19, 33, 64, 127, 256};
+
+/// Samples: around words of validity, packing steps (2, 16, 64) and chunks (256, 512, 1024).
+inline constexpr std::size_t kTestSamples[] = {1,   2,   3,    7,    15,   16,  17,  31,
+                                               32,  33,  63,   64,   65,   255, 257, 511,
+                                               512, 513, 1000, 1023, 1025, 2500};
+
+/// A measured problem.
+struct Case {
+  const char* name;
+  Config config;
+  std::size_t samples;
+
+  double operations() const { return useful_operations(config, samples); }
+  /// Samples read and visibilities and counts read and written.
+  double bytes() const {
+    const double per_channel =
+        static_cast<double>(config.inputs * samples *
+                            static_cast<std::size_t>(config.format.bits_per_sample())) /
+            8 +
+        static_cast<double>(core::baseline_count(config.inputs)) * 2 * (16 + 8);
+    return per_channel * static_cast<double>(config.channels);
+  }
+};
+
+/// 128 dual-polarisation antennas; 134 MB of ci8, more than the caches of one socket hold.
+inline constexpr Case kLargeArray{
+    "256 inputs", {.channels = 32, .inputs = 256, .max_samples = 8192}, 8192};
+
+/// 32 dual-polarisation antennas in 128 channels, a second and a half of the demonstration's array.
+inline constexpr Case kSmallArray{
+    "64 inputs", {.channels = 128, .inputs = 64, .max_samples = 8192}, 8192};
+
+}  // namespace tautline::stages::correlate

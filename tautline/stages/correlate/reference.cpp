@@ -1,0 +1,110 @@
+// The definition, in int64 and double:
+//
+//   V(i, j) += sum over t of x_i[t] conj(x_j[t]),   n(i, j) += number of t summed,
+//
+// over the t at which both inputs are valid.
+#include "tautline/stages/correlate/reference.h"
+
+#include "tautline/stages/correlate/shapes.h"
+
+namespace tautline::stages::correlate {
+
+namespace {
+
+core::ci64 product(core::ci8 x, core::ci8 y) {
+  const std::int64_t a = x.re, b = x.im, c = y.re, d = y.im;
+  return {a * c + b * d, b * c - a * d};
+}
+
+core::ci64 product(core::ci4 x, core::ci4 y) {
+  return product(core::ci8{x.re(), x.im()}, core::ci8{y.re(), y.im()});
+}
+
+std::complex<double> product(std::complex<double> x, std::complex<double> y) {
+  return {x.real() * y.real() + x.imag() * y.imag(), x.imag() * y.real() - x.real() * y.imag()};
+}
+
+std::complex<double> product(std::complex<float> x, std::complex<float> y) {
+  return product(std::complex<double>(x), std::complex<double>(y));
+}
+
+std::complex<double> product(core::ci16 x, core::ci16 y) {
+  return product(std::complex<double>(x.re, x.im), std::complex<double>(y.re, y.im));
+}
+
+void add(core::ci64& sum, core::ci64 value) {
+  sum.re += value.re;
+  sum.im += value.im;
+}
+
+void add(std::complex<double>& sum, std::complex<double> value) {
+  sum += value;
+}
+
+template <class Sample, class Visibilities>
+void sum_all(const Samples<Sample>& samples, const Validity& validity,
+             const Visibilities& visibilities, const Counts& counts) {
+  const auto valid = [&](std::size_t c, std::size_t input, std::size_t t) {
+    return validity.data() == nullptr || (validity(c, input, t / 64) >> (t % 64) & 1) != 0;
+  };
+  for (std::size_t c = 0; c < samples.extent(0); ++c)
+    for (std::size_t i = 0; i < samples.extent(1); ++i)
+      for (std::size_t j = 0; j <= i; ++j) {
+        const std::size_t b = core::baseline_index(i, j);
+        for (std::size_t t = 0; t < samples.extent(2); ++t) {
+          if (!valid(c, i, t) || !valid(c, j, t)) continue;
+          add(visibilities(c, b), product(samples(c, i, t), samples(c, j, t)));
+          ++counts(c, b);
+        }
+      }
+}
+
+class ReferenceState final : public State {};
+
+class ReferencePlan final : public Plan {
+ public:
+  explicit ReferencePlan(const Config& config) : config_(config) {}
+  const Config& config() const override { return config_; }
+  std::string backend() const override { return "reference"; }
+  device::MemoryUse bytes() const override { return {}; }
+  std::unique_ptr<State> make_state(const device::Queue&) const override {
+    return std::make_unique<ReferenceState>();
+  }
+
+  void execute(device::Queue&, State&, const Samples<core::ci8>& samples, const Validity& validity,
+               const IntegerVisibilities& visibilities, const Counts& counts) const override {
+    run(core::kCi8, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue&, State&, const Samples<core::ci4>& samples, const Validity& validity,
+               const IntegerVisibilities& visibilities, const Counts& counts) const override {
+    run(core::kCi4, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue&, State&, const Samples<core::ci16>& samples, const Validity& validity,
+               const FloatVisibilities& visibilities, const Counts& counts) const override {
+    run(core::kCi16, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue&, State&, const Samples<std::complex<float>>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(core::kCf32, samples, validity, visibilities, counts);
+  }
+
+ private:
+  template <class Sample, class Visibilities>
+  void run(const core::SampleFormat& format, const Samples<Sample>& samples,
+           const Validity& validity, const Visibilities& visibilities, const Counts& counts) const {
+    if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
+    check_shapes(config_, samples, validity, visibilities, counts);
+    sum_all(samples, validity, visibilities, counts);
+  }
+
+  Config config_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_reference_plan(const Config& config) {
+  return std::make_shared<ReferencePlan>(config);
+}
+
+}  // namespace tautline::stages::correlate

@@ -1,0 +1,78 @@
+// Several voltage files as one stream: ordered by start time, gaps and overlaps found.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::stream {
+
+struct SequenceOptions {
+  formats::ReaderOptions reader;
+  double start_s = 0;      ///< skip this much, from the first file's first sample
+  double duration_s = -1;  ///< and stop after this much; negative: to the end
+};
+
+/// Where the samples of a read belong. A segment is a stretch without gaps between files.
+struct Segment {
+  std::uint64_t index = 0;  ///< counts segments from 0
+  core::Instant start;      ///< of the segment's first sample
+  bool first_block = false; ///< this read begins the segment
+};
+
+/// Not thread-safe. Files that follow each other to within half a sample are one segment; a gap
+/// starts another; an overlap throws Error(format), as do files that disagree about what they hold.
+class VoltageSequence {
+ public:
+  VoltageSequence(const std::vector<std::string>& paths, const SequenceOptions& options);
+
+  /// Of the first file, with `start` moved to the first sample that will be delivered.
+  const core::VoltageDescription& description() const { return description_; }
+  core::RawLayout layout(std::size_t samples) const { return parts_.front().reader->layout(samples); }
+  std::size_t block_bytes(std::size_t samples) const {
+    return parts_.front().reader->block_bytes(samples);
+  }
+  /// Samples (times) to be delivered, as far as sizes tell.
+  std::uint64_t total_samples() const { return total_; }
+  const std::vector<std::string>& files() const { return files_; }
+
+  /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end.
+  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment);
+
+  /// What the readers got past so far, in file order.
+  formats::Damage damage() const;
+  /// Gaps between files, in samples (times) that nobody recorded.
+  std::uint64_t gap_samples() const { return gap_samples_; }
+
+ private:
+  struct Part {
+    std::string path;
+    std::unique_ptr<formats::VoltageReader> reader;
+    bool continues = false;       ///< no gap before it
+    std::uint64_t skip = 0;       ///< samples left out at its start
+    std::uint64_t remaining = 0;  ///< samples to deliver
+    bool opened = false;          ///< seek done
+
+    Part(std::string name, std::unique_ptr<formats::VoltageReader> opened_reader)
+        : path(std::move(name)), reader(std::move(opened_reader)) {}
+  };
+
+  void check_agreement(const Part& part) const;
+  void select(const SequenceOptions& options);
+
+  std::vector<Part> parts_;
+  std::vector<std::string> files_;
+  core::VoltageDescription description_;
+  std::uint64_t total_ = 0, gap_samples_ = 0;
+  std::size_t current_ = 0;
+  Segment segment_;
+  bool started_ = false, segment_begins_ = true;
+};
+
+}  // namespace tautline::stream

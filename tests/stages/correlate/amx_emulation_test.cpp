@@ -1,0 +1,143 @@
+// The AMX correlator's packing and block loop with the tile instructions emulated, so that any
+// AVX-512 machine checks everything but the instructions themselves.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/cpu.h"
+#include "tests/stages/correlate/correlate_support.h"
+
+// GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
+
+#include "tautline/stages/correlate/amx_blocks.h"
+
+namespace tautline::stages::correlate::tests {
+namespace {
+
+/// What the architecture's manual says of TILELOADD, TILESTORED, TILEZERO and TDPBSSD.
+class EmulatedTiles {
+ public:
+  EmulatedTiles() {
+    // Registers hold anything before they are first written.
+    for (auto& tile : tiles_) std::memset(tile, 0x5a, sizeof tile);
+  }
+  template <int kTile>
+  void zero() {
+    std::memset(tiles_[kTile], 0, kBytes);
+  }
+  template <int kTile>
+  void load(const void* bytes) {
+    std::memcpy(tiles_[kTile], bytes, kBytes);
+  }
+  template <int kTile>
+  void store(void* bytes) {
+    std::memcpy(bytes, tiles_[kTile], kBytes);
+  }
+  template <int kSum, int kLeft, int kRight>
+  void dot() {
+    for (int m = 0; m < 16; ++m)
+      for (int n = 0; n < 16; ++n) {
+        std::uint32_t sum;
+        std::memcpy(&sum, tiles_[kSum] + m * 64 + n * 4, 4);
+        for (int k = 0; k < 16; ++k)
+          for (int q = 0; q < 4; ++q)
+            sum += static_cast<std::uint32_t>(tiles_[kLeft][m * 64 + k * 4 + q] *
+                                              tiles_[kRight][k * 64 + n * 4 + q]);
+        std::memcpy(tiles_[kSum] + m * 64 + n * 4, &sum, 4);
+      }
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 1024;
+  std::int8_t tiles_[8][kBytes];
+};
+
+constexpr cpu::IntegerKernel kEmulated = cpu::tile_kernel<EmulatedTiles>("amx-emulated");
+
+}  // namespace
+}  // namespace tautline::stages::correlate::tests
+
+#pragma GCC pop_options
+
+namespace tautline::stages::correlate::tests {
+namespace {
+
+class AmxEmulated : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device::supported(InstructionSet::avx512))
+      GTEST_SKIP() << "this processor has no avx512, which the packing needs";
+  }
+
+  template <class Sample>
+  void check(const Samples<Sample>& samples, const std::string& what, const Validity& validity = {},
+             const Tunables& tunables = {}, std::size_t threads = 2) {
+    const auto device = forced(InstructionSet::avx512, threads);
+    const auto plan = cpu::make_integer_plan(config_for(samples), device, kEmulated, tunables);
+    ASSERT_EQ(plan->backend(), "amx-emulated");
+    const auto queue = device->make_queue();
+    expect_equal(run(*plan, *queue, samples, validity), run_reference(samples, validity), what);
+  }
+};
+
+TEST_F(AmxEmulated, EveryNumberOfInputs) {
+  for (const std::size_t inputs : kTestInputs) {
+    Data<core::ci8> data(1, inputs, 100);
+    check(data.samples(), std::to_string(inputs) + " inputs");
+  }
+}
+
+TEST_F(AmxEmulated, AwkwardTimes) {
+  for (const std::size_t samples : kTestSamples) {
+    Data<core::ci8> data(2, 19, samples);
+    check(data.samples(), std::to_string(samples) + " samples");
+  }
+}
+
+TEST_F(AmxEmulated, EveryPairOfByteValues) {
+  Data<core::ci8> data(1, 3, 65536);
+  for (std::size_t t = 0; t < 65536; ++t) {
+    const core::ci8 x{static_cast<std::int8_t>(t & 255), static_cast<std::int8_t>(t >> 8)};
+    data.view()(0, 0, t) = x;
+    data.view()(0, 1, t) = {x.im, x.re};
+    data.view()(0, 2, 65535 - t) = x;
+  }
+  check(data.samples(), "all byte values");
+}
+
+TEST_F(AmxEmulated, FullScaleBeyond32BitSums) {
+  Data<core::ci8> data(1, 3, 70000);
+  data.fill(0, {-128, -128});
+  data.fill(1, {-128, -128});
+  data.fill(2, {127, -128});
+  check(data.samples(), "full scale");
+}
+
+TEST_F(AmxEmulated, FourBitsMasksAndStrides) {
+  Data<core::ci4> data(2, 37, 300, {.time = 2, .after_row = 1});
+  Masks masks(2, 37, 300);
+  masks.randomise(0.2);
+  check(data.samples(), "ci4", masks.view());
+}
+
+TEST_F(AmxEmulated, TunablesChangeNothing) {
+  Data<core::ci8> data(3, 70, 700);
+  for (const Tunables tunables :
+       {Tunables{.chunk_samples = 64}, Tunables{.chunk_samples = 192, .group_panels = 2},
+        Tunables{.chunk_samples = 1024, .group_panels = 1}, Tunables{.cache_bytes = 1 << 15}})
+    for (const std::size_t threads : {1u, 2u, 3u})
+      check(data.samples(), "chunk " + std::to_string(tunables.chunk_samples), {}, tunables,
+            threads);
+}
+
+}  // namespace
+}  // namespace tautline::stages::correlate::tests
+
+#endif  // __x86_64__

@@ -1,0 +1,229 @@
+// Data, plans and comparison for the tests of the correlator.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tautline/core/complex_int.h"
+#include "tautline/device/device.h"
+#include "tautline/stages/correlate/correlate.h"
+#include "tests/support/seed.h"
+
+namespace tautline::stages::correlate::tests {
+
+using core::Axis;
+using device::InstructionSet;
+using tautline::tests::generator;
+
+inline constexpr InstructionSet kAllSets[] = {InstructionSet::portable, InstructionSet::avx2,
+                                              InstructionSet::avx512, InstructionSet::vnni,
+                                              InstructionSet::amx};
+
+inline std::shared_ptr<const device::Device> forced(InstructionSet set, std::size_t threads = 2) {
+  return device::open({device::Api::cpu, set}, {.threads = threads});
+}
+inline std::shared_ptr<const device::Device> reference_device() {
+  return device::open({device::Api::reference, std::nullopt}, {.threads = 1});
+}
+
+inline void random_sample(std::mt19937_64& random, core::ci8& x) {
+  // Every eighth sample is full scale, where wrong signs and overflows show.
+  const auto bits = random();
+  const auto extreme = [](unsigned b) { return static_cast<std::int8_t>(b & 1 ? -128 : 127); };
+  if (bits >> 32 & 7) {
+    x = {static_cast<std::int8_t>(bits), static_cast<std::int8_t>(bits >> 8)};
+  } else {
+    x = {extreme(static_cast<unsigned>(bits)), extreme(static_cast<unsigned>(bits >> 1))};
+  }
+}
+inline void random_sample(std::mt19937_64& random, core::ci4& x) {
+  x.packed = static_cast<std::uint8_t>(random());
+}
+inline void random_sample(std::mt19937_64& random, core::ci16& x) {
+  const auto bits = random();
+  x = {static_cast<std::int16_t>(bits), static_cast<std::int16_t>(bits >> 16)};
+}
+inline void random_sample(std::mt19937_64& random, std::complex<float>& x) {
+  std::normal_distribution<float> normal;
+  x = {normal(random), normal(random)};
+}
+
+inline core::SampleFormat format_of(const core::ci8*) {
+  return core::kCi8;
+}
+inline core::SampleFormat format_of(const core::ci4*) {
+  return core::kCi4;
+}
+inline core::SampleFormat format_of(const core::ci16*) {
+  return core::kCi16;
+}
+inline core::SampleFormat format_of(const std::complex<float>*) {
+  return core::kCf32;
+}
+
+/// Spacing of the samples in memory, in elements.
+struct Spacing {
+  std::size_t time = 1;
+  std::size_t after_row = 0;
+  std::size_t after_channel = 0;
+};
+
+/// Samples [channel][input][time], dense or spread out, with random values everywhere, also in the
+/// holes and one sample before the start.
+template <class Sample>
+struct Data {
+  Data(std::size_t channels, std::size_t inputs, std::size_t samples, Spacing spacing = {})
+      : extents{channels, inputs, samples} {
+    const std::size_t row = samples * spacing.time + spacing.after_row;
+    const std::size_t channel = row * inputs + spacing.after_channel;
+    strides = {static_cast<std::ptrdiff_t>(channel), static_cast<std::ptrdiff_t>(row),
+               static_cast<std::ptrdiff_t>(spacing.time)};
+    storage.resize(channel * channels + 1);
+    auto random = generator();
+    for (Sample& x : storage) random_sample(random, x);
+  }
+  core::View<Sample, 3> view() {
+    return {storage.data() + 1, {Axis::channel, Axis::input, Axis::time}, extents, strides};
+  }
+  Samples<Sample> samples() { return view(); }
+  void fill(std::size_t input, Sample value) {
+    for (std::size_t c = 0; c < extents[0]; ++c)
+      for (std::size_t t = 0; t < extents[2]; ++t) view()(c, input, t) = value;
+  }
+
+  std::array<std::size_t, 3> extents;
+  std::array<std::ptrdiff_t, 3> strides;
+  std::vector<Sample> storage;
+};
+
+/// Masks [channel][input][word]; `shared`: one for all channels, with stride 0.
+struct Masks {
+  Masks(std::size_t channels, std::size_t inputs, std::size_t samples, bool shared = false)
+      : extents{channels, inputs, core::validity_words(samples)},
+        length(samples),
+        strides{shared ? 0 : static_cast<std::ptrdiff_t>(inputs * extents[2]),
+                static_cast<std::ptrdiff_t>(extents[2]), 1},
+        words((shared ? 1 : channels) * inputs * extents[2]) {
+    for (std::size_t row = 0; row < words.size() / extents[2]; ++row)
+      core::set_range(words.data() + row * extents[2], 0, samples, true);
+  }
+  /// Clears each bit with probability `invalid`.
+  void randomise(double invalid) {
+    auto random = generator();
+    std::bernoulli_distribution drop(invalid);
+    for (auto& word : words)
+      for (std::size_t bit = 0; bit < 64; ++bit)
+        if (drop(random)) word &= ~(std::uint64_t{1} << bit);
+  }
+  std::uint64_t* row(std::size_t channel, std::size_t input) {
+    return words.data() + static_cast<std::ptrdiff_t>(channel) * strides[0] +
+           static_cast<std::ptrdiff_t>(input) * strides[1];
+  }
+  Validity view() const {
+    return {words.data(), {Axis::channel, Axis::input, Axis::word}, extents, strides};
+  }
+
+  std::array<std::size_t, 3> extents;
+  std::size_t length;
+  std::array<std::ptrdiff_t, 3> strides;
+  std::vector<std::uint64_t> words;
+};
+
+template <class Sample>
+using VisibilityOf =
+    std::conditional_t<std::is_same_v<Sample, core::ci8> || std::is_same_v<Sample, core::ci4>,
+                       core::ci64, std::complex<double>>;
+
+/// Visibilities and counts that start from a pattern, since they are added to.
+template <class Visibility>
+struct Sums {
+  Sums(std::size_t channels, std::size_t inputs, std::size_t spread = 1)
+      : channels(channels), baselines(core::baseline_count(inputs)), spread(spread) {
+    visibilities.resize(channels * baselines * spread);
+    counts.resize(channels * baselines * spread);
+    for (std::size_t k = 0; k < visibilities.size(); ++k) {
+      const auto start = static_cast<std::int64_t>(k % 97) - 48;
+      if constexpr (std::is_same_v<Visibility, core::ci64>) visibilities[k] = {start << 33, -start};
+      counts[k] = start << 33;
+    }
+  }
+  core::View<Visibility, 2> visibility_view() { return view(visibilities.data()); }
+  Counts count_view() { return view(counts.data()); }
+
+  template <class T>
+  core::View<T, 2> view(T* data) {
+    return {data,
+            {Axis::channel, Axis::baseline},
+            {channels, baselines},
+            {static_cast<std::ptrdiff_t>(baselines * spread), static_cast<std::ptrdiff_t>(spread)}};
+  }
+
+  std::size_t channels, baselines, spread;
+  std::vector<Visibility> visibilities;
+  std::vector<std::int64_t> counts;
+};
+
+template <class Sample>
+Config config_for(const Samples<Sample>& samples) {
+  return {.channels = samples.extent(0),
+          .inputs = samples.extent(1),
+          .max_samples = std::max<std::size_t>(1, samples.extent(2)),
+          .format = format_of(static_cast<const Sample*>(nullptr))};
+}
+
+/// One execute of `plan` from fresh sums.
+template <class Sample>
+Sums<VisibilityOf<Sample>> run(const Plan& plan, device::Queue& queue,
+                               const Samples<Sample>& samples, const Validity& validity = {}) {
+  Sums<VisibilityOf<Sample>> sums(samples.extent(0), samples.extent(1));
+  const auto state = plan.make_state(queue);
+  plan.execute(queue, *state, samples, validity, sums.visibility_view(), sums.count_view());
+  return sums;
+}
+
+template <class Sample>
+Sums<VisibilityOf<Sample>> run(const std::shared_ptr<const device::Device>& device,
+                               const Samples<Sample>& samples, const Validity& validity = {}) {
+  const auto plan = make_plan(config_for(samples), device);
+  const auto queue = device->make_queue();
+  return run(*plan, *queue, samples, validity);
+}
+
+template <class Sample>
+Sums<VisibilityOf<Sample>> run_reference(const Samples<Sample>& samples,
+                                         const Validity& validity = {}) {
+  return run(reference_device(), samples, validity);
+}
+
+/// Bit for bit, naming the first difference.
+inline void expect_equal(const Sums<core::ci64>& got, const Sums<core::ci64>& expected,
+                         const std::string& what) {
+  ASSERT_EQ(got.visibilities.size(), expected.visibilities.size()) << what;
+  for (std::size_t k = 0; k < got.visibilities.size(); ++k) {
+    ASSERT_EQ(got.visibilities[k].re, expected.visibilities[k].re) << what << " re at " << k;
+    ASSERT_EQ(got.visibilities[k].im, expected.visibilities[k].im) << what << " im at " << k;
+  }
+  ASSERT_EQ(got.counts, expected.counts) << what;
+}
+
+/// A test for each instruction set, skipped with its name where the machine lacks it.
+class EachSet : public ::testing::TestWithParam<InstructionSet> {
+ protected:
+  void SetUp() override {
+    if (!device::supported(GetParam()))
+      GTEST_SKIP() << "this processor has no " << device::to_string(GetParam());
+  }
+};
+
+inline std::string set_name(const ::testing::TestParamInfo<InstructionSet>& info) {
+  return std::string(device::to_string(info.param));
+}
+
+}  // namespace tautline::stages::correlate::tests

@@ -1,0 +1,198 @@
+// Integer correlation equals the int64 reference bit for bit, on every instruction set.
+#include <algorithm>
+#include <numeric>
+
+#include "tautline/stages/correlate/case.h"
+#include "tests/stages/correlate/correlate_support.h"
+
+namespace tautline::stages::correlate::tests {
+namespace {
+
+class Exact : public EachSet {
+ protected:
+  /// Runs the forced set, after proving that it is what will run, and compares.
+  template <class Sample>
+  void check(const Samples<Sample>& samples, const std::string& what, std::size_t threads = 2) {
+    const auto device = forced(GetParam(), threads);
+    const auto plan = make_plan(config_for(samples), device);
+    ASSERT_EQ(plan->backend(), device::to_string(GetParam()));
+    const auto queue = device->make_queue();
+    expect_equal(run(*plan, *queue, samples), run_reference(samples), what);
+  }
+};
+
+std::string size_text(std::size_t inputs, std::size_t samples) {
+  return std::to_string(inputs) + " inputs, " + std::to_string(samples) + " samples";
+}
+
+TEST_P(Exact, EveryNumberOfInputs) {
+  for (const std::size_t inputs : kTestInputs)
+    for (const std::size_t samples : {1u, 33u, 130u}) {
+      Data<core::ci8> data(2, inputs, samples);
+      check(data.samples(), size_text(inputs, samples));
+    }
+}
+
+TEST_P(Exact, AwkwardTimes) {
+  for (const std::size_t inputs : {3u, 19u})
+    for (const std::size_t samples : kTestSamples) {
+      Data<core::ci8> data(1, inputs, samples);
+      check(data.samples(), size_text(inputs, samples));
+    }
+}
+
+TEST_P(Exact, FourBits) {
+  for (const std::size_t inputs : kTestInputs) {
+    Data<core::ci4> data(1, inputs, 67);
+    check(data.samples(), size_text(inputs, 67));
+  }
+  for (const std::size_t samples : kTestSamples) {
+    Data<core::ci4> data(2, 5, samples);
+    check(data.samples(), size_text(5, samples));
+  }
+}
+
+TEST_P(Exact, EveryPairOfByteValues) {
+  // Input 0 runs through all 65,536 samples, input 1 through the same with re and im swapped, and
+  // input 2 backwards; so every product of two values occurs in every role.
+  Data<core::ci8> data(1, 3, 65536);
+  for (std::size_t t = 0; t < 65536; ++t) {
+    const core::ci8 x{static_cast<std::int8_t>(t & 255), static_cast<std::int8_t>(t >> 8)};
+    data.view()(0, 0, t) = x;
+    data.view()(0, 1, t) = {x.im, x.re};
+    data.view()(0, 2, 65535 - t) = x;
+  }
+  check(data.samples(), "all byte values");
+  // One sample at a time would hide nothing: a few hundred short sums of the same values.
+  for (std::size_t first = 0; first < 65536; first += 257) {
+    check(data.samples().slice(2, first, 2), "two samples at " + std::to_string(first));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(Exact, EveryPairOfNibbleValues) {
+  Data<core::ci4> data(1, 2, 65536);
+  for (std::size_t t = 0; t < 65536; ++t) {
+    data.view()(0, 0, t).packed = static_cast<std::uint8_t>(t & 255);
+    data.view()(0, 1, t).packed = static_cast<std::uint8_t>(t >> 8);
+  }
+  check(data.samples(), "all pairs of 4 + 4 bit values");
+}
+
+TEST_P(Exact, FullScaleBeyond32BitSums) {
+  const core::ci8 corners[] = {{-128, -128}, {-128, 127}, {127, -128}, {127, 127}};
+  for (const std::size_t samples : {65535u, 65536u, 70000u, 140000u})
+    for (const core::ci8 first : corners) {
+      Data<core::ci8> data(1, 3, samples);
+      data.fill(0, {-128, -128});
+      data.fill(1, first);
+      data.fill(2, {127, -128});
+      check(data.samples(), "full scale, " + std::to_string(samples) + " samples");
+      if (HasFatalFailure()) return;
+    }
+  // Known without any code: 70,000 x 2 x 128^2, which 32 bits cannot hold.
+  Data<core::ci8> data(1, 2, 70000);
+  data.fill(0, {-128, -128});
+  data.fill(1, {-128, -128});
+  Sums<core::ci64> start(1, 2);
+  const auto sums = run(forced(GetParam()), data.samples());
+  for (std::size_t b = 0; b < 3; ++b) {
+    EXPECT_EQ(sums.visibilities[b].re - start.visibilities[b].re, 70000ll * 32768);
+    EXPECT_EQ(sums.visibilities[b].im - start.visibilities[b].im, 0);
+  }
+}
+
+TEST_P(Exact, AnyStrides) {
+  for (const Spacing spacing : {Spacing{1, 5, 0}, Spacing{3, 0, 7}, Spacing{2, 1, 1}}) {
+    Data<core::ci8> data(3, 19, 131, spacing);
+    check(data.samples(), "ci8 time stride " + std::to_string(spacing.time));
+    Data<core::ci4> small(3, 19, 131, spacing);
+    check(small.samples(), "ci4 time stride " + std::to_string(spacing.time));
+  }
+  // [time][input] in memory: the strides the other way round.
+  Data<core::ci8> data(1, 1, 40 * 70);
+  const Samples<core::ci8> turned(data.storage.data(), {Axis::channel, Axis::input, Axis::time},
+                                  {1, 40, 70}, {0, 1, 40});
+  check(turned, "[time][input]");
+  // Time running backwards.
+  const Samples<core::ci8> backwards(
+      data.storage.data() + 69, {Axis::channel, Axis::input, Axis::time}, {1, 40, 70}, {0, 70, -1});
+  check(backwards, "time backwards");
+}
+
+TEST_P(Exact, StridedOutputs) {
+  Data<core::ci8> data(2, 21, 100);
+  const auto device = forced(GetParam());
+  const auto plan = make_plan(config_for(data.samples()), device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  Sums<core::ci64> got(2, 21, 3), expected(2, 21, 3);
+  plan->execute(*queue, *state, data.samples(), {}, got.visibility_view(), got.count_view());
+  const auto oracle = make_plan(config_for(data.samples()), reference_device());
+  oracle->execute(*queue, *state, data.samples(), {}, expected.visibility_view(),
+                  expected.count_view());
+  expect_equal(got, expected, "every third element, the others untouched");
+}
+
+TEST_P(Exact, ChannelsAndThreads) {
+  // One channel shared by all; one for each; some left over; many rounds; fewer than threads.
+  for (const std::size_t threads : {1u, 2u, 3u, 8u})
+    for (const std::size_t channels : {1u, 2u, 3u, 7u, 49u}) {
+      Data<core::ci8> data(channels, 37, 1100);
+      check(data.samples().slice(2, 0, channels == 1 ? 1100 : 70),
+            std::to_string(channels) + " channels, " + std::to_string(threads) + " threads",
+            threads);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(Exact, SplitCallsAddUp) {
+  Data<core::ci8> data(2, 19, 3000);
+  const auto device = forced(GetParam());
+  const auto plan = make_plan(config_for(data.samples()), device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  Sums<core::ci64> got(2, 19);
+  auto random = generator();
+  for (std::size_t first = 0; first < 3000;) {
+    const std::size_t count = std::min<std::size_t>(random() % 700, 3000 - first);  // 0 too
+    plan->execute(*queue, *state, data.samples().slice(2, first, count), {}, got.visibility_view(),
+                  got.count_view());
+    first += count;
+  }
+  expect_equal(got, run_reference(data.samples()), "split calls");
+}
+
+TEST_P(Exact, MoreInputsThanOneLaneHolds) {
+  Data<core::ci8> data(2, 2100, 2);
+  check(data.samples(), "2100 inputs");
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, Exact, ::testing::ValuesIn(kAllSets), set_name);
+
+TEST(Correlate, OneShotIsTheReference) {
+  Data<core::ci8> data(3, 10, 200);
+  Sums<core::ci64> got(3, 10);
+  correlate(data.samples(), got.visibility_view(), got.count_view());
+  expect_equal(got, run_reference(data.samples()), "one shot");
+}
+
+TEST(Correlate, KnownProduct) {
+  // (2 + 3i) conj(5 - 7i) = (2 + 3i)(5 + 7i) = -11 + 29i, worked out by hand.
+  Data<core::ci8> data(1, 2, 1);
+  data.view()(0, 1, 0) = {2, 3};
+  data.view()(0, 0, 0) = {5, -7};
+  Sums<core::ci64> start(1, 2);
+  const auto sums = run_reference(data.samples());
+  const std::size_t b = core::baseline_index(1, 0);
+  EXPECT_EQ(sums.visibilities[b].re - start.visibilities[b].re, -11);
+  EXPECT_EQ(sums.visibilities[b].im - start.visibilities[b].im, 29);
+  EXPECT_EQ(sums.counts[b] - start.counts[b], 1);
+}
+
+TEST(Correlate, UsefulOperations) {
+  EXPECT_EQ(useful_operations({.channels = 3, .inputs = 4}, 5), 8.0 * 10 * 3 * 5);
+}
+
+}  // namespace
+}  // namespace tautline::stages::correlate::tests
