@@ -428,6 +428,8 @@ TEST_F(Guppi, HeadersThatLieAreRefusedByName) {
 
 TEST_F(Guppi, IsRecognised) {
   const auto bytes = Recording({1, 4, 2, 64, 0, 8}, 1, random_).bytes();
+  tests::write_bytes(folder_ / "unnamed", bytes);
+  EXPECT_EQ(open_voltages(folder_ / "unnamed")->description().instrument, "GUPPI");
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes)), "data"));
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes).first(100)), "data.raw"));
   EXPECT_FALSE(recognise(std::as_bytes(std::span(bytes).first(100)), "data"));
