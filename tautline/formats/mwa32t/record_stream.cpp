@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-
 namespace tautline::formats::mwa32t {
 
 namespace {
@@ -87,8 +86,8 @@ bool RecordStream::load(std::size_t bytes) {
   if (offset_ >= buffer_offset_ && offset_ + bytes <= buffer_end()) return true;
   if (offset_ + bytes > file_.size() && offset_ >= file_.size()) return false;
   buffer_offset_ = offset_;
-  buffer_.resize(static_cast<std::size_t>(
-      std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
+  buffer_.resize(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
   buffer_.resize(file_.read(offset_, buffer_));
   return buffer_.size() >= bytes;
 }

@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "tautline/core/validity.h"
 #include "tautline/stages/channelize/cpu_output-inl.h"
@@ -52,7 +54,8 @@ class GroupKernel : public Kernel {
       clipped += run_group(group, rows, rest);
       done += group.count;
     }
-    if (staged()) flush(staging, out, tile.count * value_bytes_);
+    if (staged()) flush(staging, out, tile);
+    if (tile.past_cache) hwy::FlushStream();
     return clipped;
   }
 
@@ -86,14 +89,21 @@ class GroupKernel : public Kernel {
     return {};
   }
 
-  void flush(const Rows& from, const Rows& to, std::size_t bytes) const {
-    if (bytes == kTile * sizeof(core::ci8)) return copy<kTile * sizeof(core::ci8)>(from, to);
-    if (bytes == kTile * sizeof(core::ci4)) return copy<kTile * sizeof(core::ci4)>(from, to);
+  void flush(const Rows& from, const Rows& to, const Tile& tile) const {
+    const std::size_t bytes = tile.count * value_bytes_;
+    if (tile.past_cache && to.whole_lines() && bytes % 64 == 0) return stream(from, to, bytes);
     for (std::size_t c = 0; c < channels_; ++c) std::memcpy(to.row(c), from.row(c), bytes);
   }
-  template <std::size_t kBytes>
-  void copy(const Rows& from, const Rows& to) const {
-    for (std::size_t c = 0; c < channels_; ++c) std::memcpy(to.row(c), from.row(c), kBytes);
+
+  // Whole lines, written without reading them first.
+  void stream(const Rows& from, const Rows& to, std::size_t bytes) const {
+    const hn::ScalableTag<std::uint8_t> d;
+    for (std::size_t c = 0; c < channels_; ++c) {
+      const auto* source = reinterpret_cast<const std::uint8_t*>(from.row(c));
+      auto* sink = reinterpret_cast<std::uint8_t*>(to.row(c));
+      for (std::size_t n = 0; n < bytes; n += hn::Lanes(d))
+        hn::Stream(hn::Load(d, source + n), d, sink + n);
+    }
   }
 
   std::size_t channels_;

@@ -25,6 +25,7 @@ struct Tile {
   const PhaseModel* phase = nullptr;  ///< null: none
   const float* gains = nullptr;       ///< [channel] of this input; requantised outputs
   const OutputViews* output = nullptr;
+  bool past_cache = false;  ///< the call writes more than a cache holds: whole lines may bypass it
 };
 
 class Kernel {

@@ -134,6 +134,8 @@ class TiledPlan final : public Plan {
   void run_tiles(device::Queue& queue, TiledState& s, const Input& input, const OutputViews& output,
                  std::size_t total) const {
     const std::size_t size = kernel_->tile_spectra();
+    const bool past_cache = bank_->config.inputs * bank_->channels * total * output_value_bytes() >=
+                            tunables_.stream_bytes;
     // Where the call's first spectrum lies in a tile.
     const std::size_t skew = kernel_->aligned() ? s.history.index() % size : 0;
     const std::size_t tiles = (skew + total + size - 1) / size;
@@ -145,13 +147,20 @@ class TiledPlan final : public Plan {
                            const std::size_t t = item % tiles;
                            const std::size_t begin = t == 0 ? 0 : t * size - skew;
                            const std::size_t end = std::min(total, (t + 1) * size - skew);
-                           run_tile(s, input, output, item / tiles, begin, end - begin, worker);
+                           run_tile(s, input, output, item / tiles, begin, end - begin, past_cache,
+                                    worker);
                          }
                        });
   }
 
+  std::size_t output_value_bytes() const {
+    if (bank_->config.output == Output::turned_ci8) return sizeof(core::ci8);
+    return bank_->config.output == Output::turned_ci4 ? sizeof(core::ci4)
+                                                      : sizeof(std::complex<float>);
+  }
+
   void run_tile(TiledState& s, const Input& input, const OutputViews& output, std::size_t row,
-                std::size_t first, std::size_t count, std::size_t worker) const {
+                std::size_t first, std::size_t count, bool past_cache, std::size_t worker) const {
     std::byte* scratch = s.scratch.as<std::byte>() + worker * s.worker_bytes;
     Tile tile;
     tile.samples =
@@ -164,6 +173,7 @@ class TiledPlan final : public Plan {
     tile.phase = input.phases.empty() ? nullptr : &input.phases[row];
     tile.gains = bank_->requantised() ? s.gains.data() + row * bank_->channels : nullptr;
     tile.output = &output;
+    tile.past_cache = past_cache;
     const std::uint64_t clipped = kernel_->run(tile, scratch);
     if (clipped != 0)
       std::atomic_ref(output.clipped(row)).fetch_add(clipped, std::memory_order_relaxed);
