@@ -27,6 +27,8 @@ constexpr double kDegPerRad = 180 / std::numbers::pi;
 constexpr double kTurn = 2 * std::numbers::pi;
 /// Channels this close to a tone, in channel widths, hold more than the sources.
 constexpr double kToneChannels = 3;
+/// A channel across the edge of the sampled band holds both ends of the band, folded together.
+constexpr double kEdgeChannels = 0.75;
 constexpr std::size_t kMostClosures = 512;
 
 double sinc(double turns) {
@@ -92,11 +94,13 @@ class Comparison {
           std::any_of(truth_.tones_hz.begin(), truth_.tones_hz.end(), [&](double tone_hz) {
             return std::abs(tone_hz - hz) < kToneChannels * description_.channel_width_hz;
           });
-      if (!tone) channels_.push_back(channel);
+      const double to_edge_hz = truth_.bandwidth_hz / 2 - std::abs(hz - truth_.centre_hz);
+      if (!tone && to_edge_hz > kEdgeChannels * description_.channel_width_hz)
+        channels_.push_back(channel);
     }
     if (channels_.empty())
-      throw Error(ErrorKind::config, "channels", "all within reach of a tone",
-                  "a channel without one");
+      throw Error(ErrorKind::config, "channels", "all at the band's edge or near a tone",
+                  "one inside the simulated band and clear of tones");
   }
 
   void choose_pairs() {
@@ -230,8 +234,19 @@ class Comparison {
     }
   }
 
-  /// At the band's centre and the run's middle, as the truth file lists it or, for large arrays,
-  /// by its model.
+  /// The model at the band's centre and the run's middle.
+  Complex reference_model(const Pair& pair) const {
+    Complex sum = 0;
+    for (const TrueSource& source : truth_.sources) {
+      const double delay_s = source.delay_s[pair.true_second] - source.delay_s[pair.true_first];
+      sum += std::polar(source.flux * (pair.feed == 'x' ? source.power_x : source.power_y),
+                        -kTurn * std::remainder(truth_.centre_hz * delay_s, 1.0));
+    }
+    return sum;
+  }
+
+  /// The same as the truth file lists it, with the little that the simulator loses on it; large
+  /// arrays are not listed.
   Complex true_visibility(const Pair& pair) const {
     const int one = antenna_of(pair.first).number, other = antenna_of(pair.second).number;
     if (const auto found = truth_.listed.find({{one, other}, pair.feed});
@@ -240,21 +255,15 @@ class Comparison {
     if (const auto found = truth_.listed.find({{other, one}, pair.feed});
         found != truth_.listed.end())
       return std::conj(found->second);
-    Complex sum = 0;
-    for (const TrueSource& source : truth_.sources)
-      sum +=
-          std::polar(source.flux * (pair.feed == 'x' ? source.power_x : source.power_y),
-                     -kTurn * std::remainder(truth_.centre_hz * (source.delay_s[pair.true_second] -
-                                                                 source.delay_s[pair.true_first]),
-                                             1.0));
-    return sum;
+    return reference_model(pair);
   }
 
   ComparedVisibility compared(const Pair& pair) const {
-    const Complex truth = true_visibility(pair);
-    const Complex gain = pair.weighted_product / pair.weighted_model;
-    const double error = 1 / std::sqrt(2 * pair.weighted_model);  // of the gain's two parts
-    const Complex measured = gain * truth;
+    const Complex truth = true_visibility(pair), reference = reference_model(pair);
+    const Complex measured = pair.weighted_product / pair.weighted_model * reference;
+    // Of the real and of the imaginary part.
+    const double error = std::abs(reference) / std::sqrt(2 * pair.weighted_model);
+    const Complex difference = (measured - truth) * std::polar(1.0, -std::arg(truth));
     ComparedVisibility row;
     row.ant_1 = antenna_of(pair.first).number;
     row.ant_2 = antenna_of(pair.second).number;
@@ -262,12 +271,12 @@ class Comparison {
     row.length_m = pair.length_m;
     row.measured_amplitude = std::abs(measured);
     row.true_amplitude = std::abs(truth);
-    row.amplitude_error = error * std::abs(truth);
+    row.amplitude_error = error;
     row.measured_phase_deg = std::arg(measured) * kDegPerRad;
     row.true_phase_deg = std::arg(truth) * kDegPerRad;
-    row.phase_error_deg = std::min(180.0, error / std::abs(gain) * kDegPerRad);
-    row.amplitude_sigmas = (gain.real() - 1) / error;
-    row.phase_sigmas = gain.imag() / error;
+    row.phase_error_deg = std::min(180.0, error / std::abs(measured) * kDegPerRad);
+    row.amplitude_sigmas = difference.real() / error;
+    row.phase_sigmas = difference.imag() / error;
     return row;
   }
 

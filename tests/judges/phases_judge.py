@@ -102,7 +102,7 @@ def check_closures(mean):
 
 
 def main():
-    options = judge_support.arguments(__doc__)
+    options = judge_support.arguments(__doc__, needs_command=True)
     command = options.command
     with judge_support.scratch() as folder:
         folder = pathlib.Path(folder)

@@ -85,6 +85,28 @@ void require_writable(const core::VoltageDescription& d, const std::string& orde
                       "T (time) slowest, as a stream is written");
 }
 
+template <std::size_t kBytes>
+void scatter_elements(const std::byte* row, std::size_t count, std::byte* out,
+                      std::size_t stride_bytes) {
+  for (std::size_t t = 0; t < count; ++t)
+    std::memcpy(out + t * stride_bytes, row + t * kBytes, kBytes);
+}
+
+// A row's elements of 1, 2, 4 or 8 bytes, `stride_bytes` apart.
+void scatter(const std::byte* row, std::size_t element_bytes, std::size_t count, std::byte* out,
+             std::size_t stride_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return scatter_elements<1>(row, count, out, stride_bytes);
+    case 2:
+      return scatter_elements<2>(row, count, out, stride_bytes);
+    case 4:
+      return scatter_elements<4>(row, count, out, stride_bytes);
+    default:
+      return scatter_elements<8>(row, count, out, stride_bytes);
+  }
+}
+
 // The description of a file written in this order, once it has proved writable.
 core::VoltageDescription checked(const core::VoltageDescription& d, const std::string& order) {
   require_writable(d, order);
@@ -187,8 +209,7 @@ void Writer::write_rows(const void* samples, std::size_t channel_stride_bytes,
               turned_.data() + (c * layout_.channel_stride_bits + a * layout_.antenna_stride_bits +
                                 p * layout_.polarisation_stride_bits) /
                                    8;
-          for (std::size_t t = 0; t < times; ++t)
-            std::memcpy(out + t * time_bytes, row + t * bytes, bytes);
+          scatter(row, bytes, times, out, time_bytes);
         }
     file_.write(turned_);
   }

@@ -30,6 +30,10 @@ struct Rows {
   HWY_INLINE std::byte* row(std::size_t channel) const {
     return first + static_cast<std::ptrdiff_t>(channel) * stride_bytes;
   }
+  /// Whether every row starts with a cache line, which may then be written without being read.
+  bool whole_lines() const {
+    return reinterpret_cast<std::uintptr_t>(first) % 64 == 0 && stride_bytes % 64 == 0;
+  }
 };
 
 /// Writes channels of one group of kLanes spectra. `put` takes a channel's lanes; what it does with
@@ -43,7 +47,8 @@ class Writer {
         rows_(rows),
         gains_(tile.gains),
         count_(tile.count),
-        masked_(tile.valid != kAllLanes) {
+        masked_(tile.valid != kAllLanes),
+        stream_(tile.past_cache && rows.whole_lines()) {
     for (std::size_t s = 0; s < kLanes; ++s) keep_[s] = tile.valid >> s & 1 ? ~0u : 0u;
   }
 
@@ -101,7 +106,11 @@ class Writer {
     constexpr std::size_t n = hn::MaxLanes(FloatTag());
     auto* to = reinterpret_cast<float*>(rows_.row(channel)) + 2 * s;
     if (HWY_LIKELY(inside(s) >= n)) {
-      hn::StoreInterleaved2(re, im, d, to);
+      if (!stream_) return hn::StoreInterleaved2(re, im, d, to);
+      HWY_ALIGN float buffer[2 * n];
+      hn::StoreInterleaved2(re, im, d, buffer);
+      hn::Stream(hn::Load(d, buffer), d, to);
+      hn::Stream(hn::Load(d, buffer + n), d, to + n);
     } else {
       HWY_ALIGN float buffer[2 * n];
       hn::StoreInterleaved2(re, im, d, buffer);
@@ -175,7 +184,7 @@ class Writer {
   Rows rows_;
   const float* gains_;
   std::size_t count_;
-  bool masked_;
+  bool masked_, stream_;
   HWY_ALIGN std::uint32_t keep_[kLanes];
   std::uint64_t clipped_ = 0;
 };

@@ -13,6 +13,15 @@ namespace {
 
 constexpr std::size_t kTurnedChannels = 8;  // the kernels turn multiples of this
 
+// Pieces of spectra lie too far apart for the processor to see them coming: they are asked for this
+// many spectra ahead.
+constexpr std::size_t kAheadSpectra = 8;
+
+void prefetch(const std::complex<float>* spectrum, std::size_t channels) {
+  constexpr std::size_t kLineChannels = 64 / sizeof(std::complex<float>);
+  for (std::size_t c = 0; c < channels; c += kLineChannels) __builtin_prefetch(spectrum + c);
+}
+
 struct Tile {
   std::size_t input, first_spectrum, spectra, first_channel, channels;
 };
@@ -66,6 +75,9 @@ class CpuPlan final : public PlanBase<CpuPlan> {
     const int limit = core::requantise_limit(std::is_same_v<Sample, core::ci8> ? 8 : 4);
     for (std::size_t s = 0; s < tile.spectra; ++s) {
       core::ci8* row = turned.data() + s * kTileChannels;
+      if (s + kAheadSpectra < tile.spectra)
+        prefetch(&spectra(tile.input, tile.first_spectrum + s + kAheadSpectra, tile.first_channel),
+                 tile.channels);
       if (valid_spectrum(validity, tile.input, tile.first_spectrum + s)) {
         clipped +=
             kernels_.quantise(&spectra(tile.input, tile.first_spectrum + s, tile.first_channel),

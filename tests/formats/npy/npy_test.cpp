@@ -225,7 +225,7 @@ TEST(NpyReader, RandomDamageNeverCrashes) {
   const Folder folder;
   auto random = tests::generator();
   std::size_t opened = 0, refused = 0;
-  for (int trial = 0; trial < 1500; ++trial) {
+  for (int trial = 0; trial < 3000; ++trial) {
     auto bytes = trial % 2 ? file_of(dictionary("|i1", "(2, 3, 10, 2)"), random_data(120))
                            : file_of(dictionary("<f4", "(3, 10)", true), random_data(120));
     bytes = tests::mutate(bytes, random);
