@@ -64,9 +64,9 @@ void make(benchmark::State& state) {
     maker.make(first, kSegments, workspace, out.data(), clipped);
     first += kSegments;
   }
-  state.counters["input-samples/s"] = benchmark::Counter(
-      static_cast<double>(kSegments * maker.segment_samples() * plan->inputs()),
-      benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["input-samples/s"] =
+      benchmark::Counter(static_cast<double>(kSegments * maker.segment_samples() * plan->inputs()),
+                         benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(make)->ArgNames({"sources", "real"})->ArgsProduct({{0, 1, 2, 10}, {0, 1}});
 
