@@ -93,7 +93,9 @@ class FusedKernel final : public GroupKernel {
     work.first = work.array + array_floats();
     work.block = work.first + first_floats();
     work.dft = work.block + kBlock;
-    for (std::size_t s = 0; s < kLanes; ++s) work.origins[s] = tile_origin(*bank_, tile.index + s);
+    if (bank_->hop != bank_->frame)
+      for (std::size_t s = 0; s < kLanes; ++s)
+        work.origins[s] = tile_origin(*bank_, tile.index + s);
     const Rotors rotors(*bank_, tile, kLanes, work.dft + kDftScratchFloats);
     const core::SampleFormat& format = bank_->config.input;
     if (format.is_float())
