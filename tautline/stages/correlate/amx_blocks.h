@@ -22,12 +22,13 @@ namespace tautline::stages::correlate::cpu {
 /// tile load per product. With x_i = a + ib, x_j = c + id: tiles 0 to 3 sum a c, b d, b c and a d.
 template <class Tiles, bool kDiagonal>
 void multiply_tiles(Tiles& tiles, const std::byte* rows, const std::byte* columns,
-                    std::size_t steps, std::int32_t* products) {
+                    std::size_t steps, std::int32_t* products, Prefetch& ahead, std::size_t lines) {
   tiles.template zero<0>();
   tiles.template zero<1>();
   tiles.template zero<2>();
   if constexpr (!kDiagonal) tiles.template zero<3>();
   for (std::size_t s = 0; s < steps; ++s) {
+    ahead.fetch(lines);
     tiles.template load<6>(columns);  // c
     tiles.template load<4>(rows);     // a
     tiles.template dot<0, 4, 6>();
@@ -62,19 +63,20 @@ void add_products(const std::int32_t* products, std::int32_t* sums) {
 
 template <class Tiles>
 void multiply_blocks(const Block* blocks, std::size_t count, const Packed& packed,
-                     std::int32_t* sums) {
+                     std::int32_t* sums, Prefetch& ahead) {
   alignas(64) std::int32_t products[4 * kBlock];
   Tiles tiles;
+  const std::size_t lines = ahead.lines_in(packed.steps);
   for (std::size_t k = 0; k < count; ++k, sums += kSumsPerBlock) {
     const auto [row_panel, column_panel] = blocks[k];
     const std::byte* rows = packed.panels + row_panel * packed.panel_bytes;
     const std::byte* columns =
         packed.panels + column_panel * packed.panel_bytes + packed.steps * pack8::kSideBytes;
     if (row_panel == column_panel) {
-      multiply_tiles<Tiles, true>(tiles, rows, columns, packed.steps, products);
+      multiply_tiles<Tiles, true>(tiles, rows, columns, packed.steps, products, ahead, lines);
       add_products<Tiles, true>(products, sums);
     } else {
-      multiply_tiles<Tiles, false>(tiles, rows, columns, packed.steps, products);
+      multiply_tiles<Tiles, false>(tiles, rows, columns, packed.steps, products, ahead, lines);
       add_products<Tiles, false>(products, sums);
     }
   }

@@ -121,7 +121,8 @@ class CpuPlan final : public Plan {
         loops_(choose_row_loops(*device_)),
         tunables_(tunables),
         layout_(layout_for(device_->make_queue()->workers())),
-        order_(block_order(layout_.panels, tunables.group_panels)) {}
+        order_(block_order(layout_.panels, tunables.group_panels)),
+        places_(block_places(order_)) {}
 
   const Config& config() const override { return config_; }
   std::string backend() const override { return kernel_.backend; }
@@ -216,13 +217,9 @@ class CpuPlan final : public Plan {
     auto* sums = reinterpret_cast<Sum*>(lane + layout_.sums_offset);
     auto* corrections = reinterpret_cast<Sum*>(lane + layout_.corrections_offset);
     const auto flush = [&] {
-      for_range(queue, worker, order_.size(),
-                [&](std::size_t first, std::size_t last, std::size_t) {
-                  for (std::size_t k = first; k < last; ++k)
-                    flush_block(order_[k], sums + k * kSumsPerBlock, corrections, call.visibilities,
-                                channel);
-                });
-      std::fill_n(corrections, layout_.panels * kCorrections, Sum{});
+      for_range(queue, worker, layout_.panels, [&](std::size_t p, std::size_t last, std::size_t) {
+        for (; p < last; ++p) flush_panel(p, sums, corrections, call.visibilities, channel);
+      });
     };
     std::size_t summed = 0;
     for (std::size_t first = 0; first < call.length(); first += layout_.chunk_samples) {
@@ -239,11 +236,30 @@ class CpuPlan final : public Plan {
       });
       const Packed packed{lane, layout_.panel_bytes, steps};
       for_range(queue, worker, order_.size(), [&](std::size_t k, std::size_t last, std::size_t) {
-        kernel_.multiply(order_.data() + k, last - k, packed, sums + k * kSumsPerBlock);
+        Prefetch ahead = next_samples(call, channel, first + count, k, last);
+        kernel_.multiply(order_.data() + k, last - k, packed, sums + k * kSumsPerBlock, ahead);
       });
       summed += count;
     }
     flush();
+  }
+
+  // This call's share, blocks [first_block, last_block), of what will be packed next: the channel's
+  // samples from `next` on, or the first of the channel after it.
+  template <class Sample>
+  Prefetch next_samples(const Call<Sample>& call, std::size_t channel, std::size_t next,
+                        std::size_t first_block, std::size_t last_block) const {
+    if (next >= call.length()) {
+      next = 0;
+      ++channel;
+    }
+    if (channel >= config_.channels || call.samples.stride(2) != 1) return {};
+    const std::size_t first = first_block * config_.inputs / order_.size();
+    const std::size_t last = last_block * config_.inputs / order_.size();
+    const std::size_t count = std::min(layout_.chunk_samples, call.length() - next);
+    return {&call.samples(channel, first, next),
+            call.samples.stride(1) * static_cast<std::ptrdiff_t>(sizeof(Sample)), last - first,
+            count * sizeof(Sample), last_block - first_block};
   }
 
   template <class Sample>
@@ -278,29 +294,25 @@ class CpuPlan final : public Plan {
     return scratch;
   }
 
-  // Adds a block to the visibilities and clears it.
-  void flush_block(const Block& block, Sum* sums, const Sum* corrections,
-                   const Visibilities& visibilities, std::size_t channel) const {
-    if (kernel_.half_diagonal && block.row_panel == block.column_panel)
-      subtract_transpose(sums + kBlock);
-    const Sum* row_corrections = corrections + block.row_panel * kCorrections;
-    const std::size_t column = block.column_panel * kPanel;
-    for (std::size_t r = 0; r < kPanel; ++r) {
-      const std::size_t row = block.row_panel * kPanel + r;
-      if (row >= config_.inputs) break;
-      const std::size_t columns = std::min(kPanel, row + 1 - column);
-      Visibility* out = &visibilities(channel, core::baseline_index(row, column));
-      const Sum* re = sums + r * kPanel;
-      if (visibilities.stride(1) == 1) {
-        flush_row(re, re + kBlock, row_corrections[r], row_corrections[kPanel + r], columns, out);
-      } else {
-        Visibility dense[kPanel] = {};
-        flush_row(re, re + kBlock, row_corrections[r], row_corrections[kPanel + r], columns, dense);
-        for (std::size_t j = 0; j < columns; ++j)
-          add(out[static_cast<std::ptrdiff_t>(j) * visibilities.stride(1)], dense[j]);
+  // Adds the sums of a panel's rows to the visibilities, row after row as these lie in memory, and
+  // clears the sums and corrections.
+  void flush_panel(std::size_t panel, Sum* sums, Sum* corrections, const Visibilities& visibilities,
+                   std::size_t channel) const {
+    const std::uint32_t* places = places_.data() + core::baseline_index(panel, 0);
+    Sum* own_corrections = corrections + panel * kCorrections;
+    if (kernel_.half_diagonal) subtract_transpose(sums + places[panel] * kSumsPerBlock + kBlock);
+    for (std::size_t r = 0; r < kPanel && panel * kPanel + r < config_.inputs; ++r) {
+      const std::size_t row = panel * kPanel + r;
+      for (std::size_t column = 0; column <= row; column += kPanel) {
+        const Sum* re = sums + places[column / kPanel] * kSumsPerBlock + r * kPanel;
+        flush_row(
+            re, own_corrections[r], own_corrections[kPanel + r], std::min(kPanel, row + 1 - column),
+            &visibilities(channel, core::baseline_index(row, column)), visibilities.stride(1));
       }
     }
-    std::fill_n(sums, kSumsPerBlock, Sum{});
+    for (std::size_t column = 0; column <= panel; ++column)
+      std::fill_n(sums + places[column] * kSumsPerBlock, kSumsPerBlock, Sum{});
+    std::fill_n(own_corrections, kCorrections, Sum{});
   }
 
   // im[i][j] = sum of im_i re_j, less the sum of re_i im_j, which is im[j][i].
@@ -313,13 +325,18 @@ class CpuPlan final : public Plan {
       }
   }
 
-  void flush_row(const std::int32_t* re, const std::int32_t* im, std::int32_t correction_re,
-                 std::int32_t correction_im, std::size_t columns, core::ci64* out) const {
-    loops_.flush_integer(re, im, correction_re, correction_im, columns, out);
-  }
-  void flush_row(const double* re, const double* im, double, double, std::size_t columns,
-                 std::complex<double>* out) const {
-    for (std::size_t j = 0; j < columns; ++j) out[j] += std::complex<double>(re[j], im[j]);
+  void flush_row(const Sum* re, Sum correction_re, Sum correction_im, std::size_t columns,
+                 Visibility* out, std::ptrdiff_t stride) const {
+    Visibility spread[kPanel] = {};
+    Visibility* dense = stride == 1 ? out : spread;
+    if constexpr (std::is_same_v<Sum, std::int32_t>) {
+      loops_.flush_integer(re, re + kBlock, correction_re, correction_im, columns, dense);
+    } else {
+      for (std::size_t j = 0; j < columns; ++j) dense[j] += Visibility(re[j], re[kBlock + j]);
+    }
+    if (stride == 1) return;
+    for (std::size_t j = 0; j < columns; ++j)
+      add(out[static_cast<std::ptrdiff_t>(j) * stride], spread[j]);
   }
   static void add(core::ci64& to, const core::ci64& value) {
     to.re += value.re;
@@ -354,13 +371,27 @@ class CpuPlan final : public Plan {
   template <class Sample>
   void add_full_counts(device::Queue& queue, const Call<Sample>& call) const {
     const std::size_t inputs = config_.inputs;
+    const auto count = static_cast<std::int64_t>(call.length());
     for_range(&queue, 0, config_.channels * inputs,
               [&](std::size_t k, std::size_t last, std::size_t) {
-                for (; k < last; ++k)
-                  for (std::size_t j = 0; j <= k % inputs; ++j)
-                    call.counts(k / inputs, core::baseline_index(k % inputs, j)) +=
-                        static_cast<std::int64_t>(call.length());
+                for (; k < last; ++k) {
+                  const std::size_t row = k % inputs;
+                  std::int64_t* out = &call.counts(k / inputs, core::baseline_index(row, 0));
+                  for_strided(out, call.counts.stride(1), row + 1,
+                              [count](std::int64_t& n, std::size_t) { n += count; });
+                }
               });
+  }
+
+  // body(element, index) over a row; the dense case is a loop that vectorises.
+  template <class Body>
+  static void for_strided(std::int64_t* row, std::ptrdiff_t stride, std::size_t count,
+                          const Body& body) {
+    if (stride == 1) {
+      for (std::size_t j = 0; j < count; ++j) body(row[j], j);
+    } else {
+      for (std::size_t j = 0; j < count; ++j) body(row[static_cast<std::ptrdiff_t>(j) * stride], j);
+    }
   }
 
   template <class Sample>
@@ -384,8 +415,8 @@ class CpuPlan final : public Plan {
     std::int64_t* counted = call.state.count_row(worker);
     call.state.counter(counter).count_row(row, counted);
     for (std::size_t c = first_channel; c < last_channel; ++c)
-      for (std::size_t j = 0; j <= row; ++j)
-        call.counts(c, core::baseline_index(row, j)) += counted[j];
+      for_strided(&call.counts(c, core::baseline_index(row, 0)), call.counts.stride(1), row + 1,
+                  [counted](std::int64_t& n, std::size_t j) { n += counted[j]; });
   }
 
   Config config_;
@@ -395,6 +426,7 @@ class CpuPlan final : public Plan {
   Tunables tunables_;
   Layout layout_;
   std::vector<Block> order_;
+  std::vector<std::uint32_t> places_;
 };
 
 // The Highway kernel of the device's set, or of the next lower one that this build has.

@@ -14,6 +14,7 @@
 #include "tautline/core/complex_int.h"
 #include "tautline/device/device.h"
 #include "tautline/stages/correlate/correlate.h"
+#include "tautline/stages/correlate/cpu_prefetch.h"
 #include "tautline/stages/correlate/tunables.h"
 
 namespace tautline::stages::correlate::cpu {
@@ -51,8 +52,9 @@ struct Kernel {
   bool half_diagonal;
   /// Packs `steps` steps of 16 rows, and adds what must be subtracted from the sums of each row.
   void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, Sum* corrections);
-  /// sums[k] += the product of blocks[k]'s panels.
-  void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums);
+  /// sums[k] += the product of blocks[k]'s panels; fetches some of `ahead` with every block.
+  void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
+                   Prefetch& ahead);
 };
 
 using IntegerKernel = Kernel<core::ci8, std::int32_t>;
@@ -73,8 +75,8 @@ struct RowLoops {
   /// Number of bits set in both masks.
   std::uint64_t (*count_both)(const std::uint64_t* a, const std::uint64_t* b, std::size_t words);
 
-  /// visibilities[j] += the row's sums less its corrections, for j < columns, modulo 2^32 before
-  /// widening.
+  /// visibilities[j] += the row's sums less its corrections, modulo 2^32 before widening, for
+  /// j < columns <= kPanel; re and im hold kPanel sums.
   void (*flush_integer)(const std::int32_t* re, const std::int32_t* im, std::int32_t correction_re,
                         std::int32_t correction_im, std::size_t columns, core::ci64* visibilities);
 };

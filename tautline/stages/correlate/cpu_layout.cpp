@@ -83,4 +83,12 @@ std::vector<Block> block_order(std::size_t panels, std::size_t group_panels) {
   return order;
 }
 
+std::vector<std::uint32_t> block_places(const std::vector<Block>& order) {
+  std::vector<std::uint32_t> places(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k)
+    places[core::baseline_index(order[k].row_panel, order[k].column_panel)] =
+        static_cast<std::uint32_t>(k);
+  return places;
+}
+
 }  // namespace tautline::stages::correlate::cpu

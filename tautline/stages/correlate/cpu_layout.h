@@ -46,4 +46,7 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
 /// while it is in the first-level cache.
 std::vector<Block> block_order(std::size_t panels, std::size_t group_panels);
 
+/// The place in `order` of each block (row, column), at baseline_index(row, column).
+std::vector<std::uint32_t> block_places(const std::vector<Block>& order);
+
 }  // namespace tautline::stages::correlate::cpu
