@@ -57,14 +57,29 @@ class Comparison {
       : description_(description), truth_(truth) {
     choose_channels();
     choose_pairs();
+    power_sum_.assign(description.channel_hz.size() * inputs(), 0);
+    power_weight_ = power_sum_;
   }
 
+  /// First every integration goes through here.
+  void add_powers(const Integration& integration) {
+    for (const std::size_t channel : channels_)
+      for (std::size_t input = 0; input < inputs(); ++input) {
+        const std::size_t packed = core::baseline_index(input, input);
+        const auto count = static_cast<double>(integration.counts(channel, packed));
+        const double power = double{integration.visibilities(channel, packed).real()};
+        if (!(count > 0) || !std::isfinite(power)) continue;
+        power_sum_[channel * inputs() + input] += count * power;
+        power_weight_[channel * inputs() + input] += count;
+      }
+  }
+
+  /// Then every integration goes through here.
   void add(const Integration& integration) {
     follow_delays(integration);
     for (const std::size_t channel : channels_) {
       follow_phases(description_.channel_hz[channel]);
       for (Pair& pair : pairs_) add_cell(integration, channel, pair);
-      add_powers(integration, channel);
     }
   }
 
@@ -83,6 +98,7 @@ class Comparison {
   }
 
  private:
+  std::size_t inputs() const { return description_.array.inputs.size(); }
   const formats::Antenna& antenna_of(std::size_t input) const {
     return description_.array.antennas[description_.array.inputs[input].antenna];
   }
@@ -210,8 +226,11 @@ class Comparison {
   void add_cell(const Integration& integration, std::size_t channel, Pair& pair) {
     const std::size_t packed = core::baseline_index(pair.second, pair.first);
     const auto count = static_cast<double>(integration.counts(channel, packed));
+    // The mean of the run: an integration's own powers go up and down with its visibilities, and
+    // weights made of them would favour the low ones.
     const auto power = [&](std::size_t input) {
-      return double{integration.visibilities(channel, core::baseline_index(input, input)).real()};
+      const std::size_t at = channel * inputs() + input;
+      return power_weight_[at] > 0 ? power_sum_[at] / power_weight_[at] : 0;
     };
     const double variance = power(pair.first) * power(pair.second) / count;
     const Complex value(integration.visibilities(channel, packed));
@@ -219,19 +238,6 @@ class Comparison {
     const Complex expected = model(pair);
     pair.weighted_model += std::norm(expected) / variance;
     pair.weighted_product += std::conj(expected) * value / variance;
-  }
-
-  void add_powers(const Integration& integration, std::size_t channel) {
-    const auto& inputs = description_.array.inputs;
-    for (std::size_t input = 0; input < inputs.size(); ++input) {
-      const std::size_t packed = core::baseline_index(input, input);
-      const auto truth = truth_.input_power.find({antenna_of(input).number, inputs[input].feed});
-      const auto count = static_cast<double>(integration.counts(channel, packed));
-      if (truth == truth_.input_power.end() || !(count > 0)) continue;
-      power_sum_ += count * double{integration.visibilities(channel, packed).real()} /
-                    (truth->second * truth_.power_scale);
-      power_weight_ += count;
-    }
   }
 
   /// The model at the band's centre and the run's middle.
@@ -325,6 +331,21 @@ class Comparison {
     return row;
   }
 
+  /// Measured over true power, the mean over inputs and channels.
+  double power_ratio() const {
+    double sum = 0, weight = 0;
+    for (const std::size_t channel : channels_)
+      for (std::size_t input = 0; input < inputs(); ++input) {
+        const auto truth = truth_.input_power.find(
+            {antenna_of(input).number, description_.array.inputs[input].feed});
+        const std::size_t at = channel * inputs() + input;
+        if (truth == truth_.input_power.end() || !(power_weight_[at] > 0)) continue;
+        sum += power_sum_[at] / (truth->second * truth_.power_scale);
+        weight += power_weight_[at];
+      }
+    return truth_.tones_hz.empty() && weight > 0 ? sum / weight : 0;
+  }
+
   void summarise(TruthComparison& found, const TruthTolerance& tolerance) const {
     double amplitude = 0, phase = 0, closure = 0, ratio = 0, weight = 0;
     for (const ComparedVisibility& row : found.visibilities) {
@@ -352,8 +373,7 @@ class Comparison {
     found.phase_rms_sigmas = rms(phase, found.visibilities.size());
     found.closure_rms_sigmas = rms(closure, found.closures.size());
     found.mean_amplitude_ratio = ratio / weight;
-    if (truth_.tones_hz.empty() && power_weight_ > 0)
-      found.power_ratio = power_sum_ / power_weight_;
+    found.power_ratio = power_ratio();
     found.agrees = found.outside == 0 && found.strong > 0;
     const std::size_t rows = found.visibilities.size() + found.closures.size();
     if (found.outside > 0)
@@ -379,7 +399,7 @@ class Comparison {
   std::vector<Complex> phasor_;
   std::vector<double> flux_;
   double hz_ = 0;
-  double power_sum_ = 0, power_weight_ = 0;
+  std::vector<double> power_sum_, power_weight_;  // [channel][input]
 };
 
 }  // namespace
@@ -395,6 +415,8 @@ std::vector<std::size_t> spread_rows(std::size_t count, std::size_t most) {
 TruthComparison compare_truth(formats::VisibilityReader& visibilities, const Truth& truth,
                               const TruthTolerance& tolerance) {
   Comparison comparison(visibilities.description(), truth);
+  for (std::size_t k = 0; k < visibilities.integrations(); ++k)
+    comparison.add_powers(visibilities.read(k));
   for (std::size_t k = 0; k < visibilities.integrations(); ++k)
     comparison.add(visibilities.read(k));
   return comparison.finish(tolerance);
