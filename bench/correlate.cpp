@@ -1,12 +1,13 @@
 // The X-engine's rate on every instruction set of this machine, beside OpenBLAS's single-precision
 // cherk on the same data in the same run (rounds interleaved), and its cost against inputs.
 //
-//   bench_correlate                          256 inputs, two threads, more data than the caches
-//   hold bench_correlate --scaling [--sets vnni]  time against inputs taskset -c 0,1
-//   bench_correlate --csv     the same as comma-separated values
+// - bench_correlate: 256 inputs on two threads, more data than the caches hold;
+// - bench_correlate --scaling --sets vnni: time against inputs;
+// - taskset -c 0,1 bench_correlate --csv: comma-separated values, on two given cores.
 //
 // Options: --threads N --inputs N --channels N --samples N --rounds N --sets a,b,... --no-blas
-//          --chunk SAMPLES --cache BYTES --group PANELS (tunables.h) --data BYTES (scaling) --csv
+//          --no-float --csv --data BYTES (scaling)
+//          --chunk SAMPLES --cache BYTES --group PANELS --no-pack-ahead (tunables.h)
 #include <dlfcn.h>
 #include <fmt/core.h>
 
@@ -359,6 +360,8 @@ Options parse(int count, char** arguments) {
       options.tunables.group_panels = number();
     else if (name == "--data")
       options.scaling_bytes = number();
+    else if (name == "--no-pack-ahead")
+      options.tunables.pack_ahead = false;
     else if (name == "--no-blas")
       options.blas = false;
     else if (name == "--no-float")

@@ -39,6 +39,16 @@ struct Packed {
   std::size_t steps;        ///< of the kernel's step_samples
 };
 
+/// The chunk after the one that is being multiplied, to be packed meanwhile.
+template <class Row>
+struct NextChunk {
+  const Row* const* rows;  ///< [panel][kPanel]
+  std::size_t panels;
+  std::size_t steps;
+  std::byte* packed;  ///< the first panel
+  std::size_t panel_bytes;
+};
+
 /// The code of one instruction set for rows of one type. Row is ci8 or complex<float>, Sum is the
 /// type of the running sums.
 template <class Row, class Sum>
@@ -55,6 +65,10 @@ struct Kernel {
   /// sums[k] += the product of blocks[k]'s panels; fetches some of `ahead` with every block.
   void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
                    Prefetch& ahead);
+  /// The same, and packs the next chunk in between, for code whose multiplier leaves the vector
+  /// units idle (and that needs no corrections); null elsewhere.
+  void (*multiply_and_pack)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
+                            const NextChunk<Row>& next, Prefetch& ahead);
 };
 
 using IntegerKernel = Kernel<core::ci8, std::int32_t>;

@@ -93,7 +93,8 @@ constexpr FloatKernel kernel_named(const char* name) {
           .max_chunk_samples = kFloatChunkSamples,
           .half_diagonal = false,
           .pack = pack,
-          .multiply = multiply};
+          .multiply = multiply,
+          .multiply_and_pack = nullptr};
 }
 
 }  // namespace

@@ -125,7 +125,8 @@ constexpr IntegerKernel kernel_named(const char* name) {
           .max_chunk_samples = 512,
           .half_diagonal = false,
           .pack = pack,
-          .multiply = multiply};
+          .multiply = multiply,
+          .multiply_and_pack = nullptr};
 }
 
 }  // namespace

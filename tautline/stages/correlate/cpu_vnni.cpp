@@ -13,9 +13,9 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
-
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
 #include "tautline/stages/correlate/cpu_pack8.h"
+#pragma GCC target("avx512vnni")
 
 namespace tautline::stages::correlate::cpu {
 
@@ -93,7 +93,8 @@ const IntegerKernel& vnni_kernel() {
       .max_chunk_samples = 512,
       .half_diagonal = false,
       .pack = pack8::pack<true>,
-      .multiply = multiply};
+      .multiply = multiply,
+      .multiply_and_pack = nullptr};
   return kKernel;
 }
 
