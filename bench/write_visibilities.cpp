@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
   const auto number = [&](int place, std::size_t otherwise) {
     return argc > place ? std::strtoull(argv[place], nullptr, 10) : otherwise;
   };
-  const std::size_t antennas = number(2, 128), channels = number(3, 128), integrations = number(4, 8);
+  const std::size_t antennas = number(2, 128), channels = number(3, 128),
+                    integrations = number(4, 8);
 
   formats::VisibilityDescription description;
   description.array = formats::unknown_array(antennas, 2);

@@ -67,7 +67,9 @@ int run(const Global& global, Options& options) {
   config.memory_bytes = parse_bytes(options.input.memory);
   config.history = history_line(global);
   if (config.array_path.empty())
-    spdlog::warn("no --array: antenna positions are unknown and written as zero");
+    spdlog::warn(
+        "no --array: antenna positions are unknown and written as zero; pyuvdata reads such a file "
+        "only with run_check=False");
 
   ProgressLine line(global);
   const auto show = [&](const pipeline::CorrelateProgress& p) {

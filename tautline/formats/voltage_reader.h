@@ -55,8 +55,8 @@ class VoltageReader {
 };
 
 struct ReaderOptions {
-  /// What the file cannot say: everything for NPY; rate, centre, bandwidth and start for MWA
-  /// receivers; rate, centre and polarisations for VDIF. Ignored elsewhere. A rate whose numerator
+  /// What the file cannot say: everything for NPY; rate, centre, sideband and start for MWA
+  /// receivers; rate, centre, sideband and polarisations for VDIF. Ignored elsewhere. A rate whose numerator
   /// is zero, a centre or a bandwidth of zero are not given.
   core::VoltageDescription assumed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive

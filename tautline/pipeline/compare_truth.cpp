@@ -27,6 +27,8 @@ constexpr double kDegPerRad = 180 / std::numbers::pi;
 constexpr double kTurn = 2 * std::numbers::pi;
 /// Channels this close to a tone, in channel widths, hold more than the sources.
 constexpr double kToneChannels = 3;
+/// A channel across the edge of the sampled band holds both ends of the band, folded together.
+constexpr double kEdgeChannels = 0.75;
 constexpr std::size_t kMostClosures = 512;
 
 double sinc(double turns) {
@@ -55,14 +57,29 @@ class Comparison {
       : description_(description), truth_(truth) {
     choose_channels();
     choose_pairs();
+    power_sum_.assign(description.channel_hz.size() * inputs(), 0);
+    power_weight_ = power_sum_;
   }
 
+  /// First every integration goes through here.
+  void add_powers(const Integration& integration) {
+    for (const std::size_t channel : channels_)
+      for (std::size_t input = 0; input < inputs(); ++input) {
+        const std::size_t packed = core::baseline_index(input, input);
+        const auto count = static_cast<double>(integration.counts(channel, packed));
+        const double power = double{integration.visibilities(channel, packed).real()};
+        if (!(count > 0) || !std::isfinite(power)) continue;
+        power_sum_[channel * inputs() + input] += count * power;
+        power_weight_[channel * inputs() + input] += count;
+      }
+  }
+
+  /// Then every integration goes through here.
   void add(const Integration& integration) {
     follow_delays(integration);
     for (const std::size_t channel : channels_) {
       follow_phases(description_.channel_hz[channel]);
       for (Pair& pair : pairs_) add_cell(integration, channel, pair);
-      add_powers(integration, channel);
     }
   }
 
@@ -81,6 +98,7 @@ class Comparison {
   }
 
  private:
+  std::size_t inputs() const { return description_.array.inputs.size(); }
   const formats::Antenna& antenna_of(std::size_t input) const {
     return description_.array.antennas[description_.array.inputs[input].antenna];
   }
@@ -92,11 +110,13 @@ class Comparison {
           std::any_of(truth_.tones_hz.begin(), truth_.tones_hz.end(), [&](double tone_hz) {
             return std::abs(tone_hz - hz) < kToneChannels * description_.channel_width_hz;
           });
-      if (!tone) channels_.push_back(channel);
+      const double to_edge_hz = truth_.bandwidth_hz / 2 - std::abs(hz - truth_.centre_hz);
+      if (!tone && to_edge_hz > kEdgeChannels * description_.channel_width_hz)
+        channels_.push_back(channel);
     }
     if (channels_.empty())
-      throw Error(ErrorKind::config, "channels", "all within reach of a tone",
-                  "a channel without one");
+      throw Error(ErrorKind::config, "channels", "all at the band's edge or near a tone",
+                  "one inside the simulated band and clear of tones");
   }
 
   void choose_pairs() {
@@ -206,8 +226,11 @@ class Comparison {
   void add_cell(const Integration& integration, std::size_t channel, Pair& pair) {
     const std::size_t packed = core::baseline_index(pair.second, pair.first);
     const auto count = static_cast<double>(integration.counts(channel, packed));
+    // The mean of the run: an integration's own powers go up and down with its visibilities, and
+    // weights made of them would favour the low ones.
     const auto power = [&](std::size_t input) {
-      return double{integration.visibilities(channel, core::baseline_index(input, input)).real()};
+      const std::size_t at = channel * inputs() + input;
+      return power_weight_[at] > 0 ? power_sum_[at] / power_weight_[at] : 0;
     };
     const double variance = power(pair.first) * power(pair.second) / count;
     const Complex value(integration.visibilities(channel, packed));
@@ -217,21 +240,19 @@ class Comparison {
     pair.weighted_product += std::conj(expected) * value / variance;
   }
 
-  void add_powers(const Integration& integration, std::size_t channel) {
-    const auto& inputs = description_.array.inputs;
-    for (std::size_t input = 0; input < inputs.size(); ++input) {
-      const std::size_t packed = core::baseline_index(input, input);
-      const auto truth = truth_.input_power.find({antenna_of(input).number, inputs[input].feed});
-      const auto count = static_cast<double>(integration.counts(channel, packed));
-      if (truth == truth_.input_power.end() || !(count > 0)) continue;
-      power_sum_ += count * double{integration.visibilities(channel, packed).real()} /
-                    (truth->second * truth_.power_scale);
-      power_weight_ += count;
+  /// The model at the band's centre and the run's middle.
+  Complex reference_model(const Pair& pair) const {
+    Complex sum = 0;
+    for (const TrueSource& source : truth_.sources) {
+      const double delay_s = source.delay_s[pair.true_second] - source.delay_s[pair.true_first];
+      sum += std::polar(source.flux * (pair.feed == 'x' ? source.power_x : source.power_y),
+                        -kTurn * std::remainder(truth_.centre_hz * delay_s, 1.0));
     }
+    return sum;
   }
 
-  /// At the band's centre and the run's middle, as the truth file lists it or, for large arrays,
-  /// by its model.
+  /// The same as the truth file lists it, with the little that the simulator loses on it; large
+  /// arrays are not listed.
   Complex true_visibility(const Pair& pair) const {
     const int one = antenna_of(pair.first).number, other = antenna_of(pair.second).number;
     if (const auto found = truth_.listed.find({{one, other}, pair.feed});
@@ -240,21 +261,15 @@ class Comparison {
     if (const auto found = truth_.listed.find({{other, one}, pair.feed});
         found != truth_.listed.end())
       return std::conj(found->second);
-    Complex sum = 0;
-    for (const TrueSource& source : truth_.sources)
-      sum +=
-          std::polar(source.flux * (pair.feed == 'x' ? source.power_x : source.power_y),
-                     -kTurn * std::remainder(truth_.centre_hz * (source.delay_s[pair.true_second] -
-                                                                 source.delay_s[pair.true_first]),
-                                             1.0));
-    return sum;
+    return reference_model(pair);
   }
 
   ComparedVisibility compared(const Pair& pair) const {
-    const Complex truth = true_visibility(pair);
-    const Complex gain = pair.weighted_product / pair.weighted_model;
-    const double error = 1 / std::sqrt(2 * pair.weighted_model);  // of the gain's two parts
-    const Complex measured = gain * truth;
+    const Complex truth = true_visibility(pair), reference = reference_model(pair);
+    const Complex measured = pair.weighted_product / pair.weighted_model * reference;
+    // Of the real and of the imaginary part.
+    const double error = std::abs(reference) / std::sqrt(2 * pair.weighted_model);
+    const Complex difference = (measured - truth) * std::polar(1.0, -std::arg(truth));
     ComparedVisibility row;
     row.ant_1 = antenna_of(pair.first).number;
     row.ant_2 = antenna_of(pair.second).number;
@@ -262,12 +277,12 @@ class Comparison {
     row.length_m = pair.length_m;
     row.measured_amplitude = std::abs(measured);
     row.true_amplitude = std::abs(truth);
-    row.amplitude_error = error * std::abs(truth);
+    row.amplitude_error = error;
     row.measured_phase_deg = std::arg(measured) * kDegPerRad;
     row.true_phase_deg = std::arg(truth) * kDegPerRad;
-    row.phase_error_deg = std::min(180.0, error / std::abs(gain) * kDegPerRad);
-    row.amplitude_sigmas = (gain.real() - 1) / error;
-    row.phase_sigmas = gain.imag() / error;
+    row.phase_error_deg = std::min(180.0, error / std::abs(measured) * kDegPerRad);
+    row.amplitude_sigmas = difference.real() / error;
+    row.phase_sigmas = difference.imag() / error;
     return row;
   }
 
@@ -316,6 +331,21 @@ class Comparison {
     return row;
   }
 
+  /// Measured over true power, the mean over inputs and channels.
+  double power_ratio() const {
+    double sum = 0, weight = 0;
+    for (const std::size_t channel : channels_)
+      for (std::size_t input = 0; input < inputs(); ++input) {
+        const auto truth = truth_.input_power.find(
+            {antenna_of(input).number, description_.array.inputs[input].feed});
+        const std::size_t at = channel * inputs() + input;
+        if (truth == truth_.input_power.end() || !(power_weight_[at] > 0)) continue;
+        sum += power_sum_[at] / (truth->second * truth_.power_scale);
+        weight += power_weight_[at];
+      }
+    return truth_.tones_hz.empty() && weight > 0 ? sum / weight : 0;
+  }
+
   void summarise(TruthComparison& found, const TruthTolerance& tolerance) const {
     double amplitude = 0, phase = 0, closure = 0, ratio = 0, weight = 0;
     for (const ComparedVisibility& row : found.visibilities) {
@@ -343,8 +373,7 @@ class Comparison {
     found.phase_rms_sigmas = rms(phase, found.visibilities.size());
     found.closure_rms_sigmas = rms(closure, found.closures.size());
     found.mean_amplitude_ratio = ratio / weight;
-    if (truth_.tones_hz.empty() && power_weight_ > 0)
-      found.power_ratio = power_sum_ / power_weight_;
+    found.power_ratio = power_ratio();
     found.agrees = found.outside == 0 && found.strong > 0;
     const std::size_t rows = found.visibilities.size() + found.closures.size();
     if (found.outside > 0)
@@ -370,7 +399,7 @@ class Comparison {
   std::vector<Complex> phasor_;
   std::vector<double> flux_;
   double hz_ = 0;
-  double power_sum_ = 0, power_weight_ = 0;
+  std::vector<double> power_sum_, power_weight_;  // [channel][input]
 };
 
 }  // namespace
@@ -386,6 +415,8 @@ std::vector<std::size_t> spread_rows(std::size_t count, std::size_t most) {
 TruthComparison compare_truth(formats::VisibilityReader& visibilities, const Truth& truth,
                               const TruthTolerance& tolerance) {
   Comparison comparison(visibilities.description(), truth);
+  for (std::size_t k = 0; k < visibilities.integrations(); ++k)
+    comparison.add_powers(visibilities.read(k));
   for (std::size_t k = 0; k < visibilities.integrations(); ++k)
     comparison.add(visibilities.read(k));
   return comparison.finish(tolerance);

@@ -2,9 +2,9 @@
 //
 // Every baseline's visibilities V(t, f) are fitted with the model M(t, f) of the truth file, whose
 // only free number is one complex gain g = sum w conj(M) V / sum w |M|^2, with w the inverse of the
-// noise's variance P_1 P_2 / n in each channel (P the two autocorrelations, n the count of valid
-// samples). What is reported as measured is g times the true visibility at the band's centre and
-// the run's middle: a correlator without a fault gives g = 1, and the noise of its real and of its
+// noise's variance P_1 P_2 / n in each channel (P the two autocorrelations' means, n the count of
+// valid samples). What is reported as measured is g times the model at the band's centre and the
+// run's middle: a correlator without a fault gives g = 1, and the noise of its real and of its
 // imaginary part is (2 sum w |M|^2)^(-1/2).
 #pragma once
 

@@ -184,6 +184,7 @@ void Correlation::set_gains() {
                     config_.memory_bytes / 2);
   f_engine_->set_gains(gains);
   integrator_->set_gains(gains);
+  output_.requantisation_gains.assign(gains.begin(), gains.end());
 }
 
 void Correlation::track() {

@@ -56,8 +56,8 @@ using SimulateProgressCallback = std::function<void(const SimulateProgress&)>;
 /// Where the truth goes: X.truth.json for X.dada, NAME.truth.json for NAME.
 std::string truth_path(const std::string& output);
 
-/// Reads the array and the scene, writes the voltages and then the truth. Throws core::Error;
-/// nothing stays under a final name unless this returns. Stopping throws Error(io, "interrupted").
+/// Reads the array and the scene, writes the voltages and then the truth. Throws core::Error; a file
+/// gets its final name only when it is whole. Stopping throws Error(io, "interrupted").
 /// Progress comes from one thread at a time.
 SimulateSummary simulate_voltages(const SimulateConfig& config,
                                   const SimulateProgressCallback& progress = {},

@@ -4,6 +4,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/dada/dada.h"
+#include "tautline/formats/npy/npy.h"
 #include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/power_sink.h"
 
@@ -14,6 +15,11 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 using stages::channelize::Output;
+
+core::SampleFormat format_of(Requantise requantise) {
+  if (requantise == Requantise::bits8) return core::kCi8;
+  return requantise == Requantise::bits4 ? core::kCi4 : core::kCf32;
+}
 
 // The channelized stream as its own description: time stamps so that a spectrum's sample is centred
 // on the span it was made of, and a band whose channel centres are the filter bank's.
@@ -32,8 +38,7 @@ core::VoltageDescription channelized(const ChannelizeConfig& config,
   d.rate_hz = core::make_rational(d.rate_hz.numerator / shared,
                                   d.rate_hz.denominator * (divisor / shared));
   d.channels = description.channels;
-  d.format = core::kCf32;
-  if (config.requantise == Requantise::bits8) d.format = core::kCi8;
+  d.format = format_of(config.requantise);
   return d;
 }
 
@@ -50,7 +55,8 @@ Rows rows_of(const core::View<const T, 3>& view) {
 }
 
 Rows rows_of(const SpectraChunk& chunk, Output form) {
-  return form == Output::turned_ci8 ? rows_of(chunk.ci8) : rows_of(chunk.cf32);
+  if (form == Output::turned_ci8) return rows_of(chunk.ci8);
+  return form == Output::turned_ci4 ? rows_of(chunk.ci4) : rows_of(chunk.cf32);
 }
 
 class DadaSink final : public VoltageSink {
@@ -79,6 +85,26 @@ class DadaSink final : public VoltageSink {
   formats::dada::Writer writer_;
 };
 
+class NpySink final : public VoltageSink {
+ public:
+  NpySink(const ChannelizeConfig& config, const SinkDescription& description)
+      : form_(form_wanted(config)),
+        writer_(config.output, format_of(config.requantise), description.channels,
+                description.input.inputs(), description.spectra, config.overwrite) {}
+
+  Output wants() const override { return form_; }
+  void write(const SpectraChunk& chunk) override {
+    const Rows rows = rows_of(chunk, form_);
+    writer_.write(rows.data, rows.channel_stride_bytes, rows.row_stride_bytes, chunk.spectra);
+  }
+  std::uint64_t written() const override { return writer_.samples(); }
+  void finish() override { writer_.finish(); }
+
+ private:
+  Output form_;
+  formats::npy::RowsWriter writer_;
+};
+
 }  // namespace
 
 Output form_wanted(const ChannelizeConfig& config) {
@@ -88,13 +114,15 @@ Output form_wanted(const ChannelizeConfig& config) {
     case Requantise::bits8: return Output::turned_ci8;
     case Requantise::bits4: break;
   }
-  throw Error(ErrorKind::unsupported, "--requantize", "4", "8 or off for voltages in a file");
+  if (config.output.ends_with(".npy")) return Output::turned_ci4;
+  throw Error(ErrorKind::unsupported, "--requantize", "4", "8 or off for voltages in a DADA file");
 }
 
 std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
                                                const SinkDescription& description) {
   if (config.output.ends_with(".fil")) return std::make_unique<PowerSink>(config, description);
   if (config.output.ends_with(".dada")) return std::make_unique<DadaSink>(config, description);
+  if (config.output.ends_with(".npy")) return std::make_unique<NpySink>(config, description);
   throw Error(ErrorKind::config, "--output", config.output, "a name ending in .dada, .npy or .fil");
 }
 

@@ -16,7 +16,7 @@ def offline():
     data.conf.allow_internet = False
 
 
-def arguments(description):
+def arguments(description, needs_command=False):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of the helper programs")
     parser.add_argument("--source", type=pathlib.Path, required=True, help="root of the source tree")
@@ -24,6 +24,8 @@ def arguments(description):
     parser.add_argument("--command", type=pathlib.Path, help="the tautline command")
     parser.add_argument("--seed", type=int, help="of the random data; fresh if not given")
     options = parser.parse_args()
+    if needs_command and options.command is None:
+        skip("this build has no command (TAUTLINE_CLI=OFF)")
     if options.seed is None:
         options.seed = int(np.random.SeedSequence().entropy % 2**32)
     print(f"seed {options.seed}")

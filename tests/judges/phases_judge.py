@@ -15,6 +15,8 @@ import judge_support
 
 judge_support.offline()
 
+import casacore.tables  # noqa: E402
+import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 from pyuvdata import UVData  # noqa: E402
 
@@ -93,6 +95,22 @@ def check_phases(path, source, label, phase):
     return mean
 
 
+def check_gains(path, channels, inputs):
+    """The gains that were divided out are in the file, [channel][input], and bring a component's rms to 20 steps."""
+    if path.suffix == ".ms":
+        with casacore.tables.table(str(path), ack=False) as table:
+            gains = table.getkeyword("tautline")["requantisation_gains"]
+    else:
+        with h5py.File(path) as file:
+            gains = file["tautline/requantisation_gains"][:]
+            power = file["Data/visdata"][:]
+            auto = np.asarray(file["Header/ant_1_array"]) == np.asarray(file["Header/ant_2_array"])
+            power = power["r"] if power.dtype.fields else power.real
+            rms = np.sqrt(power[auto][:, :, 0].mean(axis=0) / 2)
+            assert np.allclose(gains.mean(axis=1) * rms, 20, rtol=0.1), gains.mean(axis=1) * rms
+    assert gains.shape == (channels, inputs), gains.shape
+
+
 def check_closures(mean):
     antennas = sorted({a for (pair, _) in mean for a in pair})
     for a, b, c in itertools.combinations(antennas, 3):
@@ -102,7 +120,7 @@ def check_closures(mean):
 
 
 def main():
-    options = judge_support.arguments(__doc__)
+    options = judge_support.arguments(__doc__, needs_command=True)
     command = options.command
     with judge_support.scratch() as folder:
         folder = pathlib.Path(folder)
@@ -131,6 +149,7 @@ def main():
                 output = folder / (f"{name}-{way.replace(' ', '-')}" + ending)
                 run(command, "correlate", voltages, "--array", array, "--channels", "64", "--integration", "0.5",
                     "-o", output, *arguments)
+                check_gains(output, channels=64, inputs=10)
                 mean = check_phases(output, source, f"{name}, {way}, {ending}", way == "no delays")
                 check_closures(mean)
     return 0

@@ -77,7 +77,7 @@ def check_facts(uv, checks, array_text, files):
 
 
 def main():
-    options = judge_support.arguments(__doc__)
+    options = judge_support.arguments(__doc__, needs_command=True)
     files = sorted((options.data / "tart").glob("tart_*.dada"))
     if len(files) != len(EXPECTED):
         judge_support.skip(f"the snapshots are not in {options.data / 'tart'}")

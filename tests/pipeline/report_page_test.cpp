@@ -1,5 +1,6 @@
 // The page as a file: complete, self-contained, safe whatever names are in it, and understood by
 // its own scripts.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -175,7 +176,7 @@ TEST(ReportPage, PayloadRoundTripThroughThePagesScripts) {
   std::ofstream(folder / "description.json") << description_message(digest);
   std::ofstream(folder / "all.json") << integrations_message(digest, 0, times);
   for (std::size_t time = 0; time < times; ++time)
-    std::ofstream(folder / ("one" + std::to_string(time) + ".json"))
+    std::ofstream(folder / fmt::format("one{}.json", time))
         << integrations_message(digest, time, 1);
   std::ofstream(folder / "decode.js") << R"(
     const fs = require("fs"), path = require("path");
@@ -204,9 +205,9 @@ TEST(ReportPage, PayloadRoundTripThroughThePagesScripts) {
     if (JSON.stringify(bulk) !== JSON.stringify(stream)) throw new Error("stream and bulk differ");
     console.log(JSON.stringify(bulk));
   )";
-  const std::string command = "node '" + (folder / "decode.js") +
-                              "' '" TAUTLINE_SOURCE_DIR "/web' '" + folder.path().string() + "' " +
-                              std::to_string(times) + " > '" + (folder / "decoded.json") + "'";
+  const std::string command =
+      fmt::format("node '{}' '{}/web' '{}' {} > '{}'", folder / "decode.js", TAUTLINE_SOURCE_DIR,
+                  folder.path().string(), times, folder / "decoded.json");
   ASSERT_EQ(std::system(command.c_str()), 0);
   const json decoded = json::parse(read_file(folder / "decoded.json"));
 

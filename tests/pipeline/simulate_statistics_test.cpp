@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tautline/core/error.h"
+#include "tautline/pipeline/simulation/plan.h"
 #include "tautline/pipeline/simulation/random.h"
 #include "tests/pipeline/simulated.h"
 #include "tests/support/seed.h"
@@ -173,6 +175,32 @@ TEST(SimulatedSource, HasItsSpectralIndex) {
     const double ratio = tests::channel_hz(scene, false, 16, k) / 1.92e6;
     EXPECT_NEAR(spectrum[k].real() / spectrum[8].real() * ratio * ratio, 1, 0.08) << k;
   }
+}
+
+// The closed form against the sum that defines it.
+TEST(Blocks, CoherenceIsTheMeanOverlapOfTheWindow) {
+  using namespace pipeline::simulation;
+  const Blocks blocks{2048, 256, 1792};
+  const auto window = [&](double n) {
+    const double edge = std::min(n, 2048 - n);
+    return edge <= 0 ? 0 : edge >= 256 ? 1 : std::sin(std::numbers::pi / 512 * edge);
+  };
+  for (const double shift : {0.0, 0.5, 13.7, 200.0, 256.0, 300.0, 1000.0}) {
+    double sum = 0;
+    for (double n = 0.5; n < 2048; ++n) sum += window(n) * window(n - shift) / 1792;
+    EXPECT_NEAR(coherence(blocks, shift), sum, 2e-4) << shift;
+    EXPECT_EQ(coherence(blocks, -shift), coherence(blocks, shift));
+  }
+  EXPECT_DOUBLE_EQ(coherence(blocks, 0), 1);
+  EXPECT_EQ(coherence(blocks, 1e9), 0);
+}
+
+TEST(Blocks, AreLongAgainstDelaysAndShortAgainstFringes) {
+  using namespace pipeline::simulation;
+  EXPECT_EQ(choose_blocks(0, 0).block, 2048u);
+  EXPECT_EQ(choose_blocks(1, 1e-4).block, 128u);
+  EXPECT_GE(coherence(choose_blocks(1000, 1e-9), 1000), 0.99);
+  EXPECT_THROW(choose_blocks(1000, 1e-5), core::Error);
 }
 
 // Amplitude, frequency and phase of a tone hold from the first sample on, over block joints.

@@ -46,28 +46,36 @@ core::Rational ratio_of(const core::Rational& a, std::int64_t divisor, const Car
   return core::make_rational(a.numerator / common, a.denominator * scale);
 }
 
+double read_sample_time(const Cards& cards) {
+  constexpr double kShortest_s = 1e-12, kLongest_s = 1e3;
+  const double tbin_s = cards.number("TBIN");
+  if (!(tbin_s >= kShortest_s && tbin_s <= kLongest_s))
+    throw cards.error("TBIN", cards.text("TBIN"), "seconds from 1e-12 to 1000");
+  return tbin_s;
+}
+
+// The rate that TBIN's digits say; to the millihertz where they are too many for an exact ratio.
+core::Rational rate_of_sample_time(const Cards& cards, double tbin_s) {
+  try {
+    const core::Rational tbin = core::parse_decimal(cards.text("TBIN"));
+    return core::make_rational(tbin.denominator, tbin.numerator);
+  } catch (const core::Error&) {
+    return core::make_rational(std::llround(1e3 / tbin_s), 1000);
+  }
+}
+
 // 1 / TBIN is often a rounded decimal of OBSBW / channels: where they agree, the latter is exact.
 core::Rational read_rate(const Cards& cards, const Geometry& geometry) {
-  constexpr double kShortest_s = 1e-12, kLongest_s = 1e3;
-  std::optional<core::Rational> told;
-  if (cards.has("TBIN") || !cards.has("OBSBW")) {
-    const double tbin_s = cards.number("TBIN");
-    if (!(tbin_s >= kShortest_s && tbin_s <= kLongest_s))
-      throw cards.error("TBIN", cards.text("TBIN"), "seconds from 1e-12 to 1000");
-    const core::Rational tbin = cards.magnitude("TBIN", 0);
-    told = core::make_rational(tbin.denominator, tbin.numerator);
-  }
-  if (!cards.has("OBSBW")) return *told;
-  const core::Rational by_bandwidth = ratio_of(
-      cards.magnitude("OBSBW", 6), static_cast<std::int64_t>(geometry.channels), cards, "OBSBW");
-  const double rate_hz = by_bandwidth.value();
-  if (!told) {
-    if (!(1 / rate_hz >= kShortest_s && 1 / rate_hz <= kLongest_s))
-      throw cards.error("OBSBW", cards.text("OBSBW"), "a bandwidth that fits OBSNCHAN");
-    return by_bandwidth;
-  }
   constexpr double kRounding = 1e-6;
-  return std::abs(told->value() / rate_hz - 1) < kRounding ? by_bandwidth : *told;
+  if (!cards.has("OBSBW")) return rate_of_sample_time(cards, read_sample_time(cards));
+  const core::Rational by_bandwidth =
+      ratio_of(cards.magnitude("OBSBW", 6), static_cast<std::int64_t>(geometry.channels), cards,
+               "OBSBW");
+  if (!cards.has("TBIN")) return by_bandwidth;
+  const double tbin_s = read_sample_time(cards);
+  return std::abs(by_bandwidth.value() * tbin_s - 1) < kRounding
+             ? by_bandwidth
+             : rate_of_sample_time(cards, tbin_s);
 }
 
 core::Instant read_start(const Cards& cards) {
@@ -126,6 +134,8 @@ std::uint64_t PacketUnit::samples(std::uint64_t packets) const {
 }
 
 Geometry read_geometry(const Cards& cards) {
+  if (cards.text("PKTFMT") == "SIMPLE")
+    throw cards.error("PKTFMT", "SIMPLE (time slowest)", "channel slowest, as in every other format");
   Geometry g;
   g.data_bytes = static_cast<std::uint64_t>(cards.integer("BLOCSIZE", 1, kMaxBlockBytes));
   const std::int64_t rows = cards.integer("OBSNCHAN", 1, kMaxChannels);

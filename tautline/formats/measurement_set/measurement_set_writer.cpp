@@ -156,6 +156,8 @@ class MeasurementSetWriter final : public VisibilityWriter {
     summary_.telescope_location_m = ecef_m(site_);
     summary_.extra = description_.extra;
     summary_.extra["nominal_count"] = std::to_string(description_.nominal_count);
+    summary_.gains = description_.requantisation_gains;
+    summary_.inputs = description_.array.inputs.size();
     summary_.history = {description_.history};
     for (const auto& [key, value] : summary_.extra)
       summary_.history.push_back(fmt::format("{} = {}", key, value));

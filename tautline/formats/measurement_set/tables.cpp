@@ -246,6 +246,12 @@ void Tables::finish(const Summary& summary) {
   write_history(state_->ms, summary);
   casacore::TableRecord extra;
   for (const auto& [key, value] : summary.extra) extra.define(key, String(value));
+  if (!summary.gains.empty()) {
+    // casacore's arrays have their first axis fastest: [input][channel] there is [channel][input].
+    const casacore::IPosition shape(2, static_cast<ssize_t>(summary.inputs),
+                                    static_cast<ssize_t>(summary.gains.size() / summary.inputs));
+    extra.define("requantisation_gains", casacore::Array<double>(shape, summary.gains.data()));
+  }
   state_->ms.rwKeywordSet().defineRecord("tautline", extra);
   state_->ms.flush(true);
   state_.reset();

@@ -51,6 +51,8 @@ struct Summary {
   double start_mjd_s = 0, end_mjd_s = 0;
   std::vector<std::string> history;
   std::map<std::string, std::string> extra;  ///< kept as the keyword record "tautline" of MAIN
+  std::vector<double> gains;                 ///< [channel][input], in the same record
+  std::size_t inputs = 0;
 };
 
 /// The folder while it is being written. Every failure is thrown as std::exception; after one, only

@@ -38,7 +38,7 @@ core::VoltageDescription describe(const core::VoltageDescription& assumed, std::
   d.channels = 1;
   if (d.rate_hz.numerator <= 0) d.rate_hz = core::make_rational(kDefaultRateHz, 1);
   if (d.centre_hz == 0) d.centre_hz = kDefaultCentreHz;
-  if (d.bandwidth_hz == 0) d.bandwidth_hz = d.rate_hz.value();
+  d.bandwidth_hz = assumed.bandwidth_hz < 0 ? -d.rate_hz.value() : d.rate_hz.value();
   if (d.telescope.empty()) d.telescope = "MWA-32T";
   if (d.instrument.empty()) d.instrument = "mwa32t";
   return d;

@@ -1,7 +1,9 @@
 #include "tautline/formats/vdif/header.h"
 
-#include <algorithm>
+#include <erfa.h>
+
 #include <bit>
+#include <cmath>
 
 #include "tautline/formats/input_file.h"
 
@@ -27,6 +29,17 @@ std::uint32_t field(std::uint32_t word, unsigned first_bit, unsigned bits) {
 std::int64_t extended_rate_hz(std::uint32_t word, bool complex) {
   const std::int64_t unit = field(word, 23, 1) != 0 ? 1'000'000 : 1'000;
   return unit * field(word, 0, 23) * (complex ? 1 : 2);
+}
+
+// TAI less UTC in whole seconds on an instant's day.
+int leap_seconds(const core::Instant& instant) {
+  constexpr double kJulianDateOfMjd = 2'400'000.5;
+  int year = 0, month = 0, day = 0;
+  double fraction = 0, difference_s = 0;
+  eraJd2cal(kJulianDateOfMjd, std::floor(core::modified_julian_date(instant)), &year, &month, &day,
+            &fraction);
+  eraDat(year, month, day, 0, &difference_s);
+  return static_cast<int>(difference_s);
 }
 
 }  // namespace
@@ -65,8 +78,11 @@ core::Instant Header::second() const {
   const std::uint32_t year = 2000 + epoch / 2;
   core::Instant instant = core::parse_utc(std::to_string(year) +
                                           (epoch % 2 == 0 ? "-01-01-00:00:00" : "-07-01-00:00:00"));
-  // A half-year holds no leap second inside it: they come at its ends.
+  const int at_epoch = leap_seconds(instant);
   instant.seconds += seconds;
+  // The count includes leap seconds, which come at the ends of half-years: only writers that keep
+  // an old epoch meet any.
+  instant.seconds -= leap_seconds(instant) - at_epoch;
   return instant;
 }
 

@@ -47,9 +47,8 @@ core::VoltageDescription describe(const Header& header, const Timeline& timeline
   const std::int64_t samples_per_frame = timeline.rate_hz.numerator / timeline.frames_per_second;
   d.start = core::advance(origin.second(), timeline.origin_frame * samples_per_frame, d.rate_hz);
   d.centre_hz = assumed.centre_hz;
-  d.bandwidth_hz = assumed.bandwidth_hz;
-  if (d.bandwidth_hz == 0)
-    d.bandwidth_hz = d.rate_hz.value() * static_cast<double>(d.channels) / (header.complex ? 1 : 2);
+  d.bandwidth_hz = d.rate_hz.value() * static_cast<double>(d.channels) / (header.complex ? 1 : 2);
+  if (assumed.bandwidth_hz < 0) d.bandwidth_hz = -d.bandwidth_hz;
   d.telescope = assumed.telescope;
   d.instrument = assumed.instrument.empty() ? "VDIF" : assumed.instrument;
   d.source = assumed.source;

@@ -23,10 +23,10 @@ namespace tautline::formats::vdif {
 /// True when the bytes start with two frames' headers that agree, or the name ends in .vdif.
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 
-/// The sample rate is options.assumed.rate_hz if given, else the header's (extended data version
-/// 3), else what the frame numbers show where a second ends, else the header's (version 1). VDIF
-/// says nothing about frequency: centre and bandwidth are options.assumed's, the bandwidth by
-/// default what the rate allows. Frames that were lost or marked invalid by their writer are
+/// The sample rate is options.assumed.rate_hz if given, else the header's (extended data version 3),
+/// else what the frame numbers show where a second ends, else the header's (version 1). VDIF says
+/// nothing about frequency: the centre is options.assumed's, the bandwidth what the rate implies,
+/// negative when options.assumed's is. Frames that were lost or marked invalid by their writer are
 /// invalid spans.
 std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options);
 

@@ -122,19 +122,16 @@ std::vector<float> bin_amplitudes(const formats::scene::Source& source, const Pl
 
 }  // namespace
 
+// The integral of w(t) w(t - d) for d <= L: both rising or both falling, one of them flat, both
+// flat; beyond L a fade never meets a fade.
 double coherence(const Blocks& blocks, double samples) {
-  const auto window = [&](double n) {
-    const auto fade = static_cast<double>(blocks.fade), length = static_cast<double>(blocks.block);
-    if (n < 0 || n >= length) return 0.0;
-    const double edge = std::min(n, length - n);
-    return edge >= fade ? 1.0 : std::sin(std::numbers::pi / 2 * edge / fade);
-  };
-  double sum = 0;
-  for (std::size_t n = 0; n < blocks.block; ++n) {
-    const double at = static_cast<double>(n) + 0.5;
-    sum += window(at) * window(at - samples);
-  }
-  return sum / static_cast<double>(blocks.hop);
+  const auto block = static_cast<double>(blocks.block), fade = static_cast<double>(blocks.fade);
+  const double shift = std::abs(samples), rate = std::numbers::pi / 2 / fade;
+  const double flat = block - 2 * fade - shift;
+  const double fades =
+      shift <= fade ? (fade - shift) * std::cos(rate * shift) + 2 * std::sin(rate * shift) / rate
+                    : 2 / rate;
+  return std::max(0.0, (flat + fades) / static_cast<double>(blocks.hop));
 }
 
 Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample) {

@@ -58,6 +58,7 @@ Truth truth_of(const Json& json) {
   const Json& sampling = json.at("sampling");
   truth.middle = core::parse_utc(sampling.at("middle_utc").get<std::string>());
   truth.centre_hz = sampling.at("centre_hz");
+  truth.bandwidth_hz = sampling.at("bandwidth_hz");
   truth.power_scale = std::pow(sampling.at("steps_per_unit").get<double>(), 2);
   for (const Json& antenna : json.at("array").at("antennas"))
     truth.antenna_numbers.push_back(antenna.at("number"));

@@ -21,7 +21,7 @@ struct TrueSource {
 
 struct Truth {
   core::Instant middle;
-  double centre_hz = 0;
+  double centre_hz = 0, bandwidth_hz = 0;
   double power_scale = 1;  ///< power in the samples' steps over power in the scene's units
   std::vector<int> antenna_numbers;
   std::vector<TrueSource> sources;

@@ -3,12 +3,15 @@
 //   y[s][k] = sum over p in [0, M) of exp(-2 pi i k p / M)
 //             sum over t in [0, T) of h[(T - t) M - 1 - p] x[s D + t M + p]
 //
-// M = C for complex and 2C for real input (channels above the Nyquist term's are dropped, and the
-// Nyquist term itself), D = M for a critically sampled bank and M Q / P for an oversampled one by
-// P/Q (the phase exp(-2 pi i k s D / M) of the moving origin is taken out). Then the correction of
-// docs/maths/delays.md, ascending order of sky frequency, and the output's form. Lower sideband
-// input is conjugated first (real input: the order of channels reversed and their values
-// conjugated).
+// M = C for complex and 2C for real input, D = M for a critically sampled bank and M Q / P for one
+// oversampled by P/Q (the phase exp(-2 pi i k s D / M) of the moving origin is taken out). Then the
+// correction of docs/maths/delays.md, ascending order of sky frequency, and the output's form.
+//   complex               channel k is term (k - floor(C/2)) mod C
+//   complex, lower band   the same of the conjugated samples
+//   real                  channel k is term k; the Nyquist term C is dropped
+//   real, lower band      channel k is the conjugate of term C - k; term 0, which lies on the upper
+//                         edge of the sky's band as the Nyquist term does otherwise, is dropped
+// docs/maths/channelize.md derives this.
 //
 // | buffer   | axes                       | type                     | written     |
 // | samples  | [input][time]              | ci8 ci16 complex<float>  | read        |
@@ -19,6 +22,9 @@
 // | valid    | [input][word]              | uint64 bits by spectrum  | overwritten |
 // | gains    | [channel][input]           | float, steps per unit    | read        |
 // | clipped  | [input]                    | uint64, components       | accumulated |
+//
+// The last axis of every buffer is dense; the others may have any stride. Turned rows that start on
+// cache lines, a number of bytes apart that is not a power of two, are written fastest.
 #pragma once
 
 #include <complex>
@@ -113,8 +119,8 @@ class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// "reference", "portable", "avx2" or "avx512", and how the transform is done, as
-  /// "avx512, fused radix" or "avx2, fftw".
+  /// "reference", or "portable", "avx2" or "avx512" (which serves VNNI and AMX machines as well)
+  /// and how the transform is done: "avx512, fused radix 32x32" or "avx2, fftw".
   virtual std::string backend() const = 0;
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(const device::Queue& queue) const = 0;
@@ -131,6 +137,9 @@ class Plan {
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
+
+/// One-shot: the spectra of a whole stretch of samples on the best CPU path; returns how many.
+std::size_t channelize(const Config& config, const Input& input, const OutputViews& output);
 
 /// Gains that bring the rms of each channel and input (per component) of `spectra` to `target`
 /// steps, over its valid spectra; 1 where there is no power.

@@ -88,6 +88,17 @@ HWY_INLINE std::size_t slide_some(const Columns<T>& c, std::size_t tap) {
   return slide<1, kAdd>(c, tap), 1;
 }
 
+// One spectrum alone, its taps in the same order.
+template <class T>
+HWY_INLINE void filter_one(const Columns<T>& c) {
+  const FloatTag d;
+  FloatVec sum = hn::Mul(hn::LoadU(d, c.coefficients), load_components(c.samples));
+  for (std::size_t t = 1; t < c.taps; ++t)
+    sum = hn::MulAdd(hn::LoadU(d, c.coefficients + t * c.frame),
+                     load_components(c.samples + t * c.frame), sum);
+  hn::StoreU(sum, d, c.out);
+}
+
 /// out[s][lane] = sum over t, in order, of coefficient[t][lane] * sample[s + t][lane].
 template <class T>
 HWY_INLINE void filter_columns(const Columns<T>& c) {

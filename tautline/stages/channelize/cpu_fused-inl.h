@@ -16,6 +16,8 @@
 #include <bit>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -52,9 +54,9 @@ class FusedKernel final : public GroupKernel {
  public:
   static bool fits(const Bank& bank, const Tunables& tunables) {
     const std::size_t hop = bank.hop * bank.components_per_sample();
-    return std::has_single_bit(bank.channels) && bank.channels >= kColumn &&
-           bank.channels <= tunables.fused_max_channels &&
-           (bank.hop == bank.frame || hop % kLanes == 0);
+    const bool moves_by_columns = bank.channels >= kColumn && hop % kLanes == 0;
+    return std::has_single_bit(bank.channels) && bank.channels <= tunables.fused_max_channels &&
+           (bank.hop == bank.frame || moves_by_columns);
   }
 
   FusedKernel(std::shared_ptr<const Bank> bank, std::string_view set)
@@ -63,7 +65,13 @@ class FusedKernel final : public GroupKernel {
         coefficients_(component_coefficients(*bank_)),
         split_(bank_->real ? split_roots(bank_->channels) : std::vector<std::complex<float>>{}),
         passes_(bank_->channels),
-        set_(set) {}
+        set_(set) {
+    const std::size_t frame = 2 * bank_->channels;
+    if (frame >= kLanes) return;
+    for (std::size_t t = 0; t < bank_->taps; ++t)
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        short_coefficients_.push_back(coefficients_[t * frame + lane % frame]);
+  }
 
   std::string name() const override { return set_ + ", fused radix " + passes_.name(); }
   bool aligned() const override { return false; }
@@ -73,8 +81,8 @@ class FusedKernel final : public GroupKernel {
            sizeof(float);
   }
   std::size_t table_bytes() const override {
-    return coefficients_.size() * sizeof(float) + split_.size() * sizeof(split_[0]) +
-           passes_.table_bytes();
+    return (coefficients_.size() + short_coefficients_.size()) * sizeof(float) +
+           split_.size() * sizeof(split_[0]) + passes_.table_bytes();
   }
 
   std::size_t hop_bytes() const override { return bank_->hop * bank_->sample_bytes; }
@@ -85,6 +93,9 @@ class FusedKernel final : public GroupKernel {
     work.first = work.array + array_floats();
     work.block = work.first + first_floats();
     work.dft = work.block + kBlock;
+    if (bank_->hop != bank_->frame)
+      for (std::size_t s = 0; s < kLanes; ++s)
+        work.origins[s] = tile_origin(*bank_, tile.index + s);
     const Rotors rotors(*bank_, tile, kLanes, work.dft + kDftScratchFloats);
     const core::SampleFormat& format = bank_->config.input;
     if (format.is_float())
@@ -111,10 +122,11 @@ class FusedKernel final : public GroupKernel {
   static constexpr std::size_t kBlock = kLanes * kLanes;
 
   struct Work {
-    float* array;  ///< the transform's values, at their places
-    float* first;  ///< what the first pass transforms at a time
-    float* block;  ///< kLanes sums of kLanes spectra
-    float* dft;    ///< scratch of one transform
+    float* array;                 ///< the transform's values, at their places
+    float* first;                 ///< what the first pass transforms at a time
+    float* block;                 ///< kLanes sums of kLanes spectra
+    float* dft;                   ///< scratch of one transform
+    std::size_t origins[kLanes];  ///< (s D) mod M of each spectrum, in components
   };
 
   std::size_t array_floats() const { return passes_.places() * kValue; }
@@ -122,38 +134,73 @@ class FusedKernel final : public GroupKernel {
 
   // Sums of components [q, q + kLanes) of the folded frames, as kColumn values of lanes at `out`.
   template <class T>
-  HWY_INLINE void filter_column(const Tile& tile, std::size_t q, float* block, float* out) const {
+  HWY_INLINE void filter_column(const Tile& tile, std::size_t q, const Work& work,
+                                float* out) const {
     const auto* samples = reinterpret_cast<const T*>(tile.samples);
     const std::size_t frame = 2 * bank_->channels;
+    prefetch(tile, q);
     if (bank_->hop == bank_->frame)
       filter_columns(Columns<T>{samples + q, coefficients_.data() + q, frame, bank_->taps,
-                                tile.count, block, kLanes});
+                                tile.count, work.block, kLanes});
     else
-      filter_moving<T>(tile, q, block);
-    rows_to_lanes(block, kLanes, kColumn, out);
+      filter_moving<T>(tile, q, work);
+    rows_to_lanes(work.block, kLanes, kColumn, out);
   }
 
   // Oversampled: spectra do not share frames, and the sum of component p of spectrum s belongs at
   // (p + s D) mod M, which takes the phase of the moving origin out.
   template <class T>
-  HWY_INLINE void filter_moving(const Tile& tile, std::size_t q, float* block) const {
+  HWY_INLINE void filter_moving(const Tile& tile, std::size_t q, const Work& work) const {
     const auto* samples = reinterpret_cast<const T*>(tile.samples);
     const std::size_t frame = 2 * bank_->channels;
     const std::size_t hop = bank_->hop * bank_->components_per_sample();
     for (std::size_t s = 0; s < tile.count; ++s) {
-      const std::size_t origin = tile_origin(*bank_, tile.index + s);
+      const std::size_t origin = work.origins[s];
       const std::size_t p = q >= origin ? q - origin : q + frame - origin;
-      filter_columns(Columns<T>{samples + s * hop + p, coefficients_.data() + p, frame, bank_->taps,
-                                1, block + s * kLanes, kLanes});
+      filter_one(Columns<T>{samples + s * hop + p, coefficients_.data() + p, frame, bank_->taps, 1,
+                            work.block + s * kLanes, kLanes});
     }
+  }
+
+  // Frames shorter than a register: one register filters several spectra, which lie side by side in
+  // the samples as in the sums.
+  template <class T>
+  void filter_short(const Tile& tile, const Work& work) const {
+    const FloatTag d;
+    const std::size_t frame = 2 * bank_->channels;
+    for (std::size_t q = 0; q < tile.count * frame; q += kLanes) {
+      const auto* x = reinterpret_cast<const T*>(tile.samples) + q;
+      const std::size_t inside = std::min(kLanes, tile.count * frame - q);
+      FloatVec sum = hn::Zero(d);
+      for (std::size_t t = 0; t < bank_->taps; ++t, x += frame) {
+        T part[kLanes] = {};
+        if (inside < kLanes) std::memcpy(part, x, inside * sizeof(T));
+        const FloatVec sample = load_components(inside < kLanes ? part : x);
+        sum = hn::MulAdd(hn::LoadU(d, short_coefficients_.data() + t * kLanes), sample, sum);
+      }
+      hn::Store(sum, d, work.block + q);
+    }
+    rows_to_lanes(work.block, frame, bank_->channels, work.array);
+  }
+
+  // Asks for a share of the samples that the next group will add, in the order of their addresses:
+  // the filter itself jumps between frames, where the hardware's own prefetching does not follow.
+  HWY_INLINE void prefetch(const Tile& tile, std::size_t q) const {
+    const std::size_t share = kLanes * hop_bytes() / (2 * bank_->channels / kLanes);
+    const std::size_t end =
+        (kLanes * bank_->hop + bank_->span() - bank_->hop) * bank_->sample_bytes;
+    const auto from = reinterpret_cast<std::uintptr_t>(tile.samples) + end + q / kLanes * share;
+    for (std::size_t n = 0; n < share; n += 64)
+      __builtin_prefetch(reinterpret_cast<const void*>(from + n), 0, 2);
   }
 
   template <class T>
   void filter_and_transform(const Tile& tile, const Work& work) const {
     const Pass& pass = passes_.list()[0];
+    if (2 * bank_->channels < kLanes) return filter_short<T>(tile, work);
     if (passes_.list().size() == 1) {
       for (std::size_t n = 0; n < bank_->channels; n += kColumn)
-        filter_column<T>(tile, 2 * n, work.block, work.array + n * kValue);
+        filter_column<T>(tile, 2 * n, work, work.array + n * kValue);
       return;
     }
     if (pass.radix == 8) first<T, 8>(tile, pass, work);
@@ -167,7 +214,7 @@ class FusedKernel final : public GroupKernel {
     const std::size_t columns = pass.length / pass.radix;
     for (std::size_t m = 0; m < columns; m += kColumn) {
       for (std::size_t n = 0; n < kRadix; ++n)
-        filter_column<T>(tile, 2 * (n * columns + m), work.block, work.first + n * kBlock);
+        filter_column<T>(tile, 2 * (n * columns + m), work, work.first + n * kBlock);
       for (std::size_t c = 0; c < kColumn; ++c) {
         const Load source{work.first + c * kValue, kBlock};
         const StoreTwiddled sink{{work.array + pass.columns[m + c] * kValue, pass.stride * kValue},
@@ -199,6 +246,7 @@ class FusedKernel final : public GroupKernel {
                        const Work& work) const {
     const std::size_t radix = passes_.list().back().radix;
     std::uint64_t clipped = 0;
+    if (radix == 2) clipped = last<2, kOutput>(tile, out, rotors, work);
     if (radix == 4) clipped = last<4, kOutput>(tile, out, rotors, work);
     if (radix == 8) clipped = last<8, kOutput>(tile, out, rotors, work);
     if (radix == 16) clipped = last<16, kOutput>(tile, out, rotors, work);
@@ -277,18 +325,20 @@ class FusedKernel final : public GroupKernel {
     const auto& spectra = tile.output->spectra;
     auto* rows = reinterpret_cast<float*>(&spectra(tile.input, tile.first, 0));
     const std::size_t stride = 2 * static_cast<std::size_t>(spectra.stride(1));
-    for (std::size_t c = 0; c < bank_->channels; c += kColumn) {
-      for (std::size_t n = 0; n < kColumn; ++n) {
+    const std::size_t block = std::min(kColumn, bank_->channels);
+    for (std::size_t c = 0; c < bank_->channels; c += block) {
+      for (std::size_t n = 0; n < block; ++n) {
         const std::size_t term = bank_->bin(c + n) % bank_->channels;
         const Load value{work.array + passes_.place_of_term(term) * kValue, 0};
         Store{work.block + n * kValue, 0}(0, value(0));
       }
-      lanes_to_rows(work.block, kColumn, rows + 2 * c, stride, tile.count);
+      lanes_to_rows(work.block, block, rows + 2 * c, stride, tile.count);
     }
   }
 
   std::shared_ptr<const Bank> bank_;
   std::vector<float> coefficients_;
+  std::vector<float> short_coefficients_;  // [tap][lane], the frame repeated
   std::vector<std::complex<float>> split_;
   Passes passes_;
   std::string set_;

@@ -55,6 +55,7 @@ class GroupKernel : public Kernel {
       done += group.count;
     }
     if (staged()) flush(staging, out, tile);
+    if (tile.past_cache) hwy::FlushStream();
     return clipped;
   }
 
@@ -90,9 +91,7 @@ class GroupKernel : public Kernel {
 
   void flush(const Rows& from, const Rows& to, const Tile& tile) const {
     const std::size_t bytes = tile.count * value_bytes_;
-    const bool lines = bytes % 64 == 0 && reinterpret_cast<std::uintptr_t>(to.first) % 64 == 0 &&
-                       to.stride_bytes % 64 == 0;
-    if (tile.past_cache && lines) return stream(from, to, bytes);
+    if (tile.past_cache && to.whole_lines() && bytes % 64 == 0) return stream(from, to, bytes);
     for (std::size_t c = 0; c < channels_; ++c) std::memcpy(to.row(c), from.row(c), bytes);
   }
 
@@ -105,7 +104,6 @@ class GroupKernel : public Kernel {
       for (std::size_t n = 0; n < bytes; n += hn::Lanes(d))
         hn::Stream(hn::Load(d, source + n), d, sink + n);
     }
-    hwy::FlushStream();
   }
 
   std::size_t channels_;

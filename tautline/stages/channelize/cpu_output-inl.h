@@ -14,6 +14,7 @@
 
 #include "hwy/highway.h"
 #include "tautline/core/requantise.h"
+#include "tautline/stages/channelize/cpu_output_plain-inl.h"
 #include "tautline/stages/channelize/cpu_transpose-inl.h"
 #include "tautline/stages/channelize/kernel.h"
 #include "tautline/stages/channelize/rotors.h"
@@ -23,14 +24,7 @@ namespace tautline::stages::channelize::HWY_NAMESPACE {
 
 inline constexpr std::uint64_t kAllLanes = (std::uint64_t{1} << kLanes) - 1;
 
-/// Where each channel's times go.
-struct Rows {
-  std::byte* first = nullptr;
-  std::ptrdiff_t stride_bytes = 0;
-  HWY_INLINE std::byte* row(std::size_t channel) const {
-    return first + static_cast<std::ptrdiff_t>(channel) * stride_bytes;
-  }
-};
+#ifdef TAUTLINE_SQUARE_TRANSPOSE
 
 /// Writes channels of one group of kLanes spectra. `put` takes a channel's lanes; what it does with
 /// them depends on the output: turned ones go straight to their row of time, spectra go back to
@@ -43,7 +37,8 @@ class Writer {
         rows_(rows),
         gains_(tile.gains),
         count_(tile.count),
-        masked_(tile.valid != kAllLanes) {
+        masked_(tile.valid != kAllLanes),
+        stream_(tile.past_cache && rows.whole_lines()) {
     for (std::size_t s = 0; s < kLanes; ++s) keep_[s] = tile.valid >> s & 1 ? ~0u : 0u;
   }
 
@@ -101,7 +96,11 @@ class Writer {
     constexpr std::size_t n = hn::MaxLanes(FloatTag());
     auto* to = reinterpret_cast<float*>(rows_.row(channel)) + 2 * s;
     if (HWY_LIKELY(inside(s) >= n)) {
-      hn::StoreInterleaved2(re, im, d, to);
+      if (!stream_) return hn::StoreInterleaved2(re, im, d, to);
+      HWY_ALIGN float buffer[2 * n];
+      hn::StoreInterleaved2(re, im, d, buffer);
+      hn::Stream(hn::Load(d, buffer), d, to);
+      hn::Stream(hn::Load(d, buffer + n), d, to + n);
     } else {
       HWY_ALIGN float buffer[2 * n];
       hn::StoreInterleaved2(re, im, d, buffer);
@@ -121,20 +120,7 @@ class Writer {
       re = clip(re, static_cast<float>(limit));
       im = clip(im, static_cast<float>(limit));
     }
-    store_integers(channel, s, nearest(re), nearest(im));
-  }
-
-  // Half to even, for values inside the limit.
-  static HWY_INLINE auto nearest(FloatVec x) {
-#if HWY_TARGET == HWY_SCALAR
-    // Highway's scalar NearestInt takes 0.49999997 to 1. Adding 1.5 x 2^23 leaves no fraction bits,
-    // and the addition itself rounds half to even.
-    const FloatTag d;
-    const FloatVec magic = hn::Set(d, 12582912.0f);
-    return hn::ConvertTo(hn::RebindToSigned<FloatTag>(), hn::Sub(hn::Add(x, magic), magic));
-#else
-    return hn::NearestInt(x);
-#endif
+    store_integers(channel, s, hn::NearestInt(re), hn::NearestInt(im));
   }
 
   static HWY_INLINE FloatVec clip(FloatVec x, float limit) {
@@ -162,7 +148,7 @@ class Writer {
     const hn::Rebind<Narrow, FloatTag> narrow;
     std::byte* to = rows_.row(channel) + s * sizeof(Narrow);
     const auto packed = hn::TruncateTo(narrow, both);
-    if (n > 1 && HWY_LIKELY(inside(s) >= n)) {
+    if (HWY_LIKELY(inside(s) >= n)) {
       hn::StoreU(packed, narrow, reinterpret_cast<Narrow*>(to));
     } else {
       HWY_ALIGN Narrow buffer[n];
@@ -175,10 +161,12 @@ class Writer {
   Rows rows_;
   const float* gains_;
   std::size_t count_;
-  bool masked_;
+  bool masked_, stream_;
   HWY_ALIGN std::uint32_t keep_[kLanes];
   std::uint64_t clipped_ = 0;
 };
+
+#endif  // TAUTLINE_SQUARE_TRANSPOSE
 
 }  // namespace tautline::stages::channelize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

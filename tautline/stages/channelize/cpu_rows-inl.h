@@ -90,6 +90,7 @@ class RowKernel final : public GroupKernel {
         filter_columns(Columns<T>{samples + p, coefficients_.data() + p, frame, bank_->taps,
                                   tile.count, rows + p, row_});
 #endif
+    if (p == frame) return;
     const std::size_t hop = bank_->hop * bank_->components_per_sample();
     for (std::size_t s = 0; s < tile.count; ++s) {
       // The sum of component p of a frame goes to place (p + s D) mod M: that takes the phase of

@@ -28,6 +28,19 @@ struct Tile {
   bool past_cache = false;  ///< the call writes more than a cache holds: whole lines may bypass it
 };
 
+/// Where each channel's times go.
+struct Rows {
+  std::byte* first = nullptr;
+  std::ptrdiff_t stride_bytes = 0;
+  std::byte* row(std::size_t channel) const {
+    return first + static_cast<std::ptrdiff_t>(channel) * stride_bytes;
+  }
+  /// Whether every row starts with a cache line, which may then be written without being read.
+  bool whole_lines() const {
+    return reinterpret_cast<std::uintptr_t>(first) % 64 == 0 && stride_bytes % 64 == 0;
+  }
+};
+
 class Kernel {
  public:
   virtual ~Kernel() = default;

@@ -14,6 +14,7 @@
 #include "tautline/core/complex_int.h"
 #include "tautline/device/device.h"
 #include "tautline/stages/correlate/correlate.h"
+#include "tautline/stages/correlate/cpu_prefetch.h"
 #include "tautline/stages/correlate/tunables.h"
 
 namespace tautline::stages::correlate::cpu {
@@ -38,6 +39,16 @@ struct Packed {
   std::size_t steps;        ///< of the kernel's step_samples
 };
 
+/// The chunk after the one that is being multiplied, to be packed meanwhile.
+template <class Row>
+struct NextChunk {
+  const Row* const* rows;  ///< [panel][kPanel]
+  std::size_t panels;
+  std::size_t steps;
+  std::byte* packed;  ///< the first panel
+  std::size_t panel_bytes;
+};
+
 /// The code of one instruction set for rows of one type. Row is ci8 or complex<float>, Sum is the
 /// type of the running sums.
 template <class Row, class Sum>
@@ -51,8 +62,13 @@ struct Kernel {
   bool half_diagonal;
   /// Packs `steps` steps of 16 rows, and adds what must be subtracted from the sums of each row.
   void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, Sum* corrections);
-  /// sums[k] += the product of blocks[k]'s panels.
-  void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums);
+  /// sums[k] += the product of blocks[k]'s panels; fetches some of `ahead` with every block.
+  void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
+                   Prefetch& ahead);
+  /// The same, and packs the next chunk in between, for code whose multiplier leaves the vector
+  /// units idle (and that needs no corrections); null elsewhere.
+  void (*multiply_and_pack)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
+                            const NextChunk<Row>& next, Prefetch& ahead);
 };
 
 using IntegerKernel = Kernel<core::ci8, std::int32_t>;
@@ -73,8 +89,8 @@ struct RowLoops {
   /// Number of bits set in both masks.
   std::uint64_t (*count_both)(const std::uint64_t* a, const std::uint64_t* b, std::size_t words);
 
-  /// visibilities[j] += the row's sums less its corrections, for j < columns, modulo 2^32 before
-  /// widening.
+  /// visibilities[j] += the row's sums less its corrections, modulo 2^32 before widening, for
+  /// j < columns <= kPanel; re and im hold kPanel sums.
   void (*flush_integer)(const std::int32_t* re, const std::int32_t* im, std::int32_t correction_re,
                         std::int32_t correction_im, std::size_t columns, core::ci64* visibilities);
 };

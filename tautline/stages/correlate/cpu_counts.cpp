@@ -5,8 +5,25 @@
 #include <cstring>
 
 #include "tautline/core/validity.h"
+#include "tautline/stages/correlate/cpu_for_range.h"
 
 namespace tautline::stages::correlate::cpu {
+
+namespace {
+
+// body(element, index) over a row of counts; the dense case is a loop that vectorises.
+template <class Body>
+void for_row(const Counts& counts, std::size_t channel, std::size_t row, const Body& body) {
+  std::int64_t* out = &counts(channel, core::baseline_index(row, 0));
+  const std::ptrdiff_t stride = counts.stride(1);
+  if (stride == 1) {
+    for (std::size_t j = 0; j <= row; ++j) body(out[j], j);
+  } else {
+    for (std::size_t j = 0; j <= row; ++j) body(out[static_cast<std::ptrdiff_t>(j) * stride], j);
+  }
+}
+
+}  // namespace
 
 PairCounter::PairCounter(std::size_t inputs)
     : class_of_(inputs), representative_(kMaxClasses), table_(kMaxClasses * kMaxClasses) {}
@@ -70,6 +87,65 @@ void PairCounter::count_row(std::size_t i, std::int64_t* counts) const {
     return;
   }
   for (std::size_t j = 0; j <= i; ++j) counts[j] = static_cast<std::int64_t>(count(row(i), row(j)));
+}
+
+CountEngine::CountEngine(std::size_t inputs, std::size_t workers)
+    : inputs_(inputs), counters_(workers, PairCounter(inputs)), row_counts_(workers * inputs) {}
+
+std::size_t CountEngine::bytes(std::size_t inputs, std::size_t workers) {
+  return workers * (PairCounter::bytes(inputs) + inputs * sizeof(std::int64_t));
+}
+
+void CountEngine::add(device::Queue& queue, const RowLoops& loops, const Validity& validity,
+                      std::size_t samples, const Counts& counts) {
+  const std::size_t channels = counts.extent(0);
+  const auto prepare = [&](std::size_t counter, std::size_t channel) {
+    counters_[counter].prepare(loops, validity.row(channel, 0), validity.stride(1), samples);
+  };
+  if (validity.data() == nullptr) {
+    add_full(queue, static_cast<std::int64_t>(samples), counts);
+  } else if (validity.stride(0) == 0) {
+    prepare(0, 0);
+    add_rows(queue, counts, 0, channels);
+  } else if (channels >= queue.workers()) {
+    for_range(&queue, 0, channels, [&](std::size_t c, std::size_t last, std::size_t worker) {
+      for (; c < last; ++c) {
+        prepare(worker, c);
+        for (std::size_t i = 0; i < inputs_; ++i) add_row(worker, worker, i, counts, c, c + 1);
+      }
+    });
+  } else {
+    for (std::size_t c = 0; c < channels; ++c) {
+      prepare(0, c);
+      add_rows(queue, counts, c, c + 1);
+    }
+  }
+}
+
+void CountEngine::add_full(device::Queue& queue, std::int64_t samples, const Counts& counts) const {
+  for_range(&queue, 0, counts.extent(0) * inputs_,
+            [&](std::size_t k, std::size_t last, std::size_t) {
+              for (; k < last; ++k)
+                for_row(counts, k / inputs_, k % inputs_,
+                        [samples](std::int64_t& n, std::size_t) { n += samples; });
+            });
+}
+
+// All rows, by the first counter.
+void CountEngine::add_rows(device::Queue& queue, const Counts& counts, std::size_t first_channel,
+                           std::size_t last_channel) {
+  for_range(&queue, 0, inputs_, [&](std::size_t i, std::size_t last, std::size_t worker) {
+    for (; i < last; ++i) add_row(0, worker, i, counts, first_channel, last_channel);
+  });
+}
+
+void CountEngine::add_row(std::size_t counter, std::size_t worker, std::size_t row,
+                          const Counts& counts, std::size_t first_channel,
+                          std::size_t last_channel) {
+  std::int64_t* counted = row_counts_.data() + worker * inputs_;
+  counters_[counter].count_row(row, counted);
+  for (std::size_t c = first_channel; c < last_channel; ++c)
+    for_row(counts, c, row, [counted](std::int64_t& n, std::size_t j) { n += counted[j]; });
 }
 
 }  // namespace tautline::stages::correlate::cpu

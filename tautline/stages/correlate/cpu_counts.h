@@ -1,4 +1,4 @@
-// Valid-sample counts of every baseline from the validity masks of one channel.
+// Valid-sample counts of every baseline from validity masks.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace tautline::stages::correlate::cpu {
 
-/// Inputs that share their mask (all of a receiver lose the same packet) are counted once: rows are
-/// sorted into classes of equal masks, and pairs of classes are counted. With more classes than
-/// fit the table, rows are counted pair by pair. Holds its memory, so counting allocates nothing.
+/// Counts one channel. Inputs that share their mask (all of a receiver lose the same packet) are
+/// counted once: rows are sorted into classes of equal masks, and pairs of classes are counted.
+/// With more classes than fit the table, rows are counted pair by pair. Counting allocates nothing.
 class PairCounter {
  public:
   explicit PairCounter(std::size_t inputs);
@@ -40,6 +40,28 @@ class PairCounter {
   std::vector<std::uint16_t> class_of_;        // [input]
   std::vector<std::uint16_t> representative_;  // [class]: an input
   std::vector<std::int64_t> table_;            // [class][class]
+};
+
+/// The counting of one stream, with the memory that it takes.
+class CountEngine {
+ public:
+  CountEngine(std::size_t inputs, std::size_t workers);
+  static std::size_t bytes(std::size_t inputs, std::size_t workers);
+
+  /// counts[c][b(i, j)] += samples of `samples` that are valid in both i and j.
+  void add(device::Queue& queue, const RowLoops& loops, const Validity& validity,
+           std::size_t samples, const Counts& counts);
+
+ private:
+  void add_full(device::Queue& queue, std::int64_t samples, const Counts& counts) const;
+  void add_rows(device::Queue& queue, const Counts& counts, std::size_t first_channel,
+                std::size_t last_channel);
+  void add_row(std::size_t counter, std::size_t worker, std::size_t row, const Counts& counts,
+               std::size_t first_channel, std::size_t last_channel);
+
+  std::size_t inputs_;
+  std::vector<PairCounter> counters_;     // [worker]
+  std::vector<std::int64_t> row_counts_;  // [worker][input]
 };
 
 }  // namespace tautline::stages::correlate::cpu

@@ -68,9 +68,11 @@ HWY_ATTR HWY_INLINE void multiply_rows(const float* rows, const float* columns, 
   }
 }
 
-HWY_ATTR void multiply(const Block* blocks, std::size_t count, const Packed& packed, double* sums) {
+HWY_ATTR void multiply(const Block* blocks, std::size_t count, const Packed& packed, double* sums,
+                       Prefetch& ahead) {
   const std::size_t samples = packed.steps * kStepSamples;
   for (std::size_t k = 0; k < count; ++k, sums += kSumsPerBlock) {
+    ahead.fetch(ahead.lines_in(1));
     const auto panel = [&](std::size_t index) {
       return reinterpret_cast<const float*>(packed.panels + index * packed.panel_bytes);
     };
@@ -91,7 +93,8 @@ constexpr FloatKernel kernel_named(const char* name) {
           .max_chunk_samples = kFloatChunkSamples,
           .half_diagonal = false,
           .pack = pack,
-          .multiply = multiply};
+          .multiply = multiply,
+          .multiply_and_pack = nullptr};
 }
 
 }  // namespace

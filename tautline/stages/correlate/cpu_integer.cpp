@@ -101,10 +101,11 @@ HWY_ATTR void multiply_plane(const std::int32_t* rows, const std::int32_t* colum
 }
 
 HWY_ATTR void multiply(const Block* blocks, std::size_t count, const Packed& packed,
-                       std::int32_t* sums) {
+                       std::int32_t* sums, Prefetch& ahead) {
   const std::size_t pairs = packed.steps * kStepPairs;
   const std::size_t plane = pairs * kWords;
   for (std::size_t k = 0; k < count; ++k, sums += kSumsPerBlock) {
+    ahead.fetch(ahead.lines_in(1));
     const auto panel = [&](std::size_t index) {
       return reinterpret_cast<const std::int32_t*>(packed.panels + index * packed.panel_bytes);
     };
@@ -124,7 +125,8 @@ constexpr IntegerKernel kernel_named(const char* name) {
           .max_chunk_samples = 512,
           .half_diagonal = false,
           .pack = pack,
-          .multiply = multiply};
+          .multiply = multiply,
+          .multiply_and_pack = nullptr};
 }
 
 }  // namespace

@@ -60,7 +60,12 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
   layout.blocks = core::baseline_count(layout.panels);
   layout.chunk_samples = choose_chunk(config, kernel, tunables, layout.panels);
   layout.panel_bytes = layout.chunk_samples / kernel.step_samples * kernel.step_bytes;
-  layout.sums_offset = round_up(layout.panels * layout.panel_bytes, kAlignment);
+  layout.packed_bytes = round_up(layout.panels * layout.panel_bytes, kAlignment);
+  layout.packed_chunks = kernel.packs_ahead ? 2 : 1;
+  layout.next_rows_offset = layout.packed_chunks * layout.packed_bytes;
+  const std::size_t row_list =
+      kernel.packs_ahead ? layout.panels * kPanel * sizeof(const void*) : 0;
+  layout.sums_offset = round_up(layout.next_rows_offset + row_list, kAlignment);
   layout.corrections_offset = layout.sums_offset + layout.blocks * kSumsPerBlock * kernel.sum_bytes;
   layout.lane_bytes = round_up(
       layout.corrections_offset + layout.panels * kCorrections * kernel.sum_bytes, kAlignment);
@@ -71,16 +76,17 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
   return layout;
 }
 
-std::vector<Block> block_order(std::size_t panels, std::size_t group_panels) {
-  std::vector<Block> order;
-  order.reserve(core::baseline_count(panels));
+BlockOrder::BlockOrder(std::size_t panels, std::size_t group_panels)
+    : places(core::baseline_count(panels)) {
+  blocks.reserve(places.size());
   for (std::size_t first = 0; first < panels; first += group_panels) {
     const std::size_t last = std::min(first + group_panels, panels);
     for (std::size_t column = 0; column < last; ++column)
-      for (std::size_t row = std::max(first, column); row < last; ++row)
-        order.push_back({static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column)});
+      for (std::size_t row = std::max(first, column); row < last; ++row) {
+        places[core::baseline_index(row, column)] = static_cast<std::uint32_t>(blocks.size());
+        blocks.push_back({static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column)});
+      }
   }
-  return order;
 }
 
 }  // namespace tautline::stages::correlate::cpu

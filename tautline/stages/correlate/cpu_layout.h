@@ -16,6 +16,7 @@ struct KernelSizes {
   std::size_t max_chunk_samples;
   std::size_t row_bytes;  ///< of one sample of a row
   std::size_t sum_bytes;
+  bool packs_ahead;  ///< whether it needs memory for two packed chunks
 };
 
 /// Sizes in bytes unless they say otherwise. A lane is what one channel in progress takes; rows are
@@ -24,8 +25,11 @@ struct Layout {
   std::size_t panels = 0;
   std::size_t blocks = 0;
   std::size_t chunk_samples = 0;
-  std::size_t panel_bytes = 0;  ///< packed
-  std::size_t sums_offset = 0;  ///< in a lane, behind the packed panels
+  std::size_t panel_bytes = 0;       ///< packed
+  std::size_t packed_bytes = 0;      ///< of one chunk's panels, at the start of a lane
+  std::size_t packed_chunks = 0;     ///< 1, or 2 side by side
+  std::size_t next_rows_offset = 0;  ///< in a lane: where the next chunk's rows are listed
+  std::size_t sums_offset = 0;
   std::size_t corrections_offset = 0;
   std::size_t lane_bytes = 0;
   std::size_t row_stride_samples = 0;
@@ -44,6 +48,11 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
 /// The blocks of the triangle in the order in which they are computed: groups of row panels, and
 /// in a group one column panel after the other, so that a column panel is used by the whole group
 /// while it is in the first-level cache.
-std::vector<Block> block_order(std::size_t panels, std::size_t group_panels);
+struct BlockOrder {
+  BlockOrder(std::size_t panels, std::size_t group_panels);
+
+  std::vector<Block> blocks;
+  std::vector<std::uint32_t> places;  ///< of block (row, column), at baseline_index(row, column)
+};
 
 }  // namespace tautline::stages::correlate::cpu

@@ -1,13 +1,12 @@
 // Packing of 8-bit rows for the byte multiply-adds of VNNI and AMX, in AVX-512 (F and BW).
 //
-// Only for files that compile with those instructions (cpu_vnni.cpp, cpu_amx.cpp): everything here
-// is a template or has internal linkage, so that no other file can pick up the AVX-512 code.
+// Only for files that include it with exactly those instructions switched on (cpu_vnni.cpp,
+// cpu_amx.cpp), so that all of them compile the same code.
 //
 // One step is 64 samples of 16 inputs. A packed panel is
 //   rows:    [step][re, im][input][64 bytes], a tile of 16 rows: the left factor;
 //   columns: [step][re, im][group of 4 samples][input][4 bytes], the same tile with its 4-byte
-//   words
-//            transposed: the right factor, as TDPBSSD and vpdpbusd want it.
+//            words transposed: the right factor, as TDPBSSD and vpdpbusd want it.
 // The order of samples within a step is one that is cheap to make (0, 32, 1, 33, ...), the same for
 // every input, which is all that a sum over time needs.
 #pragma once
@@ -31,90 +30,162 @@ struct BiasedSums {
   __m512i re, im;
 };
 
-/// Separates re from im; 64 bytes a step go to rows + step * kSideBytes, im one tile later.
-/// With kSum, also adds up the bytes.
-template <bool kSum>
-BiasedSums separate_row(const core::ci8* row, std::size_t steps, std::byte* rows) {
+/// Separates re from im in one step of a row: 64 bytes each, im one tile after re.
+template <class Sample>
+void separate_step(const Sample* row, std::byte* out) {
   const __m512i low_bytes = _mm512_set1_epi16(0x00ff);
-  const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
-  const __m512i zero = _mm512_setzero_si512();
-  BiasedSums sums{zero, zero};
-  for (std::size_t s = 0; s < steps; ++s) {
-    const __m512i first = _mm512_loadu_si512(row + s * kStepSamples);
-    const __m512i second = _mm512_loadu_si512(row + s * kStepSamples + kStepSamples / 2);
-    // Bitwise choice by mask: a where its bit is 1, else b (truth table 0xca of mask, a, b).
-    const __m512i re =
-        _mm512_ternarylogic_epi32(low_bytes, first, _mm512_slli_epi16(second, 8), 0xca);
-    const __m512i im =
-        _mm512_ternarylogic_epi32(low_bytes, _mm512_srli_epi16(first, 8), second, 0xca);
-    std::byte* out = rows + s * kSideBytes;
-    _mm512_store_si512(out, re);
-    _mm512_store_si512(out + kTileBytes, im);
-    if constexpr (kSum) {
-      sums.re = _mm512_add_epi64(sums.re, _mm512_sad_epu8(_mm512_xor_si512(re, bias), zero));
-      sums.im = _mm512_add_epi64(sums.im, _mm512_sad_epu8(_mm512_xor_si512(im, bias), zero));
-    }
-  }
-  return sums;
+  const __m512i first = _mm512_loadu_si512(row);
+  const __m512i second = _mm512_loadu_si512(row + kStepSamples / 2);
+  // Bitwise choice by mask: a where its bit is 1, else b (truth table 0xca of mask, a, b).
+  const __m512i re =
+      _mm512_ternarylogic_epi32(low_bytes, first, _mm512_slli_epi16(second, 8), 0xca);
+  const __m512i im =
+      _mm512_ternarylogic_epi32(low_bytes, _mm512_srli_epi16(first, 8), second, 0xca);
+  _mm512_store_si512(out, re);
+  _mm512_store_si512(out + kTileBytes, im);
 }
 
-/// Transposes the 16 x 16 words of a tile; kBiased adds 128 to every byte.
-template <bool kBiased>
-void transpose_tile(const std::byte* tile, std::byte* out) {
+/// Adds the 64 bytes of each part, biased, that separate_step left at `separated`.
+template <class Sums>
+void add_step(const std::byte* separated, Sums& sums) {
   const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
-  const auto quad = [tile](std::size_t row, std::size_t quarter) {
-    return _mm_load_si128(reinterpret_cast<const __m128i*>(tile + row * 64 + quarter * 16));
+  const auto sum = [&](const std::byte* bytes) {
+    return _mm512_sad_epu8(_mm512_xor_si512(_mm512_load_si512(bytes), bias),
+                           _mm512_setzero_si512());
   };
-  const auto put = [out, bias](std::size_t word, __m512i v) {
+  sums.re = _mm512_add_epi64(sums.re, sum(separated));
+  sums.im = _mm512_add_epi64(sums.im, sum(separated + kTileBytes));
+}
+
+/// One step is this many quarters of tiles, re's then im's.
+inline constexpr std::size_t kQuarters = 8;
+
+/// Transposes words 4 q to 4 q + 3 of the 16 rows of a tile; kBiased adds 128 to every byte.
+template <bool kBiased>
+void transpose_quarter(const std::byte* tile, std::size_t q, std::byte* out) {
+  const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
+  const auto quad = [tile, q](std::size_t row) {
+    return _mm_load_si128(reinterpret_cast<const __m128i*>(tile + row * 64 + q * 16));
+  };
+  const auto put = [out, q, bias](std::size_t word, __m512i v) {
     if constexpr (kBiased) v = _mm512_xor_si512(v, bias);
-    _mm512_store_si512(out + word * 64, v);
+    _mm512_store_si512(out + (4 * q + word) * 64, v);
   };
+  __m512i rows[4];  // rows[r]: the quarter of rows r, 4 + r, 8 + r, 12 + r
 #pragma GCC unroll 4
-  for (std::size_t q = 0; q < 4; ++q) {
-    __m512i rows[4];  // rows[r]: quarter q of rows r, 4 + r, 8 + r, 12 + r
-#pragma GCC unroll 4
-    for (std::size_t r = 0; r < 4; ++r) {
-      rows[r] = _mm512_castsi128_si512(quad(r, q));
-      rows[r] = _mm512_inserti32x4(rows[r], quad(4 + r, q), 1);
-      rows[r] = _mm512_inserti32x4(rows[r], quad(8 + r, q), 2);
-      rows[r] = _mm512_inserti32x4(rows[r], quad(12 + r, q), 3);
-    }
-    const __m512i a = _mm512_unpacklo_epi32(rows[0], rows[1]);
-    const __m512i b = _mm512_unpacklo_epi32(rows[2], rows[3]);
-    const __m512i c = _mm512_unpackhi_epi32(rows[0], rows[1]);
-    const __m512i d = _mm512_unpackhi_epi32(rows[2], rows[3]);
-    put(4 * q, _mm512_unpacklo_epi64(a, b));
-    put(4 * q + 1, _mm512_unpackhi_epi64(a, b));
-    put(4 * q + 2, _mm512_unpacklo_epi64(c, d));
-    put(4 * q + 3, _mm512_unpackhi_epi64(c, d));
+  for (std::size_t r = 0; r < 4; ++r) {
+    rows[r] = _mm512_castsi128_si512(quad(r));
+    rows[r] = _mm512_inserti32x4(rows[r], quad(4 + r), 1);
+    rows[r] = _mm512_inserti32x4(rows[r], quad(8 + r), 2);
+    rows[r] = _mm512_inserti32x4(rows[r], quad(12 + r), 3);
   }
+  const __m512i a = _mm512_unpacklo_epi32(rows[0], rows[1]);
+  const __m512i b = _mm512_unpacklo_epi32(rows[2], rows[3]);
+  const __m512i c = _mm512_unpackhi_epi32(rows[0], rows[1]);
+  const __m512i d = _mm512_unpackhi_epi32(rows[2], rows[3]);
+  put(0, _mm512_unpacklo_epi64(a, b));
+  put(1, _mm512_unpackhi_epi64(a, b));
+  put(2, _mm512_unpacklo_epi64(c, d));
+  put(3, _mm512_unpackhi_epi64(c, d));
+}
+
+/// Both tiles of a step.
+template <bool kBiased>
+void transpose_step(const std::byte* rows, std::byte* columns) {
+  for (std::size_t part = 0; part < 2; ++part)
+#pragma GCC unroll 4
+    for (std::size_t q = 0; q < kQuarters / 2; ++q)
+      transpose_quarter<kBiased>(rows + part * kTileBytes, q, columns + part * kTileBytes);
 }
 
 /// What must be subtracted from a row's sums when the columns are biased (docs/maths/correlate.md):
 /// re: 128 (sum re_i + sum im_i);  im: 128 sum im_i + 127 sum re_i.
 inline constexpr std::int64_t kBias = 128;
 
+/// Adds that to a row's corrections, modulo 2^32.
+template <class Sums>
+void add_corrections(const Sums& sums, std::size_t samples, std::int32_t& correction_re,
+                     std::int32_t& correction_im) {
+  const std::int64_t added = kBias * static_cast<std::int64_t>(samples);
+  const std::int64_t re = _mm512_reduce_add_epi64(sums.re) - added;
+  const std::int64_t im = _mm512_reduce_add_epi64(sums.im) - added;
+  const auto add = [](std::int32_t& total, std::int64_t value) {
+    total = static_cast<std::int32_t>(static_cast<std::uint32_t>(total) +
+                                      static_cast<std::uint32_t>(value));
+  };
+  add(correction_re, kBias * (re + im));
+  add(correction_im, kBias * im + (kBias - 1) * re);
+}
+
 /// Packs a panel. kBiased: the columns hold x + 128, unsigned, and corrections are added up.
 template <bool kBiased>
 void pack(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
           std::int32_t* corrections) {
   for (std::size_t r = 0; r < kPanel; ++r) {
-    const BiasedSums sums = separate_row<kBiased>(rows[r], steps, panel + r * 64);
-    if constexpr (kBiased) {
-      const auto added = kBias * static_cast<std::int64_t>(steps * kStepSamples);
-      const std::int64_t re = _mm512_reduce_add_epi64(sums.re) - added;
-      const std::int64_t im = _mm512_reduce_add_epi64(sums.im) - added;
-      const auto add = [](std::int32_t& total, std::int64_t value) {  // modulo 2^32
-        total = static_cast<std::int32_t>(static_cast<std::uint32_t>(total) +
-                                          static_cast<std::uint32_t>(value));
-      };
-      add(corrections[r], kBias * (re + im));
-      add(corrections[kPanel + r], kBias * im + (kBias - 1) * re);
+    BiasedSums sums{_mm512_setzero_si512(), _mm512_setzero_si512()};
+    for (std::size_t s = 0; s < steps; ++s) {
+      std::byte* out = panel + s * kSideBytes + r * 64;
+      separate_step(rows[r] + s * kStepSamples, out);
+      if constexpr (kBiased) add_step(out, sums);
     }
+    if constexpr (kBiased)
+      add_corrections(sums, steps * kStepSamples, corrections[r], corrections[kPanel + r]);
   }
   std::byte* columns = panel + steps * kSideBytes;
-  for (std::size_t tile = 0; tile < 2 * steps; ++tile)
-    transpose_tile<kBiased>(panel + tile * kTileBytes, columns + tile * kTileBytes);
+  for (std::size_t s = 0; s < steps; ++s)
+    transpose_step<kBiased>(panel + s * kSideBytes, columns + s * kSideBytes);
 }
+
+/// Packs a chunk, unbiased, in slices of a few dozen instructions, so that they can be strewn among
+/// the products of another chunk: a slice separates two rows of one step and transposes a quarter
+/// of a tile of the step before.
+template <class Sample>
+class SlicedPacker {
+ public:
+  explicit SlicedPacker(const NextChunk<Sample>& chunk)
+      : chunk_(chunk), slices_left_((chunk.panels * chunk.steps + 1) * kQuarters) {}
+
+  std::size_t slices_left() const { return slices_left_; }
+
+  void slice() {
+    if (slices_left_ == 0) return;
+    --slices_left_;
+    if (slices_left_ >= kQuarters) {  // not yet the last step's transposition
+      constexpr std::size_t kRows = kPanel / kQuarters;
+      const Sample* const* rows = chunk_.rows + panel_ * kPanel + part_ * kRows;
+      std::byte* out = side(panel_, step_) + part_ * kRows * 64;
+#pragma GCC unroll 2
+      for (std::size_t r = 0; r < kRows; ++r)
+        separate_step(rows[r] + step_ * kStepSamples, out + r * 64);
+    }
+    if (before_ != nullptr) {
+      const std::size_t tile = part_ / 4 * kTileBytes;
+      transpose_quarter<false>(before_ + tile, part_ % 4,
+                               before_ + chunk_.steps * kSideBytes + tile);
+    }
+    if (++part_ == kQuarters) next_step();
+  }
+
+  void finish() {
+    while (slices_left_ > 0) slice();
+  }
+
+ private:
+  std::byte* side(std::size_t panel, std::size_t step) const {
+    return chunk_.packed + panel * chunk_.panel_bytes + step * kSideBytes;
+  }
+  void next_step() {
+    part_ = 0;
+    before_ = side(panel_, step_);
+    if (++step_ < chunk_.steps) return;
+    step_ = 0;
+    ++panel_;
+  }
+
+  NextChunk<Sample> chunk_;
+  std::size_t slices_left_;
+  std::size_t panel_ = 0, step_ = 0, part_ = 0;
+  std::byte* before_ = nullptr;  // the rows of the step that is being transposed
+};
 
 }  // namespace tautline::stages::correlate::cpu::pack8

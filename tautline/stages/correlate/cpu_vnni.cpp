@@ -13,9 +13,9 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
-
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
 #include "tautline/stages/correlate/cpu_pack8.h"
+#pragma GCC target("avx512vnni")
 
 namespace tautline::stages::correlate::cpu {
 
@@ -27,12 +27,13 @@ constexpr std::size_t kWordsPerTile = pack8::kTileBytes / 4;
 
 // kRows rows of one block. `rows` and `columns` are tiles of 32-bit words.
 void multiply_rows(const std::int32_t* rows, const std::int32_t* columns, std::size_t steps,
-                   std::int32_t* re, std::int32_t* im) {
+                   std::int32_t* re, std::int32_t* im, Prefetch& ahead, std::size_t lines) {
   const __m512i ones = _mm512_set1_epi32(-1);
   __m512i sum_re[kRows], sum_im[kRows];
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < kRows; ++r) sum_re[r] = sum_im[r] = _mm512_setzero_si512();
   for (std::size_t s = 0; s < steps; ++s) {
+    ahead.fetch(lines);
 #pragma GCC unroll 4
     for (std::size_t word = 0; word < kPanel; ++word) {
       const __m512i c = _mm512_load_si512(columns + word * kPanel);
@@ -64,30 +65,36 @@ void multiply_rows(const std::int32_t* rows, const std::int32_t* columns, std::s
   }
 }
 
-void multiply(const Block* blocks, std::size_t count, const Packed& packed, std::int32_t* sums) {
+void multiply(const Block* blocks, std::size_t count, const Packed& packed, std::int32_t* sums,
+              Prefetch& ahead) {
   const auto words = [&](std::size_t panel, std::size_t offset) {
     return reinterpret_cast<const std::int32_t*>(packed.panels + panel * packed.panel_bytes +
                                                  offset);
   };
+  const std::size_t lines = ahead.lines_in(packed.steps * (kPanel / kRows));
   for (std::size_t k = 0; k < count; ++k, sums += kSumsPerBlock) {
     const std::int32_t* rows = words(blocks[k].row_panel, 0);
     const std::int32_t* columns = words(blocks[k].column_panel, packed.steps * pack8::kSideBytes);
     for (std::size_t r = 0; r < kPanel; r += kRows)
       multiply_rows(rows + r * kPanel, columns, packed.steps, sums + r * kPanel,
-                    sums + kBlock + r * kPanel);
+                    sums + kBlock + r * kPanel, ahead, lines);
   }
 }
 
 }  // namespace
 
 const IntegerKernel& vnni_kernel() {
-  static constexpr IntegerKernel kKernel{.backend = "vnni",
-                                         .step_samples = pack8::kStepSamples,
-                                         .step_bytes = pack8::kStepBytes,
-                                         .max_chunk_samples = 1024,
-                                         .half_diagonal = false,
-                                         .pack = pack8::pack<true>,
-                                         .multiply = multiply};
+  static constexpr IntegerKernel kKernel{
+      .backend = "vnni",
+      .step_samples = pack8::kStepSamples,
+      .step_bytes = pack8::kStepBytes,
+      // Two panels of 32 KiB then fit the first level of Zen 5 and Sapphire Rapids (48 KiB)
+      // well enough; 768 samples were 2 % slower on Zen 5.
+      .max_chunk_samples = 512,
+      .half_diagonal = false,
+      .pack = pack8::pack<true>,
+      .multiply = multiply,
+      .multiply_and_pack = nullptr};
   return kKernel;
 }
 

@@ -22,6 +22,10 @@ struct Tunables {
   /// second-level cache; it only matters when cache_bytes cannot hold all panels (inputs > 256).
   std::size_t group_panels = 8;
 
+  /// Whether code that can (AMX, whose tile unit leaves the vector units idle) packs one chunk
+  /// while it multiplies the one before. It takes room for a second packed chunk in the cache.
+  bool pack_ahead = true;
+
   friend constexpr bool operator==(const Tunables&, const Tunables&) = default;
 };
 

@@ -264,6 +264,13 @@ TEST_F(Guppi, RatesAreExactWhereTheBandwidthAgrees) {
   put_card(recording.cards(), "TBIN", "3.0000000000000001E-08");  // rounded: 100 / 3 MHz is meant
   EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
             core::make_rational(100'000'000, 3));
+  put_card(recording.cards(), "OBSBW", "8.7890625");  // more digits than an exact ratio holds
+  put_card(recording.cards(), "TBIN", "3.41333333333333E-07");
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(2'929'687'500, 1'000));
+  put_card(recording.cards(), "OBSBW", "100");
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(2'929'687'500, 1'000));
   put_card(recording.cards(), "TBIN", "2.5e-8");  // oversampled
   EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
             core::make_rational(40'000'000, 1));
@@ -399,6 +406,7 @@ TEST_F(Guppi, HeadersThatLieAreRefusedByName) {
   for (const char* value : {"0", "-1e-6", "nan", "inf", "1e9", "1e-30", "''"}) lie("TBIN", value);
   for (const char* value : {"0", "abc"}) lie("OBSBW", value);
   lie("OBSFREQ", "here");
+  lie("PKTFMT", "'SIMPLE  '");
   for (const char* value : {"-1", "1e12", "12"}) lie("STT_IMJD", value);
   for (const char* value : {"-1", "100000"}) lie("STT_SMJD", value);
   for (const char* value : {"-0.5", "1.5"}) lie("STT_OFFS", value);
@@ -420,6 +428,8 @@ TEST_F(Guppi, HeadersThatLieAreRefusedByName) {
 
 TEST_F(Guppi, IsRecognised) {
   const auto bytes = Recording({1, 4, 2, 64, 0, 8}, 1, random_).bytes();
+  tests::write_bytes(folder_ / "unnamed", bytes);
+  EXPECT_EQ(open_voltages(folder_ / "unnamed")->description().instrument, "GUPPI");
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes)), "data"));
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes).first(100)), "data.raw"));
   EXPECT_FALSE(recognise(std::as_bytes(std::span(bytes).first(100)), "data"));

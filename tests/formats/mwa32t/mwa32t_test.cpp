@@ -279,6 +279,7 @@ TEST_P(BothModes, ModeIsDetectedAndCanBeForced) {
   EXPECT_EQ(open_receivers({path}, {}, Mode::detect)->description().format,
             GetParam() == Mode::one_byte ? core::kCi4 : core::kCi8);
   EXPECT_NO_THROW(open_receivers({path}, {}, GetParam()));
+  EXPECT_EQ(open_voltages(path)->description().instrument, "mwa32t");
   EXPECT_THROW(open_receivers({path}, {}, other), core::Error);
 }
 

@@ -218,6 +218,15 @@ TEST_F(Vdif, ThreadsInAnyOrderAndLegacyHeaders) {
   }
 }
 
+TEST_F(Vdif, SecondsOfAnOldEpochCountLeapSeconds) {
+  FrameSpec spec;
+  spec.epoch = 0;
+  // From 2000 to 2016-04-01 there were 5,935 days and leap seconds in 2005, 2008, 2012 and 2015.
+  spec.seconds = 5'935 * 86'400 + 4;
+  const auto reader = open_bytes(record(1, 40, spec).bytes());
+  EXPECT_EQ(reader->description().start, core::parse_utc("2016-04-01-00:00:00"));
+}
+
 TEST_F(Vdif, StationsAndThreadsMakeAntennasAndPolarisations) {
   std::vector<char> bytes;
   for (std::uint32_t n = 0; n < 4; ++n)
@@ -389,7 +398,10 @@ TEST_F(Vdif, SampleRatesFromOptionsHeadersAndData) {
   const auto told = open_bytes(plain.bytes(), options);
   EXPECT_EQ(told->description().rate_hz, core::make_rational(1'280, 1));
   EXPECT_EQ(told->description().centre_hz, 1.4e9);
+  EXPECT_EQ(told->description().bandwidth_hz, 640);
   plain.expect(read_all(*told, 64));
+  options.assumed.bandwidth_hz = -1;
+  EXPECT_EQ(open_bytes(plain.bytes(), options)->description().bandwidth_hz, -640);
   options.assumed.rate_hz = core::make_rational(1'281, 1);  // no whole frames
   EXPECT_THROW(open_bytes(plain.bytes(), options), core::Error);
   options.assumed.rate_hz = core::make_rational(std::int64_t{1} << 62, 1);  // too many
@@ -441,6 +453,8 @@ TEST_F(Vdif, HeadersThatLieAreRefusedByName) {
 
 TEST_F(Vdif, IsRecognised) {
   const auto bytes = record(2, 20).bytes();
+  tests::write_bytes(folder_ / "unnamed", bytes);
+  EXPECT_EQ(open_voltages(folder_ / "unnamed")->description().instrument, "VDIF");
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes)), "data"));
   EXPECT_FALSE(recognise(std::as_bytes(std::span(bytes).first(40)), "data"));
   EXPECT_TRUE(recognise({}, "data.VDIF"));

@@ -133,6 +133,30 @@ TEST(Config, SpectraAndMemory) {
   EXPECT_EQ(plan->bytes().device_bytes, 0u);
 }
 
+TEST(Config, OneCallGivesWhatAPlanGives) {
+  auto random = tests::generator();
+  Config c;
+  c.channels = 32, c.taps = 4, c.inputs = 2;
+  c.output = Output::spectra_float;
+  Stream stream(c.input, 2, Case{c, 9}.samples());
+  stream.randomise(random);
+  const auto opened = open_device("cpu");
+  const Result expected = Runner(make_plan(c, opened), opened).run(stream);
+  std::vector<std::complex<float>> spectra(2 * 9 * 32);
+  Input input;
+  input.samples = stream.bytes.data();
+  input.row_stride_bytes = stream.row_bytes;
+  input.count = stream.samples;
+  OutputViews output;
+  using core::Axis;
+  output.spectra = {spectra.data(), {Axis::input, Axis::spectrum, Axis::channel}, {2, 9, 32}};
+  ASSERT_EQ(channelize(c, input, output), 9u);
+  for (std::size_t k = 0; k < 32; ++k)
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t s = 0; s < 9; ++s)
+        ASSERT_EQ(output.spectra(i, s, k), expected.values[(k * 2 + i) * 9 + s]);
+}
+
 TEST(Gains, BringTheRmsOfValidSpectraToTheTarget) {
   auto random = tests::generator();
   std::normal_distribution<float> normal;

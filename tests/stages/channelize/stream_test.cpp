@@ -174,6 +174,47 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Streams, ::testing::ValuesIn(kShapes), [](const
   return std::string(info.param.format) + "_" + std::to_string(info.param.channels);
 });
 
+// Outputs too large for a cache are written past it, where rows start on cache lines.
+TEST(Output, WrittenPastTheCacheIsTheSame) {
+  auto random = tests::generator();
+  using core::Axis;
+  for (const std::string& name : forced_devices())
+    for (const Output output : {Output::turned_float, Output::turned_ci8, Output::turned_ci4}) {
+      Config c;
+      c.inputs = 2, c.channels = 32, c.taps = 4;
+      c.output = output;
+      const std::size_t spectra = 150, row = 192;
+      Stream stream(c.input, 2, Case{c, spectra}.samples());
+      stream.randomise(random);
+      const auto opened = open_device(name);
+      const auto run = [&](std::size_t stream_bytes) {
+        const auto plan = make_plan(c, opened, Tunables{.stream_bytes = stream_bytes});
+        const auto queue = opened->make_queue();
+        const auto state = plan->make_state(*queue);
+        const device::Buffer out(32 * 2 * row * 8);
+        std::memset(out.data(), 0x5a, out.bytes());
+        const std::vector<float> gains(64, 0.25f);
+        std::vector<std::uint64_t> clipped(2);
+        Input input;
+        input.samples = stream.bytes.data();
+        input.row_stride_bytes = stream.row_bytes;
+        input.count = stream.samples;
+        const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
+        const std::array<std::size_t, 3> extents{32, 2, row};
+        OutputViews views;
+        views.turned_float = {out.as<std::complex<float>>(), axes, extents};
+        views.turned_ci8 = {out.as<core::ci8>(), axes, extents};
+        views.turned_ci4 = {out.as<core::ci4>(), axes, extents};
+        views.gains = {gains.data(), {Axis::channel, Axis::input}, {32, 2}};
+        views.clipped = {clipped.data(), {Axis::input}, {2}};
+        EXPECT_EQ(plan->execute(*queue, *state, input, views), spectra);
+        const auto* bytes = out.as<unsigned char>();
+        return std::vector<unsigned char>(bytes, bytes + out.bytes());
+      };
+      EXPECT_EQ(run(1), run(static_cast<std::size_t>(-1))) << name;
+    }
+}
+
 // Two channels, one tap of 1: the channels are x0 - x1 and x0 + x1, exactly.
 TEST(Requantisation, RoundsHalfToEvenClipsSymmetricallyAndCounts) {
   for (const std::string& device : all_devices())

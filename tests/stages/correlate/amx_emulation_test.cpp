@@ -127,11 +127,26 @@ TEST_F(AmxEmulated, FourBitsMasksAndStrides) {
   check(data.samples(), "ci4", masks.view());
 }
 
+TEST_F(AmxEmulated, PacksAheadOverChunksAndChannels) {
+  // Whole steps are packed during the chunk before, also across channels; ragged ones and masked
+  // ones are not, and the two must mix.
+  for (const std::size_t samples : {64u, 128u, 192u, 448u, 450u}) {
+    Data<core::ci8> data(5, 40, samples);
+    check(data.samples(), std::to_string(samples) + " samples", {}, {.chunk_samples = 128});
+  }
+  Data<core::ci8> data(5, 40, 640);
+  Masks masks(5, 40, 640);
+  core::set_range(masks.row(1, 3), 200, 1, false);
+  core::set_range(masks.row(3, 39), 639, 1, false);
+  check(data.samples(), "two masked chunks", masks.view(), {.chunk_samples = 64});
+}
+
 TEST_F(AmxEmulated, TunablesChangeNothing) {
   Data<core::ci8> data(3, 70, 700);
   for (const Tunables tunables :
        {Tunables{.chunk_samples = 64}, Tunables{.chunk_samples = 192, .group_panels = 2},
-        Tunables{.chunk_samples = 1024, .group_panels = 1}, Tunables{.cache_bytes = 1 << 15}})
+        Tunables{.chunk_samples = 1024, .group_panels = 1}, Tunables{.cache_bytes = 1 << 15},
+        Tunables{.chunk_samples = 64, .pack_ahead = false}})
     for (const std::size_t threads : {1u, 2u, 3u})
       check(data.samples(), "chunk " + std::to_string(tunables.chunk_samples), {}, tunables,
             threads);

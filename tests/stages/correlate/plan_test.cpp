@@ -65,7 +65,7 @@ class Shapes : public ::testing::Test {
  protected:
   Config config_{.channels = 2, .inputs = 5, .max_samples = 100};
   std::shared_ptr<const device::Device> device_ = device::open({}, {.threads = 1});
-  std::unique_ptr<device::Queue> queue_ = device_->make_queue();
+  std::unique_ptr<device::Queue> queue_ = device_->make_queue();  // one worker
 
   template <class Sample>
   void expect_refused(const Samples<Sample>& samples, const Validity& validity,
@@ -158,6 +158,12 @@ TEST(CorrelatePlan, ExecuteAllocatesNothing) {
   plan->execute(*queue, *state, data.samples(), masks.view(), sums.visibility_view(),
                 sums.count_view());
   EXPECT_EQ(allocations, before);
+}
+
+TEST(CorrelatePlan, RefusesAQueueOfAnotherDevice) {
+  const auto plan = make_plan({}, device::open({}, {.threads = 1}));
+  const auto queue = device::open({}, {.threads = 3})->make_queue();
+  EXPECT_THROW(plan->make_state(*queue), core::Error);
 }
 
 TEST(CorrelatePlan, OnePlanServesManyThreads) {
