@@ -215,6 +215,11 @@ CorrelateSummary Correlation::run() {
   }
   error_.rethrow();
   const CorrelateSummary result = summary();
+  if (result.integrations == 0)
+    throw Error(ErrorKind::format, config_.inputs.front() + ": samples",
+                std::to_string(result.samples),
+                fmt::format("{} at least, one spectrum", f_engine_->span_samples()),
+                "give a longer stream, or fewer --channels or --taps");
   const std::map<std::string, std::uint64_t> counters{
       {"spectra", result.spectra},
       {"clipped", result.clipped},
