@@ -67,18 +67,19 @@ int run(const Global& global, Options& options) {
   config.memory_bytes = parse_bytes(options.input.memory);
   config.history = history_line(global);
   if (config.array_path.empty())
-    spdlog::warn("no --array: antenna positions are unknown and written as zero");
+    spdlog::warn(
+        "no --array: antenna positions are unknown and written as zero; pyuvdata reads such a file "
+        "only with run_check=False");
 
   ProgressLine line(global);
-  pipeline::CorrelateObservers observers;
-  observers.progress = [&](const pipeline::CorrelateProgress& p) {
+  const auto show = [&](const pipeline::CorrelateProgress& p) {
     const double fraction =
         p.total_samples > 0 ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples) : 1;
     line.show(fraction, fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left",
                                     p.stream_s, p.real_time_factor(), p.seconds_left));
   };
   const auto summary =
-      pipeline::correlate_voltages(config, open_device(global), observers, global.stop);
+      pipeline::correlate_voltages(config, open_device(global), show, global.stop);
   print_summary(global, config.output, summary);
   return damage_status(summary.damage, summary.not_finite, options.input.strict);
 }
@@ -96,6 +97,13 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
                    "seconds an integration, rounded to whole spectra")
       ->capture_default_str();
   command->add_option("--array", options->config.array_path, "array.toml: antenna positions");
+  command->add_option("--report", options->config.report_path,
+                      "an HTML page with fringes, spectra and data quality");
+  command->add_option("--delays", options->config.delays_path,
+                      "delays.toml: delay the voltages, and so track its phase centre");
+  command->add_option("--phase-center", options->config.phase_centre,
+                      "NAME=RA_DEG,DEC_DEG: turn the visibilities there after correlation; the NAME "
+                      "of --delays: do so by that table");
   command->add_option("--requantize", options->requantise, "8, 4 or off: bits between F and X")
       ->check(CLI::IsMember({"8", "4", "off"}))
       ->capture_default_str();

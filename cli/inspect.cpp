@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/filter_options.h"
 #include "tautline/core/time.h"
+#include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::cli {
@@ -49,8 +50,51 @@ int inspect_voltages(const Global& global, const std::string& path, const InputO
   return kDone;
 }
 
+int inspect_visibilities(const Global& global, const std::string& path) {
+  const auto reader = formats::open_visibilities(path);
+  const formats::VisibilityDescription& d = reader->description();
+  const auto& middles = reader->middles();
+  const std::string first = middles.empty() ? "" : core::to_iso(middles.front());
+  const std::string last = middles.empty() ? "" : core::to_iso(middles.back());
+  const std::string centre = d.phase_centre.tracked ? d.phase_centre.name : "unprojected";
+  if (global.json) {
+    print_json("tautline.inspect.visibilities", 1,
+               {{"file", path},
+                {"antennas", d.array.antennas.size()},
+                {"inputs", d.array.inputs.size()},
+                {"channels", d.channel_hz.size()},
+                {"first_channel_hz", d.channel_hz.front()},
+                {"channel_width_hz", d.channel_width_hz},
+                {"integrations", middles.size()},
+                {"integration_s", d.integration_s},
+                {"first_utc", first},
+                {"last_utc", last},
+                {"phase_centre", centre},
+                {"telescope", d.telescope},
+                {"history", d.history},
+                {"extra", d.extra}});
+    return kDone;
+  }
+  fmt::print("{}: visibilities\n", path);
+  fmt::print("  inputs      {} of {} antennas ({})\n", d.array.inputs.size(),
+             d.array.antennas.size(), d.array.name);
+  fmt::print("  channels    {} of {:.6g} kHz from {:.6f} MHz\n", d.channel_hz.size(),
+             d.channel_width_hz / 1e3, d.channel_hz.front() / 1e6);
+  fmt::print("  times       {} integrations of {:.6g} s, {} to {} UTC\n", middles.size(),
+             d.integration_s, first, last);
+  fmt::print("  points at   {}\n", centre);
+  for (const auto& [key, value] : d.extra) fmt::print("  {:<11} {}\n", key, value);
+  fmt::print("  history     {}\n", d.history);
+  return kDone;
+}
+
 int run(const Global& global, const InputOptions& options) {
-  for (const std::string& path : options.files) inspect_voltages(global, path, options);
+  for (const std::string& path : options.files) {
+    if (path.ends_with(".uvh5"))
+      inspect_visibilities(global, path);
+    else
+      inspect_voltages(global, path, options);
+  }
   return kDone;
 }
 

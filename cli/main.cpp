@@ -4,6 +4,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <csignal>
 #include <exception>
 #include <new>
 #include <thread>
@@ -15,18 +17,21 @@ namespace {
 
 using namespace tautline;
 
-// Interrupts are taken by a thread of their own, which asks the run to stop; the run then removes
-// what it has half written.
+volatile std::sig_atomic_t interrupted = 0;
+
+// An interrupt asks the run to stop, and the run then removes what it has half written. A second one
+// ends the process. (Blocking the signals instead would not do: libraries start threads before main.)
 std::jthread watch_signals(std::stop_source& source) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  return std::jthread([set, &source](const std::stop_token& done) {
-    const timespec wait{0, 100'000'000};
-    while (!done.stop_requested())
-      if (sigtimedwait(&set, nullptr, &wait) > 0) source.request_stop();
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return std::jthread([&source](const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      if (interrupted != 0) source.request_stop();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
   });
 }
 
@@ -71,6 +76,9 @@ int run(int argc, char** argv) {
   cli::add_simulate(app, global, action);
   cli::add_channelize(app, global, action);
   cli::add_correlate(app, global, action);
+  cli::add_delays(app, global, action);
+  cli::add_compare(app, global, action);
+  cli::add_report(app, global, action);
   cli::add_inspect(app, global, action);
   cli::add_devices(app, global, action);
   cli::add_bench(app, global, action);

@@ -25,6 +25,7 @@ target_compile_options(tautline PRIVATE -Wall -Wextra -Wpedantic -Wconversion -W
                                         -ffp-contract=off)
 target_compile_definitions(tautline PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}"
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>)
+include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
 if(TAUTLINE_HDF5)
   target_link_libraries(tautline PRIVATE ${HDF5_C_LIBRARIES})
   target_include_directories(tautline SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
@@ -32,6 +33,11 @@ endif()
 if(TAUTLINE_CASACORE)
   target_link_libraries(tautline PRIVATE ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES}
                                          ${TAUTLINE_CASA_TABLES} ${TAUTLINE_CASA_CASA})
+  # casacore 3.5's headers use what C++20 took out of std::allocator.
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/tables.cpp
+    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/subtables.cpp
+    PROPERTIES COMPILE_OPTIONS "-std=c++17")
   # casacore's headers include each other as <casacore/...> and as their siblings' folders.
   target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_CASACORE_INCLUDE}
                                                      ${TAUTLINE_CASACORE_INCLUDE}/casacore)

@@ -18,7 +18,7 @@ ALLOWED = {
     "core": {"core"},
     "device": {"core", "device"},
     "jit": {"core", "device", "jit"},
-    "stages": {"core", "device", "jit"},
+    "stages": {"core", "device", "jit", "stages"},
     "formats": {"core", "formats"},
     "stream": {"core", "formats", "stream"},
     "pipeline": {"core", "device", "jit", "stages", "formats", "stream", "pipeline"},
@@ -27,7 +27,7 @@ ALLOWED = {
 THIRD_PARTY = {
     "oneapi/tbb": ("device", "pipeline"),
     "tbb/": ("device", "pipeline"),
-    "hwy/": ("stages",),
+    "hwy/": ("stages", "pipeline"),
     "kissfft/": ("device/cpu",),
     "hdf5": ("formats",),
     "H5": ("formats",),

@@ -36,6 +36,17 @@ Rational reduce(Int128 numerator, Int128 denominator, const std::string& text) {
   return {static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
 }
 
+constexpr std::int64_t kAttosecondsPerSecond = 1'000'000'000'000'000'000;
+
+// numerator / denominator < 1, rounded down to a whole number of attoseconds.
+Int128 to_attoseconds(Int128 numerator, Int128 denominator) {
+  while (denominator > (Int128{1} << 66)) {  // keeps the product within 127 bits
+    numerator /= 2;
+    denominator /= 2;
+  }
+  return numerator * kAttosecondsPerSecond / denominator;
+}
+
 // start + numerator / denominator seconds, denominator > 0.
 Instant add(const Instant& start, Int128 numerator, Int128 denominator) {
   Int128 whole = numerator / denominator;
@@ -45,21 +56,27 @@ Instant add(const Instant& start, Int128 numerator, Int128 denominator) {
     --whole;
   }
   const Int128 divisor = rest == 0 ? denominator : gcd128(rest, denominator);
-  const Int128 rest_numerator = rest / divisor;
-  const Int128 rest_denominator = denominator / divisor;
-  if (rest_denominator > kMax || whole > kMax / 2 || whole < -kMax / 2)
-    throw Error(ErrorKind::config, "time", "an offset too large or too fine",
-                "63-bit seconds and fractions");
-  // Both fractions have 63-bit denominators; the common one must fit in 63 bits again.
+  Int128 rest_numerator = rest / divisor;
+  Int128 rest_denominator = denominator / divisor;
+  if (whole > kMax / 2 || whole < -kMax / 2)
+    throw Error(ErrorKind::config, "time", "an offset too large", "63-bit seconds");
+  std::int64_t start_numerator = start.fraction_numerator;
+  std::int64_t d0 = start.fraction_denominator;
+  // Fractions whose common denominator would not fit in 63 bits are rounded to attoseconds, each
+  // time from the exact count, so that nothing accumulates.
+  if (rest_denominator > kMax ||
+      static_cast<Int128>(d0 / std::gcd(d0, static_cast<std::int64_t>(rest_denominator))) *
+              rest_denominator >
+          kMax) {
+    rest_numerator = to_attoseconds(rest_numerator, rest_denominator);
+    start_numerator = static_cast<std::int64_t>(to_attoseconds(start_numerator, d0));
+    rest_denominator = d0 = kAttosecondsPerSecond;
+  }
   const auto d1 = static_cast<std::int64_t>(rest_denominator);
-  const std::int64_t d0 = start.fraction_denominator;
   const std::int64_t shared = std::gcd(d0, d1);
   const Int128 common = static_cast<Int128>(d0 / shared) * d1;
-  if (common > kMax)
-    throw Error(ErrorKind::config, "time", "a sum of incommensurable fractions",
-                "a common denominator of 63 bits", "round the epoch to picoseconds");
-  Int128 sum = static_cast<Int128>(start.fraction_numerator) * (common / d0) +
-               rest_numerator * (common / d1);
+  Int128 sum =
+      static_cast<Int128>(start_numerator) * (common / d0) + rest_numerator * (common / d1);
   std::int64_t seconds = start.seconds + static_cast<std::int64_t>(whole);
   if (sum >= common) {
     sum -= common;
@@ -144,7 +161,8 @@ Rational make_rational(std::int64_t numerator, std::int64_t denominator) {
 Rational parse_decimal(std::string_view text, int shift) {
   const std::string copy(text);
   const auto fail = [&] {
-    return Error(ErrorKind::config, "number", copy, "a positive decimal number of at most 18 digits");
+    return Error(ErrorKind::config, "number", copy,
+                 "a positive decimal number of at most 18 digits");
   };
   std::size_t p = 0;
   if (p < text.size() && text[p] == '+') ++p;
@@ -175,7 +193,8 @@ Rational parse_decimal(std::string_view text, int shift) {
     const bool negative = p < text.size() && text[p] == '-';
     if (p < text.size() && (text[p] == '-' || text[p] == '+')) ++p;
     int power = 0, power_digits = 0;
-    for (; p < text.size() && text[p] >= '0' && text[p] <= '9' && power_digits < 4; ++p, ++power_digits)
+    for (; p < text.size() && text[p] >= '0' && text[p] <= '9' && power_digits < 4;
+         ++p, ++power_digits)
       power = power * 10 + (text[p] - '0');
     if (power_digits == 0) throw fail();
     exponent += negative ? -power : power;
@@ -202,8 +221,8 @@ Instant parse_utc(std::string_view text, std::int64_t picoseconds) {
   };
   int year, month, day, hour, minute, second, used = 0;
   char separator = 0;
-  if (std::sscanf(copy.c_str(), "%4d-%2d-%2d%c%2d:%2d:%2d%n", &year, &month, &day, &separator, &hour,
-                  &minute, &second, &used) != 7)
+  if (std::sscanf(copy.c_str(), "%4d-%2d-%2d%c%2d:%2d:%2d%n", &year, &month, &day, &separator,
+                  &hour, &minute, &second, &used) != 7)
     throw fail();
   constexpr std::array<int, 12> kMonthDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -213,8 +232,7 @@ Instant parse_utc(std::string_view text, std::int64_t picoseconds) {
       hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
     throw fail();
   if (picoseconds < 0 || picoseconds >= kPicosecondsPerSecond)
-    throw Error(ErrorKind::format, "PICOSECONDS", std::to_string(picoseconds),
-                "0 to 999999999999");
+    throw Error(ErrorKind::format, "PICOSECONDS", std::to_string(picoseconds), "0 to 999999999999");
   const std::int64_t days =
       days_from_civil({year, static_cast<unsigned>(month), static_cast<unsigned>(day)});
   Instant instant{days * kSecondsPerDay + hour * 3600 + minute * 60 + second, 0, 1};
@@ -262,9 +280,10 @@ Instant advance_half(const Instant& start, std::int64_t samples, const Rational&
 }
 
 std::int64_t samples_between(const Instant& from, const Instant& to, const Rational& rate_hz) {
-  const Wide seconds = static_cast<Wide>(to.seconds - from.seconds) + fraction_of(to) - fraction_of(from);
-  const Wide samples = seconds * static_cast<Wide>(rate_hz.numerator) /
-                       static_cast<Wide>(rate_hz.denominator);
+  const Wide seconds =
+      static_cast<Wide>(to.seconds - from.seconds) + fraction_of(to) - fraction_of(from);
+  const Wide samples =
+      seconds * static_cast<Wide>(rate_hz.numerator) / static_cast<Wide>(rate_hz.denominator);
   return static_cast<std::int64_t>(samples < 0 ? samples - static_cast<Wide>(0.5)
                                                : samples + static_cast<Wide>(0.5));
 }

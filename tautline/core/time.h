@@ -40,7 +40,9 @@ std::string to_iso(const Instant& instant);
 /// yyyy-mm-dd-hh:mm:ss, whole seconds, as DADA writes UTC_START.
 std::string to_dada(const Instant& instant);
 
-/// start + samples / rate_hz, exact. Throws Error(config) when it overflows.
+/// start + samples / rate_hz, exact; rounded down to attoseconds where the fraction would not fit
+/// 63-bit integers (a rate of no round number of Hz from an epoch given to the picosecond). Throws
+/// Error(config) when it overflows.
 Instant advance(const Instant& start, std::int64_t samples, const Rational& rate_hz);
 /// start + half of samples / rate_hz: the middle of a span, exact.
 Instant advance_half(const Instant& start, std::int64_t samples, const Rational& rate_hz);

@@ -30,7 +30,7 @@ struct VoltageDescription {
 
 /// Where the samples of a raw block lie: sample (t, channel, antenna, polarisation) starts
 /// offset_bits + t * time + channel * channel + ... bits into the block. Components of a complex
-/// sample follow each other, re first, `component_stride_bits` apart (usually format.bits).
+/// sample follow each other, re first, format.bits apart.
 struct RawLayout {
   SampleFormat format;
   std::size_t channels = 1, antennas = 1, polarisations = 1;

@@ -143,6 +143,7 @@ Antenna read_antenna(const Section& section, std::size_t place, const std::optio
     throw section.wrong("mount_type", antenna.mount_type,
                         fmt::format("one of {}", fmt::join(kMounts, ", ")));
   antenna.feeds = read_feeds(section);
+  antenna.feeds_listed = section.node("feeds") != nullptr;
   antenna.feed_angle_deg = section.number("feed_angle_deg", 0, -360, 360);
 
   const std::optional<Vector3> enu = section.vector("enu_m"), ecef = section.vector("ecef_m");
@@ -277,7 +278,19 @@ ArrayLayout read_array_layout(const std::string& path) {
   read_antennas(section, site, path, array);
   if (!site) centre_on_antennas(array);
   read_inputs(section, array);
+  array.feeds_assumed = section.node("inputs") == nullptr &&
+                        std::none_of(array.antennas.begin(), array.antennas.end(),
+                                     [](const Antenna& a) { return a.feeds_listed; });
   return array;
+}
+
+void assume_polarisations(ArrayLayout& layout, std::size_t polarisations) {
+  if (!layout.feeds_assumed || polarisations != 1) return;
+  layout.inputs.clear();
+  for (std::size_t a = 0; a < layout.antennas.size(); ++a) {
+    layout.antennas[a].feeds = {'x'};
+    layout.inputs.push_back({a, 'x'});
+  }
 }
 
 ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations) {

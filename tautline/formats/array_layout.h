@@ -15,6 +15,7 @@ struct Antenna {
   double diameter_m = 0;           ///< 0: unknown
   std::string mount_type = "fixed";
   std::vector<char> feeds{'x', 'y'};
+  bool feeds_listed = false;  ///< false: the two above were assumed
   double feed_angle_deg = 0;  ///< of the x feed, east from north; docs/maths/conventions.md
 };
 
@@ -29,11 +30,15 @@ struct ArrayLayout {
   double latitude_deg = 0, longitude_deg = 0, altitude_m = 0;
   std::vector<Antenna> antennas;
   std::vector<InputLabel> inputs;
+  bool feeds_assumed = false;   ///< neither feeds nor inputs were listed: x and y of every antenna
   bool positions_known = true;  ///< false: no --array was given and positions are zero
 };
 
 /// Throws Error(format) naming the field.
 ArrayLayout read_array_layout(const std::string& path);
+
+/// Where nothing was listed and the data has one polarisation, each antenna has its x feed alone.
+void assume_polarisations(ArrayLayout& layout, std::size_t polarisations);
 
 /// For `antennas` x `polarisations` inputs with nothing known: zero positions, antenna slow.
 ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations);

@@ -141,14 +141,26 @@ void PartialFile::put(std::uint64_t offset_bytes, std::span<const std::byte> byt
   }
 }
 
+void PartialFile::read_at(std::uint64_t offset_bytes, std::span<std::byte> bytes) {
+  flush();
+  while (!bytes.empty()) {
+    const ssize_t done =
+        ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0)
+      fail(name_.path(), "reading back at byte " + std::to_string(offset_bytes),
+           done < 0 ? errno : EIO);
+    offset_bytes += static_cast<std::uint64_t>(done);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
 void PartialFile::allocate(std::uint64_t size_bytes) {
   if (size_bytes == 0) return;
   int error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
-  while (error == EINTR)
-    error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
+  while (error == EINTR) error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size_bytes));
   if (error == EOPNOTSUPP || error == EINVAL) return resize(size_bytes);
-  if (error != 0)
-    fail(name_.path(), "reserving " + std::to_string(size_bytes) + " bytes", error);
+  if (error != 0) fail(name_.path(), "reserving " + std::to_string(size_bytes) + " bytes", error);
 }
 
 void PartialFile::resize(std::uint64_t size_bytes) {

@@ -12,8 +12,8 @@
 namespace tautline::formats {
 
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
-/// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the partial
-/// name. Every failure is Error(io) with the path and the system's reason.
+/// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the
+/// partial name. Every failure is Error(io) with the path and the system's reason.
 class PartialPath {
  public:
   /// Refuses an existing `path` unless `overwrite`, and removes what a killed run left behind under
@@ -48,6 +48,8 @@ class PartialFile {
   void write(std::string_view text);
   /// Writes at a position, at once, past or before the end. The position of write() stays.
   void write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
+  /// Reads back what was written; throws unless all of it is there.
+  void read_at(std::uint64_t offset_bytes, std::span<std::byte> bytes);
   /// Makes the file `size_bytes` long, and reserves the space where the file system can, so that a
   /// disk that is too small says so now.
   void allocate(std::uint64_t size_bytes);

@@ -36,6 +36,10 @@ struct VisibilityDescription {
   std::string telescope, instrument, source;
   std::string history;                       ///< version, command line, device and kernels, inputs
   std::map<std::string, std::string> extra;  ///< more facts recorded in the file
+  /// Steps per unit by which voltages were multiplied before they were rounded, [channel][input],
+  /// already divided out of the visibilities; empty: nothing was rounded. Kept as the HDF5 dataset
+  /// /tautline/requantisation_gains, or in a Measurement Set's keyword record "tautline".
+  std::vector<double> requantisation_gains;
 };
 
 /// One integration, packed lower triangle, inputs in data order, V(i, j) = mean of x_i conj(x_j).

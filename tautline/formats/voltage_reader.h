@@ -20,7 +20,9 @@ struct Damage {
   std::uint64_t dropped_samples = 0;  ///< samples in the file but not delivered: repeated, too late
   std::uint64_t trailing_bytes = 0;   ///< bytes, mostly at the end, that make no whole sample
   std::vector<std::string> messages;  ///< "FILE: what, where, found, expected"; at most 100
-  bool any() const { return !messages.empty(); }
+  bool any() const {
+    return !messages.empty() || lost_samples > 0 || dropped_samples > 0 || trailing_bytes > 0;
+  }
 
   /// Keeps a message; when there are too many, the last one says so.
   void note(std::string message) {
@@ -53,8 +55,8 @@ class VoltageReader {
 };
 
 struct ReaderOptions {
-  /// What the file cannot say: everything for NPY; rate, centre, bandwidth and start for MWA
-  /// receivers; rate, centre and polarisations for VDIF. Ignored elsewhere. A rate whose numerator
+  /// What the file cannot say: everything for NPY; rate, centre, sideband and start for MWA
+  /// receivers; rate, centre, sideband and polarisations for VDIF. Ignored elsewhere. A rate whose numerator
   /// is zero, a centre or a bandwidth of zero are not given.
   core::VoltageDescription assumed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive

@@ -6,6 +6,11 @@
 
 namespace tautline::pipeline {
 
+void require_running(const std::stop_token& stop) {
+  if (stop.stop_requested())
+    throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "nothing was kept");
+}
+
 BlockReader::BlockReader(stream::VoltageSequence& sequence, std::size_t block_samples,
                          std::stop_token stop)
     : sequence_(sequence),
@@ -14,8 +19,7 @@ BlockReader::BlockReader(stream::VoltageSequence& sequence, std::size_t block_sa
 void BlockReader::read(std::size_t block_samples, const std::stop_token& stop) {
   try {
     while (ReadBlock* block = ring_.begin_write()) {
-      if (stop.stop_requested())
-        throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "nothing was kept");
+      require_running(stop);
       if (sequence_.read(block_samples, block->raw, block->segment) == 0) break;
       ring_.end_write();
     }

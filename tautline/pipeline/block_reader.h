@@ -20,6 +20,9 @@ struct ReadBlock {
 /// One being read, one waiting, one being computed.
 inline constexpr std::size_t kRawBlocks = 3;
 
+/// Throws Error(io, "interrupted") once a stop was asked for.
+void require_running(const std::stop_token& stop);
+
 class BlockReader {
  public:
   /// `sequence` is the reader's until this is destroyed or next() returned null. A stop request

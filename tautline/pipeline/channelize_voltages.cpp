@@ -49,13 +49,14 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     engine.set_gains(measure_gains(config.inputs, options, filter, device, *queue,
                                    config.memory_bytes / 2));
 
-  SinkDescription output{description, engine.channels(), engine.hop_samples(), 0};
+  SinkDescription output{description, engine.channels(), engine.hop_samples(), engine.span_samples(),
+                         0};
   if (sequence.total_samples() >= engine.span_samples())
     output.spectra = (sequence.total_samples() - engine.span_samples()) / engine.hop_samples() + 1;
   const auto sink = make_voltage_sink(config, output);
 
   ChannelizeSummary s;
-  BlockReader blocks(sequence, block_samples, std::move(stop));
+  BlockReader blocks(sequence, block_samples, stop);
   while (const ReadBlock* block = blocks.next()) {
     if (block->segment.first_block) {
       if (block->segment.index > 0)
@@ -68,6 +69,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     for (;;) {
       const SpectraChunk chunk = engine.take(*queue, engine.max_spectra());
       if (chunk.spectra == 0) break;
+      require_running(stop);
       sink->write(chunk);
       s.spectra += chunk.spectra;
       s.invalid_spectra += count_invalid(chunk, engine.inputs());

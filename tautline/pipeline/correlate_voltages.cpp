@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -15,6 +16,8 @@
 #include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/integrator.h"
 #include "tautline/pipeline/measure_gains.h"
+#include "tautline/pipeline/report/report_builder.h"
+#include "tautline/pipeline/tracking.h"
 #include "tautline/stream/ring.h"
 #include "tautline/stream/voltage_sequence.h"
 
@@ -67,10 +70,10 @@ Output output_of(Requantise requantise) {
 class Correlation {
  public:
   Correlation(const CorrelateConfig& config, std::shared_ptr<const device::Device> device,
-              const CorrelateObservers& observers, std::stop_token stop)
+              const ProgressCallback& progress, std::stop_token stop)
       : config_(config),
         device_(std::move(device)),
-        observers_(observers),
+        progress_(progress),
         stop_(std::move(stop)),
         queue_(device_->make_queue()),
         sequence_(config.inputs, sequence_options(config)),
@@ -82,16 +85,20 @@ class Correlation {
   void plan();
   void check_memory() const;
   void describe();
+  void track();
+  void set_gains();
   void write_integrations(formats::VisibilityWriter& writer);
   void compute(BlockReader& blocks);
   void compute_block(const ReadBlock& block);
   void finish_integration();
+  void finish_report(const CorrelateSummary& result,
+                     const std::map<std::string, std::uint64_t>& counters);
   void report_progress(bool force);
   CorrelateSummary summary() const;
 
   const CorrelateConfig& config_;
   std::shared_ptr<const device::Device> device_;
-  const CorrelateObservers& observers_;
+  const ProgressCallback& progress_;
   std::stop_token stop_;
   std::unique_ptr<device::Queue> queue_;
   stream::VoltageSequence sequence_;
@@ -102,6 +109,8 @@ class Correlation {
   std::unique_ptr<FEngine> f_engine_;
   std::unique_ptr<Integrator> integrator_;
   formats::VisibilityDescription output_;
+  Tracking tracking_;
+  std::unique_ptr<report::ReportBuilder> report_;
   core::Instant segment_start_;
 
   stream::Ring<FinishedIntegration> finished_{kIntegrations, stream::RingPolicy::block};
@@ -127,14 +136,6 @@ void Correlation::plan() {
   spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
   integrator_ = std::make_unique<Integrator>(device_, f_engine_->channels(), f_engine_->inputs(),
                                              f_engine_->sample_format(), f_engine_->max_spectra());
-  check_memory();
-  if (!description_.channelized() && config_.requantise != Requantise::off) {
-    const std::vector<float> gains =
-        measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
-                      config_.memory_bytes / 2);
-    f_engine_->set_gains(gains);
-    integrator_->set_gains(gains);
-  }
 }
 
 void Correlation::check_memory() const {
@@ -156,6 +157,7 @@ void Correlation::describe() {
   output_.array = config_.array_path.empty()
                       ? formats::unknown_array(description_.antennas, description_.polarisations)
                       : formats::read_array_layout(config_.array_path);
+  formats::assume_polarisations(output_.array, description_.polarisations);
   formats::require_inputs(output_.array, f_engine_->inputs());
   output_.channel_hz = channel_frequencies_hz(description_, config_.filter.channels);
   output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
@@ -173,11 +175,35 @@ void Correlation::describe() {
   output_.extra["inputs"] = inputs;
 }
 
+void Correlation::set_gains() {
+  if (description_.channelized() || config_.requantise == Requantise::off) return;
+  FilterConfig filter = config_.filter;
+  filter.output = output_of(config_.requantise);
+  const std::vector<float> gains =
+      measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
+                    config_.memory_bytes / 2);
+  f_engine_->set_gains(gains);
+  integrator_->set_gains(gains);
+  output_.requantisation_gains.assign(gains.begin(), gains.end());
+}
+
+void Correlation::track() {
+  tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
+                              description_, sequence_.total_samples());
+  if (!tracking_.table) return;
+  output_.phase_centre = tracking_.centre;
+  if (tracking_.before_filter) f_engine_->set_delays(tracking_.table, sequence_.total_samples());
+}
+
 CorrelateSummary Correlation::run() {
   plan();
   describe();
+  track();
+  check_memory();
+  set_gains();
   const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
-  if (observers_.description) observers_.description(output_);
+  if (!config_.report_path.empty())
+    report_ = std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
   {
     BlockReader blocks(sequence_, block_samples_, stop_);
     const std::jthread writing([this, &writer, &blocks] {
@@ -188,14 +214,25 @@ CorrelateSummary Correlation::run() {
   }
   error_.rethrow();
   const CorrelateSummary result = summary();
-  writer->add_extra("spectra", std::to_string(result.spectra));
-  writer->add_extra("clipped", std::to_string(result.clipped));
-  writer->add_extra("not_finite", std::to_string(result.not_finite));
-  writer->add_extra("lost_samples", std::to_string(result.damage.lost_samples));
-  writer->add_extra("gap_samples", std::to_string(result.gap_samples));
-  writer->add_extra("trailing_bytes", std::to_string(result.damage.trailing_bytes));
+  const std::map<std::string, std::uint64_t> counters{
+      {"spectra", result.spectra},
+      {"clipped", result.clipped},
+      {"not_finite", result.not_finite},
+      {"lost_samples", result.damage.lost_samples},
+      {"gap_samples", result.gap_samples},
+      {"trailing_bytes", result.damage.trailing_bytes}};
+  for (const auto& [name, count] : counters) writer->add_extra(name, std::to_string(count));
   writer->finish();
+  if (report_) finish_report(result, counters);
   return result;
+}
+
+void Correlation::finish_report(const CorrelateSummary& result,
+                                const std::map<std::string, std::uint64_t>& counters) {
+  for (const auto& [name, count] : counters) report_->add_extra(name, std::to_string(count));
+  report_->set_clipped(f_engine_->clipped(), 2 * result.spectra * result.channels);
+  for (const std::string& message : result.damage.messages) report_->add_warning(message);
+  report_->finish();
 }
 
 void Correlation::write_integrations(formats::VisibilityWriter& writer) {
@@ -208,8 +245,8 @@ void Correlation::write_integrations(formats::VisibilityWriter& writer) {
                                              done->integration_s,
                                              {done->visibilities.data(), axes, extents},
                                              {done->counts.data(), axes, extents}};
-      if (observers_.integration) observers_.integration(integration);
       writer.write(integration);
+      if (report_) report_->write(integration);
       finished_.end_read();
     }
   } catch (...) {
@@ -245,6 +282,7 @@ void Correlation::compute_block(const ReadBlock& block) {
         *queue_, static_cast<std::size_t>(std::min<std::uint64_t>(
                      f_engine_->max_spectra(), spectra_per_integration_ - integrator_->spectra())));
     if (chunk.spectra == 0) break;
+    require_running(stop_);
     integrator_->add(*queue_, chunk);
     spectra_done_ += chunk.spectra;
     if (integrator_->spectra() == spectra_per_integration_) finish_integration();
@@ -266,13 +304,18 @@ void Correlation::finish_integration() {
   out->integration_s = static_cast<double>(spectra) * static_cast<double>(f_engine_->hop_samples()) /
                        description_.rate_hz.value();
   integrator_->finish(*queue_, *out);
+  if (tracking_.table && !tracking_.before_filter)
+    rotate_visibilities(delays_at(*tracking_.table, out->middle), output_.channel_hz,
+                        {out->visibilities.data(),
+                         {core::Axis::channel, core::Axis::baseline},
+                         {f_engine_->channels(), core::baseline_count(f_engine_->inputs())}});
   finished_.end_write();
   ++integrations_;
 }
 
 void Correlation::report_progress(bool force) {
   const double elapsed = seconds_since(started_);
-  if (!observers_.progress || (!force && elapsed - last_report_s_ < kProgressInterval_s)) return;
+  if (!progress_ || (!force && elapsed - last_report_s_ < kProgressInterval_s)) return;
   last_report_s_ = elapsed;
   CorrelateProgress progress;
   progress.samples = samples_done_;
@@ -282,7 +325,7 @@ void Correlation::report_progress(bool force) {
   if (samples_done_ > 0 && progress.total_samples > samples_done_)
     progress.seconds_left = elapsed * static_cast<double>(progress.total_samples - samples_done_) /
                             static_cast<double>(samples_done_);
-  observers_.progress(progress);
+  progress_(progress);
 }
 
 CorrelateSummary Correlation::summary() const {
@@ -309,8 +352,8 @@ CorrelateSummary Correlation::summary() const {
 
 CorrelateSummary correlate_voltages(const CorrelateConfig& config,
                                     std::shared_ptr<const device::Device> device,
-                                    const CorrelateObservers& observers, std::stop_token stop) {
-  return Correlation(config, std::move(device), observers, std::move(stop)).run();
+                                    const ProgressCallback& progress, std::stop_token stop) {
+  return Correlation(config, std::move(device), progress, std::move(stop)).run();
 }
 
 }  // namespace tautline::pipeline

@@ -24,11 +24,16 @@ enum class Requantise { off, bits4, bits8 };
 struct CorrelateConfig {
   std::vector<std::string> inputs;       ///< voltage files, consecutive or receivers
   std::string output;                    ///< .uvh5 or .ms
+  std::string report_path;               ///< a self-contained HTML page; empty: none
   bool overwrite = false;
   FilterConfig filter;
   double integration_s = 1.0;            ///< rounded to whole spectra
   Requantise requantise = Requantise::bits8;
   std::string array_path;                ///< array.toml; empty: positions unknown
+  std::string delays_path;               ///< delays.toml: track by delaying the voltages
+  /// NAME=RA_DEG,DEC_DEG: turn the visibilities to that place after correlation. NAME alone: do so
+  /// by the table in delays_path, which has that name, instead of delaying the voltages.
+  std::string phase_centre;
   double start_s = 0, duration_s = -1;   ///< part of the input; negative: all
   formats::ReaderOptions reader;
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
@@ -58,22 +63,11 @@ struct CorrelateSummary {
 };
 
 using ProgressCallback = std::function<void(const CorrelateProgress&)>;
-/// Called on the writing thread with every finished integration, before it is written.
-using IntegrationObserver = std::function<void(const formats::Integration&)>;
-/// Called once, before the first integration.
-using DescriptionObserver = std::function<void(const formats::VisibilityDescription&)>;
-
-struct CorrelateObservers {
-  ProgressCallback progress;
-  DescriptionObserver description;
-  IntegrationObserver integration;
-};
-
 /// Throws core::Error; nothing stays under the final name unless this returns. Stopping throws
 /// Error(io, "interrupted").
 CorrelateSummary correlate_voltages(const CorrelateConfig& config,
                                     std::shared_ptr<const device::Device> device,
-                                    const CorrelateObservers& observers = {},
+                                    const ProgressCallback& progress = {},
                                     std::stop_token stop = {});
 
 }  // namespace tautline::pipeline

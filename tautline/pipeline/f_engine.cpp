@@ -13,10 +13,6 @@ namespace {
 using core::Axis;
 using stages::channelize::Output;
 
-constexpr std::size_t sample_bytes(const core::SampleFormat& format) {
-  return static_cast<std::size_t>(format.bits_per_sample()) / 8;
-}
-
 core::SampleFormat output_format(Output output) {
   switch (output) {
     case Output::turned_ci8: return core::kCi8;
@@ -34,6 +30,7 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
                  const FilterConfig& config, std::size_t max_block_samples)
     : description_(description),
       unpacked_(stages::unpack::unpacked_format(description.format)),
+      sample_bytes_(static_cast<std::size_t>(unpacked_.bits_per_sample()) / 8),
       inputs_(description.inputs()),
       channels_(description.channelized() ? description.channels : config.channels),
       hop_(1),
@@ -67,25 +64,31 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
     max_spectra_ = filter_->spectra(span_ + hop_, max_block_samples);
   }
   clipped_.assign(inputs_, 0);
-  allocate();
+  // Rows start on cache lines, and are not a power of two apart.
+  row_samples_ = (max_block_samples_ + 63) / 64 * 64 + 64;
+}
+
+std::size_t FEngine::sample_buffer_bytes() const {
+  return inputs_ * (filter_ ? 1 : channels_) * row_samples_ * sample_bytes_;
+}
+
+std::size_t FEngine::spectra_buffer_bytes() const {
+  if (!filter_) return 0;
+  return channels_ * inputs_ * max_spectra_ *
+         static_cast<std::size_t>(output_format(output_).bits_per_sample()) / 8;
 }
 
 void FEngine::allocate() {
-  // Rows start on cache lines, and are not a power of two apart.
-  row_samples_ = (max_block_samples_ + 63) / 64 * 64 + 64;
-  const std::size_t rows = inputs_ * (filter_ ? 1 : channels_);
-  samples_ = device::Buffer(rows * row_samples_ * sample_bytes(unpacked_));
+  if (samples_.data() != nullptr) return;
+  samples_ = device::Buffer(sample_buffer_bytes());
   validity_ = core::ValidityMask(inputs_, max_block_samples_);
   input_valid_ = core::ValidityMask(inputs_, max_block_samples_);
   spectra_valid_ = core::ValidityMask(inputs_, std::max<std::size_t>(1, max_spectra_));
-  if (filter_) {
-    const auto output_bits = static_cast<std::size_t>(output_format(output_).bits_per_sample());
-    spectra_ = device::Buffer(channels_ * inputs_ * max_spectra_ * output_bits / 8);
-  }
+  spectra_ = device::Buffer(spectra_buffer_bytes());
 }
 
 std::size_t FEngine::bytes() const {
-  return samples_.bytes() + spectra_.bytes() + unpack_->bytes().host_bytes +
+  return sample_buffer_bytes() + spectra_buffer_bytes() + (line_ ? line_->bytes() : 0) + unpack_->bytes().host_bytes +
          (filter_ ? filter_->bytes().host_bytes : 0) +
          3 * inputs_ * core::validity_words(std::max(max_block_samples_, max_spectra_)) * 8;
 }
@@ -100,15 +103,29 @@ std::string FEngine::backend() const {
 }
 
 void FEngine::begin_segment(const core::Instant& start) {
+  allocate();
   description_.start = start;
   if (state_) state_->reset();
   filled_ = consumed_ = 0;
   next_spectrum_ = 0;
+  if (line_) {
+    line_->clear();
+    next_sample_ = 0;
+    begin_run();
+  }
 }
 
 void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
   if (filter_ && !state_) state_ = filter_->make_state(queue);
-  const std::size_t row_bytes = row_samples_ * sample_bytes(unpacked_);
+  if (line_) {
+    const std::size_t stride = line_->row_stride_bytes();
+    not_finite_ += unpack_->execute(queue, block, line_->rows(), stride * inputs_, stride,
+                                    line_->mask().mutable_view())
+                       .not_finite;
+    line_->append(block.samples);
+    return;
+  }
+  const std::size_t row_bytes = row_samples_ * sample_bytes_;
   not_finite_ += unpack_->execute(queue, block, samples_.data(), row_bytes * inputs_, row_bytes,
                                   validity_.mutable_view())
                      .not_finite;
@@ -117,6 +134,7 @@ void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
 }
 
 SpectraChunk FEngine::take(device::Queue& queue, std::size_t limit) {
+  if (line_) return take_delayed(queue, limit);
   if (consumed_ == filled_ || limit == 0) return {};
   return filter_ ? take_filtered(queue, limit) : take_channelized(limit);
 }
@@ -151,16 +169,20 @@ SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
   const std::size_t needed = (limit - 1) * hop_ + span_;
   const std::size_t count =
       std::min(filled_ - consumed_, needed > held ? needed - held : std::size_t{0});
-  const std::size_t expected = filter_->spectra(held, count);
-
   stages::channelize::Input input;
-  const std::size_t size = sample_bytes(unpacked_);
+  const std::size_t size = sample_bytes_;
   input.samples = samples_.as<std::byte>() + consumed_ * size;
-  input.row_stride_bytes = row_samples_ * size;
   input.count = count;
   for (std::size_t i = 0; i < inputs_; ++i)
     core::copy_bits(validity_.row(i), consumed_, count, input_valid_.row(i), 0);
+  consumed_ += count;
+  return filter(queue, input);
+}
+
+SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& input) {
+  input.row_stride_bytes = row_samples_ * sample_bytes_;
   input.validity = input_valid_.view();
+  const std::size_t expected = filter_->spectra(state_->held_samples(), input.count);
 
   stages::channelize::OutputViews out;
   const core::View<std::uint64_t, 2> valid = spectra_valid_.mutable_view();
@@ -184,7 +206,6 @@ SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
   out.gains = {gains_.data(), {Axis::channel, Axis::input}, {channels_, inputs_}};
   out.clipped = {clipped_.data(), {Axis::input}, {inputs_}};
   const std::size_t spectra = filter_->execute(queue, *state_, input, out);
-  consumed_ += count;
 
   SpectraChunk chunk;
   chunk.spectra = spectra;

@@ -14,6 +14,9 @@
 #include "tautline/core/voltage.h"
 #include "tautline/core/window.h"
 #include "tautline/device/device.h"
+#include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/delay_line.h"
+#include "tautline/pipeline/delay_tracking.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/unpack/unpack.h"
 
@@ -52,6 +55,11 @@ class FEngine {
   /// Steps per unit for requantised output, [channel][input].
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
+  /// Delays every input by its model, from the next segment on: whole samples before the filter, the
+  /// rest as phases after it. `total_samples` says how far the stream reaches. Throws Error(config)
+  /// for a stream that is already channelized or models that do not cover it.
+  void set_delays(std::shared_ptr<const formats::delays::Table> table, std::uint64_t total_samples);
+
   /// Forgets all history: the next sample is the first of a new segment.
   void begin_segment(const core::Instant& start);
   /// Takes a block. Every spectrum of earlier blocks must have been taken.
@@ -68,6 +76,7 @@ class FEngine {
   core::SampleFormat sample_format() const;
   std::size_t max_spectra() const { return max_spectra_; }
   std::string backend() const;
+  /// Host memory that the engine takes once its first segment begins.
   std::size_t bytes() const;
 
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
@@ -76,15 +85,27 @@ class FEngine {
  private:
   SpectraChunk take_filtered(device::Queue& queue, std::size_t limit);
   SpectraChunk take_channelized(std::size_t limit);
+  SpectraChunk take_delayed(device::Queue& queue, std::size_t limit);
+  void begin_run();
+  SpectraChunk filter(device::Queue& queue, stages::channelize::Input& input);
+  std::size_t sample_buffer_bytes() const;
+  std::size_t spectra_buffer_bytes() const;
   void allocate();
 
   core::VoltageDescription description_;
   core::SampleFormat unpacked_;
-  std::size_t inputs_, channels_, hop_, span_, max_block_samples_, max_spectra_;
+  std::size_t sample_bytes_, inputs_, channels_, hop_, span_, max_block_samples_, max_spectra_;
   stages::channelize::Output output_;
   std::shared_ptr<const stages::unpack::Plan> unpack_;
   std::shared_ptr<const stages::channelize::Plan> filter_;
   std::unique_ptr<stages::channelize::State> state_;
+
+  // Delays: the stream's samples wait in a line, runs of spectra share one straight line of delay.
+  std::shared_ptr<const formats::delays::Table> delays_;
+  std::unique_ptr<DelayLine> line_;
+  std::uint64_t spectra_per_run_ = 1, run_ = 0;
+  RunDelays run_delays_;
+  std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given
 
   device::Buffer samples_;         // [channel][input][time] as unpacked
   core::ValidityMask validity_;    // [input][time] of samples_

@@ -34,8 +34,9 @@ double channel_width_hz(const core::VoltageDescription& description, std::size_t
 }
 
 double baseband_zero_hz(const core::VoltageDescription& description) {
+  // The bandwidth is negative in a lower sideband.
   return description.format.complex ? description.centre_hz
-                                    : description.centre_hz - std::fabs(description.bandwidth_hz) / 2;
+                                    : description.centre_hz - description.bandwidth_hz / 2;
 }
 
 }  // namespace tautline::pipeline

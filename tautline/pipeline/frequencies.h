@@ -19,8 +19,8 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
 /// Distance between channels, positive.
 double channel_width_hz(const core::VoltageDescription& description, std::size_t channels);
 
-/// The sky frequency that sits at zero in the baseband after a lower sideband was conjugated: the
-/// band's centre for complex samples, its lower edge for real ones.
+/// The sky frequency that sits at zero in the baseband: the band's centre for complex samples, its
+/// lower edge for real ones, its upper edge for real ones of a lower sideband.
 double baseband_zero_hz(const core::VoltageDescription& description);
 
 }  // namespace tautline::pipeline

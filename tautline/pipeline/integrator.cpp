@@ -21,14 +21,7 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, std::size_t
       format_(format),
       plan_(stages::correlate::make_plan(
           {.channels = channels, .inputs = inputs, .max_samples = max_spectra, .format = format},
-          device)),
-      counts_(channels * baselines_, 0) {
-  if (exact()) {
-    integer_sums_.resize(channels * baselines_);
-  } else {
-    float_sums_.resize(channels * baselines_);
-  }
-}
+          device)) {}
 
 std::size_t Integrator::bytes() const {
   return channels_ * baselines_ * (sizeof(core::ci64) + sizeof(std::int64_t)) +
@@ -37,7 +30,14 @@ std::size_t Integrator::bytes() const {
 
 void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   if (chunk.spectra == 0) return;
-  if (!state_) state_ = plan_->make_state(queue);
+  if (!state_) {
+    state_ = plan_->make_state(queue);
+    counts_.resize(channels_ * baselines_);
+    if (exact())
+      integer_sums_.resize(channels_ * baselines_);
+    else
+      float_sums_.resize(channels_ * baselines_);
+  }
   if (spectra_ == 0) first_spectrum_ = chunk.first_spectrum;
   spectra_ += chunk.spectra;
   // One mask serves all channels: its channel stride is zero.

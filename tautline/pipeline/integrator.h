@@ -42,6 +42,7 @@ class Integrator {
   void finish(device::Queue& queue, FinishedIntegration& out);
 
   std::string backend() const { return plan_->backend(); }
+  /// Host memory that it takes from the first chunk on.
   std::size_t bytes() const;
 
  private:

@@ -41,7 +41,11 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
   header.nifs = products_;
   header.fch1_mhz = centres.back() / core::kHzPerMhz;
   header.foff_mhz = -channel_width_hz(input, channels_) / core::kHzPerMhz;
-  header.tstart_mjd = core::modified_julian_date(input.start);
+  header.tstart_mjd = core::modified_julian_date(core::advance_half(
+      input.start,
+      static_cast<std::int64_t>(description.span_samples) -
+          static_cast<std::int64_t>(description.hop_samples),
+      input.rate_hz));
   header.tsamp_s = static_cast<double>(integrate_) * static_cast<double>(description.hop_samples) /
                    input.rate_hz.value();
   writer_ = std::make_unique<formats::sigproc::FilterbankWriter>(config.output, header,

@@ -27,6 +27,7 @@ struct SinkDescription {
   core::VoltageDescription input;
   std::size_t channels = 1;
   std::size_t hop_samples = 1;
+  std::size_t span_samples = 1;  ///< of one spectrum
   std::uint64_t spectra = 0;  ///< that will come, as far as sizes tell
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/mwa32t/mwa32t.h"
 
 namespace tautline::stream {
 
@@ -33,8 +34,11 @@ VoltageSequence::VoltageSequence(const std::vector<std::string>& paths,
                                  const SequenceOptions& options)
     : files_(paths) {
   if (paths.empty()) throw Error(ErrorKind::config, "inputs", "none", "at least one file");
-  for (const std::string& path : paths)
-    parts_.push_back({path, formats::open_voltages(path, options.reader)});
+  if (options.reader.receivers)
+    parts_.emplace_back(paths.front(), formats::mwa32t::open_receivers(paths, options.reader));
+  else
+    for (const std::string& path : paths)
+      parts_.emplace_back(path, formats::open_voltages(path, options.reader));
   std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
     return core::before(a.reader->description().start, b.reader->description().start);
   });

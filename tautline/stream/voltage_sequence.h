@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/voltage.h"
@@ -53,10 +54,13 @@ class VoltageSequence {
   struct Part {
     std::string path;
     std::unique_ptr<formats::VoltageReader> reader;
-    bool continues = false;        ///< no gap before it
-    std::uint64_t skip = 0;        ///< samples left out at its start
-    std::uint64_t remaining = 0;   ///< samples to deliver
-    bool opened = false;           ///< seek done
+    bool continues = false;       ///< no gap before it
+    std::uint64_t skip = 0;       ///< samples left out at its start
+    std::uint64_t remaining = 0;  ///< samples to deliver
+    bool opened = false;          ///< seek done
+
+    Part(std::string name, std::unique_ptr<formats::VoltageReader> opened_reader)
+        : path(std::move(name)), reader(std::move(opened_reader)) {}
   };
 
   void check_agreement(const Part& part) const;

@@ -40,7 +40,8 @@ TEST(Time, IsExactAnHourIntoAStream) {
   const std::int64_t samples = 3600ll * 16'368'000 + 1;
   const Instant t = advance(start, samples, rate);
   EXPECT_EQ(t.seconds, start.seconds + 3600);
-  // 123456789012e-12 + 1/16368000 s over the common denominator 1.023e15 x 4 / ...: cross-multiplied.
+  // 123456789012e-12 + 1/16368000 s over the common denominator 1.023e15 x 4 / ...:
+  // cross-multiplied.
   __extension__ using Wide = __int128;
   const Wide expected_numerator = Wide{123'456'789'012} * 16'368'000 + Wide{1'000'000'000'000};
   const Wide expected_denominator = Wide{1'000'000'000'000} * 16'368'000;
@@ -54,6 +55,19 @@ TEST(Time, IsExactAnHourIntoAStream) {
 TEST(Time, HalvesOddSpans) {
   const Instant start = parse_utc("2013-10-20-01:59:03");
   EXPECT_EQ(advance_half(start, 3, {1, 1}), (Instant{start.seconds + 1, 1, 2}));
+}
+
+TEST(Time, RatesThatShareNothingWithTheEpochRoundToAttoseconds) {
+  // A prime rate from an epoch of whole picoseconds: the common denominator would need 64 bits.
+  const Rational rate{16'368'031, 1};
+  const Instant start = parse_utc("2020-01-01-00:00:00", 123'456'789'011);
+  const std::int64_t samples = 16'368'031ll * 3600 + 1;
+  const Instant later = advance(start, samples, rate);
+  EXPECT_EQ(later.seconds, start.seconds + 3600);
+  const Instant exact{start.seconds + 3600, 123'456'789'011, 1'000'000'000'000};
+  EXPECT_NEAR(seconds_between(exact, later), 1 / rate.value(), 3e-18);
+  EXPECT_NO_THROW(advance_half(later, 1, rate));
+  EXPECT_EQ(samples_between(start, later, rate), samples);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ inline std::vector<char> read_bytes(const std::string& path) {
 }
 
 inline void write_bytes(const std::string& path, const std::vector<char>& bytes) {
+  std::filesystem::remove(path);  // overwriting in place makes some file systems flush each time
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!file) throw std::runtime_error("cannot write " + path);

@@ -1,6 +1,7 @@
 #include "tautline/device/cpu/cpu_device.h"
 
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -43,15 +44,19 @@ class CpuQueue final : public Queue {
   tbb::task_arena arena_;
 };
 
+// What was asked for, or all there are; never more than oneTBB may use, which it would complain of.
+std::size_t allowed_threads(std::size_t asked) {
+  const std::size_t most = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  return asked == 0 ? most : std::min(asked, most);
+}
+
 class CpuDevice final : public Device {
  public:
   CpuDevice(const Selection& selection, const Options& options)
       : api_(selection.api),
         set_(selection.instruction_set.value_or(best_instruction_set())),
         forced_(selection.instruction_set.has_value()),
-        threads_(options.threads != 0
-                     ? options.threads
-                     : static_cast<std::size_t>(tbb::this_task_arena::max_concurrency())) {}
+        threads_(allowed_threads(options.threads)) {}
 
   Api api() const override { return api_; }
   std::string name() const override {

@@ -81,27 +81,25 @@ struct alignas(64) TileConfig {
   std::uint8_t rows[16] = {};
 };
 
-__attribute__((target("amx-tile,amx-int8"))) double int8_amx(std::size_t rounds) {
+// The instructions are written out: GCC 12's intrinsics do not say which memory they read.
+double int8_amx(std::size_t rounds) {
   TileConfig config;
   for (int tile = 0; tile < 8; ++tile) {
     config.bytes_per_row[tile] = 64;
     config.rows[tile] = 16;
   }
   alignas(64) std::int8_t data[1024] = {1, 2, 3};
-  _tile_loadconfig(&config);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  _tile_loadd(4, data, 64);
-  _tile_loadd(5, data, 64);
-  for (std::size_t r = 0; r < rounds; ++r) {
-    _tile_dpbssd(0, 4, 5);
-    _tile_dpbssd(1, 4, 5);
-    _tile_dpbssd(2, 4, 5);
-    _tile_dpbssd(3, 4, 5);
-  }
-  _tile_release();
+  asm volatile("ldtilecfg %0" : : "m"(config));
+  asm volatile("tilezero %tmm0; tilezero %tmm1; tilezero %tmm2; tilezero %tmm3");
+  asm volatile("tileloadd (%0,%1,1), %%tmm4; tileloadd (%0,%1,1), %%tmm5"
+               :
+               : "r"(data), "r"(64l)
+               : "memory");
+  for (std::size_t r = 0; r < rounds; ++r)
+    asm volatile(
+        "tdpbssd %tmm5, %tmm4, %tmm0; tdpbssd %tmm5, %tmm4, %tmm1;"
+        "tdpbssd %tmm5, %tmm4, %tmm2; tdpbssd %tmm5, %tmm4, %tmm3");
+  asm volatile("tilerelease");
   return static_cast<double>(rounds) * 4 * 16 * 16 * 64 * 2;
 }
 #endif

@@ -12,7 +12,6 @@ namespace tautline::formats::delays {
 
 namespace {
 
-
 // Longer than light takes to cross the solar system: a delay beyond this is a mistake of units.
 constexpr double kLargestDelay_s = 1e5;
 // An antenna would have to move at light's speed.
@@ -120,11 +119,10 @@ Delay evaluate(const Model& model, const core::Instant& t) {
       model.begin(), model.end(), t,
       [](const core::Instant& at, const Piece& piece) { return core::before(at, piece.start); });
   if (later == model.begin())
-    throw core::Error(core::ErrorKind::config, "delay model",
-                      "asked for " + core::to_iso(t),
-                      "an instant from its first piece's start on, " +
-                          core::to_iso(model.front().start),
-                      "give an earlier piece");
+    throw core::Error(
+        core::ErrorKind::config, "delay model", "asked for " + core::to_iso(t),
+        "an instant from its first piece's start on, " + core::to_iso(model.front().start),
+        "give an earlier piece");
   const Piece& piece = *std::prev(later);
   return {piece.delay_s + piece.delay_rate * core::seconds_between(piece.start, t),
           piece.delay_rate};
@@ -141,7 +139,8 @@ double phase_turns(double frequency_hz, double delay_s) {
 void require_cover(const Table& table, std::size_t inputs, const core::Instant& from,
                    const core::Instant& to) {
   if (table.inputs.size() != inputs)
-    throw core::Error(core::ErrorKind::config, "delay models", fmt::format("{}", table.inputs.size()),
+    throw core::Error(core::ErrorKind::config, "delay models",
+                      fmt::format("{}", table.inputs.size()),
                       fmt::format("one for each of the data's {} inputs", inputs));
   for (const Model& model : table.inputs)
     if (model.empty() || core::before(from, model.front().start))
@@ -172,9 +171,10 @@ std::string to_toml(const Table& table, const ArrayLayout& array) {
   }
   std::string text = fmt::format("phase_centre = \"{}\"\n", name);
   if (table.position)
-    text += fmt::format("ra_deg = {}\ndec_deg = {}\n", table.position->ra_deg,
-                        table.position->dec_deg);
-  if (table.valid_until) text += fmt::format("valid_until = \"{}\"\n", exact_utc(*table.valid_until));
+    text +=
+        fmt::format("ra_deg = {}\ndec_deg = {}\n", table.position->ra_deg, table.position->dec_deg);
+  if (table.valid_until)
+    text += fmt::format("valid_until = \"{}\"\n", exact_utc(*table.valid_until));
   for (std::size_t i = 0; i < table.inputs.size(); ++i) {
     const InputLabel& label = array.inputs[i];
     text += fmt::format("\n[[delay]]\nantenna = {}\nfeed = \"{}\"\npiece = [\n",

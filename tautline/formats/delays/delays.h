@@ -32,9 +32,9 @@ struct Position {
 };
 
 struct Table {
-  std::string phase_centre;         ///< the name that the output carries
+  std::string phase_centre;  ///< the name that the output carries
   std::optional<Position> position;
-  std::vector<Model> inputs;        ///< in data order
+  std::vector<Model> inputs;                 ///< in data order
   std::optional<core::Instant> valid_until;  ///< absent: the last pieces hold for ever
 };
 

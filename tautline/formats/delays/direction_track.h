@@ -1,4 +1,5 @@
-// The direction of a place on the sky as the turning earth sees it, cheap to ask for at any instant.
+// The direction of a place on the sky as the turning earth sees it, cheap to ask for at any
+// instant.
 #pragma once
 
 #include <cstddef>

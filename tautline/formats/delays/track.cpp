@@ -19,15 +19,17 @@ constexpr double kShortestPiece_s = 0.001, kLongestPiece_s = 60;
 constexpr double kMostPieces = 1e7;
 constexpr core::Rational kMilliseconds{1000, 1};
 
-double length(const Vector3& v) { return std::sqrt(dot(v, v)); }
+double length(const Vector3& v) {
+  return std::sqrt(dot(v, v));
+}
 
 // A chord of length h strays by at most h^2 / 8 times the second derivative, omega^2 |offset| / c.
 double piece_length_s(const ArrayLayout& array, double max_error_s) {
   double longest_m = 0;
   for (std::size_t a = 0; a < array.antennas.size(); ++a)
     longest_m = std::max(longest_m, length(antenna_offset_m(array, a)));
-  const double curvature = kEarthRotation_rad_per_s * kEarthRotation_rad_per_s * longest_m /
-                           core::kSpeedOfLight_m_per_s;
+  const double curvature =
+      kEarthRotation_rad_per_s * kEarthRotation_rad_per_s * longest_m / core::kSpeedOfLight_m_per_s;
   const double longest_s = std::sqrt(8 * max_error_s / std::max(curvature, 1e-30));
   const double clamped = std::clamp(longest_s, kShortestPiece_s, kLongestPiece_s);
   return std::floor(clamped / kShortestPiece_s) * kShortestPiece_s;

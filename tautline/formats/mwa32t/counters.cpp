@@ -18,11 +18,11 @@ std::size_t consecutive_records(std::span<const std::byte> bytes, std::size_t re
 }
 
 std::optional<std::size_t> find_alignment(std::span<const std::byte> bytes, std::size_t record,
-                                          std::size_t phase, bool last) {
+                                          std::size_t phase, bool last, std::size_t least_aligned) {
   for (std::size_t offset = 0; offset + record <= bytes.size(); ++offset) {
     const bool aligned = (offset + phase) % record == 0;
     const std::size_t proof = aligned ? kAlignedProof : kUnalignedProof;
-    const std::size_t least = aligned ? 2 : kAlignedProof;
+    const std::size_t least = aligned ? least_aligned : kAlignedProof;
     const std::size_t left = (bytes.size() - offset) / record;
     if (left < proof && !last) return std::nullopt;
     const std::size_t needed = std::min(proof, left);
@@ -32,11 +32,17 @@ std::optional<std::size_t> find_alignment(std::span<const std::byte> bytes, std:
   return std::nullopt;
 }
 
+std::optional<std::size_t> find_first(std::span<const std::byte> bytes, Mode mode, bool last) {
+  constexpr std::size_t kLeast = 2;
+  const std::size_t record = record_bytes(mode);
+  return find_alignment(bytes, record, 0, last,
+                        std::clamp(bytes.size() / record / 2, kLeast, kAlignedProof));
+}
+
 std::optional<Detected> detect_mode(std::span<const std::byte> bytes, bool last) {
   std::optional<Detected> best;
   for (const Mode mode : {Mode::two_byte, Mode::one_byte}) {
-    const std::size_t record = record_bytes(mode);
-    const auto offset = find_alignment(bytes, record, 0, last);
+    const auto offset = find_first(bytes, mode, last);
     if (offset && (!best || *offset < best->offset)) best = Detected{mode, *offset};
   }
   if (best || !last) return best;

@@ -32,15 +32,18 @@ std::size_t consecutive_records(std::span<const std::byte> bytes, std::size_t re
 
 /// The first offset where counters prove an alignment. An offset counts as aligned when it lies a
 /// whole number of records after a boundary `phase` bytes before the first byte. At the end of the
-/// file (`last`) the records that are left may be fewer than the proof asks for. None: no such
-/// offset in `bytes`.
+/// file (`last`) the records that are left may be fewer than the proof asks for, down to
+/// `least_aligned` or, unaligned, kAlignedProof. None: no such offset in `bytes`.
 std::optional<std::size_t> find_alignment(std::span<const std::byte> bytes, std::size_t record,
-                                          std::size_t phase, bool last);
+                                          std::size_t phase, bool last, std::size_t least_aligned);
 
 struct Detected {
   Mode mode;
   std::size_t offset;  ///< of the first record that is part of a proof
 };
+
+/// The first records of a file, of that mode: half of a short file's prove it.
+std::optional<std::size_t> find_first(std::span<const std::byte> bytes, Mode mode, bool last);
 
 /// The mode whose records start first in `bytes`, or none.
 std::optional<Detected> detect_mode(std::span<const std::byte> bytes, bool last);

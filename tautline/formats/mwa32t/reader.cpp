@@ -38,7 +38,7 @@ core::VoltageDescription describe(const core::VoltageDescription& assumed, std::
   d.channels = 1;
   if (d.rate_hz.numerator <= 0) d.rate_hz = core::make_rational(kDefaultRateHz, 1);
   if (d.centre_hz == 0) d.centre_hz = kDefaultCentreHz;
-  if (d.bandwidth_hz == 0) d.bandwidth_hz = d.rate_hz.value();
+  d.bandwidth_hz = assumed.bandwidth_hz < 0 ? -d.rate_hz.value() : d.rate_hz.value();
   if (d.telescope.empty()) d.telescope = "MWA-32T";
   if (d.instrument.empty()) d.instrument = "mwa32t";
   return d;
@@ -83,10 +83,15 @@ class Reader : public VoltageReader {
 
   void seek(std::uint64_t first_sample) override {
     position_ = first_sample;
-    for (Receiver& r : receivers_)
-      while (pull(r) && end_of(r.pending, r) <= static_cast<std::int64_t>(position_))
+    if (position_ > 0) damage_ = {};
+    for (Receiver& r : receivers_) {
+      const Damage kept = damage_;
+      while (pull(r) && start_of(r.pending, r) <= static_cast<std::int64_t>(position_)) {
+        damage_ = kept;  // what lies before the sample is no damage to what will be read
+        if (end_of(r.pending, r) > static_cast<std::int64_t>(position_)) break;
         r.pending.count = 0;
-    damage_ = {};  // what was skipped is no damage to what will be read
+      }
+    }
   }
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {

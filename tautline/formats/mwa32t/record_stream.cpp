@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
-
 namespace tautline::formats::mwa32t {
 
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+/// Records at the end of the file that are enough to go on where the boundary was kept.
+constexpr std::size_t kLeastAtEnd = 2;
 
 /// How far a position that was estimated from skipped bytes may be wrong either way.
 constexpr std::uint64_t kHalfPeriod = kCounterPeriod / 2;
@@ -36,8 +38,7 @@ void RecordStream::find_first_record(Mode wanted) {
   std::optional<Detected> found;
   if (wanted == Mode::detect) {
     found = detect_mode(buffer_, buffer_is_last());
-  } else if (const auto offset =
-                 find_alignment(buffer_, record_bytes(wanted), 0, buffer_is_last())) {
+  } else if (const auto offset = find_first(buffer_, wanted, buffer_is_last())) {
     found = Detected{wanted, *offset};
   } else if (file_.size() == record_bytes(wanted)) {
     found = Detected{wanted, 0};
@@ -87,8 +88,8 @@ bool RecordStream::load(std::size_t bytes) {
   if (offset_ >= buffer_offset_ && offset_ + bytes <= buffer_end()) return true;
   if (offset_ + bytes > file_.size() && offset_ >= file_.size()) return false;
   buffer_offset_ = offset_;
-  buffer_.resize(static_cast<std::size_t>(
-      std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
+  buffer_.resize(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, file_.size() - offset_)));
   buffer_.resize(file_.read(offset_, buffer_));
   return buffer_.size() >= bytes;
 }
@@ -99,7 +100,8 @@ std::optional<std::uint64_t> RecordStream::find_proof(std::uint64_t from) {
   if (from >= buffer_offset_ && from < buffer_end()) {
     const auto rest = std::span<const std::byte>(buffer_).subspan(
         static_cast<std::size_t>(from - buffer_offset_));
-    if (const auto hit = find_alignment(rest, record_, 0, buffer_is_last())) return from + *hit;
+    if (const auto hit = find_alignment(rest, record_, 0, buffer_is_last(), kLeastAtEnd))
+      return from + *hit;
     if (buffer_is_last()) return std::nullopt;
   }
   std::vector<std::byte> window(kBufferBytes);
@@ -107,8 +109,8 @@ std::optional<std::uint64_t> RecordStream::find_proof(std::uint64_t from) {
     const std::size_t got = file_.read(start, window);
     const bool last = start + got >= file_.size() || got < window.size();
     const auto phase = static_cast<std::size_t>((start - from) % record_);
-    if (const auto hit =
-            find_alignment(std::span<const std::byte>(window).first(got), record_, phase, last))
+    if (const auto hit = find_alignment(std::span<const std::byte>(window).first(got), record_,
+                                        phase, last, kLeastAtEnd))
       return start + *hit;
     if (last) return std::nullopt;
     start += got - kUnalignedProof * record_;

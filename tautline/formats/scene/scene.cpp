@@ -10,7 +10,6 @@ namespace tautline::formats::scene {
 
 namespace {
 
-
 // A number within [lowest, highest].
 double ranged(const TomlTable& table, std::string_view key, double fallback, double lowest,
               double highest) {
@@ -92,8 +91,8 @@ Scene scene_from(const TomlTable& table) {
                     "rms_steps", "source", "tone", "missing"});
   Scene scene;
   scene.name = table.text_or("name", scene.name);
-  scene.start = table.has("start") ? table.instant("start")
-                                   : core::parse_utc("2024-01-01T00:00:00");
+  scene.start =
+      table.has("start") ? table.instant("start") : core::parse_utc("2024-01-01T00:00:00");
   if (table.has("bandwidth_hz")) scene.bandwidth_hz = table.rational("bandwidth_hz");
   scene.centre_hz = table.number_or("centre_hz", scene.centre_hz);
   if (scene.centre_hz < scene.bandwidth_hz.value() / 2)
@@ -117,7 +116,9 @@ Scene scene_from(const TomlTable& table) {
 
 }  // namespace
 
-Scene read_scene(const std::string& path) { return scene_from(TomlTable::read(path)); }
+Scene read_scene(const std::string& path) {
+  return scene_from(TomlTable::read(path));
+}
 
 Scene parse_scene(std::string_view text, const std::string& name) {
   return scene_from(TomlTable::parse(text, name));

@@ -21,8 +21,8 @@ struct Source {
   double azimuth_deg = 0, elevation_deg = 0;  ///< azimuth east from north; followed with the sky
   double flux = 0;            ///< power in each feed of every antenna (unpolarised), noise_rms^2
   double spectral_index = 0;  ///< flux(f) = flux (f / centre_hz)^spectral_index
-  double polarised_fraction = 0;        ///< linear, 0 to 1
-  double polarisation_angle_deg = 0;    ///< from the x feed towards the y feed
+  double polarised_fraction = 0;      ///< linear, 0 to 1
+  double polarisation_angle_deg = 0;  ///< from the x feed towards the y feed
 };
 
 /// A pure tone made in the receivers: the same phase in every input.
@@ -41,11 +41,11 @@ struct Missing {
 struct Scene {
   std::string name = "scene";
   core::Instant start;
-  double centre_hz = 154.88e6;             ///< sky frequency of the band's middle
+  double centre_hz = 154.88e6;                ///< sky frequency of the band's middle
   core::Rational bandwidth_hz{1'280'000, 1};  ///< sampled at this rate (complex) or twice it (real)
   bool lower_sideband = false;
-  std::vector<double> noise_rms{1.0};      ///< one for all inputs, or one an input
-  double rms_steps = 0;                    ///< mean rms of the samples in steps; 0: by the bits
+  std::vector<double> noise_rms{1.0};  ///< one for all inputs, or one an input
+  double rms_steps = 0;                ///< mean rms of the samples in steps; 0: by the bits
   std::vector<Source> sources;
   std::vector<Tone> tones;
   std::vector<Missing> missing;

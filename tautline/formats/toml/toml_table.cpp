@@ -18,7 +18,9 @@ struct TomlTable::Document {
 
 namespace {
 
-const toml::table& as_table(const void* table) { return *static_cast<const toml::table*>(table); }
+const toml::table& as_table(const void* table) {
+  return *static_cast<const toml::table*>(table);
+}
 
 // The value as a user would recognise it, for messages.
 std::string show(const toml::node& node) {
@@ -31,9 +33,9 @@ std::string show(const toml::node& node) {
 }
 
 core::Instant instant_of(const toml::date_time& t) {
-  const std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}", t.date.year,
-                                       t.date.month, t.date.day, t.time.hour, t.time.minute,
-                                       t.time.second, t.time.nanosecond);
+  const std::string text =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}", t.date.year, t.date.month,
+                  t.date.day, t.time.hour, t.time.minute, t.time.second, t.time.nanosecond);
   core::Instant instant = core::parse_utc(text);
   if (t.offset) instant.seconds -= std::int64_t{60} * t.offset->minutes;
   return instant;
@@ -67,7 +69,7 @@ TomlTable TomlTable::parse(std::string_view text, const std::string& name) {
 }
 
 core::Error TomlTable::error(std::string_view key, const std::string& value,
-                         const std::string& expected, const std::string& advice) const {
+                             const std::string& expected, const std::string& advice) const {
   const toml::node* node = as_table(table_).get(key);
   const auto line = node != nullptr ? node->source().begin.line : 0;
   const std::string where = line != 0 ? fmt::format(" (line {})", line) : std::string();
@@ -75,7 +77,9 @@ core::Error TomlTable::error(std::string_view key, const std::string& value,
           advice};
 }
 
-bool TomlTable::has(std::string_view key) const { return as_table(table_).contains(key); }
+bool TomlTable::has(std::string_view key) const {
+  return as_table(table_).contains(key);
+}
 
 void TomlTable::allow_only(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : as_table(table_)) {
@@ -169,8 +173,8 @@ std::vector<TomlTable> TomlTable::tables(std::string_view key) const {
   std::vector<TomlTable> tables;
   for (const toml::node& item : *list) {
     if (!item.is_table()) throw error(key, show(item), fmt::format("tables headed [[{}]]", key));
-    tables.push_back({document_, item.as_table(),
-                      fmt::format("{}: [[{}]] {}", place_, key, tables.size() + 1)});
+    tables.push_back(
+        {document_, item.as_table(), fmt::format("{}: [[{}]] {}", place_, key, tables.size() + 1)});
   }
   return tables;
 }

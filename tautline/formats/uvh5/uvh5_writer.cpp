@@ -159,6 +159,7 @@ class Uvh5Writer final : public VisibilityWriter {
                  integrations * static_cast<std::int64_t>(layout_.pairs().size()));
     file_->write(header_.get(), "history", description_.history);
     write_extra();
+    write_gains();
     close_groups();
     file_->close();
     name_.finish();
@@ -315,6 +316,16 @@ class Uvh5Writer final : public VisibilityWriter {
       std::replace(name.begin(), name.end(), '/', '_');  // HDF5's own separator
       file_->write(group.get(), name, value);
     }
+  }
+
+  // In a group of our own: readers of UVH5 pass over it.
+  void write_gains() {
+    const std::vector<double>& gains = description_.requantisation_gains;
+    if (gains.empty()) return;
+    const Handle group = file_->group(file_->root(), "tautline");
+    const std::array<hsize_t, 2> shape{description_.channel_hz.size(),
+                                       description_.array.inputs.size()};
+    file_->write(group.get(), "requantisation_gains", gains, shape);
   }
 
   void close_groups() {

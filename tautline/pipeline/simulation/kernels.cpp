@@ -53,8 +53,7 @@ void batch_deviates(const float* HWY_RESTRICT table, const std::uint32_t (&w)[4]
 }
 
 void AddNormalDeviates(const float* table, const std::uint32_t counter[4],
-                       const std::uint32_t key[2], float scale, float* values,
-                       std::size_t count) {
+                       const std::uint32_t key[2], float scale, float* values, std::size_t count) {
   std::uint32_t words[4][kLanes];
   std::uint32_t first = counter[0];
   for (; count >= kDeviates; count -= kDeviates, values += kDeviates, first += kLanes) {
@@ -152,8 +151,7 @@ void add_normal_deviates(const float* table, const std::uint32_t counter[4],
   HWY_DYNAMIC_DISPATCH(AddNormalDeviates)(table, counter, key, scale, values, count);
 }
 
-void fill_rotation(double start_turns, double step_turns, float* re, float* im,
-                   std::size_t count) {
+void fill_rotation(double start_turns, double step_turns, float* re, float* im, std::size_t count) {
   constexpr std::size_t kFine = 64;
   float fine_re[kFine], fine_im[kFine];
   for (std::size_t n = 0; n < kFine; ++n) {

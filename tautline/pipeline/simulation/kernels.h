@@ -10,12 +10,10 @@ namespace tautline::pipeline::simulation {
 
 /// values[n] += scale * deviate n of Philox counters (n / 128 ... , stream, block), see random.h.
 void add_normal_deviates(const float* table, const std::uint32_t counter[4],
-                         const std::uint32_t key[2], float scale, float* values,
-                         std::size_t count);
+                         const std::uint32_t key[2], float scale, float* values, std::size_t count);
 
 /// exp(2 pi i (start_turns + step_turns n)) for n < count, to 3e-7.
-void fill_rotation(double start_turns, double step_turns, float* re, float* im,
-                   std::size_t count);
+void fill_rotation(double start_turns, double step_turns, float* re, float* im, std::size_t count);
 
 /// x += a r, all as separate real and imaginary parts.
 void multiply_add(const float* a_re, const float* a_im, const float* r_re, const float* r_im,

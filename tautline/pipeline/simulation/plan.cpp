@@ -56,7 +56,8 @@ void require_up(const formats::scene::Source& source, const formats::Site& site,
   if (elevation_deg < -kGrace_deg)
     throw core::Error(core::ErrorKind::config, "source " + source.name,
                       fmt::format("elevation {:.1f} degrees at the start", elevation_deg),
-                      "a place above the horizon", "choose another start, or give azimuth_deg and elevation_deg");
+                      "a place above the horizon",
+                      "choose another start, or give azimuth_deg and elevation_deg");
 }
 
 template <class Values>
@@ -106,8 +107,8 @@ Polarisation polarisation_of(const formats::scene::Source& source) {
 // left out because a real signal's must be real). Scaled so that a spectral index keeps the flux
 // at the centre of the band.
 std::vector<float> bin_amplitudes(const formats::scene::Source& source, const Plan& plan) {
-  const double used = plan.sampling.real ? static_cast<double>(plan.bins - 1)
-                                         : static_cast<double>(plan.bins);
+  const double used =
+      plan.sampling.real ? static_cast<double>(plan.bins - 1) : static_cast<double>(plan.bins);
   const double of_bin = source.flux / used / (plan.sampling.real ? 2 : 1);
   std::vector<float> amplitudes(plan.bins);
   for (std::size_t k = 0; k < plan.bins; ++k) {
@@ -121,19 +122,16 @@ std::vector<float> bin_amplitudes(const formats::scene::Source& source, const Pl
 
 }  // namespace
 
+// The integral of w(t) w(t - d) for d <= L: both rising or both falling, one of them flat, both
+// flat; beyond L a fade never meets a fade.
 double coherence(const Blocks& blocks, double samples) {
-  const auto window = [&](double n) {
-    const auto fade = static_cast<double>(blocks.fade), length = static_cast<double>(blocks.block);
-    if (n < 0 || n >= length) return 0.0;
-    const double edge = std::min(n, length - n);
-    return edge >= fade ? 1.0 : std::sin(std::numbers::pi / 2 * edge / fade);
-  };
-  double sum = 0;
-  for (std::size_t n = 0; n < blocks.block; ++n) {
-    const double at = static_cast<double>(n) + 0.5;
-    sum += window(at) * window(at - samples);
-  }
-  return sum / static_cast<double>(blocks.hop);
+  const auto block = static_cast<double>(blocks.block), fade = static_cast<double>(blocks.fade);
+  const double shift = std::abs(samples), rate = std::numbers::pi / 2 / fade;
+  const double flat = block - 2 * fade - shift;
+  const double fades =
+      shift <= fade ? (fade - shift) * std::cos(rate * shift) + 2 * std::sin(rate * shift) / rate
+                    : 2 / rate;
+  return std::max(0.0, (flat + fades) / static_cast<double>(blocks.hop));
 }
 
 Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample) {
@@ -149,12 +147,12 @@ Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample) {
   while (block > kShortest && !fringe_fits(block)) block /= 2;
   while (block < kLongest && coherence(sizes(block), delay_samples) < kLeastCoherence) block *= 2;
   if (!fringe_fits(block) || coherence(sizes(block), delay_samples) < kLeastCoherence)
-    throw core::Error(core::ErrorKind::unsupported, "longest baseline",
-                      fmt::format("{:.0f} samples of delay with {:.3g} turns of fringe a sample",
-                                  delay_samples, fringe_turns_per_sample),
-                      fmt::format("fringes slower than {} turns over some 16 times the delay",
-                                  kFringeTurns),
-                      "simulate a smaller array or a lower frequency");
+    throw core::Error(
+        core::ErrorKind::unsupported, "longest baseline",
+        fmt::format("{:.0f} samples of delay with {:.3g} turns of fringe a sample", delay_samples,
+                    fringe_turns_per_sample),
+        fmt::format("fringes slower than {} turns over some 16 times the delay", kFringeTurns),
+        "simulate a smaller array or a lower frequency");
   return sizes(block);
 }
 
@@ -208,10 +206,9 @@ Plan::Plan(const formats::scene::Scene& given, const formats::ArrayLayout& layou
     : scene(given), array(layout), sampling(samples_to_make) {
   check(scene, array, sampling);
   const double bandwidth_hz = scene.bandwidth_hz.value();
-  rate_hz = sampling.real
-                ? core::make_rational(2 * scene.bandwidth_hz.numerator,
-                                      scene.bandwidth_hz.denominator)
-                : scene.bandwidth_hz;
+  rate_hz = sampling.real ? core::make_rational(2 * scene.bandwidth_hz.numerator,
+                                                scene.bandwidth_hz.denominator)
+                          : scene.bandwidth_hz;
   samples = static_cast<std::uint64_t>(std::llround(sampling.duration_s * rate_hz.value()));
   if (samples == 0)
     throw core::Error(core::ErrorKind::config, "duration", fmt::format("{}", sampling.duration_s),
@@ -227,8 +224,8 @@ Plan::Plan(const formats::scene::Scene& given, const formats::ArrayLayout& layou
   const double highest_hz = scene.centre_hz + bandwidth_hz / 2;
   const double fringe_turns_per_s = highest_hz * longest_baseline_s() * kEarthRotation_rad_per_s;
   if (!scene.sources.empty())
-    blocks = choose_blocks(longest_baseline_s() * rate_hz.value(),
-                           fringe_turns_per_s / rate_hz.value());
+    blocks =
+        choose_blocks(longest_baseline_s() * rate_hz.value(), fringe_turns_per_s / rate_hz.value());
   const double sign = scene.lower_sideband ? -1 : 1;
   baseband_zero_hz = sampling.real ? scene.centre_hz - sign * bandwidth_hz / 2 : scene.centre_hz;
   bins = sampling.real ? blocks.block / 2 : blocks.block;
@@ -243,13 +240,14 @@ Plan::Plan(const formats::scene::Scene& given, const formats::ArrayLayout& layou
     formats::delays::DirectionTrack track(site, source.ra_deg, source.dec_deg, scene.start,
                                           sampling.duration_s);
     require_up(source, site, track.at(0));
-    sources.push_back({source, std::move(track), polarisation_of(source),
-                       bin_amplitudes(source, *this)});
+    sources.push_back(
+        {source, std::move(track), polarisation_of(source), bin_amplitudes(source, *this)});
   }
 
   for (const formats::scene::Missing& span : scene.missing) {
     const auto first = std::llround(span.start_s * rate_hz.value());
-    missing.push_back({first, first + std::llround(span.duration_s * rate_hz.value()), span.inputs});
+    missing.push_back(
+        {first, first + std::llround(span.duration_s * rate_hz.value()), span.inputs});
   }
 
   double mean_power = 0;

@@ -25,8 +25,8 @@ namespace tautline::pipeline::simulation {
 struct Sampling {
   double duration_s = 1;
   bool real = false;
-  int bits = 8;          ///< 4, 8 or 16 of each component
-  int limit = 127;       ///< largest magnitude of a component; clipping is symmetric
+  int bits = 8;     ///< 4, 8 or 16 of each component
+  int limit = 127;  ///< largest magnitude of a component; clipping is symmetric
   std::uint64_t seed = 0;
 };
 
@@ -40,21 +40,22 @@ struct Blocks {
 double coherence(const Blocks& blocks, double samples);
 
 /// Block sizes for delays up to `delay_samples` between two antennas and fringes up to
-/// `fringe_turns_per_sample`: long against the delays, so that coherence stays above 0.99, and short
-/// against the fringes, which a block holds still. Throws Error(unsupported) when both can't be had.
+/// `fringe_turns_per_sample`: long against the delays, so that coherence stays above 0.99, and
+/// short against the fringes, which a block holds still. Throws Error(unsupported) when both can't
+/// be had.
 Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample);
 
 /// The x and y amplitudes of a partly polarised source of unit flux.
 struct Polarisation {
-  double unpolarised = 1;             ///< of the independent signals of both feeds
+  double unpolarised = 1;                   ///< of the independent signals of both feeds
   double polarised_x = 0, polarised_y = 0;  ///< of the signal that both share
 };
 
 struct PlannedSource {
-  formats::scene::Source source;      ///< ra and dec filled in for horizontal ones
+  formats::scene::Source source;  ///< ra and dec filled in for horizontal ones
   formats::delays::DirectionTrack track;
   Polarisation polarisation;
-  std::vector<float> bin_amplitude;   ///< per bin, of the real and of the imaginary part
+  std::vector<float> bin_amplitude;  ///< per bin, of the real and of the imaginary part
 };
 
 /// Samples [first, last) that are missing.
@@ -85,8 +86,8 @@ struct Plan {
   std::vector<formats::Vector3> offsets_m;               ///< of each antenna, from the centre
   std::vector<PlannedSource> sources;
   std::vector<MissingSpan> missing;
-  std::vector<double> noise_rms;                         ///< of each input
-  double steps_per_unit = 1;                             ///< sample = rounded (value x this)
+  std::vector<double> noise_rms;  ///< of each input
+  double steps_per_unit = 1;      ///< sample = rounded (value x this)
 
   std::size_t inputs() const { return array.inputs.size(); }
   std::size_t components() const { return sampling.real ? 1 : 2; }

@@ -25,7 +25,9 @@ std::size_t sample_bytes(const Plan& plan) {
 }
 
 // Two samples of real 4-bit data share a byte.
-bool shares_bytes(const Plan& plan) { return plan.sampling.bits == 4 && plan.sampling.real; }
+bool shares_bytes(const Plan& plan) {
+  return plan.sampling.bits == 4 && plan.sampling.real;
+}
 
 // [input][time] to [time][input], in tiles that stay in the first cache.
 template <class Sample>
@@ -75,10 +77,10 @@ Workspace::Workspace(const Plan& plan)
 std::size_t Workspace::bytes(const Plan& plan) {
   const std::size_t of_floats =
       (plan.scene.tones.size() + 1) * plan.blocks.hop * plan.components() +
-      (plan.sources.empty() ? 0
-                            : (4 * plan.sources.size() + 4 + 2 * plan.inputs()) * plan.bins +
-                                  plan.inputs() * plan.blocks.fade * plan.components() +
-                                  2 * plan.blocks.block);
+      (plan.sources.empty()
+           ? 0
+           : (4 * plan.sources.size() + 4 + 2 * plan.inputs()) * plan.bins +
+                 plan.inputs() * plan.blocks.fade * plan.components() + 2 * plan.blocks.block);
   return of_floats * sizeof(float) + plan.blocks.hop * plan.components() +
          plan.inputs() * plan.blocks.hop * (sample_bytes(plan) + (shares_bytes(plan) ? 1 : 0));
 }
@@ -130,9 +132,9 @@ void VoltageMaker::draw_tones(std::uint64_t segment, Workspace& w) const {
     const double sign = plan_->scene.lower_sideband ? -1 : 1;
     const double turns_per_sample =
         sign * (tone.frequency_hz - plan_->baseband_zero_hz) / plan_->rate_hz.value();
-    const long double turns = static_cast<long double>(turns_per_sample) *
-                                  static_cast<long double>(segment * hop) +
-                              static_cast<long double>(sign * tone.phase_deg / 360);
+    const long double turns =
+        static_cast<long double>(turns_per_sample) * static_cast<long double>(segment * hop) +
+        static_cast<long double>(sign * tone.phase_deg / 360);
     const auto start = static_cast<double>(turns - std::floor(turns));
     fill_rotation(start, turns_per_sample, wave.data(), wave.data() + hop, hop);
     float* out = w.tones.data() + n * hop * components;
@@ -146,9 +148,9 @@ void VoltageMaker::draw_tones(std::uint64_t segment, Workspace& w) const {
 void VoltageMaker::hear(std::size_t antenna, std::uint64_t block, Workspace& w) const {
   const std::size_t bins = plan_->bins;
   const std::vector<std::size_t>& inputs = plan_->antenna_inputs[antenna];
-  const double middle_samples = (static_cast<double>(block) - 1) *
-                                    static_cast<double>(plan_->blocks.hop) +
-                                static_cast<double>(plan_->blocks.block) / 2;
+  const double middle_samples =
+      (static_cast<double>(block) - 1) * static_cast<double>(plan_->blocks.hop) +
+      static_cast<double>(plan_->blocks.block) / 2;
   const double seconds = middle_samples / plan_->rate_hz.value();
   // A real lower sideband shows the sky's frequencies in reverse, conjugated.
   const double sign = plan_->scene.lower_sideband && plan_->sampling.real ? 1 : -1;
@@ -221,11 +223,11 @@ void VoltageMaker::overlap(std::size_t input, std::size_t part, Workspace& w) co
 
 void VoltageMaker::keep_tail(std::size_t input, std::size_t part, Workspace& w) const {
   const std::size_t fade = plan_->blocks.fade;
-  const auto* data = reinterpret_cast<const float*>(w.transform.as<std::complex<float>>()) +
-                     2 * plan_->blocks.hop;
+  const auto* data =
+      reinterpret_cast<const float*>(w.transform.as<std::complex<float>>()) + 2 * plan_->blocks.hop;
   float* tail = w.tails.data() + input * fade * plan_->components();
-  const float sign = plan_->sampling.real ? (part == 0 ? 1.0f : -1.0f)
-                                          : (plan_->conjugate_samples ? 1.0f : -1.0f);
+  const float sign =
+      plan_->sampling.real ? (part == 0 ? 1.0f : -1.0f) : (plan_->conjugate_samples ? 1.0f : -1.0f);
   for (std::size_t n = 0; n < fade; ++n) {
     const float out = fade_[fade - 1 - n];
     if (plan_->sampling.real) {
@@ -276,23 +278,27 @@ void VoltageMaker::finish(std::size_t input, std::uint64_t segment, Workspace& w
     add_normal({sampling.seed, static_cast<std::uint32_t>(input), segment},
                static_cast<float>(noise), w.values.data(), count);
   for (std::size_t n = 0; n < plan_->scene.tones.size(); ++n) {
-    const auto amplitude =
-        static_cast<float>(plan_->tone_amplitude(plan_->scene.tones[n], input));
+    const auto amplitude = static_cast<float>(plan_->tone_amplitude(plan_->scene.tones[n], input));
     const float* tone = w.tones.data() + n * count;
     for (std::size_t v = 0; v < count; ++v) w.values[v] += amplitude * tone[v];
   }
   blank_missing(input, segment, w);
+  // Past the run's end nothing is kept, and nothing counted.
+  const std::uint64_t left = plan_->samples - std::min(plan_->samples, segment * plan_->blocks.hop);
+  const std::size_t kept =
+      static_cast<std::size_t>(std::min<std::uint64_t>(left, plan_->blocks.hop)) * components;
   const auto scale = static_cast<float>(plan_->steps_per_unit);
   std::byte* out = w.rounded.data() + input * plan_->blocks.hop * sample_bytes(*plan_);
+  const float* values = w.values.data();
   if (sampling.bits == 16) {
-    clipped[input] += quantise(w.values.data(), scale, sampling.limit,
-                               reinterpret_cast<std::int16_t*>(out), count);
+    clipped[input] +=
+        quantise(values, scale, sampling.limit, reinterpret_cast<std::int16_t*>(out), kept);
   } else if (sampling.bits == 8 || sampling.real) {
-    clipped[input] += quantise(w.values.data(), scale, sampling.limit,
-                               reinterpret_cast<std::int8_t*>(out), count);
+    clipped[input] +=
+        quantise(values, scale, sampling.limit, reinterpret_cast<std::int8_t*>(out), kept);
   } else {
-    clipped[input] += quantise(w.values.data(), scale, sampling.limit, w.parts.data(), count);
-    pack_nibbles(reinterpret_cast<const std::byte*>(w.parts.data()), out, count / 2);
+    clipped[input] += quantise(values, scale, sampling.limit, w.parts.data(), kept);
+    pack_nibbles(reinterpret_cast<const std::byte*>(w.parts.data()), out, kept / 2);
   }
 }
 
@@ -311,7 +317,8 @@ void VoltageMaker::make(std::uint64_t first, std::size_t count, Workspace& w, st
   const bool sky = !plan_->sources.empty();
   if (sky) {
     draw_sources(first, w);
-    for_each_input(first, w, [&](std::size_t input, std::size_t part) { keep_tail(input, part, w); });
+    for_each_input(first, w,
+                   [&](std::size_t input, std::size_t part) { keep_tail(input, part, w); });
   }
   for (std::size_t s = 0; s < count; ++s) {
     const std::uint64_t segment = first + s;

@@ -30,10 +30,9 @@ void require_range(const char* field, std::size_t value, std::size_t low, std::s
 }
 
 void require_input_format(const core::SampleFormat& format) {
-  const bool known = format.is_float()
-                         ? format.bits == 32
-                         : format.encoding == core::Encoding::twos_complement &&
-                               (format.bits == 8 || format.bits == 16);
+  const bool known = format.is_float() ? format.bits == 32
+                                       : format.encoding == core::Encoding::twos_complement &&
+                                             (format.bits == 8 || format.bits == 16);
   if (!known)
     refuse("input", core::to_string(format), "ci8, ci16, cf32, i8, i16 or f32",
            "unpack turns every other format into one of these");

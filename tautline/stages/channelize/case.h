@@ -35,8 +35,8 @@ struct Case {
     const auto channels = static_cast<double>(config.channels);
     const double components = 2 * channels;
     const double split = config.input.complex ? 0 : 10 * channels;
-    return components * 2 * static_cast<double>(config.taps) +
-           5 * channels * std::log2(channels) + split;
+    return components * 2 * static_cast<double>(config.taps) + 5 * channels * std::log2(channels) +
+           split;
   }
 
   /// Bytes of one spectrum that have to come from or go to memory: hop samples in, channels out.

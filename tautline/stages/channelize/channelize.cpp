@@ -1,6 +1,7 @@
 // Choice of backend. Validation lives with the facts it protects (bank.cpp, checks.cpp).
 #include "tautline/stages/channelize/channelize.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tautline/stages/channelize/bank.h"
@@ -23,6 +24,16 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                                                         : make_cpu_kernel(bank, *device, tunables);
   return make_tiled_plan(std::move(bank), std::move(kernel), tunables,
                          device->make_queue()->workers());
+}
+
+std::size_t channelize(const Config& config, const Input& input, const OutputViews& output) {
+  Config sized = config;
+  sized.max_samples = std::max<std::size_t>(1, input.count);
+  const auto device = device::open({});
+  const auto plan = make_plan(sized, device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  return plan->execute(*queue, *state, input, output);
 }
 
 }  // namespace tautline::stages::channelize

@@ -3,12 +3,15 @@
 //   y[s][k] = sum over p in [0, M) of exp(-2 pi i k p / M)
 //             sum over t in [0, T) of h[(T - t) M - 1 - p] x[s D + t M + p]
 //
-// M = C for complex and 2C for real input (channels above the Nyquist term's are dropped, and the
-// Nyquist term itself), D = M for a critically sampled bank and M Q / P for an oversampled one by
-// P/Q (the phase exp(-2 pi i k s D / M) of the moving origin is taken out). Then the correction of
-// docs/maths/delays.md, ascending order of sky frequency, and the output's form. Lower sideband
-// input is conjugated first (real input: the order of channels reversed and their values
-// conjugated).
+// M = C for complex and 2C for real input, D = M for a critically sampled bank and M Q / P for one
+// oversampled by P/Q (the phase exp(-2 pi i k s D / M) of the moving origin is taken out). Then the
+// correction of docs/maths/delays.md, ascending order of sky frequency, and the output's form.
+//   complex               channel k is term (k - floor(C/2)) mod C
+//   complex, lower band   the same of the conjugated samples
+//   real                  channel k is term k; the Nyquist term C is dropped
+//   real, lower band      channel k is the conjugate of term C - k; term 0, which lies on the upper
+//                         edge of the sky's band as the Nyquist term does otherwise, is dropped
+// docs/maths/channelize.md derives this.
 //
 // | buffer   | axes                       | type                     | written     |
 // | samples  | [input][time]              | ci8 ci16 complex<float>  | read        |
@@ -19,6 +22,9 @@
 // | valid    | [input][word]              | uint64 bits by spectrum  | overwritten |
 // | gains    | [channel][input]           | float, steps per unit    | read        |
 // | clipped  | [input]                    | uint64, components       | accumulated |
+//
+// The last axis of every buffer is dense; the others may have any stride. Turned rows that start on
+// cache lines, a number of bytes apart that is not a power of two, are written fastest.
 #pragma once
 
 #include <complex>
@@ -46,15 +52,15 @@ enum class Output {
 
 struct Config {
   std::size_t inputs = 1;
-  std::size_t channels = 128;      ///< C, 2 to 65,536; powers of two are fastest
-  std::size_t taps = 8;            ///< T, 1 or more
+  std::size_t channels = 128;             ///< C, 2 to 65,536; powers of two are fastest
+  std::size_t taps = 8;                   ///< T, 1 or more
   core::SampleFormat input = core::kCi8;  ///< ci8 ci16 cf32 i8 i16 f32 (what unpack gives)
-  core::Window window;             ///< Hann unless told
-  double cutoff = 1.0;             ///< of the prototype, in channel widths; 1: -6 dB at the edge
-  std::vector<float> coefficients; ///< M T of them in sample order: used as given; empty: designed
+  core::Window window;                    ///< Hann unless told
+  double cutoff = 1.0;              ///< of the prototype, in channel widths; 1: -6 dB at the edge
+  std::vector<float> coefficients;  ///< M T of them in sample order: used as given; empty: designed
   std::size_t oversample_numerator = 1;    ///< P of P/Q >= 1
   std::size_t oversample_denominator = 1;  ///< Q; M Q / P must be whole
-  bool lower_sideband = false;     ///< conjugate the voltages first
+  bool lower_sideband = false;             ///< conjugate the voltages first
   Output output = Output::turned_ci8;
   std::size_t max_samples = 1 << 20;  ///< most samples of an input that one execute is given
 
@@ -69,19 +75,19 @@ struct Config {
 ///   y[s][k] *= exp(i (phase + s * phase_step + f_k (slope + s * slope_step)))
 /// with f_k the channel's frequency relative to baseband zero in cycles per sample (signed).
 struct PhaseModel {
-  double phase_rad = 0;         ///< of the first spectrum of the call
-  double phase_step_rad = 0;    ///< per spectrum (fringe rate)
-  double slope_rad = 0;         ///< -2 pi d' with d' the residual delay in samples
-  double slope_step_rad = 0;    ///< per spectrum (delay rate)
+  double phase_rad = 0;       ///< of the first spectrum of the call
+  double phase_step_rad = 0;  ///< per spectrum (fringe rate)
+  double slope_rad = 0;       ///< -2 pi d' with d' the residual delay in samples
+  double slope_step_rad = 0;  ///< per spectrum (delay rate)
 };
 
 /// What one execute is given besides samples.
 struct Input {
-  const void* samples = nullptr;      ///< [input][time] of the config's format
-  std::size_t row_stride_bytes = 0;   ///< between inputs
-  std::size_t count = 0;              ///< samples per input in this call
-  core::ValidityView validity;        ///< empty: all valid
-  std::vector<PhaseModel> phases;     ///< one an input, or empty: none
+  const void* samples = nullptr;     ///< [input][time] of the config's format
+  std::size_t row_stride_bytes = 0;  ///< between inputs
+  std::size_t count = 0;             ///< samples per input in this call
+  core::ValidityView validity;       ///< empty: all valid
+  std::vector<PhaseModel> phases;    ///< one an input, or empty: none
 };
 
 /// Where results go; the views of outputs that the config does not ask for are empty.
@@ -113,8 +119,8 @@ class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// "reference", "portable", "avx2" or "avx512", and how the transform is done, as
-  /// "avx512, fused radix" or "avx2, fftw".
+  /// "reference", or "portable", "avx2" or "avx512" (which serves VNNI and AMX machines as well)
+  /// and how the transform is done: "avx512, fused radix 32x32" or "avx2, fftw".
   virtual std::string backend() const = 0;
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(const device::Queue& queue) const = 0;
@@ -123,14 +129,17 @@ class Plan {
   virtual std::size_t spectra(std::size_t held, std::size_t count) const = 0;
 
   /// Consumes input.count samples of every input and writes every spectrum that they complete;
-  /// returns how many. A spectrum is invalid, and zero, when any of its T M samples is invalid. Any split
-  /// of a stream into calls gives the same bits. Never allocates.
+  /// returns how many. A spectrum is invalid, and zero, when any of its T M samples is invalid. Any
+  /// split of a stream into calls gives the same bits. Never allocates.
   virtual std::size_t execute(device::Queue& queue, State& state, const Input& input,
                               const OutputViews& output) const = 0;
 };
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
+
+/// One-shot: the spectra of a whole stretch of samples on the best CPU path; returns how many.
+std::size_t channelize(const Config& config, const Input& input, const OutputViews& output);
 
 /// Gains that bring the rms of each channel and input (per component) of `spectra` to `target`
 /// steps, over its valid spectra; 1 where there is no power.

@@ -78,7 +78,8 @@ void check_output(const Bank& bank, const OutputViews& output, std::size_t spect
            fmt::format("[{}][{}]", channels, inputs));
   const auto& clipped = output.clipped;
   if (clipped.data() == nullptr || clipped.extent(0) != inputs)
-    refuse("clipped", fmt::format("a view of [{}]", clipped.extent(0)), fmt::format("[{}]", inputs));
+    refuse("clipped", fmt::format("a view of [{}]", clipped.extent(0)),
+           fmt::format("[{}]", inputs));
 }
 
 }  // namespace tautline::stages::channelize

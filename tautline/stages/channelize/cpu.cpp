@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "tautline/stages/channelize/cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "tautline/stages/channelize/cpu_fused-inl.h"
 #include "tautline/stages/channelize/cpu_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,6 +15,10 @@ namespace tautline::stages::channelize::HWY_NAMESPACE {
 
 std::unique_ptr<Kernel> make_kernel(std::shared_ptr<const Bank> bank, const device::Device& device,
                                     const Tunables& tunables, std::string_view set) {
+#ifdef TAUTLINE_SQUARE_TRANSPOSE
+  if (FusedKernel::fits(*bank, tunables))
+    return std::make_unique<FusedKernel>(std::move(bank), set);
+#endif
   return std::make_unique<RowKernel>(std::move(bank), device, tunables, set);
 }
 

@@ -41,7 +41,7 @@ struct Columns {
   std::size_t frame;
   std::size_t taps;
   std::size_t spectra;
-  float* out;                 ///< spectrum s goes to out + s * out_stride
+  float* out;  ///< spectrum s goes to out + s * out_stride
   std::size_t out_stride;
 };
 
@@ -62,8 +62,8 @@ HWY_INLINE void slide(const Columns<T>& c, std::size_t tap) {
     for (int j = 0; j < K; ++j) {
       window[(j + K - 1) % K] = load_components(x + (s + j + K - 1) * c.frame);
       float* out = c.out + (s + j) * c.out_stride;
-      FloatVec sum = kAdd ? hn::MulAdd(h[0], window[j % K], hn::LoadU(d, out))
-                          : hn::Mul(h[0], window[j % K]);
+      FloatVec sum =
+          kAdd ? hn::MulAdd(h[0], window[j % K], hn::LoadU(d, out)) : hn::Mul(h[0], window[j % K]);
 #pragma GCC unroll 8
       for (int t = 1; t < K; ++t) sum = hn::MulAdd(h[t], window[(j + t) % K], sum);
       hn::StoreU(sum, d, out);
@@ -74,8 +74,7 @@ HWY_INLINE void slide(const Columns<T>& c, std::size_t tap) {
     const FloatVec first = load_components(x + s * c.frame);
     FloatVec sum = kAdd ? hn::MulAdd(h[0], first, hn::LoadU(d, out)) : hn::Mul(h[0], first);
 #pragma GCC unroll 8
-    for (int t = 1; t < K; ++t)
-      sum = hn::MulAdd(h[t], load_components(x + (s + t) * c.frame), sum);
+    for (int t = 1; t < K; ++t) sum = hn::MulAdd(h[t], load_components(x + (s + t) * c.frame), sum);
     hn::StoreU(sum, d, out);
   }
 }
@@ -87,6 +86,17 @@ HWY_INLINE std::size_t slide_some(const Columns<T>& c, std::size_t tap) {
   if (left >= 4) return slide<4, kAdd>(c, tap), 4;
   if (left >= 2) return slide<2, kAdd>(c, tap), 2;
   return slide<1, kAdd>(c, tap), 1;
+}
+
+// One spectrum alone, its taps in the same order.
+template <class T>
+HWY_INLINE void filter_one(const Columns<T>& c) {
+  const FloatTag d;
+  FloatVec sum = hn::Mul(hn::LoadU(d, c.coefficients), load_components(c.samples));
+  for (std::size_t t = 1; t < c.taps; ++t)
+    sum = hn::MulAdd(hn::LoadU(d, c.coefficients + t * c.frame),
+                     load_components(c.samples + t * c.frame), sum);
+  hn::StoreU(sum, d, c.out);
 }
 
 /// out[s][lane] = sum over t, in order, of coefficient[t][lane] * sample[s + t][lane].

@@ -14,6 +14,7 @@
 
 #include "hwy/highway.h"
 #include "tautline/core/requantise.h"
+#include "tautline/stages/channelize/cpu_output_plain-inl.h"
 #include "tautline/stages/channelize/cpu_transpose-inl.h"
 #include "tautline/stages/channelize/kernel.h"
 #include "tautline/stages/channelize/rotors.h"
@@ -23,19 +24,22 @@ namespace tautline::stages::channelize::HWY_NAMESPACE {
 
 inline constexpr std::uint64_t kAllLanes = (std::uint64_t{1} << kLanes) - 1;
 
-/// Writes channels of one tile. `put` takes a channel's lanes; what it does with them depends on
-/// the output: turned ones go straight to their row of time, spectra go back to `slot`.
+#ifdef TAUTLINE_SQUARE_TRANSPOSE
+
+/// Writes channels of one group of kLanes spectra. `put` takes a channel's lanes; what it does with
+/// them depends on the output: turned ones go straight to their row of time, spectra go back to
+/// `slot`.
 template <Output kOutput>
 class Writer {
  public:
-  Writer(const Bank& bank, const Tile& tile, const Rotors& rotors)
-      : tile_(tile), rotors_(rotors), masked_(tile.valid != kAllLanes) {
+  Writer(const Tile& tile, const Rows& rows, const Rotors& rotors)
+      : rotors_(rotors),
+        rows_(rows),
+        gains_(tile.gains),
+        count_(tile.count),
+        masked_(tile.valid != kAllLanes),
+        stream_(tile.past_cache && rows.whole_lines()) {
     for (std::size_t s = 0; s < kLanes; ++s) keep_[s] = tile.valid >> s & 1 ? ~0u : 0u;
-    const OutputViews& out = *tile.output;
-    if constexpr (kOutput == Output::turned_float) set_rows(out.turned_float);
-    if constexpr (kOutput == Output::turned_ci8) set_rows(out.turned_ci8);
-    if constexpr (kOutput == Output::turned_ci4) set_rows(out.turned_ci4);
-    (void)bank;
   }
 
   std::uint64_t clipped() const { return clipped_; }
@@ -57,22 +61,13 @@ class Writer {
     } else if constexpr (kOutput == Output::turned_float) {
       put_float(channel, s, keep(re, s), keep(im, s));
     } else {
-      const FloatVec gain = hn::Set(d, tile_.gains[channel]);
+      const FloatVec gain = hn::Set(d, gains_[channel]);
       put_integers(channel, s, keep(hn::Mul(re, gain), s), keep(hn::Mul(im, gain), s));
     }
   }
 
  private:
   static constexpr int kBits = kOutput == Output::turned_ci4 ? 4 : 8;
-
-  template <class View>
-  void set_rows(const View& view) {
-    rows_ = reinterpret_cast<std::byte*>(view.row(0, tile_.input) + tile_.first);
-    row_bytes_ = view.stride(0) * static_cast<std::ptrdiff_t>(sizeof(*view.data()));
-  }
-  std::byte* row(std::size_t channel) const {
-    return rows_ + static_cast<std::ptrdiff_t>(channel) * row_bytes_;
-  }
 
   HWY_INLINE FloatVec keep(FloatVec v, std::size_t s) const {
     if (HWY_LIKELY(!masked_)) return v;
@@ -94,16 +89,18 @@ class Writer {
   }
 
   // Spectra of this register that the tile has.
-  HWY_INLINE std::size_t inside(std::size_t s) const {
-    return tile_.count > s ? tile_.count - s : 0;
-  }
+  HWY_INLINE std::size_t inside(std::size_t s) const { return count_ > s ? count_ - s : 0; }
 
   HWY_INLINE void put_float(std::size_t channel, std::size_t s, FloatVec re, FloatVec im) const {
     const FloatTag d;
     constexpr std::size_t n = hn::MaxLanes(FloatTag());
-    auto* to = reinterpret_cast<float*>(row(channel)) + 2 * s;
+    auto* to = reinterpret_cast<float*>(rows_.row(channel)) + 2 * s;
     if (HWY_LIKELY(inside(s) >= n)) {
-      hn::StoreInterleaved2(re, im, d, to);
+      if (!stream_) return hn::StoreInterleaved2(re, im, d, to);
+      HWY_ALIGN float buffer[2 * n];
+      hn::StoreInterleaved2(re, im, d, buffer);
+      hn::Stream(hn::Load(d, buffer), d, to);
+      hn::Stream(hn::Load(d, buffer + n), d, to + n);
     } else {
       HWY_ALIGN float buffer[2 * n];
       hn::StoreInterleaved2(re, im, d, buffer);
@@ -111,7 +108,8 @@ class Writer {
     }
   }
 
-  // Exactly core::requantise: |x| < limit + 1/2 is inside, since limit + 1/2 rounds to even limit + 1.
+  // Exactly core::requantise: |x| < limit + 1/2 is inside, since limit + 1/2 rounds to even limit
+  // + 1.
   HWY_INLINE void put_integers(std::size_t channel, std::size_t s, FloatVec re, FloatVec im) {
     const FloatTag d;
     constexpr int limit = core::requantise_limit(kBits);
@@ -122,20 +120,7 @@ class Writer {
       re = clip(re, static_cast<float>(limit));
       im = clip(im, static_cast<float>(limit));
     }
-    store_integers(channel, s, nearest(re), nearest(im));
-  }
-
-  // Half to even, for values inside the limit.
-  static HWY_INLINE auto nearest(FloatVec x) {
-#if HWY_TARGET == HWY_SCALAR
-    // Highway's scalar NearestInt takes 0.49999997 to 1. Adding 1.5 x 2^23 leaves no fraction bits,
-    // and the addition itself rounds half to even.
-    const FloatTag d;
-    const FloatVec magic = hn::Set(d, 12582912.0f);
-    return hn::ConvertTo(hn::RebindToSigned<FloatTag>(), hn::Sub(hn::Add(x, magic), magic));
-#else
-    return hn::NearestInt(x);
-#endif
+    store_integers(channel, s, hn::NearestInt(re), hn::NearestInt(im));
   }
 
   static HWY_INLINE FloatVec clip(FloatVec x, float limit) {
@@ -161,9 +146,9 @@ class Writer {
   HWY_INLINE void store_narrow(std::size_t channel, std::size_t s, WideVec both) const {
     constexpr std::size_t n = hn::MaxLanes(FloatTag());
     const hn::Rebind<Narrow, FloatTag> narrow;
-    std::byte* to = row(channel) + s * sizeof(Narrow);
+    std::byte* to = rows_.row(channel) + s * sizeof(Narrow);
     const auto packed = hn::TruncateTo(narrow, both);
-    if (n > 1 && HWY_LIKELY(inside(s) >= n)) {
+    if (HWY_LIKELY(inside(s) >= n)) {
       hn::StoreU(packed, narrow, reinterpret_cast<Narrow*>(to));
     } else {
       HWY_ALIGN Narrow buffer[n];
@@ -172,14 +157,16 @@ class Writer {
     }
   }
 
-  const Tile& tile_;
-  const Rotors& rotors_;
-  bool masked_;
+  Rotors rotors_;
+  Rows rows_;
+  const float* gains_;
+  std::size_t count_;
+  bool masked_, stream_;
   HWY_ALIGN std::uint32_t keep_[kLanes];
-  std::byte* rows_ = nullptr;
-  std::ptrdiff_t row_bytes_ = 0;
   std::uint64_t clipped_ = 0;
 };
+
+#endif  // TAUTLINE_SQUARE_TRANSPOSE
 
 }  // namespace tautline::stages::channelize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -16,17 +16,19 @@
 
 #include "hwy/highway.h"
 #include "tautline/stages/channelize/cpu_filter-inl.h"
+#include "tautline/stages/channelize/cpu_groups-inl.h"
 #include "tautline/stages/channelize/cpu_output-inl.h"
 #include "tautline/stages/channelize/cpu_tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {
 
-class RowKernel final : public Kernel {
+class RowKernel final : public GroupKernel {
  public:
   RowKernel(std::shared_ptr<const Bank> bank, const device::Device& device,
             const Tunables& tunables, std::string_view set)
-      : bank_(std::move(bank)),
+      : GroupKernel(*bank),
+        bank_(std::move(bank)),
         coefficients_(component_coefficients(*bank_)),
         split_(bank_->real ? split_roots(bank_->channels) : std::vector<std::complex<float>>{}),
         batch_(kLanes * bank_->channels * sizeof(std::complex<float>) <= tunables.batch_bytes
@@ -38,25 +40,26 @@ class RowKernel final : public Kernel {
         set_(set) {}
 
   std::string name() const override { return set_ + ", " + std::string(fft_->library()); }
-  std::size_t tile_spectra() const override { return kLanes; }
   // A spectrum always takes the same place in the FFT's batch, whatever the call it came in.
   bool aligned() const override { return batch_ > 1; }
-  std::size_t scratch_bytes() const override {
-    return (row_floats() + kChunk * 2 * kLanes +
-            Rotors::table_floats(bank_->channels, kLanes)) * sizeof(float);
+  std::size_t group_scratch_bytes() const override {
+    return (row_floats() + kChunk * 2 * kLanes + Rotors::table_floats(bank_->channels, kLanes)) *
+           sizeof(float);
   }
   std::size_t table_bytes() const override {
     return coefficients_.size() * sizeof(float) + split_.size() * sizeof(split_[0]);
   }
 
-  std::uint64_t run(const Tile& tile, std::byte* scratch) const override {
+  std::size_t hop_bytes() const override { return bank_->hop * bank_->sample_bytes; }
+
+  std::uint64_t run_group(const Tile& tile, const Rows& out, std::byte* scratch) const override {
     auto* rows = reinterpret_cast<float*>(scratch);
     const std::size_t place = aligned() ? tile.index % kLanes : 0;
     filter(tile, rows + place * row_);
     transform(rows, place, tile.count);
     if (bank_->real)
       for (std::size_t s = place; s < place + tile.count; ++s) split(rows + s * row_);
-    return write(tile, rows + place * row_, rows + row_floats());
+    return write(tile, out, rows + place * row_, rows + row_floats());
   }
 
  private:
@@ -87,6 +90,7 @@ class RowKernel final : public Kernel {
         filter_columns(Columns<T>{samples + p, coefficients_.data() + p, frame, bank_->taps,
                                   tile.count, rows + p, row_});
 #endif
+    if (p == frame) return;
     const std::size_t hop = bank_->hop * bank_->components_per_sample();
     for (std::size_t s = 0; s < tile.count; ++s) {
       // The sum of component p of a frame goes to place (p + s D) mod M: that takes the phase of
@@ -131,21 +135,25 @@ class RowKernel final : public Kernel {
     }
   }
 
-  std::uint64_t write(const Tile& tile, const float* rows, float* lanes) const {
+  std::uint64_t write(const Tile& tile, const Rows& out, const float* rows, float* lanes) const {
     const Rotors rotors(*bank_, tile, kLanes, lanes + kChunk * 2 * kLanes);
     switch (bank_->config.output) {
-      case Output::spectra_float: return write_as<Output::spectra_float>(tile, rotors, rows, lanes);
-      case Output::turned_float: return write_as<Output::turned_float>(tile, rotors, rows, lanes);
-      case Output::turned_ci8: return write_as<Output::turned_ci8>(tile, rotors, rows, lanes);
-      case Output::turned_ci4: return write_as<Output::turned_ci4>(tile, rotors, rows, lanes);
+      case Output::spectra_float:
+        return write_as<Output::spectra_float>(tile, out, rotors, rows, lanes);
+      case Output::turned_float:
+        return write_as<Output::turned_float>(tile, out, rotors, rows, lanes);
+      case Output::turned_ci8:
+        return write_as<Output::turned_ci8>(tile, out, rotors, rows, lanes);
+      case Output::turned_ci4:
+        return write_as<Output::turned_ci4>(tile, out, rotors, rows, lanes);
     }
     return 0;
   }
 
   template <Output kOutput>
-  std::uint64_t write_as(const Tile& tile, const Rotors& rotors, const float* rows,
+  std::uint64_t write_as(const Tile& tile, const Rows& out, const Rotors& rotors, const float* rows,
                          float* lanes) const {
-    Writer<kOutput> writer(*bank_, tile, rotors);
+    Writer<kOutput> writer(tile, out, rotors);
     // Channels below baseband zero are the upper part of a complex transform.
     const std::size_t below = bank_->real ? 0 : bank_->channels / 2;
     write_range(writer, tile, rows + 2 * (bank_->channels - below), 0, below, lanes);
@@ -154,8 +162,8 @@ class RowKernel final : public Kernel {
   }
 
   template <Output kOutput>
-  void write_range(Writer<kOutput>& writer, const Tile& tile, const float* rows, std::size_t channel,
-                   std::size_t count, float* lanes) const {
+  void write_range(Writer<kOutput>& writer, const Tile& tile, const float* rows,
+                   std::size_t channel, std::size_t count, float* lanes) const {
     for (std::size_t done = 0; done < count; done += kChunk) {
       const std::size_t now = std::min(kChunk, count - done);
       rows_to_lanes(rows + 2 * done, row_, now, lanes);
@@ -164,10 +172,10 @@ class RowKernel final : public Kernel {
         writer.put(channel + done + c, slot, slot);
       }
       if constexpr (kOutput == Output::spectra_float) {
-        const auto& out = tile.output->spectra;
+        const auto& spectra = tile.output->spectra;
         lanes_to_rows(lanes, now,
-                      reinterpret_cast<float*>(&out(tile.input, tile.first, channel + done)),
-                      2 * static_cast<std::size_t>(out.stride(1)), tile.count);
+                      reinterpret_cast<float*>(&spectra(tile.input, tile.first, channel + done)),
+                      2 * static_cast<std::size_t>(spectra.stride(1)), tile.count);
       }
     }
   }

@@ -10,6 +10,7 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 
 #include "hwy/highway.h"
 
@@ -94,6 +95,9 @@ inline void rows_to_lanes(const float* rows, std::size_t stride, std::size_t cou
     transpose(v);
     for (std::size_t s = 0; s < kLanes; ++s) hn::Store(v[s], d, group + (j + s) * kLanes);
   }
+  const hn::RebindToSigned<FloatTag> di;
+  const auto index = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(stride)));
+  for (; j < 2 * count; ++j) hn::Store(hn::GatherIndex(d, rows + j, index), d, group + j * kLanes);
 #endif
   for (; j < 2 * count; ++j)
     for (std::size_t s = 0; s < kLanes; ++s) group[j * kLanes + s] = rows[s * stride + j];

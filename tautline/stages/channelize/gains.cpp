@@ -44,9 +44,9 @@ void measure_gains(const core::View<const std::complex<float>, 3>& spectra,
         ++count;
       }
       const bool usable = power > 0 && std::isfinite(power);
-      gains(c, i) = usable ? static_cast<float>(
-                                 target / std::sqrt(power / (2 * static_cast<double>(count))))
-                           : 1.0f;
+      gains(c, i) =
+          usable ? static_cast<float>(target / std::sqrt(power / (2 * static_cast<double>(count))))
+                 : 1.0f;
     }
   }
 }

@@ -17,9 +17,13 @@ constexpr std::size_t kAlignment = 64;
 // "TLchan01": format of a saved state.
 constexpr std::uint64_t kMagic = 0x31306e6168634c54;
 
-std::size_t padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t padded(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
-std::size_t row_bytes(const Bank& bank) { return padded(bank.span() * bank.sample_bytes); }
+std::size_t row_bytes(const Bank& bank) {
+  return padded(bank.span() * bank.sample_bytes);
+}
 
 std::uint64_t read_bits(const std::uint64_t* row, std::size_t first, std::size_t count) {
   const std::size_t word = first / 64, shift = first % 64;
@@ -52,8 +56,8 @@ void for_invalid_runs(const std::uint64_t* row, std::size_t count, Body body) {
       continue;
     }
     const std::size_t first = n + static_cast<std::size_t>(std::countr_zero(zeros));
-    const std::size_t length = static_cast<std::size_t>(
-        std::countr_one(zeros >> std::countr_zero(zeros)));
+    const std::size_t length =
+        static_cast<std::size_t>(std::countr_one(zeros >> std::countr_zero(zeros)));
     if (first >= count) return;
     body(first, std::min(first + length, count));
     n = first + length;
@@ -77,7 +81,9 @@ std::size_t History::bytes(const Bank& bank) {
          (row_bytes(bank) + core::validity_words(bank.span()) * sizeof(std::uint64_t));
 }
 
-void History::reset() { held_ = 0, index_ = 0; }
+void History::reset() {
+  held_ = 0, index_ = 0;
+}
 
 void History::advance(const Input& input, std::size_t spectra) {
   const std::size_t used = spectra * hop_;
@@ -160,8 +166,7 @@ void spectrum_validity(const Bank& bank, const History& history, const Input& in
   core::set_range(bits, 0, spectra, true);
   // Samples [first, last) touch the spectra s with s D < last and s D + T M > first.
   const auto clear = [&](std::size_t first, std::size_t last) {
-    const std::size_t begin =
-        first < bank.span() ? 0 : (first - bank.span()) / bank.hop + 1;
+    const std::size_t begin = first < bank.span() ? 0 : (first - bank.span()) / bank.hop + 1;
     const std::size_t end = std::min(spectra, (last - 1) / bank.hop + 1);
     if (begin < end) core::set_range(bits, begin, end - begin, false);
   };

@@ -18,13 +18,27 @@ namespace tautline::stages::channelize {
 struct Tile {
   const std::byte* samples = nullptr;  ///< the first sample of the first spectrum
   std::size_t input = 0;
-  std::size_t first = 0;         ///< of the spectra, counted from this call's first one
-  std::size_t count = 0;         ///< 1 to Kernel::tile_spectra()
-  std::uint64_t index = 0;       ///< of the first spectrum, counted from the stream's first one
-  std::uint64_t valid = 0;       ///< bit j: spectrum first + j
-  const PhaseModel* phase = nullptr;    ///< null: none
-  const float* gains = nullptr;         ///< [channel] of this input; requantised outputs
+  std::size_t first = 0;    ///< of the spectra, counted from this call's first one
+  std::size_t count = 0;    ///< 1 to Kernel::tile_spectra()
+  std::uint64_t index = 0;  ///< of the first spectrum, counted from the stream's first one
+  std::uint64_t valid = 0;  ///< bit j: spectrum first + j
+  const PhaseModel* phase = nullptr;  ///< null: none
+  const float* gains = nullptr;       ///< [channel] of this input; requantised outputs
   const OutputViews* output = nullptr;
+  bool past_cache = false;  ///< the call writes more than a cache holds: whole lines may bypass it
+};
+
+/// Where each channel's times go.
+struct Rows {
+  std::byte* first = nullptr;
+  std::ptrdiff_t stride_bytes = 0;
+  std::byte* row(std::size_t channel) const {
+    return first + static_cast<std::ptrdiff_t>(channel) * stride_bytes;
+  }
+  /// Whether every row starts with a cache line, which may then be written without being read.
+  bool whole_lines() const {
+    return reinterpret_cast<std::uintptr_t>(first) % 64 == 0 && stride_bytes % 64 == 0;
+  }
 };
 
 class Kernel {

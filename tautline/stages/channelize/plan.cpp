@@ -15,7 +15,9 @@ namespace tautline::stages::channelize {
 
 namespace {
 
-std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t padded(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 // A tile that begins in the history is put together here: samples of its spectra, end to end.
 std::size_t joined_bytes(const Bank& bank, const Kernel& kernel) {
@@ -70,11 +72,11 @@ class TiledPlan final : public Plan {
 
   device::MemoryUse bytes() const override {
     const Config& c = bank_->config;
-    return {.host_bytes = History::bytes(*bank_) + kernel_->table_bytes() +
-                          workers_ * (padded(kernel_->scratch_bytes()) +
-                                     joined_bytes(*bank_, *kernel_)) +
-                          c.inputs * core::validity_words(max_spectra(*bank_)) * 8 +
-                          (bank_->requantised() ? c.inputs * c.channels * sizeof(float) : 0),
+    return {.host_bytes =
+                History::bytes(*bank_) + kernel_->table_bytes() +
+                workers_ * (padded(kernel_->scratch_bytes()) + joined_bytes(*bank_, *kernel_)) +
+                c.inputs * core::validity_words(max_spectra(*bank_)) * 8 +
+                (bank_->requantised() ? c.inputs * c.channels * sizeof(float) : 0),
             .device_bytes = 0};
   }
 
@@ -104,53 +106,65 @@ class TiledPlan final : public Plan {
  private:
   static void check_queue(const device::Queue& queue, const TiledState& s) {
     if (queue.workers() > s.workers)
-      throw core::Error(core::ErrorKind::config, "queue", fmt::format("{} threads", queue.workers()),
-                        fmt::format("at most the {} of the queue that the state was made for",
-                                    s.workers));
+      throw core::Error(
+          core::ErrorKind::config, "queue", fmt::format("{} threads", queue.workers()),
+          fmt::format("at most the {} of the queue that the state was made for", s.workers));
   }
 
   // Validity by spectrum and gains by input, before the tiles need them.
   void prepare(device::Queue& queue, TiledState& s, const Input& input, const OutputViews& output,
                std::size_t total) const {
     const std::size_t words = core::validity_words(total);
-    queue.parallel_for(bank_->config.inputs, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-      for (std::size_t i = first; i < last; ++i) {
-        std::uint64_t* bits = s.valid.data() + i * s.valid_words;
-        bits[words - 1] = 0;
-        spectrum_validity(*bank_, s.history, input, i, total, bits);
-        if (!output.valid.empty())
-          for (std::size_t w = 0; w < words; ++w) output.valid(i, w) = bits[w];
-        if (!bank_->requantised()) continue;
-        float* gains = s.gains.data() + i * bank_->channels;
-        for (std::size_t c = 0; c < bank_->channels; ++c) gains[c] = output.gains(c, i);
-      }
-    });
+    queue.parallel_for(bank_->config.inputs, 1,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t i = first; i < last; ++i) {
+                           std::uint64_t* bits = s.valid.data() + i * s.valid_words;
+                           bits[words - 1] = 0;
+                           spectrum_validity(*bank_, s.history, input, i, total, bits);
+                           if (!output.valid.empty())
+                             for (std::size_t w = 0; w < words; ++w) output.valid(i, w) = bits[w];
+                           if (!bank_->requantised()) continue;
+                           float* gains = s.gains.data() + i * bank_->channels;
+                           for (std::size_t c = 0; c < bank_->channels; ++c)
+                             gains[c] = output.gains(c, i);
+                         }
+                       });
   }
 
   void run_tiles(device::Queue& queue, TiledState& s, const Input& input, const OutputViews& output,
                  std::size_t total) const {
     const std::size_t size = kernel_->tile_spectra();
+    const bool past_cache = bank_->config.inputs * bank_->channels * total * output_value_bytes() >=
+                            tunables_.stream_bytes;
     // Where the call's first spectrum lies in a tile.
     const std::size_t skew = kernel_->aligned() ? s.history.index() % size : 0;
     const std::size_t tiles = (skew + total + size - 1) / size;
-    const std::size_t grain = std::max<std::size_t>(1, tunables_.grain_samples / (size * bank_->hop));
-    queue.parallel_for(
-        bank_->config.inputs * tiles, grain,
-        [&](std::size_t first, std::size_t last, std::size_t worker) {
-          for (std::size_t item = first; item < last; ++item) {
-            const std::size_t t = item % tiles;
-            const std::size_t begin = t == 0 ? 0 : t * size - skew;
-            const std::size_t end = std::min(total, (t + 1) * size - skew);
-            run_tile(s, input, output, item / tiles, begin, end - begin, worker);
-          }
-        });
+    const std::size_t grain =
+        std::max<std::size_t>(1, tunables_.grain_samples / (size * bank_->hop));
+    queue.parallel_for(bank_->config.inputs * tiles, grain,
+                       [&](std::size_t first, std::size_t last, std::size_t worker) {
+                         for (std::size_t item = first; item < last; ++item) {
+                           const std::size_t t = item % tiles;
+                           const std::size_t begin = t == 0 ? 0 : t * size - skew;
+                           const std::size_t end = std::min(total, (t + 1) * size - skew);
+                           run_tile(s, input, output, item / tiles, begin, end - begin, past_cache,
+                                    worker);
+                         }
+                       });
+  }
+
+  std::size_t output_value_bytes() const {
+    if (bank_->config.output == Output::turned_ci8) return sizeof(core::ci8);
+    return bank_->config.output == Output::turned_ci4 ? sizeof(core::ci4)
+                                                      : sizeof(std::complex<float>);
   }
 
   void run_tile(TiledState& s, const Input& input, const OutputViews& output, std::size_t row,
-                std::size_t first, std::size_t count, std::size_t worker) const {
+                std::size_t first, std::size_t count, bool past_cache, std::size_t worker) const {
     std::byte* scratch = s.scratch.as<std::byte>() + worker * s.worker_bytes;
     Tile tile;
-    tile.samples = samples_at(s, input, row, first, count, scratch + padded(kernel_->scratch_bytes()));
+    tile.samples =
+        samples_at(s, input, row, first, count, scratch + padded(kernel_->scratch_bytes()));
     tile.input = row;
     tile.first = first;
     tile.count = count;
@@ -159,6 +173,7 @@ class TiledPlan final : public Plan {
     tile.phase = input.phases.empty() ? nullptr : &input.phases[row];
     tile.gains = bank_->requantised() ? s.gains.data() + row * bank_->channels : nullptr;
     tile.output = &output;
+    tile.past_cache = past_cache;
     const std::uint64_t clipped = kernel_->run(tile, scratch);
     if (clipped != 0)
       std::atomic_ref(output.clipped(row)).fetch_add(clipped, std::memory_order_relaxed);

@@ -16,8 +16,8 @@ std::size_t smallest_factor(std::size_t n) {
 
 ReferenceTransform::ReferenceTransform(std::size_t length) : roots_(length) {
   for (std::size_t j = 0; j < length; ++j)
-    roots_[j] = std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(j) /
-                                    static_cast<double>(length));
+    roots_[j] = std::polar(
+        1.0, -2 * std::numbers::pi * static_cast<double>(j) / static_cast<double>(length));
 }
 
 void ReferenceTransform::run(const std::complex<double>* in, std::complex<double>* out,

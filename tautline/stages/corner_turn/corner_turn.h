@@ -1,4 +1,5 @@
-// Spectra to rows of time: [input][spectrum][channel] -> [channel][input][time], requantised or not.
+// Spectra to rows of time: [input][spectrum][channel] -> [channel][input][time], requantised or
+// not.
 //
 //   out[c][i][s] = in[i][s][c], or requantise(in[i][s][c] * gain[c][i]) (core/requantise.h)
 //
@@ -6,11 +7,12 @@
 // | spectra | [input][spectrum][channel] | complex<float>               | volts  | read        |
 // | gains   | [channel][input]           | float                        | steps/volt | read    |
 // | samples | [channel][input][time]     | ci8, ci4 or complex<float>   | steps  | overwritten |
-// | clipped | [input]                    | uint64                       | components | accumulated |
+// | clipped | [input]                    | uint64                       | components | accumulated
+// |
 //
 // Spectra that the mask calls invalid come out as zero and are not counted as clipped. channelize
-// has the same arithmetic fused into its last pass; this stage serves streams that come channelized
-// (with ci8 input, `turn`) and banks whose floats somebody wants to see first.
+// has the same arithmetic fused into its last pass; this stage serves banks whose floats somebody
+// wants to see first.
 #pragma once
 
 #include <complex>
@@ -45,6 +47,10 @@ class Plan {
   virtual std::string backend() const = 0;
   virtual device::MemoryUse bytes() const = 0;
 
+  /// Turns spectra.extent(1) spectra into the first as many places of each row of `samples`. The
+  /// validity may be empty: all valid. Throws Error(config) when the views are not the plan's:
+  /// their extents, or a sample type that output_bits does not name. Rows whose channels
+  /// (`spectra`) or times (`samples`) do not lie side by side work, slower.
   virtual void execute(device::Queue& queue, const Spectra& spectra,
                        const core::ValidityView& validity, const Gains& gains,
                        const core::View<core::ci8, 3>& samples, const Clipped& clipped) const = 0;

@@ -260,6 +260,8 @@ TEST_P(BothModes, SeekLandsOnTheSample) {
     const auto times = join({range(0, 1'000), missing(500), range(1'000, 5'000)});
     const Stream stream = read_all(*reader, 333);
     EXPECT_EQ(stream.first_sample(), to);
+    EXPECT_EQ(reader->damage().any(), to < 1'500);
+    EXPECT_EQ(reader->damage().lost_samples, stream.invalid_samples());
     expect_times(stream, 0, samples,
                  {times.begin() + static_cast<std::ptrdiff_t>(to), times.end()});
   }
@@ -277,6 +279,7 @@ TEST_P(BothModes, ModeIsDetectedAndCanBeForced) {
   EXPECT_EQ(open_receivers({path}, {}, Mode::detect)->description().format,
             GetParam() == Mode::one_byte ? core::kCi4 : core::kCi8);
   EXPECT_NO_THROW(open_receivers({path}, {}, GetParam()));
+  EXPECT_EQ(open_voltages(path)->description().instrument, "mwa32t");
   EXPECT_THROW(open_receivers({path}, {}, other), core::Error);
 }
 

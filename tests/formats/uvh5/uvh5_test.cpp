@@ -15,6 +15,7 @@
 #include "tautline/formats/uvh5/uvh5_writer.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/visibilities.h"
 
 namespace tautline::formats {
@@ -301,9 +302,13 @@ TEST(Uvh5, KilledHalfWayLeavesNothingUnderTheName) {
   const std::string path = folder / "v.uvh5";
   const pid_t child = fork();
   if (child == 0) {
-    const auto writer = create_visibilities(path, v.description, false);
-    writer->write(v.integration(0));
-    raise(SIGKILL);
+    try {
+      const auto writer = create_visibilities(path, v.description, false);
+      writer->write(v.integration(0));
+      raise(SIGKILL);
+    } catch (const core::Error&) {
+    }
+    _exit(1);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -316,7 +321,7 @@ TEST(Uvh5, KilledHalfWayLeavesNothingUnderTheName) {
 // Runs in a child, whose standard error must stay empty to its very end: HDF5 closes what is open
 // when a process ends, and complains when it cannot.
 int full_disk_child(const std::string& folder, std::size_t limit_bytes) {
-  std::freopen((folder + "/stderr").c_str(), "w", stderr);
+  (void)!std::freopen((folder + "/stderr").c_str(), "w", stderr);
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{limit_bytes, limit_bytes};
   setrlimit(RLIMIT_FSIZE, &limit);
@@ -351,6 +356,30 @@ TEST(Uvh5, AFullDiskIsAnErrorAndLeavesNothing) {
     EXPECT_EQ(WEXITSTATUS(status), 0) << limit;
     std::ifstream stderr_of_child(folder / "stderr");
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stderr_of_child), {}), "") << limit;
+  }
+}
+
+TEST(Uvh5, ADiskThatFillsUpIsAnErrorAndLeavesNothing) {
+  auto random = tests::generator();
+  const auto v = random_visibilities({.antennas = 8, .channels = 64, .integrations = 1}, random);
+  // From nothing to nearly enough: the failure moves from the first table to the last row.
+  for (std::size_t kib = 16; kib < 45'000; kib += kib / 3) {
+    const ScratchFolder folder;
+    const std::string path = folder / "v.uvh5";
+    const int status = tests::on_small_disk(folder.path().string(), kib << 10, [&] {
+      try {
+        const auto writer = create_visibilities(path, v.description, false);
+        for (int k = 0; k < 400; ++k) writer->write(v.integration(0));
+        writer->finish();
+        return 1;
+      } catch (const core::Error& error) {
+        if (error.kind() != core::ErrorKind::io) return 2;
+        if (std::string(error.what()).find("No space left") == std::string::npos) return 3;
+      }
+      return folder.empty() ? 0 : 4;
+    });
+    if (status == tests::kNoSmallDisk) GTEST_SKIP() << "this machine lets us mount no tmpfs";
+    EXPECT_EQ(status, 0) << kib << " KiB";
   }
 }
 

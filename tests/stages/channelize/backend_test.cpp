@@ -117,8 +117,8 @@ TEST_P(Backend, EqualsTheReference) {
   EXPECT_EQ(reference.spectra, GetParam().spectra);
   for (const std::string& device : forced_devices()) {
     SCOPED_TRACE(device);
-    const std::string set = device == "cpu:portable" || device == "cpu:avx2" ? device.substr(4)
-                                                                             : "avx512";
+    const std::string set =
+        device == "cpu:portable" || device == "cpu:avx2" ? device.substr(4) : "avx512";
     expect_close(run(device, {}, &name), reference, config);
     EXPECT_EQ(name.substr(0, name.find(',')), set);
     expect_close(run(device, {.fused_max_channels = 0}, &name), reference, config);

@@ -39,8 +39,8 @@ struct Stream {
   const std::byte* at(std::size_t sample) const { return bytes.data() + sample * sample_bytes(); }
 
   void set(std::size_t input, std::size_t component, double value) {
-    std::byte* to = bytes.data() + input * row_bytes +
-                    component * static_cast<std::size_t>(format.bits) / 8;
+    std::byte* to =
+        bytes.data() + input * row_bytes + component * static_cast<std::size_t>(format.bits) / 8;
     const auto store = [to](auto v) { std::memcpy(to, &v, sizeof v); };
     if (format.is_float())
       store(static_cast<float>(value));
@@ -96,9 +96,9 @@ class Runner {
 
   State& state() { return *state_; }
 
-  std::vector<float> gains;                 ///< [channel][input]; ones when empty
+  std::vector<float> gains;                  ///< [channel][input]; ones when empty
   const core::ValidityMask* mask = nullptr;  ///< of the whole stream
-  std::vector<PhaseModel> phases;           ///< of the first call
+  std::vector<PhaseModel> phases;            ///< of the first call
 
   Result run(const Stream& stream, const std::vector<std::size_t>& cuts = {}) {
     const Config& config = plan_->config();
@@ -126,8 +126,7 @@ class Runner {
           plan_->execute(*queue_, *state_, input, views(done, total, expected, valid));
       if (got != expected) throw std::runtime_error("spectra() and execute() disagree");
       for (std::size_t i = 0; i < config.inputs; ++i)
-        for (std::size_t s = 0; s < got; ++s)
-          result_.valid.set(i, done + s, 1, valid.valid(i, s));
+        for (std::size_t s = 0; s < got; ++s) result_.valid.set(i, done + s, 1, valid.valid(i, s));
       done += got, sample += count;
     }
     return collect(total);
@@ -237,8 +236,8 @@ inline double rms(const std::vector<std::complex<float>>& values) {
 inline double worst_difference(const Result& a, const Result& reference) {
   double worst = 0;
   for (std::size_t n = 0; n < a.values.size(); ++n) {
-    const double d = std::abs(std::complex<double>(a.values[n]) -
-                              std::complex<double>(reference.values[n]));
+    const double d =
+        std::abs(std::complex<double>(a.values[n]) - std::complex<double>(reference.values[n]));
     if (!(d <= worst)) worst = d;  // NaN stays
   }
   const double scale = rms(reference.values);
@@ -248,7 +247,8 @@ inline double worst_difference(const Result& a, const Result& reference) {
 /// Gains that give every channel an rms of `target` steps, from the amplitude of the stream.
 inline float gain_for(const Config& config, double target) {
   double input_rms = 1;  // of a component
-  if (!config.input.is_float()) input_rms = (config.input.bits == 8 ? 256 : 65536) / std::sqrt(12.0);
+  if (!config.input.is_float())
+    input_rms = (config.input.bits == 8 ? 256 : 65536) / std::sqrt(12.0);
   // A complex output component keeps the rms of a complex input's component; real input shares its
   // power between two components.
   if (!config.input.complex) input_rms /= std::sqrt(2.0);

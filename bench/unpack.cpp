@@ -1,0 +1,70 @@
+// GB/s (read + written) of unpack for the layouts that instruments use, on every instruction set
+// that this machine has, beside memcpy of as many bytes on one thread.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/unpack/case.h"
+
+namespace {
+
+using namespace tautline;
+using stages::unpack::Case;
+
+void report(benchmark::State& state, double bytes) {
+  state.counters["GB/s"] = benchmark::Counter(
+      bytes * 1e-9 * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+void unpack(benchmark::State& state, const Case& c, const std::string& device,
+            std::size_t threads) {
+  const auto opened = device::open(device::parse_selection(device), {.threads = threads});
+  const auto plan = stages::unpack::make_plan(c.config(), opened);
+  const auto queue = opened->make_queue();
+  std::mt19937_64 random(1);
+  const core::RawBlock block = stages::unpack::make_block(c, random, false);
+  const auto element =
+      static_cast<std::size_t>(stages::unpack::unpacked_format(c.format).bits_per_sample()) / 8;
+  const std::size_t row_bytes = c.samples * element;
+  const std::size_t inputs = c.antennas * c.polarisations;
+  const device::Buffer out(row_bytes * inputs * c.channels);
+  core::ValidityMask valid(inputs, c.samples);
+  for (auto _ : state)
+    plan->execute(*queue, block, out.data(), row_bytes * inputs, row_bytes, valid.mutable_view());
+  state.SetLabel(plan->backend());
+  report(state, c.bytes());
+}
+
+void copy(benchmark::State& state) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  const device::Buffer in(bytes), out(bytes);
+  for (auto _ : state) {
+    std::memcpy(out.data(), in.data(), bytes);
+    benchmark::ClobberMemory();
+  }
+  report(state, 2.0 * static_cast<double>(bytes));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::RegisterBenchmark("memcpy", copy)->Arg(2 << 20)->Arg(8 << 20)->UseRealTime();
+  for (const Case& c : stages::unpack::instrument_cases())
+    for (const char* device : {"cpu:portable", "cpu:avx2", "cpu:avx512"}) {
+      try {
+        device::parse_selection(device);
+      } catch (const core::Error&) {
+        continue;
+      }
+      for (const std::size_t threads : {1u, 2u}) {
+        const std::string name =
+            c.name + " / " + device + " / " + std::to_string(threads) + " threads";
+        benchmark::RegisterBenchmark(name.c_str(), unpack, c, device, threads)->UseRealTime();
+      }
+    }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

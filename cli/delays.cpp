@@ -1,0 +1,59 @@
+// tautline delays: the delay models that keep an array pointed at a place.
+#include <fmt/format.h>
+
+#include <span>
+
+#include "cli/command.h"
+#include "tautline/core/time.h"
+#include "tautline/formats/delays/delays.h"
+#include "tautline/formats/delays/track.h"
+#include "tautline/formats/partial_file.h"
+
+namespace tautline::cli {
+
+namespace {
+
+struct Options {
+  std::string array, name, start, output;
+  double ra_deg = 0, dec_deg = 0, duration_s = 0;
+  bool overwrite = false;
+};
+
+int run(const Global& global, const Options& options) {
+  const auto array = formats::read_array_layout(options.array);
+  const auto table =
+      formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
+                             core::parse_utc(options.start), options.duration_s);
+  formats::PartialFile file(options.output, options.overwrite);
+  file.write("# " + history_line(global) + "\n" + formats::delays::to_toml(table, array));
+  file.finish();
+  if (global.json)
+    print_json("tautline.delays", 1, {{"output", options.output}, {"inputs", table.inputs.size()}});
+  else if (!global.quiet)
+    fmt::print("{}: {} inputs track {} for {} s\n", options.output, table.inputs.size(),
+               options.name, options.duration_s);
+  return kDone;
+}
+
+}  // namespace
+
+void add_delays(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("delays", "delay models that keep an array pointed at a place");
+  auto options = std::make_shared<Options>();
+  command->add_option("--array", options->array, "array.toml: antenna positions")->required();
+  command->add_option("--name", options->name, "name of the phase centre")->required();
+  command->add_option("--ra-deg", options->ra_deg, "right ascension, ICRS")->required();
+  command->add_option("--dec-deg", options->dec_deg, "declination, ICRS")->required();
+  command->add_option("--utc-start", options->start, "yyyy-mm-dd-hh:mm:ss[.fraction]")->required();
+  command->add_option("--duration", options->duration_s, "seconds to cover")->required();
+  command->add_option("-o,--output", options->output, "D.toml")->required();
+  command->add_flag("--overwrite", options->overwrite, "replace an existing output");
+  command->footer(
+      "Example: tautline delays --array array.toml --name HydA --ra-deg 139.52 --dec-deg -12.10 "
+      "--utc-start 2026-03-20-14:00:00 --duration 3600 -o hyda.toml");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

@@ -1,0 +1,47 @@
+// tautline report: the HTML page of visibilities that are in a file.
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "tautline/pipeline/report/report_file.h"
+
+namespace tautline::cli {
+
+namespace {
+
+struct Options {
+  std::string visibilities, output;
+  bool overwrite = false;
+};
+
+int run(const Global& global, const Options& options) {
+  {
+    ProgressLine line(global);
+    pipeline::report::report_file(
+        options.visibilities, options.output, options.overwrite, {},
+        [&](std::size_t done, std::size_t all) {
+          line.show(static_cast<double>(done) / static_cast<double>(all),
+                    fmt::format("{} of {} integrations", done, all));
+        });
+  }
+  if (global.json)
+    print_json("tautline.report", 1, {{"output", options.output}});
+  else if (!global.quiet)
+    fmt::print("{}\n", options.output);
+  return kDone;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("report", "an HTML page with fringes, spectra and data quality");
+  auto options = std::make_shared<Options>();
+  command->add_option("visibilities", options->visibilities, "V.uvh5")->required();
+  command->add_option("-o,--output", options->output, "V.html")->required();
+  command->add_flag("--overwrite", options->overwrite, "replace an existing page");
+  command->footer("Example: tautline report night.uvh5 -o night.html");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

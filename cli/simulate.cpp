@@ -1,0 +1,81 @@
+// tautline simulate: made-up observations with the truth beside them.
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "tautline/pipeline/simulate_voltages.h"
+
+namespace tautline::cli {
+
+namespace {
+
+struct Options {
+  pipeline::SimulateConfig config;
+  std::string format = "dada", memory = "512M";
+};
+
+int run(const Global& global, Options& options) {
+  pipeline::SimulateConfig& config = options.config;
+  config.format = options.format == "dada" ? pipeline::SimulateFormat::dada
+                                           : pipeline::SimulateFormat::mwa32t;
+  config.threads = global.threads;
+  config.memory_bytes = parse_bytes(options.memory);
+  config.history = history_line(global);
+  ProgressLine line(global);
+  const auto s = pipeline::simulate_voltages(
+      config,
+      [&](const pipeline::SimulateProgress& p) {
+        line.show(static_cast<double>(p.samples) / static_cast<double>(p.total_samples),
+                  fmt::format("{:.1f} s made, {:.2f} x real time, {:.0f} s left", p.stream_s,
+                              p.real_time_factor(), p.seconds_left));
+      },
+      global.stop);
+  if (global.json) {
+    print_json("tautline.simulate.voltages", 1,
+               {{"files", s.files},
+                {"truth", s.truth_path},
+                {"inputs", s.inputs},
+                {"samples", s.samples},
+                {"clipped", s.clipped},
+                {"elapsed_s", s.elapsed_s}});
+  } else if (!global.quiet) {
+    for (const std::string& file : s.files) fmt::print("{}\n", file);
+    fmt::print("  {} inputs, {} samples each ({:.3f} s), {} clipped, made in {:.2f} s\n", s.inputs,
+               s.samples, s.stream_s, s.clipped, s.elapsed_s);
+    fmt::print("  the truth: {}\n", s.truth_path);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, const Global& global, Action& action) {
+  auto* simulate = app.add_subcommand("simulate", "made-up observations with the truth beside them");
+  simulate->require_subcommand(1);
+  auto* command = simulate->add_subcommand("voltages", "sky sources, tones and noise on an array");
+  auto options = std::make_shared<Options>();
+  pipeline::SimulateConfig& config = options->config;
+  command->add_option("--array", config.array_path, "array.toml: antennas and inputs")->required();
+  command->add_option("--scene", config.scene_path, "scene.toml: sky, tones, noise and band")
+      ->required();
+  command->add_option("--duration", config.duration_s, "seconds")->required();
+  command->add_option("-o,--output", config.output, "X.dada; the truth goes to X.truth.json")
+      ->required();
+  command->add_option("--bits", config.bits, "of each component: 4, 8 or 16")
+      ->check(CLI::IsMember({4, 8, 16}))
+      ->capture_default_str();
+  command->add_flag("--real", config.real, "real samples at twice the bandwidth");
+  command->add_option("--seed", config.seed, "the same seed gives the same file")
+      ->capture_default_str();
+  command->add_option("--format", options->format, "dada, or mwa32t: one file a receiver")
+      ->check(CLI::IsMember({"dada", "mwa32t"}))
+      ->capture_default_str();
+  command->add_option("--memory", options->memory, "cap on the memory used")->capture_default_str();
+  command->add_flag("--overwrite", config.overwrite, "replace existing files");
+  command->footer(
+      "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o sky.dada");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

@@ -1,0 +1,204 @@
+#include "tautline/formats/guppi/block_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace tautline::formats::guppi {
+
+namespace {
+
+constexpr std::size_t kSearchBytes = std::size_t{1} << 20;
+constexpr std::size_t kKeywordBytes = 9;  // with the equals sign
+
+/// Positions may reach this many times further than the file has blocks: a stream with more missing
+/// than that is taken for damaged headers, so that the work stays in proportion to the file.
+constexpr std::uint64_t kMaxStretch = 16;
+
+}  // namespace
+
+BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geometry& geometry,
+                         std::optional<PacketUnit> unit, Damage& damage)
+    : file_(file),
+      geometry_(geometry),
+      unit_(unit),
+      damage_(damage),
+      stride_(first.bytes() + geometry.data_bytes) {
+  std::byte start[kKeywordBytes] = {};
+  file.read(0, start);
+  first_keyword_.assign(reinterpret_cast<const char*>(start), kKeywordBytes);
+  if (unit_) first_index_ = static_cast<std::uint64_t>(first.integer("PKTIDX", 0, kMaxPacketIndex));
+  limit_ = kMaxStretch * (file.size() / stride_ + 2) * geometry_.new_times();
+}
+
+// The header at an offset when it is one of this recording's.
+std::optional<Cards> BlockStream::header_at(std::uint64_t offset) const {
+  auto cards = Cards::read(file_, offset);
+  if (!cards) return std::nullopt;
+  try {
+    if (read_geometry(*cards) != geometry_) return std::nullopt;
+    if (unit_) (void)cards->integer("PKTIDX", 0, kMaxPacketIndex);
+  } catch (const core::Error&) {
+    return std::nullopt;
+  }
+  return cards;
+}
+
+std::optional<std::uint64_t> BlockStream::find_header(std::uint64_t from) const {
+  std::vector<char> window(kSearchBytes);
+  for (std::uint64_t start = from; start + kCardBytes <= file_.size();) {
+    const std::size_t got = file_.read(start, std::as_writable_bytes(std::span(window)));
+    if (got < kKeywordBytes) return std::nullopt;
+    const std::string_view text(window.data(), got);
+    for (std::size_t k = text.find(first_keyword_); k != std::string_view::npos;
+         k = text.find(first_keyword_, k + 1))
+      if (header_at(start + k)) return start + k;
+    start += got - kKeywordBytes + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> BlockStream::position_of(const Cards& cards) const {
+  const auto index = static_cast<std::uint64_t>(cards.integer("PKTIDX", 0, kMaxPacketIndex));
+  if (index < first_index_) return std::nullopt;
+  const std::uint64_t position = unit_->samples(index - first_index_);
+  return position < limit_ ? std::optional(position) : std::nullopt;
+}
+
+std::uint64_t BlockStream::whole_times(std::uint64_t data_offset) const {
+  const std::uint64_t left = file_.size() - std::min(file_.size(), data_offset);
+  if (left >= geometry_.data_bytes) return geometry_.times();
+  // Times are whole as far as the last row reaches.
+  const std::uint64_t before = (geometry_.rows() - 1) * geometry_.row_bytes();
+  return left > before ? (left - before) * 8 / geometry_.time_bits() : 0;
+}
+
+std::optional<Block> BlockStream::next() {
+  while (!ended_) {
+    const auto cards = header_at(offset_);
+    if (!cards) {
+      resume();
+      continue;
+    }
+    if (boundary_lost(*cards)) continue;
+    const auto position = place(*cards);
+    offset_ += cards->bytes() + geometry_.data_bytes;
+    if (!position) continue;
+    Block block{cards->offset() + cards->bytes(), *position, 0};
+    const std::uint64_t whole = whole_times(block.data_offset);
+    block.samples = std::min(whole, geometry_.new_times());
+    if (whole < geometry_.times()) note_cut(block);
+    expected_ = block.position + geometry_.new_times();
+    if (block.samples > 0) return block;
+  }
+  return std::nullopt;
+}
+
+// Where a block lies in time, or none when it has to be dropped. A PKTIDX that does not follow the
+// one before counts when the next block's confirms it.
+std::optional<std::uint64_t> BlockStream::place(const Cards& cards) {
+  if (!unit_) return expected_;
+  const auto position = position_of(cards);
+  if (position == expected_) return position;
+  const auto next = header_at(cards.offset() + cards.bytes() + geometry_.data_bytes);
+  std::optional<std::uint64_t> following;
+  if (next) following = position_of(*next);
+  const std::uint64_t step = geometry_.new_times();
+  const std::string found = cards.text("PKTIDX");
+  if (following && *following == expected_ + step) {
+    damage_.note(
+        fmt::format("{}: PKTIDX in the header at byte {}: {}, unlike its neighbours'; the "
+                    "block is taken to follow the one before",
+                    file_.path(), cards.offset(), found));
+    return expected_;
+  }
+  if (!position || (*position > expected_ && following && *following <= *position)) {
+    drop(cards, fmt::format("{}, unlike its neighbours'; the block is dropped", found));
+    return std::nullopt;
+  }
+  if (*position < expected_) {
+    drop(cards, fmt::format("{} again or going back; the block is dropped", found));
+    return std::nullopt;
+  }
+  return position;
+}
+
+void BlockStream::drop(const Cards& cards, const std::string& message) {
+  damage_.dropped_samples += geometry_.times() * geometry_.antennas * geometry_.polarisations;
+  damage_.note(fmt::format("{}: PKTIDX in the header at byte {}: {}", file_.path(), cards.offset(),
+                           message));
+}
+
+// True, and moved on, when the block behind a header lacks bytes or has some too many: the next
+// header is not where it should be and turns up elsewhere.
+bool BlockStream::boundary_lost(const Cards& cards) {
+  const std::uint64_t data = cards.offset() + cards.bytes();
+  const std::uint64_t following = data + geometry_.data_bytes;
+  if (following >= file_.size() || header_at(following)) return false;
+  const auto found = find_header(data);
+  if (!found || (*found >= following && (*found - following) % stride_ == 0)) return false;
+  damage_.dropped_samples += geometry_.times() * geometry_.antennas * geometry_.polarisations;
+  damage_.note(
+      fmt::format("{}: block at byte {}: {} bytes to the next header, expected {}; the "
+                  "block is dropped",
+                  file_.path(), data, *found - data, geometry_.data_bytes));
+  offset_ = *found;
+  if (!unit_) expected_ += geometry_.new_times();
+  return true;
+}
+
+// Moves from what should have been a header to the next good one.
+void BlockStream::resume() {
+  const auto found =
+      offset_ + kCardBytes <= file_.size() ? find_header(offset_) : std::optional<std::uint64_t>{};
+  if (!found) {
+    finish();
+    return;
+  }
+  const std::uint64_t blocks = (*found - offset_) / stride_;
+  damage_.dropped_samples +=
+      blocks * geometry_.times() * geometry_.antennas * geometry_.polarisations;
+  damage_.note(
+      fmt::format("{}: header at byte {}: unreadable or unlike the first one; read on from "
+                  "the header at byte {}",
+                  file_.path(), offset_, *found));
+  offset_ = *found;
+  if (!unit_) expected_ += blocks * geometry_.new_times();
+}
+
+void BlockStream::finish() {
+  ended_ = true;
+  if (offset_ >= file_.size()) return;
+  const std::uint64_t rest = file_.size() - offset_;
+  damage_.trailing_bytes += rest;
+  damage_.note(
+      fmt::format("{}: ends with {} bytes, from byte {} on, without a header like the first",
+                  file_.path(), rest, offset_));
+}
+
+void BlockStream::note_cut(const Block& block) {
+  const std::uint64_t left = file_.size() - std::min(file_.size(), block.data_offset);
+  const std::uint64_t whole = whole_times(block.data_offset);
+  damage_.trailing_bytes += left - whole * geometry_.time_bits() * geometry_.rows() / 8;
+  damage_.note(fmt::format(
+      "{}: ends inside the block at byte {}: {} bytes, expected {}; {} of its {} "
+      "times are whole in every channel",
+      file_.path(), block.data_offset, left, geometry_.data_bytes, whole, geometry_.times()));
+}
+
+std::uint64_t BlockStream::estimate_end() const {
+  const std::uint64_t blocks = (file_.size() + stride_ - 1) / stride_;
+  for (std::uint64_t k = blocks; k > 0 && k + 2 > blocks; --k) {
+    const auto cards = header_at((k - 1) * stride_);
+    if (!cards) continue;
+    const std::uint64_t whole =
+        std::min(whole_times(cards->offset() + cards->bytes()), geometry_.new_times());
+    const auto position = unit_ ? position_of(*cards) : (k - 1) * geometry_.new_times();
+    if (position) return *position + whole;
+  }
+  return blocks * geometry_.new_times();
+}
+
+}  // namespace tautline::formats::guppi

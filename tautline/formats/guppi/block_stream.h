@@ -1,0 +1,55 @@
+// The blocks of a file, each with its place in time, past lost and damaged ones.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tautline/formats/guppi/geometry.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::formats::guppi {
+
+struct Block {
+  std::uint64_t data_offset = 0;
+  std::uint64_t position = 0;  ///< of its first sample since the first block's
+  std::uint64_t samples = 0;   ///< that are whole and not repeated by the next block
+};
+
+/// Reads headers only. Notes what it drops; a gap before a block is its reader's to note.
+class BlockStream {
+ public:
+  BlockStream(const InputFile& file, const Cards& first, const Geometry& geometry,
+              std::optional<PacketUnit> unit, Damage& damage);
+
+  /// The next block, later than every one before it; none at the end.
+  std::optional<Block> next();
+  /// The end of the stream as far as the file's last header, where it should be, tells.
+  std::uint64_t estimate_end() const;
+
+ private:
+  std::optional<Cards> header_at(std::uint64_t offset) const;
+  std::optional<std::uint64_t> find_header(std::uint64_t from) const;
+  std::optional<std::uint64_t> position_of(const Cards& cards) const;
+  std::optional<std::uint64_t> place(const Cards& cards);
+  bool boundary_lost(const Cards& cards);
+  void resume();
+  void finish();
+  std::uint64_t whole_times(std::uint64_t data_offset) const;
+  void note_cut(const Block& block);
+  void drop(const Cards& cards, const std::string& message);
+
+  const InputFile& file_;
+  Geometry geometry_;
+  std::optional<PacketUnit> unit_;
+  Damage& damage_;
+  std::string first_keyword_;  ///< the first card's first bytes, which every header starts with
+  std::uint64_t first_index_ = 0;
+  std::uint64_t stride_ = 0;  ///< from the first header to where the second should be
+  std::uint64_t limit_ = 0;   ///< positions at and beyond this one are not believed
+  std::uint64_t offset_ = 0;
+  std::uint64_t expected_ = 0;  ///< position of the next block when none is missing
+  bool ended_ = false;
+};
+
+}  // namespace tautline::formats::guppi

@@ -1,0 +1,83 @@
+// NPY arrays of antenna voltages: read and write. docs/guide/formats.md says which shapes mean
+// what.
+//
+// | shape                              | means                                            |
+// | [time]                             | one input                                        |
+// | [input][time]                      | several                                          |
+// | [channel][input][time]             | channelized already, as `channelize` writes      |
+// | [channel][antenna][pol][time]      | the same with inputs taken apart                 |
+//
+// Time comes last, as everywhere in tautline; an array saved in Fortran order is read too, which is
+// what numpy.save(file, x.T) writes for x of [time][input]. Types are f4 and c8, and i1, u1
+// (offset binary), i2, u2 that are real or have a last axis of 2, re and im.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/core/sample_format.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::formats::npy {
+
+/// Whether a file that begins with these bytes and has this name is NPY.
+bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
+
+/// `assumed` says what an array cannot: rate_hz (required), format.complex (whether integers have a
+/// last axis of 2), polarisations (which must divide the inputs), start, centre and bandwidth (0:
+/// what the rate implies). Throws Error(config) when the rate is missing.
+std::unique_ptr<VoltageReader> open(const std::string& path,
+                                    const core::VoltageDescription& assumed);
+
+/// Writes one array front to back. Every failure is Error(io) with the path and the reason;
+/// destroyed before finish(), it leaves nothing.
+class ArrayWriter {
+ public:
+  /// `type` as numpy writes it ("<f4"), C order.
+  ArrayWriter(const std::string& path, const std::string& type,
+              const std::vector<std::uint64_t>& shape, bool overwrite);
+  void write(std::span<const std::byte> bytes);
+  /// Throws Error(config) unless the whole array was written.
+  void finish();
+
+ private:
+  std::uint64_t expected_bytes_ = 0;
+  PartialFile file_;
+};
+
+/// Writes [channel][input][time] as it comes, a stretch of time at once: complex64 for cf32, int8
+/// with a last axis of 2 for ci8 and ci4 (widened). Rows lie a whole stream apart, so the number of
+/// times must be known at least roughly: the space is reserved at once, and what stays unused is
+/// taken out at the end.
+class RowsWriter {
+ public:
+  /// Throws Error(config) on another format, and Error(io) when the disk has no room for the most
+  /// that may come.
+  RowsWriter(const std::string& path, const core::SampleFormat& format, std::size_t channels,
+             std::size_t inputs, std::uint64_t most_samples, bool overwrite);
+
+  /// Appends `count` times of every row.
+  void write(const void* samples, std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+             std::size_t count);
+  std::uint64_t samples() const { return samples_; }
+  void finish();
+
+ private:
+  std::string header(std::uint64_t samples) const;
+  void close_gaps();
+
+  core::SampleFormat format_;
+  std::size_t channels_, inputs_;
+  std::uint64_t most_samples_, samples_ = 0;
+  std::size_t written_bytes_;  // of one sample in the file
+  std::uint64_t data_offset_bytes_ = 0;
+  PartialFile file_;
+  std::vector<std::byte> widened_;
+};
+
+}  // namespace tautline::formats::npy

@@ -1,0 +1,174 @@
+// NPY arrays become strided sources: the shape says how the axes lie, the caller what they measure.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/npy/npy.h"
+#include "tautline/formats/strided_source.h"
+
+namespace tautline::formats::npy {
+
+namespace {
+
+constexpr std::uint64_t kMaxInputs = 65536;
+constexpr std::uint64_t kMaxChannels = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxTimeBits = std::uint64_t{1} << 31;
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  std::string text = "(";
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    if (a > 0) text += ", ";
+    text += std::to_string(shape[a]);
+  }
+  return text + ")";
+}
+
+// What the type alone says; integers are not known to be complex yet.
+core::SampleFormat format_of(const Header& header, const std::string& file) {
+  using enum core::Encoding;
+  const std::string plain = header.type.size() == 3 ? header.type.substr(1) : "";
+  const bool one_byte = plain == "i1" || plain == "u1";
+  const char endian = header.type.empty() ? '\0' : header.type[0];
+  if (endian == '<' || (one_byte && endian == '|')) {
+    if (plain == "i1") return {8, false, twos_complement};
+    if (plain == "u1") return {8, false, offset_binary};
+    if (plain == "i2") return {16, false, twos_complement};
+    if (plain == "u2") return {16, false, offset_binary};
+    if (plain == "f4") return {32, false, ieee_float};
+    if (plain == "c8") return {32, true, ieee_float};
+  }
+  throw format_error(file, "type of the elements, descr", header.type,
+                     "little-endian i1, u1, i2, u2, f4 or c8",
+                     "convert the array, for example with astype('complex64')");
+}
+
+// The axes in memory order, slowest first, and the extents they give the description.
+std::vector<SampleAxis> axes_of(const Header& header, const std::string& file,
+                                core::VoltageDescription& d) {
+  std::vector<std::uint64_t> shape = header.shape;
+  const bool pairs = d.format.complex && !d.format.is_float();
+  const auto wrong = [&](const std::string& expected, const std::string& advice) {
+    return format_error(file, "shape of the array", shape_text(header.shape), expected, advice);
+  };
+  if (pairs) {
+    if (shape.size() < 2 || shape.back() != 2 || header.fortran_order)
+      throw wrong("a last axis of 2 (re, im) in C order, since complex samples are expected",
+                  "say that the samples are real, or save them so");
+    shape.pop_back();
+  }
+  if (shape.empty() || shape.size() > 4)
+    throw wrong("[time], [input][time], [channel][input][time] or [channel][antenna][pol][time]" +
+                    std::string(pairs ? ", and 2" : ""),
+                "reshape the array");
+  const std::uint64_t channels = shape.size() >= 3 ? shape[0] : 1;
+  std::uint64_t antennas = shape.size() == 4   ? shape[1]
+                           : shape.size() >= 2 ? shape[shape.size() - 2]
+                                               : 1;
+  std::uint64_t polarisations = shape.size() == 4 ? shape[2] : d.polarisations;
+  if (channels == 0 || channels > kMaxChannels)
+    throw wrong("1 to " + std::to_string(kMaxChannels) + " channels",
+                "check the order of the axes: time is the last");
+  if (antennas == 0 || antennas > kMaxInputs || polarisations == 0 || polarisations > kMaxInputs)
+    throw wrong("1 to " + std::to_string(kMaxInputs) + " inputs",
+                "check the order of the axes: time is the last");
+  if (shape.size() < 4) {
+    if (antennas % polarisations != 0)
+      throw wrong(
+          "a number of inputs that " + std::to_string(polarisations) + " polarisations divide",
+          "correct the number of polarisations");
+    antennas /= polarisations;
+  }
+  d.channels = static_cast<std::size_t>(channels);
+  d.antennas = static_cast<std::size_t>(antennas);
+  d.polarisations = static_cast<std::size_t>(polarisations);
+  const SampleAxis f{'F', d.channels}, a{'A', d.antennas}, p{'P', d.polarisations}, t{};
+  if (!header.fortran_order) return {f, a, p, t};
+  // In Fortran order the first axis is fastest; an input's antenna and polarisation were one axis.
+  if (shape.size() == 4) return {t, p, a, f};
+  return {t, a, p, f};
+}
+
+void require_rate(const core::VoltageDescription& assumed, const std::string& file) {
+  if (assumed.rate_hz.numerator > 0 && assumed.rate_hz.denominator > 0) return;
+  throw core::Error(core::ErrorKind::config, file + ": sample rate", "unknown",
+                    "a rate in Hz, which a NPY file cannot hold", "give the sample rate");
+}
+
+// How many whole times the file has, against what the shape promises.
+std::uint64_t check_size(const InputFile& file, const Header& header, const StridedShape& shape,
+                         std::uint64_t times, std::uint64_t inputs, Damage& damage) {
+  const std::uint64_t time_bytes = shape.inner_bits / 8 * shape.outer_rows;
+  if (times > (std::uint64_t{1} << 62) / time_bytes)
+    throw format_error(file.path(), "shape of the array", shape_text(header.shape),
+                       "an array that a file can hold", "the header is damaged");
+  const std::uint64_t promised = times * time_bytes;
+  const std::uint64_t held = file.size() - header.data_offset_bytes;
+  if (held > promised) {
+    damage.trailing_bytes = held - promised;
+    damage.note(file.path() + ": bytes behind the array, byte " +
+                std::to_string(header.data_offset_bytes + promised) + ": " +
+                std::to_string(held - promised) + ", expected none; they are left out");
+  }
+  if (held >= promised) return times;
+  damage.note(file.path() + ": cut short: " + std::to_string(held) +
+              " bytes of samples, expected " + std::to_string(promised) + " from the shape " +
+              shape_text(header.shape));
+  if (shape.outer_rows == 1) {
+    damage.trailing_bytes = held % time_bytes;
+    damage.lost_samples = (times - held / time_bytes) * inputs;
+    return held / time_bytes;
+  }
+  if (held <= promised - times * (shape.inner_bits / 8))
+    throw format_error(file.path(), "bytes of samples", std::to_string(held),
+                       std::to_string(promised) + " from the shape " + shape_text(header.shape),
+                       "whole rows are missing: save the array again");
+  return times;
+}
+
+}  // namespace
+
+bool recognise(std::span<const std::byte> first_bytes, const std::string& name) {
+  const std::string_view text(reinterpret_cast<const char*>(first_bytes.data()),
+                              first_bytes.size());
+  return text.starts_with("\x93NUMPY") || name.ends_with(".npy");
+}
+
+std::unique_ptr<VoltageReader> open(const std::string& path,
+                                    const core::VoltageDescription& assumed) {
+  require_rate(assumed, path);
+  InputFile file(path);
+  const Header header = parse_header(file.head(kMaxHeaderBytes), path);
+  core::VoltageDescription d = assumed;
+  d.format = format_of(header, path);
+  if (!d.format.is_float()) d.format.complex = assumed.format.complex;
+  const std::vector<SampleAxis> axes = axes_of(header, path, d);
+  const auto inputs = static_cast<std::uint64_t>(d.antennas) * d.polarisations;
+  if (inputs > kMaxInputs ||
+      inputs * d.channels * static_cast<std::uint64_t>(d.format.bits_per_sample()) > kMaxTimeBits)
+    throw format_error(path, "shape of the array", shape_text(header.shape),
+                       "at most " + std::to_string(kMaxInputs) + " inputs and " +
+                           std::to_string(kMaxTimeBits / 8) + " bytes a time",
+                       "check the order of the axes: time is the last");
+  if (assumed.antennas > 1 && assumed.antennas != d.antennas)
+    throw core::Error(core::ErrorKind::config, path + ": antennas",
+                      std::to_string(assumed.antennas),
+                      std::to_string(d.antennas) + ", as the array's shape says",
+                      "correct the number of antennas");
+  if (d.bandwidth_hz == 0)
+    d.bandwidth_hz =
+        d.rate_hz.value() * static_cast<double>(d.channels) / (d.format.complex ? 1 : 2);
+  StridedShape shape = shape_of(axes, d.format);
+  shape.data_offset_bytes = header.data_offset_bytes;
+  const bool pairs = d.format.complex && !d.format.is_float();
+  const std::uint64_t times = header.shape[header.shape.size() - (pairs ? 2 : 1)];
+  Damage damage;
+  shape.times = check_size(file, header, shape, times, inputs, damage);
+  return open_strided(std::move(file), std::move(d), axes, shape, std::move(damage));
+}
+
+}  // namespace tautline::formats::npy

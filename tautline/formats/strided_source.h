@@ -1,0 +1,56 @@
+// Samples of a file whose time axis may lie anywhere among its axes, block by block.
+//
+// The file holds, from `data_offset_bytes` on, [outer row][time][inner bits] without holes: outer
+// rows are every combination of the axes slower than time, inner bits every axis faster than time.
+// A block holds the same axes for a stretch of time, each outer row begun on a byte:
+// [outer row][samples][inner bits].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::formats {
+
+struct StridedShape {
+  std::uint64_t data_offset_bytes = 0;
+  std::size_t outer_rows = 1;
+  std::size_t inner_bits = 8;  ///< of one time in one outer row
+  std::uint64_t times = 0;     ///< in every outer row
+
+  /// Bits from one outer row of a block of `samples` to the next.
+  std::size_t row_stride_bits(std::size_t samples) const {
+    return (samples * inner_bits + 7) / 8 * 8;
+  }
+  std::size_t block_bytes(std::size_t samples) const {
+    return outer_rows * (row_stride_bits(samples) / 8);
+  }
+};
+
+/// Axes of one sample in file order, slowest first, with time among them; what the layouts of
+/// blocks follow from.
+struct SampleAxis {
+  char letter = 'T';  ///< T time, F channel, A antenna, P polarisation
+  std::size_t extent = 1;
+};
+
+/// outer_rows and inner_bits of those axes.
+StridedShape shape_of(const std::vector<SampleAxis>& axes, const core::SampleFormat& format);
+
+/// Where samples lie in a block of `samples` times.
+core::RawLayout layout_of(const std::vector<SampleAxis>& axes, const core::SampleFormat& format,
+                          std::size_t samples);
+
+/// A VoltageReader over such a file. `shape.times` is what the reader of the header believes in;
+/// times of a row that the file turns out not to hold are zero, invalid and counted. `damage` is
+/// what the header's reader has already found.
+std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescription description,
+                                            std::vector<SampleAxis> axes, StridedShape shape,
+                                            Damage damage);
+
+}  // namespace tautline::formats

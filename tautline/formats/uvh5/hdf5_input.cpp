@@ -1,0 +1,185 @@
+#include "tautline/formats/uvh5/hdf5_input.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "tautline/core/error.h"
+
+namespace tautline::formats::hdf5 {
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+// A string that is longer than this is damage, not history.
+constexpr std::size_t kMostTextBytes = std::size_t{1} << 24;
+
+herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+std::string trimmed(const char* bytes, std::size_t size) {
+  std::string text(bytes, strnlen(bytes, size));
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::string& path) : path_(path) {
+  if (!std::ifstream(path, std::ios::binary))
+    throw Error(ErrorKind::io, path, std::string("cannot be opened: ") + std::strerror(errno), "",
+                "check the name and the permissions");
+  file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (file_.get() < 0)
+    throw Error(ErrorKind::format, path, "not a readable HDF5 file", "a UVH5 file",
+                "it may be cut short: write it again");
+}
+
+void InputFile::fail(const std::string& dataset, const std::string& found,
+                     const std::string& expected, const std::string& advice) const {
+  throw Error(ErrorKind::format, fmt::format("{}: {}", path_, dataset), found, expected, advice);
+}
+
+bool InputFile::has(const std::string& name) const {
+  // H5Lexists fails, rather than says no, when a group on the way is missing.
+  for (std::size_t slash = name.find('/'); slash != std::string::npos;
+       slash = name.find('/', slash + 1))
+    if (H5Lexists(file_.get(), name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
+  return H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0;
+}
+
+std::vector<std::string> InputFile::names(const std::string& group) const {
+  std::vector<std::string> found;
+  if (!has(group)) return found;
+  const Handle opened(H5Gopen2(file_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
+  if (opened.get() < 0) fail(group, "not a group", "a group");
+  H5Literate(opened.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &found);
+  return found;
+}
+
+Handle InputFile::open(const std::string& dataset) const {
+  if (!has(dataset)) fail(dataset, "missing", "a dataset", "is this a UVH5 file?");
+  Handle opened(H5Dopen2(file_.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  if (opened.get() < 0) fail(dataset, "unreadable", "a dataset");
+  return opened;
+}
+
+std::vector<hsize_t> InputFile::shape(const std::string& dataset) const {
+  const Handle opened = open(dataset);
+  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  const int rank = H5Sget_simple_extent_ndims(space.get());
+  if (rank < 0) fail(dataset, "without a shape", "an array");
+  std::vector<hsize_t> lengths(static_cast<std::size_t>(rank));
+  H5Sget_simple_extent_dims(space.get(), lengths.data(), nullptr);
+  return lengths;
+}
+
+void InputFile::check_size(const std::string& dataset, std::size_t size) const {
+  const Handle opened = open(dataset);
+  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  const hssize_t found = H5Sget_simple_extent_npoints(space.get());
+  if (found < 0 || static_cast<std::size_t>(found) != size)
+    fail(dataset, fmt::format("{} values of shape ({})", found, fmt::join(shape(dataset), ", ")),
+         fmt::to_string(size));
+}
+
+template <class T>
+std::vector<T> InputFile::read_all(const std::string& dataset, hid_t type, std::size_t size) const {
+  check_size(dataset, size);
+  std::vector<T> values(size);
+  const Handle opened = open(dataset);
+  if (H5Dread(opened.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    fail(dataset, "unreadable", "numbers");
+  return values;
+}
+
+std::vector<double> InputFile::numbers(const std::string& dataset, std::size_t size) const {
+  return read_all<double>(dataset, H5T_NATIVE_DOUBLE, size);
+}
+
+std::vector<std::int64_t> InputFile::integers(const std::string& dataset, std::size_t size) const {
+  return read_all<std::int64_t>(dataset, H5T_NATIVE_INT64, size);
+}
+
+std::int64_t InputFile::integer(const std::string& dataset) const {
+  return integers(dataset, 1).front();
+}
+
+double InputFile::number(const std::string& dataset) const {
+  return numbers(dataset, 1).front();
+}
+
+std::vector<std::string> InputFile::texts(const std::string& dataset, std::size_t size) const {
+  check_size(dataset, size);
+  const Handle opened = open(dataset);
+  const Handle type(H5Dget_type(opened.get()), H5Tclose);
+  if (H5Tget_class(type.get()) != H5T_STRING) fail(dataset, "not text", "text");
+  std::vector<std::string> found;
+  if (H5Tis_variable_str(type.get()) > 0) {
+    std::vector<char*> pointers(size, nullptr);
+    const Handle space(H5Dget_space(opened.get()), H5Sclose);
+    if (H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)
+      fail(dataset, "unreadable", "text");
+    for (const char* text : pointers) found.emplace_back(text == nullptr ? "" : text);
+    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, pointers.data());
+    return found;
+  }
+  const std::size_t length = H5Tget_size(type.get());
+  if (length == 0 || size > kMostTextBytes / length)
+    fail(dataset, fmt::format("{} strings of {} bytes", size, length), "less than 16 MiB of text");
+  std::vector<char> bytes(size * length);
+  if (H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
+    fail(dataset, "unreadable", "text");
+  for (std::size_t k = 0; k < size; ++k) found.push_back(trimmed(&bytes[k * length], length));
+  return found;
+}
+
+std::optional<std::string> InputFile::text(const std::string& dataset) const {
+  const Handle opened = open(dataset);
+  const Handle type(H5Dget_type(opened.get()), H5Tclose);
+  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  if (H5Sget_simple_extent_npoints(space.get()) != 1) return std::nullopt;
+  switch (H5Tget_class(type.get())) {
+    case H5T_STRING:
+      return texts(dataset, 1).front();
+    case H5T_INTEGER:
+      return fmt::to_string(integer(dataset));
+    case H5T_FLOAT:
+      return fmt::to_string(number(dataset));
+    default:
+      return std::nullopt;
+  }
+}
+
+void InputFile::rows(const std::string& dataset, hid_t type, hsize_t first, hsize_t count,
+                     hsize_t step, void* values) const {
+  const Handle opened = open(dataset);
+  std::vector<hsize_t> block = shape(dataset);
+  std::vector<hsize_t> start(block.size(), 0), stride(block.size(), 1), counts(block.size(), 1);
+  // One block of whole rows when they are adjacent, or `count` blocks of one row each.
+  start[0] = first;
+  block[0] = step == 1 ? count : 1;
+  stride[0] = step == 1 ? count : step;
+  counts[0] = step == 1 ? 1 : count;
+  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  std::vector<hsize_t> shape_in_memory = block;
+  shape_in_memory[0] = count;
+  const Handle memory(
+      H5Screate_simple(static_cast<int>(shape_in_memory.size()), shape_in_memory.data(), nullptr),
+      H5Sclose);
+  for (std::size_t axis = 1; axis < stride.size(); ++axis) stride[axis] = block[axis];
+  if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), stride.data(), counts.data(),
+                          block.data()) < 0 ||
+      H5Dread(opened.get(), type, memory.get(), space.get(), H5P_DEFAULT, values) < 0)
+    fail(dataset, fmt::format("rows {} to {} unreadable", first, first + (count - 1) * step),
+         "whole data", "the file may be cut short");
+}
+
+}  // namespace tautline::formats::hdf5

@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tautline/formats/vdif/frame_window.h"
+#include "tautline/formats/vdif/payload.h"
+#include "tautline/formats/vdif/vdif.h"
+
+namespace tautline::formats::vdif {
+
+namespace {
+
+Header first_header(const InputFile& file) {
+  std::byte bytes[kHeaderBytes] = {};
+  const std::size_t got = file.read(0, bytes);
+  const Header header = decode_header(bytes);
+  if (got < header.header_bytes())
+    throw format_error(file.path(), "file size", std::to_string(got) + " bytes",
+                       std::to_string(header.header_bytes()) + " for a frame's header",
+                       "check that the recording is not empty");
+  require_plausible(file.path(), header, file.size());
+  return header;
+}
+
+// Two threads of each station are two polarisations; otherwise every thread is an antenna of its
+// own.
+std::size_t guess_polarisations(const std::vector<std::uint32_t>& threads, std::size_t told) {
+  if (told > 1 && threads.size() % told == 0) return told;
+  if (threads.size() % 2 != 0) return 1;
+  for (std::size_t t = 0; t < threads.size(); ++t)
+    if (threads[t] >> 10 != threads[t / 2 * 2] >> 10 ||
+        (t >= 2 && threads[t] >> 10 == threads[t - 2] >> 10))
+      return 1;
+  return 2;
+}
+
+core::VoltageDescription describe(const Header& header, const Timeline& timeline,
+                                  const core::VoltageDescription& assumed) {
+  core::VoltageDescription d;
+  d.format = delivered_format(header);
+  d.polarisations = guess_polarisations(timeline.threads, assumed.polarisations);
+  d.antennas = timeline.threads.size() / d.polarisations;
+  d.channels = header.channels;
+  d.rate_hz = timeline.rate_hz;
+  Header origin = header;
+  origin.seconds = static_cast<std::uint32_t>(timeline.origin_second);
+  const std::int64_t samples_per_frame = timeline.rate_hz.numerator / timeline.frames_per_second;
+  d.start = core::advance(origin.second(), timeline.origin_frame * samples_per_frame, d.rate_hz);
+  d.centre_hz = assumed.centre_hz;
+  d.bandwidth_hz = d.rate_hz.value() * static_cast<double>(d.channels) / (header.complex ? 1 : 2);
+  if (assumed.bandwidth_hz < 0) d.bandwidth_hz = -d.bandwidth_hz;
+  d.telescope = assumed.telescope;
+  d.instrument = assumed.instrument.empty() ? "VDIF" : assumed.instrument;
+  d.source = assumed.source;
+  return d;
+}
+
+class Reader : public VoltageReader {
+ public:
+  Reader(const std::string& path, const ReaderOptions& options)
+      : file_(path),
+        header_(first_header(file_)),
+        packing_(header_),
+        frame_samples_(packing_.samples_in(header_.payload_bytes())),
+        timeline_(find_timeline(file_, header_, options.assumed.rate_hz)),
+        description_(describe(header_, timeline_, options.assumed)),
+        window_(file_, header_, timeline_, damage_),
+        missing_(timeline_.threads.size(), false) {
+    file_.sequential();
+  }
+
+  const core::VoltageDescription& description() const override { return description_; }
+
+  core::RawLayout layout(std::size_t samples) const override {
+    core::RawLayout l;
+    l.format = description_.format;
+    l.channels = description_.channels;
+    l.antennas = description_.antennas;
+    l.polarisations = description_.polarisations;
+    l.time_stride_bits = 8 * sample_bytes();
+    l.channel_stride_bits = samples * l.time_stride_bits;
+    l.polarisation_stride_bits = l.channels * l.channel_stride_bits;
+    l.antenna_stride_bits = l.polarisations * l.polarisation_stride_bits;
+    return l;
+  }
+
+  std::size_t block_bytes(std::size_t samples) const override {
+    return samples * sample_bytes() * description_.channels * description_.inputs();
+  }
+
+  // Where the last frames of the file lie in time, if they are where whole frames would be.
+  std::uint64_t total_samples() const override {
+    const std::uint64_t frames = file_.size() / header_.frame_bytes;
+    const std::uint64_t threads = timeline_.threads.size();
+    const FrameScanner scanner(file_, header_, nullptr);
+    std::uint64_t end = 0;
+    for (std::uint64_t k = frames > 2 * threads ? frames - 2 * threads : 0; k <= frames; ++k) {
+      const std::uint64_t offset = k * header_.frame_bytes;
+      const auto header = scanner.header_at(offset);
+      if (!header || !timeline_.input_of(*header)) continue;
+      const std::int64_t position = timeline_.position_of(*header);
+      if (position < 0 || position >= timeline_.limit) continue;
+      const std::uint64_t left = file_.size() - offset - header_.header_bytes();
+      const std::size_t samples = packing_.samples_in(
+          static_cast<std::size_t>(std::min<std::uint64_t>(left, header_.payload_bytes())));
+      if (samples > 0)
+        end = std::max(end, static_cast<std::uint64_t>(position) * frame_samples_ + samples);
+    }
+    return end > 0 ? end : (frames + threads - 1) / threads * frame_samples_;
+  }
+
+  void seek(std::uint64_t first_sample) override {
+    position_ = first_sample;
+    const auto limit = static_cast<std::uint64_t>(timeline_.limit);
+    window_.start_at(static_cast<std::int64_t>(std::min(first_sample / frame_samples_, limit)));
+  }
+
+  std::size_t read(std::size_t samples, core::RawBlock& block) override {
+    block.layout = layout(samples);
+    block.bytes.resize(block_bytes(samples));
+    block.first_sample = position_;
+    block.invalid.clear();
+    block.samples = 0;
+    while (block.samples < samples) {
+      const auto limit = static_cast<std::uint64_t>(timeline_.limit);
+      if (position_ / frame_samples_ >= limit) break;
+      const auto slots = window_.get(static_cast<std::int64_t>(position_ / frame_samples_));
+      const auto within = static_cast<std::size_t>(position_ % frame_samples_);
+      if (slots.empty() || within >= window_.samples()) break;
+      const std::size_t count = std::min(samples - block.samples, window_.samples() - within);
+      for (std::size_t input = 0; input < slots.size(); ++input)
+        deliver(slots[input], input, within, count, block);
+      block.samples += count;
+      position_ += count;
+    }
+    return block.samples;
+  }
+
+  const Damage& damage() const override { return damage_; }
+
+ private:
+  std::size_t sample_bytes() const {
+    return static_cast<std::size_t>(description_.format.bits_per_sample()) / 8;
+  }
+
+  void deliver(const Slot& slot, std::size_t input, std::size_t within, std::size_t count,
+               core::RawBlock& block) {
+    note_missing(slot, input);
+    std::size_t good = 0;
+    if (slot.present && !slot.invalid && slot.samples > within)
+      good = decode(slot, input, within, std::min(count, slot.samples - within), block);
+    if (good == count) return;
+    damage_.lost_samples += count - good;
+    const std::size_t first = block.samples + good;
+    if (!block.invalid.empty() && block.invalid.back().input == input &&
+        block.invalid.back().first_sample + block.invalid.back().samples == first)
+      block.invalid.back().samples += count - good;
+    else
+      block.invalid.push_back({input, first, count - good});
+  }
+
+  // Reads only the words that the samples lie in; returns how many samples there were.
+  std::size_t decode(const Slot& slot, std::size_t input, std::size_t within, std::size_t count,
+                     core::RawBlock& block) {
+    const std::size_t first_word = packing_.words_before(within);
+    const std::size_t end_word = packing_.words_before(within + count - 1) + packing_.group_words();
+    payload_.resize(4 * (end_word - first_word));
+    if (file_.read(slot.payload_offset + 4 * first_word, payload_) < payload_.size()) {
+      damage_.note(fmt::format("{}: payload at byte {}: the file was cut while it was read",
+                               file_.path(), slot.payload_offset));
+      return 0;
+    }
+    const std::size_t row = block.layout.channel_stride_bits / 8;
+    std::byte* rows =
+        block.bytes.data() + input * description_.channels * row + block.samples * sample_bytes();
+    decode_samples(header_, packing_, payload_, within, count, rows, row);
+    return count;
+  }
+
+  void note_missing(const Slot& slot, std::size_t input) {
+    if (slot.present == !missing_[input]) return;
+    missing_[input] = !slot.present;
+    if (slot.present) return;
+    const std::uint32_t key = timeline_.threads[input];
+    damage_.note(
+        fmt::format("{}: thread {} of station {}: no frame for sample {}, expected one of "
+                    "{} samples; it is marked invalid, like those that follow until the "
+                    "thread goes on",
+                    file_.path(), key & 1023u, key >> 10, position_, frame_samples_));
+  }
+
+  InputFile file_;
+  Damage damage_;
+  Header header_;
+  Packing packing_;
+  std::size_t frame_samples_;
+  Timeline timeline_;
+  core::VoltageDescription description_;
+  FrameWindow window_;
+  std::vector<bool> missing_;  ///< by input: the last frame was
+  std::vector<std::byte> payload_;
+  std::uint64_t position_ = 0;
+};
+
+bool ends_with_vdif(const std::string& name) {
+  if (name.size() < 5) return false;
+  std::string ending = name.substr(name.size() - 5);
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return ending == ".vdif";
+}
+
+}  // namespace
+
+bool recognise(std::span<const std::byte> first_bytes, const std::string& name) {
+  if (ends_with_vdif(name)) return true;
+  if (first_bytes.size() < kHeaderBytes) return false;
+  const Header first = decode_header(first_bytes.first<kHeaderBytes>());
+  if (!plausible(first) || first.frame_bytes + kHeaderBytes > first_bytes.size()) return false;
+  const Header second = decode_header(first_bytes.subspan(first.frame_bytes).first<kHeaderBytes>());
+  const std::int64_t step = std::int64_t{second.seconds} - first.seconds;
+  return same_recording(first, second) && step >= 0 && step <= 1;
+}
+
+std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options) {
+  return std::make_unique<Reader>(path, options);
+}
+
+}  // namespace tautline::formats::vdif

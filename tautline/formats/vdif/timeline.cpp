@@ -1,0 +1,152 @@
+#include "tautline/formats/vdif/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tautline::formats::vdif {
+
+namespace {
+
+// Enough to meet every thread of a recording and to see which frame comes first.
+constexpr std::size_t kFramesToKnowThreads = 4096;
+
+/// Positions may reach this many times further than the file has frames: a stream with more missing
+/// than that is taken for damaged headers, so that the work stays in proportion to the file.
+constexpr std::int64_t kMaxStretch = 16;
+
+constexpr std::int64_t kMaxFramesPerSecond = std::int64_t{1} << 24;
+
+std::vector<Header> first_headers(const InputFile& file, const Header& first) {
+  FrameScanner scanner(file, first, nullptr);
+  std::vector<Header> headers;
+  while (headers.size() < kFramesToKnowThreads) {
+    const auto frame = scanner.next();
+    if (!frame) break;
+    headers.push_back(frame->header);
+  }
+  return headers;
+}
+
+// A thread that turns up far less often than others is a damaged number, not a thread.
+std::vector<std::uint32_t> find_threads(const std::vector<Header>& headers) {
+  std::map<std::uint32_t, std::size_t> counts;
+  std::size_t most = 0;
+  for (const Header& h : headers) most = std::max(most, ++counts[h.key()]);
+  std::vector<std::uint32_t> threads;
+  for (const auto& [key, count] : counts)
+    if (count * 4 >= most) threads.push_back(key);
+  return threads;
+}
+
+/// The two largest frame numbers of one second.
+struct Largest {
+  std::int64_t first = -1, second = -1;
+
+  void add(std::int64_t frame) {
+    if (frame > first) {
+      second = first;
+      first = frame;
+    } else if (frame < first && frame > second) {
+      second = frame;
+    }
+  }
+  // One number far beyond all others is damage.
+  std::int64_t believed() const {
+    return second >= 0 && first - second > kReorderFrames ? second : first;
+  }
+};
+
+// Frames in a second, from the largest frame number of a second that another follows.
+std::optional<std::int64_t> count_frames_per_second(const InputFile& file, const Header& first) {
+  FrameScanner scanner(file, first, nullptr);
+  std::map<std::int64_t, Largest> seconds;
+  std::optional<std::int64_t> count;
+  std::size_t enough = 0;  // frames still to look at, once counting down
+  while (const auto frame = scanner.next()) {
+    const std::int64_t second = frame->header.seconds;
+    seconds[second].add(frame->header.frame);
+    // Two seconds that have ended are enough, when late frames have had time to come.
+    if (enough > 0 && --enough == 0) break;
+    if (enough == 0 && seconds.contains(second - 1) && seconds.contains(second - 2))
+      enough = kFramesToKnowThreads;
+    // Single frames with damaged seconds are forgotten.
+    if (seconds.size() > 4096) seconds.erase(seconds.begin());
+  }
+  for (const auto& [second, largest] : seconds)
+    if (seconds.contains(second + 1)) count = std::max(count.value_or(0), largest.believed() + 1);
+  return count;
+}
+
+core::Rational choose_rate(const InputFile& file, const Header& first,
+                           const core::Rational& told_rate) {
+  if (told_rate.numerator > 0) return told_rate;
+  if (first.extended_version == 3 && first.rate_hz > 0) return {first.rate_hz, 1};
+  const auto samples = static_cast<std::int64_t>(Packing(first).samples_in(first.payload_bytes()));
+  if (const auto frames = count_frames_per_second(file, first)) return {*frames * samples, 1};
+  if (first.rate_hz > 0) return {first.rate_hz, 1};
+  throw format_error(file.path(), "sample rate",
+                     "not in the headers, and no second ends in the file", "a known rate",
+                     "give it (--rate-hz)");
+}
+
+// Position 0: the earliest of the first frames, leaving out times that stand alone.
+void find_origin(const std::vector<Header>& headers, Timeline& timeline) {
+  std::vector<std::int64_t> positions;
+  for (const Header& h : headers)
+    if (h.frame < timeline.frames_per_second) positions.push_back(timeline.position_of(h));
+  if (positions.empty()) return;
+  auto sorted = positions;
+  std::sort(sorted.begin(), sorted.end());
+  const std::int64_t middle = sorted[sorted.size() / 2];
+  const std::int64_t reach = static_cast<std::int64_t>(headers.size()) + kReorderFrames;
+  const auto earliest = std::lower_bound(sorted.begin(), sorted.end(), middle - reach);
+  const std::int64_t absolute =
+      *earliest + timeline.origin_second * timeline.frames_per_second + timeline.origin_frame;
+  timeline.origin_second = absolute / timeline.frames_per_second;
+  timeline.origin_frame = absolute % timeline.frames_per_second;
+}
+
+}  // namespace
+
+std::optional<std::size_t> Timeline::input_of(const Header& header) const {
+  const auto found = std::lower_bound(threads.begin(), threads.end(), header.key());
+  if (found == threads.end() || *found != header.key()) return std::nullopt;
+  return static_cast<std::size_t>(found - threads.begin());
+}
+
+Timeline find_timeline(const InputFile& file, const Header& first,
+                       const core::Rational& told_rate) {
+  const auto samples = static_cast<std::int64_t>(Packing(first).samples_in(first.payload_bytes()));
+  Timeline timeline;
+  timeline.rate_hz = choose_rate(file, first, told_rate);
+  const std::int64_t per_second = timeline.rate_hz.numerator / timeline.rate_hz.denominator;
+  if (timeline.rate_hz.denominator != 1 || per_second % samples != 0)
+    throw format_error(
+        file.path(), "sample rate",
+        fmt::format("{}/{} Hz", timeline.rate_hz.numerator, timeline.rate_hz.denominator),
+        fmt::format("whole frames of {} samples in a second", samples),
+        "give the sample rate of each channel (--rate-hz)");
+  timeline.frames_per_second = per_second / samples;
+  if (timeline.frames_per_second > kMaxFramesPerSecond)
+    throw format_error(file.path(), "sample rate", fmt::format("{} Hz", per_second),
+                       fmt::format("at most {} frames of {} samples in a second, the frame number "
+                                   "has 24 bits",
+                                   kMaxFramesPerSecond, samples),
+                       "give the sample rate of each channel (--rate-hz)");
+  const std::vector<Header> headers = first_headers(file, first);
+  if (first.frame >= timeline.frames_per_second && headers.size() > 1 &&
+      headers[1].frame >= timeline.frames_per_second)
+    throw format_error(file.path(), "frame number at byte 4", std::to_string(first.frame),
+                       fmt::format("less than {}, the frames in a second at {} Hz",
+                                   timeline.frames_per_second, per_second),
+                       "give the true sample rate (--rate-hz)");
+  timeline.threads = find_threads(headers);
+  find_origin(headers, timeline);
+  timeline.limit = static_cast<std::int64_t>(kFramesToKnowThreads) +
+                   kMaxStretch * static_cast<std::int64_t>(file.size() / first.frame_bytes);
+  return timeline;
+}
+
+}  // namespace tautline::formats::vdif

@@ -1,0 +1,43 @@
+// Which of thousands of baselines are worth a picture.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/visibility_writer.h"
+
+namespace tautline::pipeline::report {
+
+/// One kept pair of inputs. As in UVH5 files, the visibility is the mean of conj(x_first) x_second,
+/// which is V(second, first) of the packed triangle.
+struct KeptBaseline {
+  std::size_t first = 0, second = 0;  ///< inputs, first < second
+  double length_m = 0;                ///< 0 when positions are unknown
+  std::vector<std::string>
+      reasons;  ///< "strongest", "shortest", "longest", "closure", "cross-hand", "other"
+};
+
+/// Three inputs in data order; `sides` are places in Choice::baselines of (0,1), (1,2) and (0,2).
+struct Triangle {
+  std::array<std::size_t, 3> inputs{};
+  std::array<std::size_t, 3> sides{};
+};
+
+struct Choice {
+  std::vector<KeptBaseline> baselines;
+  std::vector<Triangle> triangles;
+};
+
+/// At most `most` baselines: those that close the triangles of `closure_antennas` antennas, then in
+/// turn the strongest, the shortest and the longest between the same feeds of two antennas, as the
+/// first integration shows them. Small arrays are kept whole. Deterministic.
+Choice choose_baselines(const formats::ArrayLayout& array, const formats::Integration& first,
+                        std::size_t most, std::size_t closure_antennas);
+
+/// |V(i, j)| / sqrt(V(i, i) V(j, j)), the mean over some 16 to 32 channels spread over the band.
+double correlation_coefficient(const formats::Integration& integration, std::size_t i,
+                               std::size_t j);
+
+}  // namespace tautline::pipeline::report

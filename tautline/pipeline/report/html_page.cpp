@@ -1,0 +1,110 @@
+#include "tautline/pipeline/report/html_page.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/report/assets.h"
+
+namespace tautline::pipeline::report {
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+/// The order in which the scripts run.
+constexpr std::string_view kScripts[] = {
+    "dygraph.min.js", "messages.js", "store.js",    "colour.js", "format.js",
+    "controls.js",    "image.js",    "chart.js",    "header.js", "fringes.js",
+    "spectra.js",     "quality.js",  "closures.js", "page.js"};
+constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
+
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+/// Inside a script element only "</script" and "<!--" can end or derail the text; in JSON, "<" can
+/// only stand inside a string, where its escape means the same.
+std::string escape_json(std::string_view json) {
+  std::string escaped;
+  escaped.reserve(json.size());
+  for (char c : json) {
+    if (c == '<') {
+      escaped += "\\u003c";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+/// Debuggers would fetch the source map that a minified file names.
+std::string_view without_source_map(std::string_view text) {
+  for (std::string_view mark : {"//# sourceMappingURL=", "/*# sourceMappingURL="}) {
+    const std::size_t at = text.rfind(mark);
+    if (at != std::string_view::npos) text = text.substr(0, at);
+  }
+  return text;
+}
+
+/// Replaces the one mark <!--NAME--> of the template.
+void fill(std::string& page, std::string_view name, std::string_view content) {
+  const std::string mark = fmt::format("<!--{}-->", name);
+  const std::size_t at = page.find(mark);
+  if (at == std::string::npos)
+    throw Error(ErrorKind::format, "web/page.html", "no " + mark, "each mark once");
+  page.replace(at, mark.size(), content);
+}
+
+}  // namespace
+
+std::string compose_page(const std::string& title, const std::vector<std::string>& messages) {
+  std::string styles, scripts;
+  for (std::string_view name : kStyles)
+    styles += fmt::format("<style>\n{}\n</style>\n", without_source_map(asset(name)));
+  for (std::string_view name : kScripts)
+    scripts += fmt::format("<script>\n{}\n</script>\n", without_source_map(asset(name)));
+  std::string data;
+  for (const std::string& message : messages)
+    data += "<script type=\"application/json\" class=\"message\">" + escape_json(message) +
+            "</script>\n";
+
+  std::string page(asset("page.html"));
+  // The messages last: they hold names from files, which must not be taken for a mark.
+  fill(page, "title", escape_html(title));
+  fill(page, "styles", styles);
+  fill(page, "licence", escape_html(asset("dygraphs licence")));
+  fill(page, "scripts", scripts);
+  fill(page, "messages", data);
+  return page;
+}
+
+void write_page(const std::string& path, const std::string& content, bool overwrite) {
+  formats::PartialFile file(path, overwrite);
+  file.write(std::string_view(content));
+  file.finish();
+}
+
+}  // namespace tautline::pipeline::report

@@ -1,0 +1,48 @@
+#include "tautline/pipeline/report/report_builder.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/report/html_page.h"
+
+namespace tautline::pipeline::report {
+
+ReportBuilder::ReportBuilder(std::string path, const formats::VisibilityDescription& description,
+                             bool overwrite, DigestLimits limits)
+    : path_(std::move(path)), overwrite_(overwrite), digest_(description, limits) {
+  // An hour's run must not end in a refusal that was known at its start.
+  if (!overwrite_ && std::filesystem::exists(path_))
+    throw core::Error(core::ErrorKind::io, path_, "exists", "a new file",
+                      "give --overwrite or another name");
+  for (const auto& [key, value] : description.extra) status_.facts.emplace_back(key, value);
+}
+
+void ReportBuilder::write(const formats::Integration& integration) {
+  digest_.add(integration);
+}
+
+void ReportBuilder::add_extra(const std::string& key, const std::string& value) {
+  status_.facts.emplace_back(key, value);
+}
+
+void ReportBuilder::set_clipped(std::vector<std::uint64_t> clipped, std::uint64_t requantised) {
+  status_.clipped = std::move(clipped);
+  status_.requantised = requantised;
+}
+
+void ReportBuilder::add_warning(std::string message) {
+  status_.warnings.push_back(std::move(message));
+}
+
+void ReportBuilder::finish() {
+  const formats::VisibilityDescription& description = digest_.description();
+  std::string title = description.telescope.empty() ? "tautline" : description.telescope;
+  if (!description.source.empty()) title += ", " + description.source;
+  write_page(path_,
+             compose_page(title, {description_message(digest_), status_message(status_),
+                                  integrations_message(digest_, 0, digest_.times().size())}),
+             overwrite_);
+}
+
+}  // namespace tautline::pipeline::report

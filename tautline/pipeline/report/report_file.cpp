@@ -1,0 +1,21 @@
+#include "tautline/pipeline/report/report_file.h"
+
+#include "tautline/formats/visibility_reader.h"
+#include "tautline/pipeline/report/report_builder.h"
+
+namespace tautline::pipeline::report {
+
+void report_file(const std::string& visibilities, const std::string& page, bool overwrite,
+                 const DigestLimits& limits,
+                 const std::function<void(std::size_t, std::size_t)>& progress) {
+  const auto reader = formats::open_visibilities(visibilities);
+  ReportBuilder builder(page, reader->description(), overwrite, limits);
+  builder.add_extra("visibilities", visibilities);
+  for (std::size_t k = 0; k < reader->integrations(); ++k) {
+    builder.write(reader->read(k));
+    if (progress) progress(k + 1, reader->integrations());
+  }
+  builder.finish();
+}
+
+}  // namespace tautline::pipeline::report

@@ -1,0 +1,174 @@
+#include "tautline/pipeline/simulation/sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tautline/core/complex_int.h"
+#include "tautline/core/error.h"
+#include "tautline/core/voltage.h"
+#include "tautline/formats/dada/dada.h"
+#include "tautline/formats/mwa32t/mwa32t.h"
+#include "tautline/formats/mwa32t/writer.h"
+
+namespace tautline::pipeline::simulation {
+
+namespace {
+
+namespace mwa32t = formats::mwa32t;
+
+// Inputs as antennas times polarisations where the array lists them so, else one antenna each.
+std::size_t polarisations(const Plan& plan) {
+  const std::size_t feeds = plan.antenna_inputs.front().size();
+  if (feeds == 0) return 1;
+  for (std::size_t i = 0; i < plan.inputs(); ++i)
+    if (plan.array.inputs[i].antenna != i / feeds) return 1;
+  return plan.inputs() % feeds == 0 ? feeds : 1;
+}
+
+core::VoltageDescription describe(const Plan& plan) {
+  core::VoltageDescription d;
+  d.format = {plan.sampling.bits, !plan.sampling.real, core::Encoding::twos_complement};
+  d.polarisations = polarisations(plan);
+  d.antennas = plan.inputs() / d.polarisations;
+  d.rate_hz = plan.rate_hz;
+  d.start = plan.scene.start;
+  d.centre_hz = plan.scene.centre_hz;
+  d.bandwidth_hz = plan.scene.bandwidth_hz.value() * (plan.scene.lower_sideband ? -1 : 1);
+  d.telescope = plan.array.name;
+  d.instrument = "tautline-simulate";
+  d.source = plan.scene.name;
+  return d;
+}
+
+class DadaSink final : public Sink {
+ public:
+  DadaSink(const Plan& plan, const std::string& path, bool overwrite)
+      : path_(path), writer_(path, describe(plan), options(plan, overwrite)) {}
+
+  void write(std::span<const std::byte> bytes, std::uint64_t) override { writer_.write(bytes); }
+  std::vector<std::string> files() const override { return {path_}; }
+  void finish() override { writer_.finish(); }
+
+ private:
+  static formats::dada::WriteOptions options(const Plan& plan, bool overwrite) {
+    formats::dada::WriteOptions options;
+    options.overwrite = overwrite;
+    options.extra = {{"SIMULATION_SEED", fmt::format("{}", plan.sampling.seed)}};
+    return options;
+  }
+
+  std::string path_;
+  formats::dada::Writer writer_;
+};
+
+// One receiver's stretch of input numbers and its gaps.
+struct Receiver {
+  std::unique_ptr<mwa32t::Writer> writer;
+  std::vector<MissingSpan> gaps;
+};
+
+class MwaSink final : public Sink {
+ public:
+  MwaSink(const Plan& plan, const std::string& path, bool one_byte, bool overwrite)
+      : inputs_(plan.inputs()) {
+    for (std::size_t r = 0; r < inputs_ / mwa32t::kInputsPerReceiver; ++r) {
+      files_.push_back(fmt::format("{}.{}", path, r));
+      receivers_.push_back(
+          {std::make_unique<mwa32t::Writer>(
+               files_.back(), one_byte ? mwa32t::Mode::one_byte : mwa32t::Mode::two_byte,
+               std::uint16_t{0}, overwrite),
+           gaps_of(plan, r)});
+    }
+  }
+
+  void write(std::span<const std::byte> bytes, std::uint64_t samples) override {
+    const auto* all = reinterpret_cast<const core::ci8*>(bytes.data());
+    for (std::size_t r = 0; r < receivers_.size(); ++r) {
+      std::uint64_t t = 0;
+      while (t < samples) {
+        bool missing = false;
+        const std::uint64_t end = run_end(receivers_[r], t, samples, missing);
+        if (missing)
+          receivers_[r].writer->skip(end - t);
+        else
+          write_run(r, all, t, end);
+        t = end;
+      }
+    }
+    written_ += samples;
+  }
+
+  std::vector<std::string> files() const override { return files_; }
+  void finish() override {
+    for (Receiver& receiver : receivers_) receiver.writer->finish();
+  }
+
+ private:
+  static std::vector<MissingSpan> gaps_of(const Plan& plan, std::size_t receiver) {
+    std::vector<MissingSpan> gaps;
+    for (const MissingSpan& span : plan.missing) {
+      bool whole = true;
+      for (std::size_t i = 0; i < mwa32t::kInputsPerReceiver; ++i)
+        whole = whole && span.touches(receiver * mwa32t::kInputsPerReceiver + i);
+      if (whole) gaps.push_back(span);
+    }
+    return gaps;
+  }
+
+  // The end of the run of samples from t on that are all missing or all there.
+  std::uint64_t run_end(const Receiver& receiver, std::uint64_t t, std::uint64_t samples,
+                        bool& missing) const {
+    const auto at = static_cast<std::int64_t>(written_ + t);
+    std::int64_t end = static_cast<std::int64_t>(written_ + samples);
+    for (const MissingSpan& gap : receiver.gaps)
+      if (gap.first <= at && at < gap.last) {
+        missing = true;
+        return static_cast<std::uint64_t>(std::min(end, gap.last)) - written_;
+      }
+    for (const MissingSpan& gap : receiver.gaps)
+      if (gap.first > at && gap.first < gap.last) end = std::min(end, gap.first);
+    return static_cast<std::uint64_t>(end) - written_;
+  }
+
+  void write_run(std::size_t receiver, const core::ci8* all, std::uint64_t from, std::uint64_t to) {
+    run_.resize((to - from) * mwa32t::kInputsPerReceiver);
+    for (std::uint64_t t = from; t < to; ++t)
+      std::copy_n(all + t * inputs_ + receiver * mwa32t::kInputsPerReceiver,
+                  mwa32t::kInputsPerReceiver,
+                  run_.data() + (t - from) * mwa32t::kInputsPerReceiver);
+    receivers_[receiver].writer->write(run_);
+  }
+
+  std::size_t inputs_;
+  std::vector<std::string> files_;
+  std::vector<Receiver> receivers_;
+  std::vector<core::ci8> run_;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> make_dada_sink(const Plan& plan, const std::string& path, bool overwrite) {
+  return std::make_unique<DadaSink>(plan, path, overwrite);
+}
+
+std::unique_ptr<Sink> make_mwa32t_sink(const Plan& plan, const std::string& path, bool one_byte,
+                                       bool overwrite) {
+  constexpr std::size_t kMostReceivers = 4;
+  const std::size_t inputs = plan.inputs();
+  if (inputs % mwa32t::kInputsPerReceiver != 0 ||
+      inputs > kMostReceivers * mwa32t::kInputsPerReceiver)
+    throw core::Error(core::ErrorKind::config, "--format mwa32t", fmt::format("{} inputs", inputs),
+                      "16, 32, 48 or 64: whole receivers", "use --format dada");
+  if (plan.sampling.real)
+    throw core::Error(core::ErrorKind::config, "--format mwa32t", "--real", "complex samples",
+                      "use --format dada");
+  return std::make_unique<MwaSink>(plan, path, one_byte, overwrite);
+}
+
+int mwa32t_limit(bool one_byte) {
+  return mwa32t::sample_limit(one_byte ? mwa32t::Mode::one_byte : mwa32t::Mode::two_byte);
+}
+
+}  // namespace tautline::pipeline::simulation

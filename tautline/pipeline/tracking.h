@@ -1,0 +1,27 @@
+// Which place a correlation points at, and whether voltages are delayed or visibilities turned.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tautline/core/voltage.h"
+#include "tautline/formats/delays/delays.h"
+#include "tautline/formats/visibility_writer.h"
+
+namespace tautline::pipeline {
+
+struct Tracking {
+  std::shared_ptr<const formats::delays::Table> table;  ///< null: unprojected
+  bool before_filter = false;  ///< delay the voltages; else turn the visibilities
+  formats::PhaseCentre centre;
+};
+
+/// delays_path: a delays.toml, or empty. phase_centre: "NAME=RA_DEG,DEC_DEG", or the name of the
+/// table in delays_path, or empty. Throws core::Error when both name different places or the table
+/// does not say where its centre is.
+Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
+                         const formats::ArrayLayout& array,
+                         const core::VoltageDescription& description, std::uint64_t samples);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,51 @@
+// What unpack.cpp, reference.cpp and cpu.cpp share: not part of the stage's interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/unpack/tunables.h"
+#include "tautline/stages/unpack/unpack.h"
+
+namespace tautline::stages::unpack {
+
+/// Where one execute writes.
+struct Target {
+  std::byte* samples = nullptr;
+  std::size_t channel_stride_bytes = 0;
+  std::size_t row_stride_bytes = 0;
+  core::View<std::uint64_t, 2> validity;
+
+  std::byte* row(std::size_t channel, std::size_t input) const {
+    return samples + channel * channel_stride_bytes + input * row_stride_bytes;
+  }
+};
+
+/// Bits from the block's start to sample (0, channel, input).
+inline std::size_t row_offset_bits(const core::RawLayout& layout, std::size_t channel,
+                                   std::size_t input) {
+  return layout.offset_bits + channel * layout.channel_stride_bits +
+         input / layout.polarisations * layout.antenna_stride_bits +
+         input % layout.polarisations * layout.polarisation_stride_bits;
+}
+
+/// Bytes of one unpacked sample.
+inline std::size_t unpacked_bytes(const core::SampleFormat& raw) {
+  return static_cast<std::size_t>(unpacked_format(raw).bits_per_sample()) / 8;
+}
+
+/// Plain loops; the definition.
+Result unpack_reference(const core::RawBlock& block, const Target& target);
+
+/// The plan of cpu.cpp for one instruction set (vnni and amx take avx512's code).
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+                                          const Tunables& tunables);
+
+/// Throws what Plan::execute promises.
+void require_block(const Config& config, const core::RawBlock& block,
+                   const core::View<std::uint64_t, 2>& validity);
+
+}  // namespace tautline::stages::unpack

@@ -1,0 +1,75 @@
+// unpack as plain loops: one sample at a time through core/sample_decode.h.
+#include <cmath>
+#include <cstring>
+
+#include "tautline/core/sample_decode.h"
+#include "tautline/stages/unpack/implementation.h"
+
+namespace tautline::stages::unpack {
+
+namespace {
+
+bool lost(const core::RawBlock& block, std::size_t input, std::size_t t) {
+  for (const core::InvalidSpan& span : block.invalid) {
+    const bool mine = span.input == core::InvalidSpan::kAllInputs || span.input == input;
+    if (mine && t >= span.first_sample && t - span.first_sample < span.samples) return true;
+  }
+  return false;
+}
+
+template <class T>
+void put(std::byte* out, std::size_t index, T value) {
+  std::memcpy(out + index * sizeof(T), &value, sizeof(T));
+}
+
+// Writes component `component` of the sample at `out`; false when it is a float that is not finite.
+bool decode(const core::RawBlock& block, std::size_t bit, std::size_t component, std::byte* out) {
+  const core::SampleFormat& format = block.layout.format;
+  if (format.is_float()) {
+    const float value = core::decode_float(block.bytes.data(), bit);
+    put(out, component, value);
+    return std::isfinite(value);
+  }
+  const int value = core::decode_integer(block.bytes.data(), bit, format);
+  if (format.bits == 16) {
+    put(out, component, static_cast<std::int16_t>(value));
+  } else {
+    put(out, component, static_cast<std::int8_t>(value));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result unpack_reference(const core::RawBlock& block, const Target& target) {
+  const core::RawLayout& layout = block.layout;
+  const std::size_t bytes = unpacked_bytes(layout.format);
+  const std::size_t components = layout.format.complex ? 2 : 1;
+  Result result;
+  for (std::size_t i = 0; i < layout.inputs(); ++i) {
+    std::uint64_t* valid = target.validity.row(i);
+    for (std::size_t w = 0; w < core::validity_words(block.samples); ++w) valid[w] = 0;
+    for (std::size_t t = 0; t < block.samples; ++t) {
+      const bool present = !lost(block, i, t);
+      bool good = present;
+      for (std::size_t c = 0; c < layout.channels; ++c) {
+        const std::size_t bit = row_offset_bits(layout, c, i) + t * layout.time_stride_bits;
+        bool finite = true;
+        for (std::size_t k = 0; k < components; ++k)
+          finite &= decode(block, bit + k * static_cast<std::size_t>(layout.format.bits), k,
+                           target.row(c, i) + t * bytes);
+        if (present && !finite) ++result.not_finite;
+        good = good && finite;
+      }
+      if (good) {
+        valid[t / 64] |= std::uint64_t{1} << (t % 64);
+        continue;
+      }
+      for (std::size_t c = 0; c < layout.channels; ++c)
+        std::memset(target.row(c, i) + t * bytes, 0, bytes);
+    }
+  }
+  return result;
+}
+
+}  // namespace tautline::stages::unpack

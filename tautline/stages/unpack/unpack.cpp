@@ -1,0 +1,124 @@
+#include "tautline/stages/unpack/unpack.h"
+
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/unpack/implementation.h"
+
+namespace tautline::stages::unpack {
+
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+[[noreturn]] void refuse(const std::string& field, std::size_t value, const std::string& limit) {
+  throw core::Error(core::ErrorKind::config, "unpack " + field, std::to_string(value), limit);
+}
+
+Wide last_bit(const core::RawLayout& layout, std::size_t samples) {
+  return static_cast<Wide>(layout.offset_bits) +
+         static_cast<Wide>(samples - 1) * layout.time_stride_bits +
+         static_cast<Wide>(layout.channels - 1) * layout.channel_stride_bits +
+         static_cast<Wide>(layout.antennas - 1) * layout.antenna_stride_bits +
+         static_cast<Wide>(layout.polarisations - 1) * layout.polarisation_stride_bits +
+         static_cast<Wide>(layout.format.bits_per_sample());
+}
+
+void require_format(const core::SampleFormat& format) {
+  constexpr std::array<int, 6> kBits{1, 2, 4, 8, 16, 32};
+  bool known = false;
+  for (const int bits : kBits) known = known || format.bits == bits;
+  if (!known || format.is_float() != (format.bits == 32))
+    throw core::Error(core::ErrorKind::config, "unpack layout.format", core::to_string(format),
+                      "1, 2, 4, 8 or 16-bit integers or 32-bit floats");
+}
+
+void require_config(const Config& config) {
+  const core::RawLayout& layout = config.layout;
+  require_format(layout.format);
+  if (layout.channels == 0) refuse("layout.channels", 0, "1 or more");
+  if (layout.antennas == 0) refuse("layout.antennas", 0, "1 or more");
+  if (layout.polarisations == 0) refuse("layout.polarisations", 0, "1 or more");
+  if (config.max_samples == 0) refuse("max_samples", 0, "1 or more");
+  constexpr Wide kMaxRows = std::numeric_limits<std::uint32_t>::max();
+  if (static_cast<Wide>(layout.channels) * layout.antennas * layout.polarisations > kMaxRows)
+    refuse("layout.channels", layout.channels, "fewer than 2^32 channels x inputs");
+  // Components below a byte lie on multiples of their size, so none straddles a byte.
+  const std::size_t step = std::min<std::size_t>(8, static_cast<std::size_t>(layout.format.bits));
+  const std::array<std::pair<const char*, std::size_t>, 5> places{
+      {{"layout.offset_bits", layout.offset_bits},
+       {"layout.time_stride_bits", layout.time_stride_bits},
+       {"layout.channel_stride_bits", layout.channel_stride_bits},
+       {"layout.antenna_stride_bits", layout.antenna_stride_bits},
+       {"layout.polarisation_stride_bits", layout.polarisation_stride_bits}}};
+  for (const auto& [name, bits] : places)
+    if (bits % step != 0) refuse(name, bits, "a multiple of " + std::to_string(step));
+  if (last_bit(layout, config.max_samples) > std::numeric_limits<std::size_t>::max() / 2)
+    refuse("max_samples", config.max_samples, "a block that fits in memory");
+}
+
+class ReferencePlan final : public Plan {
+ public:
+  explicit ReferencePlan(Config config) : config_(std::move(config)) {}
+  const Config& config() const override { return config_; }
+  std::string backend() const override { return "reference"; }
+  device::MemoryUse bytes() const override { return {}; }
+  Result execute(device::Queue&, const core::RawBlock& block, void* samples,
+                 std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+                 const core::View<std::uint64_t, 2>& validity) const override {
+    require_block(config_, block, validity);
+    return unpack_reference(block, {static_cast<std::byte*>(samples), channel_stride_bytes,
+                                    row_stride_bytes, validity});
+  }
+
+ private:
+  Config config_;
+};
+
+}  // namespace
+
+core::SampleFormat unpacked_format(const core::SampleFormat& raw) {
+  if (raw.is_float()) return {32, raw.complex, core::Encoding::ieee_float};
+  return {raw.bits <= 8 ? 8 : 16, raw.complex, core::Encoding::twos_complement};
+}
+
+void require_block(const Config& config, const core::RawBlock& block,
+                   const core::View<std::uint64_t, 2>& validity) {
+  const auto refuse_block = [](const std::string& field, std::size_t value,
+                               const std::string& limit) {
+    throw core::Error(core::ErrorKind::format, "unpack block." + field, std::to_string(value),
+                      limit);
+  };
+  if (!(block.layout == config.layout))
+    throw core::Error(core::ErrorKind::format, "unpack block.layout", "not the plan's",
+                      "the layout that the plan was made for", "make a plan for this layout");
+  if (block.samples > config.max_samples)
+    refuse_block("samples", block.samples,
+                 "at most max_samples, " + std::to_string(config.max_samples));
+  if (block.samples == 0) return;
+  const Wide bytes = (last_bit(block.layout, block.samples) + 7) / 8;
+  if (bytes > block.bytes.size())
+    refuse_block("bytes", block.bytes.size(),
+                 std::to_string(static_cast<std::uint64_t>(bytes)) + " or more for " +
+                     std::to_string(block.samples) + " samples");
+  if (validity.extent(0) < block.layout.inputs() ||
+      validity.extent(1) < core::validity_words(block.samples))
+    refuse_block("samples", block.samples, "as many bits as the validity's rows hold");
+  for (const core::InvalidSpan& span : block.invalid) {
+    if (span.input != core::InvalidSpan::kAllInputs && span.input >= block.layout.inputs())
+      refuse_block("invalid.input", span.input,
+                   "below the " + std::to_string(block.layout.inputs()) + " inputs");
+  }
+}
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device) {
+  require_config(config);
+  if (device->api() == device::Api::reference) return std::make_shared<ReferencePlan>(config);
+  return make_cpu_plan(config, device->instruction_set(), Tunables{});
+}
+
+}  // namespace tautline::stages::unpack

@@ -1,0 +1,243 @@
+// Ordinary bad days: what the command says, how it exits, and what it leaves behind.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/small_disk.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
+
+class BadInput : public ::testing::Test {
+ protected:
+  CommandResult correlate(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5",
+                                       "--channels", "16", "--integration", "0.005"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command(arguments, scratch.path().string());
+  }
+  // No file under the final name, nor beside it.
+  void expect_nothing_left() {
+    for (const auto& entry : std::filesystem::directory_iterator(scratch.path())) {
+      const std::string name = entry.path().filename().string();
+      EXPECT_FALSE(name.starts_with("out.")) << name;
+    }
+  }
+  void write(const DadaFile& file) { write_file(scratch / "in.dada", file.bytes()); }
+
+  ScratchFolder scratch;
+};
+
+struct Lie {
+  const char* name;
+  void (*tell)(DadaFile&);
+  const char* named;  // what the message must name
+};
+
+class LyingHeader : public BadInput, public ::testing::WithParamInterface<Lie> {};
+
+TEST_P(LyingHeader, IsRefusedByNameAndLeavesNothing) {
+  DadaFile file;
+  GetParam().tell(file);
+  write(file);
+  const CommandResult result = correlate();
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("in.dada"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(GetParam().named), std::string::npos) << result.err;
+  expect_nothing_left();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Dada, LyingHeader,
+    ::testing::Values(
+        Lie{"nbit_zero", [](DadaFile& f) { f.nbit = "0"; }, "NBIT"},
+        Lie{"nbit_negative", [](DadaFile& f) { f.nbit = "-8"; }, "NBIT"},
+        Lie{"nbit_absurd", [](DadaFile& f) { f.nbit = "7"; }, "NBIT"},
+        Lie{"nchan_zero", [](DadaFile& f) { f.nchan = "0"; }, "NCHAN"},
+        Lie{"nchan_negative", [](DadaFile& f) { f.nchan = "-3"; }, "NCHAN"},
+        Lie{"nchan_absurd", [](DadaFile& f) { f.nchan = "99999999999"; }, "NCHAN"},
+        Lie{"tsamp_zero", [](DadaFile& f) { f.tsamp = "0"; }, "TSAMP"},
+        Lie{"tsamp_negative", [](DadaFile& f) { f.tsamp = "-0.78"; }, "TSAMP"},
+        Lie{"tsamp_absurd", [](DadaFile& f) { f.tsamp = "1e300"; }, "TSAMP"},
+        Lie{"tsamp_nan", [](DadaFile& f) { f.tsamp = "nan"; }, "TSAMP"},
+        Lie{"header_size_zero", [](DadaFile& f) { f.hdr_size = "0"; }, "HDR_SIZE"},
+        Lie{"header_size_past_the_end", [](DadaFile& f) { f.hdr_size = "9999999"; }, "HDR_SIZE"},
+        Lie{"antennas_absurd", [](DadaFile& f) { f.nant = "1000000000000"; }, "NANT"},
+        Lie{"polarisations_zero", [](DadaFile& f) { f.npol = "0"; }, "NPOL"},
+        Lie{"dimensions_three", [](DadaFile& f) { f.ndim = "3"; }, "NDIM"},
+        Lie{"order_unknown", [](DadaFile& f) { f.order = "TXYZ"; }, "ORDER"},
+        Lie{"order_twice", [](DadaFile& f) { f.order = "TTAP"; }, "ORDER"},
+        Lie{"utc_nonsense", [](DadaFile& f) { f.utc = "2026-13-45-99:00:00"; }, "UTC_START"}),
+    [](const auto& lie) { return std::string(lie.param.name); });
+
+TEST_F(BadInput, ATruncatedFileIsProcessedAndNamed) {
+  DadaFile file;
+  file.payload_bytes += 5;  // a sample of 4 inputs takes 8 bytes
+  write(file);
+  const CommandResult result = correlate();
+  EXPECT_EQ(result.status, kDamaged) << result.err;
+  EXPECT_NE(result.err.find("in.dada"), std::string::npos) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(scratch / "out.uvh5"));
+  EXPECT_EQ(correlate({"--overwrite", "--strict"}).status, kFailed);
+}
+
+TEST_F(BadInput, AnEmptyFileAndAFileOfNoise) {
+  write_file(scratch / "in.dada", "");
+  EXPECT_EQ(correlate().status, kFailed);
+  DadaFile noise;
+  write_file(scratch / "in.dada", noise.bytes().substr(4096));
+  EXPECT_EQ(correlate().status, kFailed);
+  expect_nothing_left();
+}
+
+TEST_F(BadInput, AMissingFileAndAFolder) {
+  EXPECT_EQ(correlate().status, kFailed);
+  std::filesystem::create_directory(scratch / "in.dada");
+  EXPECT_EQ(correlate().status, kFailed);
+  expect_nothing_left();
+}
+
+TEST_F(BadInput, SamplesThatAreNotFiniteAreFlaggedAndCounted) {
+  DadaFile file;
+  file.nbit = "32";
+  file.extra = "ENCODING IEEE_FLOAT\n";
+  std::string bytes = file.bytes().substr(0, 4096);
+  std::vector<float> samples(8 * 20000, 1.0f);
+  auto random = generator();
+  std::normal_distribution<float> normal;
+  for (float& x : samples) x = normal(random);
+  samples[1000] = std::numeric_limits<float>::quiet_NaN();
+  samples[80001] = std::numeric_limits<float>::infinity();
+  bytes.append(reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(float));
+  write_file(scratch / "in.dada", bytes);
+  const CommandResult result = correlate({"--json"});
+  EXPECT_EQ(result.status, kDamaged) << result.err;
+  EXPECT_NE(result.out.find("\"not_finite\":2"), std::string::npos) << result.out;
+}
+
+TEST_F(BadInput, AnExistingOutputIsKept) {
+  write(DadaFile{});
+  write_file(scratch / "out.uvh5", "precious");
+  EXPECT_NE(correlate().status, kDone);
+  EXPECT_EQ(read_file(scratch / "out.uvh5"), "precious");
+  EXPECT_EQ(correlate({"--overwrite"}).status, kDone);
+}
+
+TEST_F(BadInput, AnUnwritableOutputIsAnError) {
+  write(DadaFile{});
+  const CommandResult result = run_command(
+      {"correlate", scratch / "in.dada", "-o", "/proc/nowhere/out.uvh5"}, scratch.path().string());
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("/proc/nowhere"), std::string::npos) << result.err;
+}
+
+TEST_F(BadInput, AFullDiskLeavesNothingUnderTheFinalName) {
+  DadaFile file;
+  file.payload_bytes = 8 * 400000;
+  write(file);
+  std::filesystem::create_directory(scratch / "disk");
+  const std::string output = scratch / "disk/out.uvh5";
+  const int status = on_small_disk(scratch / "disk", 300 * 1024, [&] {
+    const CommandResult result =
+        run_command({"correlate", scratch / "in.dada", "-o", output, "--channels", "512",
+                     "--integration", "0.005"},
+                    scratch.path().string());
+    if (std::filesystem::exists(output) || std::filesystem::exists(output + ".partial")) return 50;
+    return result.status;
+  });
+  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+  EXPECT_EQ(status, kFailed);
+  EXPECT_NE(read_file(scratch / "err").find("out.uvh5"), std::string::npos);
+}
+
+TEST_F(BadInput, KilledHalfWayLeavesNothingUnderTheFinalName) {
+  DadaFile file;
+  file.payload_bytes = 8 * 2000000;
+  write(file);
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    std::filesystem::remove(scratch / "out.uvh5.partial");
+    const pid_t pid = start_command({"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5",
+                                     "--channels", "16", "--integration", "0.001"},
+                                    scratch.path().string());
+    // Until it has begun to write.
+    for (int wait = 0; wait < 2000 && !std::filesystem::exists(scratch / "out.uvh5.partial"); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(std::filesystem::exists(scratch / "out.uvh5.partial"));
+    kill(pid, signal);
+    const CommandResult result = finish_command(pid, scratch.path().string());
+    EXPECT_NE(result.status, kDone);
+    EXPECT_FALSE(std::filesystem::exists(scratch / "out.uvh5"));
+    if (signal == SIGTERM) {
+      EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
+      expect_nothing_left();
+    }
+  }
+}
+
+TEST_F(BadInput, OverlappingAndDisagreeingFilesAreErrors) {
+  write(DadaFile{});
+  write_file(scratch / "second.dada", DadaFile{}.bytes());
+  EXPECT_EQ(correlate({scratch / "second.dada"}).status, kFailed);
+  EXPECT_NE(read_file(scratch / "err").find("overlap"), std::string::npos);
+  DadaFile other;
+  other.utc = "2026-03-20-15:00:00";
+  other.npol = "1";
+  write_file(scratch / "second.dada", other.bytes());
+  EXPECT_EQ(correlate({scratch / "second.dada"}).status, kFailed);
+  expect_nothing_left();
+}
+
+TEST_F(BadInput, AGapClosesTheIntegrationAndIsCounted) {
+  write(DadaFile{});
+  DadaFile later;
+  later.utc = "2026-03-20-14:00:01";
+  write_file(scratch / "second.dada", later.bytes());
+  // In the wrong order: files are sorted by time.
+  const CommandResult result =
+      run_command({"--json", "correlate", scratch / "second.dada", scratch / "in.dada", "-o",
+                   scratch / "out.uvh5", "--channels", "16", "--integration", "1"},
+                  scratch.path().string());
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_NE(result.out.find("\"integrations\":2"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("\"gap_samples\":1260000"), std::string::npos) << result.out;
+}
+
+TEST_F(BadInput, WrongUsageIsStatusTwoAndSaysWhat) {
+  write(DadaFile{});
+  const struct {
+    std::vector<std::string> more;
+    const char* named;
+  } cases[] = {{{"--channels", "1"}, "channels"},      {{"--channels", "100000"}, "channels"},
+               {{"--taps", "0"}, "taps"},              {{"--window", "gauss"}, "window"},
+               {{"--integration", "0"}, "integration"}, {{"--integration", "-1"}, "integration"},
+               {{"--start", "99"}, "start"},           {{"--memory", "lots"}, "memory"},
+               {{"--oversample", "1/2"}, "oversample"}, {{"--phase-center", "nowhere"}, "phase-center"}};
+  for (const auto& c : cases) {
+    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5"};
+    arguments.insert(arguments.end(), c.more.begin(), c.more.end());
+    const CommandResult result = run_command(arguments, scratch.path().string());
+    EXPECT_EQ(result.status, kWrongUsage) << c.named << ": " << result.err;
+    EXPECT_NE(result.err.find(c.named), std::string::npos) << result.err;
+    expect_nothing_left();
+  }
+  EXPECT_EQ(run_command({"correlate"}, scratch.path().string()).status, kWrongUsage);
+  EXPECT_EQ(run_command({"fly"}, scratch.path().string()).status, kWrongUsage);
+  EXPECT_EQ(run_command({"--device", "cpu:quantum", "devices"}, scratch.path().string()).status,
+            kWrongUsage);
+}
+
+TEST_F(BadInput, TooLittleMemoryIsRefusedWithTheNumbers) {
+  write(DadaFile{});
+  const CommandResult result = correlate({"--memory", "100K"});
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("--memory"), std::string::npos) << result.err;
+  expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace tautline::tests

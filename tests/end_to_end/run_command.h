@@ -1,0 +1,91 @@
+// Runs the tautline command as a user does, and small voltage files for it.
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+
+struct CommandResult {
+  int status = -1;  ///< exit status, or 1000 + the signal that ended it
+  std::string out, err;
+};
+
+inline std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// Starts the command with its output in FOLDER/out and FOLDER/err.
+inline pid_t start_command(const std::vector<std::string>& arguments, const std::string& folder) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  if (std::freopen((folder + "/out").c_str(), "w", stdout) == nullptr ||
+      std::freopen((folder + "/err").c_str(), "w", stderr) == nullptr)
+    _exit(126);
+  std::vector<char*> argv;
+  std::string command = TAUTLINE_COMMAND;
+  argv.push_back(command.data());
+  std::vector<std::string> copies = arguments;
+  for (std::string& argument : copies) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  execv(command.c_str(), argv.data());
+  _exit(127);
+}
+
+inline CommandResult finish_command(pid_t pid, const std::string& folder) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  CommandResult result;
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  result.out = read_file(folder + "/out");
+  result.err = read_file(folder + "/err");
+  return result;
+}
+
+inline CommandResult run_command(const std::vector<std::string>& arguments,
+                                 const std::string& folder) {
+  return finish_command(start_command(arguments, folder), folder);
+}
+
+/// The lines of a DADA header that a test changes one at a time.
+struct DadaFile {
+  std::string hdr_size = "4096", nbit = "8", ndim = "2", npol = "2", nant = "2", nchan = "1",
+              tsamp = "0.78125", bw = "1.28", freq = "154.88", utc = "2026-03-20-14:00:00",
+              order = "TFAP", extra;
+  std::size_t payload_bytes = 8 * 20000;
+
+  std::string bytes() const {
+    std::ostringstream text;
+    text << "HDR_VERSION 1.0\nHDR_SIZE " << hdr_size << "\nTELESCOPE test\nINSTRUMENT test\n"
+         << "SOURCE noise\nUTC_START " << utc << "\nPICOSECONDS 0\nOBS_OFFSET 0\nFREQ " << freq
+         << "\nBW " << bw << "\nTSAMP " << tsamp << "\nNBIT " << nbit << "\nNDIM " << ndim
+         << "\nNPOL " << npol << "\nNANT " << nant << "\nNCHAN " << nchan << "\nORDER " << order
+         << "\n" << extra;
+    std::string file = text.str();
+    file.resize(4096, '\0');
+    auto random = generator();
+    for (std::size_t k = 0; k < payload_bytes; ++k) file += static_cast<char>(random());
+    return file;
+  }
+};
+
+}  // namespace tautline::tests

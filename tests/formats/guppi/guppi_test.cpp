@@ -1,0 +1,467 @@
+// GUPPI RAW: every number of bits, polarisations, antennas, overlap, padding, lost, repeated and
+// damaged blocks, cut files, times and rates, headers that lie.
+#include "tautline/formats/guppi/guppi.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tautline/core/error.h"
+#include "tests/formats/voltage_check.h"
+#include "tests/support/seed.h"
+
+namespace tautline::formats::guppi {
+namespace {
+
+using tests::Folder;
+using tests::read_all;
+using tests::Stream;
+
+using CardList = std::vector<std::pair<std::string, std::string>>;
+
+struct Shape {
+  std::size_t antennas = 1, channels = 4, polarisations = 2, times = 64, overlap = 0;
+  int bits = 8;
+  std::size_t rows() const { return antennas * channels; }
+  std::size_t new_times() const { return times - overlap; }
+};
+
+CardList cards_of(const Shape& s) {
+  return {{"BACKEND", "'GUPPI   '"},
+          {"TELESCOP", "'GBT     '"},
+          {"SRC_NAME", "'B0329+54' / a pulsar"},
+          {"OBSFREQ", "1378.125"},
+          {"OBSBW", "-12.5"},
+          {"OBSNCHAN", std::to_string(s.rows())},
+          {"NPOL", s.polarisations == 2 ? "4" : "1"},
+          {"NBITS", std::to_string(s.bits)},
+          {"NANTS", std::to_string(s.antennas)},
+          {"TBIN", fmt::format("{}", static_cast<double>(s.channels) / 12.5e6)},
+          {"OVERLAP", std::to_string(s.overlap)},
+          {"PKTFMT", "'1SFA    '"},
+          {"PKTSIZE", std::to_string(s.rows() * s.polarisations * 2 *
+                                     static_cast<std::size_t>(s.bits))},  // 8 times
+          {"PKTIDX", "0"},
+          {"STT_IMJD", "56000"},
+          {"STT_SMJD", "3600"},
+          {"STT_OFFS", "0.25"},
+          {"BLOCSIZE", std::to_string(s.rows() * s.times * s.polarisations * 2 *
+                                      static_cast<std::size_t>(s.bits) / 8)}};
+}
+
+void put_card(CardList& cards, const std::string& keyword, const std::string& value) {
+  for (auto& [k, v] : cards)
+    if (k == keyword) v = value;
+}
+
+void remove_card(CardList& cards, const std::string& keyword) {
+  cards.erase(std::remove_if(cards.begin(), cards.end(),
+                             [&](const auto& card) { return card.first == keyword; }),
+              cards.end());
+}
+
+std::vector<char> header_bytes(const CardList& cards) {
+  std::string text;
+  for (const auto& [keyword, value] : cards) {
+    std::string card = keyword;
+    card.resize(8, ' ');
+    card += "= " + value;
+    card.resize(80, ' ');
+    text += card;
+  }
+  text += "END";
+  text.resize((text.size() + 79) / 80 * 80, ' ');
+  for (const auto& [keyword, value] : cards)
+    if (keyword == "DIRECTIO" && value == "1") text.resize((text.size() + 511) / 512 * 512, '\0');
+  return {text.begin(), text.end()};
+}
+
+// A sky of codes by absolute time, so that blocks can be cut out of it anywhere.
+class Recording {
+ public:
+  Recording(const Shape& shape, std::size_t blocks, std::mt19937_64& random)
+      : shape_(shape), blocks_(blocks) {
+    const std::size_t values = total_with_overlap() * shape.rows() * shape.polarisations * 2;
+    codes_.resize(values);
+    for (auto& code : codes_)
+      code = static_cast<std::uint32_t>(random()) & ((1u << shape.bits) - 1u);
+    cards_ = cards_of(shape);
+  }
+
+  CardList& cards() { return cards_; }
+  std::size_t total() const { return blocks_ * shape_.new_times(); }
+
+  std::uint32_t code(std::size_t row, std::size_t time, std::size_t pol, std::size_t part) const {
+    return codes_[((row * total_with_overlap() + time) * shape_.polarisations + pol) * 2 + part];
+  }
+
+  double level(std::uint32_t code) const {
+    if (shape_.bits == 2) return 2.0 * code - 3;
+    const std::uint32_t half = 1u << (shape_.bits - 1);
+    return code < half ? static_cast<double>(code) : static_cast<double>(code) - 2.0 * half;
+  }
+
+  std::vector<char> data(std::size_t block) const {
+    std::vector<char> out;
+    for (std::size_t row = 0; row < shape_.rows(); ++row) {
+      std::uint32_t filled = 0, byte = 0;
+      for (std::size_t t = 0; t < shape_.times; ++t)
+        for (std::size_t p = 0; p < shape_.polarisations; ++p)
+          for (std::size_t part = 0; part < 2; ++part) {
+            const std::uint32_t c = code(row, block * shape_.new_times() + t, p, part);
+            if (shape_.bits == 16) {
+              out.push_back(static_cast<char>(c & 255));
+              out.push_back(static_cast<char>(c >> 8));
+            } else if (shape_.bits == 8) {
+              out.push_back(static_cast<char>(c));
+            } else {
+              // 4 bits: re in the high half; 2 bits: from the low end.
+              byte |= shape_.bits == 4 ? c << (part == 0 ? 4 : 0) : c << filled;
+              filled += static_cast<std::uint32_t>(shape_.bits);
+              if (filled == 8) {
+                out.push_back(static_cast<char>(byte));
+                filled = byte = 0;
+              }
+            }
+          }
+    }
+    return out;
+  }
+
+  std::vector<char> header(std::size_t block) const {
+    CardList cards = cards_;
+    put_card(cards, "PKTIDX", std::to_string(first_packet + block * shape_.new_times() / 8));
+    return header_bytes(cards);
+  }
+
+  std::vector<char> block_bytes(std::size_t block) const {
+    std::vector<char> out = header(block);
+    const auto payload = data(block);
+    out.insert(out.end(), payload.begin(), payload.end());
+    return out;
+  }
+
+  std::vector<char> bytes(const std::vector<std::size_t>& blocks) const {
+    std::vector<char> out;
+    for (const std::size_t b : blocks) {
+      const auto block = block_bytes(b);
+      out.insert(out.end(), block.begin(), block.end());
+    }
+    return out;
+  }
+  std::vector<char> bytes() const { return bytes(all()); }
+  std::vector<std::size_t> all() const {
+    std::vector<std::size_t> blocks(blocks_);
+    for (std::size_t b = 0; b < blocks_; ++b) blocks[b] = b;
+    return blocks;
+  }
+
+  void expect(const Stream& stream, const std::vector<std::size_t>& lost = {},
+              std::size_t first = 0) const {
+    ASSERT_EQ(stream.samples(), total() - first);
+    expect_values(stream, lost, first);
+  }
+
+  void expect_values(const Stream& stream, const std::vector<std::size_t>& lost,
+                     std::size_t first) const {
+    for (std::size_t k = 0; k < stream.samples(); ++k) {
+      const std::size_t t = first + k;
+      const bool missing =
+          std::find(lost.begin(), lost.end(), t / shape_.new_times()) != lost.end();
+      for (std::size_t a = 0; a < shape_.antennas; ++a)
+        for (std::size_t p = 0; p < shape_.polarisations; ++p) {
+          const std::size_t input = a * shape_.polarisations + p;
+          ASSERT_EQ(stream.valid(input, k), !missing) << "time " << t;
+          if (missing) continue;
+          for (std::size_t c = 0; c < shape_.channels; ++c) {
+            const std::size_t row = a * shape_.channels + c;
+            ASSERT_EQ(stream.at(c, input, k),
+                      std::complex<double>(level(code(row, t, p, 0)), level(code(row, t, p, 1))))
+                << "time " << t << " channel " << c << " input " << input;
+          }
+        }
+    }
+  }
+
+  std::size_t first_packet = 0;
+
+ private:
+  std::size_t total_with_overlap() const { return blocks_ * shape_.new_times() + shape_.overlap; }
+  Shape shape_;
+  std::size_t blocks_;
+  std::vector<std::uint32_t> codes_;
+  CardList cards_;
+};
+
+class Guppi : public testing::Test {
+ protected:
+  std::unique_ptr<VoltageReader> open_bytes(const std::vector<char>& bytes) {
+    tests::write_bytes(path_, bytes);
+    return open(path_, {});
+  }
+  void expect_refused(const std::vector<char>& bytes, const std::string& field) {
+    try {
+      open_bytes(bytes);
+      FAIL() << field;
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::format);
+      EXPECT_NE(std::string(error.what()).find(field), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("test.raw"), std::string::npos) << error.what();
+    }
+  }
+  Folder folder_;
+  std::string path_ = folder_ / "test.raw";
+  std::mt19937_64 random_ = tests::generator();
+};
+
+TEST_F(Guppi, EveryNumberOfBitsPolarisationsAntennasOverlap) {
+  for (const int bits : {2, 4, 8, 16})
+    for (const std::size_t polarisations : {1u, 2u})
+      for (const std::size_t antennas : {1u, 3u})
+        for (const std::size_t overlap : {0u, 16u}) {
+          SCOPED_TRACE(testing::Message() << bits << " bits, " << polarisations << " pols, "
+                                          << antennas << " antennas, overlap " << overlap);
+          const Shape shape{antennas, 5, polarisations, 48, overlap, bits};
+          const Recording recording(shape, 4, random_);
+          const auto reader = open_bytes(recording.bytes());
+          const core::VoltageDescription& d = reader->description();
+          EXPECT_EQ(d.antennas, antennas);
+          EXPECT_EQ(d.polarisations, polarisations);
+          EXPECT_EQ(d.channels, 5u);
+          EXPECT_EQ(reader->total_samples(), recording.total());
+          recording.expect(read_all(*reader, 1 + random_() % 100));
+          EXPECT_FALSE(reader->damage().any());
+        }
+}
+
+TEST_F(Guppi, DescriptionFollowsTheHeader) {
+  Recording recording({1, 4, 2, 64, 0, 8}, 3, random_);
+  recording.first_packet = 1'000'000;
+  const auto reader = open_bytes(recording.bytes());
+  const core::VoltageDescription& d = reader->description();
+  EXPECT_EQ(d.telescope, "GBT");
+  EXPECT_EQ(d.instrument, "GUPPI");
+  EXPECT_EQ(d.source, "B0329+54");
+  EXPECT_EQ(d.centre_hz, 1378.125e6);
+  EXPECT_EQ(d.bandwidth_hz, -12.5e6);
+  EXPECT_EQ(d.rate_hz, core::make_rational(3'125'000, 1));
+  // MJD 56000 is 2012-03-14; a packet is 8 samples: 1e6 of them take 2.56 s.
+  EXPECT_EQ(d.start, core::advance(core::parse_utc("2012-03-14-01:00:00.25"), 256,
+                                   core::make_rational(100, 1)));
+  put_card(recording.cards(), "NPOL", "2");
+  EXPECT_EQ(open_bytes(recording.bytes())->description().polarisations, 2u);
+}
+
+TEST_F(Guppi, RatesAreExactWhereTheBandwidthAgrees) {
+  Recording recording({1, 3, 2, 64, 0, 8}, 2, random_);
+  put_card(recording.cards(), "OBSBW", "187.5");
+  put_card(recording.cards(), "TBIN", "1.6E-08");  // 62.5 MHz, 3 channels of 187.5 MHz
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(62'500'000, 1));
+  put_card(recording.cards(), "OBSBW", "100");
+  put_card(recording.cards(), "TBIN", "3.0000000000000001E-08");  // rounded: 100 / 3 MHz is meant
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(100'000'000, 3));
+  put_card(recording.cards(), "OBSBW", "8.7890625");  // more digits than an exact ratio holds
+  put_card(recording.cards(), "TBIN", "3.41333333333333E-07");
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(2'929'687'500, 1'000));
+  put_card(recording.cards(), "OBSBW", "100");
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(2'929'687'500, 1'000));
+  put_card(recording.cards(), "TBIN", "2.5e-8");  // oversampled
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz,
+            core::make_rational(40'000'000, 1));
+}
+
+TEST_F(Guppi, DirectIoPadding) {
+  Recording recording({1, 4, 2, 64, 0, 8}, 3, random_);
+  recording.cards().insert(recording.cards().begin() + 1, {"DIRECTIO", "1"});
+  ASSERT_EQ(recording.header(0).size() % 512, 0u);
+  const auto reader = open_bytes(recording.bytes());
+  recording.expect(read_all(*reader, 50));
+  EXPECT_FALSE(reader->damage().any());
+}
+
+TEST_F(Guppi, DroppedBlocksAreInvalid) {
+  for (const std::size_t overlap : {0u, 8u})
+    for (const std::string packets : {"PKTSIZE", "PIPERBLK", "neither"}) {
+      SCOPED_TRACE(packets);
+      Recording recording({2, 4, 2, 64, overlap, 8}, 12, random_);
+      if (packets != "PKTSIZE") remove_card(recording.cards(), "PKTSIZE");
+      if (packets == "PIPERBLK")
+        recording.cards().push_back({"PIPERBLK", std::to_string((64 - overlap) / 8)});
+      const auto reader = open_bytes(recording.bytes({0, 1, 3, 4, 8, 9, 11}));
+      recording.expect(read_all(*reader, 100), {2, 5, 6, 7, 10});
+      EXPECT_EQ(reader->damage().lost_samples, 5 * (64 - overlap) * 4);
+      EXPECT_EQ(reader->damage().messages.size(), 3u);
+    }
+}
+
+TEST_F(Guppi, RepeatedBlocksAreDropped) {
+  const Recording recording({1, 4, 2, 64, 0, 8}, 6, random_);
+  const auto reader = open_bytes(recording.bytes({0, 1, 2, 2, 3, 1, 4, 5}));
+  recording.expect(read_all(*reader, 100));
+  EXPECT_EQ(reader->damage().dropped_samples, 2u * 64 * 2);
+  EXPECT_EQ(reader->damage().lost_samples, 0u);
+}
+
+TEST_F(Guppi, APacketIndexThatLiesAloneIsNotBelieved) {
+  for (const std::size_t lie : {0u, 3u, 24u * 8, 1'000'000u}) {
+    Recording recording({1, 4, 2, 64, 0, 8}, 6, random_);
+    auto bytes = recording.bytes({0, 1, 2});
+    CardList cards = recording.cards();
+    put_card(cards, "PKTIDX", std::to_string(lie));
+    const auto header = header_bytes(cards), payload = recording.data(3);
+    bytes.insert(bytes.end(), header.begin(), header.end());
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    const auto rest = recording.bytes({4, 5});
+    bytes.insert(bytes.end(), rest.begin(), rest.end());
+    const auto reader = open_bytes(bytes);
+    recording.expect(read_all(*reader, 100));
+    EXPECT_EQ(reader->damage().messages.size(), 1u);
+  }
+}
+
+TEST_F(Guppi, DamagedHeadersAndBoundariesCostTheirBlock) {
+  const Recording recording({1, 4, 2, 64, 0, 8}, 6, random_);
+  const std::size_t stride = recording.block_bytes(0).size();
+  const auto good = recording.bytes();
+  auto unreadable = good, other = good, cut = good, longer = good;
+  unreadable[3 * stride + 85] = '\1';
+  const auto at = [&](std::vector<char>& bytes, std::size_t offset) {
+    return bytes.begin() + static_cast<std::ptrdiff_t>(offset);
+  };
+  const char* nbits = "NBITS   = 4";
+  const auto nbits_card =
+      std::search(at(other, 3 * stride), other.end(), nbits, nbits + 9);  // the card's beginning
+  std::copy(nbits, nbits + std::strlen(nbits), nbits_card);
+  cut.erase(at(cut, 4 * stride - 20), at(cut, 4 * stride - 7));
+  longer.insert(at(longer, 4 * stride - 20), 100, 'x');
+  for (const auto& bytes : {unreadable, other, cut, longer}) {
+    const auto reader = open_bytes(bytes);
+    recording.expect(read_all(*reader, 100), {3});
+    EXPECT_EQ(reader->damage().lost_samples, 64u * 2);
+    EXPECT_TRUE(reader->damage().any());
+  }
+}
+
+TEST_F(Guppi, TruncatedTailsKeepWholeSamples) {
+  for (const std::size_t overlap : {0u, 16u}) {
+    const Recording recording({1, 4, 2, 64, overlap, 8}, 3, random_);
+    auto bytes = recording.bytes();
+    const std::size_t row = 64 * 4;
+    bytes.resize(bytes.size() - row / 2 - 1);  // 31 times of the last channel are whole
+    const auto reader = open_bytes(bytes);
+    const std::size_t expected = 2 * (64 - overlap) + 31;
+    EXPECT_EQ(reader->total_samples(), expected);
+    const Stream stream = read_all(*reader, 50);
+    ASSERT_EQ(stream.samples(), expected);
+    recording.expect_values(stream, {}, 0);
+    EXPECT_EQ(reader->damage().trailing_bytes, 4 * row - row / 2 - 1 - 31 * 16);
+    bytes.resize(bytes.size() - row);  // a channel is missing: no sample of that block is whole
+    const auto shorter = open_bytes(bytes);
+    EXPECT_EQ(read_all(*shorter, 50).samples(), 2 * (64 - overlap));
+    EXPECT_TRUE(shorter->damage().any());
+    bytes.resize(2 * recording.block_bytes(0).size() + 100);  // inside a header
+    const auto header = open_bytes(bytes);
+    EXPECT_EQ(read_all(*header, 50).samples(), 2 * (64 - overlap));
+    EXPECT_EQ(header->damage().trailing_bytes, 100u);
+  }
+}
+
+TEST_F(Guppi, SeekLandsOnTheSample) {
+  const Recording recording({1, 3, 2, 64, 16, 4}, 8, random_);
+  const auto bytes = recording.bytes({0, 1, 2, 4, 5, 6, 7});
+  for (const std::size_t to : {0u, 1u, 47u, 48u, 150u, 192u, 383u}) {
+    const auto reader = open_bytes(bytes);
+    reader->seek(to);
+    const Stream stream = read_all(*reader, 20);
+    EXPECT_EQ(stream.first_sample(), to);
+    recording.expect(stream, {3}, to);
+    EXPECT_EQ(reader->damage().any(), to < 192) << to;
+  }
+  const auto reader = open_bytes(bytes);
+  reader->seek(1'000'000);
+  EXPECT_EQ(read_all(*reader, 20).samples(), 0u);
+}
+
+TEST_F(Guppi, HeadersThatLieAreRefusedByName) {
+  const auto lie = [&](const std::string& keyword, const std::string& value) {
+    SCOPED_TRACE(keyword + " = " + value);
+    Recording recording({1, 4, 2, 64, 0, 8}, 2, random_);
+    put_card(recording.cards(), keyword, value);
+    expect_refused(recording.bytes(), keyword);
+  };
+  for (const char* value : {"0", "-1", "1023", "99999999999999999999", "'lots'", "1e300"})
+    lie("BLOCSIZE", value);
+  lie("BLOCSIZE", "1048576");  // more than the file has
+  for (const char* value : {"0", "-4", "1000000000"}) lie("OBSNCHAN", value);
+  for (const char* value : {"0", "3", "5"}) lie("NPOL", value);
+  for (const char* value : {"0", "1", "3", "32", "-8"}) lie("NBITS", value);
+  for (const char* value : {"0", "3", "100000"}) lie("NANTS", value);
+  for (const char* value : {"64", "-1", "1000000"}) lie("OVERLAP", value);
+  for (const char* value : {"0", "-1e-6", "nan", "inf", "1e9", "1e-30", "''"}) lie("TBIN", value);
+  for (const char* value : {"0", "abc"}) lie("OBSBW", value);
+  lie("OBSFREQ", "here");
+  lie("PKTFMT", "'SIMPLE  '");
+  for (const char* value : {"-1", "1e12", "12"}) lie("STT_IMJD", value);
+  for (const char* value : {"-1", "100000"}) lie("STT_SMJD", value);
+  for (const char* value : {"-0.5", "1.5"}) lie("STT_OFFS", value);
+  CardList negative = cards_of({1, 4, 2, 64, 0, 8});
+  put_card(negative, "PKTIDX", "-5");
+  auto bytes = header_bytes(negative);
+  bytes.resize(bytes.size() + 4 * 4 * 64);
+  expect_refused(bytes, "PKTIDX");
+  for (const char* keyword : {"BLOCSIZE", "OBSNCHAN", "NPOL", "OBSFREQ", "STT_IMJD", "STT_SMJD"}) {
+    Recording recording({1, 4, 2, 64, 0, 8}, 2, random_);
+    remove_card(recording.cards(), keyword);
+    expect_refused(recording.bytes(), keyword);
+  }
+  expect_refused({}, "header");
+  expect_refused(std::vector<char>(10'000, ' '), "header");
+  const auto good = Recording({1, 4, 2, 64, 0, 8}, 2, random_).bytes();
+  expect_refused({good.begin(), good.begin() + 700}, "header");
+}
+
+TEST_F(Guppi, IsRecognised) {
+  const auto bytes = Recording({1, 4, 2, 64, 0, 8}, 1, random_).bytes();
+  tests::write_bytes(folder_ / "unnamed", bytes);
+  EXPECT_EQ(open_voltages(folder_ / "unnamed")->description().instrument, "GUPPI");
+  EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes)), "data"));
+  EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes).first(100)), "data.raw"));
+  EXPECT_FALSE(recognise(std::as_bytes(std::span(bytes).first(100)), "data"));
+  const std::vector<char> zeros(10'000, 0);
+  EXPECT_FALSE(recognise(std::as_bytes(std::span(zeros)), "data.raw"));
+}
+
+TEST_F(Guppi, RandomMutationsNeverBreakTheReader) {
+  const auto good = Recording({1, 2, 2, 64, 8, 8}, 5, random_).bytes();
+  for (int trial = 0; trial < 1'000; ++trial) {
+    auto bytes = tests::mutate(good, random_);
+    // Digits are where headers lie: change some of the first block's.
+    for (int k = 0; k < 2 && random_() % 2; ++k) {
+      const std::size_t at = random_() % std::min<std::size_t>(bytes.size() + 1, 1'600);
+      if (at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9')
+        bytes[at] = static_cast<char>('0' + random_() % 10);
+    }
+    try {
+      const auto reader = open_bytes(bytes);
+      const std::size_t block = 1 + random_() % 200;
+      if (reader->block_bytes(block) > 10'000'000) continue;
+      EXPECT_LT(reader->total_samples(), std::uint64_t{1} << 32);
+      if (random_() % 4 == 0) reader->seek(random_() % 400);
+      core::RawBlock raw;
+      std::uint64_t samples = 0;
+      while (const std::size_t got = reader->read(block, raw)) samples += got;
+      EXPECT_LT(samples, std::uint64_t{1} << 24);
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::format) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tautline::formats::guppi

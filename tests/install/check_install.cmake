@@ -1,0 +1,23 @@
+# Installs the build, configures examples/x_engine against the installed tree alone, builds and runs it.
+#   cmake -DBUILD=... -DSOURCE=... -DWORK=... -P check_install.cmake
+file(REMOVE_RECURSE ${WORK})
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGV}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+run(${CMAKE_COMMAND} -S ${SOURCE}/examples/x_engine -B ${WORK}/build -G Ninja
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/x_engine)
+message("${output}")
+if(NOT output MATCHES "\n0 differences from the reference")
+  message(FATAL_ERROR "the example found differences")
+endif()
+run(${WORK}/prefix/bin/tautline --version)
+if(NOT output MATCHES "tautline [0-9]+")
+  message(FATAL_ERROR "the installed command does not say its version: ${output}")
+endif()

@@ -1,0 +1,290 @@
+// The report's digest: what it keeps of a run, and that it keeps the run's means.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/report/messages.h"
+#include "tautline/pipeline/report/visibility_digest.h"
+#include "tests/support/seed.h"
+#include "tests/support/synthetic_visibilities.h"
+
+namespace tautline::pipeline::report {
+namespace {
+
+using tests::SyntheticVisibilities;
+
+// Sums in double what the digest averages: per kept baseline, weighted by counts.
+struct Oracle {
+  std::map<std::pair<std::size_t, std::size_t>, std::complex<double>> sum;
+  std::map<std::pair<std::size_t, std::size_t>, double> weight;
+  std::vector<double> power, power_weight;
+
+  void add(const SyntheticVisibilities& sky, const formats::Integration& integration) {
+    power.resize(sky.inputs());
+    power_weight.resize(sky.inputs());
+    for (std::size_t c = 0; c < sky.channels(); ++c)
+      for (std::size_t i = 0; i < sky.inputs(); ++i)
+        for (std::size_t j = 0; j <= i; ++j) {
+          const std::size_t packed = core::baseline_index(i, j);
+          const auto count = static_cast<double>(integration.counts(c, packed));
+          const std::complex<double> value(integration.visibilities(c, packed));
+          if (count == 0) continue;
+          sum[{j, i}] += value * count;
+          weight[{j, i}] += count;
+          if (i == j) {
+            power[i] += value.real() * count;
+            power_weight[i] += count;
+          }
+        }
+  }
+};
+
+// Mean over all cells of the digest, each weighted by what it holds.
+std::complex<double> mean_of(const VisibilityDigest& digest, std::size_t baseline) {
+  std::complex<double> sum = 0;
+  double weights = 0;
+  const ChannelBins& bins = digest.channel_bins();
+  for (std::size_t time = 0; time < digest.times().size(); ++time)
+    for (std::size_t bin = 0; bin < bins.bins; ++bin) {
+      const auto members =
+          static_cast<double>(std::min(bins.per_bin, bins.channels - bin * bins.per_bin));
+      const double weight =
+          digest.weight(time, baseline, bin) * digest.times()[time].expected * members;
+      sum += weight * std::complex<double>(digest.visibility(time, baseline, bin));
+      weights += weight;
+    }
+  return sum / weights;
+}
+
+TEST(ReportDigest, DecimationKeepsMeans) {
+  auto random = tests::generator();
+  std::uniform_int_distribution<std::int64_t> count(0, 10'000);
+  // Channels and times that fit, that divide and that do not.
+  for (const auto& [channels, integrations] :
+       {std::pair<std::size_t, int>{7, 3}, {16, 8}, {37, 31}, {64, 50}}) {
+    SyntheticVisibilities sky(4, channels, 100, 150e6, 1e6, random());
+    DigestLimits limits;
+    limits.times = 8;
+    limits.channels = 16;
+    VisibilityDigest digest(sky.description, limits);
+    Oracle oracle;
+    for (int k = 0; k < integrations; ++k) {
+      for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t i = 0; i < sky.inputs(); ++i)
+          for (std::size_t j = 0; j <= i; ++j)
+            sky.count(c, i, j) = count(random) < 2000 ? 0 : count(random);
+      const formats::Integration integration = sky.make(k + 0.5);
+      digest.add(integration);
+      oracle.add(sky, integration);
+    }
+    EXPECT_LE(digest.times().size(), limits.times);
+    EXPECT_LE(digest.channel_bins().bins, limits.channels);
+    std::int64_t held = 0;
+    for (const TimeCell& cell : digest.times()) held += cell.integrations;
+    EXPECT_EQ(held, integrations);
+    ASSERT_FALSE(digest.choice().baselines.empty());
+    for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b) {
+      const KeptBaseline& kept = digest.choice().baselines[b];
+      const std::pair<std::size_t, std::size_t> pair{kept.first, kept.second};
+      const std::complex<double> expected = oracle.sum[pair] / oracle.weight[pair];
+      EXPECT_LT(std::abs(mean_of(digest, b) - expected), 1e-5 * 400)
+          << kept.first << " " << kept.second;
+    }
+    for (std::size_t input = 0; input < sky.inputs(); ++input) {
+      double sum = 0, weights = 0;
+      for (std::size_t time = 0; time < digest.times().size(); ++time) {
+        const double weight = digest.valid(time, input) * digest.times()[time].expected;
+        sum += weight * digest.power(time, input);
+        weights += weight;
+      }
+      EXPECT_NEAR(sum / weights, oracle.power[input] / oracle.power_weight[input], 1e-6 * 400);
+    }
+  }
+}
+
+TEST(ReportDigest, KeepsTheKnownSkyWithoutNoise) {
+  SyntheticVisibilities sky(5, 12);
+  sky.noise = false;
+  VisibilityDigest digest(sky.description);
+  for (int k = 0; k < 3; ++k) digest.add(sky.make(k + 0.5));
+  for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b) {
+    const KeptBaseline& kept = digest.choice().baselines[b];
+    for (std::size_t bin = 0; bin < 12; ++bin) {
+      const double power =
+          std::sqrt(sky.bandpass(kept.first, bin) * sky.bandpass(kept.second, bin));
+      const std::complex<double> expected = power * sky.truth(kept.second, kept.first, bin, 1.5);
+      EXPECT_LT(std::abs(std::complex<double>(digest.visibility(1, b, bin)) - expected),
+                1e-6 * power);
+    }
+  }
+  // arg V(b,a) + arg V(c,b) - arg V(c,a), from the sky itself.
+  for (std::size_t t = 0; t < digest.choice().triangles.size(); ++t) {
+    const auto [a, b, c] = digest.choice().triangles[t].inputs;
+    std::complex<double> expected = 0;
+    for (std::size_t channel = 0; channel < 12; ++channel)
+      expected += sky.truth(b, a, channel, 0.5) * sky.truth(c, b, channel, 0.5) *
+                  std::conj(sky.truth(c, a, channel, 0.5));
+    EXPECT_NEAR(std::arg(digest.bispectrum(0, t) / expected), 0, 1e-5);
+  }
+}
+
+TEST(ReportDigest, ChoosesShortLongStrongAndClosing) {
+  SyntheticVisibilities sky(16, 8);
+  DigestLimits limits;
+  VisibilityDigest digest(sky.description, limits);
+  digest.add(sky.make(0.5));
+  const Choice& choice = digest.choice();
+  EXPECT_EQ(choice.baselines.size(), limits.baselines);
+  EXPECT_EQ(choice.triangles.size(), 10U);
+  std::set<std::pair<std::size_t, std::size_t>> seen;
+  std::map<std::string, int> reasons;
+  double shortest = 1e9, longest = 0;
+  for (const KeptBaseline& kept : choice.baselines) {
+    EXPECT_LT(kept.first, kept.second);
+    EXPECT_TRUE(seen.emplace(kept.first, kept.second).second) << "twice";
+    for (const std::string& reason : kept.reasons) ++reasons[reason];
+    shortest = std::min(shortest, kept.length_m);
+    longest = std::max(longest, kept.length_m);
+  }
+  for (const char* reason : {"strongest", "shortest", "longest", "closure"})
+    EXPECT_GE(reasons[reason], 5) << reason;
+  const auto& array = sky.description.array;
+  double true_shortest = 1e9, true_longest = 0;
+  for (std::size_t p = 0; p < array.antennas.size(); ++p)
+    for (std::size_t q = 0; q < p; ++q) {
+      double square = 0;
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        square += std::pow(array.antennas[p].ecef_m[axis] - array.antennas[q].ecef_m[axis], 2);
+      true_shortest = std::min(true_shortest, std::sqrt(square));
+      true_longest = std::max(true_longest, std::sqrt(square));
+    }
+  EXPECT_NEAR(shortest, true_shortest, 1e-6);
+  EXPECT_NEAR(longest, true_longest, 1e-6);
+  for (const Triangle& triangle : choice.triangles) {
+    const auto& side = choice.baselines;
+    EXPECT_EQ(side[triangle.sides[0]].first, triangle.inputs[0]);
+    EXPECT_EQ(side[triangle.sides[0]].second, triangle.inputs[1]);
+    EXPECT_EQ(side[triangle.sides[1]].first, triangle.inputs[1]);
+    EXPECT_EQ(side[triangle.sides[1]].second, triangle.inputs[2]);
+    EXPECT_EQ(side[triangle.sides[2]].first, triangle.inputs[0]);
+    EXPECT_EQ(side[triangle.sides[2]].second, triangle.inputs[2]);
+  }
+}
+
+TEST(ReportDigest, TakesArraysOfOneAndTwoAntennas) {
+  for (std::size_t antennas : {1, 2}) {
+    SyntheticVisibilities sky(antennas, 4);
+    VisibilityDigest digest(sky.description);
+    digest.add(sky.make(0.5));
+    EXPECT_EQ(digest.choice().baselines.size(), sky.inputs() * (sky.inputs() - 1) / 2);
+    EXPECT_TRUE(digest.choice().triangles.empty());
+    EXPECT_EQ(digest.valid_fraction(), 1);
+  }
+}
+
+TEST(ReportDigest, ShowsGapsAndLosses) {
+  SyntheticVisibilities sky(3, 8);
+  VisibilityDigest digest(sky.description);
+  for (std::size_t i = 0; i < sky.inputs(); ++i)
+    for (std::size_t j = 0; j <= i; ++j) sky.count(5, i, j) = 0;
+  digest.add(sky.make(0.5));
+  digest.add(sky.make(10.5));
+  ASSERT_EQ(digest.times().size(), 2U);
+  EXPECT_DOUBLE_EQ(digest.times()[0].end_s, 1);
+  EXPECT_DOUBLE_EQ(digest.times()[1].start_s, 10);
+  EXPECT_DOUBLE_EQ(digest.covered_s(), 2);
+  EXPECT_DOUBLE_EQ(digest.valid_fraction(), 7.0 / 8);
+  EXPECT_EQ(digest.valid_spectrum(0, 5), 0);
+  EXPECT_EQ(digest.valid_spectrum(0, 4), 1);
+  EXPECT_EQ(digest.weight(0, 0, 5), 0);
+}
+
+// Merging leaves a gap open, and a stream of nothing but gaps is still bounded.
+TEST(ReportDigest, MergesAroundGaps) {
+  SyntheticVisibilities sky(2, 2);
+  DigestLimits limits;
+  limits.times = 8;
+  VisibilityDigest digest(sky.description, limits), sparse(sky.description, limits);
+  for (int k = 0; k < 40; ++k) {
+    if (k < 13 || k >= 20) digest.add(sky.make(k + 0.5));
+    sparse.add(sky.make(10 * k + 0.5));
+  }
+  double widest_s = 0, open_s = 0;
+  for (std::size_t t = 0; t < digest.times().size(); ++t) {
+    const TimeCell& cell = digest.times()[t];
+    EXPECT_DOUBLE_EQ(cell.end_s - cell.start_s, static_cast<double>(cell.integrations));
+    widest_s = std::max(widest_s, cell.end_s - cell.start_s);
+    if (t > 0) open_s += cell.start_s - digest.times()[t - 1].end_s;
+  }
+  EXPECT_DOUBLE_EQ(open_s, 7);
+  EXPECT_LE(widest_s, 8);
+  EXPECT_LE(sparse.times().size(), limits.times);
+  EXPECT_EQ(sparse.integrations(), 40);
+}
+
+TEST(ReportDigest, IgnoresValuesThatAreNotFinite) {
+  SyntheticVisibilities sky(3, 4);
+  VisibilityDigest digest(sky.description);
+  const formats::Integration integration = sky.make(0.5);
+  sky.value(2, 3, 3) = std::numeric_limits<float>::quiet_NaN();
+  sky.value(1, 4, 0) = {0, std::numeric_limits<float>::infinity()};
+  digest.add(integration);
+  EXPECT_EQ(digest.values_not_finite(), 1U);  // autocorrelations are counted
+  for (std::size_t b = 0; b < digest.choice().baselines.size(); ++b)
+    for (std::size_t bin = 0; bin < 4; ++bin)
+      EXPECT_TRUE(std::isfinite(std::abs(digest.visibility(0, b, bin))));
+  EXPECT_TRUE(std::isfinite(digest.power(0, 3)));
+}
+
+// The page of a long run is as small as that of a short one.
+TEST(ReportDigest, IsBounded) {
+  SyntheticVisibilities sky(12, 1024);
+  sky.noise = false;
+  DigestLimits limits;
+  VisibilityDigest digest(sky.description, limits);
+  const formats::Integration integration = sky.make(0.5);
+  for (int k = 0; k < 1000; ++k) {
+    formats::Integration later = integration;
+    later.middle.seconds += k;
+    digest.add(later);
+  }
+  EXPECT_EQ(digest.integrations(), 1000);
+  EXPECT_LE(digest.times().size(), limits.times);
+  EXPECT_GT(digest.times().size(), limits.times / 2);
+  EXPECT_EQ(digest.channel_bins().bins, limits.channels);
+  EXPECT_LT(digest.bytes(), std::size_t{40} << 20);
+  EXPECT_LT(integrations_message(digest, 0, digest.times().size()).size(), std::size_t{8} << 20);
+}
+
+TEST(ReportDigest, RefusesWrongShapesAndLimits) {
+  SyntheticVisibilities sky(3, 4), other(3, 5);
+  VisibilityDigest digest(sky.description);
+  EXPECT_THROW(digest.add(other.make(0.5)), core::Error);
+  DigestLimits odd;
+  odd.times = 3;
+  EXPECT_THROW(VisibilityDigest(sky.description, odd), core::Error);
+  formats::VisibilityDescription empty = sky.description;
+  empty.channel_hz.clear();
+  EXPECT_THROW(VisibilityDigest{empty}, core::Error);
+  empty = sky.description;
+  empty.nominal_count = 0;
+  EXPECT_THROW(VisibilityDigest{empty}, core::Error);
+}
+
+TEST(ReportDigest, PutsDescendingChannelsInOrder) {
+  SyntheticVisibilities sky(3, 10);
+  std::reverse(sky.description.channel_hz.begin(), sky.description.channel_hz.end());
+  DigestLimits limits;
+  limits.channels = 4;
+  VisibilityDigest digest(sky.description, limits);
+  const std::vector<double> centres = digest.channel_bins().centres_hz(sky.description.channel_hz);
+  EXPECT_TRUE(std::is_sorted(centres.begin(), centres.end()));
+  EXPECT_EQ(digest.channel_bins().bin_of(9), 0U);
+}
+
+}  // namespace
+}  // namespace tautline::pipeline::report

@@ -1,0 +1,305 @@
+// Every backend of unpack against its reference and the reference against values worked out by
+// hand.
+#include "tautline/stages/unpack/unpack.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/unpack/case.h"
+#include "tests/support/seed.h"
+
+namespace tautline::stages::unpack {
+namespace {
+
+constexpr std::byte kPoison{0xA7};
+
+// Rows with holes between them, poisoned, so that what is written beside them shows.
+struct Output {
+  Output(const core::RawLayout& layout, std::size_t samples)
+      : element_bytes(static_cast<std::size_t>(unpacked_format(layout.format).bits_per_sample()) /
+                      8),
+        row_stride(samples * element_bytes + 24),
+        channel_stride(row_stride * layout.inputs() + 40),
+        words_stride(core::validity_words(samples) + 1),
+        samples_bytes(channel_stride * layout.channels, kPoison),
+        words(words_stride * layout.inputs(), 0xA7A7A7A7A7A7A7A7u),
+        validity(words.data(), {core::Axis::input, core::Axis::word},
+                 {layout.inputs(), core::validity_words(samples)},
+                 {static_cast<std::ptrdiff_t>(words_stride), 1}) {}
+
+  template <class T>
+  T at(std::size_t channel, std::size_t input, std::size_t index) const {
+    T value;
+    std::memcpy(
+        &value,
+        samples_bytes.data() + channel * channel_stride + input * row_stride + index * sizeof(T),
+        sizeof(T));
+    return value;
+  }
+  bool valid(std::size_t input, std::size_t t) const {
+    return words[input * words_stride + t / 64] >> (t % 64) & 1;
+  }
+
+  std::size_t element_bytes, row_stride, channel_stride, words_stride;
+  std::vector<std::byte> samples_bytes;
+  std::vector<std::uint64_t> words;
+  core::View<std::uint64_t, 2> validity;
+  Result result;
+};
+
+Output run(const std::string& device, const Config& config, const core::RawBlock& block,
+           std::size_t threads = 2) {
+  const auto opened = device::open(device::parse_selection(device), {.threads = threads});
+  const auto plan = make_plan(config, opened);
+  const auto queue = opened->make_queue();
+  Output out(config.layout, config.max_samples);
+  out.result = plan->execute(*queue, block, out.samples_bytes.data(), out.channel_stride,
+                             out.row_stride, out.validity);
+  return out;
+}
+
+void expect_same(const Output& reference, const Output& other, const std::string& what) {
+  EXPECT_EQ(reference.result.not_finite, other.result.not_finite) << what;
+  EXPECT_EQ(reference.words, other.words) << what << ": validity";
+  EXPECT_TRUE(reference.samples_bytes == other.samples_bytes) << what << ": samples or poison";
+}
+
+class Backend : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    try {
+      device::parse_selection(GetParam());
+    } catch (const core::Error& error) {
+      GTEST_SKIP() << GetParam() << ": " << error.what();
+    }
+  }
+};
+
+TEST_P(Backend, IsTheOneThatWasForced) {
+  const Case c{"", core::kCi8, 1, 4, 2, "TAP", 100};
+  const std::string name(GetParam());
+  const auto plan = make_plan(c.config(), device::open(device::parse_selection(name)));
+  std::string expected = name.starts_with("cpu:") ? name.substr(4) : name;
+  if (name == "auto") expected = device::to_string(device::best_instruction_set());
+  if (expected == "vnni" || expected == "amx") expected = "avx512";  // the next lower one with code
+  EXPECT_EQ(plan->backend().substr(0, expected.size()), expected);
+}
+
+TEST_P(Backend, EqualsTheReferenceOnEveryFormatOrderAndSize) {
+  auto random = tests::generator();
+  const std::vector<std::string> orders{"TFAP", "TAPF", "FTAP", "FATP", "FAPT", "PTFA", "APFT"};
+  for (const int bits : {1, 2, 4, 8, 16, 32})
+    for (const bool complex : {false, true})
+      for (const bool offset : {false, true}) {
+        if (offset && bits == 32) continue;
+        const core::SampleFormat format{bits, complex,
+                                        bits == 32 ? core::Encoding::ieee_float
+                                        : offset   ? core::Encoding::offset_binary
+                                                   : core::Encoding::twos_complement};
+        for (const std::size_t samples : {1u, 2u, 3u, 7u, 63u, 64u, 65u, 127u, 200u, 1000u}) {
+          Case c{"",
+                 format,
+                 1 + random() % 3,
+                 1 + random() % 19,
+                 1 + random() % 2,
+                 orders[random() % orders.size()],
+                 samples};
+          if (random() % 3 == 0)
+            c.gap_bits = static_cast<std::size_t>(format.bits) * (random() % 9);
+          if (random() % 3 == 0) c.offset_bits = static_cast<std::size_t>(format.bits) * 8;
+          if (bits >= 8) c.gap_bits = (c.gap_bits + 7) / 8 * 8;
+          core::RawBlock block = make_block(c, random, true);
+          if (random() % 2) block.samples = 1 + random() % samples;  // fewer than the plan's most
+          expect_same(run("reference", c.config(), block), run(GetParam(), c.config(), block),
+                      core::to_string(format) + " " + c.order + " " + std::to_string(c.channels) +
+                          "x" + std::to_string(c.antennas) + "x" + std::to_string(c.polarisations) +
+                          " samples " + std::to_string(block.samples) + "/" +
+                          std::to_string(samples) + " gap " + std::to_string(c.gap_bits));
+        }
+      }
+}
+
+TEST_P(Backend, EqualsTheReferenceOnInstrumentLayouts) {
+  auto random = tests::generator();
+  for (Case c : instrument_cases()) {
+    c.samples = std::min<std::size_t>(c.samples, 777);
+    const core::RawBlock block = make_block(c, random, true);
+    expect_same(run("reference", c.config(), block), run(GetParam(), c.config(), block), c.name);
+  }
+}
+
+TEST_P(Backend, EqualsTheReferenceForManyInputsAndColumns) {
+  auto random = tests::generator();
+  for (const core::SampleFormat& format :
+       {core::kCi4, core::kI8, core::kCi8, core::kCi16, core::kCf32})
+    for (const std::size_t inputs : {15u, 16u, 17u, 33u, 64u, 65u, 127u, 130u, 300u}) {
+      const Case c{"", format, 1, inputs, 1, "TA", 193};
+      const core::RawBlock block = make_block(c, random, false);
+      expect_same(run("reference", c.config(), block), run(GetParam(), c.config(), block),
+                  core::to_string(format) + " inputs " + std::to_string(inputs));
+    }
+}
+
+TEST_P(Backend, LostSpansAreInvalidAndZeroInEveryChannel) {
+  auto random = tests::generator();
+  for (const core::SampleFormat& format : {core::kCi8, core::kCf32, core::kCi4}) {
+    const Case c{"", format, 3, 5, 2, "TFAP", 400};
+    core::RawBlock block = make_block(c, random, true);
+    constexpr std::size_t kAll = core::InvalidSpan::kAllInputs;
+    block.invalid = {{kAll, 10, 3}, {4, 60, 70},    {9, 399, 1}, {0, 0, 1},
+                     {kAll, 5, 0},  {2, 390, 5000}, {1, 4000, 9}};
+    const Output out = run(GetParam(), c.config(), block);
+    expect_same(run("reference", c.config(), block), out, core::to_string(format));
+    EXPECT_FALSE(out.valid(3, 10));
+    EXPECT_FALSE(out.valid(3, 12));
+    EXPECT_FALSE(out.valid(4, 60));
+    EXPECT_FALSE(out.valid(4, 129));
+    EXPECT_FALSE(out.valid(2, 399));
+    if (!format.is_float()) {
+      EXPECT_TRUE(out.valid(3, 9));
+      EXPECT_TRUE(out.valid(3, 13));
+      EXPECT_TRUE(out.valid(4, 130));
+    }
+    for (std::size_t ch = 0; ch < 3; ++ch)
+      for (std::size_t k = 0; k < out.element_bytes; ++k)
+        EXPECT_EQ(out.at<std::uint8_t>(ch, 4, 60 * out.element_bytes + k), 0);
+  }
+}
+
+TEST_P(Backend, SplitsGiveTheSameSamples) {
+  auto random = tests::generator();
+  const Case whole{"", core::kCi8, 1, 5, 1, "TA", 500};
+  const core::RawBlock block = make_block(whole, random, false);
+  const Output once = run(GetParam(), whole.config(), block);
+  const std::size_t time_bytes = whole.layout().time_stride_bits / 8;
+  for (const std::size_t step : {1u, 7u, 64u, 99u, 499u})
+    for (std::size_t first = 0; first < 500; first += step) {
+      core::RawBlock part = block;
+      part.samples = std::min<std::size_t>(step, 500 - first);
+      part.bytes.erase(part.bytes.begin(),
+                       part.bytes.begin() + static_cast<std::ptrdiff_t>(first * time_bytes));
+      part.bytes.resize(part.samples * time_bytes);
+      const Output out = run(GetParam(), whole.config(), part, 1);
+      for (std::size_t i = 0; i < 5; ++i)
+        for (std::size_t t = 0; t < part.samples; t += 13)
+          ASSERT_EQ(out.at<std::int16_t>(0, i, t), once.at<std::int16_t>(0, i, first + t));
+    }
+}
+
+TEST_P(Backend, RefusesABlockThatIsNotThePlans) {
+  auto random = tests::generator();
+  const Case c{"", core::kCi8, 1, 4, 1, "TA", 100};
+  core::RawBlock block = make_block(c, random, false);
+  block.bytes.pop_back();
+  EXPECT_THROW(run(GetParam(), c.config(), block), core::Error);
+  block = make_block(c, random, false);
+  block.layout.time_stride_bits += 8;
+  EXPECT_THROW(run(GetParam(), c.config(), block), core::Error);
+  block = make_block(c, random, false);
+  block.samples = 101;
+  EXPECT_THROW(run(GetParam(), c.config(), block), core::Error);
+  block = make_block(c, random, false);
+  block.invalid = {{4, 0, 1}};
+  EXPECT_THROW(run(GetParam(), c.config(), block), core::Error);
+  block = make_block(c, random, false);
+  block.samples = 0;
+  const Output out = run(GetParam(), c.config(), block);  // nothing is written
+  for (const std::byte b : out.samples_bytes) ASSERT_EQ(b, kPoison);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Backend,
+                         ::testing::Values("reference", "cpu:portable", "cpu:avx2", "cpu:avx512",
+                                           "cpu:vnni", "cpu:amx", "auto"),
+                         [](const auto& info) {
+                           std::string name(info.param);
+                           for (char& c : name) c = c == ':' ? '_' : c;
+                           return name;
+                         });
+
+TEST(Reference, DecodesByTheRuleOfEachFormat) {
+  // Two inputs of ci4, one time a byte each: re in the low half.
+  Case c{"", core::kCi4, 1, 2, 1, "TA", 2};
+  core::RawBlock block;
+  block.layout = c.layout();
+  block.samples = 2;
+  block.bytes = {std::byte{0x87}, std::byte{0xF1}, std::byte{0x08}, std::byte{0x70}};
+  const Output ci4 = run("reference", c.config(), block);
+  const std::int8_t expected[2][4]{{7, -8, -8, 0}, {1, -1, 0, 7}};
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(ci4.at<std::int8_t>(0, i, k), expected[i][k]);
+
+  c = {"", {8, false, core::Encoding::offset_binary}, 1, 1, 1, "T", 3};
+  block.layout = c.layout();
+  block.samples = 3;
+  block.bytes = {std::byte{0}, std::byte{128}, std::byte{255}};
+  const Output u8 = run("reference", c.config(), block);
+  EXPECT_EQ(u8.at<std::int8_t>(0, 0, 0), -128);
+  EXPECT_EQ(u8.at<std::int8_t>(0, 0, 1), 0);
+  EXPECT_EQ(u8.at<std::int8_t>(0, 0, 2), 127);
+
+  c = {"", {1, false, core::Encoding::twos_complement}, 1, 1, 1, "T", 3};
+  block.layout = c.layout();
+  block.bytes = {std::byte{0b010}};
+  const Output i1 = run("reference", c.config(), block);
+  EXPECT_EQ(i1.at<std::int8_t>(0, 0, 0), 1);
+  EXPECT_EQ(i1.at<std::int8_t>(0, 0, 1), -1);
+}
+
+TEST(Reference, CountsFloatsThatAreNotFiniteOnceAndNotWhenLost) {
+  const Case c{"", core::kCf32, 2, 1, 1, "TF", 4};
+  auto random = tests::generator();
+  core::RawBlock block = make_block(c, random, false);
+  const float nan = std::nanf("");
+  const auto put = [&](std::size_t t, std::size_t channel, std::size_t component) {
+    std::memcpy(block.bytes.data() + ((t * 2 + channel) * 2 + component) * 4, &nan, 4);
+  };
+  put(1, 0, 0), put(1, 0, 1);  // one sample, both components
+  put(2, 0, 1), put(2, 1, 0);  // two samples of one time
+  put(3, 1, 1);                // lost anyway
+  block.invalid = {{0, 3, 1}};
+  const Output out = run("reference", c.config(), block);
+  EXPECT_EQ(out.result.not_finite, 3u);
+  EXPECT_TRUE(out.valid(0, 0));
+  for (const std::size_t t : {1u, 2u, 3u}) EXPECT_FALSE(out.valid(0, t));
+}
+
+TEST(Config, RefusalsNameTheField) {
+  const auto device = device::open({});
+  const auto expect = [&](const Config& config, const std::string& field) {
+    try {
+      make_plan(config, device);
+      ADD_FAILURE() << field << " was accepted";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::config);
+      EXPECT_NE(error.field().find(field), std::string::npos) << error.what();
+    }
+  };
+  const Config good = Case{"", core::kCi8, 1, 4, 1, "TA", 100}.config();
+  EXPECT_NO_THROW(make_plan(good, device));
+  Config bad = good;
+  bad.max_samples = 0;
+  expect(bad, "max_samples");
+  bad = good;
+  bad.layout.antennas = 0;
+  expect(bad, "antennas");
+  bad = good;
+  bad.layout.format.bits = 7;
+  expect(bad, "format");
+  bad = good;
+  bad.layout.format = {32, true, core::Encoding::twos_complement};
+  expect(bad, "format");
+  bad = good;
+  bad.layout.antenna_stride_bits = 3;
+  expect(bad, "antenna_stride_bits");
+  bad = good;
+  bad.layout.time_stride_bits = std::size_t{1} << 62;
+  expect(bad, "max_samples");
+}
+
+}  // namespace
+}  // namespace tautline::stages::unpack

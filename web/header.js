@@ -1,0 +1,98 @@
+// What was observed, and what every reader should know first.
+(function (tautline) {
+  "use strict";
+
+  tautline.Header = class {
+    constructor(root, store) {
+      this.root = root;
+      this.store = store;
+      root.classList.add("wide");
+    }
+
+    update() {
+      const { element } = tautline;
+      const { description, status } = this.store;
+      const name = [description.telescope || description.array || "Visibilities",
+                    description.source].filter(Boolean).join(" · ");
+      document.title = name;
+      this.root.replaceChildren(
+        element("h1", {}, name),
+        element("p.subtitle", {}, this.subtitle()),
+        element("div.tiles", {}, ...this.tiles().map(([label, value, small]) =>
+          element("div.tile", {}, element("span", {}, label), element("b", {}, value),
+                  small ? element("small", {}, small) : null))),
+        ...this.warnings(status.warnings));
+    }
+
+    subtitle() {
+      const { description, summary, rows } = this.store;
+      if (!rows.length) return "No integration yet";
+      const span = rows[rows.length - 1].end_s - rows[0].start_s;
+      const parts = [tautline.utc(description.start_unix_s), `${tautline.duration(span)} long`];
+      if (span - summary.covered_s > 0.5 * description.integration_s) {
+        parts.push(`${tautline.duration(summary.covered_s)} recorded`);
+      }
+      if (description.instrument) parts.push(description.instrument);
+      return parts.join(" · ");
+    }
+
+    tiles() {
+      const { description, summary, status } = this.store;
+      const { channels, inputs, antennas, baselines } = description;
+      const pairs = inputs.length * (inputs.length - 1) / 2;
+      const band = channels.width_hz * channels.count;
+      const first = channels.bin_hz[0];
+      const last = channels.bin_hz[channels.bin_hz.length - 1];
+      const tiles = [
+        ["Inputs", tautline.count(inputs.length), `${tautline.count(antennas.length)} antennas`],
+        ["Baselines", tautline.count(pairs), `${baselines.length} shown here`],
+        ["Band", tautline.frequency(band, 4), `about ${tautline.frequency((first + last) / 2, 7)}`],
+        ["Channels", tautline.count(channels.count), `${tautline.frequency(channels.width_hz, 4)} each`],
+        ["Integration", tautline.duration(description.integration_s),
+         summary ? `${tautline.count(summary.integrations)} of them` : ""],
+        ["Samples valid", summary ? tautline.percent(summary.valid_fraction, 5) : "–",
+         summary && summary.values_not_finite ? `${tautline.count(summary.values_not_finite)} not finite` : ""],
+      ];
+      const clipped = status.clipped.reduce((sum, count) => sum + count, 0);
+      if (status.clipped.length && status.requantised) {
+        tiles.push(["Clipped", tautline.percent(clipped / (status.requantised * status.clipped.length)),
+                    `${tautline.count(clipped)} values`]);
+      }
+      const centre = description.phase_centre;
+      tiles.push(["Phase centre", centre.tracked ? centre.name : "unprojected",
+                  centre.tracked ? `${centre.ra_deg.toFixed(3)}°, ${tautline.signed(centre.dec_deg, 3)}°`
+                                 : "no delays applied"]);
+      return tiles;
+    }
+
+    warnings(warnings) {
+      const { element } = tautline;
+      if (!warnings.length) return [];
+      return [element("div.warning", { role: "status" },
+        element("b", {}, warnings.length === 1 ? "One thing to know" : `${warnings.length} things to know`),
+        element("ul", {}, ...warnings.map((text) => element("li", {}, text))))];
+    }
+  };
+
+  /** The facts of the run and its history, at the end of the page. */
+  tautline.RunPanel = class {
+    constructor(root, store) {
+      this.root = root;
+      this.store = store;
+    }
+
+    update() {
+      const { element } = tautline;
+      const { description, status } = this.store;
+      const facts = status.facts.slice();
+      if (description.history) facts.push(["history", description.history]);
+      this.root.replaceChildren(
+        element("div.section-head", {}, element("h2", {}, "Run")),
+        facts.length
+          ? element("div.card", {}, element("table.facts-table", {}, element("tbody", {},
+              ...facts.map(([name, value]) => element("tr", {}, element("td", {}, name.replace(/_/g, " ")),
+                                                      element("td", {}, value))))))
+          : element("p.empty", {}, "The file records nothing more about its run."));
+    }
+  };
+})(globalThis.tautline = globalThis.tautline || {});

@@ -1,0 +1,120 @@
+// What was lost, flagged or clipped, input by input.
+(function (tautline) {
+  "use strict";
+
+  const { element } = tautline;
+
+  tautline.QualityPanel = class {
+    constructor(root, store) {
+      this.store = store;
+      this.root = root;
+      this.text = element("p.empty");
+      const read = (what) => (cell) => this.read(what, cell);
+      this.frequencyImage = new tautline.Heatmap("Valid samples of each input against frequency",
+        { height: 280, onMove: read("frequency") });
+      this.timeImage = new tautline.Heatmap("Valid samples of each input against time",
+        { height: 280, onMove: read("time") });
+      this.clipping = new tautline.LineChart("Clipped by the requantiser, % of each input's values", {
+        height: 190, zeroBased: true, series: [{ name: "clipped", colour: "two", points: true }] });
+      this.clipping.root.classList.add("both");
+      this.readout = element("p.readout");
+      root.append(
+        element("div.section-head", {}, element("h2", {}, "Data quality"), this.text),
+        this.readout,
+        element("div.grid", {}, this.frequencyImage.root, this.timeImage.root, this.clipping.root));
+    }
+
+    describe() {}
+
+    draw() {
+      const { store } = this;
+      this.root.hidden = !store.rows.length;
+      if (this.root.hidden) return;
+      const { summary, status } = store;
+      const whole = summary.valid_fraction >= 1;
+      this.frequencyImage.root.hidden = this.timeImage.root.hidden = whole;
+      this.readout.hidden = whole;
+      this.text.textContent = (whole
+        ? "Every sample of every input is valid. "
+        : `${tautline.percent(1 - summary.valid_fraction)} of the samples are missing or flagged. `) +
+        (status.clipped.length ? "" : "The run recorded no clipping counts.");
+      if (!whole) this.drawImages();
+      this.drawClipping();
+    }
+
+    drawImages() {
+      const { store } = this;
+      const { inputs, channels } = store.description;
+      const shared = { rows: inputs.length, rowEdges: tautline.inputEdges(inputs),
+                       yTicks: tautline.inputTicks(inputs), xTicks: tautline.ticks,
+                       map: tautline.colourMaps.valid[document.documentElement.dataset.theme], low: 0, high: 1, lowText: "0 %", highText: "100 %" };
+      this.frequency = tautline.frequencyAxis(channels.spectrum_bin_hz,
+                                              channels.width_hz * channels.spectrum_per_bin);
+      this.byFrequency = Float32Array.from(store.summary.valid_spectra, (code) => code / 255);
+      this.frequencyImage.show(Object.assign({}, shared, {
+        values: this.byFrequency, columns: store.spectrumBins,
+        xLow: this.frequency.low, xHigh: this.frequency.high }));
+      this.showTimes(shared, inputs.length);
+    }
+
+    /** Rows of time become columns of even width; gaps between them are columns without data. */
+    showTimes(shared, inputs) {
+      const { rows } = this.store;
+      const time = tautline.timeAxis(this.store);
+      const shortest = Math.min(...rows.map((row) => row.end_s - row.start_s)) / time.unit.scale;
+      const columns = Math.min(1024, Math.max(1, Math.round((time.high - time.low) / shortest)));
+      this.time = time;
+      this.timeColumns = columns;
+      this.byTime = new Float32Array(inputs * columns).fill(NaN);
+      rows.forEach((row, r) => {
+        const at = (edge) => Math.round((edge - time.low) / (time.high - time.low) * columns);
+        for (let column = at(time.edges[2 * r]); column < Math.max(at(time.edges[2 * r + 1]), at(time.edges[2 * r]) + 1); ++column) {
+          for (let input = 0; input < inputs && column < columns; ++input) {
+            this.byTime[input * columns + column] = row.valid[input] / 255;
+          }
+        }
+      });
+      this.timeImage.show(Object.assign({}, shared, {
+        values: this.byTime, columns, xLow: time.low, xHigh: time.high }));
+      this.timeImage.root.querySelector(".card-title").textContent =
+        `Valid samples of each input against time (${time.unit.name})`;
+      this.frequencyImage.root.querySelector(".card-title").textContent =
+        `Valid samples of each input against frequency (${this.frequency.unit.name})`;
+    }
+
+    drawClipping() {
+      const { status, description } = this.store;
+      this.clipping.root.hidden = !status.clipped.length || !status.requantised;
+      if (this.clipping.root.hidden) return;
+      const { inputs } = description;
+      this.clipping.show(
+        status.clipped.map((count, input) => [input, 100 * count / status.requantised]),
+        { xTicks: (low, high, most) => tautline.inputTicks(inputs)(0, inputs.length, most)
+            .map((tick) => ({ value: tick.value - 0.5, text: tick.text })),
+          xRange: [-0.5, inputs.length - 0.5],
+          xFormat: (value) => (inputs[Math.round(value)] || { label: "" }).label,
+          yFormat: (value) => `${tautline.short(value)} %` });
+    }
+
+    read(what, cell) {
+      if (!cell) {
+        this.readout.textContent = "Point at a picture to read its values.";
+        return;
+      }
+      const { inputs } = this.store.description;
+      const columns = what === "time" ? this.timeColumns : this.store.spectrumBins;
+      const value = (what === "time" ? this.byTime : this.byFrequency)[cell.row * columns + cell.column];
+      const place = what === "time"
+        ? this.time.text(this.time.low + (cell.column + 0.5) / columns * (this.time.high - this.time.low))
+        : this.frequency.text(this.frequency.values[cell.column]);
+      this.readout.replaceChildren(element("b", {}, inputs[cell.row].label), `, ${place}: `,
+                                   element("b", {}, isNaN(value) ? "nothing recorded" : tautline.percent(value)),
+                                   isNaN(value) ? "" : " valid");
+    }
+
+    redraw() {
+      this.draw();  // the colours of the pictures follow the theme
+      this.clipping.redraw();
+    }
+  };
+})(globalThis.tautline = globalThis.tautline || {});
