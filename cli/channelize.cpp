@@ -29,6 +29,7 @@ void print_summary(const Global& global, const std::string& output,
                 {"written", s.written},
                 {"invalid_spectra", s.invalid_spectra},
                 {"lost_samples", s.damage.lost_samples},
+                {"dropped_samples", s.damage.dropped_samples},
                 {"trailing_bytes", s.damage.trailing_bytes},
                 {"clipped", s.clipped},
                 {"not_finite", s.not_finite},
@@ -41,8 +42,8 @@ void print_summary(const Global& global, const std::string& output,
   fmt::print("{}: {} times written, {} inputs, {} channels\n", output, s.written, s.inputs, s.channels);
   fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s, factor);
   fmt::print("  kernels: {}\n", s.backend);
-  fmt::print("  counted: {} lost, {} clipped, {} not finite, {} spectra invalid\n",
-             s.damage.lost_samples, s.clipped, s.not_finite, s.invalid_spectra);
+  fmt::print("  counted: {} lost, {} dropped, {} clipped, {} not finite, {} spectra invalid\n",
+             s.damage.lost_samples, s.damage.dropped_samples, s.clipped, s.not_finite, s.invalid_spectra);
 }
 
 int run(const Global& global, Options& options) {

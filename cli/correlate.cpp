@@ -38,6 +38,7 @@ void print_summary(const Global& global, const std::string& output,
                 {"samples", s.samples},
                 {"gap_samples", s.gap_samples},
                 {"lost_samples", s.damage.lost_samples},
+                {"dropped_samples", s.damage.dropped_samples},
                 {"trailing_bytes", s.damage.trailing_bytes},
                 {"clipped", s.clipped},
                 {"not_finite", s.not_finite},
@@ -51,8 +52,8 @@ void print_summary(const Global& global, const std::string& output,
              s.integration_s, s.inputs, s.channels);
   fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s, factor);
   fmt::print("  kernels: {}\n", s.backend);
-  fmt::print("  counted: {} lost, {} in gaps, {} clipped, {} not finite\n", s.damage.lost_samples,
-             s.gap_samples, s.clipped, s.not_finite);
+  fmt::print("  counted: {} lost, {} dropped, {} in gaps, {} clipped, {} not finite\n",
+             s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.clipped, s.not_finite);
 }
 
 int run(const Global& global, Options& options) {
@@ -69,7 +70,7 @@ int run(const Global& global, Options& options) {
   if (config.array_path.empty())
     spdlog::warn(
         "no --array: antenna positions are unknown and written as zero; pyuvdata reads such a file "
-        "only with run_check=False");
+        "only with run_check_acceptability=False");
 
   ProgressLine line(global);
   const auto show = [&](const pipeline::CorrelateProgress& p) {

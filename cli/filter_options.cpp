@@ -38,8 +38,11 @@ std::pair<std::size_t, std::size_t> parse_ratio(const std::string& text) {
 
 void FilterOptions::add_to(CLI::App& command) {
   command.add_option("--channels", channels, "channels across the band, 2 to 65536")
+      ->check(CLI::Range(2, 65536))
       ->capture_default_str();
-  command.add_option("--taps", taps, "taps of the polyphase filter")->capture_default_str();
+  command.add_option("--taps", taps, "taps of the polyphase filter, 1 to 4096")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   command.add_option("--window", window, "hann, hamming, kaiser:B or rect")->capture_default_str();
   command.add_option("--cutoff", cutoff, "the prototype's cutoff in channel widths")
       ->capture_default_str();
@@ -97,8 +100,6 @@ formats::ReaderOptions InputOptions::reader() const {
     assumed.bandwidth_hz =
         core::parse_decimal(negative ? bandwidth_hz.substr(1) : bandwidth_hz).value() *
         (negative ? -1 : 1);
-  } else if (!rate_hz.empty()) {
-    assumed.bandwidth_hz = assumed.rate_hz.value() / (assumed.format.complex ? 1 : 2);
   }
   if (!utc_start.empty()) assumed.start = core::parse_utc(utc_start);
   if (antennas > 0) assumed.antennas = antennas;

@@ -1,6 +1,8 @@
 // tautline inspect: what a file holds.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/filter_options.h"
 #include "tautline/core/time.h"
@@ -13,6 +15,7 @@ namespace {
 
 int inspect_voltages(const Global& global, const std::string& path, const InputOptions& options) {
   const auto reader = formats::open_voltages(path, options.reader());
+  const formats::Damage& damage = reader->damage();
   const core::VoltageDescription& d = reader->description();
   const double seconds = static_cast<double>(reader->total_samples()) / d.rate_hz.value();
   if (global.json) {
@@ -31,8 +34,9 @@ int inspect_voltages(const Global& global, const std::string& path, const InputO
                 {"bandwidth_hz", d.bandwidth_hz},
                 {"telescope", d.telescope},
                 {"instrument", d.instrument},
-                {"source", d.source}});
-    return kDone;
+                {"source", d.source},
+                {"damage", damage.messages}});
+    return damage_status(damage, 0, options.strict);
   }
   fmt::print("{}: antenna voltages\n", path);
   fmt::print("  samples     {} {} of {} inputs ({} antennas x {} polarisations), {} channel{}\n",
@@ -45,9 +49,7 @@ int inspect_voltages(const Global& global, const std::string& path, const InputO
   fmt::print("  band        {:.6f} MHz wide about {:.6f} MHz\n", d.bandwidth_hz / 1e6,
              d.centre_hz / 1e6);
   fmt::print("  telescope   {}  instrument {}  source {}\n", d.telescope, d.instrument, d.source);
-  for (const std::string& message : reader->damage().messages)
-    fmt::print("  damage      {}\n", message);
-  return kDone;
+  return damage_status(damage, 0, options.strict);
 }
 
 int inspect_visibilities(const Global& global, const std::string& path) {
@@ -89,13 +91,11 @@ int inspect_visibilities(const Global& global, const std::string& path) {
 }
 
 int run(const Global& global, const InputOptions& options) {
-  for (const std::string& path : options.files) {
-    if (path.ends_with(".uvh5"))
-      inspect_visibilities(global, path);
-    else
-      inspect_voltages(global, path, options);
-  }
-  return kDone;
+  int status = kDone;
+  for (const std::string& path : options.files)
+    status = std::max(status, path.ends_with(".uvh5") ? inspect_visibilities(global, path)
+                                                      : inspect_voltages(global, path, options));
+  return status;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -62,6 +63,7 @@ int run(int argc, char** argv) {
                  "auto, reference, cpu or cpu:portable|avx2|avx512|vnni|amx (also TAUTLINE_DEVICE)")
       ->capture_default_str();
   app.add_option("--threads", global.threads, "threads to compute with; 0: all there are")
+      ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_flag("--quiet", global.quiet, "no progress, only warnings and errors");
   app.add_flag("--json", global.json, "results as JSON Lines");
@@ -90,7 +92,8 @@ int run(int argc, char** argv) {
 
   auto logger = spdlog::stderr_color_mt("tautline");
   logger->set_pattern("tautline: %^%l%$: %v");
-  logger->set_level(spdlog::level::from_str(global.quiet ? "warn" : global.log_level));
+  logger->set_level(std::max(spdlog::level::from_str(global.log_level),
+                              global.quiet ? spdlog::level::warn : spdlog::level::trace));
   spdlog::set_default_logger(logger);
   return action();
 }

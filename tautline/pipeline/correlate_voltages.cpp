@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -181,7 +182,7 @@ void Correlation::set_gains() {
   filter.output = output_of(config_.requantise);
   const std::vector<float> gains =
       measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
-                    config_.memory_bytes / 2);
+                    config_.memory_bytes / 2, stop_);
   f_engine_->set_gains(gains);
   integrator_->set_gains(gains);
   output_.requantisation_gains.assign(gains.begin(), gains.end());
@@ -189,10 +190,10 @@ void Correlation::set_gains() {
 
 void Correlation::track() {
   tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
-                              description_, sequence_.total_samples());
+                              description_.start, sequence_.end());
   if (!tracking_.table) return;
   output_.phase_centre = tracking_.centre;
-  if (tracking_.before_filter) f_engine_->set_delays(tracking_.table, sequence_.total_samples());
+  if (tracking_.before_filter) f_engine_->set_delays(tracking_.table, sequence_.end());
 }
 
 CorrelateSummary Correlation::run() {
@@ -214,16 +215,27 @@ CorrelateSummary Correlation::run() {
   }
   error_.rethrow();
   const CorrelateSummary result = summary();
+  if (result.integrations == 0)
+    throw Error(ErrorKind::format, config_.inputs.front() + ": samples",
+                std::to_string(result.samples),
+                fmt::format("{} at least, one spectrum", f_engine_->span_samples()),
+                "give a longer stream, or fewer --channels or --taps");
   const std::map<std::string, std::uint64_t> counters{
       {"spectra", result.spectra},
       {"clipped", result.clipped},
       {"not_finite", result.not_finite},
       {"lost_samples", result.damage.lost_samples},
+      {"dropped_samples", result.damage.dropped_samples},
       {"gap_samples", result.gap_samples},
       {"trailing_bytes", result.damage.trailing_bytes}};
   for (const auto& [name, count] : counters) writer->add_extra(name, std::to_string(count));
-  writer->finish();
   if (report_) finish_report(result, counters);
+  try {
+    writer->finish();
+  } catch (...) {  // no page without its visibilities
+    if (report_) std::filesystem::remove(config_.report_path);
+    throw;
+  }
   return result;
 }
 

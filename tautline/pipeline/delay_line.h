@@ -37,7 +37,12 @@ class DelayLine {
               const std::vector<std::int64_t>& delay_samples, void* out,
               std::size_t out_row_stride_bytes, core::ValidityMask& out_validity) const;
 
-  std::size_t bytes() const { return samples_.bytes(); }
+  /// Memory of a line of these sizes, masks included.
+  static std::size_t bytes(std::size_t inputs, std::size_t sample_bytes,
+                           std::size_t history_samples, std::size_t max_block_samples) {
+    const std::size_t row = history_samples + max_block_samples;
+    return inputs * (row * sample_bytes + (row + max_block_samples) / 8 + 16) + history_samples / 8;
+  }
 
  private:
   void gather_row(std::size_t input, std::int64_t first, std::size_t count, std::byte* out,

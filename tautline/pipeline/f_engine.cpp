@@ -80,6 +80,8 @@ std::size_t FEngine::spectra_buffer_bytes() const {
 
 void FEngine::allocate() {
   if (samples_.data() != nullptr) return;
+  if (delays_)
+    line_ = std::make_unique<DelayLine>(inputs_, sample_bytes_, delay_history_, max_block_samples_);
   samples_ = device::Buffer(sample_buffer_bytes());
   validity_ = core::ValidityMask(inputs_, max_block_samples_);
   input_valid_ = core::ValidityMask(inputs_, max_block_samples_);
@@ -88,7 +90,7 @@ void FEngine::allocate() {
 }
 
 std::size_t FEngine::bytes() const {
-  return sample_buffer_bytes() + spectra_buffer_bytes() + (line_ ? line_->bytes() : 0) + unpack_->bytes().host_bytes +
+  return sample_buffer_bytes() + spectra_buffer_bytes() + (delays_ ? DelayLine::bytes(inputs_, sample_bytes_, delay_history_, max_block_samples_) : 0) + unpack_->bytes().host_bytes +
          (filter_ ? filter_->bytes().host_bytes : 0) +
          3 * inputs_ * core::validity_words(std::max(max_block_samples_, max_spectra_)) * 8;
 }

@@ -56,9 +56,9 @@ class FEngine {
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
   /// Delays every input by its model, from the next segment on: whole samples before the filter, the
-  /// rest as phases after it. `total_samples` says how far the stream reaches. Throws Error(config)
-  /// for a stream that is already channelized or models that do not cover it.
-  void set_delays(std::shared_ptr<const formats::delays::Table> table, std::uint64_t total_samples);
+  /// rest as phases after it. `end` says how far the stream reaches. Throws Error for a stream that is
+  /// already channelized or models that do not cover it.
+  void set_delays(std::shared_ptr<const formats::delays::Table> table, const core::Instant& end);
 
   /// Forgets all history: the next sample is the first of a new segment.
   void begin_segment(const core::Instant& start);
@@ -103,6 +103,7 @@ class FEngine {
   // Delays: the stream's samples wait in a line, runs of spectra share one straight line of delay.
   std::shared_ptr<const formats::delays::Table> delays_;
   std::unique_ptr<DelayLine> line_;
+  std::size_t delay_history_ = 0;  // samples that the line keeps
   std::uint64_t spectra_per_run_ = 1, run_ = 0;
   RunDelays run_delays_;
   std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given

@@ -51,19 +51,17 @@ Range whole_sample_range(const formats::delays::Table& table, const core::Instan
 }  // namespace
 
 void FEngine::set_delays(std::shared_ptr<const formats::delays::Table> table,
-                         std::uint64_t total_samples) {
+                         const core::Instant& end) {
   if (!filter_)
     throw Error(ErrorKind::unsupported, "--delays", "input that is already channelized",
                 "voltages before the filter bank",
                 "apply the delays to the visibilities with --phase-center");
-  const core::Instant end = core::advance(
-      description_.start, static_cast<std::int64_t>(total_samples + span_), description_.rate_hz);
+  const core::Instant last =
+      core::advance(end, static_cast<std::int64_t>(span_), description_.rate_hz);
   formats::delays::require_cover(*table, inputs_, description_.start, end);
   delays_ = std::move(table);
-  const Range range = whole_sample_range(*delays_, description_.start, end, description_.rate_hz);
-  const auto reach = static_cast<std::size_t>(range.high - range.low);
-  line_ = std::make_unique<DelayLine>(inputs_, sample_bytes_, reach + span_ + hop_ + 64,
-                                      max_block_samples_);
+  const Range range = whole_sample_range(*delays_, description_.start, last, description_.rate_hz);
+  delay_history_ = static_cast<std::size_t>(range.high - range.low) + span_ + hop_ + 64;
   const double spectra = kRun_s * description_.rate_hz.value() / static_cast<double>(hop_);
   spectra_per_run_ =
       std::clamp<std::uint64_t>(static_cast<std::uint64_t>(spectra), 1, kMostSpectraInRun);

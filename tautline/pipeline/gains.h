@@ -14,6 +14,8 @@ namespace tautline::pipeline {
 
 /// Spectra over which gains are measured before they are held (all of them, if fewer).
 inline constexpr std::uint64_t kGainSpectra = 1024;
+/// Stretches of so many spectra that are searched for inputs that are invalid at first.
+inline constexpr std::uint64_t kMostGainStretches = 16;
 
 /// Sums |y|^2 of each channel and input over valid spectra, one spectrum after the other in double,
 /// so that any split of the spectra into calls gives the same bits.
@@ -25,6 +27,11 @@ class PowerMeter {
   void add(device::Queue& queue, const core::View<const std::complex<float>, 3>& spectra,
            const core::ValidityView& validity, std::size_t count);
 
+  /// Inputs that have valid spectra so far take no more of them.
+  void hold();
+  /// Whether every input has had a valid spectrum.
+  bool every_input() const;
+
   /// [channel][input] gains, rounded to float, that bring the rms of a component to `target`
   /// steps; 1 where there is no power.
   std::vector<float> gains(double target) const;
@@ -33,6 +40,7 @@ class PowerMeter {
   std::size_t inputs_, channels_;
   std::vector<double> power_;           // [input][channel]
   std::vector<std::uint64_t> spectra_;  // [input], valid ones
+  std::vector<char> held_;              // [input]
 };
 
 }  // namespace tautline::pipeline

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/measure_gains.h"
 
 #include "tautline/core/requantise.h"
+#include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
 #include "tautline/pipeline/gains.h"
 
@@ -11,7 +12,7 @@ using stages::channelize::Output;
 std::vector<float> measure_gains(const std::vector<std::string>& files,
                                  const stream::SequenceOptions& options, FilterConfig filter,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
-                                 std::size_t memory_bytes) {
+                                 std::size_t memory_bytes, const std::stop_token& stop) {
   const double target =
       filter.output == Output::turned_ci4 ? core::kRequantise4Rms : core::kRequantise8Rms;
   filter.output = Output::spectra_float;
@@ -22,14 +23,20 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
   std::uint64_t measured = 0;
   core::RawBlock block;
   stream::Segment segment;
-  while (measured < kGainSpectra && sequence.read(samples, block, segment) > 0) {
+  const auto wanted = [&] {
+    const bool between = measured > 0 && measured % kGainSpectra == 0;
+    return !between || (!meter.every_input() && measured < kMostGainStretches * kGainSpectra);
+  };
+  while (wanted() && sequence.read(samples, block, segment) > 0) {
+    require_running(stop);
     if (segment.first_block) engine.begin_segment(segment.start);
     engine.push(queue, block);
-    for (;;) {
-      const SpectraChunk chunk = engine.take(queue, kGainSpectra - measured);
+    while (wanted()) {
+      const SpectraChunk chunk = engine.take(queue, kGainSpectra - measured % kGainSpectra);
       if (chunk.spectra == 0) break;
       meter.add(queue, chunk.cf32, chunk.valid, chunk.spectra);
       measured += chunk.spectra;
+      if (measured % kGainSpectra == 0) meter.hold();
     }
   }
   return meter.gains(target);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,11 @@
 namespace tautline::pipeline {
 
 /// [channel][input] gains for filter.output (turned_ci8 or turned_ci4) over the first kGainSpectra
-/// spectra of the files, with the filter bank kept in floats.
+/// spectra of the files, with the filter bank kept in floats. An input that is invalid throughout
+/// those is measured over the next kGainSpectra in which it is not, kMostGainStretches times.
 std::vector<float> measure_gains(const std::vector<std::string>& files,
                                  const stream::SequenceOptions& options, FilterConfig filter,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
-                                 std::size_t memory_bytes);
+                                 std::size_t memory_bytes, const std::stop_token& stop = {});
 
 }  // namespace tautline::pipeline

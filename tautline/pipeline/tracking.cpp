@@ -41,7 +41,7 @@ NamedPlace parse_place(const std::string& text) {
 
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
                          const formats::ArrayLayout& array,
-                         const core::VoltageDescription& description, std::uint64_t samples) {
+                         const core::Instant& start, const core::Instant& end) {
   Tracking tracking;
   if (delays_path.empty() && phase_centre.empty()) return tracking;
   const NamedPlace place = parse_place(phase_centre);
@@ -58,6 +58,7 @@ Tracking choose_tracking(const std::string& delays_path, const std::string& phas
     tracking.centre.ra_deg = table.position->ra_deg;
     tracking.centre.dec_deg = table.position->dec_deg;
     tracking.before_filter = phase_centre.empty();
+    formats::delays::require_cover(table, array.inputs.size(), start, end);
     tracking.table = std::make_shared<const formats::delays::Table>(std::move(table));
     return tracking;
   }
@@ -70,9 +71,9 @@ Tracking choose_tracking(const std::string& delays_path, const std::string& phas
   tracking.centre.name = place.name;
   tracking.centre.ra_deg = place.position->ra_deg;
   tracking.centre.dec_deg = place.position->dec_deg;
-  const double duration_s = static_cast<double>(samples) / description.rate_hz.value();
+  const double duration_s = core::seconds_between(start, end);
   tracking.table = std::make_shared<const formats::delays::Table>(formats::delays::track(
-      array, place.name, *place.position, description.start, duration_s + kMargin_s));
+      array, place.name, *place.position, start, duration_s + kMargin_s));
   return tracking;
 }
 

@@ -1,11 +1,10 @@
 // Which place a correlation points at, and whether voltages are delayed or visibilities turned.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "tautline/core/voltage.h"
+#include "tautline/core/time.h"
 #include "tautline/formats/delays/delays.h"
 #include "tautline/formats/visibility_writer.h"
 
@@ -19,9 +18,9 @@ struct Tracking {
 
 /// delays_path: a delays.toml, or empty. phase_centre: "NAME=RA_DEG,DEC_DEG", or the name of the
 /// table in delays_path, or empty. Throws core::Error when both name different places or the table
-/// does not say where its centre is.
+/// does not say where its centre is or does not cover [start, end].
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
                          const formats::ArrayLayout& array,
-                         const core::VoltageDescription& description, std::uint64_t samples);
+                         const core::Instant& start, const core::Instant& end);
 
 }  // namespace tautline::pipeline

@@ -20,6 +20,21 @@ core::Instant end_of(const formats::VoltageReader& reader) {
   return core::advance(d.start, static_cast<std::int64_t>(reader.total_samples()), d.rate_hz);
 }
 
+// Keeps the first `samples` of a block.
+void cut_block(core::RawBlock& block, std::size_t samples) {
+  block.samples = samples;
+  std::erase_if(block.invalid, [&](const core::InvalidSpan& span) { return span.first_sample >= samples; });
+  for (core::InvalidSpan& span : block.invalid)
+    span.samples = std::min(span.samples, samples - span.first_sample);
+}
+
+Error overlap(const std::string& path, const core::Instant& start, const std::string& before,
+              const core::Instant& end) {
+  return Error(ErrorKind::format, path + ": start", core::to_iso(start),
+               fmt::format("no earlier than the end of {} ({})", before, core::to_iso(end)),
+               "the files overlap: leave one out, or shorten one with --duration");
+}
+
 std::uint64_t to_samples(double seconds, const core::Rational& rate, const char* option) {
   const double samples = std::nearbyint(seconds * rate.value());
   if (!(samples >= 0 && samples < 9e18))
@@ -43,23 +58,21 @@ VoltageSequence::VoltageSequence(const std::vector<std::string>& paths,
     return core::before(a.reader->description().start, b.reader->description().start);
   });
   description_ = parts_.front().reader->description();
-  for (std::size_t p = 0; p < parts_.size(); ++p) {
-    Part& part = parts_[p];
-    part.remaining = part.reader->total_samples();
-    if (p == 0) continue;
-    check_agreement(part);
-    const core::Instant expected = end_of(*parts_[p - 1].reader);
-    const std::int64_t gap =
-        core::samples_between(expected, part.reader->description().start, description_.rate_hz);
-    if (gap < 0)
-      throw Error(ErrorKind::format, part.path + ": start",
-                  core::to_iso(part.reader->description().start),
-                  fmt::format("no earlier than the end of {} ({})", parts_[p - 1].path,
-                              core::to_iso(expected)),
-                  "the files overlap: leave one out, or shorten one with --duration");
-    part.continues = gap == 0;
-  }
+  for (const Part& part : parts_) check_agreement(part);
+  check_overlaps();
   select(options);
+}
+
+void VoltageSequence::check_overlaps() const {
+  const Part* before = nullptr;
+  for (const Part& part : parts_) {
+    if (part.reader->total_samples() == 0) continue;
+    const core::Instant& start = part.reader->description().start;
+    if (before != nullptr &&
+        core::samples_between(end_of(*before->reader), start, description_.rate_hz) < 0)
+      throw overlap(part.path, start, before->path, end_of(*before->reader));
+    before = &part;
+  }
 }
 
 void VoltageSequence::check_agreement(const Part& part) const {
@@ -94,56 +107,71 @@ void VoltageSequence::select(const SequenceOptions& options) {
                            ? UINT64_MAX
                            : to_samples(options.duration_s, description_.rate_hz, "--duration");
   std::uint64_t available = 0;
-  for (const Part& part : parts_) available += part.remaining;
+  for (const Part& part : parts_) available += part.reader->total_samples();
   if (skip > 0 && skip >= available)
     throw Error(ErrorKind::config, "--start", fmt::format("{} s", options.start_s),
                 fmt::format("less than the {} s of input",
                             static_cast<double>(available) / description_.rate_hz.value()));
+  left_ = left;
+  end_ = description_.start;
   bool first = true;
   for (Part& part : parts_) {
-    part.skip = std::min(skip, part.remaining);
+    const std::uint64_t samples = part.reader->total_samples();
+    part.skip = std::min(skip, samples);
     skip -= part.skip;
-    part.remaining = std::min(part.remaining - part.skip, left);
-    left -= part.remaining;
-    total_ += part.remaining;
-    if (first && part.remaining > 0) {
-      description_.start = core::advance(part.reader->description().start,
-                                         static_cast<std::int64_t>(part.skip), description_.rate_hz);
-      first = false;
-    }
+    const std::uint64_t taken = std::min(samples - part.skip, left);
+    left -= taken;
+    total_ += taken;
+    if (taken == 0) continue;
+    const core::Instant& start = part.reader->description().start;
+    if (first)
+      description_.start =
+          core::advance(start, static_cast<std::int64_t>(part.skip), description_.rate_hz);
+    first = false;
+    end_ = core::advance(start, static_cast<std::int64_t>(part.skip + taken), description_.rate_hz);
   }
 }
 
+// Seeks, and finds out whether the part follows the last one without a gap: by what was delivered of
+// that, which is more than its size told when samples were missing inside, and less when it was cut.
+void VoltageSequence::open_part(Part& part) {
+  part.opened = true;
+  const core::Rational& rate = description_.rate_hz;
+  const core::Instant start = core::advance(part.reader->description().start,
+                                            static_cast<std::int64_t>(part.skip), rate);
+  if (part.skip > 0) part.reader->seek(part.skip);
+  if (last_ != nullptr) {
+    const core::Instant end =
+        core::advance(last_->reader->description().start,
+                      static_cast<std::int64_t>(last_->skip + last_->delivered), rate);
+    const std::int64_t gap = core::samples_between(end, start, rate);
+    if (gap < 0) throw overlap(part.path, start, last_->path, end);
+    if (gap == 0) return;
+    gap_samples_ += static_cast<std::uint64_t>(gap);
+    ++segment_.index;
+    segment_begins_ = true;
+  }
+  segment_.start = start;
+}
+
 std::size_t VoltageSequence::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
-  while (current_ < parts_.size()) {
+  for (; current_ < parts_.size() && left_ > 0; ++current_) {
     Part& part = parts_[current_];
-    if (!part.opened) {
-      part.opened = true;
-      if (part.remaining > 0) {
-        if (started_ && !part.continues) {
-          ++segment_.index;
-          segment_begins_ = true;
-          gap_samples_ += static_cast<std::uint64_t>(
-              core::samples_between(end_of(*parts_[current_ - 1].reader),
-                                    part.reader->description().start, description_.rate_hz));
-        }
-        if (segment_begins_)
-          segment_.start = core::advance(part.reader->description().start,
-                                         static_cast<std::int64_t>(part.skip), description_.rate_hz);
-        started_ = true;
-        if (part.skip > 0) part.reader->seek(part.skip);
-      }
-    }
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(samples, part.remaining));
-    const std::size_t got = want == 0 ? 0 : part.reader->read(want, block);
-    if (got > 0) {
-      part.remaining -= got;
-      segment = segment_;
-      segment.first_block = segment_begins_;
-      segment_begins_ = false;
-      return got;
-    }
-    ++current_;
+    const std::uint64_t size = part.reader->total_samples();
+    if (size == 0 || part.skip == size) continue;
+    if (!part.opened) open_part(part);
+    // Always the same request, cut afterwards: a reader's layout may depend on it.
+    std::size_t got = part.reader->read(samples, block);
+    if (got == 0) continue;
+    got = static_cast<std::size_t>(std::min<std::uint64_t>(got, left_));
+    cut_block(block, got);
+    left_ -= got;
+    part.delivered += got;
+    last_ = &part;
+    segment = segment_;
+    segment.first_block = segment_begins_;
+    segment_begins_ = false;
+    return got;
   }
   return 0;
 }
@@ -153,6 +181,7 @@ formats::Damage VoltageSequence::damage() const {
   for (const Part& part : parts_) {
     const formats::Damage& damage = part.reader->damage();
     all.lost_samples += damage.lost_samples;
+    all.dropped_samples += damage.dropped_samples;
     all.trailing_bytes += damage.trailing_bytes;
     for (const std::string& message : damage.messages)
       if (all.messages.size() < 100) all.messages.push_back(message);

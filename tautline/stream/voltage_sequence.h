@@ -38,11 +38,14 @@ class VoltageSequence {
   std::size_t block_bytes(std::size_t samples) const {
     return parts_.front().reader->block_bytes(samples);
   }
-  /// Samples (times) to be delivered, as far as sizes tell.
+  /// Samples (times) to be delivered, as far as sizes tell: a file with gaps inside gives more.
   std::uint64_t total_samples() const { return total_; }
+  /// One behind the last sample to be delivered, as far as sizes tell.
+  const core::Instant& end() const { return end_; }
   const std::vector<std::string>& files() const { return files_; }
 
-  /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end.
+  /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
+  /// caller must ask for the same number each time: layouts may depend on it.
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment);
 
   /// What the readers got past so far, in file order.
@@ -54,9 +57,8 @@ class VoltageSequence {
   struct Part {
     std::string path;
     std::unique_ptr<formats::VoltageReader> reader;
-    bool continues = false;       ///< no gap before it
     std::uint64_t skip = 0;       ///< samples left out at its start
-    std::uint64_t remaining = 0;  ///< samples to deliver
+    std::uint64_t delivered = 0;  ///< samples handed out
     bool opened = false;          ///< seek done
 
     Part(std::string name, std::unique_ptr<formats::VoltageReader> opened_reader)
@@ -64,15 +66,19 @@ class VoltageSequence {
   };
 
   void check_agreement(const Part& part) const;
+  void check_overlaps() const;
   void select(const SequenceOptions& options);
+  void open_part(Part& part);
 
   std::vector<Part> parts_;
   std::vector<std::string> files_;
   core::VoltageDescription description_;
-  std::uint64_t total_ = 0, gap_samples_ = 0;
+  core::Instant end_;
+  std::uint64_t total_ = 0, left_ = 0, gap_samples_ = 0;
   std::size_t current_ = 0;
+  const Part* last_ = nullptr;  // that delivered anything
   Segment segment_;
-  bool started_ = false, segment_begins_ = true;
+  bool segment_begins_ = true;
 };
 
 }  // namespace tautline::stream
