@@ -80,7 +80,7 @@
       const yFormat = (value) => `${tautline.signed(value, 1)}°`;
       this.timeChart.show(
         store.rows.map((row, k) => [time.values[k], angle(row.bispectra[2 * t], row.bispectra[2 * t + 1])]),
-        { xRange: [time.low, time.high], xFormat: time.text, yFormat });
+        { xRange: [time.low, time.high], xFormat: time.text, xTicks: time.ticks, yFormat });
       const spectra = store.summary.closure_spectra;
       this.frequencyChart.show(
         frequency.values.map((value, bin) => [value, angle(spectra[2 * (t * bins + bin)],

@@ -24,19 +24,50 @@
     };
   };
 
-  /** Axis of the store's rows of time: edges for pictures, middles for charts. */
+  /**
+   * Axis of the store's rows of time: edges for pictures, middles for charts. Where most of the span
+   * is gaps (snapshots), rows stand side by side instead and the ticks tell their times.
+   */
   tautline.timeAxis = function (store) {
     const { rows, description } = store;
-    if (!rows.length) return { unit: tautline.timeUnit(1), edges: [0, 1], values: [], low: 0, high: 1, text: String };
-    const unit = tautline.timeUnit(rows[rows.length - 1].end_s - rows[0].start_s);
+    const clock = (seconds) => tautline.utc(description.start_unix_s + seconds, false);
+    if (!rows.length) {
+      return { unit: tautline.timeUnit(1), edges: [0, 1], values: [], low: 0, high: 1,
+               text: String, ticks: tautline.ticks };
+    }
+    const span_s = rows[rows.length - 1].end_s - rows[0].start_s;
+    const recorded_s = rows.reduce((sum, row) => sum + row.end_s - row.start_s, 0);
+    if (recorded_s < 0.25 * span_s) return snapshotAxis(rows, clock);
+    const unit = tautline.timeUnit(span_s);
     const edges = rows.flatMap((row) => [row.start_s / unit.scale, row.end_s / unit.scale]);
     return {
       unit, edges,
       values: rows.map((row) => (row.start_s + row.end_s) / 2 / unit.scale),
       low: edges[0], high: edges[edges.length - 1],
-      text: (value) => tautline.utc(description.start_unix_s + value * unit.scale, false),
+      text: (value) => clock(value * unit.scale),
+      ticks: tautline.ticks,
     };
   };
+
+  function snapshotAxis(rows, clock) {
+    const middle_s = (k) => (rows[k].start_s + rows[k].end_s) / 2;
+    const row = (value) => Math.min(rows.length - 1, Math.max(0, Math.floor(value)));
+    return {
+      unit: { name: "UTC" },
+      edges: rows.flatMap((_, k) => [k, k + 1]),
+      values: rows.map((_, k) => k + 0.5),
+      low: 0, high: rows.length,
+      text: (value) => clock(middle_s(row(value))),
+      ticks: (low, high, most) => {
+        const step = Math.max(1, Math.ceil((high - low) / Math.max(1, most)));
+        const found = [];
+        for (let k = 0; k < rows.length; k += step) {
+          found.push({ value: k + 0.5, text: clock(middle_s(k)).slice(0, 8) });
+        }
+        return found;
+      },
+    };
+  }
 
   /** Rows of a chart against time, with an empty one in each gap so that lines break there. */
   tautline.breakAtGaps = function (axis, rows) {
@@ -117,10 +148,10 @@
         phase, zeroBased: !phase,
         series: phase
           ? [{ name: "vector mean", colour: "one", points: true },
-             { name: "at the pin", colour: "two", points: true }]
-          : [{ name: "mean of amplitudes", colour: "three", width: 1 },
+             { name: "pinned", colour: "two", points: true }]
+          : [{ name: "mean |V|", colour: "three", width: 1 },
              { name: "vector mean", colour: "one", width: 2 },
-             { name: "at the pin", colour: "two", width: 1 }],
+             { name: "pinned", colour: "two", width: 1 }],
       });
       this.lines = {
         amplitudeFrequency: line("Amplitude against frequency", false),
@@ -171,7 +202,20 @@
                                  value: b, text: this.store.baselineLabel(b) +
                                    (baseline.length_m ? `, ${tautline.short(Math.round(baseline.length_m * 10) / 10)} m` : "") }))
         .sort((a, b) => a.rank - b.rank));
+      this.picker.select.value = this.interesting();
       this.map.describe();
+    }
+
+    /** The longest of the baselines that are at least half as strong as the strongest. */
+    interesting() {
+      const { baselines } = this.store.description;
+      const strongest = Math.max(0, ...baselines.map((baseline) => baseline.strength));
+      let best = 0;
+      baselines.forEach((baseline, b) => {
+        if (baseline.strength < 0.5 * strongest || baseline.reasons.includes("cross-hand")) return;
+        if (baseline.length_m > baselines[best].length_m) best = b;
+      });
+      return best;
     }
 
     get width_hz() {
@@ -210,14 +254,15 @@
       }
       this.amplitudeValues = amplitude;
       this.phaseValues = phase;
-      const high = tautline.quantile(amplitude, 0.995) || 1;
+      // A few channels of interference must not take the colours from all others.
+      const high = tautline.quantile(amplitude, 0.98) || 1;
       // Not closer than a fifth of the amplitude, or plain noise would look like structure.
       const low = Math.min(tautline.quantile(amplitude, 0.005) || 0, decibel ? high - 1 : 0.8 * high);
       const unit = decibel ? " dB" : "";
       const shared = {
         rows, columns: bins, rowEdges: this.time.edges,
         xLow: this.frequency.low, xHigh: this.frequency.high,
-        xTicks: tautline.ticks, yTicks: tautline.ticks,
+        xTicks: tautline.ticks, yTicks: this.time.ticks,
       };
       this.amplitude.show(Object.assign({}, shared, {
         values: amplitude, map: tautline.colourMaps.amplitude, low, high,
@@ -259,12 +304,12 @@
       const pin = this.pinned;
       const cut = (values, row, bin) => pin && isFinite(values[row * bins + bin])
         ? values[row * bins + bin] : null;
-      const hidden = pin ? [] : ["at the pin"];
+      const hidden = pin ? [] : ["pinned"];
       const show = (chart, axis, means, pinned, phase) => {
         const points = means.map((mean, k) => [axis.values[k],
           ...(phase ? [mean[2]] : [scaled(mean[0]), scaled(mean[1])]), pinned(k)]);
         chart.show(axis.edges ? tautline.breakAtGaps(axis, points) : points, {
-          xRange: [axis.low, axis.high], xFormat: axis.text, hidden,
+          xRange: [axis.low, axis.high], xFormat: axis.text, xTicks: axis.ticks, hidden,
           yRange: this.mode === "decibel" && !phase ? [null, null] : undefined,
           yFormat: phase ? (v) => `${tautline.signed(v, 1)}°`
                          : (v) => tautline.short(v) + (this.mode === "decibel" ? " dB" : ""),
@@ -302,8 +347,9 @@
       if (store.description.positions_known) facts.push(["Length", `${tautline.short(baseline.length_m)} m`]);
       facts.push(["Mean amplitude", used ? tautline.short(size / used) : "–"]);
       const turns = this.delay_s * this.width_hz;
-      facts.push(["Delay", Math.abs(turns) < 0.5 && used
-        ? `${tautline.signed(this.delay_s * 1e9, 1)} ns` : "–"]);
+      const delay = Math.abs(this.delay_s) < 1e-6
+        ? `${tautline.signed(this.delay_s * 1e9, 1)} ns` : `${tautline.signed(this.delay_s * 1e6, 3)} µs`;
+      facts.push(["Delay", Math.abs(turns) < 0.5 && used ? delay : "–"]);
       const samples = store.samplesPerCell(store.rows[0]);
       facts.push(["Noise of a coefficient", `${tautline.short(Number((1 / Math.sqrt(samples)).toPrecision(2)))}`]);
       const { per_bin } = store.description.channels;

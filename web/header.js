@@ -46,7 +46,7 @@
       const tiles = [
         ["Inputs", tautline.count(inputs.length), `${tautline.count(antennas.length)} antennas`],
         ["Baselines", tautline.count(pairs), `${baselines.length} shown here`],
-        ["Band", tautline.frequency(band, 4), `about ${tautline.frequency((first + last) / 2, 7)}`],
+        ["Band", tautline.frequency(band, 4), `at ${tautline.frequency((first + last) / 2, 7)}`],
         ["Channels", tautline.count(channels.count), `${tautline.frequency(channels.width_hz, 4)} each`],
         ["Integration", tautline.duration(description.integration_s),
          summary ? `${tautline.count(summary.integrations)} of them` : ""],
@@ -55,7 +55,7 @@
       ];
       const clipped = status.clipped.reduce((sum, count) => sum + count, 0);
       if (status.clipped.length && status.requantised) {
-        tiles.push(["Clipped", tautline.percent(clipped / (status.requantised * status.clipped.length)),
+        tiles.push(["Clipped", tautline.percent(clipped / (status.requantised * status.clipped.length), 2),
                     `${tautline.count(clipped)} values`]);
       }
       const centre = description.phase_centre;

@@ -61,7 +61,7 @@
     showTimes(shared, inputs) {
       const { rows } = this.store;
       const time = tautline.timeAxis(this.store);
-      const shortest = Math.min(...rows.map((row) => row.end_s - row.start_s)) / time.unit.scale;
+      const shortest = Math.min(...rows.map((_, r) => time.edges[2 * r + 1] - time.edges[2 * r]));
       const columns = Math.min(1024, Math.max(1, Math.round((time.high - time.low) / shortest)));
       this.time = time;
       this.timeColumns = columns;
@@ -75,7 +75,7 @@
         }
       });
       this.timeImage.show(Object.assign({}, shared, {
-        values: this.byTime, columns, xLow: time.low, xHigh: time.high }));
+        values: this.byTime, columns, xTicks: time.ticks, xLow: time.low, xHigh: time.high }));
       this.timeImage.root.querySelector(".card-title").textContent =
         `Valid samples of each input against time (${time.unit.name})`;
       this.frequencyImage.root.querySelector(".card-title").textContent =
@@ -87,13 +87,16 @@
       this.clipping.root.hidden = !status.clipped.length || !status.requantised;
       if (this.clipping.root.hidden) return;
       const { inputs } = description;
+      const fractions = status.clipped.map((count) => count / status.requantised);
+      const unit = Math.max(...fractions) < 1e-4 ? { scale: 1e6, name: "ppm" } : { scale: 100, name: "%" };
+      this.clipping.title.textContent = `Clipped by the requantiser, ${unit.name} of each input's values`;
       this.clipping.show(
-        status.clipped.map((count, input) => [input, 100 * count / status.requantised]),
+        fractions.map((fraction, input) => [input, fraction * unit.scale]),
         { xTicks: (low, high, most) => tautline.inputTicks(inputs)(0, inputs.length, most)
             .map((tick) => ({ value: tick.value - 0.5, text: tick.text })),
           xRange: [-0.5, inputs.length - 0.5],
           xFormat: (value) => (inputs[Math.round(value)] || { label: "" }).label,
-          yFormat: (value) => `${tautline.short(value)} %` });
+          yFormat: (value) => `${tautline.short(value)} ${unit.name}` });
     }
 
     read(what, cell) {

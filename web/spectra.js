@@ -52,7 +52,7 @@
       this.values = Float32Array.from(store.summary.spectra, decibels);
       const width = channels.width_hz * channels.spectrum_per_bin;
       this.frequency = tautline.frequencyAxis(channels.spectrum_bin_hz, width);
-      const low = tautline.quantile(this.values, 0.005), high = tautline.quantile(this.values, 0.995);
+      const low = tautline.quantile(this.values, 0.01), high = tautline.quantile(this.values, 0.98);
       this.image.show({
         values: this.values, rows: inputs.length, columns: store.spectrumBins,
         rowEdges: tautline.inputEdges(inputs), xLow: this.frequency.low, xHigh: this.frequency.high,
@@ -94,7 +94,7 @@
       const change = (input, row) => store.rowPower_db(store.rows[row], input) - means[input];
       this.timeChart.show(
         tautline.breakAtGaps(time, join(time, this.lines(store.rows.length, change))),
-        { xRange: [time.low, time.high], xFormat: time.text, yFormat });
+        { xRange: [time.low, time.high], xFormat: time.text, xTicks: time.ticks, yFormat });
       this.frequencyChart.title.textContent = `Power against frequency (${frequency.unit.name}), dB`;
       this.timeChart.title.textContent = `Change of power against time (${time.unit.name}), dB`;
       this.image.setCross(null, { row: this.picker.value, column: -1 });

@@ -116,6 +116,7 @@ TEST(CompareTruth, AgreesWithTheCorrelator) {
                  which.phase_centre);
     const CorrelatedRun run(which);
     const TruthComparison found = compare_truth(run.visibilities_path, run.truth_path);
+    EXPECT_TRUE(found.agrees) << found.verdict;
     EXPECT_EQ(found.outside, 0U);
     EXPECT_EQ(found.visibilities.size(), 32U * 31);
     EXPECT_EQ(found.strong, found.visibilities.size());

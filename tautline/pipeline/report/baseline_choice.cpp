@@ -102,6 +102,7 @@ class Chooser {
       choice_.baselines.push_back({candidate.first,
                                    candidate.second,
                                    array_.positions_known ? candidate.length_m : 0,
+                                   candidate.strength,
                                    {reason}});
       return choice_.baselines.size() - 1;
     }
@@ -148,7 +149,8 @@ class Chooser {
     auto side = [&](std::size_t a, std::size_t b) {
       const auto& one = array_.antennas[array_.inputs[a].antenna];
       const auto& other = array_.antennas[array_.inputs[b].antenna];
-      return *keep({a, b, distance_m(one, other), 0}, "closure");
+      return *keep({a, b, distance_m(one, other), correlation_coefficient(first_, b, a)},
+                   "closure");
     };
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = a + 1; b < n; ++b)

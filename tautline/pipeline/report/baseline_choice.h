@@ -15,6 +15,7 @@ namespace tautline::pipeline::report {
 struct KeptBaseline {
   std::size_t first = 0, second = 0;  ///< inputs, first < second
   double length_m = 0;                ///< 0 when positions are unknown
+  double strength = 0;                ///< correlation coefficient in the first integration
   std::vector<std::string>
       reasons;  ///< "strongest", "shortest", "longest", "closure", "cross-hand", "other"
 };

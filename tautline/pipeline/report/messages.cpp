@@ -66,6 +66,7 @@ Json baselines_of(const VisibilityDigest& digest) {
     baselines.push_back({{"first", kept.first},
                          {"second", kept.second},
                          {"length_m", number(kept.length_m)},
+                         {"strength", number(kept.strength)},
                          {"reasons", kept.reasons}});
   return baselines;
 }
@@ -84,7 +85,7 @@ constexpr float kFullScale = 32767;
 /// 0 only for nothing valid, 255 only for everything.
 std::uint8_t fraction_code(double fraction) {
   if (!(fraction > 0)) return 0;
-  if (fraction >= 1) return 255;
+  if (fraction > 1 - 1e-9) return 255;  // whole but for rounding
   return static_cast<std::uint8_t>(std::clamp(std::floor(fraction * 255), 1.0, 254.0));
 }
 

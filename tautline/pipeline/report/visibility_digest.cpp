@@ -36,6 +36,9 @@ void merge_rows(std::vector<T>& values, std::size_t row, const std::vector<std::
   values.resize((first.size() - 1) * row);
 }
 
+/// Sums of fractions are rounded; no run is long enough to miss less than this.
+constexpr double kWhole = 1 - 1e-12;
+
 /// A cell is closed when the next integration starts later than this many integrations after it.
 constexpr double kGapIntegrations = 1.5;
 
@@ -257,7 +260,8 @@ double VisibilityDigest::valid_fraction() const {
   double sum = 0;
   for (double valid : valid_sum_) sum += valid;
   const double expected = expected_total_ * static_cast<double>(inputs() * channel_bins_.channels);
-  return expected > 0 ? sum / expected : 0;
+  const double fraction = expected > 0 ? sum / expected : 0;
+  return fraction > kWhole ? 1 : fraction;
 }
 
 std::complex<float> VisibilityDigest::visibility(std::size_t time, std::size_t baseline,
