@@ -5,7 +5,8 @@
   tautline.LineChart = class {
     /**
      * series: [{name, colour (a theme colour), points, width, dash}]. `phase` fixes the y axis to
-     * -180..180 degrees (closer with `zoom`, where all are small). `bars` draws the first series with its band of [low, middle, high].
+     * -180..180 degrees (closer with `zoom`, where all are small). `bars` draws every series with
+     * its band of [low, middle, high].
      */
     constructor(title, { series, height = 150, phase = false, bars = false, zeroBased = false,
                          zoom = false }) {

@@ -59,12 +59,12 @@
       if (!triangles.length || !this.store.summary) return;
       this.body.replaceChildren(...triangles.map((_, t) => {
         const { phase_deg, error_deg } = tautline.closureOf(this.store, t);
-        const text = (value, sign) => isFinite(value) ? `${sign ? tautline.signed(value, 2) : value.toFixed(2)}°` : "–";
+        const text = (value) => isFinite(value) ? `${tautline.signed(value, 2)}°` : "–";
         const choose = () => this.picker.pick(t);
         return element("tr", { tabindex: 0, onclick: choose,
                                onkeydown: (event) => event.key === "Enter" && choose() },
           element("td", {}, this.store.triangleLabel(t)),
-          element("td.number", {}, text(phase_deg, true)), element("td.number", {}, text(error_deg)));
+          element("td.number", {}, text(phase_deg)), element("td.number", {}, text(error_deg)));
       }));
       this.drawLines();
     }

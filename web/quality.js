@@ -47,7 +47,8 @@
       const { inputs, channels } = store.description;
       const shared = { rows: inputs.length, rowEdges: tautline.inputEdges(inputs),
                        yTicks: tautline.inputTicks(inputs), xTicks: tautline.ticks,
-                       map: tautline.colourMaps.valid[document.documentElement.dataset.theme], low: 0, high: 1, lowText: "0 %", highText: "100 %" };
+                       map: tautline.colourMaps.valid[document.documentElement.dataset.theme],
+                       low: 0, high: 1, lowText: "0 %", highText: "100 %" };
       this.frequency = tautline.frequencyAxis(channels.spectrum_bin_hz,
                                               channels.width_hz * channels.spectrum_per_bin);
       this.byFrequency = Float32Array.from(store.summary.valid_spectra, (code) => code / 255);
@@ -68,8 +69,10 @@
       this.byTime = new Float32Array(inputs * columns).fill(NaN);
       rows.forEach((row, r) => {
         const at = (edge) => Math.round((edge - time.low) / (time.high - time.low) * columns);
-        for (let column = at(time.edges[2 * r]); column < Math.max(at(time.edges[2 * r + 1]), at(time.edges[2 * r]) + 1); ++column) {
-          for (let input = 0; input < inputs && column < columns; ++input) {
+        const first = at(time.edges[2 * r]);
+        const end = Math.min(columns, Math.max(at(time.edges[2 * r + 1]), first + 1));
+        for (let column = first; column < end; ++column) {
+          for (let input = 0; input < inputs; ++input) {
             this.byTime[input * columns + column] = row.valid[input] / 255;
           }
         }

@@ -17,9 +17,9 @@ using core::ErrorKind;
 
 /// The order in which the scripts run.
 constexpr std::string_view kScripts[] = {
-    "dygraph.min.js", "messages.js", "store.js",    "colour.js", "format.js",
-    "controls.js",    "image.js",    "chart.js",    "header.js", "fringes.js",
-    "spectra.js",     "quality.js",  "closures.js", "page.js"};
+    "dygraph.min.js", "messages.js", "store.js",   "colour.js",   "format.js", "controls.js",
+    "image.js",       "chart.js",    "axes.js",    "delay.js",    "map.js",    "header.js",
+    "fringes.js",     "spectra.js",  "quality.js", "closures.js", "page.js"};
 constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
 
 std::string escape_html(std::string_view text) {
