@@ -52,5 +52,5 @@ if(TAUTLINE_SANITIZE)
   # no undefined behaviour to find.
   file(GLOB kernels ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu*.cpp)
   set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS
-    "-fno-sanitize=undefined;--param=asan-instrumentation-with-call-threshold=0")
+    "-g0;-fno-sanitize=undefined;--param=asan-instrumentation-with-call-threshold=0")
 endif()
