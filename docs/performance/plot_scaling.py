@@ -18,7 +18,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def rows(name):
     with open(HERE / "data" / name, newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+        first = file.readline()
+        # The header comes again before every instruction set.
+        return list(csv.DictReader([first] + [line for line in file if line != first]))
 
 
 def main():
