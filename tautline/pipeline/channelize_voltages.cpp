@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
-#include "tautline/core/requantise.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
+#include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/measure_gains.h"
 #include "tautline/pipeline/voltage_sink.h"
 
@@ -17,6 +19,38 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 using Clock = std::chrono::steady_clock;
+
+// What the output's own format has no room for, beside it as OUTPUT.json.
+std::string record(const ChannelizeConfig& config, const device::Device& device,
+                   const core::VoltageDescription& description, const ChannelizeSummary& s,
+                   const std::vector<float>& gains) {
+  nlohmann::ordered_json object{{"schema", "tautline.channelize.record"},
+                                {"version", 1},
+                                {"history", config.history},
+                                {"device", device.name()},
+                                {"kernels", s.backend},
+                                {"inputs", config.inputs},
+                                {"samples", s.samples},
+                                {"spectra", s.spectra},
+                                {"invalid_spectra", s.invalid_spectra},
+                                {"lost_samples", s.damage.lost_samples},
+                                {"dropped_samples", s.damage.dropped_samples},
+                                {"clipped", s.clipped},
+                                {"not_finite", s.not_finite},
+                                {"channel_hz", channel_frequencies_hz(description, s.channels)}};
+  // [channel][input]: what the voltages were multiplied by before they were rounded.
+  for (std::size_t c = 0; c * s.inputs < gains.size(); ++c)
+    object["requantisation_gains"].push_back(
+        std::vector<float>(gains.begin() + static_cast<std::ptrdiff_t>(c * s.inputs),
+                           gains.begin() + static_cast<std::ptrdiff_t>((c + 1) * s.inputs)));
+  return object.dump(1) + "\n";
+}
+
+void check_memory(std::size_t needed, std::size_t limit) {
+  if (needed <= limit) return;
+  throw Error(ErrorKind::memory, "memory", std::to_string(needed >> 10) + " KiB needed",
+              "at most " + std::to_string(limit >> 10) + " KiB", "raise --memory or lower --channels");
+}
 
 std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
   if (chunk.valid.empty()) return 0;
@@ -43,11 +77,16 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   filter.output = form_wanted(config);
   const std::size_t block_samples = choose_block_samples(sequence, filter, config.memory_bytes);
   FEngine engine(device, description, sequence.layout(block_samples), filter, block_samples);
+  check_memory(engine.bytes() + kRawBlocks * sequence.block_bytes(block_samples),
+               config.memory_bytes);
   const auto queue = device->make_queue();
+  std::vector<float> gains;
   if (filter.output == stages::channelize::Output::turned_ci8 ||
-      filter.output == stages::channelize::Output::turned_ci4)
-    engine.set_gains(measure_gains(config.inputs, options, filter, device, *queue,
-                                   config.memory_bytes / 2));
+      filter.output == stages::channelize::Output::turned_ci4) {
+    gains = measure_gains(config.inputs, options, filter, device, *queue, config.memory_bytes / 2,
+                          stop);
+    engine.set_gains(gains);
+  }
 
   SinkDescription output{description, engine.channels(), engine.hop_samples(), engine.span_samples(),
                          0};
@@ -55,6 +94,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     output.spectra = (sequence.total_samples() - engine.span_samples()) / engine.hop_samples() + 1;
   const auto sink = make_voltage_sink(config, output);
 
+  formats::PartialFile beside(config.output + ".json", config.overwrite);
   ChannelizeSummary s;
   BlockReader blocks(sequence, block_samples, stop);
   while (const ReadBlock* block = blocks.next()) {
@@ -91,6 +131,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.not_finite = engine.not_finite();
   s.damage = sequence.damage();
   s.backend = engine.backend();
+  beside.write(record(config, *device, description, s, gains));
+  beside.finish();
   return s;
 }
 

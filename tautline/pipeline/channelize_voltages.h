@@ -44,7 +44,8 @@ struct ChannelizeSummary {
   std::string backend;
 };
 
-/// Throws core::Error; nothing stays under the final name unless this returns. The files must
+/// Beside the output, OUTPUT.json records the history, the kernels, all counters, the channels'
+/// frequencies and the requantisation gains. Throws core::Error; nothing stays under the final name unless this returns. The files must
 /// follow each other without gaps: an output of one start time cannot hold them.
 ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                       std::shared_ptr<const device::Device> device,

@@ -108,7 +108,11 @@ class NpySink final : public VoltageSink {
 }  // namespace
 
 Output form_wanted(const ChannelizeConfig& config) {
-  if (config.output.ends_with(".fil")) return Output::spectra_float;
+  if (config.output.ends_with(".fil")) {
+    if (config.requantise != Requantise::off)
+      throw Error(ErrorKind::config, "--requantize", "8 or 4", "off for detected power (.fil)");
+    return Output::spectra_float;
+  }
   switch (config.requantise) {
     case Requantise::off: return Output::turned_float;
     case Requantise::bits8: return Output::turned_ci8;

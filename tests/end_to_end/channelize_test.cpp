@@ -1,0 +1,76 @@
+// channelize: what it writes reads back as what it says, and beside it stands what was done.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr std::size_t kChannels = 16, kInputs = 4;
+
+class Channelize : public ::testing::Test {
+ protected:
+  void SetUp() override { write_file(scratch / "in.dada", DadaFile{}.bytes()); }
+  CommandResult run(std::vector<std::string> arguments) {
+    return run_command(arguments, scratch.path().string());
+  }
+  CommandResult channelize(const std::string& output, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"channelize", scratch / "in.dada", "-o", scratch / output,
+                                       "--channels", std::to_string(kChannels), "--taps", "4"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+  ScratchFolder scratch;
+};
+
+TEST_F(Channelize, GainsAndCountersStandBesideTheOutput) {
+  for (const char* output : {"c.dada", "c.npy"}) {
+    ASSERT_EQ(channelize(output, {"--requantize", "8"}).status, 0) << read_file(scratch / "err");
+    const auto record = nlohmann::json::parse(read_file(scratch / (std::string(output) + ".json")));
+    EXPECT_EQ(record["requantisation_gains"].size(), kChannels);
+    for (const auto& row : record["requantisation_gains"]) {
+      ASSERT_EQ(row.size(), kInputs);
+      for (const float gain : row) EXPECT_GT(gain, 0.01f);
+    }
+    EXPECT_EQ(record["channel_hz"].size(), kChannels);
+    EXPECT_EQ(record["samples"], 20000);
+    EXPECT_NE(record["history"].get<std::string>().find("--requantize 8"), std::string::npos);
+  }
+}
+
+// Spectrum 0 spans 4 x 16 samples, so its sample of 16 is centred 32 samples in: 24 from the start.
+TEST_F(Channelize, VoltagesReadBackWithTheirTimesAndFrequencies) {
+  ASSERT_EQ(channelize("c.dada").status, 0) << read_file(scratch / "err");
+  const CommandResult result = run({"--json", "inspect", scratch / "c.dada"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto found = nlohmann::json::parse(result.out);
+  EXPECT_EQ(found["channels"], kChannels);
+  EXPECT_EQ(found["samples"], (20000 - 64) / 16 + 1);
+  EXPECT_EQ(found["rate_hz"], nlohmann::json::array({80000, 1}));
+  EXPECT_EQ(found["start_utc"], "2026-03-20T14:00:00.000018");  // 24 / 1.28e6 s, rounded down
+  EXPECT_DOUBLE_EQ(found["centre_hz"].get<double>(), 154.88e6 - 1.28e6 / 32);
+  EXPECT_DOUBLE_EQ(found["bandwidth_hz"].get<double>(), 1.28e6);
+}
+
+TEST_F(Channelize, PowerHasOneFloatForEachTimeProductAndChannel) {
+  ASSERT_EQ(channelize("c.fil", {"--integrate", "10", "--stokes", "IQUV"}).status, 0)
+      << read_file(scratch / "err");
+  const std::string file = read_file(scratch / "c.fil");
+  const std::size_t header = file.find("HEADER_END") + 10;
+  const std::size_t times = ((20000 - 64) / 16 + 1) / 10;
+  EXPECT_EQ(file.size() - header, times * 4 * kChannels * sizeof(float));
+}
+
+TEST_F(Channelize, RefusesWhatItWouldIgnore) {
+  EXPECT_EQ(channelize("c.fil", {"--requantize", "8"}).status, 2);
+  EXPECT_EQ(channelize("c.dada", {"--memory", "50K"}).status, 1);
+  EXPECT_EQ(channelize("c.txt").status, 2);
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("c.")) << entry.path();
+}
+
+}  // namespace
+}  // namespace tautline::tests
