@@ -1,12 +1,15 @@
 #include "tautline/device/device.h"
 
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "tautline/core/error.h"
 #include "tautline/device/cpu/cpu_device.h"
+#include "tautline/device/cuda/cuda_device.h"
+#include "tautline/device/opencl/opencl_device.h"
 
 namespace tautline::device {
 
@@ -14,14 +17,55 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kSetNames{"portable", "avx2", "avx512", "vnni", "amx"};
 constexpr std::size_t kAlignment = 64;
+constexpr const char* kForms =
+    "auto, reference, cpu, cpu:portable|avx2|avx512|vnni|amx, cuda:N or opencl:N";
 
 }  // namespace
 
 std::string_view to_string(InstructionSet set) { return kSetNames[static_cast<std::size_t>(set)]; }
 
+namespace {
+
+// The N of "cuda:N".
+unsigned device_number(std::string_view text, std::string_view digits) {
+  unsigned number = 0;
+  const auto [end, problem] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (problem != std::errc() || end != digits.data() + digits.size())
+    throw core::Error(core::ErrorKind::config, "--device", std::string(text), kForms);
+  return number;
+}
+
+Selection gpu_selection(std::string_view text, Api api, unsigned devices, const char* what) {
+  const std::size_t colon = text.find(':');
+  const unsigned number =
+      colon == std::string_view::npos ? 0 : device_number(text, text.substr(colon + 1));
+  if (number >= devices)
+    throw core::Error(core::ErrorKind::unsupported, "--device", std::string(text),
+                      devices == 0 ? std::string("a machine with ") + what
+                                   : "a number below " + std::to_string(devices),
+                      "`tautline devices` lists what is here");
+  return {api, std::nullopt, number};
+}
+
+Selection automatic() {
+  if (cuda::device_count() > 0) return {Api::cuda, std::nullopt, 0};
+  for (unsigned number = 0; number < opencl::device_count(); ++number)
+    if (!opencl::is_host_cpu(number)) return {Api::opencl, std::nullopt, number};
+  return {Api::cpu, std::nullopt};
+}
+
+}  // namespace
+
 Selection parse_selection(std::string_view text) {
-  if (text == "auto" || text == "cpu") return {Api::cpu, std::nullopt};
+  if (text == "auto") return automatic();
+  if (text == "cpu") return {Api::cpu, std::nullopt};
   if (text == "reference") return {Api::reference, std::nullopt};
+  if (text == "cuda" || text.starts_with("cuda:"))
+    return gpu_selection(text, Api::cuda, cuda::device_count(), "an NVIDIA GPU and its driver");
+  if (text == "opencl" || text.starts_with("opencl:"))
+    return gpu_selection(text, Api::opencl, opencl::device_count(),
+                         "an OpenCL device and its driver");
   if (text.starts_with("cpu:")) {
     for (std::size_t s = 0; s < kSetNames.size(); ++s) {
       if (text.substr(4) != kSetNames[s]) continue;
@@ -33,8 +77,26 @@ Selection parse_selection(std::string_view text) {
       return {Api::cpu, set};
     }
   }
-  throw core::Error(core::ErrorKind::config, "--device", std::string(text),
-                    "auto, reference, cpu or cpu:portable|avx2|avx512|vnni|amx");
+  throw core::Error(core::ErrorKind::config, "--device", std::string(text), kForms);
+}
+
+std::vector<Selection> parse_selections(std::string_view text) {
+  std::vector<Selection> list;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    list.push_back(parse_selection(rest.substr(0, comma)));
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  for (std::size_t a = 1; a < list.size(); ++a) {
+    const bool gpu = list[a].api == Api::cuda || list[a].api == Api::opencl;
+    bool repeated = false;
+    for (std::size_t b = 0; b < a; ++b) repeated = repeated || list[b].number == list[a].number;
+    if (!gpu || list[a].api != list[0].api || repeated)
+      throw core::Error(core::ErrorKind::config, "--device", std::string(text),
+                        "different GPUs of one api, as cuda:0,cuda:1");
+  }
+  return list;
 }
 
 InstructionSet best_instruction_set() {
@@ -46,17 +108,21 @@ InstructionSet best_instruction_set() {
 }
 
 std::shared_ptr<const Device> open(const Selection& selection, const Options& options) {
+  switch (selection.api) {
+    case Api::cuda: return cuda::open(selection.number, options);
+    case Api::opencl: return opencl::open(selection.number, options);
+    case Api::reference:
+    case Api::cpu: break;
+  }
   return cpu::open(selection, options);
 }
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  std::memset(memory, 0, rounded);
-  data_.reset(memory);
+  data_ = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+  if (data_ == nullptr) throw std::bad_alloc();
+  std::memset(data_, 0, rounded);
+  owner_ = {data_, [](void* memory) { std::free(memory); }};
 }
-
-void Buffer::Free::operator()(void* pointer) const { std::free(pointer); }
 
 }  // namespace tautline::device

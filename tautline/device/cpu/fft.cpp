@@ -71,6 +71,7 @@ class FftwPlan final : public FftPlan {
   std::size_t length() const override { return length_; }
   std::size_t batch() const override { return batch_; }
   std::string_view library() const override { return "fftw"; }
+  void execute(Queue&, std::complex<float>* data) const override { execute(data); }
   void execute(std::complex<float>* data) const override {
     auto* raw = reinterpret_cast<Fftw::Complex*>(data);
     fftw_.execute_dft(plan_, raw, raw);
@@ -94,6 +95,7 @@ class KissPlan final : public FftPlan {
   std::size_t length() const override { return length_; }
   std::size_t batch() const override { return batch_; }
   std::string_view library() const override { return "kissfft"; }
+  void execute(Queue&, std::complex<float>* data) const override { execute(data); }
   void execute(std::complex<float>* data) const override {
     std::vector<std::complex<float>> out(length_);
     for (std::size_t b = 0; b < batch_; ++b) {
