@@ -26,6 +26,7 @@ target_compile_options(tautline PRIVATE -Wall -Wextra -Wpedantic -Wconversion -W
 target_compile_definitions(tautline PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}"
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>)
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
+include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
 if(TAUTLINE_HDF5)
   target_link_libraries(tautline PRIVATE ${HDF5_C_LIBRARIES})
   target_include_directories(tautline SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
