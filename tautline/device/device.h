@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/log.h"
 #include "tautline/device/program.h"
+#include "tautline/device/shared_state.h"
 
 namespace tautline::device {
 
@@ -111,6 +113,7 @@ class FftPlan {
 struct Options {
   std::size_t threads = 0;              ///< of the host; 0: as many as the process may use
   std::size_t device_memory_bytes = 0;  ///< most that may be allocated on a GPU; 0: all there is
+  core::LogSink log;                    ///< of the device and of the plans on it; none: silence
 };
 
 /// A block of memory aligned to 64 bytes; move-only. data() of a device's memory is an address to
@@ -204,6 +207,12 @@ class Device {
                                               std::span<const std::byte> binary) const = 0;
   /// A map for the tensor copy engine. CUDA 9.0 and later.
   virtual TensorMap make_tensor_map(const TensorLayout& layout) const = 0;
+
+  /// What plans on this device share within the process.
+  SharedState& shared() const { return *shared_; }
+
+ private:
+  std::unique_ptr<SharedState> shared_ = std::make_unique<SharedState>();
 };
 
 std::shared_ptr<const Device> open(const Selection& selection, const Options& options = {});
