@@ -41,17 +41,20 @@ struct TiledTunables {
   std::size_t register_columns = 0;  ///< 1, 2, 4 or 8
   std::size_t thread_rows = 0;       ///< 8 or 16
   std::size_t thread_columns = 0;    ///< 8 or 16
-  /// Samples that a group brings to local memory at a time: 16, 32, 64 or 128.
-  std::size_t stage_samples = 0;
+  /// Bytes of every input that a group brings to local memory at a time: 32, 64, 128 or 256.
+  std::size_t stage_bytes = 0;
   /// Stages in local memory: 1; 2 fills one while the other is multiplied; 0 reads operands
   /// from global memory, through whatever cache there is.
   int local_buffers = -1;  ///< -1: the default
-  /// Bytes of one load: 4, 8 or 16 (8 or 16 for floats).
+  /// Bytes of one load, 4, 8 or 16; samples that are less aligned are copied first.
   std::size_t vector_bytes = 0;
   /// Four products and three additions instead of the instruction that does them together. Only
   /// for exact formats; for devices that emulate the instruction badly, and to measure what it is
   /// worth.
   bool emulate_dot4 = false;
+  /// Groups that should fit on a multiprocessor, 1 to 8: fewer registers for each thread, and more
+  /// threads to hide latency with. CUDA only. 0: the default.
+  std::size_t groups_per_multiprocessor = 0;
 
   friend constexpr bool operator==(const TiledTunables&, const TiledTunables&) = default;
 };
