@@ -118,8 +118,14 @@ const Table* table() {
 
 }  // namespace
 
-const Driver* driver() { return table<Driver>(); }
-const Nvrtc* nvrtc() { return table<Nvrtc>(); }
-const Cufft* cufft() { return table<Cufft>(); }
+const Driver* driver() {
+  return table<Driver>();
+}
+const Nvrtc* nvrtc() {
+  return table<Nvrtc>();
+}
+const Cufft* cufft() {
+  return table<Cufft>();
+}
 
 }  // namespace tautline::device::cuda
