@@ -33,8 +33,8 @@ ResultLog::ResultLog(std::filesystem::path path, const TuningKey& key, const Spa
       throw core::Error(core::ErrorKind::io, path_.string() + ": results of another search",
                         error.message(), {}, "move it away, or name another folder with --report");
   }
-  if (lines.empty() || lines[0] != mine) return append_line(path_, mine);
-  for (std::size_t n = 1; n < lines.size(); ++n) {
+  if (lines.empty() || lines[0] != mine) append_line(path_, mine);
+  for (std::size_t n = 1; n < lines.size() && lines[0] == mine; ++n) {
     try {
       earlier_.push_back(parse_result(lines[n]));
     } catch (const core::Error&) {
