@@ -272,7 +272,7 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
                       "folder for the results, a JSON report and a page");
   command->add_flag("--fresh", options->fresh, "forget the results of earlier runs");
   command->footer(
-      "Example: tautline --device cuda:0 tune correlate --problem 256-antennas --budget 300 "
+      "Example: tautline --device cuda:0 tune correlate --problem n256 --budget 300 "
       "--report tuning");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
