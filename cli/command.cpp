@@ -11,18 +11,39 @@
 
 namespace tautline::cli {
 
-std::shared_ptr<const device::Device> open_device(const Global& global) {
+std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global) {
   std::string name = global.device;
   if (const char* environment = std::getenv("TAUTLINE_DEVICE"); name == "auto" && environment)
     name = environment;
-  return device::open(device::parse_selection(name), {.threads = global.threads});
+  device::Options options;
+  options.threads = global.threads;
+  options.log = [](core::LogLevel level, const std::string& text) {
+    const auto spdlog_level = level == core::LogLevel::warning ? spdlog::level::warn
+                              : level == core::LogLevel::info  ? spdlog::level::info
+                                                               : spdlog::level::debug;
+    spdlog::log(spdlog_level, "{}", text);
+  };
+  if (!global.device_memory.empty())
+    options.device_memory_bytes = parse_bytes(global.device_memory, "--device-memory");
+  std::vector<std::shared_ptr<const device::Device>> devices;
+  for (const device::Selection& selection : device::parse_selections(name))
+    devices.push_back(device::open(selection, options));
+  return devices;
+}
+
+std::shared_ptr<const device::Device> open_device(const Global& global) {
+  const auto devices = open_devices(global);
+  if (devices.size() > 1)
+    throw core::Error(core::ErrorKind::config, "--device", global.device,
+                      "one device", "only correlate shares its work among several");
+  return devices.front();
 }
 
 std::string history_line(const Global& global) {
   return "tautline " TAUTLINE_VERSION ": " + global.command_line;
 }
 
-std::size_t parse_bytes(const std::string& text) {
+std::size_t parse_bytes(const std::string& text, const std::string& option) {
   std::size_t used = 0;
   double value = -1;
   try {
@@ -37,7 +58,7 @@ std::size_t parse_bytes(const std::string& text) {
   if (suffix == "M" || suffix == "MiB") scale = 1 << 20;
   if (suffix == "G" || suffix == "GiB") scale = 1 << 30;
   if (used == 0 || !(value > 0) || scale == 0 || value * scale > 1e18)
-    throw core::Error(core::ErrorKind::config, "--memory", text,
+    throw core::Error(core::ErrorKind::config, option, text,
                       "bytes, with K, M or G if you like (512M)");
   return static_cast<std::size_t>(value * scale);
 }

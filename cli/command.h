@@ -22,6 +22,7 @@ enum Exit : int { kDone = 0, kFailed = 1, kWrongUsage = 2, kDamagedInput = 3 };
 struct Global {
   std::string device = "auto";
   std::size_t threads = 0;
+  std::string device_memory;  ///< bytes with a suffix; empty: all there is
   bool quiet = false;
   bool json = false;
   std::string log_level = "info";
@@ -42,14 +43,16 @@ void add_inspect(CLI::App& app, const Global& global, Action& action);
 void add_devices(CLI::App& app, const Global& global, Action& action);
 void add_bench(CLI::App& app, const Global& global, Action& action);
 
-/// Opens --device (or TAUTLINE_DEVICE) with --threads.
+/// Opens --device (or TAUTLINE_DEVICE) with --threads and --device-memory; several GPUs if so named.
+std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global);
+/// The same where one device does the work. Throws core::Error(config) when several are named.
 std::shared_ptr<const device::Device> open_device(const Global& global);
 
 /// "tautline 0.1.0: tautline correlate ...", for the outputs' history.
 std::string history_line(const Global& global);
 
 /// Bytes with an optional suffix: 4096, 512M, 2G. Throws core::Error(config).
-std::size_t parse_bytes(const std::string& text);
+std::size_t parse_bytes(const std::string& text, const std::string& option = "--memory");
 
 /// Logs damage as warnings, and gives the status that damaged input means.
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);

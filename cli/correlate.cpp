@@ -80,7 +80,7 @@ int run(const Global& global, Options& options) {
                                     p.stream_s, p.real_time_factor(), p.seconds_left));
   };
   const auto summary =
-      pipeline::correlate_voltages(config, open_device(global), show, global.stop);
+      pipeline::correlate_voltages(config, open_devices(global), show, global.stop);
   print_summary(global, config.output, summary);
   return damage_status(summary.damage, summary.not_finite, options.input.strict);
 }

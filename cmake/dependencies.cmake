@@ -6,6 +6,8 @@ find_package(hwy REQUIRED)
 find_package(kissfft REQUIRED COMPONENTS float SHARED)
 find_package(tomlplusplus REQUIRED)
 find_package(Threads REQUIRED)
+find_package(OpenCL REQUIRED)
+find_path(TAUTLINE_VKFFT_INCLUDE vkFFT.h REQUIRED)
 
 find_package(HDF5 COMPONENTS C)
 option(TAUTLINE_HDF5 "Write UVH5 files" ${HDF5_FOUND})

@@ -16,7 +16,7 @@ target_compile_features(tautline PUBLIC cxx_std_20)
 target_include_directories(tautline PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(tautline
-  PRIVATE fmt::fmt TBB::tbb nlohmann_json::nlohmann_json hwy::hwy kissfft::kissfft-float
+  PRIVATE fmt::fmt TBB::tbb nlohmann_json::nlohmann_json hwy::hwy kissfft::kissfft-float OpenCL::OpenCL
           tomlplusplus::tomlplusplus Threads::Threads ${TAUTLINE_ERFA_LIBRARY} ${CMAKE_DL_LIBS})
 target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
 # -ffp-contract=off keeps the plain loops of the references what they say; kernels ask for fused
@@ -26,6 +26,7 @@ target_compile_options(tautline PRIVATE -Wall -Wextra -Wpedantic -Wconversion -W
 target_compile_definitions(tautline PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}"
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>)
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
+include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
 if(TAUTLINE_HDF5)
   target_link_libraries(tautline PRIVATE ${HDF5_C_LIBRARIES})
   target_include_directories(tautline SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})

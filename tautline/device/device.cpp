@@ -22,15 +22,16 @@ constexpr const char* kForms =
 
 }  // namespace
 
-std::string_view to_string(InstructionSet set) { return kSetNames[static_cast<std::size_t>(set)]; }
+std::string_view to_string(InstructionSet set) {
+  return kSetNames[static_cast<std::size_t>(set)];
+}
 
 namespace {
 
 // The N of "cuda:N".
 unsigned device_number(std::string_view text, std::string_view digits) {
   unsigned number = 0;
-  const auto [end, problem] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (problem != std::errc() || end != digits.data() + digits.size())
     throw core::Error(core::ErrorKind::config, "--device", std::string(text), kForms);
   return number;
@@ -100,21 +101,34 @@ std::vector<Selection> parse_selections(std::string_view text) {
 }
 
 InstructionSet best_instruction_set() {
-  for (const InstructionSet set : {InstructionSet::amx, InstructionSet::vnni,
-                                   InstructionSet::avx512, InstructionSet::avx2}) {
+  for (const InstructionSet set :
+       {InstructionSet::amx, InstructionSet::vnni, InstructionSet::avx512, InstructionSet::avx2}) {
     if (supported(set)) return set;
   }
   return InstructionSet::portable;
 }
 
-std::shared_ptr<const Device> open(const Selection& selection, const Options& options) {
+namespace {
+
+std::shared_ptr<const Device> open_silent(const Selection& selection, const Options& options) {
   switch (selection.api) {
-    case Api::cuda: return cuda::open(selection.number, options);
-    case Api::opencl: return opencl::open(selection.number, options);
+    case Api::cuda:
+      return cuda::open(selection.number, options);
+    case Api::opencl:
+      return opencl::open(selection.number, options);
     case Api::reference:
-    case Api::cpu: break;
+    case Api::cpu:
+      break;
   }
   return cpu::open(selection, options);
+}
+
+}  // namespace
+
+std::shared_ptr<const Device> open(const Selection& selection, const Options& options) {
+  auto device = open_silent(selection, options);
+  device->shared().set_log(options.log);
+  return device;
 }
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {

@@ -32,14 +32,25 @@ std::string_view kernel_text(std::string_view name);
 const std::vector<std::string_view>& kernel_names();
 
 /// The whole text for `api`: the dialect's header and the file, every `#include "NAME"` of another
-/// kernel file replaced by its text, once. Throws Error(config) for an unknown name.
+/// kernel file replaced by its text, once. Throws Error(config) for an unknown name and
+/// Error(unsupported) for an api that compiles nothing.
 device::ProgramSource make_source(device::Api api, std::string_view kernel_file,
+                                  const Defines& defines);
+/// The same for text that is no kernel file of the library; `name` is for messages.
+device::ProgramSource make_source(device::Api api, std::string_view name, std::string_view text,
                                   const Defines& defines);
 
 /// Compiles and loads, or loads what an earlier call, perhaps of another process, left in the cache
-/// folder (TAUTLINE_CACHE, else the XDG cache folder; none usable: compiles).
+/// folder (jit/folders.h; none usable: compiles, and warns the device's log once). A program that
+/// somebody in this process still holds for this device is shared, not loaded again. Throws what
+/// the device throws, with the kernel file and its definitions named.
 std::shared_ptr<const device::Program> build(const device::Device& device,
                                              std::string_view kernel_file, const Defines& defines,
                                              const std::vector<std::string>& options = {});
+std::shared_ptr<const device::Program> build(const device::Device& device,
+                                             const device::ProgramSource& source);
+/// The same with neither cache folder nor sharing: for the many candidates of a search.
+std::shared_ptr<const device::Program> build_uncached(const device::Device& device,
+                                                      const device::ProgramSource& source);
 
 }  // namespace tautline::jit

@@ -77,7 +77,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   filter.output = form_wanted(config);
   const std::size_t block_samples = choose_block_samples(sequence, filter, config.memory_bytes);
   FEngine engine(device, description, sequence.layout(block_samples), filter, block_samples);
-  check_memory(engine.bytes() + kRawBlocks * sequence.block_bytes(block_samples),
+  check_memory(engine.bytes().host_bytes + kRawBlocks * sequence.block_bytes(block_samples),
                config.memory_bytes);
   const auto queue = device->make_queue();
   std::vector<float> gains;
@@ -127,7 +127,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.written = sink->written();
   s.inputs = engine.inputs();
   s.channels = engine.channels();
-  for (const std::uint64_t clipped : engine.clipped()) s.clipped += clipped;
+  for (const std::uint64_t clipped : engine.clipped(*queue)) s.clipped += clipped;
   s.not_finite = engine.not_finite();
   s.damage = sequence.damage();
   s.backend = engine.backend();

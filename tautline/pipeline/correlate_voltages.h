@@ -63,10 +63,10 @@ struct CorrelateSummary {
 };
 
 using ProgressCallback = std::function<void(const CorrelateProgress&)>;
-/// Throws core::Error; nothing stays under the final name unless this returns. Stopping throws
-/// Error(io, "interrupted").
+/// Several devices (GPUs of one host) each correlate a share of the channels. Throws core::Error;
+/// nothing stays under the final name unless this returns. Stopping throws Error(io, "interrupted").
 CorrelateSummary correlate_voltages(const CorrelateConfig& config,
-                                    std::shared_ptr<const device::Device> device,
+                                    const std::vector<std::shared_ptr<const device::Device>>& devices,
                                     const ProgressCallback& progress = {},
                                     std::stop_token stop = {});
 

@@ -56,7 +56,7 @@ class CorrelatedRun {
     correlate.filter.channels = 64;
     correlate.integration_s = 0.03;
     correlate.phase_centre = which.phase_centre;
-    correlate_voltages(correlate, device::open({}));
+    correlate_voltages(correlate, {device::open({})});
     visibilities_path = correlate.output;
   }
 

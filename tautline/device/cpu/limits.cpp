@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kRounds = 20'000;     // of a kernel, some tens of microseconds
-constexpr std::size_t kRepeats = 30;        // the best of these is the limit
+constexpr std::size_t kRounds = 20'000;  // of a kernel, some tens of microseconds
+constexpr std::size_t kRepeats = 30;     // the best of these is the limit
 constexpr std::size_t kCopy_bytes = std::size_t{64} << 20;
 
 // A kernel runs its inner loop `rounds` times and returns the operations done.
@@ -32,10 +32,12 @@ inline void keep(T& value) {
 // Twelve chains hide four cycles of latency on up to three ports.
 constexpr int kChains = 12;
 
-#define TAUTLINE_CHAINS(statement)                                              \
-  for (std::size_t r = 0; r < rounds; ++r) {                                    \
-    _Pragma("GCC unroll 12") for (int c = 0; c < kChains; ++c) { statement; }   \
-  }                                                                             \
+#define TAUTLINE_CHAINS(statement)                               \
+  for (std::size_t r = 0; r < rounds; ++r) {                     \
+    _Pragma("GCC unroll 12") for (int c = 0; c < kChains; ++c) { \
+      statement;                                                 \
+    }                                                            \
+  }                                                              \
   for (auto& value : sum) keep(value);
 
 #if defined(__x86_64__)
@@ -142,11 +144,16 @@ struct Kernels {
 Kernels kernels_for(InstructionSet set) {
 #if defined(__x86_64__)
   switch (set) {
-    case InstructionSet::portable: return {};
-    case InstructionSet::avx2: return {float_avx2, int8_avx2};
-    case InstructionSet::avx512: return {float_avx512, int8_avx512};
-    case InstructionSet::vnni: return {float_avx512, int8_vnni};
-    case InstructionSet::amx: return {float_avx512, int8_amx};
+    case InstructionSet::portable:
+      return {};
+    case InstructionSet::avx2:
+      return {float_avx2, int8_avx2};
+    case InstructionSet::avx512:
+      return {float_avx512, int8_avx512};
+    case InstructionSet::vnni:
+      return {float_avx512, int8_vnni};
+    case InstructionSet::amx:
+      return {float_avx512, int8_amx};
   }
 #endif
   (void)set;

@@ -1,0 +1,14 @@
+// Where the library's news goes: a function that the caller gives. Without one it goes nowhere.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace tautline::core {
+
+enum class LogLevel { debug, info, warning };
+
+/// Called from any thread, one call at a time.
+using LogSink = std::function<void(LogLevel level, const std::string& text)>;
+
+}  // namespace tautline::core

@@ -1,0 +1,90 @@
+// Transforms by cuFFT.
+#include <fmt/format.h>
+
+#include <limits>
+#include <mutex>
+
+#include "tautline/core/error.h"
+#include "tautline/device/cuda/context.h"
+
+namespace tautline::device::cuda {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+constexpr int kComplexToComplex = 0x29, kForward = -1;
+
+class CufftPlan final : public FftPlan {
+ public:
+  CufftPlan(std::shared_ptr<Context> context, const Cufft& cufft, std::size_t length,
+            std::size_t batch)
+      : context_(std::move(context)), cufft_(cufft), length_(length), batch_(batch) {
+    const Current current(*context_);
+    int n = static_cast<int>(length);
+    check(cufft_.PlanMany(&plan_, 1, &n, nullptr, 1, n, nullptr, 1, n, kComplexToComplex,
+                          static_cast<int>(batch)),
+          "plan");
+    made_ = true;
+    check(cufft_.GetSize(plan_, &work_bytes_), "plan");
+  }
+  ~CufftPlan() override {
+    if (!made_) return;
+    const Current current(*context_);
+    cufft_.Destroy(plan_);
+  }
+  CufftPlan(const CufftPlan&) = delete;
+  CufftPlan& operator=(const CufftPlan&) = delete;
+
+  std::size_t length() const override { return length_; }
+  std::size_t batch() const override { return batch_; }
+  std::size_t work_bytes() const override { return work_bytes_; }
+  std::string_view library() const override { return "cufft"; }
+  void execute(Queue& queue, std::complex<float>* data) const override {
+    context_->check_usable("transform");
+    const std::lock_guard lock(mutex_);  // the stream is the plan's state
+    const Current current(*context_);
+    check(cufft_.SetStream(plan_, native_stream(queue)), "transform");
+    check(cufft_.ExecC2C(plan_, data, data, kForward), "transform");
+  }
+  void execute(std::complex<float>*) const override {
+    throw Error(ErrorKind::config, "FFT", "no queue", "a queue of " + context_->name);
+  }
+
+ private:
+  void check(int result, const char* what) const {
+    constexpr int kAllocationFailed = 2;
+    if (result == 0) return;
+    throw Error(result == kAllocationFailed ? ErrorKind::memory : ErrorKind::device,
+                fmt::format("{}: {} of {} x {} points", context_->name, what, batch_, length_),
+                fmt::format("cuFFT error {}", result), "",
+                result == kAllocationFailed ? "lower --memory or the block size" : "");
+  }
+
+  std::shared_ptr<Context> context_;
+  const Cufft& cufft_;
+  std::size_t length_, batch_, work_bytes_ = 0;
+  int plan_ = 0;
+  mutable std::mutex mutex_;
+  bool made_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<const FftPlan> make_fft(std::shared_ptr<Context> context, std::size_t length,
+                                        std::size_t batch) {
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  if (length == 0 || length > kMost)
+    throw Error(ErrorKind::config, "FFT length", std::to_string(length), "1 to 2147483647");
+  if (batch == 0 || batch > kMost)
+    throw Error(ErrorKind::config, "FFT batch", std::to_string(batch), "1 to 2147483647");
+  const Cufft* library = cufft();
+  if (library == nullptr)
+    throw Error(ErrorKind::unsupported, "FFT length", std::to_string(length),
+                "cuFFT (libcufft.so.11 or .12) for lengths without a kernel of our own",
+                "install NVIDIA's cufft package, or choose a power of two from 64 to 16384");
+  return std::make_shared<CufftPlan>(std::move(context), *library, length, batch);
+}
+
+}  // namespace tautline::device::cuda

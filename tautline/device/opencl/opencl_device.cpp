@@ -1,0 +1,189 @@
+#include "tautline/device/opencl/opencl_device.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/device/opencl/context.h"
+#include "tautline/device/opencl/platforms.h"
+
+namespace tautline::device::opencl {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+std::string mebibytes(std::size_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+// Device memory: a memory object and the addresses that stand for it.
+struct DeviceMemory {
+  std::shared_ptr<Context> context;
+  OwnedMemory memory;
+  void* address = nullptr;
+  std::size_t bytes = 0;
+
+  ~DeviceMemory() {
+    if (address != nullptr) context->addresses.release(address);
+    context->allocated_bytes -= bytes;
+  }
+};
+
+// Host memory that the driver allocated and mapped for as long as it lives.
+struct PinnedMemory {
+  std::shared_ptr<Context> context;
+  OwnedMemory memory;
+  OwnedQueue queue;
+  void* address = nullptr;
+
+  ~PinnedMemory() {
+    if (address == nullptr) return;
+    context->addresses.release(address);
+    clEnqueueUnmapMemObject(queue.get(), memory.get(), address, 0, nullptr, nullptr);
+    clFinish(queue.get());
+  }
+};
+
+class OpenclDevice final : public Device {
+ public:
+  explicit OpenclDevice(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+
+  Api api() const override { return Api::opencl; }
+  std::string name() const override { return context_->name; }
+  InstructionSet instruction_set() const override { return best_instruction_set(); }
+  bool forced() const override { return false; }
+  std::unique_ptr<Queue> make_queue() const override { return opencl::make_queue(context_); }
+  std::unique_ptr<Event> make_event() const override { return opencl::make_event(context_); }
+  double seconds_between(const Event& start, const Event& end) const override {
+    return opencl::seconds_between(start, end);
+  }
+  std::shared_ptr<const FftPlan> make_fft(std::size_t length, std::size_t batch) const override {
+    return opencl::make_fft(context_, length, batch);
+  }
+
+  Buffer allocate(std::size_t bytes) const override;
+  Buffer allocate_pinned(std::size_t bytes) const override;
+  bool holds(const void* address) const override {
+    return context_->addresses.find(address).has_value();
+  }
+  std::size_t free_bytes() const override {
+    const std::size_t used = context_->allocated_bytes;
+    return used < context_->limit_bytes ? context_->limit_bytes - used : 0;
+  }
+
+  const Properties& properties() const override { return context_->properties; }
+  std::string compiler() const override {
+    return fmt::format("opencl {} {} {}", device_text(context_->device, CL_DEVICE_VENDOR),
+                       device_text(context_->device, CL_DEVICE_VERSION),
+                       context_->properties.driver);
+  }
+  std::vector<std::byte> compile(const ProgramSource& source) const override {
+    return opencl::compile(*context_, source);
+  }
+  std::shared_ptr<const Program> load(const std::string& name,
+                                      std::span<const std::byte> binary) const override {
+    return opencl::load(context_, name, binary);
+  }
+  TensorMap make_tensor_map(const TensorLayout&) const override {
+    throw Error(ErrorKind::unsupported, "tensor map", "opencl", "cuda:N of compute capability 9.0");
+  }
+
+ private:
+  std::shared_ptr<Context> context_;
+};
+
+Buffer OpenclDevice::allocate(std::size_t bytes) const {
+  context_->check_usable("allocation");
+  const std::size_t size = bytes == 0 ? 1 : bytes;
+  if (size > free_bytes() || size > context_->largest_buffer_bytes)
+    throw Error(ErrorKind::memory, context_->name + ": memory", mebibytes(size) + " needed",
+                fmt::format("at most {} ({} free)",
+                            mebibytes(std::min(free_bytes(), context_->largest_buffer_bytes)),
+                            mebibytes(free_bytes())),
+                "lower --memory, --channels or the block size");
+  cl_int code = CL_SUCCESS;
+  OwnedMemory memory(
+      clCreateBuffer(context_->context.get(), CL_MEM_READ_WRITE, size, nullptr, &code));
+  context_->check(code, fmt::format("allocation of {}", mebibytes(size)));
+  auto owner = std::make_shared<DeviceMemory>();
+  owner->context = context_;
+  owner->address = context_->addresses.reserve(memory.get(), size);
+  owner->memory = std::move(memory);
+  owner->bytes = size;
+  context_->allocated_bytes += size;
+  void* address = owner->address;
+  return {address, bytes, std::move(owner)};
+}
+
+Buffer OpenclDevice::allocate_pinned(std::size_t bytes) const {
+  context_->check_usable("allocation");
+  const std::size_t size = bytes == 0 ? 1 : bytes;
+  auto owner = std::make_shared<PinnedMemory>();
+  owner->context = context_;
+  cl_int code = CL_SUCCESS;
+  owner->queue =
+      OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device, 0, &code));
+  context_->check(code, "queue");
+  owner->memory = OwnedMemory(clCreateBuffer(
+      context_->context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, nullptr, &code));
+  context_->check(code, fmt::format("pinned memory of {}", mebibytes(size)));
+  void* address =
+      clEnqueueMapBuffer(owner->queue.get(), owner->memory.get(), CL_TRUE,
+                         CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, nullptr, nullptr, &code);
+  context_->check(code, fmt::format("pinned memory of {}", mebibytes(size)));
+  owner->address = address;
+  context_->addresses.add_pinned(address, size);
+  std::memset(address, 0, size);
+  return {address, bytes, std::move(owner)};
+}
+
+}  // namespace
+
+void Context::check_usable(const std::string& what) const {
+  if (failed)
+    throw Error(ErrorKind::device, name + ": " + what,
+                "refused after an earlier failure of the device", "", "start the program again");
+}
+
+void Context::check(cl_int code, const std::string& what) {
+  if (code == CL_SUCCESS) return;
+  if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY)
+    throw Error(ErrorKind::memory, name + ": " + what, error_name(code), "enough memory",
+                "lower --memory, --channels or the block size");
+  if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE ||
+      code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+    failed = true;
+  throw Error(ErrorKind::device, name + ": " + what, error_name(code), "");
+}
+
+std::shared_ptr<const Device> open(unsigned number, const Options& options) {
+  const std::vector<cl_device_id> devices = list_devices();
+  if (number >= devices.size())
+    throw Error(ErrorKind::unsupported, "--device", "opencl:" + std::to_string(number),
+                fmt::format("a number below {}", devices.size()),
+                "`tautline devices` lists what is here");
+  auto context = std::make_shared<Context>();
+  context->device = devices[number];
+  context->properties = read_properties(context->device);
+  context->name = fmt::format("opencl:{} ({})", number, context->properties.product);
+  context->ptx = takes_ptx(context->device);
+  context->options = options;
+  context->limit_bytes =
+      options.device_memory_bytes == 0
+          ? context->properties.total_bytes
+          : std::min(options.device_memory_bytes, context->properties.total_bytes);
+  cl_ulong largest = 0;
+  clGetDeviceInfo(context->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, nullptr);
+  context->largest_buffer_bytes = largest;
+  cl_int code = CL_SUCCESS;
+  context->context =
+      OwnedContext(clCreateContext(nullptr, 1, &context->device, nullptr, nullptr, &code));
+  context->check(code, "context");
+  return std::make_shared<OpenclDevice>(std::move(context));
+}
+
+}  // namespace tautline::device::opencl

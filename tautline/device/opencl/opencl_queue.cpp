@@ -1,0 +1,165 @@
+// Queues and events: copies, fills, launches, marks.
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/device/cpu/cpu_device.h"
+#include "tautline/device/opencl/context.h"
+#include "tautline/device/opencl/opencl_program.h"
+
+namespace tautline::device::opencl {
+
+namespace {
+
+class OpenclEvent final : public Event {
+ public:
+  explicit OpenclEvent(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  void synchronise() const override {
+    if (!event) return;
+    const cl_event list[] = {event.get()};
+    context_->check(clWaitForEvents(1, list), "work before an event");
+  }
+  std::uint64_t finished_ns() const {
+    synchronise();
+    cl_ulong time = 0;
+    context_->check(
+        clGetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr),
+        "time of an event");
+    return time;
+  }
+
+  OwnedEvent event;
+
+ private:
+  std::shared_ptr<Context> context_;
+};
+
+class OpenclQueue final : public Queue {
+ public:
+  explicit OpenclQueue(std::shared_ptr<Context> context)
+      : context_(std::move(context)), host_(cpu::make_host_queue(context_->options)) {
+    cl_int code = CL_SUCCESS;
+    queue_ = OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device,
+                                             CL_QUEUE_PROFILING_ENABLE, &code));
+    context_->check(code, "queue");
+  }
+
+  cl_command_queue native() const { return queue_.get(); }
+
+  void synchronise() override {
+    context_->check_usable("queue");
+    context_->check(clFinish(queue_.get()), "queue" + last());
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                 std::size_t row_bytes, std::size_t rows) override;
+  void fill(void* to, std::uint8_t value, std::size_t bytes) override;
+  void launch(const Kernel& kernel, const LaunchShape& shape,
+              std::span<const Argument> arguments) override;
+  void record(Event& event) override {
+    cl_event marker = nullptr;
+    context_->check(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &marker),
+                    "event" + last());
+    dynamic_cast<OpenclEvent&>(event).event = OwnedEvent(marker);
+    clFlush(queue_.get());
+  }
+  void wait(const Event& event) override {
+    const auto& own = dynamic_cast<const OpenclEvent&>(event);
+    if (!own.event) return;
+    const cl_event list[] = {own.event.get()};
+    context_->check(clEnqueueBarrierWithWaitList(queue_.get(), 1, list, nullptr), "event" + last());
+  }
+  void parallel_for(std::size_t count, std::size_t grain, const Body& body) override {
+    host_->parallel_for(count, grain, body);
+  }
+  std::size_t workers() const override { return host_->workers(); }
+
+ private:
+  // Failures arrive late: the kernel that was launched last is the likely one.
+  std::string last() const {
+    return last_kernel_.empty() ? "" : " (last kernel " + last_kernel_ + ")";
+  }
+
+  std::shared_ptr<Context> context_;
+  std::unique_ptr<Queue> host_;
+  OwnedQueue queue_;
+  std::string last_kernel_;
+};
+
+void OpenclQueue::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  context_->check_usable("copy");
+  const auto target = context_->addresses.find(to), source = context_->addresses.find(from);
+  cl_int code = CL_SUCCESS;
+  if (target && source) {
+    code = clEnqueueCopyBuffer(queue_.get(), source->memory, target->memory, source->offset_bytes,
+                               target->offset_bytes, bytes, 0, nullptr, nullptr);
+  } else if (target) {
+    const cl_bool wait = context_->addresses.pinned(from) ? CL_FALSE : CL_TRUE;
+    code = clEnqueueWriteBuffer(queue_.get(), target->memory, wait, target->offset_bytes, bytes,
+                                from, 0, nullptr, nullptr);
+  } else if (source) {
+    const cl_bool wait = context_->addresses.pinned(to) ? CL_FALSE : CL_TRUE;
+    code = clEnqueueReadBuffer(queue_.get(), source->memory, wait, source->offset_bytes, bytes, to,
+                               0, nullptr, nullptr);
+  } else {
+    throw core::Error(core::ErrorKind::config, "copy", "host to host",
+                      "an address in the device's memory on one side at least");
+  }
+  context_->check(code, fmt::format("copy of {} bytes", bytes) + last());
+}
+
+void OpenclQueue::copy_rows(void* to, std::size_t to_stride, const void* from,
+                            std::size_t from_stride, std::size_t row_bytes, std::size_t rows) {
+  if (row_bytes == 0 || rows == 0) return;
+  if (rows == 1 || (to_stride == row_bytes && from_stride == row_bytes))
+    return copy(to, from, row_bytes * rows);
+  // Offsets within a memory object need not be whole rows, which the rectangle calls ask for.
+  for (std::size_t r = 0; r < rows; ++r)
+    copy(static_cast<std::byte*>(to) + r * to_stride,
+         static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
+}
+
+void OpenclQueue::fill(void* to, std::uint8_t value, std::size_t bytes) {
+  if (bytes == 0) return;
+  context_->check_usable("fill");
+  const auto target = context_->addresses.find(to);
+  if (!target)
+    throw core::Error(core::ErrorKind::config, "fill", "a host address",
+                      "an address in the device's memory");
+  context_->check(clEnqueueFillBuffer(queue_.get(), target->memory, &value, 1, target->offset_bytes,
+                                      bytes, 0, nullptr, nullptr),
+                  fmt::format("fill of {} bytes", bytes) + last());
+}
+
+void OpenclQueue::launch(const Kernel& kernel, const LaunchShape& shape,
+                         std::span<const Argument> arguments) {
+  const auto& own = dynamic_cast<const OpenclKernel&>(kernel);
+  context_->check_usable("kernel " + own.label());
+  last_kernel_ = own.label();
+  own.enqueue(*context_, queue_.get(), shape, arguments);
+}
+
+}  // namespace
+
+std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context) {
+  return std::make_unique<OpenclQueue>(std::move(context));
+}
+
+std::unique_ptr<Event> make_event(std::shared_ptr<Context> context) {
+  return std::make_unique<OpenclEvent>(std::move(context));
+}
+
+double seconds_between(const Event& start, const Event& end) {
+  const std::uint64_t first = dynamic_cast<const OpenclEvent&>(start).finished_ns();
+  const std::uint64_t second = dynamic_cast<const OpenclEvent&>(end).finished_ns();
+  return (static_cast<double>(second) - static_cast<double>(first)) * 1e-9;
+}
+
+cl_command_queue native_queue(Queue& queue) {
+  return dynamic_cast<OpenclQueue&>(queue).native();
+}
+
+}  // namespace tautline::device::opencl

@@ -1,0 +1,105 @@
+#include "tautline/jit/program.h"
+
+#include "tautline/core/error.h"
+#include "tautline/jit/folders.h"
+#include "tautline/jit/program_cache.h"
+
+namespace tautline::jit {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using device::Device;
+using device::Program;
+using device::ProgramSource;
+
+// Everything that the binary depends on, readable, so that an entry says what it is. The driver is
+// among it because OpenCL's compiler is part of it.
+std::string cache_key(const Device& device, const ProgramSource& source) {
+  const auto& properties = device.properties();
+  std::string key;
+  const auto add = [&key](const char* name, const std::string& value) {
+    key += std::string(name) + " " + std::to_string(value.size()) + " " + value + "\n";
+  };
+  add("kernel", source.name);
+  add("api", device.api() == device::Api::cuda ? "cuda" : "opencl");
+  add("product", properties.product);
+  add("architecture", properties.architecture);
+  add("driver", properties.driver);
+  add("compiler", device.compiler());
+  for (const auto& option : source.options) add("option", option);
+  for (const auto& define : source.defines) add("define", define);
+  add("text", source.text);
+  return key;
+}
+
+std::string describe(const ProgramSource& source) {
+  std::string text = "kernel file " + source.name;
+  for (std::size_t d = 0; d < source.defines.size(); ++d)
+    text += (d == 0 ? " with " : " ") + source.defines[d];
+  return text;
+}
+
+// Runs `work`; what it throws names the kernel file and its definitions.
+template <class Work>
+auto named(const ProgramSource& source, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Error(error.kind(), describe(source), error.what(), {});
+  }
+}
+
+std::shared_ptr<const Program> load_cached(const Device& device, const ProgramSource& source,
+                                           const std::string& key, const ProgramCache& cache) {
+  const auto binary = cache.find(key);
+  if (!binary) return nullptr;
+  try {
+    return device.load(source.name, *binary);
+  } catch (const Error& error) {
+    // The driver's word stands above the cache's: compile again. A real fault comes back there.
+    device.shared().log(core::LogLevel::debug, describe(source) +
+                                                   ": the cached program was refused (" +
+                                                   error.what() + "); compiling again");
+    cache.remove(key);
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> build(const Device& device, const ProgramSource& source) {
+  const std::string key = named(source, [&] { return cache_key(device, source); });
+  auto& shared = device.shared();
+  if (auto held = shared.find_program(key)) return held;
+
+  const auto folder = cache_folder();
+  const ProgramCache cache(folder.empty() ? folder : folder / "programs");
+  auto program = load_cached(device, source, key, cache);
+  if (program == nullptr) {
+    program = named(source, [&] {
+      const auto binary = device.compile(source);
+      auto loaded = device.load(source.name, binary);
+      if (const std::string problem = cache.store(key, binary); !problem.empty())
+        shared.warn_once("compiled kernels are not kept, so each run compiles again: " + problem +
+                         "; TAUTLINE_CACHE can name another folder");
+      return loaded;
+    });
+  }
+  return shared.keep_program(key, std::move(program));
+}
+
+std::shared_ptr<const Program> build(const Device& device, std::string_view kernel_file,
+                                     const Defines& defines,
+                                     const std::vector<std::string>& options) {
+  ProgramSource source = make_source(device.api(), kernel_file, defines);
+  source.options = options;
+  return build(device, source);
+}
+
+std::shared_ptr<const Program> build_uncached(const Device& device, const ProgramSource& source) {
+  return named(source, [&] { return device.load(source.name, device.compile(source)); });
+}
+
+}  // namespace tautline::jit

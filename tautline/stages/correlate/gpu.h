@@ -1,0 +1,16 @@
+// The GPU correlator, through CUDA and OpenCL alike.
+#pragma once
+
+#include <memory>
+
+#include "tautline/stages/correlate/gpu_kernel.h"
+
+namespace tautline::stages::correlate::gpu {
+
+/// The config has been checked; the device compiles. Throws Error(config) on bad tunables and
+/// Error(unsupported) when they ask for a design that the device or the format has no code for.
+std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const GpuTunables& tunables);
+
+}  // namespace tautline::stages::correlate::gpu
