@@ -42,6 +42,9 @@ void add_report(CLI::App& app, const Global& global, Action& action);
 void add_inspect(CLI::App& app, const Global& global, Action& action);
 void add_devices(CLI::App& app, const Global& global, Action& action);
 void add_bench(CLI::App& app, const Global& global, Action& action);
+void add_tune(CLI::App& app, const Global& global, Action& action);
+/// The process that candidates of `tune` run in. Not shown in the help.
+void add_tune_worker(CLI::App& app, const Global& global, Action& action);
 
 /// Opens --device (or TAUTLINE_DEVICE) with --threads and --device-memory; several GPUs if so named.
 std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global);

@@ -87,6 +87,8 @@ int run(int argc, char** argv) {
   cli::add_inspect(app, global, action);
   cli::add_devices(app, global, action);
   cli::add_bench(app, global, action);
+  cli::add_tune(app, global, action);
+  cli::add_tune_worker(app, global, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -165,6 +165,7 @@ struct Properties {
   std::size_t warp_threads = 1;       ///< threads that run in step
   std::size_t total_bytes = 0;        ///< memory of the device
   bool host_cpu = false;              ///< an OpenCL device that is the host's CPU
+  std::string pci_address;            ///< "00000000:17:00.0"; empty where the driver does not say
 };
 
 /// One processor: all the cores of the host, or one GPU. Immutable, shared by plans.

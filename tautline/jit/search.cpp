@@ -26,13 +26,15 @@ class Search {
       : space_(space),
         evaluator_(evaluator),
         options_(options),
-        strategy_(make_strategy(options.strategy, space, options.seed)),
-        started_(Clock::now()) {
+        strategy_(make_strategy(options.strategy, space, options.seed)) {
     report_.legal = count_legal(space);
-    for (const Result& result : options.known) known_.emplace(result.configuration, result);
+    // Of several results of one candidate the last: one that failed in the final rounds is out.
+    for (const Result& result : options.known) known_[result.configuration] = result;
   }
 
   SearchReport run() {
+    // Listing a large space takes a second, which is not the candidates' to pay.
+    started_ = Clock::now();
     std::vector<Configuration> first{space_.usual()};
     for (const Configuration& start : options_.starts)
       if (space_.legal(start) && start != first.front()) first.push_back(start);

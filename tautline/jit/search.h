@@ -35,12 +35,12 @@ struct SearchOptions {
   /// Candidates named to the evaluator ahead of their turn.
   std::size_t ahead = 0;
   /// Tried after the default and before all others.
-  std::vector<Configuration> starts;
+  std::vector<Configuration> starts{};
   /// Of an earlier search: not tried again.
-  std::vector<Result> known;
-  std::function<void(const Result&)> on_result;  ///< new ones
-  std::function<void(const SearchProgress&)> on_progress;
-  std::stop_token stop;
+  std::vector<Result> known{};
+  std::function<void(const Result&)> on_result{};  ///< new ones
+  std::function<void(const SearchProgress&)> on_progress{};
+  std::stop_token stop{};
 };
 
 struct SearchReport {

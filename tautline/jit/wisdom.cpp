@@ -73,7 +73,7 @@ void report(const device::Device& device, const TuningKey& key, const Choice& ch
   const std::string what = key.stage + " " + key.variant + " " + describe(key.problem);
   auto& shared = device.shared();
   if (choice.source == Choice::Source::tuned)
-    shared.log(core::LogLevel::debug, what + ": tuned, " + describe(choice.configuration));
+    shared.log_once(core::LogLevel::debug, what + ": tuned, " + describe(choice.configuration));
   else
     shared.log(core::LogLevel::info,
                what + " is not tuned on " + key.product + ": " +

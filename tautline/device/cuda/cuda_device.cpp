@@ -185,6 +185,10 @@ Properties read_properties(Context& context) {
   p.max_group_threads = attribute(kMaxThreadsPerBlock);
   p.warp_threads = attribute(kWarpSize);
   context.check(d.DeviceTotalMem(&p.total_bytes, context.device), "memory");
+  std::array<char, 32> address{};
+  if (d.DeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), context.device) ==
+      kSuccess)
+    p.pci_address = address.data();
   return p;
 }
 

@@ -1,5 +1,7 @@
 #include "tautline/device/opencl/platforms.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "tautline/device/opencl/opencl_device.h"
@@ -19,6 +21,9 @@ T device_number(cl_device_id device, cl_device_info what) {
 constexpr cl_device_info kComputeCapabilityMajor = 0x4000;
 constexpr cl_device_info kComputeCapabilityMinor = 0x4001;
 constexpr cl_device_info kWarpSize = 0x4003;
+constexpr cl_device_info kPciBus = 0x4008;
+constexpr cl_device_info kPciSlot = 0x4009;
+constexpr cl_device_info kPciDomain = 0x400A;
 
 }  // namespace
 
@@ -69,6 +74,10 @@ Properties read_properties(cl_device_id device) {
         static_cast<int>(10 * device_number<cl_uint>(device, kComputeCapabilityMajor) +
                          device_number<cl_uint>(device, kComputeCapabilityMinor));
     p.warp_threads = device_number<cl_uint>(device, kWarpSize);
+    const auto slot = device_number<cl_uint>(device, kPciSlot);  // device number, then function
+    p.pci_address =
+        fmt::format("{:08x}:{:02x}:{:02x}.{}", device_number<cl_uint>(device, kPciDomain),
+                    device_number<cl_uint>(device, kPciBus), slot >> 3, slot & 7);
   }
   return p;
 }

@@ -57,9 +57,10 @@ class GpuState final : public State {
 
 class GpuPlan final : public Plan {
  public:
-  GpuPlan(const Config& config, DevicePointer device, const GpuTunables& tunables)
+  GpuPlan(const Config& config, DevicePointer device, const GpuTunables& tunables, std::string origin)
       : config_(config),
         device_(std::move(device)),
+        origin_(std::move(origin)),
         kernel_(choose_kernel(config_, device_, tunables)),
         preparer_(config_, *device_, kernel_->alignment_bytes()),
         adder_(config_, *device_),
@@ -67,7 +68,8 @@ class GpuPlan final : public Plan {
 
   const Config& config() const override { return config_; }
   std::string backend() const override {
-    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernel_->name();
+    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernel_->name() +
+           (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override {
     const device::MemoryUse samples = preparer_.bytes(slab_channels_);
@@ -167,6 +169,7 @@ class GpuPlan final : public Plan {
 
   Config config_;
   DevicePointer device_;
+  std::string origin_;
   GpuKernelPointer kernel_;
   SamplePreparer preparer_;
   SumAdder adder_;
@@ -176,8 +179,8 @@ class GpuPlan final : public Plan {
 }  // namespace
 
 std::shared_ptr<const Plan> make_gpu_plan(const Config& config, DevicePointer device,
-                                          const GpuTunables& tunables) {
-  return std::make_shared<GpuPlan>(config, std::move(device), tunables);
+                                          const GpuTunables& tunables, std::string origin) {
+  return std::make_shared<GpuPlan>(config, std::move(device), tunables, std::move(origin));
 }
 
 }  // namespace tautline::stages::correlate::gpu
