@@ -40,13 +40,14 @@ struct Packed {
 };
 
 /// The chunk after the one that is being multiplied, to be packed meanwhile.
-template <class Row>
+template <class Row, class Sum>
 struct NextChunk {
   const Row* const* rows;  ///< [panel][kPanel]
   std::size_t panels;
   std::size_t steps;
   std::byte* packed;  ///< the first panel
   std::size_t panel_bytes;
+  Sum* corrections;  ///< [panel][kCorrections], added to
 };
 
 /// The code of one instruction set for rows of one type. Row is ci8 or complex<float>, Sum is the
@@ -58,7 +59,7 @@ struct Kernel {
   std::size_t step_bytes;         ///< of one panel's packed operands
   std::size_t max_chunk_samples;  ///< beyond this, panels leave the first-level cache
   /// Whether the imaginary part of a diagonal block is only the sum over t of im_i re_j, from
-  /// which the transpose has yet to be subtracted.
+  /// which the transpose has yet to be subtracted. No correction applies to it.
   bool half_diagonal;
   /// Packs `steps` steps of 16 rows, and adds what must be subtracted from the sums of each row.
   void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, Sum* corrections);
@@ -66,9 +67,9 @@ struct Kernel {
   void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
                    Prefetch& ahead);
   /// The same, and packs the next chunk in between, for code whose multiplier leaves the vector
-  /// units idle (and that needs no corrections); null elsewhere.
+  /// units idle; null elsewhere.
   void (*multiply_and_pack)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
-                            const NextChunk<Row>& next, Prefetch& ahead);
+                            const NextChunk<Row, Sum>& next, Prefetch& ahead);
 };
 
 using IntegerKernel = Kernel<core::ci8, std::int32_t>;

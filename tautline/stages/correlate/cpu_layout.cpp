@@ -67,8 +67,9 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
       kernel.packs_ahead ? layout.panels * kPanel * sizeof(const void*) : 0;
   layout.sums_offset = round_up(layout.next_rows_offset + row_list, kAlignment);
   layout.corrections_offset = layout.sums_offset + layout.blocks * kSumsPerBlock * kernel.sum_bytes;
-  layout.lane_bytes = round_up(
-      layout.corrections_offset + layout.panels * kCorrections * kernel.sum_bytes, kAlignment);
+  layout.lane_bytes = round_up(layout.corrections_offset + layout.packed_chunks * layout.panels *
+                                                               kCorrections * kernel.sum_bytes,
+                               kAlignment);
   // A cache line more than the chunk, so that 16 rows do not all fall on the same cache sets.
   layout.row_stride_samples = layout.chunk_samples + kAlignment / kernel.row_bytes;
   layout.rows_bytes = kPanel * layout.row_stride_samples * kernel.row_bytes;

@@ -30,7 +30,7 @@ struct Layout {
   std::size_t packed_chunks = 0;     ///< 1, or 2 side by side
   std::size_t next_rows_offset = 0;  ///< in a lane: where the next chunk's rows are listed
   std::size_t sums_offset = 0;
-  std::size_t corrections_offset = 0;
+  std::size_t corrections_offset = 0;  ///< of this chunk, then of the next
   std::size_t lane_bytes = 0;
   std::size_t row_stride_samples = 0;
   std::size_t rows_bytes = 0;  ///< kPanel rows of one worker

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/baseline.h"
@@ -100,6 +101,7 @@ class SumEngine {
     const Row** next_rows;
     Sum* sums;
     Sum* corrections;
+    Sum* next_corrections;  // of a chunk that was packed before its turn
   };
 
   Lane lane(std::size_t index) const {
@@ -107,7 +109,9 @@ class SumEngine {
     return {{at, at + (layout_.packed_chunks - 1) * layout_.packed_bytes},
             reinterpret_cast<const Row**>(at + layout_.next_rows_offset),
             reinterpret_cast<Sum*>(at + layout_.sums_offset),
-            reinterpret_cast<Sum*>(at + layout_.corrections_offset)};
+            reinterpret_cast<Sum*>(at + layout_.corrections_offset),
+            reinterpret_cast<Sum*>(at + layout_.corrections_offset) +
+                (layout_.packed_chunks - 1) * layout_.panels * kCorrections};
   }
 
   Chunk chunk_at(std::size_t channel, std::size_t first, std::size_t last_channel) const {
@@ -136,7 +140,11 @@ class SumEngine {
         flush(queue, worker, own, chunk.channel);
         summed = 0;
       }
-      if (!packed_already) pack(queue, worker, own, chunk, own.packed[current]);
+      if (packed_already) {
+        take_corrections(own);
+      } else {
+        pack(queue, worker, own, chunk, own.packed[current]);
+      }
       const Packed packed{own.packed[current], layout_.panel_bytes, steps_of(chunk)};
       packed_already = queue == nullptr && packs_ahead(own, next);
       if (packed_already) {
@@ -195,7 +203,14 @@ class SumEngine {
     Prefetch ahead = prefetch(later, 0, order_.blocks.size());
     kernel_.multiply_and_pack(
         order_.blocks.data(), order_.blocks.size(), packed, own.sums,
-        {own.next_rows, layout_.panels, steps_of(next), next_packed, layout_.panel_bytes}, ahead);
+        {own.next_rows, layout_.panels, steps_of(next), next_packed, layout_.panel_bytes,
+         own.next_corrections},
+        ahead);
+  }
+
+  void take_corrections(const Lane& own) const {
+    for (std::size_t k = 0; k < layout_.panels * kCorrections; ++k)
+      own.corrections[k] += std::exchange(own.next_corrections[k], Sum{});
   }
 
   // The share of blocks [first_block, last_block) in a chunk's samples.
@@ -254,10 +269,12 @@ class SumEngine {
       subtract_transpose(own.sums + places[panel] * kSumsPerBlock + kBlock);
     for (std::size_t r = 0; r < kPanel && panel * kPanel + r < inputs_; ++r) {
       const std::size_t row = panel * kPanel + r;
-      for (std::size_t column = 0; column <= row; column += kPanel)
+      for (std::size_t column = 0; column <= row; column += kPanel) {
+        const bool half = kernel_.half_diagonal && column == panel * kPanel;
         flush_row(own.sums + places[column / kPanel] * kSumsPerBlock + r * kPanel, corrections[r],
-                  corrections[kPanel + r], std::min(kPanel, row + 1 - column),
+                  half ? Sum{} : corrections[kPanel + r], std::min(kPanel, row + 1 - column),
                   &visibilities_(channel, core::baseline_index(row, column)));
+      }
     }
     for (std::size_t column = 0; column <= panel; ++column)
       std::fill_n(own.sums + places[column] * kSumsPerBlock, kSumsPerBlock, Sum{});

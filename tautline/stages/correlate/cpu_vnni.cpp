@@ -92,7 +92,7 @@ const IntegerKernel& vnni_kernel() {
       // well enough; 768 samples were 2 % slower on Zen 5.
       .max_chunk_samples = 512,
       .half_diagonal = false,
-      .pack = pack8::pack<true>,
+      .pack = pack8::pack_biased,
       .multiply = multiply,
       .multiply_and_pack = nullptr};
   return kKernel;

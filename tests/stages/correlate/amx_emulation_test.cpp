@@ -1,5 +1,5 @@
 // The AMX correlator's packing and block loop with the tile instructions emulated, so that any
-// AVX-512 machine checks everything but the instructions themselves.
+// machine with VNNI checks everything but the instructions themselves.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -15,7 +15,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
-
+#include "tautline/stages/correlate/cpu_pack8.h"
+#pragma GCC target("avx512vnni")
 #include "tautline/stages/correlate/amx_blocks.h"
 
 namespace tautline::stages::correlate::tests {
@@ -59,7 +60,7 @@ class EmulatedTiles {
   std::int8_t tiles_[8][kBytes];
 };
 
-constexpr cpu::IntegerKernel kEmulated = cpu::tile_kernel<EmulatedTiles>("amx-emulated");
+constexpr cpu::IntegerKernel kEmulated = cpu::amx::kernel<EmulatedTiles>("amx-emulated");
 
 }  // namespace
 }  // namespace tautline::stages::correlate::tests
@@ -72,8 +73,8 @@ namespace {
 class AmxEmulated : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!device::supported(InstructionSet::avx512))
-      GTEST_SKIP() << "this processor has no avx512, which the packing needs";
+    if (!device::supported(InstructionSet::vnni))
+      GTEST_SKIP() << "this processor has no vnni, which the packing needs";
   }
 
   template <class Sample>
