@@ -116,7 +116,7 @@ void add_corrections(const Sums& sums, std::size_t samples, std::int32_t& correc
 
 /// Packs a panel whose columns hold x + 128, unsigned, and adds the corrections up.
 inline void pack_biased(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
-          std::int32_t* corrections) {
+                        std::byte*, std::int32_t* corrections) {
   for (std::size_t r = 0; r < kPanel; ++r) {
     BiasedSums sums{_mm512_setzero_si512(), _mm512_setzero_si512()};
     for (std::size_t s = 0; s < steps; ++s) {

@@ -128,9 +128,9 @@ TEST_F(AmxEmulated, FourBitsMasksAndStrides) {
   check(data.samples(), "ci4", masks.view());
 }
 
-TEST_F(AmxEmulated, PacksAheadOverChunksAndChannels) {
-  // Whole steps are packed during the chunk before, also across channels; ragged ones and masked
-  // ones are not, and the two must mix.
+TEST_F(AmxEmulated, ChunksInPlaceAndCopied) {
+  // Whole steps are packed where they lie; ragged and masked ones are copied first, and the two
+  // must mix.
   for (const std::size_t samples : {64u, 128u, 192u, 448u, 450u}) {
     Data<core::ci8> data(5, 40, samples);
     check(data.samples(), std::to_string(samples) + " samples", {}, {.chunk_samples = 128});
@@ -147,7 +147,7 @@ TEST_F(AmxEmulated, TunablesChangeNothing) {
   for (const Tunables tunables :
        {Tunables{.chunk_samples = 64}, Tunables{.chunk_samples = 192, .group_panels = 2},
         Tunables{.chunk_samples = 1024, .group_panels = 1}, Tunables{.cache_bytes = 1 << 15},
-        Tunables{.chunk_samples = 64, .pack_ahead = false}})
+        Tunables{.chunk_samples = 128, .group_panels = 3}})
     for (const std::size_t threads : {1u, 2u, 3u})
       check(data.samples(), "chunk " + std::to_string(tunables.chunk_samples), {}, tunables,
             threads);
