@@ -40,21 +40,27 @@ inline void pack(const core::ci8* const* rows, std::size_t steps, std::byte* pan
     for (std::size_t s = 0; s < steps; ++s)
       separate_row(rows[r] + s * kStepSamples, row_factors + s * kRowBytes + r * 64);
 
-  __m512i sum_im = _mm512_setzero_si512();
+  // Four sums, since one would wait for its own last addition longer than the rest of a step takes.
+  __m512i sum_im[4] = {};
   for (std::size_t s = 0; s < steps; ++s, row_factors += kRowBytes, panel += kColumnBytes) {
 #pragma GCC unroll 4
     for (std::size_t q = 0; q < 4; ++q) {
-      pack8::transpose_quarter(row_factors, q, [panel](std::size_t word, __m512i v) {
-        _mm512_store_si512(panel + word * 64, v);
-      });
-      pack8::transpose_quarter(row_factors + kTileBytes, q, [&](std::size_t word, __m512i v) {
-        _mm512_store_si512(panel + kTileBytes + word * 64, v);
-        sum_im = _mm512_dpbusd_epi32(sum_im, _mm512_set1_epi8(1), v);
-      });
+      __m512i re[4], im[4];
+      pack8::transpose_quarter(row_factors, q, re);
+      pack8::transpose_quarter(row_factors + kTileBytes, q, im);
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < 4; ++k) {
+        std::byte* out = panel + (4 * q + k) * 64;
+        _mm512_store_si512(out, re[k]);
+        _mm512_store_si512(out + kTileBytes, im[k]);
+        sum_im[k] = _mm512_dpbusd_epi32(sum_im[k], _mm512_set1_epi8(1), im[k]);
+      }
     }
   }
   std::int32_t* at = corrections + kPanel;
-  _mm512_storeu_si512(at, _mm512_sub_epi32(_mm512_loadu_si512(at), sum_im));
+  const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(sum_im[0], sum_im[1]),
+                                       _mm512_add_epi32(sum_im[2], sum_im[3]));
+  _mm512_storeu_si512(at, _mm512_sub_epi32(_mm512_loadu_si512(at), sum));
 }
 
 }  // namespace tautline::stages::correlate::cpu::amx

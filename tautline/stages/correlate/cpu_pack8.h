@@ -58,9 +58,9 @@ void add_step(const std::byte* separated, Sums& sums) {
   sums.im = _mm512_add_epi64(sums.im, sum(separated + kTileBytes));
 }
 
-/// Transposes words 4 q to 4 q + 3 of the 16 rows of a tile: put(word, its 16 rows) for each.
-template <class Put>
-void transpose_quarter(const std::byte* tile, std::size_t q, const Put& put) {
+/// words[k] = word 4 q + k of the 16 rows of a tile.
+[[gnu::always_inline]] inline void transpose_quarter(const std::byte* tile, std::size_t q,
+                                                     __m512i (&words)[4]) {
   const auto quad = [tile, q](std::size_t row) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(tile + row * 64 + q * 16));
   };
@@ -76,23 +76,24 @@ void transpose_quarter(const std::byte* tile, std::size_t q, const Put& put) {
   const __m512i b = _mm512_unpacklo_epi32(rows[2], rows[3]);
   const __m512i c = _mm512_unpackhi_epi32(rows[0], rows[1]);
   const __m512i d = _mm512_unpackhi_epi32(rows[2], rows[3]);
-  put(4 * q, _mm512_unpacklo_epi64(a, b));
-  put(4 * q + 1, _mm512_unpackhi_epi64(a, b));
-  put(4 * q + 2, _mm512_unpacklo_epi64(c, d));
-  put(4 * q + 3, _mm512_unpackhi_epi64(c, d));
+  words[0] = _mm512_unpacklo_epi64(a, b);
+  words[1] = _mm512_unpackhi_epi64(a, b);
+  words[2] = _mm512_unpacklo_epi64(c, d);
+  words[3] = _mm512_unpackhi_epi64(c, d);
 }
 
 /// Both tiles of a step, with 128 added to every byte.
 inline void transpose_step_biased(const std::byte* rows, std::byte* columns) {
   const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
-  for (std::size_t part = 0; part < 2; ++part) {
-    std::byte* out = columns + part * kTileBytes;
+  for (std::size_t part = 0; part < 2; ++part)
 #pragma GCC unroll 4
-    for (std::size_t q = 0; q < 4; ++q)
-      transpose_quarter(rows + part * kTileBytes, q, [out, bias](std::size_t word, __m512i v) {
-        _mm512_store_si512(out + word * 64, _mm512_xor_si512(v, bias));
-      });
-  }
+    for (std::size_t q = 0; q < 4; ++q) {
+      __m512i words[4];
+      transpose_quarter(rows + part * kTileBytes, q, words);
+      std::byte* out = columns + part * kTileBytes + q * 256;
+      for (std::size_t k = 0; k < 4; ++k)
+        _mm512_store_si512(out + k * 64, _mm512_xor_si512(words[k], bias));
+    }
 }
 
 /// What must be subtracted from a row's sums when the columns are biased (docs/maths/correlate.md):
