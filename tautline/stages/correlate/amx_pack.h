@@ -36,13 +36,11 @@ inline void separate_row(const core::ci8* row, std::byte* out) {
 /// corrections of im are less by the sums of the columns' im.
 inline void pack(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
                  std::byte* row_factors, std::int32_t* corrections) {
-  for (std::size_t r = 0; r < kPanel; ++r)
-    for (std::size_t s = 0; s < steps; ++s)
-      separate_row(rows[r] + s * kStepSamples, row_factors + s * kRowBytes + r * 64);
-
   // Four sums, since one would wait for its own last addition longer than the rest of a step takes.
   __m512i sum_im[4] = {};
   for (std::size_t s = 0; s < steps; ++s, row_factors += kRowBytes, panel += kColumnBytes) {
+    for (std::size_t r = 0; r < kPanel; ++r)
+      separate_row(rows[r] + s * kStepSamples, row_factors + r * 64);
 #pragma GCC unroll 4
     for (std::size_t q = 0; q < 4; ++q) {
       __m512i re[4], im[4];
