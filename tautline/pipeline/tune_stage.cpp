@@ -28,21 +28,15 @@ jit::Tunable make_correlate(const TuningProblem& problem,
   return stages::correlate::make_tunable(config, std::move(device));
 }
 
-// From 32 dual-polarisation antennas (the MWA's prototype) to 1,024. Channels and samples as
-// correlators are compared in the literature.
-std::vector<TuningProblem> correlate_presets() {
-  const auto preset = [](std::string name, std::size_t inputs, std::size_t channels,
-                         std::size_t samples) {
-    return TuningProblem{
-        std::move(name), {{"inputs", inputs}, {"channels", channels}, {"samples", samples}}, "ci8"};
-  };
-  return {preset("32-antennas", 64, 128, 10000),   preset("64-antennas", 128, 480, 3072),
-          preset("128-antennas", 256, 384, 3072),  preset("256-antennas", 512, 240, 3072),
-          preset("576-antennas", 1152, 120, 3072), preset("1024-antennas", 2048, 48, 3072)};
+std::vector<TuningProblem> presets(const std::string& stage) {
+  std::vector<TuningProblem> all;
+  for (const NamedProblem& named : named_problems())
+    if (named.stage == stage) all.push_back({named.name, named.sizes, "ci8"});
+  return all;
 }
 
 const Stage& find_stage(const std::string& name) {
-  static const std::vector<Stage> stages{{"correlate", correlate_presets(), make_correlate}};
+  static const std::vector<Stage> stages{{"correlate", presets("correlate"), make_correlate}};
   for (const Stage& stage : stages)
     if (stage.name == name) return stage;
   throw Error(ErrorKind::config, "stage to tune", name, "correlate");
@@ -62,7 +56,7 @@ void set_size(TuningProblem& problem, const Stage& stage, const std::string& pai
     core::parse_sample_format(problem.format);
     return;
   }
-  for (const auto& [key, value] : parse_problem(pair)) {
+  for (const auto& [key, value] : parse_problem(stage.name, pair)) {
     const auto known = problem.sizes.find(key);
     if (known == problem.sizes.end())
       throw Error(ErrorKind::config, "--problem", key, known_names(stage));

@@ -29,7 +29,9 @@ struct Candidate {
 };
 
 // Fastest first. The last runs everywhere.
-constexpr Candidate kCandidates[] = {{GpuDesign::tiled, "tiled", make_tiled_kernel}};
+constexpr Candidate kCandidates[] = {{GpuDesign::wgmma, "wgmma", make_wgmma_kernel},
+                                     {GpuDesign::mma, "mma", make_mma_kernel},
+                                     {GpuDesign::tiled, "tiled", make_tiled_kernel}};
 
 GpuKernelPointer choose_kernel(const Config& config, const DevicePointer& device,
                                const GpuTunables& tunables) {
