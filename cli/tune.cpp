@@ -166,16 +166,8 @@ void compare_all(const Global& global, const Options& options, const jit::TunerO
     jit::add_measurements(problem, all, worker_command(global, options, problem.name), tuner);
 }
 
-int run(const Global& global, const Options& options) {
-  const auto device = open_device(global);
-  std::vector<pipeline::TuningProblem> problems = pipeline::tuning_presets(options.stage);
-  if (!options.problems.empty()) {
-    problems.clear();
-    for (const std::string& text : options.problems)
-      problems.push_back(pipeline::parse_tuning_problem(options.stage, text));
-  }
-  if (!options.report.empty()) std::filesystem::create_directories(options.report);
-
+jit::TunerOptions tuner_options(const Global& global, const Options& options,
+                                const device::Device& device) {
   jit::TunerOptions tuner;
   tuner.strategy = jit::parse_strategy(options.strategy);
   tuner.seed = options.seed;
@@ -183,45 +175,71 @@ int run(const Global& global, const Options& options) {
   tuner.limits.run_s = options.limit_s;
   tuner.results_folder = options.report;
   tuner.fresh = options.fresh;
-  tuner.builders = builders(*device);
+  tuner.builders = builders(device);
   tuner.stop = global.stop;
   tuner.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
+  return tuner;
+}
 
+std::vector<pipeline::TuningProblem> problems_of(const Options& options) {
+  if (options.problems.empty()) return pipeline::tuning_presets(options.stage);
+  std::vector<pipeline::TuningProblem> problems;
+  for (const std::string& text : options.problems)
+    problems.push_back(pipeline::parse_tuning_problem(options.stage, text));
+  return problems;
+}
+
+// What is not remembered is still worth seeing.
+bool keep(const TunedProblem& problem) {
+  try {
+    jit::keep_winner(problem);
+    return true;
+  } catch (const core::Error& error) {
+    spdlog::error("what was found is not remembered: {}", error.what());
+    return false;
+  }
+}
+
+TunedProblem tune_one(const Global& global, const Options& options, jit::TunerOptions tuner,
+                      const pipeline::TuningProblem& problem,
+                      const std::shared_ptr<const device::Device>& device) {
+  const jit::Tunable tunable = pipeline::make_tunable(options.stage, problem, device);
+  ProgressLine line(global);
+  tuner.on_progress = [&](const jit::SearchProgress& p) {
+    show_progress(line, options, problem.name, p);
+  };
+  tuner.on_result = [&](const Result& result) {
+    if (global.json) print_result(options, problem.name, result);
+    if (result.outcome != Outcome::measured)
+      spdlog::debug("dropped, {}: {}: {}", jit::to_string(result.outcome),
+                    jit::describe(result.configuration), result.reason);
+  };
+  return jit::tune(problem.name, tunable, worker_command(global, options, problem.name), tuner);
+}
+
+int run(const Global& global, const Options& options) {
+  const auto problems = problems_of(options);
+  const auto device = open_device(global);
+  if (!options.report.empty()) std::filesystem::create_directories(options.report);
+  jit::TunerOptions tuner = tuner_options(global, options, *device);
   std::vector<TunedProblem> tuned;
+  bool good = true;
   for (const pipeline::TuningProblem& problem : problems) {
-    const jit::Tunable tunable = pipeline::make_tunable(options.stage, problem, device);
-    ProgressLine line(global);
-    tuner.on_progress = [&](const jit::SearchProgress& p) {
-      show_progress(line, options, problem.name, p);
-    };
-    tuner.on_result = [&](const Result& result) {
-      if (global.json) print_result(options, problem.name, result);
-      if (result.outcome != Outcome::measured)
-        spdlog::debug("dropped, {}: {}: {}", jit::to_string(result.outcome),
-                      jit::describe(result.configuration), result.reason);
-    };
-    tuned.push_back(
-        jit::tune(problem.name, tunable, worker_command(global, options, problem.name), tuner));
+    tuned.push_back(tune_one(global, options, tuner, problem, device));
     if (tuned.back().report.stopped) break;
-    if (const Result* best = tuned.back().report.best())
-      tuner.starts.push_back(best->configuration);
+    const Result* best = tuned.back().report.best();
+    good = best != nullptr && keep(tuned.back()) && good;
+    // What is good for one problem is worth a try for the next.
+    if (best != nullptr) tuner.starts.push_back(best->configuration);
   }
   const bool stopped = global.stop.stop_requested();
-  tuner.on_result = {};
   if (tuned.size() > 1 && !stopped) compare_all(global, options, tuner, tuned);
-
-  bool found = true;
-  for (const TunedProblem& problem : tuned) {
-    found = found && problem.report.best() != nullptr;
+  for (const TunedProblem& problem : tuned)
     global.json ? print_winner_json(problem) : print_winner(problem);
-  }
   if (!global.json) print_fixed(tuned);
   if (!options.report.empty()) write_report(options, tuned);
-  if (stopped) {
-    spdlog::warn("stopped; the same command goes on from here");
-    return kFailed;
-  }
-  if (!found) return kFailed;
+  if (stopped) spdlog::warn("stopped; the same command goes on from here");
+  if (stopped || !good) return kFailed;
   spdlog::info("wisdom in {}", jit::wisdom_path().string());
   return kDone;
 }

@@ -146,6 +146,23 @@ TEST_F(BuildWithCache, ComparesTheWholeKeyNotItsHash) {
   EXPECT_EQ(cache.find("key a"), binary);
 }
 
+TEST_F(BuildWithCache, DropsWhatWasNotUsedForLongest) {
+  const jit::ProgramCache cache(folder_.path() / "small", 3500);
+  const std::vector<std::byte> binary(1000, std::byte{7});
+  const auto aged = [&](const char* key, int hours) {
+    fs::last_write_time(cache.path(key),
+                        fs::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  for (const char* key : {"a", "b", "c"}) ASSERT_EQ(cache.store(key, binary), "");
+  aged("a", 3);
+  aged("b", 2);
+  aged("c", 1);
+  EXPECT_TRUE(cache.find("a"));  // of use now
+  ASSERT_EQ(cache.store("d", binary), "");
+  EXPECT_FALSE(cache.find("b"));
+  for (const char* key : {"a", "c", "d"}) EXPECT_TRUE(cache.find(key)) << key;
+}
+
 TEST_F(BuildWithCache, CompilesAgainWhenTheDriverRefusesABinary) {
   { jit::build(FakeDevice(), toy()); }
   FakeDevice device;
