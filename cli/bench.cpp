@@ -54,7 +54,7 @@ int run(const Global& global, const Options& options) {
 void add_bench(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("bench", "measured rates beside the device's limits");
   auto options = std::make_shared<Options>();
-  command->add_option("stage", options->stages, "channelize, correlate; default: all");
+  command->add_option("stage", options->stages, "unpack, channelize, corner_turn, correlate; default: all");
   command->add_option("--problem", options->problem, "sizes, as inputs=64,channels=128");
   command->add_option("--budget", options->budget_s, "seconds to repeat each for")
       ->capture_default_str();

@@ -12,8 +12,10 @@
 #include "tautline/core/error.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/corner_turn/case.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/correlate.h"
+#include "tautline/stages/unpack/case.h"
 
 namespace tautline::pipeline {
 
@@ -75,7 +77,8 @@ void relate_to_limit(Measurement& m, double operations_per_s, double bytes_per_s
 
 Measurement measure_correlate(const Problem& asked, std::shared_ptr<const device::Device> device,
                               const device::cpu::Limits& limits, double budget_s) {
-  const Problem p = sizes("correlate", {{"inputs", 256}, {"channels", 8}, {"samples", 4096}}, asked);
+  const Problem p =
+      sizes("correlate", {{"inputs", 256}, {"channels", 8}, {"samples", 4096}}, asked);
   const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), samples = p.at("samples");
   const stages::correlate::Config config{
       .channels = channels, .inputs = inputs, .max_samples = samples, .format = core::kCi8};
@@ -91,9 +94,9 @@ Measurement measure_correlate(const Problem& asked, std::shared_ptr<const device
   Measurement m;
   time_repeats(m, budget_s, [&] {
     plan->execute(*queue, *state,
-                  stages::correlate::Samples<core::ci8>(
-                      voltages.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time},
-                      {channels, inputs, samples}),
+                  stages::correlate::Samples<core::ci8>(voltages.as<core::ci8>(),
+                                                        {Axis::channel, Axis::input, Axis::time},
+                                                        {channels, inputs, samples}),
                   {}, {sums.as<core::ci64>(), axes, {channels, baselines}},
                   {counts.as<std::int64_t>(), axes, {channels, baselines}});
   });
@@ -104,7 +107,9 @@ Measurement measure_correlate(const Problem& asked, std::shared_ptr<const device
   m.bytes = problem.bytes();
   m.rate = m.operations / m.seconds;
   m.unit = "useful operations/s";
-  relate_to_limit(m, limits.int8_operations_per_s, limits.copy_bytes_per_s);
+  relate_to_limit(m,
+                  limits.int8_operations_per_s / stages::correlate::products_made(plan->backend()),
+                  limits.copy_bytes_per_s);
   return m;
 }
 
@@ -137,7 +142,8 @@ Measurement measure_channelize(const Problem& asked, std::shared_ptr<const devic
   Measurement m;
   time_repeats(m, budget_s, [&] {
     stages::channelize::OutputViews views;
-    views.turned_ci8 = {out.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time},
+    views.turned_ci8 = {out.as<core::ci8>(),
+                        {Axis::channel, Axis::input, Axis::time},
                         {channels, inputs, plan->spectra(state->held_samples(), count)}};
     views.gains = {gains.data(), {Axis::channel, Axis::input}, {channels, inputs}};
     views.clipped = {clipped.data(), {Axis::input}, {inputs}};
@@ -153,9 +159,78 @@ Measurement measure_channelize(const Problem& asked, std::shared_ptr<const devic
   return m;
 }
 
+Measurement measure_unpack(const Problem& asked, std::shared_ptr<const device::Device> device,
+                           const device::cpu::Limits& limits, double budget_s) {
+  const Problem p = sizes("unpack", {{"inputs", 64}, {"bits", 8}, {"samples", 65536}}, asked);
+  stages::unpack::Case problem{
+      "", {static_cast<int>(p.at("bits")), true, core::Encoding::twos_complement}};
+  problem.order = "TA";
+  problem.antennas = p.at("inputs");
+  problem.samples = p.at("samples");
+  const auto plan = stages::unpack::make_plan(problem.config(), device);
+  const auto queue = device->make_queue();
+  std::mt19937_64 random(1);
+  const core::RawBlock block = stages::unpack::make_block(problem, random, false);
+  const auto element_bytes =
+      static_cast<std::size_t>(stages::unpack::unpacked_format(problem.format).bits_per_sample()) /
+      8;
+  const std::size_t row_bytes = problem.samples * element_bytes;
+  const device::Buffer out(row_bytes * problem.antennas);
+  core::ValidityMask valid(problem.antennas, problem.samples);
+  Measurement m;
+  time_repeats(m, budget_s, [&] {
+    plan->execute(*queue, block, out.data(), row_bytes * problem.antennas, row_bytes,
+                  valid.mutable_view());
+  });
+  m.problem = describe(p);
+  m.instruction_set = plan->backend();
+  m.bytes = problem.bytes();
+  m.rate = static_cast<double>(problem.antennas * problem.samples) / m.seconds;
+  m.unit = "samples/s";
+  relate_to_limit(m, limits.float_operations_per_s, limits.copy_bytes_per_s);
+  return m;
+}
+
+Measurement measure_corner_turn(const Problem& asked, std::shared_ptr<const device::Device> device,
+                                const device::cpu::Limits& limits, double budget_s) {
+  const Problem p =
+      sizes("corner_turn", {{"inputs", 64}, {"channels", 128}, {"spectra", 1024}}, asked);
+  const stages::corner_turn::Case problem{"", p.at("inputs"), p.at("channels"), p.at("spectra"), 8};
+  const auto plan = stages::corner_turn::make_plan(problem.config(), device);
+  const auto queue = device->make_queue();
+  std::mt19937_64 random(1);
+  const auto spectra = stages::corner_turn::make_spectra(problem, random, false);
+  const auto gains = stages::corner_turn::make_gains(problem, random);
+  std::vector<std::uint64_t> clipped(problem.inputs);
+  const device::Buffer out(problem.elements() * sizeof(core::ci8));
+  Measurement m;
+  time_repeats(m, budget_s, [&] {
+    plan->execute(
+        *queue,
+        stages::corner_turn::Spectra(spectra.data(), {Axis::input, Axis::spectrum, Axis::channel},
+                                     {problem.inputs, problem.spectra, problem.channels}),
+        {},
+        stages::corner_turn::Gains(gains.data(), {Axis::channel, Axis::input},
+                                   {problem.channels, problem.inputs}),
+        core::View<core::ci8, 3>(out.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time},
+                                 {problem.channels, problem.inputs, problem.spectra}),
+        {clipped.data(), {Axis::input}, {problem.inputs}});
+  });
+  m.problem = describe(p);
+  m.instruction_set = plan->backend();
+  m.operations = problem.operations();
+  m.bytes = problem.bytes();
+  m.rate = static_cast<double>(problem.elements()) / m.seconds;
+  m.unit = "samples/s";
+  relate_to_limit(m, limits.float_operations_per_s, limits.copy_bytes_per_s);
+  return m;
+}
+
 }  // namespace
 
-std::vector<std::string> measurable_stages() { return {"channelize", "correlate"}; }
+std::vector<std::string> measurable_stages() {
+  return {"unpack", "channelize", "corner_turn", "correlate"};
+}
 
 Problem parse_problem(const std::string& text) {
   Problem problem;
@@ -183,8 +258,12 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
     m = measure_correlate(problem, device, limits, budget_s);
   else if (stage == "channelize")
     m = measure_channelize(problem, device, limits, budget_s);
+  else if (stage == "unpack")
+    m = measure_unpack(problem, device, limits, budget_s);
+  else if (stage == "corner_turn")
+    m = measure_corner_turn(problem, device, limits, budget_s);
   else
-    throw Error(ErrorKind::config, "stage", stage, "channelize or correlate");
+    throw Error(ErrorKind::config, "stage", stage, "unpack, channelize, corner_turn or correlate");
   m.stage = stage;
   m.device = device->name();
   return m;
