@@ -15,6 +15,7 @@
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
 #include "tautline/pipeline/frequencies.h"
+#include "tautline/pipeline/gains.h"
 #include "tautline/pipeline/integrator.h"
 #include "tautline/pipeline/measure_gains.h"
 #include "tautline/pipeline/report/report_builder.h"
@@ -165,6 +166,7 @@ void Correlation::describe() {
   output_.nominal_count = static_cast<std::int64_t>(spectra_per_integration_);
   output_.integration_s = static_cast<double>(spectra_per_integration_) *
                           static_cast<double>(f_engine_->hop_samples()) / description_.rate_hz.value();
+  output_.earth = config_.earth;
   output_.telescope = description_.telescope;
   output_.instrument = description_.instrument;
   output_.source = description_.source;
@@ -174,6 +176,8 @@ void Correlation::describe() {
   std::string inputs;
   for (const std::string& file : sequence_.files()) inputs += (inputs.empty() ? "" : " ") + file;
   output_.extra["inputs"] = inputs;
+  if (!description_.channelized() && config_.requantise != Requantise::off)
+    output_.extra.emplace(kRequantisedBits, config_.requantise == Requantise::bits4 ? "4" : "8");
 }
 
 void Correlation::set_gains() {
@@ -182,7 +186,7 @@ void Correlation::set_gains() {
   filter.output = output_of(config_.requantise);
   const std::vector<float> gains =
       measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
-                    config_.memory_bytes / 2, stop_);
+                    config_.memory_bytes, stop_);
   f_engine_->set_gains(gains);
   integrator_->set_gains(gains);
   output_.requantisation_gains.assign(gains.begin(), gains.end());
@@ -190,7 +194,7 @@ void Correlation::set_gains() {
 
 void Correlation::track() {
   tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
-                              description_.start, sequence_.end());
+                              description_.start, sequence_.end(), config_.earth);
   if (!tracking_.table) return;
   output_.phase_centre = tracking_.centre;
   if (tracking_.before_filter) f_engine_->set_delays(tracking_.table, sequence_.end());

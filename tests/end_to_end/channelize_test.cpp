@@ -68,8 +68,26 @@ TEST_F(Channelize, RefusesWhatItWouldIgnore) {
   EXPECT_EQ(channelize("c.fil", {"--requantize", "8"}).status, 2);
   EXPECT_EQ(channelize("c.dada", {"--memory", "50K"}).status, 1);
   EXPECT_EQ(channelize("c.txt").status, 2);
+  EXPECT_EQ(channelize("c.dada", {"--stokes", "IQUV"}).status, 2);
+  EXPECT_EQ(channelize("c.npy", {"--integrate", "4"}).status, 2);
+  EXPECT_EQ(channelize("c.dada", {"--rate-hz", "1280000"}).status, 2);
+  EXPECT_NE(read_file(scratch / "err").find("--rate-hz"), std::string::npos);
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with("c.")) << entry.path();
+}
+
+// What is channelized already keeps its channels: options of the filter bank would change nothing.
+TEST_F(Channelize, OptionsOfTheFilterBankAreRefusedForItsOutput) {
+  ASSERT_EQ(channelize("c.dada").status, 0) << read_file(scratch / "err");
+  std::vector<std::string> correlate{"correlate", scratch / "c.dada", "-o", scratch / "v.ms",
+                                     "--integration", "0.005"};
+  for (const char* option : {"--channels", "--taps", "--requantize"}) {
+    std::vector<std::string> with = correlate;
+    with.insert(with.end(), {option, "8"});
+    const CommandResult result = run(with);
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_NE(result.err.find(option), std::string::npos) << result.err;
+  }
 }
 
 }  // namespace
