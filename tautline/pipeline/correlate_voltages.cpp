@@ -149,9 +149,9 @@ void Correlation::check_memory() const {
                              kIntegrations * integration;
   if (needed > config_.memory_bytes)
     throw Error(ErrorKind::memory, "memory",
-                fmt::format("{} MiB needed for {} inputs and {} channels", needed >> 20,
+                fmt::format("{} KiB needed for {} inputs and {} channels", needed >> 10,
                             f_engine_->inputs(), f_engine_->channels()),
-                fmt::format("at most {} MiB", config_.memory_bytes >> 20),
+                fmt::format("at most {} KiB", config_.memory_bytes >> 10),
                 "raise --memory or lower --channels");
 }
 

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/error.h"
+#include "tautline/pipeline/measure_gains.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -74,6 +76,23 @@ TEST_F(Channelize, RefusesWhatItWouldIgnore) {
   EXPECT_NE(read_file(scratch / "err").find("--rate-hz"), std::string::npos);
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with("c.")) << entry.path();
+}
+
+TEST_F(Channelize, MeasuringGainsStaysWithinTheMemory) {
+  const auto device = device::open({}, {.threads = 1});
+  const auto queue = device->make_queue();
+  pipeline::FilterConfig filter;
+  filter.channels = kChannels;
+  const auto gains = [&](std::size_t memory_bytes) {
+    return pipeline::measure_gains({scratch / "in.dada"}, {}, filter, device, *queue, memory_bytes);
+  };
+  EXPECT_EQ(gains(std::size_t{10} << 20).size(), kChannels * kInputs);
+  try {
+    gains(std::size_t{20} << 10);
+    ADD_FAILURE() << "20 KiB were enough";
+  } catch (const core::Error& error) {
+    EXPECT_EQ(error.kind(), core::ErrorKind::memory) << error.what();
+  }
 }
 
 // What is channelized already keeps its channels: options of the filter bank would change nothing.
