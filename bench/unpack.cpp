@@ -32,8 +32,10 @@ void unpack(benchmark::State& state, const Case& c, const std::string& device,
   const std::size_t inputs = c.antennas * c.polarisations;
   const device::Buffer out(row_bytes * inputs * c.channels);
   core::ValidityMask valid(inputs, c.samples);
+  const auto buffers = plan->make_state(*queue);
   for (auto _ : state)
-    plan->execute(*queue, block, out.data(), row_bytes * inputs, row_bytes, valid.mutable_view());
+    plan->execute(*queue, *buffers, block, out.data(), row_bytes * inputs, row_bytes,
+                  valid.mutable_view());
   state.SetLabel(plan->backend());
   report(state, c.bytes());
 }

@@ -1,7 +1,10 @@
 // tautline bench: measured rates beside the device's limits.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "cli/command.h"
+#include "cli/limits.h"
+#include "tautline/core/error.h"
 #include "tautline/pipeline/measure_stage.h"
 
 namespace tautline::cli {
@@ -10,43 +13,114 @@ namespace {
 
 struct Options {
   std::vector<std::string> stages;
-  std::string problem;
+  std::string problem, sweep;
   double budget_s = 1.0;
 };
 
+nlohmann::ordered_json json_line(const pipeline::Measurement& m, const pipeline::Limits& limits) {
+  const auto or_null = [](const std::optional<double>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  };
+  nlohmann::ordered_json line{{"stage", m.stage},
+                              {"problem", m.problem},
+                              {"device", m.device},
+                              {"instruction_set", m.instruction_set},
+                              {"seconds", m.seconds},
+                              {"spread", m.spread},
+                              {"operations", m.operations},
+                              {"bytes", m.bytes},
+                              {"rate", m.rate},
+                              {"unit", m.unit},
+                              {"fraction_of_limit", m.fraction_of_limit},
+                              {"limit", m.limit},
+                              {"bandwidth_hz", m.bandwidth_hz},
+                              {"real_time_factor", or_null(m.real_time_factor)},
+                              {"energy_j", or_null(m.energy_j)},
+                              {"operations_per_j", nullptr},
+                              {"limits", limits_json(limits)}};
+  if (m.energy_j && m.operations > 0) line["operations_per_j"] = m.operations / *m.energy_j;
+  return line;
+}
+
+void print_heading() {
+  fmt::print("{:<12} {:<42} {:<22} {:>12} {:>8} {:>28} {:>9}\n", "stage", "problem", "code",
+             "median s", "spread", "rate", "of limit");
+}
+
+void print_row(const pipeline::Measurement& m) {
+  fmt::print("{:<12} {:<42} {:<22} {:>12.6f} {:>7.1f}% {:>28} {:>8.1f}% {}\n", m.stage, m.problem,
+             m.instruction_set, m.seconds, 100 * m.spread,
+             fmt::format("{:.4g} G {}", m.rate / 1e9, m.unit), 100 * m.fraction_of_limit, m.limit);
+  std::string more = "bandwidth of an input " + with_prefix(m.bandwidth_hz, "Hz");
+  if (m.real_time_factor) more += fmt::format(", {:.4g} x real time", *m.real_time_factor);
+  if (m.energy_j && m.operations > 0)
+    more += fmt::format(", {} ({:.0f} W)", with_prefix(m.operations / *m.energy_j, " operations/J"),
+                        *m.energy_j / m.seconds);
+  fmt::print("{:<12} {}\n", "", more);
+}
+
+// "host_fed" stands for all of them; nothing for every stage.
+std::vector<std::string> stages_asked(const Options& options) {
+  if (options.stages.empty()) return pipeline::measurable_stages();
+  std::vector<std::string> stages;
+  for (const std::string& name : options.stages) {
+    const auto part =
+        name == "host_fed" ? pipeline::host_fed_stages() : std::vector<std::string>{name};
+    stages.insert(stages.end(), part.begin(), part.end());
+  }
+  return stages;
+}
+
+// The problem asked for, at each value of the sweep.
+std::vector<pipeline::Problem> problems_asked(const std::string& stage, const Options& options) {
+  const pipeline::Problem problem = pipeline::parse_problem(stage, options.problem);
+  if (options.sweep.empty()) return {problem};
+  const pipeline::Sweep sweep = pipeline::parse_sweep(options.sweep);
+  std::vector<pipeline::Problem> problems;
+  for (const std::size_t value : sweep.values) {
+    problems.push_back(problem);
+    problems.back()[sweep.key] = value;
+  }
+  return problems;
+}
+
 int run(const Global& global, const Options& options) {
   const auto device = open_device(global);
-  const auto limits = device::cpu::measure_limits(*device);
+  const auto stages = stages_asked(options);
+  std::vector<std::vector<pipeline::Problem>> problems;
+  for (const std::string& stage : stages) problems.push_back(problems_asked(stage, options));
+  const auto limits = pipeline::measure_limits(device);
   if (!global.json) {
-    fmt::print("{}: copy {:.1f} GB/s, float {:.1f} G operations/s, int8 {:.1f} G operations/s\n",
-               device->name(), limits.copy_bytes_per_s / 1e9, limits.float_operations_per_s / 1e9,
-               limits.int8_operations_per_s / 1e9);
-    fmt::print("{:<12} {:<42} {:<22} {:>12} {:>8} {:>28} {:>9}\n", "stage", "problem", "code",
-               "median s", "spread", "rate", "of limit");
+    fmt::print("{}\n{}", device->name(), limits_text(limits));
+    print_heading();
   }
-  const auto stages = options.stages.empty() ? pipeline::measurable_stages() : options.stages;
-  for (const std::string& stage : stages) {
-    const auto m = pipeline::measure_stage(stage, pipeline::parse_problem(options.problem), device,
-                                           limits, options.budget_s);
-    if (global.json)
-      print_json("tautline.bench", 1,
-                 {{"stage", m.stage},
-                  {"problem", m.problem},
-                  {"device", m.device},
-                  {"instruction_set", m.instruction_set},
-                  {"seconds", m.seconds},
-                  {"spread", m.spread},
-                  {"operations", m.operations},
-                  {"bytes", m.bytes},
-                  {"rate", m.rate},
-                  {"unit", m.unit},
-                  {"fraction_of_limit", m.fraction_of_limit}});
-    else
-      fmt::print("{:<12} {:<42} {:<22} {:>12.6f} {:>7.1f}% {:>28} {:>8.1f}%\n", m.stage, m.problem,
-                 m.instruction_set, m.seconds, 100 * m.spread,
-                 fmt::format("{:.4g} G {}", m.rate / 1e9, m.unit), 100 * m.fraction_of_limit);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    for (const pipeline::Problem& problem : problems[s]) try {
+        const auto m =
+            pipeline::measure_stage(stages[s], problem, device, limits, options.budget_s);
+        if (global.json)
+          print_json("tautline.bench", 1, json_line(m, limits));
+        else
+          print_row(m);
+        std::fflush(stdout);
+      } catch (const core::Error& error) {
+        // Not every stage has code for every device, and a sweep ends where memory does.
+        const bool skip_stage =
+            error.kind() == core::ErrorKind::unsupported && options.stages.empty();
+        const bool end_sweep = error.kind() == core::ErrorKind::memory && !options.sweep.empty();
+        if (!skip_stage && !end_sweep) throw;
+        spdlog::warn("{} left out: {}", stages[s], error.what());
+        break;
+      }
   }
   return kDone;
+}
+
+std::string problem_help() {
+  std::string text = "sizes, as inputs=64,channels=128, or a name:";
+  for (const pipeline::NamedProblem& problem : pipeline::named_problems())
+    text += fmt::format(" {} {},", problem.stage, problem.name);
+  return text + " channelize cCtT (c1024t8); or a name and sizes: n256,bits=32";
 }
 
 }  // namespace
@@ -54,11 +128,18 @@ int run(const Global& global, const Options& options) {
 void add_bench(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("bench", "measured rates beside the device's limits");
   auto options = std::make_shared<Options>();
-  command->add_option("stage", options->stages, "channelize, correlate; default: all");
-  command->add_option("--problem", options->problem, "sizes, as inputs=64,channels=128");
+  std::string stages;
+  for (const std::string& name : pipeline::measurable_stages()) stages += name + ", ";
+  command->add_option("stage", options->stages,
+                      stages + "host_fed (data in the host's memory); default: all but host_fed");
+  command->add_option("--problem", options->problem, problem_help());
+  command->add_option("--sweep", options->sweep,
+                      "one size at many values: inputs=16:2048 doubles, inputs=64:1024:64 steps, "
+                      "taps=4/8/16 lists");
   command->add_option("--budget", options->budget_s, "seconds to repeat each for")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->footer("Example: tautline --device cpu:avx2 bench correlate --problem inputs=512");
+  command->footer("Example: tautline --device cuda:0 bench correlate --problem n256");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });

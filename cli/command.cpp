@@ -6,23 +6,45 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <numbers>
 
 #include "tautline/core/error.h"
 
 namespace tautline::cli {
 
-std::shared_ptr<const device::Device> open_device(const Global& global) {
+std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global) {
   std::string name = global.device;
   if (const char* environment = std::getenv("TAUTLINE_DEVICE"); name == "auto" && environment)
     name = environment;
-  return device::open(device::parse_selection(name), {.threads = global.threads});
+  device::Options options;
+  options.threads = global.threads;
+  options.log = [](core::LogLevel level, const std::string& text) {
+    const auto spdlog_level = level == core::LogLevel::warning ? spdlog::level::warn
+                              : level == core::LogLevel::info  ? spdlog::level::info
+                                                               : spdlog::level::debug;
+    spdlog::log(spdlog_level, "{}", text);
+  };
+  if (!global.device_memory.empty())
+    options.device_memory_bytes = parse_bytes(global.device_memory, "--device-memory");
+  std::vector<std::shared_ptr<const device::Device>> devices;
+  for (const device::Selection& selection : device::parse_selections(name))
+    devices.push_back(device::open(selection, options));
+  return devices;
+}
+
+std::shared_ptr<const device::Device> open_device(const Global& global) {
+  const auto devices = open_devices(global);
+  if (devices.size() > 1)
+    throw core::Error(core::ErrorKind::config, "--device", global.device,
+                      "one device", "only correlate shares its work among several");
+  return devices.front();
 }
 
 std::string history_line(const Global& global) {
   return "tautline " TAUTLINE_VERSION ": " + global.command_line;
 }
 
-std::size_t parse_bytes(const std::string& text) {
+std::size_t parse_bytes(const std::string& text, const std::string& option) {
   std::size_t used = 0;
   double value = -1;
   try {
@@ -37,9 +59,26 @@ std::size_t parse_bytes(const std::string& text) {
   if (suffix == "M" || suffix == "MiB") scale = 1 << 20;
   if (suffix == "G" || suffix == "GiB") scale = 1 << 30;
   if (used == 0 || !(value > 0) || scale == 0 || value * scale > 1e18)
-    throw core::Error(core::ErrorKind::config, "--memory", text,
+    throw core::Error(core::ErrorKind::config, option, text,
                       "bytes, with K, M or G if you like (512M)");
   return static_cast<std::size_t>(value * scale);
+}
+
+void EarthOptions::add_to(CLI::App& command) {
+  const std::string group = "The turning earth (IERS Bulletin A; zero unless given)";
+  command.add_option("--ut1-utc", ut1_minus_utc_s, "UT1 - UTC in seconds, -0.9 to 0.9")
+      ->check(CLI::Range(-0.9, 0.9))
+      ->group(group);
+  command.add_option("--pole", pole_arcsec, "the pole's x,y in arc seconds, each -1 to 1")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::Range(-1.0, 1.0))
+      ->group(group);
+}
+
+formats::EarthOrientation EarthOptions::resolve() const {
+  constexpr double kRadPerArcsec = std::numbers::pi / (180 * 3600);
+  return {ut1_minus_utc_s, pole_arcsec[0] * kRadPerArcsec, pole_arcsec[1] * kRadPerArcsec};
 }
 
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict) {

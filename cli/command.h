@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
+#include "tautline/formats/astronomy.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::cli {
@@ -22,6 +23,7 @@ enum Exit : int { kDone = 0, kFailed = 1, kWrongUsage = 2, kDamagedInput = 3 };
 struct Global {
   std::string device = "auto";
   std::size_t threads = 0;
+  std::string device_memory;  ///< bytes with a suffix; empty: all there is
   bool quiet = false;
   bool json = false;
   std::string log_level = "info";
@@ -41,15 +43,29 @@ void add_report(CLI::App& app, const Global& global, Action& action);
 void add_inspect(CLI::App& app, const Global& global, Action& action);
 void add_devices(CLI::App& app, const Global& global, Action& action);
 void add_bench(CLI::App& app, const Global& global, Action& action);
+void add_tune(CLI::App& app, const Global& global, Action& action);
+/// The process that candidates of `tune` run in. Not shown in the help.
+void add_tune_worker(CLI::App& app, const Global& global, Action& action);
 
-/// Opens --device (or TAUTLINE_DEVICE) with --threads.
+/// Opens --device (or TAUTLINE_DEVICE) with --threads and --device-memory; several GPUs if so named.
+std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global);
+/// The same where one device does the work. Throws core::Error(config) when several are named.
 std::shared_ptr<const device::Device> open_device(const Global& global);
 
 /// "tautline 0.1.0: tautline correlate ...", for the outputs' history.
 std::string history_line(const Global& global);
 
 /// Bytes with an optional suffix: 4096, 512M, 2G. Throws core::Error(config).
-std::size_t parse_bytes(const std::string& text);
+std::size_t parse_bytes(const std::string& text, const std::string& option = "--memory");
+
+/// --ut1-utc and --pole, for what points at the sky.
+struct EarthOptions {
+  double ut1_minus_utc_s = 0;
+  std::vector<double> pole_arcsec{0, 0};
+
+  void add_to(CLI::App& command);
+  formats::EarthOrientation resolve() const;
+};
 
 /// Logs damage as warnings, and gives the status that damaged input means.
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);

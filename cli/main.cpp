@@ -60,8 +60,11 @@ int run(int argc, char** argv) {
   CLI::App app("tautline correlates many signals on many cores", "tautline");
   app.set_version_flag("--version", "tautline " TAUTLINE_VERSION);
   app.add_option("--device", global.device,
-                 "auto, reference, cpu or cpu:portable|avx2|avx512|vnni|amx (also TAUTLINE_DEVICE)")
+                 "auto, reference, cpu, cpu:portable|avx2|avx512|vnni|amx, cuda:N[,cuda:M] or opencl:N (also "
+                 "TAUTLINE_DEVICE)")
       ->capture_default_str();
+  app.add_option("--device-memory", global.device_memory,
+                 "most memory to take on a GPU: bytes, with K, M or G; default: all that is free");
   app.add_option("--threads", global.threads, "threads to compute with; 0: all there are")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -84,6 +87,8 @@ int run(int argc, char** argv) {
   cli::add_inspect(app, global, action);
   cli::add_devices(app, global, action);
   cli::add_bench(app, global, action);
+  cli::add_tune(app, global, action);
+  cli::add_tune_worker(app, global, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

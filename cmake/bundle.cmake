@@ -1,8 +1,13 @@
 # A relocatable bundle: the command with every library that it links (but not the C library), found
-# through its own place. FFTW is never in it: it is opened at run time where it is installed.
+# through its own place. FFTW, and NVIDIA's driver, NVRTC and cuFFT, are never in it: they are opened at
+# run time where they are installed.
 option(TAUTLINE_BUNDLE "Install the linked libraries beside the command" OFF)
 if(TAUTLINE_BUNDLE AND TAUTLINE_CLI)
   set_target_properties(tautline_command PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  # The demonstration runs from the bundle as it does from the tree.
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/demo DESTINATION scripts)
+  install(FILES ${PROJECT_SOURCE_DIR}/examples/demo/array.toml
+                ${PROJECT_SOURCE_DIR}/examples/demo/scene.toml DESTINATION examples/demo)
   install(CODE [[
     file(GET_RUNTIME_DEPENDENCIES
       EXECUTABLES $<TARGET_FILE:tautline_command>

@@ -113,7 +113,7 @@ class FftPlan {
 struct Options {
   std::size_t threads = 0;              ///< of the host; 0: as many as the process may use
   std::size_t device_memory_bytes = 0;  ///< most that may be allocated on a GPU; 0: all there is
-  core::LogSink log;                    ///< of the device and of the plans on it; none: silence
+  core::LogSink log = {};                    ///< of the device and of the plans on it; none: silence
 };
 
 /// A block of memory aligned to 64 bytes; move-only. data() of a device's memory is an address to
@@ -155,16 +155,17 @@ struct MemoryUse {
 
 /// What a device that compiles can do; read off it.
 struct Properties {
-  std::string product;                 ///< "NVIDIA H200"
-  std::string driver;                  ///< version of its driver
-  std::string architecture;            ///< "sm_90a"; OpenCL: the device's OpenCL C version
-  int compute_capability = 0;          ///< 90 for 9.0; 0 where there is no such thing
-  std::size_t multiprocessors = 0;     ///< compute units
-  std::size_t local_bytes = 0;         ///< most local (shared) memory of one group
-  std::size_t max_group_threads = 0;   ///< most threads of one group
-  std::size_t warp_threads = 1;        ///< threads that run in step
-  std::size_t total_bytes = 0;         ///< memory of the device
-  bool host_cpu = false;               ///< an OpenCL device that is the host's CPU
+  std::string product;                ///< "NVIDIA H200"
+  std::string driver;                 ///< version of its driver
+  std::string architecture;           ///< "sm_90a"; OpenCL: the device's OpenCL C version
+  int compute_capability = 0;         ///< 90 for 9.0; 0 where there is no such thing
+  std::size_t multiprocessors = 0;    ///< compute units
+  std::size_t local_bytes = 0;        ///< most local (shared) memory of one group
+  std::size_t max_group_threads = 0;  ///< most threads of one group
+  std::size_t warp_threads = 1;       ///< threads that run in step
+  std::size_t total_bytes = 0;        ///< memory of the device
+  bool host_cpu = false;              ///< an OpenCL device that is the host's CPU
+  std::string pci_address;            ///< "00000000:17:00.0"; empty where the driver does not say
 };
 
 /// One processor: all the cores of the host, or one GPU. Immutable, shared by plans.
@@ -201,7 +202,8 @@ class Device {
   virtual const Properties& properties() const = 0;
   /// Names compiler and version: binaries of another one are not to be trusted.
   virtual std::string compiler() const = 0;
-  /// Text to a binary for exactly this device. Throws Error(device) with the compiler's first error.
+  /// Text to a binary for exactly this device. Throws Error(device) with the compiler's first
+  /// error.
   virtual std::vector<std::byte> compile(const ProgramSource& source) const = 0;
   virtual std::shared_ptr<const Program> load(const std::string& name,
                                               std::span<const std::byte> binary) const = 0;

@@ -48,20 +48,20 @@ struct Extent3 {
 };
 
 struct LaunchShape {
-  Extent3 groups;             ///< blocks (CUDA), work-groups (OpenCL)
-  Extent3 threads;            ///< of one group
+  Extent3 groups;               ///< blocks (CUDA), work-groups (OpenCL)
+  Extent3 threads;              ///< of one group
   std::size_t local_bytes = 0;  ///< what LOCAL_MEMORY is given (CUDA; OpenCL compiles it in)
 };
 
 /// How the tensor copy engine sees a dense-rowed array in device memory, fastest axis first.
 struct TensorLayout {
   const void* data = nullptr;
-  unsigned element_bytes = 1;                 ///< 1, 2 or 4
-  unsigned rank = 2;                          ///< 1 to 5
-  std::array<std::uint64_t, 5> extents{};     ///< elements
+  unsigned element_bytes = 1;                   ///< 1, 2 or 4
+  unsigned rank = 2;                            ///< 1 to 5
+  std::array<std::uint64_t, 5> extents{};       ///< elements
   std::array<std::uint64_t, 5> stride_bytes{};  ///< of axis 1 and up; multiples of 16; [0] unused
-  std::array<std::uint32_t, 5> box{};         ///< elements that one copy brings
-  unsigned swizzle_bytes = 0;                 ///< 0, 32, 64 or 128
+  std::array<std::uint32_t, 5> box{};           ///< elements that one copy brings
+  unsigned swizzle_bytes = 0;                   ///< 0, 32, 64 or 128
 };
 
 /// The engine's own form of a TensorLayout, handed to a kernel by value.
@@ -77,15 +77,16 @@ class Argument {
   Argument(const void* address) : kind_(Kind::address), address_(address) {}  // NOLINT
   Argument(const TensorMap& map) : size_(sizeof map), map_(&map) {}           // NOLINT
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Argument(T value) : size_(sizeof value) {  // NOLINT
+  requires std::is_arithmetic_v<T> Argument(T value) : size_(sizeof value) {  // NOLINT
     std::memcpy(value_.data(), &value, sizeof value);
   }
 
   Kind kind() const { return kind_; }
   const void* address() const { return address_; }
   /// A value's bytes; a tensor map must outlive the launch call.
-  const void* bytes() const { return map_ != nullptr ? static_cast<const void*>(map_) : value_.data(); }
+  const void* bytes() const {
+    return map_ != nullptr ? static_cast<const void*>(map_) : value_.data();
+  }
   std::size_t size() const { return size_; }
 
  private:

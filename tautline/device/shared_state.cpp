@@ -14,9 +14,9 @@ void SharedState::log(core::LogLevel level, const std::string& text) {
   if (sink_) sink_(level, text);
 }
 
-void SharedState::warn_once(const std::string& text) {
+void SharedState::log_once(core::LogLevel level, const std::string& text) {
   const std::lock_guard lock(log_mutex_);
-  if (warned_.insert(text).second && sink_) sink_(core::LogLevel::warning, text);
+  if (said_.insert(text).second && sink_) sink_(level, text);
 }
 
 std::shared_ptr<const Program> SharedState::find_program(const std::string& key) {

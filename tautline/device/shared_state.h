@@ -19,8 +19,9 @@ class SharedState {
  public:
   void set_log(core::LogSink sink);
   void log(core::LogLevel level, const std::string& text);
-  /// A warning that comes once per text, however often its cause does.
-  void warn_once(const std::string& text);
+  /// The same, once per text, however often its cause comes.
+  void log_once(core::LogLevel level, const std::string& text);
+  void warn_once(const std::string& text) { log_once(core::LogLevel::warning, text); }
 
   /// The program that somebody still holds under this key; null when nobody does.
   std::shared_ptr<const Program> find_program(const std::string& key);
@@ -33,7 +34,7 @@ class SharedState {
   std::mutex programs_mutex_, log_mutex_;
   std::unordered_map<std::string, std::weak_ptr<const Program>> programs_;
   core::LogSink sink_;
-  std::set<std::string> warned_;
+  std::set<std::string> said_;
 };
 
 }  // namespace tautline::device

@@ -8,6 +8,8 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::size_t kLargestForm_bytes = std::size_t{16} << 20;
+// A GPU's launches and copies cost microseconds each, whatever their size.
+constexpr std::size_t kLargestFormOnGpu_bytes = std::size_t{128} << 20;
 constexpr std::size_t kProbe_samples = 1024;
 // A correlator that is given few spectra at a time mostly pads; this many are worth some memory.
 constexpr std::size_t kFewestSpectra = 8;
@@ -15,7 +17,8 @@ constexpr std::size_t kFewestSpectra = 8;
 }  // namespace
 
 std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
-                                 const FilterConfig& filter, std::size_t memory_bytes) {
+                                 const FilterConfig& filter, std::size_t memory_bytes,
+                                 bool gpu) {
   const core::VoltageDescription& d = sequence.description();
   const bool filtered = !d.channelized();
   const std::size_t streams = d.inputs() * d.channels;
@@ -27,7 +30,7 @@ std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
   const std::size_t bytes_per_time =
       std::max({raw, streams * unpacked_bits / 8, floats ? streams * 8 : streams * 2,
                 std::size_t{1}});
-  const std::size_t target = std::min(memory_bytes / 16, kLargestForm_bytes);
+  const std::size_t target = std::min(memory_bytes / 16, gpu ? kLargestFormOnGpu_bytes : kLargestForm_bytes);
   const std::size_t hop = filtered ? filter.channels * (d.format.complex ? 1 : 2) : 1;
   std::size_t samples = target / bytes_per_time;
   // Whole hops, and many of them in multiples of 64: masks and vectors then align.

@@ -77,14 +77,16 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   filter.output = form_wanted(config);
   const std::size_t block_samples = choose_block_samples(sequence, filter, config.memory_bytes);
   FEngine engine(device, description, sequence.layout(block_samples), filter, block_samples);
-  check_memory(engine.bytes() + kRawBlocks * sequence.block_bytes(block_samples),
+  check_memory(engine.bytes().host_bytes + kRawBlocks * sequence.block_bytes(block_samples),
                config.memory_bytes);
   const auto queue = device->make_queue();
   std::vector<float> gains;
   if (filter.output == stages::channelize::Output::turned_ci8 ||
       filter.output == stages::channelize::Output::turned_ci4) {
-    gains = measure_gains(config.inputs, options, filter, device, *queue, config.memory_bytes / 2,
-                          stop);
+    // Always on the host, so that they do not depend on the device.
+    const auto host = device->compiles() ? device::open({}) : device;
+    gains = measure_gains(config.inputs, options, filter, host, *host->make_queue(),
+                          config.memory_bytes, stop);
     engine.set_gains(gains);
   }
 
@@ -127,7 +129,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.written = sink->written();
   s.inputs = engine.inputs();
   s.channels = engine.channels();
-  for (const std::uint64_t clipped : engine.clipped()) s.clipped += clipped;
+  for (const std::uint64_t clipped : engine.clipped(*queue)) s.clipped += clipped;
   s.not_finite = engine.not_finite();
   s.damage = sequence.damage();
   s.backend = engine.backend();

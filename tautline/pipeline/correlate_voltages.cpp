@@ -15,6 +15,7 @@
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
 #include "tautline/pipeline/frequencies.h"
+#include "tautline/pipeline/gains.h"
 #include "tautline/pipeline/integrator.h"
 #include "tautline/pipeline/measure_gains.h"
 #include "tautline/pipeline/report/report_builder.h"
@@ -67,18 +68,28 @@ Output output_of(Requantise requantise) {
   return Output::turned_float;
 }
 
+// One device's part: all of the filter bank, and the correlation of its share of the channels.
+struct Engine {
+  std::shared_ptr<const device::Device> device;
+  std::unique_ptr<device::Queue> queue;
+  std::unique_ptr<FEngine> f_engine;
+  std::unique_ptr<Integrator> integrator;
+};
+
 // One run: owns everything between the files and the writer.
 class Correlation {
  public:
-  Correlation(const CorrelateConfig& config, std::shared_ptr<const device::Device> device,
+  Correlation(const CorrelateConfig& config,
+              const std::vector<std::shared_ptr<const device::Device>>& devices,
               const ProgressCallback& progress, std::stop_token stop)
       : config_(config),
-        device_(std::move(device)),
         progress_(progress),
         stop_(std::move(stop)),
-        queue_(device_->make_queue()),
+        host_(devices.front()->compiles() ? device::open({}) : devices.front()),
         sequence_(config.inputs, sequence_options(config)),
-        description_(sequence_.description()) {}
+        description_(sequence_.description()) {
+    for (const auto& device : devices) engines_.push_back({device, device->make_queue(), {}, {}});
+  }
 
   CorrelateSummary run();
 
@@ -95,20 +106,21 @@ class Correlation {
   void finish_report(const CorrelateSummary& result,
                      const std::map<std::string, std::uint64_t>& counters);
   void report_progress(bool force);
-  CorrelateSummary summary() const;
+  CorrelateSummary summary();
+  std::string kernels() const;
+  const FEngine& f_engine() const { return *engines_.front().f_engine; }
+  const Integrator& integrator() const { return *engines_.front().integrator; }
 
   const CorrelateConfig& config_;
-  std::shared_ptr<const device::Device> device_;
   const ProgressCallback& progress_;
   std::stop_token stop_;
-  std::unique_ptr<device::Queue> queue_;
+  std::shared_ptr<const device::Device> host_;  // for what is the host's to do
   stream::VoltageSequence sequence_;
   const core::VoltageDescription& description_;
 
   std::size_t block_samples_ = 0;
   std::uint64_t spectra_per_integration_ = 0;
-  std::unique_ptr<FEngine> f_engine_;
-  std::unique_ptr<Integrator> integrator_;
+  std::vector<Engine> engines_;
   formats::VisibilityDescription output_;
   Tracking tracking_;
   std::unique_ptr<report::ReportBuilder> report_;
@@ -125,32 +137,50 @@ class Correlation {
 void Correlation::plan() {
   FilterConfig filter = config_.filter;
   filter.output = output_of(config_.requantise);
-  block_samples_ = choose_block_samples(sequence_, filter, config_.memory_bytes);
-  f_engine_ = std::make_unique<FEngine>(device_, description_, sequence_.layout(block_samples_),
-                                        filter, block_samples_);
+  const bool gpu = engines_.front().device->compiles();
+  block_samples_ = choose_block_samples(sequence_, filter, config_.memory_bytes, gpu);
+  for (Engine& e : engines_)
+    e.f_engine =
+        std::make_unique<FEngine>(e.device, description_, sequence_.layout(block_samples_), filter,
+                                  block_samples_, Results::on_device);
+  if (engines_.size() > f_engine().channels())
+    throw Error(ErrorKind::config, "--device", fmt::format("{} devices", engines_.size()),
+                fmt::format("at most one for each of the {} channels", f_engine().channels()));
   const double spectra =
-      config_.integration_s * description_.rate_hz.value() / static_cast<double>(f_engine_->hop_samples());
+      config_.integration_s * description_.rate_hz.value() / static_cast<double>(f_engine().hop_samples());
   if (!(spectra >= 0.5 && spectra < 1e15))
     throw Error(ErrorKind::config, "--integration", fmt::format("{} s", config_.integration_s),
                 fmt::format("at least one spectrum ({} s)",
-                            static_cast<double>(f_engine_->hop_samples()) / description_.rate_hz.value()));
+                            static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value()));
   spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
-  integrator_ = std::make_unique<Integrator>(device_, f_engine_->channels(), f_engine_->inputs(),
-                                             f_engine_->sample_format(), f_engine_->max_spectra());
+  for (std::size_t e = 0; e < engines_.size(); ++e) {
+    const std::size_t channels = f_engine().channels();
+    const std::size_t first = channels * e / engines_.size();
+    const ChannelRange share{first, channels * (e + 1) / engines_.size() - first};
+    engines_[e].integrator =
+        std::make_unique<Integrator>(engines_[e].device, share, f_engine().inputs(),
+                                     f_engine().sample_format(), f_engine().max_spectra());
+  }
 }
 
 void Correlation::check_memory() const {
-  const std::size_t baselines = core::baseline_count(f_engine_->inputs());
-  const std::size_t integration =
-      f_engine_->channels() * baselines * (sizeof(std::complex<float>) + sizeof(std::int64_t));
-  const std::size_t needed = kRawBlocks * sequence_.block_bytes(block_samples_) +
-                             f_engine_->bytes() + integrator_->bytes() +
-                             kIntegrations * integration;
-  if (needed > config_.memory_bytes)
+  std::size_t host_bytes = kRawBlocks * sequence_.block_bytes(block_samples_);
+  for (const Engine& e : engines_) {
+    const device::MemoryUse filter = e.f_engine->bytes(), sums = e.integrator->bytes(kIntegrations);
+    host_bytes += filter.host_bytes + sums.host_bytes;
+    const std::size_t device_bytes = filter.device_bytes + sums.device_bytes;
+    if (e.device->compiles() && device_bytes > e.device->free_bytes())
+      throw Error(ErrorKind::memory, e.device->name() + ": memory",
+                  fmt::format("{} MiB needed for {} inputs and {} channels", device_bytes >> 20,
+                              e.f_engine->inputs(), e.f_engine->channels()),
+                  fmt::format("at most the {} MiB that are free", e.device->free_bytes() >> 20),
+                  "lower --memory, which makes blocks smaller, or --channels");
+  }
+  if (host_bytes > config_.memory_bytes)
     throw Error(ErrorKind::memory, "memory",
-                fmt::format("{} MiB needed for {} inputs and {} channels", needed >> 20,
-                            f_engine_->inputs(), f_engine_->channels()),
-                fmt::format("at most {} MiB", config_.memory_bytes >> 20),
+                fmt::format("{} KiB needed for {} inputs and {} channels", host_bytes >> 10,
+                            f_engine().inputs(), f_engine().channels()),
+                fmt::format("at most {} KiB", config_.memory_bytes >> 10),
                 "raise --memory or lower --channels");
 }
 
@@ -159,21 +189,25 @@ void Correlation::describe() {
                       ? formats::unknown_array(description_.antennas, description_.polarisations)
                       : formats::read_array_layout(config_.array_path);
   formats::assume_polarisations(output_.array, description_.polarisations);
-  formats::require_inputs(output_.array, f_engine_->inputs());
+  formats::require_inputs(output_.array, f_engine().inputs());
   output_.channel_hz = channel_frequencies_hz(description_, config_.filter.channels);
   output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
   output_.nominal_count = static_cast<std::int64_t>(spectra_per_integration_);
   output_.integration_s = static_cast<double>(spectra_per_integration_) *
-                          static_cast<double>(f_engine_->hop_samples()) / description_.rate_hz.value();
+                          static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value();
+  output_.earth = config_.earth;
   output_.telescope = description_.telescope;
   output_.instrument = description_.instrument;
   output_.source = description_.source;
   output_.history = config_.history;
-  output_.extra["device"] = device_->name();
-  output_.extra["kernels"] = f_engine_->backend() + ", correlate " + integrator_->backend();
+  for (const Engine& e : engines_)
+    output_.extra["device"] += (e.device == engines_.front().device ? "" : ", ") + e.device->name();
+  output_.extra["kernels"] = kernels();
   std::string inputs;
   for (const std::string& file : sequence_.files()) inputs += (inputs.empty() ? "" : " ") + file;
   output_.extra["inputs"] = inputs;
+  if (!description_.channelized() && config_.requantise != Requantise::off)
+    output_.extra.emplace(kRequantisedBits, config_.requantise == Requantise::bits4 ? "4" : "8");
 }
 
 void Correlation::set_gains() {
@@ -181,19 +215,22 @@ void Correlation::set_gains() {
   FilterConfig filter = config_.filter;
   filter.output = output_of(config_.requantise);
   const std::vector<float> gains =
-      measure_gains(config_.inputs, sequence_options(config_), filter, device_, *queue_,
-                    config_.memory_bytes / 2, stop_);
-  f_engine_->set_gains(gains);
-  integrator_->set_gains(gains);
+      measure_gains(config_.inputs, sequence_options(config_), filter, host_, *host_->make_queue(),
+                    config_.memory_bytes, stop_);
+  for (Engine& e : engines_) {
+    e.f_engine->set_gains(gains);
+    e.integrator->set_gains(gains);
+  }
   output_.requantisation_gains.assign(gains.begin(), gains.end());
 }
 
 void Correlation::track() {
   tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
-                              description_.start, sequence_.end());
+                              description_.start, sequence_.end(), config_.earth);
   if (!tracking_.table) return;
   output_.phase_centre = tracking_.centre;
-  if (tracking_.before_filter) f_engine_->set_delays(tracking_.table, sequence_.end());
+  if (!tracking_.before_filter) return;
+  for (Engine& e : engines_) e.f_engine->set_delays(tracking_.table, sequence_.end());
 }
 
 CorrelateSummary Correlation::run() {
@@ -202,6 +239,10 @@ CorrelateSummary Correlation::run() {
   track();
   check_memory();
   set_gains();
+  finished_.prepare([this](FinishedIntegration& out) {
+    for (std::size_t e = 0; e < engines_.size(); ++e)
+      engines_[e].integrator->prepare(out, f_engine().channels(), e);
+  });
   const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
   if (!config_.report_path.empty())
     report_ = std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
@@ -218,7 +259,7 @@ CorrelateSummary Correlation::run() {
   if (result.integrations == 0)
     throw Error(ErrorKind::format, config_.inputs.front() + ": samples",
                 std::to_string(result.samples),
-                fmt::format("{} at least, one spectrum", f_engine_->span_samples()),
+                fmt::format("{} at least, one spectrum", f_engine().span_samples()),
                 "give a longer stream, or fewer --channels or --taps");
   const std::map<std::string, std::uint64_t> counters{
       {"spectra", result.spectra},
@@ -242,17 +283,24 @@ CorrelateSummary Correlation::run() {
 void Correlation::finish_report(const CorrelateSummary& result,
                                 const std::map<std::string, std::uint64_t>& counters) {
   for (const auto& [name, count] : counters) report_->add_extra(name, std::to_string(count));
-  report_->set_clipped(f_engine_->clipped(), 2 * result.spectra * result.channels);
+  Engine& first = engines_.front();
+  report_->set_clipped(first.f_engine->clipped(*first.queue), 2 * result.spectra * result.channels);
   for (const std::string& message : result.damage.messages) report_->add_warning(message);
   report_->finish();
 }
 
 void Correlation::write_integrations(formats::VisibilityWriter& writer) {
   const std::array<core::Axis, 2> axes{core::Axis::channel, core::Axis::baseline};
-  const std::array<std::size_t, 2> extents{f_engine_->channels(),
-                                           core::baseline_count(f_engine_->inputs())};
+  const std::array<std::size_t, 2> extents{f_engine().channels(),
+                                           core::baseline_count(f_engine().inputs())};
+  const auto queue = host_->make_queue();
   try {
     while (FinishedIntegration* done = finished_.begin_read()) {
+      for (std::size_t e = 0; e < engines_.size(); ++e)
+        if (engines_[e].device->compiles()) engines_[e].integrator->complete(*queue, *done, e);
+      if (tracking_.table && !tracking_.before_filter)
+        rotate_visibilities(delays_at(*tracking_.table, done->middle), output_.channel_hz,
+                            {done->visibilities.data(), axes, extents});
       const formats::Integration integration{done->middle,
                                              done->integration_s,
                                              {done->visibilities.data(), axes, extents},
@@ -285,42 +333,42 @@ void Correlation::compute(BlockReader& blocks) {
 void Correlation::compute_block(const ReadBlock& block) {
   if (block.segment.first_block) {
     finish_integration();
-    f_engine_->begin_segment(block.segment.start);
+    for (Engine& e : engines_) e.f_engine->begin_segment(block.segment.start);
     segment_start_ = block.segment.start;
   }
-  f_engine_->push(*queue_, block.raw);
+  for (Engine& e : engines_) e.f_engine->push(*e.queue, block.raw);
   for (;;) {
-    const SpectraChunk chunk = f_engine_->take(
-        *queue_, static_cast<std::size_t>(std::min<std::uint64_t>(
-                     f_engine_->max_spectra(), spectra_per_integration_ - integrator_->spectra())));
-    if (chunk.spectra == 0) break;
+    const auto limit = static_cast<std::size_t>(std::min<std::uint64_t>(
+        f_engine().max_spectra(), spectra_per_integration_ - integrator().spectra()));
+    std::size_t spectra = 0;
+    for (Engine& e : engines_) {
+      const SpectraChunk chunk = e.f_engine->take(*e.queue, limit);
+      spectra = chunk.spectra;
+      e.integrator->add(*e.queue, chunk);
+    }
+    if (spectra == 0) break;
     require_running(stop_);
-    integrator_->add(*queue_, chunk);
-    spectra_done_ += chunk.spectra;
-    if (integrator_->spectra() == spectra_per_integration_) finish_integration();
+    spectra_done_ += spectra;
+    if (integrator().spectra() == spectra_per_integration_) finish_integration();
   }
   samples_done_ += block.raw.samples;
 }
 
 void Correlation::finish_integration() {
-  const std::uint64_t spectra = integrator_->spectra();
+  const std::uint64_t spectra = integrator().spectra();
   if (spectra == 0) return;
   FinishedIntegration* out = finished_.begin_write();
   if (out == nullptr) throw Error(ErrorKind::io, "writer", "stopped", "");  // its own error is kept
   // The middle of the span from the first spectrum's first sample to the last one's last.
-  const std::uint64_t first = integrator_->first_spectrum();
+  const std::uint64_t first = integrator().first_spectrum();
   const std::uint64_t twice_middle =
-      (2 * first + spectra - 1) * f_engine_->hop_samples() + f_engine_->span_samples();
+      (2 * first + spectra - 1) * f_engine().hop_samples() + f_engine().span_samples();
   out->middle = core::advance_half(segment_start_, static_cast<std::int64_t>(twice_middle),
                                    description_.rate_hz);
-  out->integration_s = static_cast<double>(spectra) * static_cast<double>(f_engine_->hop_samples()) /
-                       description_.rate_hz.value();
-  integrator_->finish(*queue_, *out);
-  if (tracking_.table && !tracking_.before_filter)
-    rotate_visibilities(delays_at(*tracking_.table, out->middle), output_.channel_hz,
-                        {out->visibilities.data(),
-                         {core::Axis::channel, core::Axis::baseline},
-                         {f_engine_->channels(), core::baseline_count(f_engine_->inputs())}});
+  out->integration_s = static_cast<double>(spectra) *
+                       static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value();
+  for (std::size_t e = 0; e < engines_.size(); ++e)
+    engines_[e].integrator->finish(*engines_[e].queue, *out, e);
   finished_.end_write();
   ++integrations_;
 }
@@ -340,10 +388,14 @@ void Correlation::report_progress(bool force) {
   progress_(progress);
 }
 
-CorrelateSummary Correlation::summary() const {
+std::string Correlation::kernels() const {
+  return f_engine().backend() + ", correlate " + integrator().backend();
+}
+
+CorrelateSummary Correlation::summary() {
   CorrelateSummary s;
-  s.inputs = f_engine_->inputs();
-  s.channels = f_engine_->channels();
+  s.inputs = f_engine().inputs();
+  s.channels = f_engine().channels();
   s.integrations = integrations_;
   s.spectra = spectra_done_;
   s.samples = samples_done_;
@@ -352,20 +404,22 @@ CorrelateSummary Correlation::summary() const {
   s.elapsed_s = seconds_since(started_);
   s.stream_s = static_cast<double>(samples_done_) / description_.rate_hz.value();
   s.gap_samples = sequence_.gap_samples();
-  for (const std::uint64_t clipped : f_engine_->clipped()) s.clipped += clipped;
-  s.not_finite = f_engine_->not_finite();
+  Engine& first = engines_.front();
+  for (const std::uint64_t clipped : first.f_engine->clipped(*first.queue)) s.clipped += clipped;
+  s.not_finite = f_engine().not_finite();
   s.damage = sequence_.damage();
-  s.backend = f_engine_->backend() + ", correlate " + integrator_->backend();
-  s.memory_bytes = f_engine_->bytes() + integrator_->bytes();
+  s.backend = kernels();
+  for (const Engine& e : engines_)
+    s.memory_bytes += e.f_engine->bytes().host_bytes + e.integrator->bytes(kIntegrations).host_bytes;
   return s;
 }
 
 }  // namespace
 
 CorrelateSummary correlate_voltages(const CorrelateConfig& config,
-                                    std::shared_ptr<const device::Device> device,
+                                    const std::vector<std::shared_ptr<const device::Device>>& devices,
                                     const ProgressCallback& progress, std::stop_token stop) {
-  return Correlation(config, std::move(device), progress, std::move(stop)).run();
+  return Correlation(config, devices, progress, std::move(stop)).run();
 }
 
 }  // namespace tautline::pipeline

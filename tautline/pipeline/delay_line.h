@@ -14,8 +14,9 @@ namespace tautline::pipeline {
 /// start; what lies before it is invalid. Not thread-safe.
 class DelayLine {
  public:
-  /// `history_samples`: how far before the newest block samples are kept.
-  DelayLine(std::size_t inputs, std::size_t sample_bytes, std::size_t history_samples,
+  /// Samples lie in the memory of `device`. `history_samples`: how far before the newest block they
+  /// are kept.
+  DelayLine(const device::Device& device, std::size_t inputs, std::size_t sample_bytes, std::size_t history_samples,
             std::size_t max_block_samples);
 
   /// Forgets everything: the next sample is number 0.
@@ -23,7 +24,7 @@ class DelayLine {
 
   /// Makes room for a block; it is then written to rows() (input i at i * row_stride_bytes()) with
   /// its validity in mask(), and becomes part of the line by append().
-  void* rows();
+  void* rows(device::Queue& queue);
   std::size_t row_stride_bytes() const { return row_samples_ * sample_bytes_; }
   core::ValidityMask& mask() { return block_validity_; }
   void append(std::size_t samples);
@@ -41,15 +42,17 @@ class DelayLine {
   static std::size_t bytes(std::size_t inputs, std::size_t sample_bytes,
                            std::size_t history_samples, std::size_t max_block_samples) {
     const std::size_t row = history_samples + max_block_samples;
-    return inputs * (row * sample_bytes + (row + max_block_samples) / 8 + 16) + history_samples / 8;
+    return inputs * (2 * row * sample_bytes + (row + max_block_samples) / 8 + 16) +
+           history_samples / 8;
   }
 
  private:
-  void gather_row(std::size_t input, std::int64_t first, std::size_t count, std::byte* out,
-                  std::uint64_t* valid) const;
+  void gather_row(device::Queue& queue, std::size_t input, std::int64_t first, std::size_t count,
+                  std::byte* out, std::uint64_t* valid) const;
 
   std::size_t inputs_, sample_bytes_, history_, row_samples_;
-  device::Buffer samples_;  // [input][history + block]
+  bool parallel_;  // the device's memory is the host's, whose threads copy it
+  device::Buffer samples_, other_;  // [input][history + block], and where the history moves to
   core::ValidityMask validity_, block_validity_;
   std::vector<std::uint64_t> moved_;
   std::size_t held_ = 0;  // samples in each row

@@ -27,8 +27,10 @@ core::SampleFormat output_format(Output output) {
 
 FEngine::FEngine(std::shared_ptr<const device::Device> device,
                  const core::VoltageDescription& description, const core::RawLayout& layout,
-                 const FilterConfig& config, std::size_t max_block_samples)
-    : description_(description),
+                 const FilterConfig& config, std::size_t max_block_samples, Results results)
+    : device_(std::move(device)),
+      results_(results),
+      description_(description),
       unpacked_(stages::unpack::unpacked_format(description.format)),
       sample_bytes_(static_cast<std::size_t>(unpacked_.bits_per_sample()) / 8),
       inputs_(description.inputs()),
@@ -38,8 +40,13 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
       max_block_samples_(max_block_samples),
       max_spectra_(max_block_samples),
       output_(config.output) {
-  unpack_ = stages::unpack::make_plan({.layout = layout, .max_samples = max_block_samples}, device);
+  unpack_ = stages::unpack::make_plan({.layout = layout, .max_samples = max_block_samples}, device_);
   if (description.channelized()) {
+    if (!config.named.empty())
+      throw core::Error(core::ErrorKind::config, config.named.front(),
+                        fmt::format("given for input of {} channels", channels_),
+                        "only for voltages that are not channelized yet",
+                        "leave it out: this input is correlated in the channels it has");
     if (!description.format.complex)
       throw core::Error(core::ErrorKind::unsupported, "input", "channelized real samples",
                         "complex samples when the input is already channelized");
@@ -57,7 +64,7 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
     filter.lower_sideband = description.bandwidth_hz < 0;
     filter.output = config.output;
     filter.max_samples = max_block_samples;
-    filter_ = stages::channelize::make_plan(filter, device);
+    filter_ = stages::channelize::make_plan(filter, device_);
     hop_ = filter.hop_samples();
     span_ = filter.frame_samples() * filter.taps;
     // Enough for a whole block behind the longest history.
@@ -81,18 +88,46 @@ std::size_t FEngine::spectra_buffer_bytes() const {
 void FEngine::allocate() {
   if (samples_.data() != nullptr) return;
   if (delays_)
-    line_ = std::make_unique<DelayLine>(inputs_, sample_bytes_, delay_history_, max_block_samples_);
-  samples_ = device::Buffer(sample_buffer_bytes());
+    line_ = std::make_unique<DelayLine>(*device_, inputs_, sample_bytes_, delay_history_,
+                                        max_block_samples_);
+  // A channelized stream's samples are results already.
+  const bool samples_on_device = device_->compiles() && (filter_ || on_device());
+  samples_ = samples_on_device ? device_->allocate(sample_buffer_bytes())
+                               : device_->allocate_pinned(sample_buffer_bytes());
   validity_ = core::ValidityMask(inputs_, max_block_samples_);
   input_valid_ = core::ValidityMask(inputs_, max_block_samples_);
   spectra_valid_ = core::ValidityMask(inputs_, std::max<std::size_t>(1, max_spectra_));
-  spectra_ = device::Buffer(spectra_buffer_bytes());
+  spectra_ = on_device() ? device_->allocate(spectra_buffer_bytes())
+                         : device_->allocate_pinned(spectra_buffer_bytes());
+  if (on_device()) clipped_on_device_ = device_->allocate(inputs_ * sizeof(std::uint64_t));
 }
 
-std::size_t FEngine::bytes() const {
-  return sample_buffer_bytes() + spectra_buffer_bytes() + (delays_ ? DelayLine::bytes(inputs_, sample_bytes_, delay_history_, max_block_samples_) : 0) + unpack_->bytes().host_bytes +
-         (filter_ ? filter_->bytes().host_bytes : 0) +
-         3 * inputs_ * core::validity_words(std::max(max_block_samples_, max_spectra_)) * 8;
+device::MemoryUse FEngine::bytes() const {
+  device::MemoryUse use;
+  const bool gpu = device_->compiles();
+  const auto add = [](std::size_t& sum, std::size_t bytes) { sum += bytes; };
+  add(gpu && (filter_ || on_device()) ? use.device_bytes : use.host_bytes, sample_buffer_bytes());
+  add(on_device() ? use.device_bytes : use.host_bytes, spectra_buffer_bytes());
+  if (delays_)
+    add(gpu ? use.device_bytes : use.host_bytes,
+        DelayLine::bytes(inputs_, sample_bytes_, delay_history_, max_block_samples_));
+  add(use.host_bytes,
+      3 * inputs_ * core::validity_words(std::max(max_block_samples_, max_spectra_)) * 8);
+  const auto add_plan = [&](const device::MemoryUse& plan) {
+    use.host_bytes += plan.host_bytes;
+    use.device_bytes += plan.device_bytes;
+  };
+  add_plan(unpack_->bytes());
+  if (filter_) add_plan(filter_->bytes());
+  return use;
+}
+
+const std::vector<std::uint64_t>& FEngine::clipped(device::Queue& queue) {
+  if (clipped_on_device_.data() != nullptr && state_) {
+    queue.copy(clipped_.data(), clipped_on_device_.data(), clipped_on_device_.bytes());
+    queue.synchronise();
+  }
+  return clipped_;
 }
 
 core::SampleFormat FEngine::sample_format() const {
@@ -118,17 +153,21 @@ void FEngine::begin_segment(const core::Instant& start) {
 }
 
 void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
-  if (filter_ && !state_) state_ = filter_->make_state(queue);
+  if (!unpack_state_) unpack_state_ = unpack_->make_state(queue);
+  if (filter_ && !state_) {
+    state_ = filter_->make_state(queue);
+    queue.fill(clipped_on_device_.data(), 0, clipped_on_device_.bytes());
+  }
   if (line_) {
     const std::size_t stride = line_->row_stride_bytes();
-    not_finite_ += unpack_->execute(queue, block, line_->rows(), stride * inputs_, stride,
+    not_finite_ += unpack_->execute(queue, *unpack_state_, block, line_->rows(queue), stride * inputs_, stride,
                                     line_->mask().mutable_view())
                        .not_finite;
     line_->append(block.samples);
     return;
   }
   const std::size_t row_bytes = row_samples_ * sample_bytes_;
-  not_finite_ += unpack_->execute(queue, block, samples_.data(), row_bytes * inputs_, row_bytes,
+  not_finite_ += unpack_->execute(queue, *unpack_state_, block, samples_.data(), row_bytes * inputs_, row_bytes,
                                   validity_.mutable_view())
                      .not_finite;
   filled_ = block.samples;
@@ -206,8 +245,11 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   }
   out.valid = valid;
   out.gains = {gains_.data(), {Axis::channel, Axis::input}, {channels_, inputs_}};
-  out.clipped = {clipped_.data(), {Axis::input}, {inputs_}};
+  out.clipped = {on_device() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(),
+                 {Axis::input},
+                 {inputs_}};
   const std::size_t spectra = filter_->execute(queue, *state_, input, out);
+  if (!on_device()) queue.synchronise();
 
   SpectraChunk chunk;
   chunk.spectra = spectra;

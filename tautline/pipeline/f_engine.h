@@ -32,6 +32,8 @@ struct FilterConfig {
   std::size_t oversample_numerator = 1;
   std::size_t oversample_denominator = 1;
   stages::channelize::Output output = stages::channelize::Output::turned_ci8;
+  /// Options of the command that its user named, as "--taps": refused when nothing would be filtered.
+  std::vector<std::string> named;
 };
 
 /// Spectra in time order; the view that matches the engine's sample type is set, the others empty.
@@ -45,12 +47,19 @@ struct SpectraChunk {
   core::ValidityView valid;                       ///< [input][word]; empty: all valid
 };
 
+/// Where an F-engine leaves its spectra.
+enum class Results {
+  on_host,   ///< ready to be read when take() returns
+  on_device  ///< in the device's memory, for later work of the queue
+};
+
 /// One stream's F-engine. Not thread-safe.
 class FEngine {
  public:
   /// Throws core::Error when the filter or the layout is impossible.
   FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
-          const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples);
+          const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
+          Results results = Results::on_host);
 
   /// Steps per unit for requantised output, [channel][input].
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
@@ -76,10 +85,11 @@ class FEngine {
   core::SampleFormat sample_format() const;
   std::size_t max_spectra() const { return max_spectra_; }
   std::string backend() const;
-  /// Host memory that the engine takes once its first segment begins.
-  std::size_t bytes() const;
+  /// Memory that the engine takes once its first segment begins.
+  device::MemoryUse bytes() const;
 
-  const std::vector<std::uint64_t>& clipped() const { return clipped_; }
+  /// Components clipped so far, by input. Waits for the queue when they are counted on a device.
+  const std::vector<std::uint64_t>& clipped(device::Queue& queue);
   std::uint64_t not_finite() const { return not_finite_; }
 
  private:
@@ -91,12 +101,16 @@ class FEngine {
   std::size_t sample_buffer_bytes() const;
   std::size_t spectra_buffer_bytes() const;
   void allocate();
+  bool on_device() const { return results_ == Results::on_device && device_->compiles(); }
 
+  std::shared_ptr<const device::Device> device_;
+  Results results_;
   core::VoltageDescription description_;
   core::SampleFormat unpacked_;
   std::size_t sample_bytes_, inputs_, channels_, hop_, span_, max_block_samples_, max_spectra_;
   stages::channelize::Output output_;
   std::shared_ptr<const stages::unpack::Plan> unpack_;
+  std::unique_ptr<stages::unpack::State> unpack_state_;
   std::shared_ptr<const stages::channelize::Plan> filter_;
   std::unique_ptr<stages::channelize::State> state_;
 
@@ -117,6 +131,7 @@ class FEngine {
   std::uint64_t next_spectrum_ = 0;
   std::vector<float> gains_;
   std::vector<std::uint64_t> clipped_;
+  device::Buffer clipped_on_device_;  // where the filter counts when results stay there
   std::uint64_t not_finite_ = 0;
 };
 

@@ -15,46 +15,68 @@
 
 namespace tautline::pipeline {
 
+/// Sums on their way from a device.
+struct SumsInTransit {
+  device::Buffer sums, counts;
+  std::unique_ptr<device::Event> arrived;
+};
+
 /// One finished integration in memory of its own.
 struct FinishedIntegration {
   core::Instant middle;
   double integration_s = 0;
   std::vector<std::complex<float>> visibilities;  ///< [channel][baseline], means
   std::vector<std::int64_t> counts;               ///< [channel][baseline]
+  std::vector<SumsInTransit> in_transit;          ///< one a device
 };
 
-/// The X-engine of one stream: adds chunks of spectra, and finishes an integration.
+/// Some of a stream's channels.
+struct ChannelRange {
+  std::size_t first = 0, count = 0;
+};
+
+/// The X-engine of some channels of one stream: adds chunks of spectra, and finishes an integration.
 class Integrator {
  public:
   /// `max_spectra`: most spectra in a chunk. Throws core::Error.
-  Integrator(std::shared_ptr<const device::Device> device, std::size_t channels,
+  Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
              std::size_t inputs, const core::SampleFormat& format, std::size_t max_spectra);
 
-  /// Gains that the spectra were multiplied with, [channel][input]; divided out of the means.
+  /// Gains that the spectra were multiplied with, [channel of the stream][input]; divided out of the
+  /// means.
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
+  /// Room for this integrator's channels in an integration of `channels` channels, as part `part`.
+  void prepare(FinishedIntegration& out, std::size_t channels, std::size_t part) const;
+
+  /// Adds its channels of a chunk that has all of the stream's.
   void add(device::Queue& queue, const SpectraChunk& chunk);
   std::uint64_t spectra() const { return spectra_; }
   std::uint64_t first_spectrum() const { return first_spectrum_; }
 
-  /// Means and counts of what was added since the last time; the sums start again from zero.
-  /// Baselines without a valid sample get a mean of zero.
-  void finish(device::Queue& queue, FinishedIntegration& out);
+  /// Sends off what was added since the last time; the sums start again from zero.
+  void finish(device::Queue& queue, FinishedIntegration& out, std::size_t part);
+  /// Waits for what finish() sent off and turns it into means and counts, on the threads of
+  /// `host_queue`. Baselines without a valid sample get a mean of zero. May run on another thread
+  /// than add() and finish().
+  void complete(device::Queue& host_queue, FinishedIntegration& out, std::size_t part) const;
 
   std::string backend() const { return plan_->backend(); }
-  /// Host memory that it takes from the first chunk on.
-  std::size_t bytes() const;
+  /// Memory that it takes from the first chunk on, with `integrations` of them on their way.
+  device::MemoryUse bytes(std::size_t integrations) const;
 
  private:
   bool exact() const { return format_ == core::kCi8 || format_ == core::kCi4; }
+  std::size_t sums() const { return channels_.count * baselines_; }
 
-  std::size_t channels_, inputs_, baselines_;
+  std::shared_ptr<const device::Device> device_;
+  ChannelRange channels_;
+  std::size_t inputs_, baselines_;
   core::SampleFormat format_;
   std::shared_ptr<const stages::correlate::Plan> plan_;
   std::unique_ptr<stages::correlate::State> state_;
-  std::vector<core::ci64> integer_sums_;
-  std::vector<std::complex<double>> float_sums_;
-  std::vector<std::int64_t> counts_;
+  device::Buffer sums_;    // [channel][baseline] ci64, or complex<double>
+  device::Buffer counts_;  // [channel][baseline] int64
   std::vector<float> gains_;
   std::uint64_t spectra_ = 0, first_spectrum_ = 0;
 };

@@ -1,19 +1,19 @@
 #include "tautline/pipeline/measure_stage.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <functional>
+#include <array>
 #include <random>
-#include <set>
+#include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/measure_host_fed.h"
+#include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/corner_turn/case.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/correlate.h"
+#include "tautline/stages/unpack/case.h"
 
 namespace tautline::pipeline {
 
@@ -22,170 +22,298 @@ namespace {
 using core::Axis;
 using core::Error;
 using core::ErrorKind;
-using Clock = std::chrono::steady_clock;
+using device::Buffer;
+using DevicePointer = std::shared_ptr<const device::Device>;
 
-constexpr std::size_t kFewestRepeats = 5;
+constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
+constexpr std::array<Axis, 3> kTurnedAxes{Axis::channel, Axis::input, Axis::time};
 
-void fill_random(device::Buffer& buffer) {
-  std::mt19937_64 random(1);
-  for (std::size_t k = 0; k < buffer.bytes() / 8; ++k) buffer.as<std::uint64_t>()[k] = random();
+// Of arithmetic, memory and transfers to the device, what takes longest at the device's limits.
+void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, double transfer_s = 0) {
+  const double longest = std::max({arithmetic_s, memory_s, transfer_s});
+  m.fraction_of_limit = longest / m.seconds;
+  m.limit = longest == transfer_s ? "transfer" : longest == memory_s ? "memory" : "arithmetic";
 }
 
-// Median and relative quartile distance of the time of `work`.
-void time_repeats(Measurement& m, double budget_s, const std::function<void()>& work) {
-  work();
-  std::vector<double> seconds;
-  const auto started = Clock::now();
-  while (seconds.size() < kFewestRepeats ||
-         std::chrono::duration<double>(Clock::now() - started).count() < budget_s) {
-    const auto start = Clock::now();
-    work();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  std::sort(seconds.begin(), seconds.end());
-  m.seconds = seconds[seconds.size() / 2];
-  m.spread = (seconds[seconds.size() * 3 / 4] - seconds[seconds.size() / 4]) / m.seconds;
+Buffer random_samples(Runner& runner, const core::SampleFormat& format, std::size_t count) {
+  const std::size_t bytes = count * static_cast<std::size_t>(format.bits_per_sample()) / 8;
+  return format.is_float() ? runner.random_floats(bytes) : runner.random_integers(bytes);
 }
 
-// The sizes of a problem: what the user named over the defaults.
-Problem sizes(const std::string& stage, Problem defaults, const Problem& asked) {
-  for (const auto& [key, value] : asked) {
-    const auto known = defaults.find(key);
-    if (known == defaults.end()) {
-      std::string names;
-      for (const auto& [name, unused] : defaults) names += (names.empty() ? "" : ", ") + name;
-      throw Error(ErrorKind::config, "--problem of " + stage, key, "one of " + names);
-    }
-    known->second = value;
-  }
-  return defaults;
-}
-
-std::string describe(const Problem& problem) {
-  std::string text;
-  for (const auto& [key, value] : problem)
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, value);
-  return text;
-}
-
-void relate_to_limit(Measurement& m, double operations_per_s, double bytes_per_s) {
-  m.fraction_of_limit =
-      std::max(m.operations / operations_per_s, m.bytes / bytes_per_s) / m.seconds;
-}
-
-Measurement measure_correlate(const Problem& asked, std::shared_ptr<const device::Device> device,
-                              const device::cpu::Limits& limits, double budget_s) {
-  const Problem p = sizes("correlate", {{"inputs", 256}, {"channels", 8}, {"samples", 4096}}, asked);
-  const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), samples = p.at("samples");
-  const stages::correlate::Config config{
-      .channels = channels, .inputs = inputs, .max_samples = samples, .format = core::kCi8};
-  const auto plan = stages::correlate::make_plan(config, device);
-  const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
-  const std::size_t baselines = core::baseline_count(inputs);
-  device::Buffer voltages(channels * inputs * samples * sizeof(core::ci8));
-  fill_random(voltages);
-  const device::Buffer sums(channels * baselines * sizeof(core::ci64));
-  const device::Buffer counts(channels * baselines * sizeof(std::int64_t));
-  const std::array<Axis, 2> axes{Axis::channel, Axis::baseline};
-  Measurement m;
-  time_repeats(m, budget_s, [&] {
-    plan->execute(*queue, *state,
-                  stages::correlate::Samples<core::ci8>(
-                      voltages.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time},
-                      {channels, inputs, samples}),
-                  {}, {sums.as<core::ci64>(), axes, {channels, baselines}},
-                  {counts.as<std::int64_t>(), axes, {channels, baselines}});
+template <class Sample, class Visibility>
+void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Plan& plan) {
+  const auto& config = plan.config();
+  const std::size_t baselines = core::baseline_count(config.inputs);
+  const std::array<std::size_t, 2> shape{config.channels, baselines};
+  const Buffer voltages =
+      random_samples(runner, config.format, config.channels * config.inputs * config.max_samples);
+  const Buffer sums = runner.zeros(config.channels * baselines * sizeof(Visibility));
+  const Buffer counts = runner.zeros(config.channels * baselines * sizeof(std::int64_t));
+  const auto state = plan.make_state(runner.queue());
+  runner.time(m, [&] {
+    plan.execute(
+        runner.queue(), *state,
+        stages::correlate::Samples<Sample>(voltages.as<Sample>(), kTurnedAxes,
+                                           {config.channels, config.inputs, config.max_samples}),
+        {}, {sums.as<Visibility>(), kSumAxes, shape}, {counts.as<std::int64_t>(), kSumAxes, shape});
   });
+}
+
+Measurement measure_correlate(const Problem& p, const DevicePointer& device, const Limits& limits,
+                              double budget_s) {
+  const std::size_t samples = p.at("samples");
+  const stages::correlate::Config config{.channels = p.at("channels"),
+                                         .inputs = p.at("inputs"),
+                                         .max_samples = samples,
+                                         .format = complex_format("correlate", p.at("bits"))};
+  const auto plan = stages::correlate::make_plan(config, device);
+  Runner runner(device, budget_s);
+  Measurement m;
+  if (config.format == core::kCi4) time_correlate<core::ci4, core::ci64>(runner, m, *plan);
+  if (config.format == core::kCi8) time_correlate<core::ci8, core::ci64>(runner, m, *plan);
+  if (config.format == core::kCi16)
+    time_correlate<core::ci16, std::complex<double>>(runner, m, *plan);
+  if (config.format == core::kCf32)
+    time_correlate<std::complex<float>, std::complex<double>>(runner, m, *plan);
   const stages::correlate::Case problem{"", config, samples};
-  m.problem = describe(p);
   m.instruction_set = plan->backend();
   m.operations = problem.operations();
   m.bytes = problem.bytes();
   m.rate = m.operations / m.seconds;
   m.unit = "useful operations/s";
-  relate_to_limit(m, limits.int8_operations_per_s, limits.copy_bytes_per_s);
+  m.bandwidth_hz = static_cast<double>(config.channels * samples) / m.seconds;
+  const bool exact = config.format == core::kCi4 || config.format == core::kCi8;
+  const double arithmetic =
+      exact ? std::max(limits.int8_operations_per_s / stages::correlate::products_made(plan->backend()),
+                       limits.int8_matrix_operations_per_s)
+            : limits.float_operations_per_s;
+  relate_to_limits(m, m.operations / arithmetic, m.bytes / limits.copy_bytes_per_s);
   return m;
 }
 
-Measurement measure_channelize(const Problem& asked, std::shared_ptr<const device::Device> device,
-                               const device::cpu::Limits& limits, double budget_s) {
-  const Problem p = sizes(
-      "channelize", {{"inputs", 16}, {"channels", 1024}, {"taps", 8}, {"spectra", 512}}, asked);
-  const std::size_t inputs = p.at("inputs"), spectra = p.at("spectra");
+Measurement measure_channelize(const Problem& p, const DevicePointer& device, const Limits& limits,
+                               double budget_s) {
+  const std::size_t inputs = p.at("inputs"), spectra = p.at("spectra"), channels = p.at("channels"),
+                    out_bits = p.at("output_bits");
   stages::channelize::Case problem;
-  problem.config.inputs = inputs;
-  problem.config.channels = p.at("channels");
-  problem.config.taps = p.at("taps");
-  problem.config.output = stages::channelize::Output::turned_ci8;
-  const std::size_t count = spectra * problem.config.hop_samples();
-  problem.config.max_samples = count;
+  auto& config = problem.config;
+  config.inputs = inputs;
+  config.channels = channels;
+  config.taps = p.at("taps");
+  config.input = complex_format("channelize", p.at("bits"));
+  using stages::channelize::Output;
+  config.output = out_bits == 8   ? Output::turned_ci8
+                  : out_bits == 4 ? Output::turned_ci4
+                                  : Output::spectra_float;
+  if (out_bits != 4 && out_bits != 8 && out_bits != 32)
+    throw Error(ErrorKind::config, "--problem of channelize: output_bits", std::to_string(out_bits),
+                "4, 8 (turned and requantised) or 32 (float spectra)");
+  const std::size_t count = spectra * config.hop_samples();
+  config.max_samples = count;
   problem.spectra = spectra;
-  const auto plan = stages::channelize::make_plan(problem.config, device);
-  const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
-  device::Buffer voltages(inputs * count * sizeof(core::ci8));
-  fill_random(voltages);
-  const std::size_t channels = problem.config.channels;
-  const device::Buffer out(channels * inputs * (spectra + 1) * sizeof(core::ci8));
-  const std::vector<float> gains(channels * inputs, 0.3f);
-  std::vector<std::uint64_t> clipped(inputs);
+  const auto plan = stages::channelize::make_plan(config, device);
+  Runner runner(device, budget_s);
+  const auto state = plan->make_state(runner.queue());
+  const Buffer voltages = random_samples(runner, config.input, inputs * count);
+  // A call may give one spectrum more than it brings samples for.
+  const Buffer out = runner.zeros(channels * inputs * (spectra + 1) * 2 * out_bits / 8);
+  // Uniform bytes have an rms of 74, which this brings to 22 steps.
+  const Buffer gains = runner.floats(channels * inputs, 0.3f);
+  const Buffer clipped = runner.zeros(inputs * sizeof(std::uint64_t));
   stages::channelize::Input input;
   input.samples = voltages.data();
-  input.row_stride_bytes = count * sizeof(core::ci8);
+  input.row_stride_bytes = count * static_cast<std::size_t>(config.input.bits_per_sample()) / 8;
   input.count = count;
   Measurement m;
-  time_repeats(m, budget_s, [&] {
+  runner.time(m, [&] {
+    const std::size_t given = plan->spectra(state->held_samples(), count);
+    const std::array<std::size_t, 3> turned{channels, inputs, given};
     stages::channelize::OutputViews views;
-    views.turned_ci8 = {out.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time},
-                        {channels, inputs, plan->spectra(state->held_samples(), count)}};
-    views.gains = {gains.data(), {Axis::channel, Axis::input}, {channels, inputs}};
-    views.clipped = {clipped.data(), {Axis::input}, {inputs}};
-    plan->execute(*queue, *state, input, views);
+    if (out_bits == 8) views.turned_ci8 = {out.as<core::ci8>(), kTurnedAxes, turned};
+    if (out_bits == 4) views.turned_ci4 = {out.as<core::ci4>(), kTurnedAxes, turned};
+    if (out_bits == 32)
+      views.spectra = {out.as<std::complex<float>>(),
+                       {Axis::input, Axis::spectrum, Axis::channel},
+                       {inputs, given, channels}};
+    if (out_bits != 32) {
+      views.gains = {gains.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
+      views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
+    }
+    plan->execute(runner.queue(), *state, input, views);
   });
-  m.problem = describe(p);
   m.instruction_set = plan->backend();
   m.operations = problem.operations() * static_cast<double>(inputs * spectra);
   m.bytes = problem.bytes() * static_cast<double>(inputs * spectra);
   m.rate = static_cast<double>(inputs * count) / m.seconds;
   m.unit = "samples/s";
-  relate_to_limit(m, limits.float_operations_per_s, limits.copy_bytes_per_s);
+  m.bandwidth_hz = static_cast<double>(count) / m.seconds;
+  relate_to_limits(m, m.operations / limits.float_operations_per_s,
+                   m.bytes / limits.copy_bytes_per_s);
   return m;
+}
+
+// The block is in host memory: to a device it has to be carried.
+Measurement measure_unpack(const Problem& p, const DevicePointer& device, const Limits& limits,
+                           double budget_s) {
+  stages::unpack::Case problem{.name = "", .format = complex_format("unpack", p.at("bits"))};
+  problem.channels = p.at("channels");
+  problem.antennas = p.at("inputs");
+  problem.samples = p.at("samples");
+  const auto plan = stages::unpack::make_plan(problem.config(), device);
+  Runner runner(device, budget_s);
+  const auto state = plan->make_state(runner.queue());
+  std::mt19937_64 random(1);
+  const core::RawBlock block = stages::unpack::make_block(problem, random, false);
+  const std::size_t row =
+      problem.samples *
+      static_cast<std::size_t>(stages::unpack::unpacked_format(problem.format).bits_per_sample()) /
+      8;
+  const Buffer samples = runner.zeros(problem.channels * problem.antennas * row);
+  const std::size_t words = core::validity_words(problem.samples);
+  const Buffer validity(problem.antennas * words * sizeof(std::uint64_t));
+  Measurement m;
+  runner.time(m, [&] {
+    plan->execute(
+        runner.queue(), *state, block, samples.data(), problem.antennas * row, row,
+        {validity.as<std::uint64_t>(), {Axis::input, Axis::word}, {problem.antennas, words}});
+  });
+  m.instruction_set = plan->backend();
+  m.bytes = problem.bytes();
+  const auto count = static_cast<double>(problem.channels * problem.antennas * problem.samples);
+  m.rate = count / m.seconds;
+  m.unit = "samples/s";
+  m.bandwidth_hz = static_cast<double>(problem.channels * problem.samples) / m.seconds;
+  const double transfer_s =
+      device->compiles() ? static_cast<double>(problem.block_bytes()) / limits.to_device_bytes_per_s
+                         : 0;
+  relate_to_limits(m, 0, m.bytes / limits.copy_bytes_per_s, transfer_s);
+  return m;
+}
+
+Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, const Limits& limits,
+                                double budget_s) {
+  const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra"),
+                    bits = p.at("output_bits");
+  const stages::corner_turn::Case problem{"", inputs, channels, spectra, static_cast<int>(bits)};
+  if (device->compiles())
+    throw Error(ErrorKind::unsupported, "corner_turn", device->name(),
+                "cpu or reference: on GPUs channelize turns its own spectra");
+  const auto plan = stages::corner_turn::make_plan(problem.config(), device);
+  Runner runner(device, budget_s);
+  const Buffer in = runner.random_floats(problem.elements() * sizeof(std::complex<float>));
+  const Buffer out = runner.zeros(problem.elements() * 2 * bits / 8);
+  const Buffer gains = runner.floats(channels * inputs, 20.0f);
+  const Buffer clipped = runner.zeros(inputs * sizeof(std::uint64_t));
+  const stages::corner_turn::Spectra spectra_view{in.as<std::complex<float>>(),
+                                                  {Axis::input, Axis::spectrum, Axis::channel},
+                                                  {inputs, spectra, channels}};
+  const std::array<std::size_t, 3> turned{channels, inputs, spectra};
+  const stages::corner_turn::Gains gains_view{
+      gains.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
+  const stages::corner_turn::Clipped clipped_view{
+      clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
+  const auto turn = [&]<class Sample>(const Sample*) {
+    const core::View<Sample, 3> samples(out.as<Sample>(), kTurnedAxes, turned);
+    if constexpr (std::is_same_v<Sample, std::complex<float>>)
+      plan->execute(runner.queue(), spectra_view, {}, samples);
+    else
+      plan->execute(runner.queue(), spectra_view, {}, gains_view, samples, clipped_view);
+  };
+  Measurement m;
+  runner.time(m, [&] {
+    if (bits == 4) turn(static_cast<core::ci4*>(nullptr));
+    if (bits == 8) turn(static_cast<core::ci8*>(nullptr));
+    if (bits == 32) turn(static_cast<std::complex<float>*>(nullptr));
+  });
+  m.instruction_set = plan->backend();
+  m.operations = problem.operations();
+  m.bytes = problem.bytes();
+  m.rate = static_cast<double>(problem.elements()) / m.seconds;
+  m.unit = "samples/s";
+  m.bandwidth_hz = static_cast<double>(channels * spectra) / m.seconds;
+  relate_to_limits(m, m.operations / limits.float_operations_per_s,
+                   m.bytes / limits.copy_bytes_per_s);
+  return m;
+}
+
+struct Stage {
+  const char* name;
+  Problem host, gpu;  // default problems
+  Measurement (*measure)(const Problem&, const DevicePointer&, const Limits&, double);
+};
+
+const std::vector<Stage>& stages() {
+  static const std::vector<Stage> all{
+      {"unpack",
+       {{"inputs", 64}, {"channels", 1}, {"samples", 65536}, {"bits", 8}},
+       {{"inputs", 64}, {"channels", 1}, {"samples", 1 << 20}, {"bits", 8}},
+       measure_unpack},
+      {"channelize",
+       {{"inputs", 16},
+        {"channels", 1024},
+        {"taps", 8},
+        {"spectra", 512},
+        {"bits", 8},
+        {"output_bits", 8}},
+       {{"inputs", 64},
+        {"channels", 1024},
+        {"taps", 8},
+        {"spectra", 8192},
+        {"bits", 8},
+        {"output_bits", 8}},
+       measure_channelize},
+      {"corner_turn",
+       {{"inputs", 64}, {"channels", 128}, {"spectra", 1024}, {"output_bits", 8}},
+       {{"inputs", 64}, {"channels", 1024}, {"spectra", 2048}, {"output_bits", 8}},
+       measure_corner_turn},
+      {"correlate",
+       {{"inputs", 256}, {"channels", 8}, {"samples", 4096}, {"bits", 8}},
+       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}},
+       measure_correlate}};
+  return all;
+}
+
+const Stage& find_stage(const std::string& name) {
+  std::string names;
+  for (const Stage& stage : stages()) {
+    if (name == stage.name) return stage;
+    names += (names.empty() ? "" : ", ") + std::string(stage.name);
+  }
+  for (const std::string& fed : host_fed_stages()) names += ", " + fed;
+  throw Error(ErrorKind::config, "stage", name, "one of " + names);
+}
+
+bool host_fed(const std::string& stage) {
+  const auto names = host_fed_stages();
+  return std::find(names.begin(), names.end(), stage) != names.end();
+}
+
+// A CPU behind OpenCL is no GPU.
+bool large(const device::Device& device) {
+  return device.compiles() && !device.properties().host_cpu;
 }
 
 }  // namespace
 
-std::vector<std::string> measurable_stages() { return {"channelize", "correlate"}; }
-
-Problem parse_problem(const std::string& text) {
-  Problem problem;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    const std::string pair = text.substr(at, comma - at);
-    const std::size_t equals = pair.find('=');
-    std::size_t value = 0;
-    const char* end = pair.data() + pair.size();
-    if (equals == std::string::npos ||
-        std::from_chars(pair.data() + equals + 1, end, value).ptr != end || value == 0 ||
-        equals + 1 == pair.size())
-      throw Error(ErrorKind::config, "--problem", pair, "sizes as key=value,key=value");
-    problem[pair.substr(0, equals)] = value;
-    at = comma + 1;
-  }
-  return problem;
+std::vector<std::string> measurable_stages() {
+  std::vector<std::string> names;
+  for (const Stage& stage : stages()) names.emplace_back(stage.name);
+  return names;
 }
 
-Measurement measure_stage(const std::string& stage, const Problem& problem,
-                          std::shared_ptr<const device::Device> device,
-                          const device::cpu::Limits& limits, double budget_s) {
-  Measurement m;
-  if (stage == "correlate")
-    m = measure_correlate(problem, device, limits, budget_s);
-  else if (stage == "channelize")
-    m = measure_channelize(problem, device, limits, budget_s);
-  else
-    throw Error(ErrorKind::config, "stage", stage, "channelize or correlate");
+Problem default_problem(const std::string& stage, const device::Device& device) {
+  if (host_fed(stage)) return default_host_fed_problem(stage);
+  const Stage& known = find_stage(stage);
+  return large(device) ? known.gpu : known.host;
+}
+
+Measurement measure_stage(const std::string& stage, const Problem& problem, DevicePointer device,
+                          const Limits& limits, double budget_s) {
+  const Problem sizes = complete(stage, default_problem(stage, *device), problem);
+  Measurement m = host_fed(stage) ? measure_host_fed(stage, sizes, device, limits, budget_s)
+                                  : find_stage(stage).measure(sizes, device, limits, budget_s);
   m.stage = stage;
+  m.problem = describe(sizes);
   m.device = device->name();
   return m;
 }

@@ -12,14 +12,15 @@ namespace {
 // Against the definition: the whole stream in one array, and out(u) = in(u - delay).
 TEST(DelayLine, ReadsEveryInputShifted) {
   auto random = tests::generator();
-  const auto queue = device::open({}, {.threads = 1})->make_queue();
+  const auto device = device::open({}, {.threads = 1});
+  const auto queue = device->make_queue();
   constexpr std::size_t kInputs = 3, kHistory = 40, kBlock = 100;
-  DelayLine line(kInputs, sizeof(std::int16_t), kHistory, kBlock);
+  DelayLine line(*device, kInputs, sizeof(std::int16_t), kHistory, kBlock);
   std::vector<std::int16_t> stream[kInputs];
   std::vector<bool> valid[kInputs];
   for (int block = 0; block < 20; ++block) {
     const std::size_t count = 1 + random() % kBlock;
-    auto* rows = static_cast<std::byte*>(line.rows());
+    auto* rows = static_cast<std::byte*>(line.rows(*queue));
     for (std::size_t i = 0; i < kInputs; ++i) {
       auto* row = reinterpret_cast<std::int16_t*>(rows + i * line.row_stride_bytes());
       line.mask().set(i, 0, kBlock, true);

@@ -4,7 +4,6 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,9 @@
 
 #include "tautline/core/error.h"
 #include "tautline/device/cpu/fft.h"
+#if defined(__SANITIZE_THREAD__)
+#include "tautline/device/cpu/plain_threads.h"
+#endif
 
 namespace tautline::device::cpu {
 
@@ -64,16 +66,23 @@ class CpuQueue final : public Queue {
       body(0, count, 0);
       return;
     }
+#if defined(__SANITIZE_THREAD__)
+    plain_parallel_for(workers(), count, grain, body);
+#else
     arena_.execute([&] {
-      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, std::max<std::size_t>(1, grain)),
-                        [&](const tbb::blocked_range<std::size_t>& range) {
-                          body(range.begin(), range.end(),
-                               static_cast<std::size_t>(tbb::this_task_arena::current_thread_index()));
-                        });
+      tbb::parallel_for(
+          tbb::blocked_range<std::size_t>(0, count, std::max<std::size_t>(1, grain)),
+          [&](const tbb::blocked_range<std::size_t>& range) {
+            body(range.begin(), range.end(),
+                 static_cast<std::size_t>(tbb::this_task_arena::current_thread_index()));
+          });
     });
+#endif
   }
 
-  std::size_t workers() const override { return static_cast<std::size_t>(arena_.max_concurrency()); }
+  std::size_t workers() const override {
+    return static_cast<std::size_t>(arena_.max_concurrency());
+  }
 
  private:
   tbb::task_arena arena_;
@@ -81,7 +90,8 @@ class CpuQueue final : public Queue {
 
 // What was asked for, or all there are; never more than oneTBB may use, which it would complain of.
 std::size_t allowed_threads(std::size_t asked) {
-  const std::size_t most = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  const std::size_t most =
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
   return asked == 0 ? most : std::min(asked, most);
 }
 
@@ -99,7 +109,9 @@ class CpuDevice final : public Device {
   }
   InstructionSet instruction_set() const override { return set_; }
   bool forced() const override { return forced_; }
-  std::unique_ptr<Queue> make_queue() const override { return std::make_unique<CpuQueue>(threads_); }
+  std::unique_ptr<Queue> make_queue() const override {
+    return std::make_unique<CpuQueue>(threads_);
+  }
   std::shared_ptr<const FftPlan> make_fft(std::size_t length, std::size_t batch) const override {
     return cpu::make_fft(length, batch);
   }

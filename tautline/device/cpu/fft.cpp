@@ -40,7 +40,8 @@ struct Fftw {
   Fftw() {
     void* library = dlopen("libfftw3f.so.3", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return;
-    plan_many_dft = reinterpret_cast<decltype(plan_many_dft)>(dlsym(library, "fftwf_plan_many_dft"));
+    plan_many_dft =
+        reinterpret_cast<decltype(plan_many_dft)>(dlsym(library, "fftwf_plan_many_dft"));
     execute_dft = reinterpret_cast<decltype(execute_dft)>(dlsym(library, "fftwf_execute_dft"));
     if (plan_many_dft == nullptr || execute_dft == nullptr) return;
     destroy_plan = reinterpret_cast<decltype(destroy_plan)>(dlsym(library, "fftwf_destroy_plan"));
@@ -112,7 +113,9 @@ class KissPlan final : public FftPlan {
 
 }  // namespace
 
-bool fftw_available() { return Fftw::instance() != nullptr; }
+bool fftw_available() {
+  return Fftw::instance() != nullptr;
+}
 
 std::shared_ptr<const FftPlan> make_fft(std::size_t length, std::size_t batch, bool allow_fftw) {
   constexpr auto kMax = static_cast<std::size_t>(std::numeric_limits<int>::max());

@@ -41,10 +41,14 @@ bool supported(InstructionSet set) {
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
   const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
   switch (set) {
-    case InstructionSet::portable: return true;
-    case InstructionSet::avx2: return avx2;
-    case InstructionSet::avx512: return avx512;
-    case InstructionSet::vnni: return vnni;
+    case InstructionSet::portable:
+      return true;
+    case InstructionSet::avx2:
+      return avx2;
+    case InstructionSet::avx512:
+      return avx512;
+    case InstructionSet::vnni:
+      return vnni;
     case InstructionSet::amx:
 #if defined(__linux__)
       return vnni && has_amx_int8();

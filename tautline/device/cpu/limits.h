@@ -6,9 +6,9 @@
 namespace tautline::device::cpu {
 
 struct Limits {
-  double copy_bytes_per_s = 0;         ///< large copies, bytes read plus bytes written
-  double float_operations_per_s = 0;   ///< fused multiply-adds counted as two
-  double int8_operations_per_s = 0;    ///< 8-bit multiply-adds into 32-bit sums, counted as two
+  double copy_bytes_per_s = 0;        ///< large copies, bytes read plus bytes written
+  double float_operations_per_s = 0;  ///< fused multiply-adds counted as two
+  double int8_operations_per_s = 0;   ///< 8-bit multiply-adds into 32-bit sums, counted as two
 };
 
 /// Runs for about half a second on all of the device's threads, with the instructions of its

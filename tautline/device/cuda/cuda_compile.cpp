@@ -43,7 +43,9 @@ std::string first_error(const std::string& log) {
 
 }  // namespace
 
-bool compiler_available() { return nvrtc() != nullptr; }
+bool compiler_available() {
+  return nvrtc() != nullptr;
+}
 
 std::string compiler_version() {
   int major = 0, minor = 0;
@@ -55,16 +57,19 @@ Compiled compile(const ProgramSource& source, const std::string& architecture) {
   const Nvrtc* n = nvrtc();
   if (n == nullptr)
     throw Error(ErrorKind::unsupported, "kernel file " + source.name, "no compiler",
-                "NVRTC (libnvrtc.so.12 or .13)", "install NVIDIA's nvrtc package, or set CUDA_HOME");
+                "NVRTC (libnvrtc.so.12 or .13)",
+                "install NVIDIA's nvrtc package, or set CUDA_HOME");
   NvrtcProgram program{*n};
-  int code = n->CreateProgram(&program.program, source.text.c_str(), source.name.c_str(), 0, nullptr, nullptr);
+  int code = n->CreateProgram(&program.program, source.text.c_str(), source.name.c_str(), 0,
+                              nullptr, nullptr);
   std::vector<std::string> options{"--gpu-architecture=" + architecture, "-std=c++17",
                                    "--ptxas-options=-v"};
   for (const std::string& define : source.defines) options.push_back("-D" + define);
   for (const std::string& option : source.options) options.push_back(option);
   std::vector<const char*> raw;
   for (const std::string& option : options) raw.push_back(option.c_str());
-  if (code == 0) code = n->CompileProgram(program.program, static_cast<int>(raw.size()), raw.data());
+  if (code == 0)
+    code = n->CompileProgram(program.program, static_cast<int>(raw.size()), raw.data());
   Compiled result;
   if (program.program != nullptr) result.log = read_log(*n, program.program);
   std::size_t size = 0;
@@ -73,8 +78,8 @@ Compiled compile(const ProgramSource& source, const std::string& architecture) {
   if (code == 0) code = n->GetCUBIN(program.program, reinterpret_cast<char*>(result.binary.data()));
   if (code != 0)
     throw Error(ErrorKind::device, fmt::format("kernel file {} for {}", source.name, architecture),
-                fmt::format("{}: {}", n->GetErrorString(code), first_error(result.log)), "text that compiles",
-                fmt::format("{}", fmt::join(source.defines, " ")));
+                fmt::format("{}: {}", n->GetErrorString(code), first_error(result.log)),
+                "text that compiles", fmt::format("{}", fmt::join(source.defines, " ")));
   return result;
 }
 

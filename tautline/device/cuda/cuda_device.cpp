@@ -18,7 +18,8 @@ using core::Error;
 using core::ErrorKind;
 
 // Failures after which the driver refuses everything until the process ends.
-constexpr std::array<CUresult, 13> kSticky{214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721};
+constexpr std::array<CUresult, 13> kSticky{214, 220, 226, 700, 702, 710, 714,
+                                           715, 716, 717, 718, 719, 721};
 
 std::string mebibytes(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
@@ -75,6 +76,8 @@ class CudaDevice final : public Device {
   }
   TensorMap make_tensor_map(const TensorLayout& layout) const override;
 
+  const std::shared_ptr<Context>& context() const { return context_; }
+
  private:
   std::shared_ptr<Context> context_;
 };
@@ -83,7 +86,8 @@ Buffer CudaDevice::allocate(std::size_t bytes) const {
   context_->check_usable("allocation");
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   const auto no_room = [&](const std::string& value) {
-    return Error(ErrorKind::memory, context_->name + ": memory", value, mebibytes(free_bytes()) + " free",
+    return Error(ErrorKind::memory, context_->name + ": memory", value,
+                 mebibytes(free_bytes()) + " free",
                  "lower --memory, --channels or the block size, or end what else uses the GPU");
   };
   if (size > free_bytes()) throw no_room(mebibytes(size) + " needed");
@@ -121,7 +125,8 @@ bool CudaDevice::holds(const void* address) const {
   const Driver& d = *context_->driver;
   return d.PointerGetAttribute(&type, kPointerMemoryType, device_pointer(address)) == kSuccess &&
          type == kMemoryTypeDevice &&
-         d.PointerGetAttribute(&ordinal, kPointerDeviceOrdinal, device_pointer(address)) == kSuccess &&
+         d.PointerGetAttribute(&ordinal, kPointerDeviceOrdinal, device_pointer(address)) ==
+             kSuccess &&
          ordinal == context_->device;
 }
 
@@ -135,11 +140,14 @@ std::size_t CudaDevice::free_bytes() const {
 }
 
 TensorMap CudaDevice::make_tensor_map(const TensorLayout& layout) const {
-  if (context_->driver->TensorMapEncodeTiled == nullptr || context_->properties.compute_capability < 90)
+  if (context_->driver->TensorMapEncodeTiled == nullptr ||
+      context_->properties.compute_capability < 90)
     throw Error(ErrorKind::unsupported, "tensor map", context_->name,
                 "compute capability 9.0 and a driver of CUDA 12 or later");
   constexpr int kUint8 = 0, kUint16 = 1, kUint32 = 2, kPromote256 = 3;
-  const int type = layout.element_bytes == 1 ? kUint8 : layout.element_bytes == 2 ? kUint16 : kUint32;
+  const int type = layout.element_bytes == 1   ? kUint8
+                   : layout.element_bytes == 2 ? kUint16
+                                               : kUint32;
   const int swizzle = layout.swizzle_bytes == 0    ? 0
                       : layout.swizzle_bytes == 32 ? 1
                       : layout.swizzle_bytes == 64 ? 2
@@ -147,9 +155,9 @@ TensorMap CudaDevice::make_tensor_map(const TensorLayout& layout) const {
   const std::array<std::uint32_t, 5> steps{1, 1, 1, 1, 1};
   TensorMap map;
   context_->check(context_->driver->TensorMapEncodeTiled(
-                      &map, type, layout.rank, const_cast<void*>(layout.data), layout.extents.data(),
-                      layout.stride_bytes.data() + 1, layout.box.data(), steps.data(), 0, swizzle,
-                      kPromote256, 0),
+                      &map, type, layout.rank, const_cast<void*>(layout.data),
+                      layout.extents.data(), layout.stride_bytes.data() + 1, layout.box.data(),
+                      steps.data(), 0, swizzle, kPromote256, 0),
                   "tensor map");
   return map;
 }
@@ -163,20 +171,26 @@ Properties read_properties(Context& context) {
   };
   Properties p;
   std::array<char, 256> product{};
-  context.check(d.DeviceGetName(product.data(), static_cast<int>(product.size()), context.device), "name");
+  context.check(d.DeviceGetName(product.data(), static_cast<int>(product.size()), context.device),
+                "name");
   p.product = product.data();
   int version = 0;
   context.check(d.DriverGetVersion(&version), "driver version");
   p.driver = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-  p.compute_capability =
-      static_cast<int>(10 * attribute(kComputeCapabilityMajor) + attribute(kComputeCapabilityMinor));
+  p.compute_capability = static_cast<int>(10 * attribute(kComputeCapabilityMajor) +
+                                          attribute(kComputeCapabilityMinor));
   // The matrix instructions of 9.0 are in its own, not in its successors', instruction set.
-  p.architecture = fmt::format("sm_{}{}", p.compute_capability, p.compute_capability == 90 ? "a" : "");
+  p.architecture =
+      fmt::format("sm_{}{}", p.compute_capability, p.compute_capability == 90 ? "a" : "");
   p.multiprocessors = attribute(kMultiprocessorCount);
   p.local_bytes = attribute(kMaxSharedPerBlockOptin);
   p.max_group_threads = attribute(kMaxThreadsPerBlock);
   p.warp_threads = attribute(kWarpSize);
   context.check(d.DeviceTotalMem(&p.total_bytes, context.device), "memory");
+  std::array<char, 32> address{};
+  if (d.DeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), context.device) ==
+      kSuccess)
+    p.pci_address = address.data();
   return p;
 }
 
@@ -197,8 +211,8 @@ Context::~Context() {
 
 void Context::check_usable(const std::string& what) const {
   if (failed)
-    throw Error(ErrorKind::device, name + ": " + what, "refused after an earlier failure of the device",
-                "", "start the program again");
+    throw Error(ErrorKind::device, name + ": " + what,
+                "refused after an earlier failure of the device", "", "start the program again");
 }
 
 void Context::check(CUresult code, const std::string& what) {
@@ -222,10 +236,19 @@ unsigned device_count() {
   return static_cast<unsigned>(count);
 }
 
+std::unique_ptr<Queue> wrap_stream(const Device& device, void* stream) {
+  const auto* own = dynamic_cast<const CudaDevice*>(&device);
+  if (own == nullptr || stream == nullptr)
+    throw Error(ErrorKind::config, "stream to wrap", stream == nullptr ? "null" : device.name(),
+                "a stream of a CUDA device");
+  return make_queue(own->context(), static_cast<CUstream>(stream));
+}
+
 std::shared_ptr<const Device> open(unsigned number, const Options& options) {
   if (number >= device_count())
     throw Error(ErrorKind::unsupported, "--device", "cuda:" + std::to_string(number),
-                fmt::format("a number below {}", device_count()), "`tautline devices` lists what is here");
+                fmt::format("a number below {}", device_count()),
+                "`tautline devices` lists what is here");
   if (!compiler_available())
     throw Error(ErrorKind::unsupported, "--device", "cuda:" + std::to_string(number),
                 "NVRTC (libnvrtc.so.12 or .13), which compiles the kernels",
@@ -237,7 +260,8 @@ std::shared_ptr<const Device> open(unsigned number, const Options& options) {
   context->check(context->driver->DeviceGet(&context->device, static_cast<int>(number)), "device");
   context->properties = read_properties(*context);
   context->name = fmt::format("cuda:{} ({})", number, context->properties.product);
-  context->check(context->driver->DevicePrimaryCtxRetain(&context->primary, context->device), "context");
+  context->check(context->driver->DevicePrimaryCtxRetain(&context->primary, context->device),
+                 "context");
   return std::make_shared<CudaDevice>(std::move(context));
 }
 

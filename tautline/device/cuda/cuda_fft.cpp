@@ -18,7 +18,8 @@ constexpr int kComplexToComplex = 0x29, kForward = -1;
 
 class CufftPlan final : public FftPlan {
  public:
-  CufftPlan(std::shared_ptr<Context> context, const Cufft& cufft, std::size_t length, std::size_t batch)
+  CufftPlan(std::shared_ptr<Context> context, const Cufft& cufft, std::size_t length,
+            std::size_t batch)
       : context_(std::move(context)), cufft_(cufft), length_(length), batch_(batch) {
     const Current current(*context_);
     int n = static_cast<int>(length);

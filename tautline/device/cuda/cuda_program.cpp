@@ -37,7 +37,8 @@ class CudaProgram final : public Program {
     resources.max_group_threads = attribute(kFunctionMaxThreads);
     // All the shared memory that a launch may ask for; what it takes is up to the launch.
     const std::size_t most = context.properties.local_bytes - resources.static_local_bytes;
-    context.check(d.FuncSetAttribute(function, kFunctionMaxDynamicShared, static_cast<int>(most)), what);
+    context.check(d.FuncSetAttribute(function, kFunctionMaxDynamicShared, static_cast<int>(most)),
+                  what);
     return std::make_shared<CudaKernel>(module_, function, name, name_, resources);
   }
 
@@ -57,7 +58,8 @@ void CudaKernel::enqueue(Context& context, CUstream stream, const LaunchShape& s
                          std::span<const Argument> arguments) const {
   if (arguments.size() > kMaxArguments)
     throw core::Error(core::ErrorKind::config, "kernel " + label_,
-                      fmt::format("{} arguments", arguments.size()), fmt::format("at most {}", kMaxArguments));
+                      fmt::format("{} arguments", arguments.size()),
+                      fmt::format("at most {}", kMaxArguments));
   if (shape.groups.x * shape.groups.y * shape.groups.z == 0) return;
   std::array<const void*, kMaxArguments> addresses{};
   std::array<void*, kMaxArguments> pointers{};
@@ -74,9 +76,9 @@ void CudaKernel::enqueue(Context& context, CUstream stream, const LaunchShape& s
                                    narrow(shape.groups.z), narrow(shape.threads.x),
                                    narrow(shape.threads.y), narrow(shape.threads.z),
                                    narrow(shape.local_bytes), stream, pointers.data(), nullptr),
-      fmt::format("kernel {}, {} x {} x {} groups of {} x {} x {}, {} bytes of local memory", label_,
-                  shape.groups.x, shape.groups.y, shape.groups.z, shape.threads.x, shape.threads.y,
-                  shape.threads.z, shape.local_bytes));
+      fmt::format("kernel {}, {} x {} x {} groups of {} x {} x {}, {} bytes of local memory",
+                  label_, shape.groups.x, shape.groups.y, shape.groups.z, shape.threads.x,
+                  shape.threads.y, shape.threads.z, shape.local_bytes));
 }
 
 std::shared_ptr<const Program> load(std::shared_ptr<Context> context, const std::string& name,

@@ -157,6 +157,8 @@ double seconds_between(const Event& start, const Event& end) {
   return dynamic_cast<const CudaEvent&>(start).seconds_until(dynamic_cast<const CudaEvent&>(end));
 }
 
-CUstream native_stream(Queue& queue) { return dynamic_cast<CudaQueue&>(queue).native(); }
+CUstream native_stream(Queue& queue) {
+  return dynamic_cast<CudaQueue&>(queue).native();
+}
 
 }  // namespace tautline::device::cuda

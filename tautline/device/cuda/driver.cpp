@@ -1,39 +1,10 @@
 #include "tautline/device/cuda/driver.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <initializer_list>
-#include <string>
+#include "tautline/device/cuda/library.h"
 
 namespace tautline::device::cuda {
 
 namespace {
-
-// A shared library that stays open while the process lives: drivers do not like to be unloaded.
-class Library {
- public:
-  /// Tries the names in the loader's own places, then in the CUDA toolkit's.
-  explicit Library(std::initializer_list<const char*> names) {
-    const char* home = std::getenv("CUDA_HOME");
-    for (const std::string& folder :
-         {std::string(), home == nullptr ? std::string() : std::string(home) + "/lib64/",
-          std::string("/usr/local/cuda/lib64/")})
-      for (const char* name : names) {
-        if (handle_ == nullptr) handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-      }
-  }
-
-  /// Looks up one entry point; `found` becomes false when it is missing.
-  template <class Function>
-  void find(Function& function, const char* name, bool& found) const {
-    function = handle_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle_, name));
-    found = found && function != nullptr;
-  }
-
- private:
-  void* handle_ = nullptr;
-};
 
 bool load(Driver& d) {
   const Library library{"libcuda.so.1"};
@@ -106,20 +77,16 @@ bool load(Cufft& c) {
   return all;
 }
 
-// One immutable table for the process.
-template <class Table>
-const Table* table() {
-  static const struct Loaded {
-    Table entries{};
-    bool usable = load(entries);
-  } loaded;
-  return loaded.usable ? &loaded.entries : nullptr;
-}
-
 }  // namespace
 
-const Driver* driver() { return table<Driver>(); }
-const Nvrtc* nvrtc() { return table<Nvrtc>(); }
-const Cufft* cufft() { return table<Cufft>(); }
+const Driver* driver() {
+  return loaded_table<Driver, load>();
+}
+const Nvrtc* nvrtc() {
+  return loaded_table<Nvrtc, load>();
+}
+const Cufft* cufft() {
+  return loaded_table<Cufft, load>();
+}
 
 }  // namespace tautline::device::cuda

@@ -1,6 +1,6 @@
-// The entry points of NVIDIA's driver, NVRTC and cuFFT that tautline uses, declared by us and looked
-// up at run time. Names, signatures and numbers are those of the published driver API (cuda.h 12 and
-// 13), NVRTC and cuFFT.
+// The entry points of NVIDIA's driver, NVRTC and cuFFT that tautline uses, declared by us and
+// looked up at run time. Names, signatures and numbers are those of the published driver API
+// (cuda.h 12 and 13), NVRTC and cuFFT.
 #pragma once
 
 #include <cstddef>
@@ -110,7 +110,8 @@ const Driver* driver();
 struct Nvrtc {
   int (*Version)(int*, int*);
   const char* (*GetErrorString)(int);
-  int (*CreateProgram)(void**, const char*, const char*, int, const char* const*, const char* const*);
+  int (*CreateProgram)(void**, const char*, const char*, int, const char* const*,
+                       const char* const*);
   int (*DestroyProgram)(void**);
   int (*CompileProgram)(void*, int, const char* const*);
   int (*GetCUBINSize)(void*, std::size_t*);

@@ -17,7 +17,8 @@ constexpr std::size_t kPage = 4096;
 void* AddressSpace::reserve(cl_mem memory, std::size_t bytes) {
   // One byte more, so that the end of one object is never the start of another.
   const std::size_t reserved = (bytes + kPage) / kPage * kPage;
-  void* address = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* address =
+      mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED)
     throw core::Error(core::ErrorKind::memory, "address space", std::to_string(bytes) + " bytes",
                       "less", "raise the process's limit of virtual memory");

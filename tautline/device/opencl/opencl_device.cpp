@@ -67,7 +67,9 @@ class OpenclDevice final : public Device {
 
   Buffer allocate(std::size_t bytes) const override;
   Buffer allocate_pinned(std::size_t bytes) const override;
-  bool holds(const void* address) const override { return context_->addresses.find(address).has_value(); }
+  bool holds(const void* address) const override {
+    return context_->addresses.find(address).has_value();
+  }
   std::size_t free_bytes() const override {
     const std::size_t used = context_->allocated_bytes;
     return used < context_->limit_bytes ? context_->limit_bytes - used : 0;
@@ -76,7 +78,8 @@ class OpenclDevice final : public Device {
   const Properties& properties() const override { return context_->properties; }
   std::string compiler() const override {
     return fmt::format("opencl {} {} {}", device_text(context_->device, CL_DEVICE_VENDOR),
-                       device_text(context_->device, CL_DEVICE_VERSION), context_->properties.driver);
+                       device_text(context_->device, CL_DEVICE_VERSION),
+                       context_->properties.driver);
   }
   std::vector<std::byte> compile(const ProgramSource& source) const override {
     return opencl::compile(*context_, source);
@@ -98,11 +101,13 @@ Buffer OpenclDevice::allocate(std::size_t bytes) const {
   const std::size_t size = bytes == 0 ? 1 : bytes;
   if (size > free_bytes() || size > context_->largest_buffer_bytes)
     throw Error(ErrorKind::memory, context_->name + ": memory", mebibytes(size) + " needed",
-                fmt::format("at most {} ({} free)", mebibytes(std::min(free_bytes(), context_->largest_buffer_bytes)),
+                fmt::format("at most {} ({} free)",
+                            mebibytes(std::min(free_bytes(), context_->largest_buffer_bytes)),
                             mebibytes(free_bytes())),
                 "lower --memory, --channels or the block size");
   cl_int code = CL_SUCCESS;
-  OwnedMemory memory(clCreateBuffer(context_->context.get(), CL_MEM_READ_WRITE, size, nullptr, &code));
+  OwnedMemory memory(
+      clCreateBuffer(context_->context.get(), CL_MEM_READ_WRITE, size, nullptr, &code));
   context_->check(code, fmt::format("allocation of {}", mebibytes(size)));
   auto owner = std::make_shared<DeviceMemory>();
   owner->context = context_;
@@ -120,13 +125,15 @@ Buffer OpenclDevice::allocate_pinned(std::size_t bytes) const {
   auto owner = std::make_shared<PinnedMemory>();
   owner->context = context_;
   cl_int code = CL_SUCCESS;
-  owner->queue = OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device, 0, &code));
+  owner->queue =
+      OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device, 0, &code));
   context_->check(code, "queue");
-  owner->memory = OwnedMemory(clCreateBuffer(context_->context.get(),
-                                             CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, nullptr, &code));
+  owner->memory = OwnedMemory(clCreateBuffer(
+      context_->context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, nullptr, &code));
   context_->check(code, fmt::format("pinned memory of {}", mebibytes(size)));
-  void* address = clEnqueueMapBuffer(owner->queue.get(), owner->memory.get(), CL_TRUE,
-                                     CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, nullptr, nullptr, &code);
+  void* address =
+      clEnqueueMapBuffer(owner->queue.get(), owner->memory.get(), CL_TRUE,
+                         CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, nullptr, nullptr, &code);
   context_->check(code, fmt::format("pinned memory of {}", mebibytes(size)));
   owner->address = address;
   context_->addresses.add_pinned(address, size);
@@ -138,8 +145,8 @@ Buffer OpenclDevice::allocate_pinned(std::size_t bytes) const {
 
 void Context::check_usable(const std::string& what) const {
   if (failed)
-    throw Error(ErrorKind::device, name + ": " + what, "refused after an earlier failure of the device",
-                "", "start the program again");
+    throw Error(ErrorKind::device, name + ": " + what,
+                "refused after an earlier failure of the device", "", "start the program again");
 }
 
 void Context::check(cl_int code, const std::string& what) {
@@ -157,21 +164,24 @@ std::shared_ptr<const Device> open(unsigned number, const Options& options) {
   const std::vector<cl_device_id> devices = list_devices();
   if (number >= devices.size())
     throw Error(ErrorKind::unsupported, "--device", "opencl:" + std::to_string(number),
-                fmt::format("a number below {}", devices.size()), "`tautline devices` lists what is here");
+                fmt::format("a number below {}", devices.size()),
+                "`tautline devices` lists what is here");
   auto context = std::make_shared<Context>();
   context->device = devices[number];
   context->properties = read_properties(context->device);
   context->name = fmt::format("opencl:{} ({})", number, context->properties.product);
   context->ptx = takes_ptx(context->device);
   context->options = options;
-  context->limit_bytes = options.device_memory_bytes == 0
-                             ? context->properties.total_bytes
-                             : std::min(options.device_memory_bytes, context->properties.total_bytes);
+  context->limit_bytes =
+      options.device_memory_bytes == 0
+          ? context->properties.total_bytes
+          : std::min(options.device_memory_bytes, context->properties.total_bytes);
   cl_ulong largest = 0;
   clGetDeviceInfo(context->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, nullptr);
   context->largest_buffer_bytes = largest;
   cl_int code = CL_SUCCESS;
-  context->context = OwnedContext(clCreateContext(nullptr, 1, &context->device, nullptr, nullptr, &code));
+  context->context =
+      OwnedContext(clCreateContext(nullptr, 1, &context->device, nullptr, nullptr, &code));
   context->check(code, "context");
   return std::make_shared<OpenclDevice>(std::move(context));
 }

@@ -56,7 +56,8 @@ class VkfftPlan final : public FftPlan {
     context_->check_usable("transform");
     const auto place = context_->addresses.find(data);
     if (!place)
-      throw Error(ErrorKind::config, "FFT data", "a host address", "an address in the device's memory");
+      throw Error(ErrorKind::config, "FFT data", "a host address",
+                  "an address in the device's memory");
     const std::lock_guard lock(mutex_);  // the launch parameters are the application's state
     cl_command_queue native = native_queue(queue);
     cl_mem memory = place->memory;
@@ -73,7 +74,8 @@ class VkfftPlan final : public FftPlan {
  private:
   void check(VkFFTResult result, const char* what) const {
     if (result == VKFFT_SUCCESS) return;
-    throw Error(ErrorKind::device, fmt::format("{}: {} of {} x {} points", context_->name, what, batch_, length_),
+    throw Error(ErrorKind::device,
+                fmt::format("{}: {} of {} x {} points", context_->name, what, batch_, length_),
                 fmt::format("VkFFT error {}", static_cast<int>(result)), "");
   }
 

@@ -37,12 +37,14 @@ std::string build_options(const Context& context, const ProgramSource& source) {
   return options;
 }
 
-void build(Context& context, cl_program program, const std::string& name, const std::string& options) {
+void build(Context& context, cl_program program, const std::string& name,
+           const std::string& options) {
   const cl_int code =
       clBuildProgram(program, 1, &context.device, options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS)
     throw Error(ErrorKind::device, context.name + ": kernel file " + name,
-                error_name(code) + ": " + build_log(program, context.device), "text that compiles", options);
+                error_name(code) + ": " + build_log(program, context.device), "text that compiles",
+                options);
 }
 
 class OpenclProgram final : public Program {
@@ -61,7 +63,8 @@ class OpenclProgram final : public Program {
     clGetKernelWorkGroupInfo(kernel.get(), context_->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof own,
                              &own, nullptr);
     clGetKernelWorkGroupInfo(kernel.get(), context_->device, CL_KERNEL_WORK_GROUP_SIZE,
-                             sizeof resources.max_group_threads, &resources.max_group_threads, nullptr);
+                             sizeof resources.max_group_threads, &resources.max_group_threads,
+                             nullptr);
     resources.static_local_bytes = local;
     resources.spilled_bytes = context_->properties.host_cpu ? 0 : own;
     return std::make_shared<OpenclKernel>(name, name_, std::move(kernel), resources);
@@ -107,8 +110,8 @@ void OpenclKernel::enqueue(Context& context, cl_command_queue queue, const Launc
   const std::array<std::size_t, 3> global{shape.groups.x * local[0], shape.groups.y * local[1],
                                           shape.groups.z * local[2]};
   if (global[0] * global[1] * global[2] == 0) return;
-  context.check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, nullptr, global.data(), local.data(), 0,
-                                       nullptr, nullptr),
+  context.check(clEnqueueNDRangeKernel(queue, kernel_.get(), 3, nullptr, global.data(),
+                                       local.data(), 0, nullptr, nullptr),
                 fmt::format("{}, {} x {} x {} groups of {} x {} x {}", what, shape.groups.x,
                             shape.groups.y, shape.groups.z, local[0], local[1], local[2]));
 }
@@ -122,12 +125,14 @@ std::vector<std::byte> compile(Context& context, const ProgramSource& source) {
   context.check(code, "kernel file " + source.name);
   build(context, program.get(), source.name, build_options(context, source));
   std::size_t size = 0;
-  context.check(clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr),
-                "binary of " + source.name);
+  context.check(
+      clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr),
+      "binary of " + source.name);
   std::vector<std::byte> binary(size);
   auto* target = reinterpret_cast<unsigned char*>(binary.data());
-  context.check(clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof target, &target, nullptr),
-                "binary of " + source.name);
+  context.check(
+      clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof target, &target, nullptr),
+      "binary of " + source.name);
   return binary;
 }
 

@@ -1,5 +1,7 @@
 #include "tautline/device/opencl/platforms.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "tautline/device/opencl/opencl_device.h"
@@ -19,6 +21,9 @@ T device_number(cl_device_id device, cl_device_info what) {
 constexpr cl_device_info kComputeCapabilityMajor = 0x4000;
 constexpr cl_device_info kComputeCapabilityMinor = 0x4001;
 constexpr cl_device_info kWarpSize = 0x4003;
+constexpr cl_device_info kPciBus = 0x4008;
+constexpr cl_device_info kPciSlot = 0x4009;
+constexpr cl_device_info kPciDomain = 0x400A;
 
 }  // namespace
 
@@ -65,14 +70,21 @@ Properties read_properties(cl_device_id device) {
   p.total_bytes = device_number<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE);
   p.host_cpu = (device_number<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   if (takes_ptx(device)) {
-    p.compute_capability = static_cast<int>(10 * device_number<cl_uint>(device, kComputeCapabilityMajor) +
-                                            device_number<cl_uint>(device, kComputeCapabilityMinor));
+    p.compute_capability =
+        static_cast<int>(10 * device_number<cl_uint>(device, kComputeCapabilityMajor) +
+                         device_number<cl_uint>(device, kComputeCapabilityMinor));
     p.warp_threads = device_number<cl_uint>(device, kWarpSize);
+    const auto slot = device_number<cl_uint>(device, kPciSlot);  // device number, then function
+    p.pci_address =
+        fmt::format("{:08x}:{:02x}:{:02x}.{}", device_number<cl_uint>(device, kPciDomain),
+                    device_number<cl_uint>(device, kPciBus), slot >> 3, slot & 7);
   }
   return p;
 }
 
-unsigned device_count() { return static_cast<unsigned>(list_devices().size()); }
+unsigned device_count() {
+  return static_cast<unsigned>(list_devices().size());
+}
 
 bool is_host_cpu(unsigned number) {
   const std::vector<cl_device_id> devices = list_devices();
@@ -91,7 +103,8 @@ std::string error_name(cl_int code) {
       {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
       {CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"},
       {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
-      {CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
+      {CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST,
+       "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
       {CL_INVALID_VALUE, "CL_INVALID_VALUE"},
       {CL_INVALID_COMMAND_QUEUE, "CL_INVALID_COMMAND_QUEUE"},
       {CL_INVALID_BINARY, "CL_INVALID_BINARY"},

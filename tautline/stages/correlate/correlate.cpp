@@ -6,6 +6,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/correlate/cpu.h"
+#include "tautline/stages/correlate/gpu_tuning.h"
 #include "tautline/stages/correlate/reference.h"
 #include "tautline/stages/correlate/shapes.h"
 
@@ -89,6 +90,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   check_config(config);
   if (device == nullptr) throw_config("correlate device", "null", "an open device");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
+  if (device->compiles()) return gpu::make_tuned_plan(config, std::move(device));
   const bool exact = config.format == core::kCi4 || config.format == core::kCi8;
   if (exact) {
     const auto& kernel = cpu::choose_integer_kernel(*device);

@@ -53,7 +53,11 @@ class CpuPlan final : public Plan {
     return {sizeof(*this) + rows_.capacity() * sizeof(Row) + runs_.capacity() * sizeof(Run), 0};
   }
 
-  Result execute(device::Queue& queue, const core::RawBlock& block, void* samples,
+  std::unique_ptr<State> make_state(device::Queue&) const override {
+    return std::make_unique<State>();
+  }
+
+  Result execute(device::Queue& queue, State&, const core::RawBlock& block, void* samples,
                  std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
                  const core::View<std::uint64_t, 2>& validity) const override {
     require_block(config_, block, validity);
@@ -67,7 +71,7 @@ class CpuPlan final : public Plan {
                          const std::size_t first = first_word * 64;
                          const std::size_t last = std::min(last_word * 64, block.samples);
                          decode(block, target, first, last);
-                         mark_lost(block, target, first, last);
+                         mark_lost(block, config_.layout.inputs(), target.validity, first, last);
                          if (block.layout.format.is_float())
                            not_finite += mark_not_finite(target, first, last);
                          zero_invalid(target, first, last);
@@ -246,30 +250,6 @@ class CpuPlan final : public Plan {
       }
     }
     return kColumnBytes;
-  }
-
-  // Validity of [first, last): everything that no span calls lost.
-  void mark_lost(const core::RawBlock& block, const Target& target, std::size_t first,
-                 std::size_t last) const {
-    const std::size_t inputs = config_.layout.inputs();
-    for (std::size_t i = 0; i < inputs; ++i) {
-      std::uint64_t* words = target.validity.row(i);
-      for (std::size_t w = first / 64; w < core::validity_words(last); ++w)
-        words[w] = core::low_bits(last - w * 64);
-    }
-    for (const core::InvalidSpan& span : block.invalid) {
-      if (span.first_sample >= last) continue;
-      const std::size_t from = std::max(first, span.first_sample);
-      const std::size_t to =
-          span.samples > last - span.first_sample ? last : span.first_sample + span.samples;
-      if (from >= to) continue;
-      if (span.input != core::InvalidSpan::kAllInputs) {
-        core::set_range(target.validity.row(span.input), from, to - from, false);
-        continue;
-      }
-      for (std::size_t i = 0; i < inputs; ++i)
-        core::set_range(target.validity.row(i), from, to - from, false);
-    }
   }
 
   // Flags samples that are NaN or infinite in any channel; counts them, unless they were lost.

@@ -44,6 +44,18 @@ Result unpack_reference(const core::RawBlock& block, const Target& target);
 std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
                                           const Tunables& tunables);
 
+/// The plan of gpu.cpp, for devices that compile.
+std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const Tunables& tunables);
+
+/// Validity of [first, last), `first` a multiple of 64: everything that no span calls lost.
+void mark_lost(const core::RawBlock& block, std::size_t inputs,
+               const core::View<std::uint64_t, 2>& validity, std::size_t first, std::size_t last);
+/// The same for the whole block.
+void mark_lost(const core::RawBlock& block, std::size_t inputs,
+               const core::View<std::uint64_t, 2>& validity);
+
 /// Throws what Plan::execute promises.
 void require_block(const Config& config, const core::RawBlock& block,
                    const core::View<std::uint64_t, 2>& validity);

@@ -1,5 +1,6 @@
 #include "tautline/stages/unpack/unpack.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
@@ -66,7 +67,10 @@ class ReferencePlan final : public Plan {
   const Config& config() const override { return config_; }
   std::string backend() const override { return "reference"; }
   device::MemoryUse bytes() const override { return {}; }
-  Result execute(device::Queue&, const core::RawBlock& block, void* samples,
+  std::unique_ptr<State> make_state(device::Queue&) const override {
+    return std::make_unique<State>();
+  }
+  Result execute(device::Queue&, State&, const core::RawBlock& block, void* samples,
                  std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
                  const core::View<std::uint64_t, 2>& validity) const override {
     require_block(config_, block, validity);
@@ -114,10 +118,35 @@ void require_block(const Config& config, const core::RawBlock& block,
   }
 }
 
+void mark_lost(const core::RawBlock& block, std::size_t inputs,
+               const core::View<std::uint64_t, 2>& validity) {
+  mark_lost(block, inputs, validity, 0, block.samples);
+}
+
+void mark_lost(const core::RawBlock& block, std::size_t inputs,
+               const core::View<std::uint64_t, 2>& validity, std::size_t first, std::size_t last) {
+  for (std::size_t i = 0; i < inputs; ++i) {
+    std::uint64_t* words = validity.row(i);
+    for (std::size_t w = first / 64; w < core::validity_words(last); ++w)
+      words[w] = core::low_bits(last - w * 64);
+  }
+  for (const core::InvalidSpan& span : block.invalid) {
+    if (span.first_sample >= last) continue;
+    const std::size_t from = std::max(first, span.first_sample);
+    const std::size_t to =
+        span.samples > last - span.first_sample ? last : span.first_sample + span.samples;
+    if (from >= to) continue;
+    const bool all = span.input == core::InvalidSpan::kAllInputs;
+    for (std::size_t i = all ? 0 : span.input; i < (all ? inputs : span.input + 1); ++i)
+      core::set_range(validity.row(i), from, to - from, false);
+  }
+}
+
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
   require_config(config);
   if (device->api() == device::Api::reference) return std::make_shared<ReferencePlan>(config);
+  if (device->compiles()) return make_gpu_plan(config, std::move(device), Tunables{});
   return make_cpu_plan(config, device->instruction_set(), Tunables{});
 }
 

@@ -39,20 +39,29 @@ struct Result {
   std::uint64_t not_finite = 0;  ///< float samples (scalars or complex) that were NaN or infinite
 };
 
-/// Immutable; may be shared by threads. The stage keeps no state between blocks.
+/// One stream's buffers on the way to a device. Remembers nothing between blocks.
+class State {
+ public:
+  virtual ~State() = default;
+};
+
+/// Immutable; may be shared by threads.
 class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
   virtual std::string backend() const = 0;
   virtual device::MemoryUse bytes() const = 0;
+  virtual std::unique_ptr<State> make_state(device::Queue& queue) const = 0;
 
   /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose
   /// element size is the unpacked format's; rows are `row_stride_bytes` apart for the input axis
   /// and `channel_stride_bytes` for the channel axis. `validity` rows get bits for these samples.
-  /// Throws Error(format) when the block's layout is not the plan's or its bytes are too few.
-  virtual Result execute(device::Queue& queue, const core::RawBlock& block, void* samples,
-                         std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+  /// `samples` may lie in the memory of the plan's device: the block's bytes have then been read when
+  /// the call returns, and its samples are there for later work of the queue. Throws Error(format) when the block's layout is not the plan's or its bytes are too few.
+  virtual Result execute(device::Queue& queue, State& state, const core::RawBlock& block,
+                         void* samples, std::size_t channel_stride_bytes,
+                         std::size_t row_stride_bytes,
                          const core::View<std::uint64_t, 2>& validity) const = 0;
 };
 

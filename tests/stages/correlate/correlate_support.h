@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tautline/core/complex_int.h"
+#include "tautline/core/error.h"
 #include "tautline/device/device.h"
 #include "tautline/stages/correlate/correlate.h"
 #include "tests/support/seed.h"
@@ -22,15 +24,68 @@ using core::Axis;
 using device::InstructionSet;
 using tautline::tests::generator;
 
-inline constexpr InstructionSet kAllSets[] = {InstructionSet::portable, InstructionSet::avx2,
-                                              InstructionSet::avx512, InstructionSet::vnni,
-                                              InstructionSet::amx};
-
 inline std::shared_ptr<const device::Device> forced(InstructionSet set, std::size_t threads = 2) {
   return device::open({device::Api::cpu, set}, {.threads = threads});
 }
 inline std::shared_ptr<const device::Device> reference_device() {
   return device::open({device::Api::reference, std::nullopt}, {.threads = 1});
+}
+
+/// Something that correlates: a CPU's instruction set or a GPU.
+struct Backend {
+  const char* name;
+  device::Selection selection;
+
+  bool gpu() const {
+    return selection.api == device::Api::cuda || selection.api == device::Api::opencl;
+  }
+  /// Whether a plan's backend() names this one. VNNI and AMX have nothing for floats.
+  bool named_by(const std::string& backend, bool floats = false) const {
+    if (gpu()) return backend.starts_with(std::string(name) + " ");
+    const auto set = *selection.instruction_set;
+    return backend == to_string(floats ? std::min(set, InstructionSet::avx512) : set);
+  }
+};
+
+inline constexpr Backend kBackends[] = {{"portable", {device::Api::cpu, InstructionSet::portable}},
+                                        {"avx2", {device::Api::cpu, InstructionSet::avx2}},
+                                        {"avx512", {device::Api::cpu, InstructionSet::avx512}},
+                                        {"vnni", {device::Api::cpu, InstructionSet::vnni}},
+                                        {"amx", {device::Api::cpu, InstructionSet::amx}},
+                                        {"cuda", {device::Api::cuda, std::nullopt, 0}},
+                                        {"opencl", {device::Api::opencl, std::nullopt, 0}}};
+
+/// Empty when the backend can run here, else why not.
+inline std::string missing(const Backend& backend) {
+  if (!backend.gpu())
+    return device::supported(*backend.selection.instruction_set)
+               ? ""
+               : std::string("this processor has no ") + backend.name;
+  try {
+    device::parse_selection(std::string(backend.name) + ":0");
+    return "";
+  } catch (const core::Error& error) {
+    return error.what();
+  }
+}
+
+/// An open device of a backend. A GPU's is kept from test to test, with a plan of each kind of sums
+/// that holds its programs.
+inline std::shared_ptr<const device::Device> opened(const Backend& backend,
+                                                    std::size_t threads = 2) {
+  if (!backend.gpu()) return device::open(backend.selection, {.threads = threads});
+  struct Kept {
+    std::shared_ptr<const device::Device> device;
+    std::shared_ptr<const Plan> integers, floats;
+  };
+  static std::map<device::Api, Kept> all;
+  Kept& kept = all[backend.selection.api];
+  if (kept.device == nullptr) {
+    kept.device = device::open(backend.selection);
+    kept.integers = make_plan({.inputs = 64}, kept.device);
+    kept.floats = make_plan({.inputs = 64, .format = core::kCf32}, kept.device);
+  }
+  return kept.device;
 }
 
 inline void random_sample(std::mt19937_64& random, core::ci8& x) {
@@ -213,17 +268,16 @@ inline void expect_equal(const Sums<core::ci64>& got, const Sums<core::ci64>& ex
   ASSERT_EQ(got.counts, expected.counts) << what;
 }
 
-/// A test for each instruction set, skipped with its name where the machine lacks it.
-class EachSet : public ::testing::TestWithParam<InstructionSet> {
+/// A test for each backend, skipped with a reason where there is none.
+class EachBackend : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
-    if (!device::supported(GetParam()))
-      GTEST_SKIP() << "this processor has no " << device::to_string(GetParam());
+    if (const std::string reason = missing(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
   }
 };
 
-inline std::string set_name(const ::testing::TestParamInfo<InstructionSet>& info) {
-  return std::string(device::to_string(info.param));
+inline std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
+  return info.param.name;
 }
 
 }  // namespace tautline::stages::correlate::tests

@@ -6,11 +6,11 @@
 namespace tautline::stages::correlate::tests {
 namespace {
 
-class Masked : public EachSet {
+class Masked : public EachBackend {
  protected:
   template <class Sample>
   void check(const Samples<Sample>& samples, const Masks& masks, const std::string& what) {
-    expect_equal(run(forced(GetParam()), samples, masks.view()),
+    expect_equal(run(opened(GetParam()), samples, masks.view()),
                  run_reference(samples, masks.view()), what);
   }
 };
@@ -57,8 +57,8 @@ TEST_P(Masked, OneMaskForAllChannels) {
 TEST_P(Masked, AllValidIsNoMask) {
   Data<core::ci8> data(2, 18, 200);
   Masks masks(2, 18, 200);
-  expect_equal(run(forced(GetParam()), data.samples(), masks.view()),
-               run(forced(GetParam()), data.samples()), "all valid");
+  expect_equal(run(opened(GetParam()), data.samples(), masks.view()),
+               run(opened(GetParam()), data.samples()), "all valid");
 }
 
 TEST_P(Masked, BitsBeyondTheEndDoNotCount) {
@@ -67,8 +67,8 @@ TEST_P(Masked, BitsBeyondTheEndDoNotCount) {
   clean.randomise(0.2);
   dirty.words = clean.words;
   for (std::size_t w = 1; w < dirty.words.size(); w += 2) dirty.words[w] |= ~std::uint64_t{63};
-  expect_equal(run(forced(GetParam()), data.samples(), dirty.view()),
-               run(forced(GetParam()), data.samples(), clean.view()), "stray bits");
+  expect_equal(run(opened(GetParam()), data.samples(), dirty.view()),
+               run(opened(GetParam()), data.samples(), clean.view()), "stray bits");
 }
 
 TEST_P(Masked, FewAndManyChannelsPerThread) {
@@ -76,12 +76,12 @@ TEST_P(Masked, FewAndManyChannelsPerThread) {
     Data<core::ci8> data(channels, 40, 130);
     Masks masks(channels, 40, 130);
     masks.randomise(0.4);
-    expect_equal(run(forced(GetParam(), 4), data.samples(), masks.view()),
+    expect_equal(run(opened(GetParam(), 4), data.samples(), masks.view()),
                  run_reference(data.samples(), masks.view()), std::to_string(channels));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sets, Masked, ::testing::ValuesIn(kAllSets), set_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Masked, ::testing::ValuesIn(kBackends), backend_name);
 
 TEST(Validity, CountsOfKnownMasks) {
   Data<core::ci8> data(1, 2, 100);

@@ -11,6 +11,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/unpack/case.h"
+#include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::unpack {
@@ -58,8 +59,19 @@ Output run(const std::string& device, const Config& config, const core::RawBlock
   const auto plan = make_plan(config, opened);
   const auto queue = opened->make_queue();
   Output out(config.layout, config.max_samples);
-  out.result = plan->execute(*queue, block, out.samples_bytes.data(), out.channel_stride,
-                             out.row_stride, out.validity);
+  const auto state = plan->make_state(*queue);
+  // Rows of a GPU's plan lie in its memory.
+  const std::size_t bytes = out.samples_bytes.size();
+  const device::Buffer on_device = opened->compiles() ? opened->allocate(bytes) : device::Buffer();
+  void* samples = out.samples_bytes.data();
+  if (opened->compiles()) {
+    queue->copy(on_device.data(), samples, bytes);
+    samples = on_device.data();
+  }
+  out.result = plan->execute(*queue, *state, block, samples, out.channel_stride, out.row_stride,
+                             out.validity);
+  if (opened->compiles()) queue->copy(out.samples_bytes.data(), samples, bytes);
+  queue->synchronise();
   return out;
 }
 
@@ -69,9 +81,10 @@ void expect_same(const Output& reference, const Output& other, const std::string
   EXPECT_TRUE(reference.samples_bytes == other.samples_bytes) << what << ": samples or poison";
 }
 
-class Backend : public ::testing::TestWithParam<const char*> {
+class Backend : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
     try {
       device::parse_selection(GetParam());
     } catch (const core::Error& error) {
@@ -85,6 +98,9 @@ TEST_P(Backend, IsTheOneThatWasForced) {
   const std::string name(GetParam());
   const auto plan = make_plan(c.config(), device::open(device::parse_selection(name)));
   std::string expected = name.starts_with("cpu:") ? name.substr(4) : name;
+  if (name.find("cuda") == 0 || name.find("opencl") == 0) expected = name.substr(0, name.find(':'));
+  if (name == "auto" && device::parse_selection(name).api != device::Api::cpu)
+    GTEST_SKIP() << "auto takes a GPU here, which has its own case";
   if (name == "auto") expected = device::to_string(device::best_instruction_set());
   if (expected == "vnni" || expected == "amx") expected = "avx512";  // the next lower one with code
   EXPECT_EQ(plan->backend().substr(0, expected.size()), expected);
@@ -213,8 +229,12 @@ TEST_P(Backend, RefusesABlockThatIsNotThePlans) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Backend,
-                         ::testing::Values("reference", "cpu:portable", "cpu:avx2", "cpu:avx512",
-                                           "cpu:vnni", "cpu:amx", "auto"),
+                         ::testing::ValuesIn([] {
+                           std::vector<std::string> names = tests::gpu_names();
+                           names.insert(names.end(), {"reference", "cpu:portable", "cpu:avx2",
+                                                      "cpu:avx512", "cpu:vnni", "cpu:amx", "auto"});
+                           return names;
+                         }()),
                          [](const auto& info) {
                            std::string name(info.param);
                            for (char& c : name) c = c == ':' ? '_' : c;

@@ -1,0 +1,320 @@
+// tautline tune: finds the fastest configuration of a stage's kernels, and remembers it.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "cli/command.h"
+#include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/jit/tuner.h"
+#include "tautline/jit/wisdom.h"
+#include "tautline/pipeline/tune_stage.h"
+
+namespace tautline::cli {
+
+namespace {
+
+using jit::Outcome;
+using jit::Result;
+using jit::TunedProblem;
+
+struct Options {
+  std::string stage;
+  std::vector<std::string> problems;
+  std::string strategy = "guided";
+  double budget_s = 60;
+  std::uint64_t seed = 1;
+  double limit_s = 30;
+  std::string report;
+  bool fresh = false;
+};
+
+// This command again, as the process that candidates run in.
+std::vector<std::string> worker_command(const Global& global, const Options& options,
+                                        const std::string& problem) {
+  std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string(),
+                                 "--device",
+                                 global.device,
+                                 "--threads",
+                                 std::to_string(global.threads),
+                                 "--log-level",
+                                 "error"};
+  if (!global.device_memory.empty())
+    words.insert(words.end(), {"--device-memory", global.device_memory});
+  words.insert(words.end(), {"tune-worker", options.stage, "--problem", problem});
+  return words;
+}
+
+// Compiling beside timing disturbs the timing where both need the same cores.
+std::size_t builders(const device::Device& device) {
+  constexpr std::size_t kMost = 4;
+  if (device.compiles() && device.properties().host_cpu) return 0;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, kMost);
+}
+
+double rate_or_zero(const TunedProblem& problem, double seconds) {
+  return seconds > 0 ? problem.rate(seconds) : 0;
+}
+
+void print_result(const Options& options, const std::string& problem, const Result& result) {
+  nlohmann::ordered_json line{{"stage", options.stage},
+                              {"problem", problem},
+                              {"configuration", result.configuration},
+                              {"outcome", jit::to_string(result.outcome)}};
+  if (result.outcome == Outcome::measured)
+    line.update({{"seconds", result.seconds}, {"spread", result.spread}});
+  else
+    line["reason"] = result.reason;
+  print_json("tautline.tuning_result", 1, line);
+}
+
+void print_winner_json(const TunedProblem& problem) {
+  const Result* best = problem.report.best();
+  nlohmann::ordered_json line{{"stage", problem.key.stage},
+                              {"problem", problem.name},
+                              {"device", problem.key.product},
+                              {"api", problem.key.api},
+                              {"tried", problem.report.results.size()},
+                              {"legal", problem.report.legal},
+                              {"whole_space", problem.report.whole_space},
+                              {"strategy", jit::to_string(problem.strategy)},
+                              {"seed", problem.seed},
+                              {"elapsed_s", problem.report.elapsed_s},
+                              {"configuration", nullptr}};
+  if (best != nullptr) {
+    line["configuration"] = best->configuration;
+    line.update({{"seconds", best->seconds},
+                 {"spread", best->spread},
+                 {"rate", problem.rate(best->seconds)},
+                 {"unit", problem.unit},
+                 {"gain_over_default", jit::gain_over_usual(problem)}});
+  }
+  print_json("tautline.tuned", 1, line);
+}
+
+void print_winner(const TunedProblem& problem) {
+  const jit::SearchReport& report = problem.report;
+  std::map<std::string_view, std::size_t> dropped;
+  for (const Result& result : report.results)
+    if (result.outcome != Outcome::measured) ++dropped[jit::to_string(result.outcome)];
+  std::string losses;
+  for (const auto& [name, count] : dropped) losses += fmt::format(", {} {}", count, name);
+  fmt::print("{} {}: {} candidates tried in {:.0f} s ({}, seed {}{}){}\n", problem.key.stage,
+             problem.name, report.results.size(), report.elapsed_s,
+             jit::to_string(problem.strategy), problem.seed,
+             report.known > 0 ? fmt::format(", {} known from before", report.known) : "", losses);
+  const Result* best = report.best();
+  if (best == nullptr) {
+    fmt::print("  no candidate could run\n");
+    return;
+  }
+  const double gain = jit::gain_over_usual(problem);
+  fmt::print("  best {:.4g} ms, spread {:.1f} %, {:.4g} G {}{}\n  {}\n", 1e3 * best->seconds,
+             100 * best->spread, rate_or_zero(problem, best->seconds) / 1e9, problem.unit,
+             gain > 0 ? fmt::format(", {:.3f} x the default", gain) : ", the default cannot run",
+             jit::describe(best->configuration));
+}
+
+void print_fixed(const std::vector<TunedProblem>& problems) {
+  const auto fixed = jit::best_fixed(problems);
+  if (problems.size() < 2 || !fixed) return;
+  fmt::print("best fixed configuration for all problems: {}\n",
+             jit::describe(fixed->configuration));
+  for (std::size_t p = 0; p < problems.size(); ++p)
+    fmt::print("  {}: tuning gains {:.3f} x over it\n", problems[p].name, 1 / fixed->fractions[p]);
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  formats::PartialFile file(path.string(), true);
+  file.write(text);
+  file.finish();
+}
+
+void write_report(const Options& options, const std::vector<TunedProblem>& problems) {
+  const std::filesystem::path folder = options.report;
+  const std::string stem = "tuning-" + options.stage;
+  write_text(folder / (stem + ".json"), jit::report_json(problems) + "\n");
+  write_text(folder / (stem + ".html"), jit::report_page(problems));
+  spdlog::info("report in {}", (folder / (stem + ".html")).string());
+}
+
+void show_progress(ProgressLine& line, const Options& options, const std::string& name,
+                   const jit::SearchProgress& p) {
+  const double of_budget = options.budget_s > 0 ? p.elapsed_s / options.budget_s : 0;
+  const double of_space =
+      p.total > 0 ? static_cast<double>(p.tried) / static_cast<double>(p.total) : 0;
+  line.show(p.final_rounds ? 1 : std::min(1.0, std::max(of_budget, of_space)),
+            fmt::format("{} {}: {} tried, best {:.4g} ms{}", options.stage, name, p.tried,
+                        1e3 * p.best_s, p.final_rounds ? ", timing the best few again" : ""));
+}
+
+// Every problem's winner and default in every other problem.
+void compare_all(const Global& global, const Options& options, const jit::TunerOptions& tuner,
+                 std::vector<TunedProblem>& problems) {
+  std::vector<jit::Configuration> all;
+  for (const TunedProblem& problem : problems) {
+    all.push_back(problem.space.usual());
+    for (const Result& finalist : problem.report.finalists) all.push_back(finalist.configuration);
+  }
+  for (TunedProblem& problem : problems)
+    jit::add_measurements(problem, all, worker_command(global, options, problem.name), tuner);
+}
+
+jit::TunerOptions tuner_options(const Global& global, const Options& options) {
+  jit::TunerOptions tuner;
+  tuner.strategy = jit::parse_strategy(options.strategy);
+  tuner.seed = options.seed;
+  tuner.budget_s = options.budget_s;
+  tuner.limits.run_s = options.limit_s;
+  tuner.results_folder = options.report;
+  tuner.fresh = options.fresh;
+  tuner.stop = global.stop;
+  tuner.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
+  return tuner;
+}
+
+// What is not remembered is still worth seeing.
+bool keep(const TunedProblem& problem) {
+  try {
+    jit::keep_winner(problem);
+    return true;
+  } catch (const core::Error& error) {
+    spdlog::error("what was found is not remembered: {}", error.what());
+    return false;
+  }
+}
+
+TunedProblem tune_one(const Global& global, const Options& options, jit::TunerOptions tuner,
+                      const std::string& problem, const jit::Tunable& tunable) {
+  ProgressLine line(global);
+  tuner.on_progress = [&](const jit::SearchProgress& p) {
+    show_progress(line, options, problem, p);
+  };
+  tuner.on_result = [&](const Result& result) {
+    if (global.json) print_result(options, problem, result);
+    if (result.outcome != Outcome::measured)
+      spdlog::debug("dropped, {}: {}: {}", jit::to_string(result.outcome),
+                    jit::describe(result.configuration), result.reason);
+  };
+  return jit::tune(problem, tunable, worker_command(global, options, problem), tuner);
+}
+
+// All are made before the first is searched: a mistake in the last should not cost the others'
+// time.
+std::vector<jit::Tunable> make_tunables(const Options& options,
+                                        const std::vector<std::string>& problems,
+                                        const std::shared_ptr<const device::Device>& device) {
+  std::vector<jit::Tunable> tunables;
+  for (const std::string& problem : problems)
+    tunables.push_back(pipeline::make_tunable(options.stage, problem, device));
+  return tunables;
+}
+
+int print_all(const Global& global, const Options& options, const std::vector<TunedProblem>& tuned,
+              bool good) {
+  for (const TunedProblem& problem : tuned)
+    global.json ? print_winner_json(problem) : print_winner(problem);
+  if (!global.json) print_fixed(tuned);
+  if (!options.report.empty()) write_report(options, tuned);
+  if (global.stop.stop_requested()) {
+    spdlog::warn("stopped; the same command goes on from here");
+    return kFailed;
+  }
+  if (!good) return kFailed;
+  spdlog::info("wisdom in {}", jit::wisdom_path().string());
+  return kDone;
+}
+
+int run(const Global& global, const Options& options) {
+  jit::TunerOptions tuner = tuner_options(global, options);
+  const auto problems =
+      options.problems.empty() ? pipeline::tuning_problems(options.stage) : options.problems;
+  const auto device = open_device(global);
+  const auto tunables = make_tunables(options, problems, device);
+  tuner.builders = builders(*device);
+  if (!options.report.empty()) std::filesystem::create_directories(options.report);
+  std::vector<TunedProblem> tuned;
+  bool good = true;
+  for (std::size_t p = 0; p < problems.size() && !global.stop.stop_requested(); ++p) {
+    tuned.push_back(tune_one(global, options, tuner, problems[p], tunables[p]));
+    if (tuned.back().report.stopped) break;
+    const Result* best = tuned.back().report.best();
+    good = best != nullptr && keep(tuned.back()) && good;
+    // What is good for one problem is worth a try for the next.
+    if (best != nullptr) tuner.starts.push_back(best->configuration);
+  }
+  if (tuned.size() > 1 && !global.stop.stop_requested()) compare_all(global, options, tuner, tuned);
+  return print_all(global, options, tuned, good);
+}
+
+int serve(const Global& global, const Options& options) {
+  // A worker must not outlive the search that it serves, hung or not.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto device = open_device(global);
+  jit::serve_evaluations(pipeline::make_tunable(options.stage, options.problems.at(0), device),
+                         builders(*device));
+  return kDone;
+}
+
+std::string problem_names() {
+  std::string text;
+  for (const std::string& stage : pipeline::tunable_stages()) {
+    text += (text.empty() ? "of " : "; of ") + stage + ":";
+    for (const std::string& problem : pipeline::tuning_problems(stage)) text += " " + problem;
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("tune", "finds the fastest configuration of a stage on a GPU");
+  auto options = std::make_shared<Options>();
+  command->add_option("stage", options->stage, "correlate")->required();
+  command
+      ->add_option("--problem", options->problems,
+                   "what to tune for; may be repeated: a name (" + problem_names() +
+                       "), sizes as inputs=64,channels=128,samples=4096,bits=8, or both; default: "
+                       "all names")
+      ->allow_extra_args(false);
+  command->add_option("--strategy", options->strategy, "exhaustive, random or guided")
+      ->capture_default_str();
+  command
+      ->add_option("--budget", options->budget_s,
+                   "seconds to search for, each problem; 0: to the end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "of the random choices")->capture_default_str();
+  command
+      ->add_option("--limit", options->limit_s,
+                   "seconds after which a candidate that runs counts as hung")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--report", options->report,
+                      "folder for the results, a JSON report and a page");
+  command->add_flag("--fresh", options->fresh, "forget the results of earlier runs");
+  command->footer(
+      "Example: tautline --device cuda:0 tune correlate --problem n256 --budget 300 "
+      "--report tuning");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run(global, *options); };
+  });
+}
+
+void add_tune_worker(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("tune-worker", "")->group("");
+  auto options = std::make_shared<Options>();
+  command->add_option("stage", options->stage)->required();
+  command->add_option("--problem", options->problems)->required();
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return serve(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

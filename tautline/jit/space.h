@@ -1,0 +1,53 @@
+// The configurations that a search may choose from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tautline/jit/configuration.h"
+
+namespace tautline::jit {
+
+/// One tunable.
+struct Parameter {
+  std::string name;
+  /// In an order in which neighbours behave alike, most often ascending.
+  std::vector<std::int64_t> values;
+  std::int64_t usual = 0;  ///< the default; one of `values`
+  std::string why;         ///< what it trades, and why these values
+};
+
+/// Every combination of the parameters' values that the constraint allows. Immutable.
+class Space {
+ public:
+  using Constraint = std::function<bool(const Configuration&)>;
+
+  /// Throws Error(config) for a parameter without values, a value or name given twice, a default
+  /// that is not among the values, and defaults that the constraint refuses.
+  explicit Space(std::vector<Parameter> parameters, Constraint constraint = {});
+
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Of all values with each other, legal or not.
+  std::uint64_t combinations() const { return combinations_; }
+  /// The combination of that number; the last parameter changes fastest.
+  Configuration at(std::uint64_t number) const;
+  /// The number of a configuration; none when it lacks a parameter, has another one, or a value
+  /// that is not in the space.
+  std::optional<std::uint64_t> number(const Configuration& configuration) const;
+  /// In the space, and allowed by the constraint.
+  bool legal(const Configuration& configuration) const;
+  const Configuration& usual() const { return usual_; }
+  /// Parameters and values as text, so that a change of the space can be seen.
+  std::string description() const;
+
+ private:
+  std::vector<Parameter> parameters_;
+  Constraint constraint_;
+  std::uint64_t combinations_ = 1;
+  Configuration usual_;
+};
+
+}  // namespace tautline::jit

@@ -1,0 +1,42 @@
+// Which candidate to try next.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tautline/jit/result.h"
+#include "tautline/jit/space.h"
+
+namespace tautline::jit {
+
+enum class StrategyKind {
+  exhaustive,  ///< every legal configuration, in order
+  random,      ///< legal configurations in random order, each once
+  guided,      ///< the neighbourhood of the best so far, with restarts
+};
+
+std::string_view to_string(StrategyKind kind);
+/// Throws Error(config).
+StrategyKind parse_strategy(std::string_view text);
+
+/// Proposes each legal configuration of a space at most once.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  /// Up to `count` that come next if nothing new is learnt; empty when there are no more. The first
+  /// is to be tried and told; the others may be built meanwhile.
+  virtual std::vector<Configuration> next(std::size_t count) = 0;
+  /// What came of the first of `next`, or of any other configuration.
+  virtual void tell(const Result& result) = 0;
+};
+
+/// `space` must outlive it. `seed` decides every random choice.
+std::unique_ptr<Strategy> make_strategy(StrategyKind kind, const Space& space, std::uint64_t seed);
+
+/// Legal configurations, counted where the space has at most `most` combinations; else 0.
+std::uint64_t count_legal(const Space& space, std::uint64_t most = std::uint64_t{1} << 20);
+
+}  // namespace tautline::jit

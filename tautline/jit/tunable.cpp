@@ -1,0 +1,40 @@
+#include "tautline/jit/tunable.h"
+
+#include <utility>
+
+#include "tautline/jit/hash.h"
+#include "tautline/jit/program.h"
+
+namespace tautline::jit {
+
+namespace {
+
+TuningKey key_of(const device::Device& device, std::string stage, std::string variant,
+                 Sizes problem, std::uint64_t text_hash) {
+  const auto& properties = device.properties();
+  return {device.api() == device::Api::cuda ? "cuda" : "opencl",
+          properties.product,
+          properties.driver,
+          device.compiler(),
+          hash_name(text_hash),
+          std::move(stage),
+          std::move(variant),
+          std::move(problem)};
+}
+
+}  // namespace
+
+TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
+                     Sizes problem, const std::vector<std::string_view>& kernel_files) {
+  std::uint64_t value = kHashStart;
+  for (const std::string_view file : kernel_files)
+    value = hash(make_source(device.api(), file, {}).text, value);
+  return key_of(device, std::move(stage), std::move(variant), std::move(problem), value);
+}
+
+TuningKey tuning_key_of_text(const device::Device& device, std::string stage, std::string variant,
+                             Sizes problem, std::string_view text) {
+  return key_of(device, std::move(stage), std::move(variant), std::move(problem), hash(text));
+}
+
+}  // namespace tautline::jit

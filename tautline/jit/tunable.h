@@ -1,0 +1,60 @@
+// One stage on one problem, as a search sees it: what may be chosen, and how a choice is tried.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/jit/configuration.h"
+#include "tautline/jit/space.h"
+
+namespace tautline::jit {
+
+/// What a result holds for.
+struct TuningKey {
+  std::string api;      ///< "cuda" or "opencl"
+  std::string product;  ///< "NVIDIA H200"
+  std::string driver;
+  std::string compiler;
+  std::string kernel_hash;  ///< of the kernel files' text, includes and dialect too
+  std::string stage;
+  std::string variant;  ///< what sizes cannot say: "ci8"
+  Sizes problem;
+};
+
+/// The key of a stage whose code is in `kernel_files` ("correlate/tiled.kernel").
+TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
+                     Sizes problem, const std::vector<std::string_view>& kernel_files);
+/// The same for text that is no kernel file of the library.
+TuningKey tuning_key_of_text(const device::Device& device, std::string stage, std::string variant,
+                             Sizes problem, std::string_view text);
+
+/// A configuration, compiled and ready to run. One runs at a time, on the thread that calls.
+class Candidate {
+ public:
+  virtual ~Candidate() = default;
+  /// Runs once over outputs filled with garbage, and compares them with the reference. Empty when
+  /// they agree; else what is wrong. (describe_difference in jit/check_output.h finds the words.)
+  virtual std::string check() = 0;
+  /// Runs `times` times in a row, and gives the seconds that the device took for all of them.
+  virtual double run(std::size_t times) = 0;
+};
+
+struct Tunable {
+  TuningKey key;
+  Space space;
+  /// Of one run, so that times can be read as rates: useful operations, or samples.
+  double operations = 0;
+  std::string unit = "operations/s";  ///< of operations over seconds
+  /// Makes data and reference, which candidates share. Called once before the first `build`, and
+  /// not at all by a process that leaves the running to a worker.
+  std::function<void()> prepare;
+  /// Compiles and loads; runs nothing. Several threads may call at once. Throws core::Error.
+  std::function<std::unique_ptr<Candidate>(const Configuration&)> build;
+};
+
+}  // namespace tautline::jit

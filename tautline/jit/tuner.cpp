@@ -1,0 +1,129 @@
+#include "tautline/jit/tuner.h"
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/jit/folders.h"
+#include "tautline/jit/result_log.h"
+#include "tautline/jit/wisdom.h"
+
+namespace tautline::jit {
+
+namespace {
+
+// For what candidates leave behind; goes with its owner.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::error_code error;
+    std::string name =
+        (std::filesystem::temp_directory_path(error) / "tautline-tune-XXXXXX").string();
+    if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  // Compiled candidates would fill the user's caches, ours and those of OpenCL drivers, for
+  // nothing.
+  std::map<std::string, std::string> environment() const {
+    if (path_.empty()) return {};
+    return {{"TAUTLINE_CACHE", path_}, {"XDG_CACHE_HOME", path_}};
+  }
+
+ private:
+  std::string path_;
+};
+
+void warn(const TunerOptions& options, const std::string& text) {
+  if (options.on_warning) options.on_warning(text);
+}
+
+std::optional<ResultLog> open_log(const Tunable& tunable, const TunerOptions& options) {
+  auto path = result_log_path(tunable.key);
+  if (!options.results_folder.empty()) path = options.results_folder / path.filename();
+  try {
+    std::error_code ignored;
+    if (options.fresh) std::filesystem::rename(path, path.string() + ".old", ignored);
+    ResultLog log(path, tunable.key, tunable.space);
+    if (log.damaged_lines() > 0)
+      warn(options, path.string() + ": " + std::to_string(log.damaged_lines()) +
+                        " damaged lines passed over");
+    return log;
+  } catch (const core::Error& error) {
+    warn(options, std::string("a search that is stopped will start again: ") + error.what());
+    return {};
+  }
+}
+
+// A full disk must not end a search.
+void keep(const std::optional<ResultLog>& log, const Result& result, const TunerOptions& options) {
+  if (options.on_result) options.on_result(result);
+  if (!log) return;
+  try {
+    log->append(result);
+  } catch (const core::Error& error) {
+    warn(options, error.what());
+  }
+}
+
+}  // namespace
+
+TunedProblem tune(std::string name, const Tunable& tunable,
+                  const std::vector<std::string>& worker_command, const TunerOptions& options) {
+  TunedProblem problem{std::move(name),    tunable.key,      tunable.space,
+                       tunable.operations, tunable.unit,     options.strategy,
+                       options.seed,       options.budget_s, {}};
+  const auto log = open_log(tunable, options);
+  const ScratchFolder scratch;
+  const auto evaluator =
+      make_process_evaluator(worker_command, scratch.environment(), options.limits, options.stop);
+  SearchOptions search_options;
+  search_options.strategy = options.strategy;
+  search_options.seed = options.seed;
+  search_options.budget_s = options.budget_s;
+  search_options.ahead = options.builders;
+  search_options.starts = options.starts;
+  if (log) search_options.known = log->earlier();
+  search_options.on_result = [&](const Result& result) { keep(log, result, options); };
+  search_options.on_progress = options.on_progress;
+  search_options.stop = options.stop;
+  problem.report = search(tunable.space, *evaluator, search_options);
+  return problem;
+}
+
+void keep_winner(const TunedProblem& problem) {
+  const Result* best = problem.report.best();
+  if (best == nullptr || problem.report.stopped) return;
+  WisdomEntry entry{problem.key, best->configuration, best->seconds, best->spread, 0, {}, {}};
+  const auto& usual = problem.report.usual;
+  if (usual && usual->outcome == Outcome::measured) entry.usual_seconds = usual->seconds;
+  append_wisdom(wisdom_path(), std::move(entry));
+}
+
+void add_measurements(TunedProblem& problem, const std::vector<Configuration>& configurations,
+                      const std::vector<std::string>& worker_command, const TunerOptions& options) {
+  const ScratchFolder scratch;
+  const auto evaluator =
+      make_process_evaluator(worker_command, scratch.environment(), options.limits, options.stop);
+  for (const Configuration& configuration : configurations) {
+    if (options.stop.stop_requested()) return;
+    bool known = false;
+    for (const Result& result : problem.report.results)
+      known = known || result.configuration == configuration;
+    if (known || !problem.space.legal(configuration)) continue;
+    const Result result = evaluator->evaluate({.configuration = configuration});
+    if (result.outcome == Outcome::interrupted) return;
+    if (options.on_result) options.on_result(result);
+    problem.report.results.push_back(result);
+  }
+}
+
+}  // namespace tautline::jit

@@ -1,0 +1,30 @@
+// The figures of a tuning report, as SVG text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tautline/jit/tuning_summary.h"
+
+namespace tautline::jit::figures {
+
+/// "12.3 T", "950 M", "0.42": three digits and a prefix.
+std::string with_prefix(double value);
+std::string escape(std::string_view text);
+
+/// How many candidates reached which rate, with the mean, the default, the best fixed configuration
+/// (0: none) and the winner marked.
+std::string histogram(const TunedProblem& problem, double fixed_rate);
+
+/// For every parameter, the best rate that was found with each of its values: which choices matter.
+std::string parameters(const TunedProblem& problem);
+
+struct Comparison {
+  std::string problem;
+  double usual = 0, fixed = 0, tuned = 0;  ///< rates; 0: unknown
+};
+/// What the default and the best fixed configuration reach of the tuned rate.
+std::string comparison(const std::vector<Comparison>& rows);
+
+}  // namespace tautline::jit::figures

@@ -1,0 +1,147 @@
+#include "tautline/jit/wisdom.h"
+
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/jit/folders.h"
+#include "tautline/jit/json.h"
+#include "tautline/jit/line_file.h"
+
+namespace tautline::jit {
+
+namespace {
+
+constexpr const char* kSchema = "tautline.wisdom";
+constexpr int kVersion = 1;
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text, size};
+}
+
+Json entry_object(const WisdomEntry& entry) {
+  Json object{{"schema", kSchema}, {"version", kVersion}};
+  object.update(key_object(entry.key));
+  object.update(Json{{"configuration", entry.configuration},
+                     {"seconds", entry.seconds},
+                     {"spread", entry.spread},
+                     {"default_seconds", entry.usual_seconds},
+                     {"date", entry.date},
+                     {"tautline", entry.version}});
+  return object;
+}
+
+WisdomEntry entry_of(const Json& object) {
+  if (object.at("schema").get<std::string>() != kSchema ||
+      object.at("version").get<int>() != kVersion)
+    throw core::Error(core::ErrorKind::format, "wisdom", "another schema", kSchema);
+  return {key_of(object),
+          object.at("configuration").get<Configuration>(),
+          object.at("seconds").get<double>(),
+          object.at("spread").get<double>(),
+          object.at("default_seconds").get<double>(),
+          object.at("date").get<std::string>(),
+          object.at("tautline").get<std::string>()};
+}
+
+bool same_code_and_device(const TuningKey& a, const TuningKey& b) {
+  return a.stage == b.stage && a.variant == b.variant && a.api == b.api && a.product == b.product &&
+         a.kernel_hash == b.kernel_hash;
+}
+
+// Infinite between problems that have not the same sizes.
+double distance(const Sizes& a, const Sizes& b) {
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+  double squares = 0;
+  for (auto x = a.begin(), y = b.begin(); x != a.end(); ++x, ++y) {
+    if (x->first != y->first || x->second == 0 || y->second == 0)
+      return std::numeric_limits<double>::infinity();
+    const double ratio = std::log2(static_cast<double>(x->second) / static_cast<double>(y->second));
+    squares += ratio * ratio;
+  }
+  return std::sqrt(squares);
+}
+
+void report(const device::Device& device, const TuningKey& key, const Choice& choice) {
+  const std::string what = key.stage + " " + key.variant + " " + describe(key.problem);
+  auto& shared = device.shared();
+  if (choice.source == Choice::Source::tuned)
+    shared.log_once(core::LogLevel::debug, what + ": tuned, " + describe(choice.configuration));
+  else
+    shared.log(core::LogLevel::info,
+               what + " is not tuned on " + key.product + ": " +
+                   (choice.source == Choice::Source::nearest ? "takes what was " + choice.note
+                                                             : "takes the default") +
+                   "; `tautline tune " + key.stage + "` may find better");
+}
+
+}  // namespace
+
+std::filesystem::path wisdom_path() {
+  const auto folder = data_folder();
+  return folder.empty() ? folder : folder / "wisdom.jsonl";
+}
+
+void append_wisdom(const std::filesystem::path& path, WisdomEntry entry) {
+  if (path.empty())
+    throw core::Error(core::ErrorKind::io, "wisdom", "no folder to keep it in",
+                      "HOME, XDG_DATA_HOME or TAUTLINE_CACHE to be set");
+  entry.date = now_utc();
+  entry.version = TAUTLINE_VERSION;
+  append_line(path, one_line(entry_object(entry)));
+}
+
+Wisdom read_wisdom(const std::filesystem::path& path) {
+  Wisdom wisdom;
+  for (const std::string& line : read_lines(path)) {
+    try {
+      wisdom.entries.push_back(read_json(line, "wisdom", entry_of));
+    } catch (const core::Error&) {
+      ++wisdom.damaged_lines;
+    }
+  }
+  return wisdom;
+}
+
+Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space) {
+  const WisdomEntry* nearest = nullptr;
+  double nearest_distance = std::numeric_limits<double>::infinity();
+  for (const WisdomEntry& entry : wisdom.entries) {
+    if (!same_code_and_device(entry.key, key) || !space.legal(entry.configuration)) continue;
+    const double d = distance(entry.key.problem, key.problem);
+    // Of equally near ones the later.
+    if (std::isfinite(d) && d <= nearest_distance) {
+      nearest = &entry;
+      nearest_distance = d;
+    }
+  }
+  if (nearest == nullptr) return {space.usual(), Choice::Source::usual, "default"};
+  if (nearest_distance == 0) return {nearest->configuration, Choice::Source::tuned, "tuned"};
+  return {nearest->configuration, Choice::Source::nearest,
+          "tuned for " + describe(nearest->key.problem)};
+}
+
+Choice choose(const device::Device& device, const TuningKey& key, const Space& space) {
+  Wisdom wisdom;
+  const auto path = wisdom_path();
+  try {
+    if (!path.empty()) wisdom = read_wisdom(path);
+  } catch (const core::Error& error) {
+    device.shared().warn_once(std::string("no wisdom: ") + error.what());
+  }
+  if (wisdom.damaged_lines > 0)
+    device.shared().warn_once(path.string() + ": " + std::to_string(wisdom.damaged_lines) +
+                              " damaged lines passed over");
+  Choice choice = choose(wisdom, key, space);
+  report(device, key, choice);
+  return choice;
+}
+
+}  // namespace tautline::jit

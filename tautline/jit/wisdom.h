@@ -1,0 +1,62 @@
+// What tuning found, kept for the plans of later runs.
+//
+// A file of JSON lines, TAUTLINE_CACHE/wisdom.jsonl or the XDG data folder's: one line a result,
+// the latest of equal ones counts. Lines may be copied from one machine to another.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/jit/configuration.h"
+#include "tautline/jit/space.h"
+#include "tautline/jit/tunable.h"
+
+namespace tautline::jit {
+
+struct WisdomEntry {
+  TuningKey key;
+  Configuration configuration;
+  double seconds = 0;  ///< of one run: the median of the rounds between the best few
+  double spread = 0;
+  double usual_seconds = 0;  ///< the default configuration's; 0 when it cannot run here
+  std::string date;          ///< UTC, as 2026-03-20T14:00:00Z
+  std::string version;       ///< tautline's
+};
+
+/// In data_folder(). Empty when there is no such folder.
+std::filesystem::path wisdom_path();
+
+/// Adds a line; the entry's date and version are filled in. Processes may add at once. Throws
+/// Error(io).
+void append_wisdom(const std::filesystem::path& path, WisdomEntry entry);
+
+struct Wisdom {
+  std::vector<WisdomEntry> entries;  ///< in the order in which they were written
+  std::size_t damaged_lines = 0;     ///< that were passed over
+};
+/// Throws Error(io) when the file is there and cannot be read.
+Wisdom read_wisdom(const std::filesystem::path& path);
+
+struct Choice {
+  enum class Source { tuned, nearest, usual };
+  Configuration configuration;
+  Source source = Source::usual;
+  /// For a plan's backend(): "tuned", "tuned for inputs=64 samples=3072", "default".
+  std::string note;
+};
+
+/// The configuration that was tuned for exactly this key; else that of the nearest problem of the
+/// same stage, variant, api, product and kernel hash, if it is legal here; else the default. Driver
+/// and compiler may differ. The distance of two problems is that of the logarithms of their sizes;
+/// problems with other sizes than these are not compared.
+Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space);
+
+/// The same with the user's wisdom. What was chosen goes to the device's log: a miss as news, a
+/// file that cannot be read and damaged lines as warnings, once.
+Choice choose(const device::Device& device, const TuningKey& key, const Space& space);
+
+}  // namespace tautline::jit

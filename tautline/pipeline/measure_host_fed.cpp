@@ -1,0 +1,287 @@
+#include "tautline/pipeline/measure_host_fed.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/jit/timing.h"
+#include "tautline/pipeline/host_fed_stream.h"
+#include "tautline/stages/channelize/case.h"
+#include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/correlate.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Axis;
+using core::Error;
+using core::ErrorKind;
+using device::Buffer;
+using DevicePointer = std::shared_ptr<const device::Device>;
+namespace channelize = stages::channelize;
+namespace correlate = stages::correlate;
+
+constexpr std::array<Axis, 3> kTurnedAxes{Axis::channel, Axis::input, Axis::time};
+constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
+constexpr std::size_t kParts = 5;          // stretches of the stream, for the spread
+constexpr std::size_t kFewestBlocks = 10;  // of a stretch
+constexpr std::size_t kWarmUpBlocks = 8;
+constexpr std::size_t kSourceBytes = std::size_t{2} << 30;  // of blocks in pinned memory, about
+
+// Sums, then counts.
+std::size_t visibility_bytes(std::size_t channels, std::size_t inputs) {
+  return channels * core::baseline_count(inputs) * (sizeof(core::ci64) + sizeof(std::int64_t));
+}
+
+// Correlates ci8 that is in the device's memory.
+class Correlator {
+ public:
+  Correlator(std::size_t inputs, std::size_t channels, std::size_t samples,
+             const DevicePointer& device)
+      : config_{.channels = channels,
+                .inputs = inputs,
+                .max_samples = samples,
+                .format = core::kCi8},
+        plan_(correlate::make_plan(config_, device)) {}
+
+  void prepare(device::Queue& queue) { state_ = plan_->make_state(queue); }
+  void run(device::Queue& queue, const core::ci8* voltages, std::size_t samples, void* out) {
+    const std::size_t baselines = core::baseline_count(config_.inputs);
+    const std::array<std::size_t, 2> shape{config_.channels, baselines};
+    auto* sums = static_cast<core::ci64*>(out);
+    auto* counts = reinterpret_cast<std::int64_t*>(sums + config_.channels * baselines);
+    queue.fill(out, 0, visibility_bytes(config_.channels, config_.inputs));
+    plan_->execute(queue, *state_,
+                   correlate::Samples<core::ci8>(voltages, kTurnedAxes,
+                                                 {config_.channels, config_.inputs, samples}),
+                   {}, {sums, kSumAxes, shape}, {counts, kSumAxes, shape});
+  }
+  std::string backend() const { return plan_->backend(); }
+  double operations(std::size_t samples) const {
+    return correlate::useful_operations(config_, samples);
+  }
+
+ private:
+  correlate::Config config_;
+  std::shared_ptr<const correlate::Plan> plan_;
+  std::unique_ptr<correlate::State> state_;
+};
+
+// Channelizes ci8 that is in the device's memory to rows of requantised ci8.
+class FilterBank {
+ public:
+  FilterBank(std::size_t inputs, std::size_t channels, std::size_t taps, std::size_t spectra,
+             const DevicePointer& device)
+      : device_(device) {
+    config_.inputs = inputs;
+    config_.channels = channels;
+    config_.taps = taps;
+    config_.output = channelize::Output::turned_ci8;
+    config_.max_samples = spectra * config_.hop_samples();
+    plan_ = channelize::make_plan(config_, device);
+  }
+
+  void prepare(device::Queue& queue) {
+    state_ = plan_->make_state(queue);
+    // Uniform bytes have an rms of 74, which this brings to 22 steps.
+    const std::vector<float> gains(config_.channels * config_.inputs, 0.3f);
+    gains_ = device_->allocate(gains.size() * sizeof(float));
+    queue.copy(gains_.data(), gains.data(), gains_.bytes());
+    clipped_ = device_->allocate(config_.inputs * sizeof(std::uint64_t));
+    queue.fill(clipped_.data(), 0, clipped_.bytes());
+    queue.synchronise();
+  }
+  /// Forgets the samples held back, as at the start of a stream.
+  void reset() { state_->reset(); }
+  /// Returns the spectra written, dense.
+  std::size_t run(device::Queue& queue, const void* voltages, core::ci8* out) {
+    channelize::Input input;
+    input.samples = voltages;
+    input.row_stride_bytes = config_.max_samples * sizeof(core::ci8);
+    input.count = config_.max_samples;
+    const std::size_t spectra = plan_->spectra(state_->held_samples(), input.count);
+    channelize::OutputViews views;
+    views.turned_ci8 = {out, kTurnedAxes, {config_.channels, config_.inputs, spectra}};
+    views.gains = {
+        gains_.as<float>(), {Axis::channel, Axis::input}, {config_.channels, config_.inputs}};
+    views.clipped = {clipped_.as<std::uint64_t>(), {Axis::input}, {config_.inputs}};
+    return plan_->execute(queue, *state_, input, views);
+  }
+  std::string backend() const { return plan_->backend(); }
+  const channelize::Config& config() const { return config_; }
+  std::size_t in_bytes() const { return config_.inputs * config_.max_samples * sizeof(core::ci8); }
+  double operations() const {
+    channelize::Case one;
+    one.config = config_;
+    return one.operations() *
+           static_cast<double>(config_.inputs * config_.max_samples / config_.hop_samples());
+  }
+
+ private:
+  DevicePointer device_;
+  channelize::Config config_;
+  std::shared_ptr<const channelize::Plan> plan_;
+  std::unique_ptr<channelize::State> state_;
+  Buffer gains_, clipped_;
+};
+
+// What a block brings, costs and leaves.
+struct Task {
+  std::size_t in_bytes = 0, out_bytes = 0;
+  double int8_operations = 0, float_operations = 0;
+  double samples_per_input = 0;  // at the input's own rate: channels x samples
+  std::size_t inputs = 0;
+  std::string code;
+  std::function<void(device::Queue&)> prepare;
+  std::function<void()> reset;
+  HostFedStream::Work work;
+};
+
+Task correlate_task(const Problem& p, const DevicePointer& device) {
+  const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), samples = p.at("samples");
+  const auto x = std::make_shared<Correlator>(inputs, channels, samples, device);
+  Task task;
+  task.in_bytes = channels * inputs * samples * sizeof(core::ci8);
+  task.out_bytes = visibility_bytes(channels, inputs);
+  task.int8_operations = x->operations(samples);
+  task.samples_per_input = static_cast<double>(channels * samples);
+  task.inputs = inputs;
+  task.code = x->backend();
+  task.prepare = [x](device::Queue& queue) { x->prepare(queue); };
+  task.reset = [] {};
+  task.work = [x, samples](device::Queue& queue, const void* in, void* out) {
+    x->run(queue, static_cast<const core::ci8*>(in), samples, out);
+  };
+  return task;
+}
+
+Task filter_task(const Problem& p, const DevicePointer& device) {
+  const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra");
+  const auto f = std::make_shared<FilterBank>(inputs, channels, p.at("taps"), spectra, device);
+  Task task;
+  task.in_bytes = f->in_bytes();
+  task.out_bytes = inputs * channels * spectra * sizeof(core::ci8);
+  task.float_operations = f->operations();
+  task.samples_per_input = static_cast<double>(f->config().max_samples);
+  task.inputs = inputs;
+  task.code = f->backend();
+  task.prepare = [f](device::Queue& queue) { f->prepare(queue); };
+  task.reset = [f] { f->reset(); };
+  task.work = [f](device::Queue& queue, const void* in, void* out) {
+    f->run(queue, in, static_cast<core::ci8*>(out));
+  };
+  return task;
+}
+
+Task fx_task(const Problem& p, const DevicePointer& device) {
+  const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra");
+  const auto f = std::make_shared<FilterBank>(inputs, channels, p.at("taps"), spectra, device);
+  const auto x = std::make_shared<Correlator>(inputs, channels, spectra, device);
+  const auto turned =
+      std::make_shared<Buffer>(device->allocate(inputs * channels * spectra * sizeof(core::ci8)));
+  Task task;
+  task.in_bytes = f->in_bytes();
+  task.out_bytes = visibility_bytes(channels, inputs);
+  task.float_operations = f->operations();
+  task.int8_operations = x->operations(spectra);
+  task.samples_per_input = static_cast<double>(f->config().max_samples);
+  task.inputs = inputs;
+  task.code = f->backend() + "; " + x->backend();
+  task.prepare = [f, x](device::Queue& queue) {
+    f->prepare(queue);
+    x->prepare(queue);
+  };
+  task.reset = [f] { f->reset(); };
+  task.work = [f, x, turned](device::Queue& queue, const void* in, void* out) {
+    const std::size_t given = f->run(queue, in, turned->as<core::ci8>());
+    x->run(queue, turned->as<core::ci8>(), given, out);
+  };
+  return task;
+}
+
+Task copy_task(const Problem& p) {
+  Task task;
+  task.in_bytes = task.out_bytes = p.at("bytes");
+  task.code = "copies alone";
+  task.prepare = [](device::Queue&) {};
+  task.reset = [] {};
+  task.work = [bytes = task.in_bytes](device::Queue& queue, const void* in, void* out) {
+    queue.copy(out, in, bytes);
+  };
+  return task;
+}
+
+Task make_task(const std::string& stage, const Problem& problem, const DevicePointer& device) {
+  if (stage == "host_fed_correlate") return correlate_task(problem, device);
+  if (stage == "host_fed_channelize") return filter_task(problem, device);
+  if (stage == "host_fed_copy") return copy_task(problem);
+  return fx_task(problem, device);
+}
+
+void fill_in(Measurement& m, const Task& task, const Limits& limits) {
+  const auto in = static_cast<double>(task.in_bytes), out = static_cast<double>(task.out_bytes);
+  m.instruction_set = task.code;
+  m.operations = task.int8_operations + task.float_operations;
+  m.bytes = in + out;
+  m.rate = in / m.seconds;
+  m.unit = "bytes/s in";
+  m.bandwidth_hz = task.samples_per_input / m.seconds;
+  // Each direction has a link of its own; the device works meanwhile.
+  const double transfer =
+      std::max(in / limits.to_device_bytes_per_s, out / limits.to_host_bytes_per_s);
+  const double int8 = std::max(limits.int8_operations_per_s, limits.int8_matrix_operations_per_s);
+  const double arithmetic =
+      task.int8_operations / int8 + task.float_operations / limits.float_operations_per_s;
+  m.limit = transfer >= arithmetic ? "transfer" : "arithmetic";
+  m.fraction_of_limit = std::max(transfer, arithmetic) / m.seconds;
+}
+
+}  // namespace
+
+std::vector<std::string> host_fed_stages() {
+  return {"host_fed_copy", "host_fed_channelize", "host_fed_correlate", "host_fed_fx"};
+}
+
+Problem default_host_fed_problem(const std::string& stage) {
+  if (stage == "host_fed_copy") return {{"bytes", std::size_t{1} << 28}};
+  if (stage == "host_fed_correlate")
+    return {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}};
+  if (stage == "host_fed_channelize")
+    return {{"inputs", 64}, {"channels", 1024}, {"taps", 8}, {"spectra", 2048}};
+  return {
+      {"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}, {"rate_hz", 1'280'000}};
+}
+
+Measurement measure_host_fed(const std::string& stage, const Problem& problem, DevicePointer device,
+                             const Limits& limits, double budget_s) {
+  if (!device->compiles())
+    throw Error(ErrorKind::unsupported, stage, device->name(), "cuda:N or opencl:N",
+                "data are in the host's memory already");
+  const Task task = make_task(stage, problem, device);
+  const std::size_t sources = std::clamp<std::size_t>(kSourceBytes / task.in_bytes, 2, 16);
+  HostFedStream stream(device, task.in_bytes, task.out_bytes, sources, task.work);
+  task.prepare(stream.queue());
+  const double first = stream.run(kWarmUpBlocks, 1)[0];
+  const double wanted = std::ceil(budget_s / std::max(first, 1e-9));
+  const auto blocks = static_cast<std::size_t>(
+      std::clamp(wanted, static_cast<double>(kParts * kFewestBlocks), 1e5));
+  const jit::Timing timing = jit::summarise(stream.run(blocks + 3, kParts));
+  Measurement m;
+  m.seconds = timing.seconds;
+  m.spread = timing.spread;
+  fill_in(m, task, limits);
+  if (problem.count("rate_hz") != 0)
+    m.real_time_factor = m.bandwidth_hz / static_cast<double>(problem.at("rate_hz"));
+  task.reset();
+  // Two: the last block's first spectra need samples of the one before.
+  if (!stream.same_one_at_a_time(2))
+    throw Error(ErrorKind::device, device->name() + ": " + stage,
+                "results of overlapping blocks differ from those of the same blocks alone", "");
+  return m;
+}
+
+}  // namespace tautline::pipeline

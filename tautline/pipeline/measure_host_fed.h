@@ -1,0 +1,32 @@
+// Rates with everything in the host's memory: blocks go to the device, are worked on, and results
+// come back, three blocks under way at a time. Nothing is allocated once the first block has left.
+//
+// | name                | block in                        | block out                       |
+// | host_fed_copy       | bytes                           | the same                        |
+// | host_fed_correlate  | [channel][input][time] ci8      | [channel][baseline] ci64, int64 |
+// | host_fed_channelize | [input][time] ci8               | [channel][input][time] ci8      |
+// | host_fed_fx         | [input][time] ci8               | [channel][baseline] ci64, int64 |
+//
+// host_fed_copy shows what the way there and back allows; host_fed_correlate takes some channels of an array for a whole integration each time;
+// host_fed_fx runs the filter bank, requantises, and correlates the result: blocks are
+// integrations.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tautline/pipeline/measure_stage.h"
+
+namespace tautline::pipeline {
+
+/// Every size that `stage` has.
+Problem default_host_fed_problem(const std::string& stage);
+
+/// `problem` is complete. The last block's results are compared, bit for bit, with what the same
+/// blocks give one at a time; throws Error(device) when they differ, and Error(unsupported) for
+/// devices that share the host's memory by nature (cpu, reference).
+Measurement measure_host_fed(const std::string& stage, const Problem& problem,
+                             std::shared_ptr<const device::Device> device, const Limits& limits,
+                             double budget_s);
+
+}  // namespace tautline::pipeline

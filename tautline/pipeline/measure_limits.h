@@ -1,0 +1,46 @@
+// What a device can do at most, measured: the denominators of every "fraction of the limit".
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tautline/device/device.h"
+
+namespace tautline::pipeline {
+
+/// Zero: the device has no such thing, or it was not measured. A multiply-add counts as two
+/// operations.
+struct Limits {
+  double copy_bytes_per_s = 0;
+  double fill_bytes_per_s = 0;
+  double local_read_bytes_per_s = 0;
+  double to_device_bytes_per_s = 0;
+  double to_host_bytes_per_s = 0;
+  double both_ways_bytes_per_s = 0;
+  double float_operations_per_s = 0;
+  double int8_operations_per_s = 0;
+  double int8_matrix_operations_per_s = 0;
+  double half_matrix_operations_per_s = 0;
+  /// What the two matrix rates were measured with: "wgmma" or "mma.sync"; else empty.
+  std::string matrix_instruction;
+};
+
+/// One rate: its name in JSON and what it is.
+struct LimitField {
+  const char* key;
+  double Limits::*value;
+  const char* description;
+};
+
+/// Every rate, as tables and JSON list them; those in bytes/s first.
+std::span<const LimitField> limit_fields();
+
+/// A CPU: half a second on all of the device's threads (device/cpu/limits.h). Others: medians of
+/// several runs of the kernels of jit/kernels/limits*.kernel and of copies, timed by the device's
+/// own marks; about a second, and up to 4 GiB of its memory and half a GiB of pinned host memory
+/// (a quarter of what is free at most). OpenCL reaches no matrix instructions. Throws what the
+/// device throws.
+Limits measure_limits(const std::shared_ptr<const device::Device>& device);
+
+}  // namespace tautline::pipeline

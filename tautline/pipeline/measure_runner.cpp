@@ -1,0 +1,145 @@
+#include "tautline/pipeline/measure_runner.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "tautline/device/cuda/nvml.h"
+#include "tautline/jit/timing.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using device::Buffer;
+
+constexpr std::size_t kFewestSamples = 5;
+// A device's marks resolve about a microsecond: a thousandth of this.
+constexpr double kLeastSampleSeconds = 1e-3;
+constexpr double kMostRunsInARow = 1000;
+// An H200's counter is renewed ten times a second.
+constexpr double kLeastEnergySeconds = 1.0;
+// Who gives less does not want to wait for a second.
+constexpr double kLeastBudgetForEnergy = 0.5;
+constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Runner::Runner(std::shared_ptr<const device::Device> device, double budget_s)
+    : device_(std::move(device)), budget_s_(budget_s), queue_(device_->make_queue()) {
+  if (!device_->compiles()) return;
+  start_ = device_->make_event();
+  end_ = device_->make_event();
+}
+
+Buffer Runner::zeros(std::size_t bytes) {
+  if (!device_->compiles()) return Buffer(bytes);
+  Buffer buffer = device_->allocate(bytes);
+  queue_->fill(buffer.data(), 0, bytes);
+  return buffer;
+}
+
+Buffer Runner::repeat(const Buffer& pattern, std::size_t bytes) {
+  Buffer buffer = device_->compiles() ? device_->allocate(bytes) : Buffer(bytes);
+  for (std::size_t at = 0; at < bytes; at += pattern.bytes()) {
+    const std::size_t part = std::min(pattern.bytes(), bytes - at);
+    if (device_->compiles())
+      queue_->copy(buffer.as<std::byte>() + at, pattern.data(), part);
+    else
+      std::memcpy(buffer.as<std::byte>() + at, pattern.data(), part);
+  }
+  queue_->synchronise();
+  return buffer;
+}
+
+Buffer Runner::random_integers(std::size_t bytes) {
+  const Buffer pattern((std::min(bytes, kPatternBytes) + 7) / 8 * 8);
+  std::mt19937_64 random(1);
+  std::generate_n(pattern.as<std::uint64_t>(), pattern.bytes() / 8, std::ref(random));
+  return repeat(pattern, bytes);
+}
+
+Buffer Runner::random_floats(std::size_t bytes) {
+  const Buffer pattern((std::min(bytes, kPatternBytes) + 3) / 4 * 4);
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  std::generate_n(pattern.as<float>(), pattern.bytes() / 4, [&] { return normal(random); });
+  return repeat(pattern, bytes);
+}
+
+Buffer Runner::floats(std::size_t count, float value) {
+  const Buffer pattern(count * sizeof(float));
+  std::fill_n(pattern.as<float>(), count, value);
+  return repeat(pattern, pattern.bytes());
+}
+
+double Runner::sample(const std::function<void()>& run, std::size_t times) {
+  const auto start = Clock::now();
+  if (start_) queue_->record(*start_);
+  for (std::size_t t = 0; t < times; ++t) run();
+  if (!start_) return seconds_since(start);
+  queue_->record(*end_);
+  return device_->seconds_between(*start_, *end_);
+}
+
+void Runner::time(Measurement& measurement, const std::function<void()>& run) {
+  sample(run, 1);
+  const double once = std::max(sample(run, 1), 1e-9);
+  const auto times = static_cast<std::size_t>(
+      std::clamp(std::ceil(kLeastSampleSeconds / once), 1.0, kMostRunsInARow));
+  std::vector<double> seconds;
+  const auto started = Clock::now();
+  while (seconds.size() < kFewestSamples || seconds_since(started) < budget_s_)
+    seconds.push_back(sample(run, times) / static_cast<double>(times));
+  const jit::Timing timing = jit::summarise(std::move(seconds));
+  measurement.seconds = timing.seconds;
+  measurement.spread = timing.spread;
+  if (budget_s_ >= kLeastBudgetForEnergy) measurement.energy_j = energy_of_a_run(run);
+}
+
+// Two runs are always under way, so that the card never rests. From one renewal of the card's
+// counter to another: between renewals it stands still.
+std::optional<double> Runner::energy_of_a_run(const std::function<void()>& run) {
+  auto meter = device::cuda::make_energy_meter(*device_);
+  if (!meter) return std::nullopt;
+  struct Reading {
+    double joules = 0, seconds = 0;
+    std::size_t runs = 0;
+  };
+  const std::array<device::Event*, 2> marks{start_.get(), end_.get()};
+  const double enough = std::max(budget_s_, kLeastEnergySeconds);
+  std::optional<Reading> first;
+  Reading last;
+  queue_->synchronise();
+  const auto started = Clock::now();
+  meter->start();
+  for (std::size_t runs = 0; seconds_since(started) < 3 * enough;) {
+    run();
+    queue_->record(*marks[runs % 2]);
+    ++runs;
+    marks[runs % 2]->synchronise();
+    const auto joules = meter->joules();
+    if (!joules) return std::nullopt;
+    if (*joules == last.joules) continue;
+    last = {*joules, seconds_since(started), runs};
+    if (!first)
+      first = last;
+    else if (last.seconds - first->seconds >= enough)
+      break;
+  }
+  queue_->synchronise();
+  if (!first || last.runs == first->runs) return std::nullopt;
+  return (last.joules - first->joules) / static_cast<double>(last.runs - first->runs);
+}
+
+}  // namespace tautline::pipeline

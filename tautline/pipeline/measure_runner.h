@@ -1,0 +1,42 @@
+// Memory, random data and time for measurements, on the host and on devices alike.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/measure_stage.h"
+
+namespace tautline::pipeline {
+
+class Runner {
+ public:
+  Runner(std::shared_ptr<const device::Device> device, double budget_s);
+
+  device::Queue& queue() { return *queue_; }
+
+  /// Memory of the device, or of the host when that computes.
+  device::Buffer zeros(std::size_t bytes);
+  /// Random bits: integers of any size. They repeat every 64 MiB.
+  device::Buffer random_integers(std::size_t bytes);
+  /// Gaussian floats with an rms of 1. They repeat likewise.
+  device::Buffer random_floats(std::size_t bytes);
+  /// `count` times the same.
+  device::Buffer floats(std::size_t count, float value);
+
+  /// Fills in seconds, spread and energy_j. `run` does the work once, or enqueues it.
+  void time(Measurement& measurement, const std::function<void()>& run);
+
+ private:
+  device::Buffer repeat(const device::Buffer& pattern, std::size_t bytes);
+  double sample(const std::function<void()>& run, std::size_t times);
+  std::optional<double> energy_of_a_run(const std::function<void()>& run);
+
+  std::shared_ptr<const device::Device> device_;
+  double budget_s_;
+  std::unique_ptr<device::Queue> queue_;
+  std::unique_ptr<device::Event> start_, end_;
+};
+
+}  // namespace tautline::pipeline

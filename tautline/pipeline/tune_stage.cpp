@@ -1,0 +1,69 @@
+#include "tautline/pipeline/tune_stage.h"
+
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/correlate/tune.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using DevicePointer = std::shared_ptr<const device::Device>;
+
+struct Stage {
+  std::string name;
+  Problem defaults;
+  jit::Tunable (*make)(const Problem&, DevicePointer);
+};
+
+jit::Tunable make_correlate(const Problem& sizes, DevicePointer device) {
+  stages::correlate::Config config;
+  config.inputs = sizes.at("inputs");
+  config.channels = sizes.at("channels");
+  config.max_samples = sizes.at("samples");
+  config.format = complex_format("correlate", sizes.at("bits"));
+  return stages::correlate::make_tunable(config, std::move(device));
+}
+
+const std::vector<Stage>& stages() {
+  static const std::vector<Stage> list{
+      {"correlate",
+       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}},
+       make_correlate}};
+  return list;
+}
+
+const Stage& find_stage(const std::string& name) {
+  std::string names;
+  for (const Stage& stage : stages()) {
+    if (stage.name == name) return stage;
+    names += (names.empty() ? "" : " or ") + stage.name;
+  }
+  throw core::Error(core::ErrorKind::config, "stage to tune", name, names);
+}
+
+}  // namespace
+
+std::vector<std::string> tunable_stages() {
+  std::vector<std::string> names;
+  for (const Stage& stage : stages()) names.push_back(stage.name);
+  return names;
+}
+
+std::vector<std::string> tuning_problems(const std::string& stage) {
+  find_stage(stage);
+  std::vector<std::string> names;
+  for (const NamedProblem& problem : named_problems())
+    if (problem.stage == stage) names.push_back(problem.name);
+  return names;
+}
+
+jit::Tunable make_tunable(const std::string& stage, const std::string& problem,
+                          DevicePointer device) {
+  const Stage& known = find_stage(stage);
+  return known.make(complete(stage, known.defaults, parse_problem(stage, problem)),
+                    std::move(device));
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,137 @@
+// The JSON of devices and bench, as the guide's table of schemas says, on every device here.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/gpus.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+using Keys = std::set<std::string>;
+
+class DevicesAndBench : public ::testing::Test {
+ protected:
+  std::vector<nlohmann::json> json_lines(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "--json");
+    const CommandResult result = run_command(arguments, scratch.path().string());
+    EXPECT_EQ(result.status, 0) << result.err;
+    std::vector<nlohmann::json> lines;
+    std::istringstream text(result.out);
+    for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+  ScratchFolder scratch;
+};
+
+Keys keys_of(const nlohmann::json& object) {
+  Keys keys;
+  for (const auto& [key, unused] : object.items()) keys.insert(key);
+  return keys;
+}
+
+// The fields that the guide's table of schemas lists, in the row that begins so; a word in the list
+// is a field when it has only letters, digits and underscores.
+Keys documented(const std::string& row) {
+  std::istringstream guide(read_file(TAUTLINE_SOURCE_DIR "/docs/guide/command.md"));
+  Keys keys;
+  for (std::string line; std::getline(guide, line);) {
+    if (!line.starts_with("| " + row)) continue;
+    const std::string fields = line.substr(line.find(" | `") + 3, std::string::npos);
+    bool code = false;
+    std::string word;
+    for (const char c : fields.substr(0, fields.find(';'))) {
+      if (code && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')) {
+        word += c;
+        continue;
+      }
+      if (!word.empty()) keys.insert(word);
+      word.clear();
+      if (c == '`') code = !code;
+    }
+  }
+  EXPECT_FALSE(keys.empty()) << row;
+  return keys;
+}
+
+// With what every object has.
+Keys documented_object(const std::string& row) {
+  Keys keys = documented(row);
+  keys.insert({"schema", "version"});
+  return keys;
+}
+
+TEST_F(DevicesAndBench, DevicesListsEverythingHere) {
+  const auto lines = json_lines({"devices"});
+  std::size_t gpus = 0, chosen = 0;
+  for (const auto& line : lines) {
+    EXPECT_EQ(line["schema"], "tautline.device");
+    EXPECT_EQ(line["version"], 1);
+    chosen += line["chosen"].get<bool>() ? 1 : 0;
+    if (line["device"].get<std::string>().starts_with("cpu:")) {
+      EXPECT_EQ(keys_of(line), documented_object("`tautline.device` 1, CPU"));
+      continue;
+    }
+    ++gpus;
+    EXPECT_EQ(keys_of(line), documented_object("`tautline.device` 1, GPU"));
+    EXPECT_GT(line["memory_bytes"].get<double>(), 0);
+    EXPECT_FALSE(line["product"].get<std::string>().empty());
+  }
+  EXPECT_EQ(chosen, 1u);
+  EXPECT_EQ(lines.size() - gpus, 5u);
+  const auto names = gpu_names();
+  EXPECT_EQ(gpus, names[0] == "none" ? 0u : names.size());
+}
+
+TEST_F(DevicesAndBench, DevicesMeasures) {
+  std::size_t measured = 0;
+  for (const auto& line : json_lines({"devices", "--measure"})) {
+    if (!line.contains("limits")) continue;
+    ++measured;
+    EXPECT_EQ(keys_of(line["limits"]), documented("`limits` of these two"));
+    EXPECT_GT(line["limits"]["copy_bytes_per_s"].get<double>(), 0);
+    EXPECT_GT(line["limits"]["float_operations_per_s"].get<double>(), 0);
+  }
+  const auto names = gpu_names();
+  EXPECT_EQ(measured, 1 + (names[0] == "none" ? 0u : names.size()));  // and the CPU
+}
+
+TEST_F(DevicesAndBench, BenchGivesOneObjectForEachProblem) {
+  auto devices = gpu_names();
+  std::erase(devices, "none");
+  devices.emplace_back("cpu");
+  for (const std::string& device : devices) {
+    const auto lines =
+        json_lines({"--device", device, "bench", "correlate", "--problem",
+                    "mwa32,channels=2,samples=64", "--sweep", "inputs=4:8", "--budget", "0"});
+    ASSERT_EQ(lines.size(), 2u) << device;
+    for (const auto& line : lines) {
+      EXPECT_EQ(line["schema"], "tautline.bench");
+      EXPECT_EQ(line["version"], 1);
+      EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
+      EXPECT_EQ(keys_of(line["limits"]), documented("`limits` of these two"));
+      EXPECT_EQ(line["stage"], "correlate");
+      EXPECT_GT(line["seconds"].get<double>(), 0);
+      EXPECT_GT(line["rate"].get<double>(), 0);
+      EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
+    }
+    EXPECT_EQ(lines[1]["problem"], "bits=8,channels=2,inputs=8,samples=64");
+  }
+}
+
+TEST_F(DevicesAndBench, BenchRefusesWhatItDoesNotKnow) {
+  const auto status = [&](std::vector<std::string> arguments) {
+    return run_command(arguments, scratch.path().string()).status;
+  };
+  EXPECT_EQ(status({"--device", "cpu", "bench", "correlate", "--problem", "n1"}), 2);
+  EXPECT_EQ(status({"--device", "cpu", "bench", "correlate", "--sweep", "taps"}), 2);
+  EXPECT_EQ(status({"--device", "cpu", "bench", "nothing"}), 2);
+  EXPECT_EQ(status({"--device", "cpu", "bench", "host_fed"}), 1);
+}
+
+}  // namespace
+}  // namespace tautline::tests

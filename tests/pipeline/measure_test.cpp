@@ -1,0 +1,213 @@
+// Measured limits, problems and rates: plausible, complete, and refused where they make no sense.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "tautline/core/error.h"
+#include "tautline/device/cuda/nvml.h"
+#include "tautline/jit/program.h"
+#include "tautline/pipeline/host_fed_stream.h"
+#include "tautline/pipeline/measure_stage.h"
+#include "tests/support/gpus.h"
+
+namespace tautline {
+namespace {
+
+using pipeline::Limits;
+using pipeline::Measurement;
+
+// Between a slow laptop and some hundred times the fastest card of today.
+void expect_plausible(const char* what, double value, double least) {
+  EXPECT_GT(value, least) << what;
+  EXPECT_LT(value, 1e18) << what;
+}
+
+TEST(Limits, OfACpuAreItsThree) {
+  const auto limits = pipeline::measure_limits(device::open(device::parse_selection("cpu")));
+  expect_plausible("copy", limits.copy_bytes_per_s, 1e8);
+  expect_plausible("float", limits.float_operations_per_s, 1e8);
+  expect_plausible("int8", limits.int8_operations_per_s, 1e8);
+  EXPECT_EQ(limits.to_device_bytes_per_s, 0);
+  EXPECT_TRUE(limits.matrix_instruction.empty());
+}
+
+class Measure : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
+    device = device::open(device::parse_selection(GetParam()));
+  }
+  // Once for all tests of a device: a second each.
+  const Limits& limits() {
+    static std::map<std::string, Limits> known;
+    const auto found = known.find(GetParam());
+    if (found != known.end()) return found->second;
+    return known[GetParam()] = pipeline::measure_limits(device);
+  }
+  std::shared_ptr<const device::Device> device;
+};
+
+TEST_P(Measure, LimitsArePositiveAndPlausible) {
+  const bool matrices =
+      device->api() == device::Api::cuda && device->properties().compute_capability >= 80;
+  for (const pipeline::LimitField& field : pipeline::limit_fields()) {
+    const double value = limits().*field.value;
+    if (!matrices && std::strstr(field.key, "matrix") != nullptr)
+      EXPECT_EQ(value, 0) << field.key;
+    else
+      expect_plausible(field.key, value, 1e7);
+  }
+  EXPECT_EQ(limits().matrix_instruction.empty(), !matrices);
+}
+
+TEST_P(Measure, CorrelateHasItsWorkAndAFractionOfALimit) {
+  for (const std::size_t bits : {4u, 8u, 16u, 32u}) {
+    const Measurement m = pipeline::measure_stage(
+        "correlate", {{"inputs", 6}, {"channels", 2}, {"samples", 128}, {"bits", bits}}, device,
+        limits(), 0);
+    EXPECT_EQ(m.problem, "bits=" + std::to_string(bits) + ",channels=2,inputs=6,samples=128");
+    EXPECT_EQ(m.operations, 8.0 * 21 * 2 * 128);
+    EXPECT_GT(m.seconds, 0);
+    EXPECT_DOUBLE_EQ(m.rate, m.operations / m.seconds);
+    EXPECT_DOUBLE_EQ(m.bandwidth_hz, 2 * 128 / m.seconds);
+    EXPECT_GT(m.fraction_of_limit, 0);
+    EXPECT_TRUE(m.limit == "arithmetic" || m.limit == "memory") << m.limit;
+    EXPECT_FALSE(m.instruction_set.empty());
+  }
+}
+
+TEST_P(Measure, UnpackIsBoundByTheWayToTheDevice) {
+  const Measurement m =
+      pipeline::measure_stage("unpack", {{"inputs", 4}, {"samples", 4096}}, device, limits(), 0);
+  EXPECT_EQ(m.bytes, 4 * 4096 * 4.0);
+  EXPECT_GT(m.fraction_of_limit, 0);
+}
+
+TEST_P(Measure, HostFedCorrelationIsCheckedAndTimed) {
+  const Measurement m = pipeline::measure_stage(
+      "host_fed_correlate", {{"inputs", 6}, {"channels", 2}, {"samples", 100}, {"rate_hz", 1000}},
+      device, limits(), 0);
+  EXPECT_EQ(m.operations, 8.0 * 21 * 2 * 100);
+  EXPECT_EQ(m.bytes, 2 * (6 * 100 * 2 + 21 * (16 + 8)));
+  ASSERT_TRUE(m.real_time_factor.has_value());
+  EXPECT_DOUBLE_EQ(*m.real_time_factor, m.bandwidth_hz / 1000);
+  EXPECT_GT(m.fraction_of_limit, 0);
+}
+
+TEST_P(Measure, HostFedCopiesAreBoundByTheSlowerWay) {
+  const std::size_t bytes = 100000;
+  const Measurement m =
+      pipeline::measure_stage("host_fed_copy", {{"bytes", bytes}}, device, limits(), 0);
+  EXPECT_EQ(m.bytes, 2.0 * bytes);
+  EXPECT_EQ(m.limit, "transfer");
+  const double slower = std::min(limits().to_device_bytes_per_s, limits().to_host_bytes_per_s);
+  EXPECT_NEAR(m.fraction_of_limit * m.seconds, bytes / slower, 1e-6 * bytes / slower);
+}
+
+// Work that remembers gives other results the second time.
+TEST_P(Measure, HostFedStreamFindsResultsThatDiffer) {
+  const std::size_t bytes = 1000;
+  for (const bool remembers : {false, true}) {
+    std::uint8_t calls = 0;
+    pipeline::HostFedStream stream(device, bytes, bytes, 2,
+                                   [&](device::Queue& queue, const void* in, void* out) {
+                                     queue.copy(out, in, bytes);
+                                     if (remembers) queue.fill(out, ++calls, 1);
+                                   });
+    const auto seconds = stream.run(11, 4);
+    ASSERT_EQ(seconds.size(), 4u);
+    for (const double s : seconds) EXPECT_GE(s, 0);
+    EXPECT_EQ(stream.same_one_at_a_time(2), !remembers);
+  }
+}
+
+TEST_P(Measure, EnergyIsKnownOrNot) {
+  auto meter = device::cuda::make_energy_meter(*device);
+  if (!meter) {
+    EXPECT_NE(device->api(), device::Api::cuda) << "an NVIDIA card that reports no energy";
+    return;
+  }
+  meter->start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto joules = meter->joules();
+  ASSERT_TRUE(joules.has_value());
+  EXPECT_GE(*joules, 0);
+  EXPECT_LT(*joules, 0.5 * 2000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Measure, ::testing::ValuesIn(tests::gpu_names()),
+                         [](const auto& info) { return tests::test_name(info.param); });
+
+TEST(EnergyMeter, WithoutACardIsNoError) {
+  EXPECT_FALSE(device::cuda::make_energy_meter("").has_value());
+  EXPECT_FALSE(device::cuda::make_energy_meter("0000ffff:ff:1f.7").has_value());
+  EXPECT_FALSE(
+      device::cuda::make_energy_meter(*device::open(device::parse_selection("cpu"))).has_value());
+}
+
+// What mma.sync and wgmma kernels say that they support, they compile for.
+TEST(LimitKernels, CompileForTheirArchitectures) {
+  if (!device::cuda::compiler_available()) GTEST_SKIP() << "no NVRTC here";
+  const std::map<const char*, std::vector<const char*>> files{
+      {"jit/limits.kernel", {"sm_80", "sm_90a", "sm_120"}},
+      {"jit/limits.cuda.kernel", {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}},
+      {"jit/limits_wgmma.cuda.kernel", {"sm_90a"}}};
+  for (const auto& [file, architectures] : files)
+    for (const char* architecture : architectures) {
+      const auto compiled = device::cuda::compile(
+          jit::make_source(device::Api::cuda, file, jit::Defines().set("THREADS", 256)),
+          architecture);
+      EXPECT_FALSE(compiled.binary.empty());
+      // Anything spilled to memory would be measured with the rest.
+      std::size_t reports = 0;
+      const std::string spills = " bytes spill stores";
+      for (std::size_t at = compiled.log.find(spills); at != std::string::npos;
+           at = compiled.log.find(spills, at + 1), ++reports)
+        EXPECT_EQ(compiled.log.substr(at - 2, 2), " 0") << compiled.log;
+      EXPECT_GE(reports, 2u) << compiled.log;
+    }
+}
+
+TEST(Problem, IsANameOrSizesOrBoth) {
+  using pipeline::parse_problem;
+  using pipeline::Problem;
+  EXPECT_EQ(parse_problem("correlate", ""), Problem{});
+  EXPECT_EQ(parse_problem("correlate", "n256"),
+            (Problem{{"inputs", 512}, {"channels", 240}, {"samples", 3072}}));
+  EXPECT_EQ(parse_problem("correlate", "n64,bits=4,samples=100"),
+            (Problem{{"inputs", 128}, {"channels", 480}, {"samples", 100}, {"bits", 4}}));
+  EXPECT_EQ(parse_problem("correlate", "format=cf32"), (Problem{{"bits", 32}}));
+  EXPECT_EQ(parse_problem("channelize", "c1024t8"), (Problem{{"channels", 1024}, {"taps", 8}}));
+  for (const char* wrong : {"n257", "c1024", "c1024t", "ct8", "c8t8x", "inputs=", "=4", "inputs=0",
+                            "inputs=-1", "inputs=4x", "samples=1,n256", "format=i8"})
+    EXPECT_THROW(parse_problem("correlate", wrong), core::Error) << wrong;
+  const auto device = device::open(device::parse_selection("cpu"));
+  EXPECT_THROW(pipeline::measure_stage("correlate", {{"taps", 8}}, device, {}, 0), core::Error);
+  EXPECT_THROW(pipeline::measure_stage("nothing", {}, device, {}, 0), core::Error);
+  EXPECT_THROW(pipeline::measure_stage("host_fed_correlate", {}, device, {}, 0), core::Error);
+}
+
+TEST(Problem, NamedOnesHaveTheirStagesSizes) {
+  const auto device = device::open(device::parse_selection("cpu"));
+  for (const auto& named : pipeline::named_problems())
+    EXPECT_NO_THROW(pipeline::complete(named.stage, pipeline::default_problem(named.stage, *device),
+                                       named.sizes))
+        << named.stage << " " << named.name;
+}
+
+TEST(Sweep, DoublesStepsAndLists) {
+  using Values = std::vector<std::size_t>;
+  EXPECT_EQ(pipeline::parse_sweep("inputs=16:100").values, (Values{16, 32, 64}));
+  EXPECT_EQ(pipeline::parse_sweep("inputs=16:64").values, (Values{16, 32, 64}));
+  EXPECT_EQ(pipeline::parse_sweep("inputs=10:31:10").values, (Values{10, 20, 30}));
+  EXPECT_EQ(pipeline::parse_sweep("taps=4/16").values, (Values{4, 16}));
+  EXPECT_EQ(pipeline::parse_sweep("taps=4").key, "taps");
+  for (const char* wrong : {"", "inputs", "inputs=", "=4", "inputs=0:4", "inputs=4:2",
+                            "inputs=4:", "inputs=1:2:3:4", "inputs=1:4000:1", "inputs=a"})
+    EXPECT_THROW(pipeline::parse_sweep(wrong), core::Error) << wrong;
+}
+
+}  // namespace
+}  // namespace tautline

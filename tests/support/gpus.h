@@ -1,0 +1,35 @@
+// The devices that compile kernels at run time and are here: each OpenCL device (PoCL makes one of
+// the CPU) and each NVIDIA GPU. Tests run on every one of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tautline/device/cuda/cuda_device.h"
+#include "tautline/device/device.h"
+#include "tautline/device/opencl/opencl_device.h"
+
+namespace tautline::tests {
+
+/// "opencl:0", "cuda:0" ...; "none" when there is nothing, so that a test says what it skips.
+inline std::vector<std::string> gpu_names() {
+  std::vector<std::string> names;
+  for (unsigned n = 0; n < device::opencl::device_count(); ++n)
+    names.push_back("opencl:" + std::to_string(n));
+  for (unsigned n = 0; n < device::cuda::device_count(); ++n)
+    names.push_back("cuda:" + std::to_string(n));
+  if (names.empty()) names.emplace_back("none");
+  return names;
+}
+
+/// For the names of parameterised tests: "opencl0".
+inline std::string test_name(std::string device) {
+  std::erase(device, ':');
+  return device;
+}
+
+}  // namespace tautline::tests
+
+/// At the start of a test of device `name`.
+#define SKIP_WITHOUT_GPU(name) \
+  if ((name) == "none") GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) and no NVIDIA GPU here"
