@@ -108,6 +108,8 @@ void complete_filter(GpuTunables& t, const Bank& bank) {
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
+  if (t.design == GpuDesign::roles)  // 128 registers a thread
+    fill<std::size_t>(t.groups, std::max<std::size_t>(1, 512 / fused_sizes(t, bank).threads));
   const std::size_t values = t.spectra * bank.channels;
   const bool light = t.filter_spectra * t.positions <= 16 && !bank.real;
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
