@@ -120,6 +120,7 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   config.max_samples = count;
   problem.spectra = spectra;
   const auto plan = stages::channelize::make_plan(config, device);
+  require_on_device("channelize", plan->backend(), *device);
   Runner runner(device, budget_s);
   const auto state = plan->make_state(runner.queue());
   const Buffer voltages = random_samples(runner, config.input, inputs * count);
@@ -203,10 +204,8 @@ Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, c
   const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra"),
                     bits = p.at("output_bits");
   const stages::corner_turn::Case problem{"", inputs, channels, spectra, static_cast<int>(bits)};
-  if (device->compiles())
-    throw Error(ErrorKind::unsupported, "corner_turn", device->name(),
-                "cpu or reference: on GPUs channelize turns its own spectra");
   const auto plan = stages::corner_turn::make_plan(problem.config(), device);
+  require_on_device("corner_turn", plan->backend(), *device);
   Runner runner(device, budget_s);
   const Buffer in = runner.random_floats(problem.elements() * sizeof(std::complex<float>));
   const Buffer out = runner.zeros(problem.elements() * 2 * bits / 8);
