@@ -160,6 +160,15 @@ Problem complete(const std::string& stage, Problem defaults, const Problem& aske
   return defaults;
 }
 
+core::SampleFormat complex_format(const std::string& stage, std::size_t bits) {
+  if (bits == 4) return core::kCi4;
+  if (bits == 8) return core::kCi8;
+  if (bits == 16) return core::kCi16;
+  if (bits == 32) return core::kCf32;
+  throw Error(ErrorKind::config, "--problem of " + stage + ": bits", std::to_string(bits),
+              "4, 8, 16 or 32 (float)");
+}
+
 Sweep parse_sweep(const std::string& text) {
   const auto wrong = [&] {
     return Error(ErrorKind::config, "--sweep", text,

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/sample_format.h"
+
 namespace tautline::pipeline {
 
 /// Sizes by name; those not named have the stage's defaults.
@@ -33,6 +35,10 @@ std::string describe(const Problem& problem);
 /// `defaults` with the sizes that `asked` names in their place. Throws Error(config) when it names
 /// one that `defaults` has not.
 Problem complete(const std::string& stage, Problem defaults, const Problem& asked);
+
+/// The format that a problem's size `bits` stands for: 4, 8 and 16 are integers, 32 is float. Throws
+/// Error(config).
+core::SampleFormat complex_format(const std::string& stage, std::size_t bits);
 
 /// A size and the values that it takes one after the other.
 struct Sweep {

@@ -35,15 +35,6 @@ void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, doub
   m.limit = longest == transfer_s ? "transfer" : longest == memory_s ? "memory" : "arithmetic";
 }
 
-core::SampleFormat complex_format(const std::string& stage, std::size_t bits) {
-  if (bits == 4) return core::kCi4;
-  if (bits == 8) return core::kCi8;
-  if (bits == 16) return core::kCi16;
-  if (bits == 32) return core::kCf32;
-  throw Error(ErrorKind::config, "--problem of " + stage + ": bits", std::to_string(bits),
-              "4, 8, 16 or 32 (float)");
-}
-
 Buffer random_samples(Runner& runner, const core::SampleFormat& format, std::size_t count) {
   const std::size_t bytes = count * static_cast<std::size_t>(format.bits_per_sample()) / 8;
   return format.is_float() ? runner.random_floats(bytes) : runner.random_integers(bytes);

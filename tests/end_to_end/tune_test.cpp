@@ -155,10 +155,10 @@ TEST(TuneUsage, NamesWhatIsWrong) {
   };
   expect({"dedisperse"}, 2, "correlate");
   expect({"correlate", "--strategy", "luck"}, 2, "exhaustive, random or guided");
-  expect({"correlate", "--problem", "sizes=3"}, 2, "256-antennas");
-  expect({"correlate", "--problem", "256-antenna"}, 2, "256-antennas");
-  expect({"correlate", "--problem", "256-antennas,inputs=0"}, 2, "inputs=0");
-  expect({"correlate", "--problem", "256-antennas,format=ci9"}, 2, "ci9");
+  expect({"correlate", "--problem", "sizes=3"}, 2, "inputs");
+  expect({"correlate", "--problem", "n257"}, 2, "n256");
+  expect({"correlate", "--problem", "n256,inputs=0"}, 2, "inputs=0");
+  expect({"correlate", "--problem", "n256,bits=9"}, 2, "bits");
   expect({"correlate", "--budget", "-1"}, 2, "budget");
   expect({"correlate", "--problem", "inputs=4"}, 1, "cuda:N or opencl:N");
 }
