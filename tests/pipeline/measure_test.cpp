@@ -78,6 +78,18 @@ TEST_P(Measure, CorrelateHasItsWorkAndAFractionOfALimit) {
   }
 }
 
+TEST_P(Measure, CorrelateRunsTheDesignAskedFor) {
+  pipeline::Problem problem{{"inputs", 6}, {"channels", 2}, {"samples", 128}, {"design", 1}};
+  const Measurement m = pipeline::measure_stage("correlate", problem, device, limits(), 0);
+  EXPECT_NE(m.instruction_set.find("tiled"), std::string::npos) << m.instruction_set;
+  EXPECT_EQ(m.problem, "bits=8,channels=2,design=1,inputs=6,samples=128");
+  problem["design"] = 4;
+  EXPECT_THROW(pipeline::measure_stage("correlate", problem, device, limits(), 0), core::Error);
+  const auto cpu = device::open(device::parse_selection("cpu"));
+  problem["design"] = 1;
+  EXPECT_THROW(pipeline::measure_stage("correlate", problem, cpu, limits(), 0), core::Error);
+}
+
 TEST_P(Measure, UnpackIsBoundByTheWayToTheDevice) {
   const Measurement m =
       pipeline::measure_stage("unpack", {{"inputs", 4}, {"samples", 4096}}, device, limits(), 0);
