@@ -30,6 +30,8 @@ struct Measurement {
   std::optional<double> real_time_factor;
   /// Of one run, where the card reports it: the whole card's, idle power included.
   std::optional<double> energy_j;
+  /// While runs followed each other without a pause, for energy_j.
+  std::optional<double> power_w;
 };
 
 /// Stages that measure_stage knows, in order of the pipeline.
