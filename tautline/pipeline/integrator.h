@@ -23,12 +23,14 @@ struct FinishedIntegration {
   std::vector<std::int64_t> counts;               ///< [channel][baseline]
 };
 
-/// The X-engine of one stream: adds chunks of spectra, and finishes an integration.
+/// The X-engine of one stream: adds chunks of spectra, and finishes an integration. However its
+/// spectra are cut into chunks, an integration's sums are the same to the last bit: integers are
+/// exact, and floats are summed in groups that are counted from the integration's first spectrum.
 class Integrator {
  public:
   /// `max_spectra`: most spectra in a chunk. Throws core::Error.
-  Integrator(std::shared_ptr<const device::Device> device, std::size_t channels,
-             std::size_t inputs, const core::SampleFormat& format, std::size_t max_spectra);
+  Integrator(std::shared_ptr<const device::Device> device, std::size_t channels, std::size_t inputs,
+             const core::SampleFormat& format, std::size_t max_spectra);
 
   /// Gains that the spectra were multiplied with, [channel][input]; divided out of the means.
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
@@ -47,6 +49,17 @@ class Integrator {
 
  private:
   bool exact() const { return format_ == core::kCi8 || format_ == core::kCi4; }
+  std::size_t sample_bytes() const {
+    return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
+  }
+  template <class Sample>
+  core::View<Sample, 3> group() const;
+  template <class Sample>
+  void add_in_groups(device::Queue& queue, const core::View<const Sample, 3>& samples,
+                     const core::ValidityView& valid);
+  template <class Sample>
+  void add_floats(device::Queue& queue, const core::View<const Sample, 3>& samples);
+  void add_rest(device::Queue& queue);
 
   std::size_t channels_, inputs_, baselines_;
   core::SampleFormat format_;
@@ -56,6 +69,11 @@ class Integrator {
   std::vector<std::complex<double>> float_sums_;
   std::vector<std::int64_t> counts_;
   std::vector<float> gains_;
+  // Floats: spectra that wait for their group to be full.
+  std::size_t group_spectra_ = 0, waiting_ = 0;
+  device::Buffer group_;  // [channel][input][group_spectra_]
+  core::ValidityMask group_valid_;
+  bool masked_ = false;  // whether group_valid_ may call any of them invalid
   std::uint64_t spectra_ = 0, first_spectrum_ = 0;
 };
 
