@@ -3,7 +3,8 @@
 // reference.
 //
 // - bench_correlate_gpu --device cuda:0: what a plan chooses by itself, at 512 inputs;
-// - bench_correlate_gpu --device cuda:0 --sweep: a table of configurations, best first, the best ten
+// - bench_correlate_gpu --device cuda:0 --sweep: a table of configurations, best first, the best
+// ten
 //   timed again;
 // - bench_correlate_gpu --config "8x4 8x16 128 2 16 1" --config ...: these (register tile, thread
 //   tile, bytes of a stage, local buffers, bytes of a load, groups on a multiprocessor).
@@ -60,12 +61,10 @@ TiledTunables parse_config(const std::string& text) {
 
 // What may be worth timing: tiles of 32 to 128 inputs a side, and one of each simpler design.
 std::vector<TiledTunables> sweep_configs() {
-  std::vector<TiledTunables> list{{1, 1, 16, 16, 128, 0, 16, false, 1},
-                                  {1, 1, 16, 16, 128, 2, 16, false, 1},
-                                  {2, 2, 16, 16, 128, 0, 16, false, 1},
-                                  {2, 2, 16, 16, 128, 2, 16, false, 1},
-                                  {4, 4, 16, 16, 128, 0, 16, false, 1},
-                                  {4, 4, 16, 16, 128, 2, 4, false, 1}};
+  std::vector<TiledTunables> list{
+      {1, 1, 16, 16, 128, 0, 16, false, 1}, {1, 1, 16, 16, 128, 2, 16, false, 1},
+      {2, 2, 16, 16, 128, 0, 16, false, 1}, {2, 2, 16, 16, 128, 2, 16, false, 1},
+      {4, 4, 16, 16, 128, 0, 16, false, 1}, {4, 4, 16, 16, 128, 2, 4, false, 1}};
   for (const auto& [rows, columns] : {std::pair{4, 4}, {8, 4}, {4, 8}, {8, 8}})
     for (const auto& [thread_rows, thread_columns] : {std::pair{8, 8}, {8, 16}, {16, 8}, {16, 16}})
       for (const std::size_t stage : {64, 128})
@@ -82,8 +81,8 @@ std::vector<TiledTunables> sweep_configs() {
   return list;
 }
 
-// Device memory that repeats a block of random bytes whose length is no round number, so that no two
-// channels are alike.
+// Device memory that repeats a block of random bytes whose length is no round number, so that no
+// two channels are alike.
 device::Buffer random_memory(const device::Device& gpu, device::Queue& queue, std::size_t bytes,
                              const std::vector<std::byte>& block) {
   device::Buffer buffer = gpu.allocate(bytes);
@@ -116,12 +115,12 @@ class Bench {
     const auto& c = options_.config;
     baselines_ = core::baseline_count(c.inputs);
     block_ = random_block<Sample>();
-    samples_memory_ =
-        random_memory(*gpu_, *queue_, c.channels * c.inputs * options_.samples * sizeof(Sample), block_);
+    samples_memory_ = random_memory(
+        *gpu_, *queue_, c.channels * c.inputs * options_.samples * sizeof(Sample), block_);
     if (options_.masked) {
       const std::size_t words = core::validity_words(options_.samples);
-      mask_memory_ =
-          random_memory(*gpu_, *queue_, c.channels * c.inputs * words * sizeof(std::uint64_t), block_);
+      mask_memory_ = random_memory(*gpu_, *queue_,
+                                   c.channels * c.inputs * words * sizeof(std::uint64_t), block_);
       mask_ = {mask_memory_.as<const std::uint64_t>(),
                {Axis::channel, Axis::input, Axis::word},
                {c.channels, c.inputs, words}};
@@ -166,12 +165,13 @@ class Bench {
   }
   void execute(const correlate::Plan& plan, correlate::State& state) {
     const auto& c = options_.config;
-    plan.execute(*queue_, state,
-                 correlate::Samples<Sample>(samples_memory_.as<const Sample>(),
-                                            {Axis::channel, Axis::input, Axis::time},
-                                            {c.channels, c.inputs, options_.samples}),
-                 mask_, visibility_view(),
-                 {counts_.as<std::int64_t>(), {Axis::channel, Axis::baseline}, {c.channels, baselines_}});
+    plan.execute(
+        *queue_, state,
+        correlate::Samples<Sample>(samples_memory_.as<const Sample>(),
+                                   {Axis::channel, Axis::input, Axis::time},
+                                   {c.channels, c.inputs, options_.samples}),
+        mask_, visibility_view(),
+        {counts_.as<std::int64_t>(), {Axis::channel, Axis::baseline}, {c.channels, baselines_}});
   }
 
   // The last channel by the CPU, without the mask.
@@ -190,11 +190,13 @@ class Bench {
     const auto state = plan->make_state(*queue);
     std::vector<Visibility> sums(baselines_);
     std::vector<std::int64_t> counts(baselines_);
-    plan->execute(*queue, *state,
-                  correlate::Samples<Sample>(samples.data(), {Axis::channel, Axis::input, Axis::time},
-                                             {1, c.inputs, options_.samples}),
-                  {}, core::View<Visibility, 2>(sums.data(), {Axis::channel, Axis::baseline}, {1, baselines_}),
-                  {counts.data(), {Axis::channel, Axis::baseline}, {1, baselines_}});
+    plan->execute(
+        *queue, *state,
+        correlate::Samples<Sample>(samples.data(), {Axis::channel, Axis::input, Axis::time},
+                                   {1, c.inputs, options_.samples}),
+        {},
+        core::View<Visibility, 2>(sums.data(), {Axis::channel, Axis::baseline}, {1, baselines_}),
+        {counts.data(), {Axis::channel, Axis::baseline}, {1, baselines_}});
     return sums;
   }
 
@@ -269,7 +271,9 @@ void run(const Options& options) {
       fmt::print("left out: {}\n", error.what());
     }
   }
-  const auto by_time = [](const auto& a, const auto& b) { return a.first.seconds < b.first.seconds; };
+  const auto by_time = [](const auto& a, const auto& b) {
+    return a.first.seconds < b.first.seconds;
+  };
   std::sort(results.begin(), results.end(), by_time);
   for (const auto& [result, tunables] : results) print(result, options);
   if (!options.sweep) return;
@@ -288,18 +292,30 @@ Options parse(int count, char** arguments) {
       return arguments[k];
     };
     const auto number = [&] { return static_cast<std::size_t>(std::stoull(text())); };
-    if (name == "--device") options.device = text();
-    else if (name == "--format") options.format = text();
-    else if (name == "--inputs") options.config.inputs = number();
-    else if (name == "--channels") options.config.channels = number();
-    else if (name == "--samples") options.samples = options.config.max_samples = number();
-    else if (name == "--rounds") options.rounds = number();
-    else if (name == "--config") options.configs.push_back(parse_config(text()));
-    else if (name == "--sweep") options.sweep = true;
-    else if (name == "--masked") options.masked = true;
-    else if (name == "--emulate") options.emulate = true;
-    else if (name == "--csv") options.csv = true;
-    else throw std::runtime_error("unknown option " + name + "; the file's head lists them");
+    if (name == "--device")
+      options.device = text();
+    else if (name == "--format")
+      options.format = text();
+    else if (name == "--inputs")
+      options.config.inputs = number();
+    else if (name == "--channels")
+      options.config.channels = number();
+    else if (name == "--samples")
+      options.samples = options.config.max_samples = number();
+    else if (name == "--rounds")
+      options.rounds = number();
+    else if (name == "--config")
+      options.configs.push_back(parse_config(text()));
+    else if (name == "--sweep")
+      options.sweep = true;
+    else if (name == "--masked")
+      options.masked = true;
+    else if (name == "--emulate")
+      options.emulate = true;
+    else if (name == "--csv")
+      options.csv = true;
+    else
+      throw std::runtime_error("unknown option " + name + "; the file's head lists them");
   }
   options.config.format = core::parse_sample_format(options.format);
   return options;
@@ -310,10 +326,14 @@ Options parse(int count, char** arguments) {
 int main(int count, char** arguments) {
   try {
     const Options options = parse(count, arguments);
-    if (options.format == "ci8") run<core::ci8, core::ci64>(options);
-    else if (options.format == "ci4") run<core::ci4, core::ci64>(options);
-    else if (options.format == "ci16") run<core::ci16, std::complex<double>>(options);
-    else run<std::complex<float>, std::complex<double>>(options);
+    if (options.format == "ci8")
+      run<core::ci8, core::ci64>(options);
+    else if (options.format == "ci4")
+      run<core::ci4, core::ci64>(options);
+    else if (options.format == "ci16")
+      run<core::ci16, std::complex<double>>(options);
+    else
+      run<std::complex<float>, std::complex<double>>(options);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_correlate_gpu: {}\n", error.what());

@@ -25,7 +25,8 @@ struct NamedProblem {
 const std::vector<NamedProblem>& named_problems();
 
 /// "n256", "channels=1024,taps=16" or "n256,bits=32": a name, sizes, or a name and sizes that
-/// replace its own. Throws Error(config) on an unknown name and on anything that is no size.
+/// replace its own. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32). Throws
+/// Error(config) on an unknown name and on anything that is no size.
 Problem parse_problem(const std::string& stage, const std::string& text);
 
 /// "channels=1024,taps=16": every size, in order of name.

@@ -60,8 +60,6 @@ TEST_P(Measure, LimitsArePositiveAndPlausible) {
       expect_plausible(field.key, value, 1e7);
   }
   EXPECT_EQ(limits().matrix_instruction.empty(), !matrices);
-  // What goes through memory twice cannot be faster than what goes through once and a half.
-  EXPECT_LT(limits().copy_bytes_per_s, 4 * limits().fill_bytes_per_s);
 }
 
 TEST_P(Measure, CorrelateHasItsWorkAndAFractionOfALimit) {
@@ -154,9 +152,10 @@ TEST(LimitKernels, CompileForTheirArchitectures) {
       EXPECT_FALSE(compiled.binary.empty());
       // Anything spilled to memory would be measured with the rest.
       std::size_t reports = 0;
-      for (std::size_t at = compiled.log.find("spill stores"); at != std::string::npos;
-           at = compiled.log.find("spill stores", at + 1), ++reports)
-        EXPECT_EQ(compiled.log.substr(at - 8, 8), " 0 bytes") << compiled.log;
+      const std::string spills = " bytes spill stores";
+      for (std::size_t at = compiled.log.find(spills); at != std::string::npos;
+           at = compiled.log.find(spills, at + 1), ++reports)
+        EXPECT_EQ(compiled.log.substr(at - 2, 2), " 0") << compiled.log;
       EXPECT_GE(reports, 2u) << compiled.log;
     }
 }
@@ -169,9 +168,10 @@ TEST(Problem, IsANameOrSizesOrBoth) {
             (Problem{{"inputs", 512}, {"channels", 240}, {"samples", 3072}}));
   EXPECT_EQ(parse_problem("correlate", "n64,bits=4,samples=100"),
             (Problem{{"inputs", 128}, {"channels", 480}, {"samples", 100}, {"bits", 4}}));
+  EXPECT_EQ(parse_problem("correlate", "format=cf32"), (Problem{{"bits", 32}}));
   EXPECT_EQ(parse_problem("channelize", "c1024t8"), (Problem{{"channels", 1024}, {"taps", 8}}));
   for (const char* wrong : {"n257", "c1024", "c1024t", "ct8", "c8t8x", "inputs=", "=4", "inputs=0",
-                            "inputs=-1", "inputs=4x", "samples=1,n256"})
+                            "inputs=-1", "inputs=4x", "samples=1,n256", "format=i8"})
     EXPECT_THROW(parse_problem("correlate", wrong), core::Error) << wrong;
   const auto device = device::open(device::parse_selection("cpu"));
   EXPECT_THROW(pipeline::measure_stage("correlate", {{"taps", 8}}, device, {}, 0), core::Error);

@@ -29,7 +29,9 @@ struct Candidate {
 };
 
 // Fastest first. The last runs everywhere.
-constexpr Candidate kCandidates[] = {{GpuDesign::tiled, "tiled", make_tiled_kernel}};
+constexpr Candidate kCandidates[] = {{GpuDesign::wgmma, "wgmma", make_wgmma_kernel},
+                                     {GpuDesign::mma, "mma", make_mma_kernel},
+                                     {GpuDesign::tiled, "tiled", make_tiled_kernel}};
 
 GpuKernelPointer choose_kernel(const Config& config, const DevicePointer& device,
                                const GpuTunables& tunables) {
@@ -37,14 +39,23 @@ GpuKernelPointer choose_kernel(const Config& config, const DevicePointer& device
     if (tunables.design != GpuDesign::automatic && tunables.design != candidate.design) continue;
     if (auto kernel = candidate.make(config, device, tunables)) return kernel;
   }
-  throw core::Error(core::ErrorKind::unsupported, "correlate GPU design", "not for " + device->name(),
-                    "one that has code for this device and format", "let the plan choose");
+  throw core::Error(core::ErrorKind::unsupported, "correlate GPU design",
+                    "not for " + device->name(), "one that has code for this device and format",
+                    "let the plan choose");
 }
 
-core::SampleFormat format_of(const core::ci8*) { return core::kCi8; }
-core::SampleFormat format_of(const core::ci4*) { return core::kCi4; }
-core::SampleFormat format_of(const core::ci16*) { return core::kCi16; }
-core::SampleFormat format_of(const std::complex<float>*) { return core::kCf32; }
+core::SampleFormat format_of(const core::ci8*) {
+  return core::kCi8;
+}
+core::SampleFormat format_of(const core::ci4*) {
+  return core::kCi4;
+}
+core::SampleFormat format_of(const core::ci16*) {
+  return core::kCi16;
+}
+core::SampleFormat format_of(const std::complex<float>*) {
+  return core::kCf32;
+}
 
 class GpuState final : public State {
  public:
@@ -109,7 +120,8 @@ class GpuPlan final : public Plan {
     constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
     if (tunables.slab_bytes < kLeastBytes)
       throw core::Error(core::ErrorKind::config, "correlate GPU tunable slab_bytes",
-                        std::to_string(tunables.slab_bytes), std::to_string(kLeastBytes) + " or more");
+                        std::to_string(tunables.slab_bytes),
+                        std::to_string(kLeastBytes) + " or more");
     const std::size_t channel = std::max(preparer_.channel_bytes(), adder_.channel_bytes());
     return std::clamp<std::size_t>(tunables.slab_bytes / channel, 1, config_.channels);
   }
@@ -117,7 +129,8 @@ class GpuPlan final : public Plan {
   // Whether a kernel can add to the visibilities where they are.
   template <class Visibility>
   bool add_in_place(const core::View<Visibility, 2>& v) const {
-    return device_->holds(v.data()) && reinterpret_cast<std::uintptr_t>(v.data()) % sizeof(Visibility) == 0 &&
+    return device_->holds(v.data()) &&
+           reinterpret_cast<std::uintptr_t>(v.data()) % sizeof(Visibility) == 0 &&
            (v.extent(1) == 1 || v.stride(1) == 1) &&
            (v.extent(0) == 1 || v.stride(0) == static_cast<std::ptrdiff_t>(v.extent(1)));
   }
@@ -131,8 +144,8 @@ class GpuPlan final : public Plan {
     if (samples.extent(2) == 0) return;
     auto& own = dynamic_cast<GpuState&>(state);
     // A mask in device memory cannot be looked at without waiting for it.
-    const bool masked = validity.data() != nullptr && (device_->holds(validity.data()) ||
-                                                       has_holes(validity, samples.extent(2)));
+    const bool masked = validity.data() != nullptr &&
+                        (device_->holds(validity.data()) || has_holes(validity, samples.extent(2)));
     const bool in_place = !masked && preparer_.usable_in_place(*device_, RawSamples(samples)) &&
                           add_in_place(visibilities) && device_->holds(counts.data());
     const std::size_t step = in_place ? config_.channels : slab_channels_;
@@ -152,10 +165,9 @@ class GpuPlan final : public Plan {
       mask = preparer_.mask_on_device(queue, *device_, state.samples, validity);
     adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts);
     const RawSamples raw(samples);
-    const GpuSamples ready =
-        mask.data == nullptr && preparer_.usable_in_place(*device_, raw)
-            ? preparer_.in_place(raw)
-            : preparer_.prepare(queue, *device_, state.samples, raw, mask);
+    const GpuSamples ready = mask.data == nullptr && preparer_.usable_in_place(*device_, raw)
+                                 ? preparer_.in_place(raw)
+                                 : preparer_.prepare(queue, *device_, state.samples, raw, mask);
     if (add_in_place(visibilities)) {
       kernel_->add(queue, ready, visibilities.data(), state.work.data());
       return;

@@ -2,7 +2,8 @@
 //
 // The plan brings samples into the form that a kernel wants (on the device, invalid samples zeroed,
 // ci4 widened to ci8, ci16 converted to complex<float>, aligned) and counts valid samples; a kernel
-// adds products. Everything here is enqueued; nothing waits, allocates or compiles after it is made.
+// adds products. Everything here is enqueued; nothing waits, allocates or compiles after it is
+// made.
 #pragma once
 
 #include <cstddef>
@@ -46,13 +47,15 @@ using GpuKernelPointer = std::shared_ptr<const GpuKernel>;
 
 /// Each throws Error(config) on tunables out of range. The first runs on any device that compiles;
 /// the others return null where the device or the config's format has no such code.
-GpuKernelPointer make_tiled_kernel(const Config& config, std::shared_ptr<const device::Device> device,
+GpuKernelPointer make_tiled_kernel(const Config& config,
+                                   std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables);
 /// mma.sync: CUDA compute capability 8.0 and later, exact configs.
 GpuKernelPointer make_mma_kernel(const Config& config, std::shared_ptr<const device::Device> device,
                                  const GpuTunables& tunables);
 /// wgmma and the tensor copy engine: CUDA compute capability 9.0, exact configs.
-GpuKernelPointer make_wgmma_kernel(const Config& config, std::shared_ptr<const device::Device> device,
+GpuKernelPointer make_wgmma_kernel(const Config& config,
+                                   std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables);
 
 }  // namespace tautline::stages::correlate::gpu

@@ -71,8 +71,7 @@ SamplePreparer::SamplePreparer(const Config& config, const device::Device& devic
 
 device::MemoryUse SamplePreparer::bytes(std::size_t slab_channels) const {
   const std::size_t rows = slab_channels * config_.inputs;
-  const std::size_t mask =
-      rows * core::validity_words(config_.max_samples) * sizeof(std::uint64_t);
+  const std::size_t mask = rows * core::validity_words(config_.max_samples) * sizeof(std::uint64_t);
   return {staged_row_bytes_, rows * (staged_row_bytes_ + prepared_row_bytes_) + mask};
 }
 
@@ -110,7 +109,8 @@ void SamplePreparer::stage_rows(device::Queue& queue, Memory& memory, std::byte*
   const auto [channels, inputs, count] = samples.extents;
   const auto bytes = static_cast<std::ptrdiff_t>(sample_bytes_);
   for (std::size_t c = 0; c < channels; ++c) {
-    const std::byte* channel = samples.data + static_cast<std::ptrdiff_t>(c) * samples.strides[0] * bytes;
+    const std::byte* channel =
+        samples.data + static_cast<std::ptrdiff_t>(c) * samples.strides[0] * bytes;
     std::byte* to_channel = to + c * inputs * staged_row_bytes_;
     if (samples.strides[2] == 1 || count == 1) {
       copy_rows_up(queue, to_channel, staged_row_bytes_, channel, samples.strides[1] * bytes,
@@ -122,7 +122,8 @@ void SamplePreparer::stage_rows(device::Queue& queue, Memory& memory, std::byte*
       auto* row = memory.row.as<std::byte>();
       for (std::size_t t = 0; t < count; ++t)
         std::memcpy(row + t * sample_bytes_,
-                    from + static_cast<std::ptrdiff_t>(t) * samples.strides[2] * bytes, sample_bytes_);
+                    from + static_cast<std::ptrdiff_t>(t) * samples.strides[2] * bytes,
+                    sample_bytes_);
       // Not pinned, so it has been read when the call returns.
       queue.copy(to_channel + i * staged_row_bytes_, row, count * sample_bytes_);
     }
@@ -173,7 +174,8 @@ GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& d
       device::Argument(memory.prepared.data()),
       static_cast<std::int64_t>(prepared_row_bytes_ / prepared_sample_bytes_)};
   queue.launch(mask.data == nullptr ? *convert_ : *convert_masked_, shape, arguments);
-  return {memory.prepared.data(), prepared_row_bytes_ * inputs, prepared_row_bytes_, channels, count};
+  return {memory.prepared.data(), prepared_row_bytes_ * inputs, prepared_row_bytes_, channels,
+          count};
 }
 
 DeviceMask SamplePreparer::mask_on_device(device::Queue& queue, const device::Device& device,

@@ -34,8 +34,8 @@ struct DeviceMask {
 /// Whether a mask in host memory has a zero among the bits of `samples`.
 bool has_holes(const Validity& validity, std::size_t samples);
 
-/// Brings the channels that it is given, at most its slab's, to where and how the kernel reads them.
-/// Immutable; the memory is the state's.
+/// Brings the channels that it is given, at most its slab's, to where and how the kernel reads
+/// them. Immutable; the memory is the state's.
 class SamplePreparer {
  public:
   /// `slab_channels` at a time.

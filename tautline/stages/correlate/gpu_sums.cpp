@@ -52,17 +52,22 @@ void add(core::ci64& to, const core::ci64& from) {
   to.re += from.re;
   to.im += from.im;
 }
-void add(std::complex<double>& to, const std::complex<double>& from) { to += from; }
-void add(std::int64_t& to, std::int64_t from) { to += from; }
+void add(std::complex<double>& to, const std::complex<double>& from) {
+  to += from;
+}
+void add(std::int64_t& to, std::int64_t from) {
+  to += from;
+}
 
 // to[c][b] += from[c][b], on the host.
 template <class T>
 void add_on_host(device::Queue& queue, const T* from, const core::View<T, 2>& to) {
   const auto [channels, baselines] = to.extents();
-  queue.parallel_for(channels, 1, [&, n = baselines](std::size_t first, std::size_t last, std::size_t) {
-    for (std::size_t c = first; c < last; ++c)
-      for (std::size_t b = 0; b < n; ++b) add(to(c, b), from[c * n + b]);
-  });
+  queue.parallel_for(channels, 1,
+                     [&, n = baselines](std::size_t first, std::size_t last, std::size_t) {
+                       for (std::size_t c = first; c < last; ++c)
+                         for (std::size_t b = 0; b < n; ++b) add(to(c, b), from[c * n + b]);
+                     });
 }
 
 }  // namespace
@@ -77,8 +82,7 @@ SumAdder::SumAdder(const Config& config, const device::Device& device)
 }
 
 device::MemoryUse SumAdder::bytes(std::size_t slab_channels) const {
-  const std::size_t both =
-      slab_channels * baselines_ * (sizeof(core::ci64) + sizeof(std::int64_t));
+  const std::size_t both = slab_channels * baselines_ * (sizeof(core::ci64) + sizeof(std::int64_t));
   return {both, both};
 }
 
@@ -94,8 +98,7 @@ void SumAdder::count_pairs(device::Queue& queue, const DeviceMask& mask, std::si
                            std::size_t channels, std::int64_t* counts,
                            std::ptrdiff_t channel_stride, std::ptrdiff_t baseline_stride) const {
   const bool shared = mask.channel_stride == 0;
-  const std::size_t squares =
-      core::baseline_count((config_.inputs + kCountTile - 1) / kCountTile);
+  const std::size_t squares = core::baseline_count((config_.inputs + kCountTile - 1) / kCountTile);
   device::LaunchShape shape;
   shape.groups.x = squares * (shared ? 1 : channels);
   shape.threads.x = kCountThreads * kCountThreads;

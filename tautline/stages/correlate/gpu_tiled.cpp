@@ -11,8 +11,9 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-// A launch's limits. Of samples: 32-bit sums hold 65,535 full-scale ones (this is the multiple of 16
-// below), and the float kernel counts stages in 31 bits. Of groups: what both APIs number in 32 bits.
+// A launch's limits. Of samples: 32-bit sums hold 65,535 full-scale ones (this is the multiple of
+// 16 below), and the float kernel counts stages in 31 bits. Of groups: what both APIs number in 32
+// bits.
 constexpr std::size_t kMaxExactSamples = 65520;
 constexpr std::size_t kMaxFloatSamples = std::size_t{1} << 24;
 constexpr std::size_t kMaxGroups = std::size_t{1} << 30;
@@ -89,10 +90,11 @@ class TiledKernel final : public GpuKernel {
 
 }  // namespace
 
-GpuKernelPointer make_tiled_kernel(const Config& config, std::shared_ptr<const device::Device> device,
+GpuKernelPointer make_tiled_kernel(const Config& config,
+                                   std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables) {
-  return std::make_shared<TiledKernel>(
-      config, *device, complete(tunables.tiled, config, TiledTarget(*device)));
+  return std::make_shared<TiledKernel>(config, *device,
+                                       complete(tunables.tiled, config, TiledTarget(*device)));
 }
 
 }  // namespace tautline::stages::correlate::gpu

@@ -24,8 +24,10 @@ struct TiledTarget {
   explicit TiledTarget(const device::Device& device);
 };
 
-/// `wanted` with its zeros filled in. Throws Error(config) naming the field, the value and the limit.
-TiledTunables complete(const TiledTunables& wanted, const Config& config, const TiledTarget& target);
+/// `wanted` with its zeros filled in. Throws Error(config) naming the field, the value and the
+/// limit.
+TiledTunables complete(const TiledTunables& wanted, const Config& config,
+                       const TiledTarget& target);
 
 /// "8x4 registers, 16x16 threads, ...".
 std::string describe(const TiledTunables& tunables);

@@ -20,12 +20,8 @@ struct Tunables {
 
   /// Row panels (of 16 inputs) that share one pass over the column panels, 1 to 256. A column
   /// panel then comes from the outer cache once per group, and the group's own panels stay in the
-  /// second-level cache; it only matters when cache_bytes cannot hold all panels (inputs > 256).
-  std::size_t group_panels = 8;
-
-  /// Whether code that can (AMX, whose tile unit leaves the vector units idle) packs one chunk
-  /// while it multiplies the one before. It takes room for a second packed chunk in the cache.
-  bool pack_ahead = true;
+  /// second-level cache, or (AMX, 2) in the first. 0: the kernel's own.
+  std::size_t group_panels = 0;
 
   friend constexpr bool operator==(const Tunables&, const Tunables&) = default;
 };
@@ -59,6 +55,27 @@ struct TiledTunables {
   friend constexpr bool operator==(const TiledTunables&, const TiledTunables&) = default;
 };
 
+/// Of the kernel for Hopper's matrix units (wgmma.cuda.kernel). Zero means the default.
+struct WgmmaTunables {
+  /// Steps of 32 KiB in shared memory, 3 to 6: what is fetched ahead.
+  std::size_t stages = 0;
+  /// Groups that bring columns to one another: 1 or 2.
+  std::size_t cluster = 0;
+  /// Columns of sums that a warp hands to the copy engine at a time, 32 or 64: memory that stages
+  /// could have.
+  std::size_t staging_columns = 0;
+
+  friend constexpr bool operator==(const WgmmaTunables&, const WgmmaTunables&) = default;
+};
+
+/// Of the kernel for the matrix units of compute capability 8.0 and later (mma.cuda.kernel).
+struct MmaTunables {
+  /// Steps of 32 KiB in shared memory, 2 to 6. 0: as many as fit, up to 5.
+  std::size_t stages = 0;
+
+  friend constexpr bool operator==(const MmaTunables&, const MmaTunables&) = default;
+};
+
 /// Which GPU code multiplies. `automatic` takes the first of wgmma, mma and tiled that the device
 /// and the format allow.
 enum class GpuDesign { automatic, tiled, mma, wgmma };
@@ -67,6 +84,8 @@ enum class GpuDesign { automatic, tiled, mma, wgmma };
 struct GpuTunables {
   GpuDesign design = GpuDesign::automatic;
   TiledTunables tiled;
+  WgmmaTunables wgmma;
+  MmaTunables mma;
   /// Samples that come from host memory or have to be copied (masks, odd strides, ci4, ci16) are
   /// taken some channels at a time, so that their buffers stay at about this size; 1 MiB or more,
   /// but at least one channel. 256 MiB is a few milliseconds of copying.

@@ -47,14 +47,13 @@ struct Backend {
   }
 };
 
-inline constexpr Backend kBackends[] = {
-    {"portable", {device::Api::cpu, InstructionSet::portable}},
-    {"avx2", {device::Api::cpu, InstructionSet::avx2}},
-    {"avx512", {device::Api::cpu, InstructionSet::avx512}},
-    {"vnni", {device::Api::cpu, InstructionSet::vnni}},
-    {"amx", {device::Api::cpu, InstructionSet::amx}},
-    {"cuda", {device::Api::cuda, std::nullopt, 0}},
-    {"opencl", {device::Api::opencl, std::nullopt, 0}}};
+inline constexpr Backend kBackends[] = {{"portable", {device::Api::cpu, InstructionSet::portable}},
+                                        {"avx2", {device::Api::cpu, InstructionSet::avx2}},
+                                        {"avx512", {device::Api::cpu, InstructionSet::avx512}},
+                                        {"vnni", {device::Api::cpu, InstructionSet::vnni}},
+                                        {"amx", {device::Api::cpu, InstructionSet::amx}},
+                                        {"cuda", {device::Api::cuda, std::nullopt, 0}},
+                                        {"opencl", {device::Api::opencl, std::nullopt, 0}}};
 
 /// Empty when the backend can run here, else why not.
 inline std::string missing(const Backend& backend) {

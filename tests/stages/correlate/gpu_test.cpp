@@ -3,6 +3,7 @@
 
 #include "tautline/stages/correlate/case.h"
 #include "tests/stages/correlate/correlate_support.h"
+#include "tests/stages/correlate/covering_tunables.h"
 
 namespace tautline::stages::correlate::tests {
 namespace {
@@ -144,13 +145,18 @@ TEST_P(Gpu, StridedOutputsOnTheDevice) {
   check(*float_plan, floats, nullptr, 15, "every third, float", 0, 3);
 }
 
+GpuTunables small_slabs() {
+  GpuTunables tunables;
+  tunables.slab_bytes = 1 << 20;
+  return tunables;
+}
+
 TEST_P(Gpu, ManySlabs) {
   // 1 MiB holds 7 channels of 70 inputs x 1000 samples.
   Data<core::ci8> data(23, 70, 1000);
   Masks masks(23, 70, 1000);
   masks.randomise(0.1);
-  const auto plan =
-      gpu::make_gpu_plan(config_for(data.samples()), device_, {.slab_bytes = 1 << 20});
+  const auto plan = gpu::make_gpu_plan(config_for(data.samples()), device_, small_slabs());
   EXPECT_LT(plan->bytes().device_bytes, std::size_t{4} << 20);
   for (const unsigned on_device : {0u, 1u, 14u, 15u})
     check(*plan, data, &masks, on_device, "slabs, on device " + std::to_string(on_device));
@@ -182,12 +188,15 @@ TEST_P(Gpu, NothingIsWrittenAroundTheSums) {
 }
 
 TEST_P(Gpu, MemoryIsWhatWasSaid) {
+  // With a limit, what is free is what was not allocated, to the byte.
+  const auto limited = device::open(GetParam().selection, {.device_memory_bytes = 256 << 20});
+  const auto queue = limited->make_queue();
   for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCf32}) {
-    const auto plan = make_plan(
-        {.channels = 5, .inputs = 33, .max_samples = 1000, .format = format}, device_);
-    const std::size_t before = device_->free_bytes();
-    const auto state = plan->make_state(*queue_);
-    EXPECT_EQ(before - device_->free_bytes(), plan->bytes().device_bytes);
+    const auto plan =
+        make_plan({.channels = 5, .inputs = 33, .max_samples = 1000, .format = format}, limited);
+    const std::size_t before = limited->free_bytes();
+    const auto state = plan->make_state(*queue);
+    EXPECT_EQ(before - limited->free_bytes(), plan->bytes().device_bytes);
     EXPECT_GT(plan->bytes().host_bytes, 0u);
   }
 }
@@ -202,16 +211,9 @@ TEST_P(Gpu, ExecuteTakesNoDeviceMemory) {
   EXPECT_EQ(device_->free_bytes(), before);
 }
 
-// Every value of every tunable at least once.
-const TiledTunables kCovering[] = {
-    {1, 1, 8, 8, 32, 0, 4},       {1, 2, 16, 8, 64, 1, 8},      {2, 1, 8, 16, 128, 2, 16},
-    {2, 2, 16, 16, 256, 1, 16},   {4, 2, 8, 8, 128, 0, 16},     {2, 4, 16, 8, 32, 2, 8},
-    {4, 4, 8, 16, 64, 2, 4},      {8, 4, 8, 8, 64, 2, 16},      {4, 8, 8, 8, 32, 1, 16},
-    {8, 8, 8, 8, 32, 2, 16},      {1, 8, 16, 8, 32, 1, 16},     {8, 1, 8, 16, 32, 2, 16},
-    {4, 4, 8, 8, 128, 2, 16, true}, {2, 2, 8, 8, 64, 2, 16, false, 4}};
-
 TEST_P(Gpu, EveryTunableValue) {
-  for (const TiledTunables& tunables : kCovering) {
+  for (const CoveringTunables& covering : kCovering) {
+    const TiledTunables& tunables = covering.tunables;
     Data<core::ci8> small(2, 19, 77), large(1, 131, 520);
     for (Data<core::ci8>* data : {&small, &large}) {
       const auto plan = gpu::make_gpu_plan(config_for(data->samples()), device_,
@@ -241,7 +243,9 @@ TEST_P(Gpu, RefusesTunablesOutOfRange) {
                                {8, 8, 16, 16, std::size_t{1} << 20, 2}};
   for (const TiledTunables& tunables : bad)
     EXPECT_THROW(gpu::make_gpu_plan({}, device_, {.tiled = tunables}), core::Error);
-  EXPECT_THROW(gpu::make_gpu_plan({}, device_, {.slab_bytes = 1000}), core::Error);
+  GpuTunables slabs;
+  slabs.slab_bytes = 1000;
+  EXPECT_THROW(gpu::make_gpu_plan({}, device_, slabs), core::Error);
 }
 
 TEST_P(Gpu, MemoryLimitEndsInTheRightError) {

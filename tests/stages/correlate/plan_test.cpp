@@ -55,9 +55,9 @@ TEST(CorrelatePlan, NamesFieldValueAndLimit) {
 TEST(CorrelatePlan, RefusesTunablesOutOfRange) {
   const auto device = device::open({}, {.threads = 1});
   const auto& kernel = cpu::choose_integer_kernel(*device);
-  for (const Tunables bad :
-       {Tunables{.chunk_samples = 63}, Tunables{.chunk_samples = 100},
-        Tunables{.chunk_samples = 65536}, Tunables{.cache_bytes = 1}, Tunables{.group_panels = 0}})
+  for (const Tunables bad : {Tunables{.chunk_samples = 63}, Tunables{.chunk_samples = 100},
+                             Tunables{.chunk_samples = 65536}, Tunables{.cache_bytes = 1},
+                             Tunables{.group_panels = 257}})
     EXPECT_THROW(cpu::make_integer_plan({}, device, kernel, bad), core::Error);
 }
 

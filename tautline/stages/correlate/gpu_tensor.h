@@ -1,0 +1,56 @@
+// The kernels for matrix units: configurations, and how tiles are shared out. Apart from the
+// kernels themselves so that a compiler without a device can be given them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tautline/jit/program.h"
+#include "tautline/stages/correlate/tunables.h"
+
+namespace tautline::stages::correlate::gpu {
+
+/// Inputs on a side of the tile that a group makes.
+inline constexpr std::size_t kTensorTileInputs = 128;
+/// Bytes of a row that the kernels fetch and multiply at a time.
+inline constexpr std::size_t kTensorStepBytes = 128;
+/// 32-bit sums hold 65,535 full-scale samples; these are whole steps of ci8.
+inline constexpr std::size_t kTensorMaxSamples = 65535 / 64 * 64;
+/// The kernels number what there is to do in 32 bits.
+inline constexpr std::size_t kTensorMaxItems = std::size_t{1} << 30;
+
+/// Tiles of one channel on and below the diagonal.
+std::size_t tensor_tiles(std::size_t inputs);
+
+/// `wanted` with its zeros filled in, for a device with this much shared memory a group. Throws
+/// Error(config) naming the field, the value and the limit.
+WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes);
+MmaTunables complete(const MmaTunables& wanted, std::size_t local_bytes);
+
+/// "5 stages, clusters of 2, ...".
+std::string describe(const WgmmaTunables& tunables);
+std::string describe(const MmaTunables& tunables);
+
+/// Definitions for the kernel files. `tunables` are complete.
+jit::Defines wgmma_defines(const WgmmaTunables& tunables);
+jit::Defines mma_defines(const MmaTunables& tunables);
+
+/// Shared memory of one group.
+std::size_t wgmma_local_bytes(const WgmmaTunables& tunables);
+std::size_t mma_local_bytes(const MmaTunables& tunables);
+
+/// What wgmma's groups (clusters) do: items whole tiles first, the tiles of a last, short round in
+/// `parts` along time, so that no group is idle for the length of a tile.
+struct TileSchedule {
+  std::size_t items = 0;
+  std::size_t whole = 0;
+  std::size_t parts = 1;
+};
+
+TileSchedule schedule_tiles(std::size_t tiles, std::size_t groups, std::size_t steps);
+
+/// Items of wgmma's kernel before any is divided: tiles, or pairs of them for clusters of 2, which
+/// take the channels two at a time (wgmma.cuda.kernel: place).
+std::size_t wgmma_items(std::size_t channels, std::size_t inputs, std::size_t cluster);
+
+}  // namespace tautline::stages::correlate::gpu

@@ -1,0 +1,112 @@
+// Hopper's matrix units behind the interface of all GPU kernels.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tautline/core/baseline.h"
+#include "tautline/stages/correlate/gpu_kernel.h"
+#include "tautline/stages/correlate/gpu_tensor.h"
+#include "tautline/stages/correlate/gpu_tiled.h"
+
+namespace tautline::stages::correlate::gpu {
+
+namespace {
+
+constexpr std::size_t kThreads = 384;
+constexpr std::size_t kEngineAlignment = 16;  // of what the copy engine reads
+
+class WgmmaKernel final : public GpuKernel {
+ public:
+  WgmmaKernel(const Config& config, std::shared_ptr<const device::Device> device,
+              const WgmmaTunables& tunables)
+      : config_(config), device_(std::move(device)), tunables_(tunables) {
+    kernel_ = jit::build(*device_, "correlate/wgmma.cuda.kernel", wgmma_defines(tunables_))
+                  ->kernel("correlate_wgmma");
+  }
+
+  std::string name() const override { return "wgmma " + describe(tunables_); }
+  std::size_t alignment_bytes() const override { return kEngineAlignment; }
+  std::size_t work_bytes() const override { return 0; }
+
+  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
+           void* /*work*/) const override {
+    const std::size_t baselines = core::baseline_count(config_.inputs);
+    const std::size_t channels_at_once =
+        std::max<std::size_t>(1, kTensorMaxItems / tensor_tiles(config_.inputs));
+    for (std::size_t first = 0; first < samples.samples; first += kTensorMaxSamples)
+      for (std::size_t channel = 0; channel < samples.channels; channel += channels_at_once) {
+        GpuSamples part = samples;
+        part.data = static_cast<const std::byte*>(samples.data) + first * sizeof(core::ci8) +
+                    channel * samples.channel_stride_bytes;
+        part.samples = std::min(kTensorMaxSamples, samples.samples - first);
+        part.channels = std::min(channels_at_once, samples.channels - channel);
+        launch(queue, part, static_cast<core::ci64*>(visibilities) + channel * baselines);
+      }
+  }
+
+ private:
+  device::TensorMap map(const GpuSamples& samples) const {
+    // A stride that nothing uses may be anything, but the engine wants multiples of 16.
+    const std::size_t bytes = samples.samples * sizeof(core::ci8);
+    const std::size_t row =
+        config_.inputs > 1 ? samples.input_stride_bytes
+                           : (bytes + kEngineAlignment - 1) / kEngineAlignment * kEngineAlignment;
+    const std::size_t channel =
+        samples.channels > 1 ? samples.channel_stride_bytes : row * config_.inputs;
+    device::TensorLayout layout;
+    layout.data = samples.data;
+    layout.element_bytes = 1;
+    layout.rank = 3;
+    layout.extents = {bytes, config_.inputs, samples.channels};
+    layout.stride_bytes = {0, row, channel};
+    layout.box = {kTensorStepBytes,
+                  static_cast<std::uint32_t>(kTensorTileInputs / tunables_.cluster), 1};
+    layout.swizzle_bytes = kTensorStepBytes;
+    return device_->make_tensor_map(layout);
+  }
+
+  void launch(device::Queue& queue, const GpuSamples& samples, core::ci64* visibilities) const {
+    const std::size_t bytes = samples.samples * sizeof(core::ci8);
+    const std::size_t steps = (bytes + kTensorStepBytes - 1) / kTensorStepBytes;
+    const std::size_t clusters = device_->properties().multiprocessors / tunables_.cluster;
+    const TileSchedule schedule = schedule_tiles(
+        wgmma_items(samples.channels, config_.inputs, tunables_.cluster), clusters, steps);
+    const device::TensorMap samples_map = map(samples);
+    device::LaunchShape shape;
+    shape.groups.x = std::min(schedule.items, clusters) * tunables_.cluster;
+    shape.threads.x = kThreads;
+    shape.local_bytes = wgmma_local_bytes(tunables_);
+    const auto number = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
+    const std::array<device::Argument, 9> arguments{device::Argument(samples_map),
+                                                    device::Argument(visibilities),
+                                                    number(samples.channels),
+                                                    number(config_.inputs),
+                                                    number(steps),
+                                                    number(schedule.items),
+                                                    number(schedule.whole),
+                                                    number(schedule.parts),
+                                                    number(0)};
+    queue.launch(*kernel_, shape, arguments);
+  }
+
+  Config config_;
+  std::shared_ptr<const device::Device> device_;
+  WgmmaTunables tunables_;
+  std::shared_ptr<const device::Kernel> kernel_;
+};
+
+}  // namespace
+
+GpuKernelPointer make_wgmma_kernel(const Config& config,
+                                   std::shared_ptr<const device::Device> device,
+                                   const GpuTunables& tunables) {
+  constexpr int kHopper = 90;
+  if (!exact(config) || device->api() != device::Api::cuda ||
+      device->properties().compute_capability != kHopper)
+    return nullptr;
+  const WgmmaTunables complete_tunables =
+      complete(tunables.wgmma, device->properties().local_bytes);
+  return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);
+}
+
+}  // namespace tautline::stages::correlate::gpu

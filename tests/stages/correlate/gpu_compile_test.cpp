@@ -1,0 +1,108 @@
+// The CUDA text of every kernel compiles for every architecture, without a GPU, and takes no more
+// registers than it used to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <regex>
+#include <string>
+
+#include "tautline/device/cuda/cuda_device.h"
+#include "tautline/jit/program.h"
+#include "tautline/stages/correlate/gpu_tiled.h"
+#include "tests/stages/correlate/covering_tunables.h"
+
+namespace tautline::stages::correlate::tests {
+namespace {
+
+constexpr const char* kArchitectures[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
+
+struct Resources {
+  std::size_t registers = 0, spilled_bytes = 0;
+};
+
+// From the lines of ptxas -v.
+Resources resources_in(const std::string& log) {
+  Resources found;
+  const auto largest = [&log](const char* pattern) {
+    std::size_t most = 0;
+    const std::regex wanted(pattern);
+    for (auto at = std::sregex_iterator(log.begin(), log.end(), wanted);
+         at != std::sregex_iterator(); ++at)
+      most = std::max<std::size_t>(most, std::stoul((*at)[1]));
+    return most;
+  };
+  found.registers = largest("Used ([0-9]+) registers");
+  found.spilled_bytes = largest("([0-9]+) bytes spill stores");
+  return found;
+}
+
+class GpuCompile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+  }
+
+  // Compiles for one architecture in six, which moves on from call to call, or for all with
+  // TAUTLINE_FULL; the most that any of them takes.
+  Resources compile(const device::ProgramSource& source) {
+    Resources most;
+    const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
+    for (std::size_t a = 0; a < std::size(kArchitectures); ++a) {
+      if (!full && a != calls_ % std::size(kArchitectures)) continue;
+      const auto compiled = device::cuda::compile(source, kArchitectures[a]);
+      EXPECT_FALSE(compiled.binary.empty());
+      const Resources r = resources_in(compiled.log);
+      EXPECT_GT(r.registers, 0u) << "no report in: " << compiled.log;
+      most.registers = std::max(most.registers, r.registers);
+      most.spilled_bytes = std::max(most.spilled_bytes, r.spilled_bytes);
+    }
+    ++calls_;
+    return most;
+  }
+
+  std::size_t calls_ = 0;
+};
+
+TEST_F(GpuCompile, TiledKernels) {
+  gpu::TiledTarget target;
+  target.local_bytes = std::size_t{96} << 10;
+  for (const core::SampleFormat format : {core::kCi8, core::kCf32}) {
+    const Config config{.format = format};
+    for (const CoveringTunables& covering : kCovering) {
+      const auto tunables = gpu::complete(covering.tunables, config, target);
+      const Resources r =
+          compile(jit::make_source(device::Api::cuda, gpu::tiled_kernel_file(config),
+                                   gpu::tiled_defines(config, tunables, target)));
+      const std::string what = core::to_string(format) + ", " + gpu::describe(tunables);
+      const bool exact = gpu::exact(config);
+      EXPECT_LE(r.registers, exact ? covering.exact_registers : covering.float_registers) << what;
+      EXPECT_LE(r.spilled_bytes, exact ? covering.exact_spilled_bytes : 0) << what;
+      RecordProperty(what, static_cast<int>(r.registers));
+    }
+  }
+}
+
+TEST_F(GpuCompile, TheOthers) {
+  for (const int source : {4, 8, 16, 32})
+    for (const int masked : {0, 1}) {
+      jit::Defines defines;
+      defines.set("SOURCE", source)
+          .set("MASKED", masked)
+          .set("THREADS", 256)
+          .set("THREAD_SAMPLES", 8);
+      EXPECT_EQ(compile(jit::make_source(device::Api::cuda, "correlate/prepare.kernel", defines))
+                    .spilled_bytes,
+                0u);
+    }
+  for (const char* value : {"i64", "double"}) {
+    jit::Defines defines;
+    defines.set("THREADS", 256).set("VALUE", value);
+    EXPECT_EQ(
+        compile(jit::make_source(device::Api::cuda, "correlate/add.kernel", defines)).spilled_bytes,
+        0u);
+  }
+}
+
+}  // namespace
+}  // namespace tautline::stages::correlate::tests
