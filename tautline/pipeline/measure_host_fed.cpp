@@ -203,9 +203,22 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
   return task;
 }
 
+Task copy_task(const Problem& p) {
+  Task task;
+  task.in_bytes = task.out_bytes = p.at("bytes");
+  task.code = "copies alone";
+  task.prepare = [](device::Queue&) {};
+  task.reset = [] {};
+  task.work = [bytes = task.in_bytes](device::Queue& queue, const void* in, void* out) {
+    queue.copy(out, in, bytes);
+  };
+  return task;
+}
+
 Task make_task(const std::string& stage, const Problem& problem, const DevicePointer& device) {
   if (stage == "host_fed_correlate") return correlate_task(problem, device);
   if (stage == "host_fed_channelize") return filter_task(problem, device);
+  if (stage == "host_fed_copy") return copy_task(problem);
   return fx_task(problem, device);
 }
 
@@ -230,10 +243,11 @@ void fill_in(Measurement& m, const Task& task, const Limits& limits) {
 }  // namespace
 
 std::vector<std::string> host_fed_stages() {
-  return {"host_fed_correlate", "host_fed_channelize", "host_fed_fx"};
+  return {"host_fed_copy", "host_fed_channelize", "host_fed_correlate", "host_fed_fx"};
 }
 
 Problem default_host_fed_problem(const std::string& stage) {
+  if (stage == "host_fed_copy") return {{"bytes", std::size_t{1} << 28}};
   if (stage == "host_fed_correlate")
     return {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}};
   if (stage == "host_fed_channelize")

@@ -84,7 +84,8 @@ Measurement measure_correlate(const Problem& p, const DevicePointer& device, con
   m.bandwidth_hz = static_cast<double>(config.channels * samples) / m.seconds;
   const bool exact = config.format == core::kCi4 || config.format == core::kCi8;
   const double arithmetic =
-      exact ? std::max(limits.int8_operations_per_s, limits.int8_matrix_operations_per_s)
+      exact ? std::max(limits.int8_operations_per_s / stages::correlate::products_made(plan->backend()),
+                       limits.int8_matrix_operations_per_s)
             : limits.float_operations_per_s;
   relate_to_limits(m, m.operations / arithmetic, m.bytes / limits.copy_bytes_per_s);
   return m;

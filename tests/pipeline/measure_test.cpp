@@ -96,6 +96,16 @@ TEST_P(Measure, HostFedCorrelationIsCheckedAndTimed) {
   EXPECT_GT(m.fraction_of_limit, 0);
 }
 
+TEST_P(Measure, HostFedCopiesAreBoundByTheSlowerWay) {
+  const std::size_t bytes = 100000;
+  const Measurement m =
+      pipeline::measure_stage("host_fed_copy", {{"bytes", bytes}}, device, limits(), 0);
+  EXPECT_EQ(m.bytes, 2.0 * bytes);
+  EXPECT_EQ(m.limit, "transfer");
+  const double slower = std::min(limits().to_device_bytes_per_s, limits().to_host_bytes_per_s);
+  EXPECT_NEAR(m.fraction_of_limit * m.seconds, bytes / slower, 1e-6 * bytes / slower);
+}
+
 // Work that remembers gives other results the second time.
 TEST_P(Measure, HostFedStreamFindsResultsThatDiffer) {
   const std::size_t bytes = 1000;
