@@ -43,7 +43,8 @@ def label(row):
     sizes = row["sizes"]
     if row["stage"] == "correlate":
         bits = {4: "ci4", 8: "ci8", 16: "ci16", 32: "cf32"}[sizes["bits"]]
-        return f"{sizes['inputs'] // 2} antennas, {bits}"
+        portable = ", portable" if sizes.get("design") == 1 else ""
+        return f"{sizes['inputs'] // 2} antennas, {bits}{portable}"
     return f"{sizes['channels']} channels, {sizes['taps']} taps to {'floats' if sizes['output_bits'] == 32 else '8 bits'}"
 
 
@@ -78,6 +79,8 @@ def draw_roofline(measured, path):
 
 def line(axis, chosen, key, value, scale, **style):
     points = sorted((row["sizes"][key], row[value] * scale) for row in chosen)
+    if not points:
+        axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center")
     axis.plot([x for x, _ in points], [y for _, y in points], "o-", ms=3.5, **style)
 
 

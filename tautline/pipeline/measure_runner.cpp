@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/error.h"
 #include "tautline/device/cuda/nvml.h"
 #include "tautline/jit/timing.h"
 
@@ -34,6 +35,14 @@ double seconds_since(Clock::time_point start) {
 }
 
 }  // namespace
+
+void require_on_device(const std::string& stage, const std::string& backend,
+                       const device::Device& device) {
+  const bool on_gpu = backend.starts_with("cuda") || backend.starts_with("opencl");
+  if (on_gpu || !device.compiles()) return;
+  throw core::Error(core::ErrorKind::unsupported, stage, device.name(),
+                    "a device that it has code for", "here it runs on the host: " + backend);
+}
 
 Runner::Runner(std::shared_ptr<const device::Device> device, double budget_s)
     : device_(std::move(device)), budget_s_(budget_s), queue_(device_->make_queue()) {
