@@ -151,6 +151,7 @@ TensorMap CudaDevice::make_tensor_map(const TensorLayout& layout) const {
                       : layout.swizzle_bytes == 64 ? 2
                                                    : 3;
   const std::array<std::uint32_t, 5> steps{1, 1, 1, 1, 1};
+  const Current current(*context_);
   TensorMap map;
   context_->check(context_->driver->TensorMapEncodeTiled(
                       &map, type, layout.rank, const_cast<void*>(layout.data),
