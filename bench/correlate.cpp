@@ -7,7 +7,7 @@
 //
 // Options: --threads N --inputs N --channels N --samples N --rounds N --sets a,b,... --no-blas
 //          --no-float --csv --data BYTES (scaling)
-//          --chunk SAMPLES --cache BYTES --group PANELS --no-pack-ahead (tunables.h)
+//          --chunk SAMPLES --cache BYTES --group PANELS (tunables.h)
 #include <dlfcn.h>
 #include <fmt/core.h>
 
@@ -360,8 +360,6 @@ Options parse(int count, char** arguments) {
       options.tunables.group_panels = number();
     else if (name == "--data")
       options.scaling_bytes = number();
-    else if (name == "--no-pack-ahead")
-      options.tunables.pack_ahead = false;
     else if (name == "--no-blas")
       options.blas = false;
     else if (name == "--no-float")

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/filter_options.h"
+#include "tautline/core/error.h"
 #include "tautline/pipeline/channelize_voltages.h"
 
 namespace tautline::cli {
@@ -48,6 +49,10 @@ void print_summary(const Global& global, const std::string& output,
 
 int run(const Global& global, Options& options) {
   pipeline::ChannelizeConfig& config = options.config;
+  if (!config.output.ends_with(".fil"))
+    for (const std::string& name : named(*options.input.command, {"--integrate", "--stokes"}))
+      throw core::Error(core::ErrorKind::config, name, "given for " + config.output,
+                        "only for detected power (.fil)", "leave it out, or name the output .fil");
   config.inputs = options.input.files;
   config.filter = options.filter.resolve();
   config.requantise = options.requantise == "off" ? pipeline::Requantise::off

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
+#include "tautline/formats/astronomy.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::cli {
@@ -56,6 +57,15 @@ std::string history_line(const Global& global);
 
 /// Bytes with an optional suffix: 4096, 512M, 2G. Throws core::Error(config).
 std::size_t parse_bytes(const std::string& text, const std::string& option = "--memory");
+
+/// --ut1-utc and --pole, for what points at the sky.
+struct EarthOptions {
+  double ut1_minus_utc_s = 0;
+  std::vector<double> pole_arcsec{0, 0};
+
+  void add_to(CLI::App& command);
+  formats::EarthOrientation resolve() const;
+};
 
 /// Logs damage as warnings, and gives the status that damaged input means.
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);

@@ -15,6 +15,7 @@ namespace {
 struct Options {
   InputOptions input;
   FilterOptions filter;
+  EarthOptions earth;
   pipeline::CorrelateConfig config;
   std::string requantise = "8";
 };
@@ -61,6 +62,7 @@ int run(const Global& global, Options& options) {
   config.inputs = options.input.files;
   config.filter = options.filter.resolve();
   config.requantise = parse_requantise(options.requantise);
+  config.earth = options.earth.resolve();
   config.start_s = options.input.start_s;
   config.duration_s = options.input.duration_s;
   config.reader = options.input.reader();
@@ -105,6 +107,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--phase-center", options->config.phase_centre,
                       "NAME=RA_DEG,DEC_DEG: turn the visibilities there after correlation; the NAME "
                       "of --delays: do so by that table");
+  options->earth.add_to(*command);
   command->add_option("--requantize", options->requantise, "8, 4 or off: bits between F and X")
       ->check(CLI::IsMember({"8", "4", "off"}))
       ->capture_default_str();

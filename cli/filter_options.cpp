@@ -36,19 +36,27 @@ std::pair<std::size_t, std::size_t> parse_ratio(const std::string& text) {
 
 }  // namespace
 
-void FilterOptions::add_to(CLI::App& command) {
-  command.add_option("--channels", channels, "channels across the band, 2 to 65536")
+std::vector<std::string> named(const CLI::App& command, const std::vector<std::string>& options) {
+  std::vector<std::string> found;
+  for (const std::string& name : options)
+    if (command.count(name) > 0) found.push_back(name);
+  return found;
+}
+
+void FilterOptions::add_to(CLI::App& to) {
+  command = &to;
+  to.add_option("--channels", channels, "channels across the band, 2 to 65536")
       ->check(CLI::Range(2, 65536))
       ->capture_default_str();
-  command.add_option("--taps", taps, "taps of the polyphase filter, 1 to 4096")
+  to.add_option("--taps", taps, "taps of the polyphase filter, 1 to 4096")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command.add_option("--window", window, "hann, hamming, kaiser:B or rect")->capture_default_str();
-  command.add_option("--cutoff", cutoff, "the prototype's cutoff in channel widths")
+  to.add_option("--window", window, "hann, hamming, kaiser:B or rect")->capture_default_str();
+  to.add_option("--cutoff", cutoff, "the prototype's cutoff in channel widths")
       ->capture_default_str();
-  command.add_option("--coefficients", coefficients_path,
+  to.add_option("--coefficients", coefficients_path,
                      "text file with the prototype's coefficients instead of a window");
-  command.add_option("--oversample", oversample, "oversampling ratio P/Q, such as 32/27")
+  to.add_option("--oversample", oversample, "oversampling ratio P/Q, such as 32/27")
       ->capture_default_str();
 }
 
@@ -59,38 +67,42 @@ pipeline::FilterConfig FilterOptions::resolve() const {
   filter.window = core::parse_window(window);
   filter.cutoff = cutoff;
   if (!coefficients_path.empty()) filter.coefficients = read_coefficients(coefficients_path);
+  filter.named = named(*command, {"--channels", "--taps", "--window", "--cutoff", "--coefficients",
+                                  "--oversample", "--requantize"});
   std::tie(filter.oversample_numerator, filter.oversample_denominator) = parse_ratio(oversample);
   return filter;
 }
 
-void InputOptions::add_to(CLI::App& command) {
-  command.add_option("input", files, "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)")
+void InputOptions::add_to(CLI::App& to) {
+  command = &to;
+  to.add_option("input", files, "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)")
       ->required();
-  command.add_option("--start", start_s, "seconds to skip")->capture_default_str();
-  command.add_option("--duration", duration_s, "seconds to process; negative: to the end")
+  to.add_option("--start", start_s, "seconds to skip")->capture_default_str();
+  to.add_option("--duration", duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
-  command.add_flag("--receivers", receivers,
+  to.add_flag("--receivers", receivers,
                    "the files are receivers of one array, not consecutive in time");
-  command.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
-  command.add_flag("--overwrite", overwrite, "replace an existing output");
-  command.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
+  to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
+  to.add_flag("--overwrite", overwrite, "replace an existing output");
+  to.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
       ->capture_default_str();
   const std::string group = "What a file's header may not say";
-  command.add_option("--format", format, "sample format, as ci8")->group(group);
-  command.add_option("--rate-hz", rate_hz, "samples per second of each input")->group(group);
-  command.add_option("--centre-hz", centre_hz, "sky frequency of the band's middle")->group(group);
-  command.add_option("--bandwidth-hz", bandwidth_hz, "of the band; negative: lower sideband")
+  to.add_option("--format", format, "sample format, as ci8")->group(group);
+  to.add_option("--rate-hz", rate_hz, "samples per second of each input")->group(group);
+  to.add_option("--centre-hz", centre_hz, "sky frequency of the band's middle")->group(group);
+  to.add_option("--bandwidth-hz", bandwidth_hz, "of the band; negative: lower sideband")
       ->group(group);
-  command.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")
+  to.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")
       ->group(group);
-  command.add_option("--antennas", antennas, "antennas in the file")->group(group);
-  command.add_option("--polarisations", polarisations, "polarisations in the file")->group(group);
-  command.add_option("--file-channels", file_channels, "channels already in the file")->group(group);
+  to.add_option("--antennas", antennas, "antennas in the file")->group(group);
+  to.add_option("--polarisations", polarisations, "polarisations in the file")->group(group);
 }
 
 formats::ReaderOptions InputOptions::reader() const {
   formats::ReaderOptions options;
   options.receivers = receivers;
+  options.named = named(*command, {"--format", "--rate-hz", "--centre-hz", "--bandwidth-hz",
+                                   "--utc-start", "--antennas", "--polarisations", "--receivers"});
   core::VoltageDescription& assumed = options.assumed;
   if (!format.empty()) assumed.format = core::parse_sample_format(format);
   if (!rate_hz.empty()) assumed.rate_hz = core::parse_decimal(rate_hz);
@@ -104,7 +116,6 @@ formats::ReaderOptions InputOptions::reader() const {
   if (!utc_start.empty()) assumed.start = core::parse_utc(utc_start);
   if (antennas > 0) assumed.antennas = antennas;
   if (polarisations > 0) assumed.polarisations = polarisations;
-  if (file_channels > 0) assumed.channels = file_channels;
   return options;
 }
 

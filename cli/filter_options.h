@@ -19,7 +19,9 @@ struct FilterOptions {
   std::string coefficients_path;
   std::string oversample = "1/1";
 
-  void add_to(CLI::App& command);
+  const CLI::App* command = nullptr;
+
+  void add_to(CLI::App& to);
   pipeline::FilterConfig resolve() const;
 };
 
@@ -33,10 +35,14 @@ struct InputOptions {
   std::string memory = "512M";
   std::string format;       // of headerless files
   std::string rate_hz, centre_hz, bandwidth_hz, utc_start;
-  std::size_t antennas = 0, polarisations = 0, file_channels = 0;
+  std::size_t antennas = 0, polarisations = 0;
+  const CLI::App* command = nullptr;
 
-  void add_to(CLI::App& command);
+  void add_to(CLI::App& to);
   formats::ReaderOptions reader() const;
 };
+
+/// Those of `options` that the user named.
+std::vector<std::string> named(const CLI::App& command, const std::vector<std::string>& options);
 
 }  // namespace tautline::cli

@@ -31,7 +31,7 @@ struct Options {
   double budget_s = 60;
   std::uint64_t seed = 1;
   double limit_s = 30;
-  std::string report;
+  std::string report, fixed;
   bool fresh = false;
 };
 
@@ -166,16 +166,7 @@ void compare_all(const Global& global, const Options& options, const jit::TunerO
     jit::add_measurements(problem, all, worker_command(global, options, problem.name), tuner);
 }
 
-int run(const Global& global, const Options& options) {
-  const auto device = open_device(global);
-  std::vector<pipeline::TuningProblem> problems = pipeline::tuning_presets(options.stage);
-  if (!options.problems.empty()) {
-    problems.clear();
-    for (const std::string& text : options.problems)
-      problems.push_back(pipeline::parse_tuning_problem(options.stage, text));
-  }
-  if (!options.report.empty()) std::filesystem::create_directories(options.report);
-
+jit::TunerOptions tuner_options(const Global& global, const Options& options) {
   jit::TunerOptions tuner;
   tuner.strategy = jit::parse_strategy(options.strategy);
   tuner.seed = options.seed;
@@ -183,63 +174,108 @@ int run(const Global& global, const Options& options) {
   tuner.limits.run_s = options.limit_s;
   tuner.results_folder = options.report;
   tuner.fresh = options.fresh;
-  tuner.builders = builders(*device);
   tuner.stop = global.stop;
   tuner.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
+  return tuner;
+}
 
-  std::vector<TunedProblem> tuned;
-  for (const pipeline::TuningProblem& problem : problems) {
-    const jit::Tunable tunable = pipeline::make_tunable(options.stage, problem, device);
-    ProgressLine line(global);
-    tuner.on_progress = [&](const jit::SearchProgress& p) {
-      show_progress(line, options, problem.name, p);
-    };
-    tuner.on_result = [&](const Result& result) {
-      if (global.json) print_result(options, problem.name, result);
-      if (result.outcome != Outcome::measured)
-        spdlog::debug("dropped, {}: {}: {}", jit::to_string(result.outcome),
-                      jit::describe(result.configuration), result.reason);
-    };
-    tuned.push_back(
-        jit::tune(problem.name, tunable, worker_command(global, options, problem.name), tuner));
-    if (tuned.back().report.stopped) break;
-    if (const Result* best = tuned.back().report.best())
-      tuner.starts.push_back(best->configuration);
+// What is not remembered is still worth seeing.
+bool keep(const TunedProblem& problem) {
+  try {
+    jit::keep_winner(problem);
+    return true;
+  } catch (const core::Error& error) {
+    spdlog::error("what was found is not remembered: {}", error.what());
+    return false;
   }
-  const bool stopped = global.stop.stop_requested();
-  tuner.on_result = {};
-  if (tuned.size() > 1 && !stopped) compare_all(global, options, tuner, tuned);
+}
 
-  bool found = true;
-  for (const TunedProblem& problem : tuned) {
-    found = found && problem.report.best() != nullptr;
+TunedProblem tune_one(const Global& global, const Options& options, jit::TunerOptions tuner,
+                      const std::string& problem, const jit::Tunable& tunable) {
+  ProgressLine line(global);
+  tuner.on_progress = [&](const jit::SearchProgress& p) {
+    show_progress(line, options, problem, p);
+  };
+  tuner.on_result = [&](const Result& result) {
+    if (global.json) print_result(options, problem, result);
+    if (result.outcome != Outcome::measured)
+      spdlog::debug("dropped, {}: {}: {}", jit::to_string(result.outcome),
+                    jit::describe(result.configuration), result.reason);
+  };
+  return jit::tune(problem, tunable, worker_command(global, options, problem), tuner);
+}
+
+// All are made before the first is searched: a mistake in the last should not cost the others'
+// time.
+std::vector<jit::Tunable> make_tunables(const Options& options,
+                                        const std::vector<std::string>& problems,
+                                        const std::shared_ptr<const device::Device>& device) {
+  const auto fixed = jit::parse_configuration("--fix", options.fixed);
+  std::vector<jit::Tunable> tunables;
+  for (const std::string& problem : problems) {
+    tunables.push_back(pipeline::make_tunable(options.stage, problem, device));
+    tunables.back().space = tunables.back().space.fixed(fixed);
+  }
+  return tunables;
+}
+
+int print_all(const Global& global, const Options& options, const std::vector<TunedProblem>& tuned,
+              bool good) {
+  for (const TunedProblem& problem : tuned)
     global.json ? print_winner_json(problem) : print_winner(problem);
-  }
   if (!global.json) print_fixed(tuned);
   if (!options.report.empty()) write_report(options, tuned);
-  if (stopped) {
+  if (global.stop.stop_requested()) {
     spdlog::warn("stopped; the same command goes on from here");
     return kFailed;
   }
-  if (!found) return kFailed;
-  spdlog::info("wisdom in {}", jit::wisdom_path().string());
+  if (!good) return kFailed;
+  if (!options.fixed.empty())
+    spdlog::info("not remembered: --fix left only a part to search");
+  else
+    spdlog::info("wisdom in {}", jit::wisdom_path().string());
   return kDone;
+}
+
+int run(const Global& global, const Options& options) {
+  jit::TunerOptions tuner = tuner_options(global, options);
+  const auto problems =
+      options.problems.empty() ? pipeline::tuning_problems(options.stage) : options.problems;
+  const auto device = open_device(global);
+  const auto tunables = make_tunables(options, problems, device);
+  tuner.builders = builders(*device);
+  if (!options.report.empty()) std::filesystem::create_directories(options.report);
+  std::vector<TunedProblem> tuned;
+  bool good = true;
+  for (std::size_t p = 0; p < problems.size() && !global.stop.stop_requested(); ++p) {
+    tuned.push_back(tune_one(global, options, tuner, problems[p], tunables[p]));
+    if (tuned.back().report.stopped) break;
+    const Result* best = tuned.back().report.best();
+    // The best of a part of the space must not stand in for that of all.
+    const bool whole = options.fixed.empty();
+    good = best != nullptr && (!whole || keep(tuned.back())) && good;
+    // What is good for one problem is worth a try for the next.
+    if (best != nullptr) tuner.starts.push_back(best->configuration);
+  }
+  if (tuned.size() > 1 && !global.stop.stop_requested()) compare_all(global, options, tuner, tuned);
+  return print_all(global, options, tuned, good);
 }
 
 int serve(const Global& global, const Options& options) {
   // A worker must not outlive the search that it serves, hung or not.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto device = open_device(global);
-  const auto problem = pipeline::parse_tuning_problem(options.stage, options.problems.at(0));
-  jit::serve_evaluations(pipeline::make_tunable(options.stage, problem, device), builders(*device));
+  jit::serve_evaluations(pipeline::make_tunable(options.stage, options.problems.at(0), device),
+                         builders(*device));
   return kDone;
 }
 
-std::string preset_names() {
+std::string problem_names() {
   std::string text;
-  for (const std::string& stage : pipeline::tunable_stages())
-    for (const auto& preset : pipeline::tuning_presets(stage))
-      text += (text.empty() ? "" : ", ") + preset.name;
+  for (const std::string& stage : pipeline::tunable_stages()) {
+    text += (text.empty() ? "of " : "; of ") + stage + ":";
+    for (const std::string& problem : pipeline::tuning_problems(stage)) text += " " + problem;
+  }
   return text;
 }
 
@@ -251,9 +287,9 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
   command->add_option("stage", options->stage, "correlate")->required();
   command
       ->add_option("--problem", options->problems,
-                   "what to tune for; may be repeated: " + preset_names() +
-                       ", or sizes as inputs=64,channels=128,samples=4096,format=ci8; default: all "
-                       "of the named")
+                   "what to tune for; may be repeated: a name (" + problem_names() +
+                       "), sizes as inputs=64,channels=128,samples=4096,bits=8, or both; default: "
+                       "all names")
       ->allow_extra_args(false);
   command->add_option("--strategy", options->strategy, "exhaustive, random or guided")
       ->capture_default_str();
@@ -270,9 +306,13 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
       ->capture_default_str();
   command->add_option("--report", options->report,
                       "folder for the results, a JSON report and a page");
+  command->add_option(
+      "--fix", options->fixed,
+      "tunables that keep a value, as design=1: for a look at a part; the winner is "
+      "not remembered");
   command->add_flag("--fresh", options->fresh, "forget the results of earlier runs");
   command->footer(
-      "Example: tautline --device cuda:0 tune correlate --problem 256-antennas --budget 300 "
+      "Example: tautline --device cuda:0 tune correlate --problem n256 --budget 300 "
       "--report tuning");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };

@@ -64,6 +64,10 @@ def check_source(path):
     layer = relative.parts[0]
     text = path.read_text(encoding="utf-8")
     for _, header in INCLUDE.findall(text):
+        if path.suffix == ".kernel":
+            if header.split("/")[0] not in ("jit", relative.parts[1] if layer == "stages" else "jit"):
+                complain(path, f"a kernel includes kernel files of jit and of its own stage only: {header}")
+            continue
         if header.startswith("tautline/"):
             target = header.split("/")
             if target[1] not in ALLOWED[layer]:

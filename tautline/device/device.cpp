@@ -50,7 +50,7 @@ Selection gpu_selection(std::string_view text, Api api, unsigned devices, const 
 }
 
 Selection automatic() {
-  if (cuda::device_count() > 0) return {Api::cuda, std::nullopt, 0};
+  if (cuda::device_count() > 0 && cuda::compiler_available()) return {Api::cuda, std::nullopt, 0};
   for (unsigned number = 0; number < opencl::device_count(); ++number)
     if (!opencl::is_host_cpu(number)) return {Api::opencl, std::nullopt, number};
   return {Api::cpu, std::nullopt};

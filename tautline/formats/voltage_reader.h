@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,7 +62,14 @@ struct ReaderOptions {
   /// is zero, a centre or a bandwidth of zero are not given.
   core::VoltageDescription assumed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
+  /// Options of the command that its user named, as "--rate-hz": one that the file's format does not
+  /// use is refused, not ignored.
+  std::vector<std::string> named;
 };
+
+/// Throws Error(config) for a named option that is not among `used`, those of `format`'s files.
+void refuse_unused(const std::string& path, const std::string& format, const ReaderOptions& options,
+                   std::initializer_list<std::string_view> used);
 
 /// Opens one file of any voltage format, told by its first bytes and its name.
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,

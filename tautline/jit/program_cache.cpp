@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -52,7 +53,8 @@ std::string reason(const std::filesystem::path& path, const char* what, int erro
 
 }  // namespace
 
-ProgramCache::ProgramCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+ProgramCache::ProgramCache(std::filesystem::path folder, std::size_t most_bytes)
+    : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
 std::filesystem::path ProgramCache::path(const std::string& key) const {
   return folder_ / (hash_name(hash(key)) + ".program");
@@ -76,6 +78,10 @@ std::optional<std::vector<std::byte>> ProgramCache::find(const std::string& key)
   file.read(stored_key.data(), static_cast<std::streamsize>(stored_key.size()));
   file.read(reinterpret_cast<char*>(binary.data()), static_cast<std::streamsize>(binary.size()));
   if (!file || stored_key != key || header.checksum != checksum(key, binary)) return {};
+  // Its time says when it was last of use. In a cache that cannot be written it stays.
+  std::error_code ignored;
+  std::filesystem::last_write_time(path(key), std::filesystem::file_time_type::clock::now(),
+                                   ignored);
   return binary;
 }
 
@@ -96,10 +102,40 @@ std::string ProgramCache::store(const std::string& key, std::span<const std::byt
       write_all(descriptor, key) && write_all(descriptor, as_text(binary));
   const int problem = errno;
   const bool closed = ::close(descriptor) == 0;
-  if (written && closed && ::rename(partial.c_str(), final_name.c_str()) == 0) return {};
+  if (written && closed && ::rename(partial.c_str(), final_name.c_str()) == 0) {
+    prune();
+    return {};
+  }
   const int failed = written ? errno : problem;
   ::unlink(partial.c_str());
   return reason(final_name, "writing", failed);
+}
+
+// A listing takes less than a compilation. Others may prune and store meanwhile: a file that is
+// gone is no problem, and an entry that somebody reads stays readable to them.
+void ProgramCache::prune() const {
+  struct Entry {
+    std::filesystem::file_time_type used;
+    std::filesystem::path path;
+    std::size_t bytes;
+  };
+  std::vector<Entry> entries;
+  std::size_t total = 0;
+  std::error_code error, ignored;
+  for (std::filesystem::directory_iterator at(folder_, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::size_t bytes = at->file_size(ignored);
+    const auto used = at->last_write_time(ignored);
+    if (ignored) continue;
+    entries.push_back({used, at->path(), bytes});
+    total += bytes;
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.used < b.used; });
+  for (const Entry& entry : entries) {
+    if (total <= most_bytes_) return;
+    if (std::filesystem::remove(entry.path, ignored)) total -= entry.bytes;
+  }
 }
 
 void ProgramCache::remove(const std::string& key) const {

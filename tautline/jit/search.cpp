@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tautline/jit/timing.h"
@@ -28,18 +29,17 @@ class Search {
         options_(options),
         strategy_(make_strategy(options.strategy, space, options.seed)) {
     report_.legal = count_legal(space);
-    // Of several results of one candidate the last: one that failed in the final rounds is out.
-    for (const Result& result : options.known) known_[result.configuration] = result;
   }
 
   SearchReport run() {
     // Listing a large space takes a second, which is not the candidates' to pay.
     started_ = Clock::now();
+    take_known();
     std::vector<Configuration> first{space_.usual()};
     for (const Configuration& start : options_.starts)
       if (space_.legal(start) && start != first.front()) first.push_back(start);
     for (const Configuration& configuration : first)
-      if (!over()) try_one(configuration, {});
+      if (!over() && !known_.contains(configuration)) try_one(configuration, {});
     while (!over()) {
       const auto next = strategy_->next(1 + options_.ahead);
       report_.whole_space = next.empty();
@@ -56,24 +56,26 @@ class Search {
 
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
-  // Known results cost nothing, so a search that goes on first repeats its way through them.
   bool over() const {
     return options_.stop.stop_requested() ||
            (options_.budget_s > 0 && elapsed() > options_.budget_s);
   }
 
-  void try_one(const Configuration& configuration, std::span<const Configuration> next) {
-    const auto known = known_.find(configuration);
-    if (known != known_.end()) {
-      ++report_.known;
-      return take(known->second);
+  void take_known() {
+    // Of several results of one candidate the last: one that failed in the final rounds is out.
+    std::map<Configuration, const Result*> last;
+    for (const Result& result : options_.known) last[result.configuration] = &result;
+    for (const Result& result : options_.known) {
+      if (last[result.configuration] != &result || !space_.legal(result.configuration)) continue;
+      known_.insert(result.configuration);
+      take(result);
     }
+    report_.known = known_.size();
+  }
+
+  void try_one(const Configuration& configuration, std::span<const Configuration> next) {
     show(configuration, false);
-    // What is known already need not be built.
-    std::vector<Configuration> unknown;
-    for (const Configuration& c : next)
-      if (!known_.contains(c)) unknown.push_back(c);
-    evaluator_.expect(unknown);
+    evaluator_.expect(next);
     const Result result = evaluator_.evaluate(
         {.configuration = configuration, .hurry_over_s = kPlainlySlower * best_s_});
     if (result.outcome == Outcome::interrupted) return;
@@ -170,7 +172,7 @@ class Search {
   const SearchOptions& options_;
   std::unique_ptr<Strategy> strategy_;
   Clock::time_point started_;
-  std::map<Configuration, Result> known_;
+  std::set<Configuration> known_;
   SearchReport report_;
   double best_s_ = 0;
 };

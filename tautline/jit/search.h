@@ -36,7 +36,8 @@ struct SearchOptions {
   std::size_t ahead = 0;
   /// Tried after the default and before all others.
   std::vector<Configuration> starts{};
-  /// Of an earlier search: not tried again.
+  /// Of an earlier search, of any strategy: the strategy learns of them, and they are not tried
+  /// again.
   std::vector<Result> known{};
   std::function<void(const Result&)> on_result{};  ///< new ones
   std::function<void(const SearchProgress&)> on_progress{};
@@ -44,7 +45,7 @@ struct SearchOptions {
 };
 
 struct SearchReport {
-  std::vector<Result> results;    ///< of all candidates, known ones included, in the order tried
+  std::vector<Result> results;    ///< of all candidates, known ones first
   std::vector<Result> finalists;  ///< timed again, fastest first: seconds is the median of rounds
   std::optional<Result> usual;    ///< the default configuration: timed again, else why it is out
   std::uint64_t legal = 0;        ///< configurations that the constraint allows; 0: not counted

@@ -74,14 +74,6 @@ void keep(const std::optional<ResultLog>& log, const Result& result, const Tuner
   }
 }
 
-WisdomEntry wisdom_of(const TunedProblem& problem) {
-  const Result& best = *problem.report.best();
-  WisdomEntry entry{problem.key, best.configuration, best.seconds, best.spread, 0, {}, {}};
-  const auto& usual = problem.report.usual;
-  if (usual && usual->outcome == Outcome::measured) entry.usual_seconds = usual->seconds;
-  return entry;
-}
-
 }  // namespace
 
 TunedProblem tune(std::string name, const Tunable& tunable,
@@ -104,9 +96,16 @@ TunedProblem tune(std::string name, const Tunable& tunable,
   search_options.on_progress = options.on_progress;
   search_options.stop = options.stop;
   problem.report = search(tunable.space, *evaluator, search_options);
-  if (!problem.report.stopped && problem.report.best() != nullptr)
-    append_wisdom(wisdom_path(), wisdom_of(problem));
   return problem;
+}
+
+void keep_winner(const TunedProblem& problem) {
+  const Result* best = problem.report.best();
+  if (best == nullptr || problem.report.stopped) return;
+  WisdomEntry entry{problem.key, best->configuration, best->seconds, best->spread, 0, {}, {}};
+  const auto& usual = problem.report.usual;
+  if (usual && usual->outcome == Outcome::measured) entry.usual_seconds = usual->seconds;
+  append_wisdom(wisdom_path(), std::move(entry));
 }
 
 void add_measurements(TunedProblem& problem, const std::vector<Configuration>& configurations,

@@ -33,11 +33,14 @@ struct TunerOptions {
 };
 
 /// Searches in a worker that `worker_command` starts (it calls serve_evaluations with an equal
-/// tunable), and appends the winner to the wisdom. `tunable` itself is only read here. What the
-/// worker compiles is kept in a folder of its own that is removed afterwards. Throws Error(device)
-/// when no worker comes up.
+/// tunable). `tunable` itself is only read here. What the worker compiles is kept in a folder of
+/// its own that is removed afterwards. Throws Error(device) when no worker comes up.
 TunedProblem tune(std::string name, const Tunable& tunable,
                   const std::vector<std::string>& worker_command, const TunerOptions& options);
+
+/// Appends the winner to the user's wisdom; nothing when there is none, or the search was stopped.
+/// Throws Error(io).
+void keep_winner(const TunedProblem& problem);
 
 /// Times, in a tuned problem, configurations that it lacks and that are legal there, so that
 /// several problems can be compared.

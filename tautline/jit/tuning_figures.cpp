@@ -65,17 +65,17 @@ struct Mark {
   std::string words, style;
 };
 
-// Marks with their words in rows, so that close ones can be read.
+// Marks with their words in rows, the fastest on top: each line begins below the words that stand
+// to the left of it.
 std::string draw_marks(std::vector<Mark> marks, const RateAxis& axis, double top, double bottom) {
   std::erase_if(marks, [](const Mark& mark) { return mark.rate <= 0; });
   std::sort(marks.begin(), marks.end(),
             [](const Mark& a, const Mark& b) { return a.rate < b.rate; });
   std::string body;
   for (std::size_t k = 0; k < marks.size(); ++k) {
-    const double x = axis.x(marks[k].rate),
-                 y = top - 8 - 15 * static_cast<double>(marks.size() - 1 - k);
-    const bool left = x > (axis.left + axis.right) / 2;
-    body += line(x, y - 4, x, bottom, "mark " + marks[k].style);
+    const double x = axis.x(marks[k].rate), y = top - 8 - 15 * static_cast<double>(k);
+    const bool left = x > axis.left + (axis.right - axis.left) / 3;
+    body += line(x, y - 10, x, bottom, "mark " + marks[k].style);
     body += text(left ? x - 5 : x + 5, y, left ? "end" : "start", marks[k].words, marks[k].style);
   }
   return body;
@@ -169,6 +169,7 @@ std::string parameters(const TunedProblem& problem) {
   std::string body;
   double y = 6;
   for (const Parameter& parameter : problem.space.parameters()) {
+    if (parameter.values.size() < 2) continue;
     body += text(kName, y + 14, "end", parameter.name, "name");
     for (const std::int64_t value : parameter.values) {
       const double rate = best[{parameter.name, value}];
@@ -190,13 +191,13 @@ std::string parameters(const TunedProblem& problem) {
 }
 
 std::string comparison(const std::vector<Comparison>& rows) {
-  constexpr double kLeft = 250, kBar = 14, kRow = 3 * kBar + 18;
+  constexpr double kLeft = 8, kBar = 14, kName = 18, kRow = kName + 3 * kBar + 14;
   const RateAxis axis{kLeft, kWidth - 150, 1};
   std::string body;
   double y = 8;
   for (const Comparison& row : rows) {
-    body += text(kLeft - 10, y + kRow / 2 - 4, "end", row.problem, "name");
-    double top = y;
+    body += text(kLeft, y + 12, "start", row.problem, "name");
+    double top = y + kName;
     const auto bar = [&](double rate, const char* style, const std::string& words) {
       if (rate > 0 && row.tuned > 0) {
         const double end = axis.x(std::min(1.0, rate / row.tuned));

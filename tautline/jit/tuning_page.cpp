@@ -33,7 +33,7 @@ p { color: var(--muted); margin: 4px 0 0; overflow-wrap: anywhere; }
 .tile small { display: block; color: var(--muted); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--muted); font-weight: 500; } td.n, th.n { text-align: right; } tr.winner td { font-weight: 600; }
+th { color: var(--muted); font-weight: 500; } td.n, th.n { text-align: right; white-space: nowrap; } tr.winner td { font-weight: 600; }
 td.why { overflow-wrap: anywhere; }
 svg { display: block; width: 100%; height: auto; font-size: 12px; }
 svg text { fill: var(--text); } svg .tick { fill: var(--muted); font-size: 11px; } svg .label { fill: var(--muted); }

@@ -83,8 +83,10 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   std::vector<float> gains;
   if (filter.output == stages::channelize::Output::turned_ci8 ||
       filter.output == stages::channelize::Output::turned_ci4) {
-    gains = measure_gains(config.inputs, options, filter, device, *queue, config.memory_bytes / 2,
-                          stop);
+    // Always on the host, so that they do not depend on the device.
+    const auto host = device->compiles() ? device::open({}) : device;
+    gains = measure_gains(config.inputs, options, filter, host, *host->make_queue(),
+                          config.memory_bytes, stop);
     engine.set_gains(gains);
   }
 

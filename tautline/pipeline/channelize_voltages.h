@@ -38,7 +38,7 @@ struct ChannelizeSummary {
   std::size_t inputs = 0, channels = 0;
   std::uint64_t spectra = 0, samples = 0, written = 0;  ///< written: times in the output
   std::uint64_t invalid_spectra = 0;  ///< times x inputs, written as zero
-  std::uint64_t clipped = 0, not_finite = 0, gap_samples = 0;
+  std::uint64_t clipped = 0, not_finite = 0;
   double elapsed_s = 0, stream_s = 0;
   formats::Damage damage;
   std::string backend;

@@ -36,7 +36,7 @@ struct ComparedClosure {
 };
 
 /// What is allowed beside the noise: the simulator's sources lose up to 1 % of their amplitude on
-/// its longest baselines, and requantisation is exact to a few in a thousand.
+/// its longest baselines. (The 4 % that rounding to 4 bits loses are part of what is expected.)
 struct TruthTolerance {
   double sigmas = 5;
   double amplitude_fraction = 0.02;

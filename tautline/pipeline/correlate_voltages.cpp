@@ -15,6 +15,7 @@
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
 #include "tautline/pipeline/frequencies.h"
+#include "tautline/pipeline/gains.h"
 #include "tautline/pipeline/integrator.h"
 #include "tautline/pipeline/measure_gains.h"
 #include "tautline/pipeline/report/report_builder.h"
@@ -177,9 +178,9 @@ void Correlation::check_memory() const {
   }
   if (host_bytes > config_.memory_bytes)
     throw Error(ErrorKind::memory, "memory",
-                fmt::format("{} MiB needed for {} inputs and {} channels", host_bytes >> 20,
+                fmt::format("{} KiB needed for {} inputs and {} channels", host_bytes >> 10,
                             f_engine().inputs(), f_engine().channels()),
-                fmt::format("at most {} MiB", config_.memory_bytes >> 20),
+                fmt::format("at most {} KiB", config_.memory_bytes >> 10),
                 "raise --memory or lower --channels");
 }
 
@@ -194,6 +195,7 @@ void Correlation::describe() {
   output_.nominal_count = static_cast<std::int64_t>(spectra_per_integration_);
   output_.integration_s = static_cast<double>(spectra_per_integration_) *
                           static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value();
+  output_.earth = config_.earth;
   output_.telescope = description_.telescope;
   output_.instrument = description_.instrument;
   output_.source = description_.source;
@@ -204,6 +206,8 @@ void Correlation::describe() {
   std::string inputs;
   for (const std::string& file : sequence_.files()) inputs += (inputs.empty() ? "" : " ") + file;
   output_.extra["inputs"] = inputs;
+  if (!description_.channelized() && config_.requantise != Requantise::off)
+    output_.extra.emplace(kRequantisedBits, config_.requantise == Requantise::bits4 ? "4" : "8");
 }
 
 void Correlation::set_gains() {
@@ -212,7 +216,7 @@ void Correlation::set_gains() {
   filter.output = output_of(config_.requantise);
   const std::vector<float> gains =
       measure_gains(config_.inputs, sequence_options(config_), filter, host_, *host_->make_queue(),
-                    config_.memory_bytes / 2, stop_);
+                    config_.memory_bytes, stop_);
   for (Engine& e : engines_) {
     e.f_engine->set_gains(gains);
     e.integrator->set_gains(gains);
@@ -222,7 +226,7 @@ void Correlation::set_gains() {
 
 void Correlation::track() {
   tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
-                              description_.start, sequence_.end());
+                              description_.start, sequence_.end(), config_.earth);
   if (!tracking_.table) return;
   output_.phase_centre = tracking_.centre;
   if (!tracking_.before_filter) return;

@@ -34,6 +34,7 @@ struct CorrelateConfig {
   /// NAME=RA_DEG,DEC_DEG: turn the visibilities to that place after correlation. NAME alone: do so
   /// by the table in delays_path, which has that name, instead of delaying the voltages.
   std::string phase_centre;
+  formats::EarthOrientation earth;       ///< for tracking and uvw
   double start_s = 0, duration_s = -1;   ///< part of the input; negative: all
   formats::ReaderOptions reader;
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates

@@ -42,6 +42,11 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
       output_(config.output) {
   unpack_ = stages::unpack::make_plan({.layout = layout, .max_samples = max_block_samples}, device_);
   if (description.channelized()) {
+    if (!config.named.empty())
+      throw core::Error(core::ErrorKind::config, config.named.front(),
+                        fmt::format("given for input of {} channels", channels_),
+                        "only for voltages that are not channelized yet",
+                        "leave it out: this input is correlated in the channels it has");
     if (!description.format.complex)
       throw core::Error(core::ErrorKind::unsupported, "input", "channelized real samples",
                         "complex samples when the input is already channelized");

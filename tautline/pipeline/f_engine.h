@@ -32,6 +32,8 @@ struct FilterConfig {
   std::size_t oversample_numerator = 1;
   std::size_t oversample_denominator = 1;
   stages::channelize::Output output = stages::channelize::Output::turned_ci8;
+  /// Options of the command that its user named, as "--taps": refused when nothing would be filtered.
+  std::vector<std::string> named;
 };
 
 /// Spectra in time order; the view that matches the engine's sample type is set, the others empty.

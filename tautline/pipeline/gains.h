@@ -12,6 +12,9 @@
 
 namespace tautline::pipeline {
 
+/// The extra fact of a visibility file that says to how many bits its voltages were rounded.
+inline constexpr const char* kRequantisedBits = "requantised_bits";
+
 /// Spectra over which gains are measured before they are held (all of them, if fewer).
 inline constexpr std::uint64_t kGainSpectra = 1024;
 /// Stretches of so many spectra that are searched for inputs that are invalid at first.
@@ -22,6 +25,9 @@ inline constexpr std::uint64_t kMostGainStretches = 16;
 class PowerMeter {
  public:
   PowerMeter(std::size_t inputs, std::size_t channels);
+  static std::size_t bytes(std::size_t inputs, std::size_t channels) {
+    return inputs * (channels * sizeof(double) + sizeof(std::uint64_t) + 1);
+  }
 
   /// spectra: [input][spectrum][channel]; the first `count` of them are added.
   void add(device::Queue& queue, const core::View<const std::complex<float>, 3>& spectra,

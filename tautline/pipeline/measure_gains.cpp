@@ -1,5 +1,8 @@
 #include "tautline/pipeline/measure_gains.h"
 
+#include <string>
+
+#include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
@@ -17,8 +20,15 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
       filter.output == Output::turned_ci4 ? core::kRequantise4Rms : core::kRequantise8Rms;
   filter.output = Output::spectra_float;
   stream::VoltageSequence sequence(files, options);
-  const std::size_t samples = choose_block_samples(sequence, filter, memory_bytes);
+  const std::size_t samples = choose_block_samples(sequence, filter, memory_bytes / 2);
   FEngine engine(device, sequence.description(), sequence.layout(samples), filter, samples);
+  const std::size_t needed = engine.bytes().host_bytes + sequence.block_bytes(samples) +
+                             PowerMeter::bytes(engine.inputs(), engine.channels());
+  if (needed > memory_bytes)
+    throw core::Error(core::ErrorKind::memory, "memory",
+                      std::to_string(needed >> 10) + " KiB needed to measure gains",
+                      "at most " + std::to_string(memory_bytes >> 10) + " KiB",
+                      "raise --memory or lower --channels, or say --requantize off");
   PowerMeter meter(engine.inputs(), engine.channels());
   std::uint64_t measured = 0;
   core::RawBlock block;

@@ -8,6 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/timing.h"
 #include "tautline/pipeline/host_fed_stream.h"
+#include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/correlate/case.h"
@@ -83,6 +84,7 @@ class FilterBank {
     config_.output = channelize::Output::turned_ci8;
     config_.max_samples = spectra * config_.hop_samples();
     plan_ = channelize::make_plan(config_, device);
+    require_on_device("channelize", plan_->backend(), *device);
   }
 
   void prepare(device::Queue& queue) {
@@ -203,9 +205,22 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
   return task;
 }
 
+Task copy_task(const Problem& p) {
+  Task task;
+  task.in_bytes = task.out_bytes = p.at("bytes");
+  task.code = "copies alone";
+  task.prepare = [](device::Queue&) {};
+  task.reset = [] {};
+  task.work = [bytes = task.in_bytes](device::Queue& queue, const void* in, void* out) {
+    queue.copy(out, in, bytes);
+  };
+  return task;
+}
+
 Task make_task(const std::string& stage, const Problem& problem, const DevicePointer& device) {
   if (stage == "host_fed_correlate") return correlate_task(problem, device);
   if (stage == "host_fed_channelize") return filter_task(problem, device);
+  if (stage == "host_fed_copy") return copy_task(problem);
   return fx_task(problem, device);
 }
 
@@ -230,10 +245,11 @@ void fill_in(Measurement& m, const Task& task, const Limits& limits) {
 }  // namespace
 
 std::vector<std::string> host_fed_stages() {
-  return {"host_fed_correlate", "host_fed_channelize", "host_fed_fx"};
+  return {"host_fed_copy", "host_fed_channelize", "host_fed_correlate", "host_fed_fx"};
 }
 
 Problem default_host_fed_problem(const std::string& stage) {
+  if (stage == "host_fed_copy") return {{"bytes", std::size_t{1} << 28}};
   if (stage == "host_fed_correlate")
     return {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}};
   if (stage == "host_fed_channelize")

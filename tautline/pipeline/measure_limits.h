@@ -38,8 +38,9 @@ std::span<const LimitField> limit_fields();
 
 /// A CPU: half a second on all of the device's threads (device/cpu/limits.h). Others: medians of
 /// several runs of the kernels of jit/kernels/limits*.kernel and of copies, timed by the device's
-/// own marks; about a second, and up to 1.5 GiB of its memory and half a GiB of pinned host memory
-/// (less where less is free). OpenCL reaches no matrix instructions. Throws what the device throws.
+/// own marks; about a second, and up to 4 GiB of its memory and half a GiB of pinned host memory
+/// (a quarter of what is free at most). OpenCL reaches no matrix instructions. Throws what the
+/// device throws.
 Limits measure_limits(const std::shared_ptr<const device::Device>& device);
 
 }  // namespace tautline::pipeline

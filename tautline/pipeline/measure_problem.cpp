@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tautline/core/error.h"
+#include "tautline/core/sample_format.h"
 
 namespace tautline::pipeline {
 
@@ -24,19 +25,21 @@ std::vector<NamedProblem> make_named_problems() {
                         {{"inputs", 2 * count}, {"channels", channels}, {"samples", 3072}},
                         fmt::format("{} dual-polarisation antennas", count)};
   };
+  // Channels and samples of n64 to n1024 as correlators are compared in the literature.
   return {
-      antennas(64, 480),
-      antennas(256, 240),
-      antennas(576, 120),
-      antennas(1024, 48),
-      {"correlate",
-       "mwa128",
-       {{"inputs", 256}, {"channels", 3072}, {"samples", 1000}},
-       "MWA, 128 tiles: a tenth of a second of 3,072 channels of 10 kHz"},
       {"correlate",
        "mwa32",
        {{"inputs", 64}, {"channels", 128}, {"samples", 10000}},
        "MWA, 32 tiles: a second of 128 channels of 10 kHz"},
+      {"correlate",
+       "mwa128",
+       {{"inputs", 256}, {"channels", 3072}, {"samples", 1000}},
+       "MWA, 128 tiles: a tenth of a second of 3,072 channels of 10 kHz"},
+      antennas(64, 480),
+      antennas(128, 384),
+      antennas(256, 240),
+      antennas(576, 120),
+      antennas(1024, 48),
       {"channelize",
        "mwa32",
        {{"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}},
@@ -75,6 +78,13 @@ std::optional<Problem> filter_bank_name(std::string_view text) {
   const auto taps = whole_number(text.substr(1));
   if (!taps) return std::nullopt;
   return Problem{{"channels", *channels}, {"taps", *taps}};
+}
+
+core::SampleFormat complex_format(const std::string& name) {
+  const core::SampleFormat format = core::parse_sample_format(name);
+  for (const core::SampleFormat& known : {core::kCi4, core::kCi8, core::kCi16, core::kCf32})
+    if (format == known) return format;
+  throw Error(ErrorKind::config, "--problem: format", name, "ci4, ci8, ci16 or cf32");
 }
 
 Problem find_named(const std::string& stage, const std::string& name) {
@@ -116,9 +126,11 @@ Problem parse_problem(const std::string& stage, const std::string& text) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos && first) {
       problem = find_named(stage, part);
+    } else if (part.starts_with("format=")) {
+      problem["bits"] = static_cast<std::size_t>(complex_format(part.substr(equals + 1)).bits);
     } else {
-      const auto value =
-          equals == std::string::npos ? std::nullopt : whole_number(part.substr(equals + 1));
+      const bool pair = equals != std::string::npos && equals > 0;
+      const auto value = pair ? whole_number(part.substr(equals + 1)) : std::nullopt;
       if (!value || *value == 0)
         throw Error(ErrorKind::config, "--problem", part, "sizes as key=value,key=value");
       problem[part.substr(0, equals)] = *value;
@@ -146,6 +158,15 @@ Problem complete(const std::string& stage, Problem defaults, const Problem& aske
     known->second = value;
   }
   return defaults;
+}
+
+core::SampleFormat complex_format(const std::string& stage, std::size_t bits) {
+  if (bits == 4) return core::kCi4;
+  if (bits == 8) return core::kCi8;
+  if (bits == 16) return core::kCi16;
+  if (bits == 32) return core::kCf32;
+  throw Error(ErrorKind::config, "--problem of " + stage + ": bits", std::to_string(bits),
+              "4, 8, 16 or 32 (float)");
 }
 
 Sweep parse_sweep(const std::string& text) {

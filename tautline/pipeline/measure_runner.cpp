@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/error.h"
 #include "tautline/device/cuda/nvml.h"
 #include "tautline/jit/timing.h"
 
@@ -23,8 +24,10 @@ constexpr std::size_t kFewestSamples = 5;
 // A device's marks resolve about a microsecond: a thousandth of this.
 constexpr double kLeastSampleSeconds = 1e-3;
 constexpr double kMostRunsInARow = 1000;
-// The cards' counters are renewed ten times a second or more often.
+// An H200's counter is renewed ten times a second.
 constexpr double kLeastEnergySeconds = 1.0;
+// Who gives less does not want to wait for a second.
+constexpr double kLeastBudgetForEnergy = 0.5;
 constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
 
 double seconds_since(Clock::time_point start) {
@@ -32,6 +35,14 @@ double seconds_since(Clock::time_point start) {
 }
 
 }  // namespace
+
+void require_on_device(const std::string& stage, const std::string& backend,
+                       const device::Device& device) {
+  const bool on_gpu = backend.starts_with("cuda") || backend.starts_with("opencl");
+  if (on_gpu || !device.compiles()) return;
+  throw core::Error(core::ErrorKind::unsupported, stage, device.name(),
+                    "a device that it has code for", "here it runs on the host: " + backend);
+}
 
 Runner::Runner(std::shared_ptr<const device::Device> device, double budget_s)
     : device_(std::move(device)), budget_s_(budget_s), queue_(device_->make_queue()) {
@@ -102,29 +113,42 @@ void Runner::time(Measurement& measurement, const std::function<void()>& run) {
   const jit::Timing timing = jit::summarise(std::move(seconds));
   measurement.seconds = timing.seconds;
   measurement.spread = timing.spread;
-  measurement.energy_j = energy_of_a_run(run);
+  if (budget_s_ >= kLeastBudgetForEnergy) measurement.energy_j = energy_of_a_run(run);
 }
 
-// Two runs are always under way, so that the card never rests.
+// Two runs are always under way, so that the card never rests. From one renewal of the card's
+// counter to another: between renewals it stands still.
 std::optional<double> Runner::energy_of_a_run(const std::function<void()>& run) {
   auto meter = device::cuda::make_energy_meter(*device_);
   if (!meter) return std::nullopt;
+  struct Reading {
+    double joules = 0, seconds = 0;
+    std::size_t runs = 0;
+  };
   const std::array<device::Event*, 2> marks{start_.get(), end_.get()};
+  const double enough = std::max(budget_s_, kLeastEnergySeconds);
+  std::optional<Reading> first;
+  Reading last;
   queue_->synchronise();
   const auto started = Clock::now();
   meter->start();
-  std::size_t runs = 0;
-  while (seconds_since(started) < std::max(budget_s_, kLeastEnergySeconds)) {
+  for (std::size_t runs = 0; seconds_since(started) < 3 * enough;) {
     run();
     queue_->record(*marks[runs % 2]);
     ++runs;
     marks[runs % 2]->synchronise();
-    meter->sample();
+    const auto joules = meter->joules();
+    if (!joules) return std::nullopt;
+    if (*joules == last.joules) continue;
+    last = {*joules, seconds_since(started), runs};
+    if (!first)
+      first = last;
+    else if (last.seconds - first->seconds >= enough)
+      break;
   }
   queue_->synchronise();
-  const auto joules = meter->joules();
-  if (!joules) return std::nullopt;
-  return *joules / static_cast<double>(runs);
+  if (!first || last.runs == first->runs) return std::nullopt;
+  return (last.joules - first->joules) / static_cast<double>(last.runs - first->runs);
 }
 
 }  // namespace tautline::pipeline

@@ -10,6 +10,11 @@
 
 namespace tautline::pipeline {
 
+/// Throws Error(unsupported) when a plan of this backend() runs on the host though the device is
+/// another: it must not be given the device's addresses.
+void require_on_device(const std::string& stage, const std::string& backend,
+                       const device::Device& device);
+
 class Runner {
  public:
   Runner(std::shared_ptr<const device::Device> device, double budget_s);

@@ -171,11 +171,8 @@ void Simulation::make_all(simulation::Sink& sink) {
     pieces.add(
         std::make_unique<Piece>(maker_, piece_segments_ * maker_.bytes(maker_.segment_samples())));
   std::uint64_t next = 0;
-  const auto begin = [&](tbb::flow_control& control) -> Piece* {
-    if (next >= segments_ || stop_.stop_requested()) {
-      control.stop();
-      return nullptr;
-    }
+  const auto begin = [&]() -> Piece* {
+    if (next >= segments_ || stop_.stop_requested()) return nullptr;
     Piece* piece = pieces.take();
     piece->first_segment = next;
     piece->segments =
@@ -192,12 +189,22 @@ void Simulation::make_all(simulation::Sink& sink) {
     write(*piece, sink);
     pieces.give(piece);
   };
+#if defined(__SANITIZE_THREAD__)
+  // oneTBB's own synchronisation is invisible to ThreadSanitizer (device/cpu/plain_threads.h).
+  while (Piece* piece = begin()) end(make(piece));
+#else
+  const auto begin_or_stop = [&](tbb::flow_control& control) {
+    Piece* piece = begin();
+    if (piece == nullptr) control.stop();
+    return piece;
+  };
   arena_.execute([&] {
     tbb::parallel_pipeline(
-        tokens_, tbb::make_filter<void, Piece*>(tbb::filter_mode::serial_in_order, begin) &
+        tokens_, tbb::make_filter<void, Piece*>(tbb::filter_mode::serial_in_order, begin_or_stop) &
                      tbb::make_filter<Piece*, Piece*>(tbb::filter_mode::parallel, make) &
                      tbb::make_filter<Piece*, void>(tbb::filter_mode::serial_in_order, end));
   });
+#endif
 }
 
 void Simulation::report_progress(bool force) {

@@ -41,7 +41,8 @@ NamedPlace parse_place(const std::string& text) {
 
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
                          const formats::ArrayLayout& array,
-                         const core::Instant& start, const core::Instant& end) {
+                         const core::Instant& start, const core::Instant& end,
+                         const formats::EarthOrientation& earth) {
   Tracking tracking;
   if (delays_path.empty() && phase_centre.empty()) return tracking;
   const NamedPlace place = parse_place(phase_centre);
@@ -73,7 +74,7 @@ Tracking choose_tracking(const std::string& delays_path, const std::string& phas
   tracking.centre.dec_deg = place.position->dec_deg;
   const double duration_s = core::seconds_between(start, end);
   tracking.table = std::make_shared<const formats::delays::Table>(formats::delays::track(
-      array, place.name, *place.position, start, duration_s + kMargin_s));
+      array, place.name, *place.position, start, duration_s + kMargin_s, {.earth = earth}));
   return tracking;
 }
 

@@ -18,9 +18,11 @@ struct Tracking {
 
 /// delays_path: a delays.toml, or empty. phase_centre: "NAME=RA_DEG,DEC_DEG", or the name of the
 /// table in delays_path, or empty. Throws core::Error when both name different places or the table
-/// does not say where its centre is or does not cover [start, end].
+/// does not say where its centre is or does not cover [start, end]. A table keeps the earth
+/// orientation that it was made with.
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
                          const formats::ArrayLayout& array,
-                         const core::Instant& start, const core::Instant& end);
+                         const core::Instant& start, const core::Instant& end,
+                         const formats::EarthOrientation& earth = {});
 
 }  // namespace tautline::pipeline

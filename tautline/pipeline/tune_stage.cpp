@@ -1,6 +1,6 @@
 #include "tautline/pipeline/tune_stage.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/stages/correlate/tune.h"
@@ -9,100 +9,61 @@ namespace tautline::pipeline {
 
 namespace {
 
-using core::Error;
-using core::ErrorKind;
+using DevicePointer = std::shared_ptr<const device::Device>;
 
 struct Stage {
   std::string name;
-  std::vector<TuningProblem> presets;
-  jit::Tunable (*make)(const TuningProblem&, std::shared_ptr<const device::Device>);
+  Problem defaults;
+  jit::Tunable (*make)(const Problem&, DevicePointer);
 };
 
-jit::Tunable make_correlate(const TuningProblem& problem,
-                            std::shared_ptr<const device::Device> device) {
+jit::Tunable make_correlate(const Problem& sizes, DevicePointer device) {
   stages::correlate::Config config;
-  config.inputs = problem.sizes.at("inputs");
-  config.channels = problem.sizes.at("channels");
-  config.max_samples = problem.sizes.at("samples");
-  config.format = core::parse_sample_format(problem.format);
+  config.inputs = sizes.at("inputs");
+  config.channels = sizes.at("channels");
+  config.max_samples = sizes.at("samples");
+  config.format = complex_format("correlate", sizes.at("bits"));
   return stages::correlate::make_tunable(config, std::move(device));
 }
 
-// From 32 dual-polarisation antennas (the MWA's prototype) to 1,024. Channels and samples as
-// correlators are compared in the literature.
-std::vector<TuningProblem> correlate_presets() {
-  const auto preset = [](std::string name, std::size_t inputs, std::size_t channels,
-                         std::size_t samples) {
-    return TuningProblem{
-        std::move(name), {{"inputs", inputs}, {"channels", channels}, {"samples", samples}}, "ci8"};
-  };
-  return {preset("32-antennas", 64, 128, 10000),   preset("64-antennas", 128, 480, 3072),
-          preset("128-antennas", 256, 384, 3072),  preset("256-antennas", 512, 240, 3072),
-          preset("576-antennas", 1152, 120, 3072), preset("1024-antennas", 2048, 48, 3072)};
+const std::vector<Stage>& stages() {
+  static const std::vector<Stage> list{
+      {"correlate",
+       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}},
+       make_correlate}};
+  return list;
 }
 
 const Stage& find_stage(const std::string& name) {
-  static const std::vector<Stage> stages{{"correlate", correlate_presets(), make_correlate}};
-  for (const Stage& stage : stages)
+  std::string names;
+  for (const Stage& stage : stages()) {
     if (stage.name == name) return stage;
-  throw Error(ErrorKind::config, "stage to tune", name, "correlate");
-}
-
-std::string known_names(const Stage& stage) {
-  std::string text = "sizes as ";
-  for (const auto& [key, unused] : stage.presets.front().sizes) text += key + "=N,";
-  text += "format=ci8, or one of";
-  for (const TuningProblem& preset : stage.presets) text += " " + preset.name;
-  return text;
-}
-
-void set_size(TuningProblem& problem, const Stage& stage, const std::string& pair) {
-  if (pair.starts_with("format=")) {
-    problem.format = pair.substr(7);
-    core::parse_sample_format(problem.format);
-    return;
+    names += (names.empty() ? "" : " or ") + stage.name;
   }
-  for (const auto& [key, value] : parse_problem(pair)) {
-    const auto known = problem.sizes.find(key);
-    if (known == problem.sizes.end())
-      throw Error(ErrorKind::config, "--problem", key, known_names(stage));
-    known->second = value;
-  }
+  throw core::Error(core::ErrorKind::config, "stage to tune", name, names);
 }
 
 }  // namespace
 
 std::vector<std::string> tunable_stages() {
-  return {"correlate"};
+  std::vector<std::string> names;
+  for (const Stage& stage : stages()) names.push_back(stage.name);
+  return names;
 }
 
-std::vector<TuningProblem> tuning_presets(const std::string& stage) {
-  return find_stage(stage).presets;
+std::vector<std::string> tuning_problems(const std::string& stage) {
+  find_stage(stage);
+  std::vector<std::string> names;
+  for (const NamedProblem& problem : named_problems())
+    if (problem.stage == stage) names.push_back(problem.name);
+  return names;
 }
 
-TuningProblem parse_tuning_problem(const std::string& stage, const std::string& text) {
+jit::Tunable make_tunable(const std::string& stage, const std::string& problem,
+                          DevicePointer device) {
   const Stage& known = find_stage(stage);
-  TuningProblem problem = known.presets.front();
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    const std::string part = text.substr(at, comma - at);
-    const auto preset = std::find_if(known.presets.begin(), known.presets.end(),
-                                     [&](const TuningProblem& p) { return p.name == part; });
-    if (at == 0 && preset != known.presets.end())
-      problem = *preset;
-    else if (part.find('=') == std::string::npos)
-      throw Error(ErrorKind::config, "--problem", part, known_names(known));
-    else
-      set_size(problem, known, part);
-    at = comma + 1;
-  }
-  problem.name = text;
-  return problem;
-}
-
-jit::Tunable make_tunable(const std::string& stage, const TuningProblem& problem,
-                          std::shared_ptr<const device::Device> device) {
-  return find_stage(stage).make(problem, std::move(device));
+  return known.make(complete(stage, known.defaults, parse_problem(stage, problem)),
+                    std::move(device));
 }
 
 }  // namespace tautline::pipeline

@@ -1,4 +1,4 @@
-// The stages that can be tuned, and the problems that they are tuned for.
+// The stages that can be tuned.
 #pragma once
 
 #include <memory>
@@ -7,29 +7,20 @@
 
 #include "tautline/device/device.h"
 #include "tautline/jit/tunable.h"
-#include "tautline/pipeline/measure_stage.h"
+#include "tautline/pipeline/measure_problem.h"
 
 namespace tautline::pipeline {
-
-struct TuningProblem {
-  std::string name;            ///< as the user wrote it
-  Problem sizes;               ///< all of them
-  std::string format = "ci8";  ///< of the input
-};
 
 /// In order of the pipeline.
 std::vector<std::string> tunable_stages();
 
-/// The problems that are tuned when none is named.
-std::vector<TuningProblem> tuning_presets(const std::string& stage);
+/// The problems that a stage is tuned for when none is named: all of named_problems() that are its.
+std::vector<std::string> tuning_problems(const std::string& stage);
 
-/// "NAME", "k=v,...", or "NAME,k=v,...", where NAME is a preset whose sizes the others replace and
-/// `format` may be among the keys. Without a name, what is not given is as in the first preset.
-/// Throws Error(config).
-TuningProblem parse_tuning_problem(const std::string& stage, const std::string& text);
-
-/// Throws Error(config) for an unknown stage and whatever the stage's own make_tunable throws.
-jit::Tunable make_tunable(const std::string& stage, const TuningProblem& problem,
+/// `problem` is what parse_problem takes; sizes that it does not give have the stage's defaults.
+/// Throws Error(config) for an unknown stage, name or size, and what the stage's own make_tunable
+/// throws.
+jit::Tunable make_tunable(const std::string& stage, const std::string& problem,
                           std::shared_ptr<const device::Device> device);
 
 }  // namespace tautline::pipeline

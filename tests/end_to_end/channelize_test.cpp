@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/error.h"
+#include "tautline/pipeline/measure_gains.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -18,8 +20,9 @@ class Channelize : public ::testing::Test {
     return run_command(arguments, scratch.path().string());
   }
   CommandResult channelize(const std::string& output, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"channelize", scratch / "in.dada", "-o", scratch / output,
-                                       "--channels", std::to_string(kChannels), "--taps", "4"};
+    std::vector<std::string> arguments{
+        "channelize", scratch / "in.dada",       "-o",     scratch / output,
+        "--channels", std::to_string(kChannels), "--taps", "4"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   }
@@ -68,8 +71,43 @@ TEST_F(Channelize, RefusesWhatItWouldIgnore) {
   EXPECT_EQ(channelize("c.fil", {"--requantize", "8"}).status, 2);
   EXPECT_EQ(channelize("c.dada", {"--memory", "50K"}).status, 1);
   EXPECT_EQ(channelize("c.txt").status, 2);
+  EXPECT_EQ(channelize("c.dada", {"--stokes", "IQUV"}).status, 2);
+  EXPECT_EQ(channelize("c.npy", {"--integrate", "4"}).status, 2);
+  EXPECT_EQ(channelize("c.dada", {"--rate-hz", "1280000"}).status, 2);
+  EXPECT_NE(read_file(scratch / "err").find("--rate-hz"), std::string::npos);
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with("c.")) << entry.path();
+}
+
+TEST_F(Channelize, MeasuringGainsStaysWithinTheMemory) {
+  const auto device = device::open({}, {.threads = 1});
+  const auto queue = device->make_queue();
+  pipeline::FilterConfig filter;
+  filter.channels = kChannels;
+  const auto gains = [&](std::size_t memory_bytes) {
+    return pipeline::measure_gains({scratch / "in.dada"}, {}, filter, device, *queue, memory_bytes);
+  };
+  EXPECT_EQ(gains(std::size_t{10} << 20).size(), kChannels * kInputs);
+  try {
+    gains(std::size_t{20} << 10);
+    ADD_FAILURE() << "20 KiB were enough";
+  } catch (const core::Error& error) {
+    EXPECT_EQ(error.kind(), core::ErrorKind::memory) << error.what();
+  }
+}
+
+// What is channelized already keeps its channels: options of the filter bank would change nothing.
+TEST_F(Channelize, OptionsOfTheFilterBankAreRefusedForItsOutput) {
+  ASSERT_EQ(channelize("c.dada").status, 0) << read_file(scratch / "err");
+  std::vector<std::string> correlate{"correlate",      scratch / "c.dada", "-o",
+                                     scratch / "v.ms", "--integration",    "0.005"};
+  for (const char* option : {"--channels", "--taps", "--requantize"}) {
+    std::vector<std::string> with = correlate;
+    with.insert(with.end(), {option, "8"});
+    const CommandResult result = run(with);
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_NE(result.err.find(option), std::string::npos) << result.err;
+  }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/device/device.h"
+#include "tests/support/environment.h"
 
 namespace tautline::tests {
 
@@ -87,26 +87,5 @@ class FakeDevice final : public device::Device {
 inline const std::string& binary_of(const std::shared_ptr<const device::Program>& program) {
   return dynamic_cast<const FakeProgram&>(*program).binary;
 }
-
-/// Sets a variable of the environment for the life of the object.
-class Environment {
- public:
-  Environment(std::string name, const std::string& value) : name_(std::move(name)) {
-    if (const char* old = std::getenv(name_.c_str())) old_ = std::make_unique<std::string>(old);
-    setenv(name_.c_str(), value.c_str(), 1);
-  }
-  ~Environment() {
-    if (old_)
-      setenv(name_.c_str(), old_->c_str(), 1);
-    else
-      unsetenv(name_.c_str());
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::string name_;
-  std::unique_ptr<std::string> old_;
-};
 
 }  // namespace tautline::tests

@@ -235,45 +235,63 @@ TEST(Search, ChecksTheWinnerOnceMore) {
   EXPECT_NE(heard.back().reason.find("final rounds"), std::string::npos);
 }
 
-TEST(Search, GoesOnWhereAnEarlierOneStopped) {
+class GoingOn : public testing::TestWithParam<StrategyKind> {};
+
+TEST_P(GoingOn, TriesNothingTwice) {
   const Space space = large();
-  std::vector<Result> log;
-  std::stop_source stop;
-  Pretender first(valley);
-  std::size_t before_stop = 60;
-  first.on_evaluate = [&] {
-    if (--before_stop == 0) stop.request_stop();
+  const std::uint64_t seed = tests::generator()();
+  // Runs until `count` more candidates were tried.
+  const auto run = [&](std::size_t count, const std::vector<Result>& known,
+                       std::vector<Result>& log) {
+    Pretender evaluator(valley);
+    std::stop_source stop;
+    evaluator.on_evaluate = [&] {
+      if (evaluator.asked.size() == count) stop.request_stop();
+    };
+    jit::SearchOptions options{.strategy = GetParam(), .seed = seed, .known = known};
+    options.on_result = [&](const Result& r) { log.push_back(r); };
+    options.stop = stop.get_token();
+    return jit::search(space, evaluator, options);
   };
-  jit::SearchOptions options{.strategy = StrategyKind::guided, .seed = 11};
-  options.on_result = [&](const Result& r) { log.push_back(r); };
-  options.stop = stop.get_token();
-  const auto stopped = jit::search(space, first, options);
+  std::vector<Result> log;
+  const auto stopped = run(60, {}, log);
   EXPECT_TRUE(stopped.stopped);
   EXPECT_EQ(stopped.best(), nullptr);
   ASSERT_EQ(log.size(), 60u);
-
-  Pretender second(valley);
-  std::stop_source later;
-  second.on_evaluate = [&] {
-    if (second.asked.size() == 40) later.request_stop();
-  };
-  options.known = log;
-  options.stop = later.get_token();
-  const auto going_on = jit::search(space, second, options);
+  const auto known = log;
+  const auto going_on = run(40, known, log);
   EXPECT_EQ(going_on.known, 60u);
-  for (const jit::Request& request : second.asked)
-    for (const Result& known : stopped.results)
-      EXPECT_NE(request.configuration, known.configuration);
-  // Exactly what one uninterrupted search would have tried.
-  Pretender whole(valley);
-  std::stop_source end;
-  whole.on_evaluate = [&] {
-    if (whole.asked.size() == 100) end.request_stop();
-  };
-  jit::search(space, whole,
-              {.strategy = StrategyKind::guided, .seed = 11, .stop = end.get_token()});
-  for (std::size_t k = 0; k < 40; ++k)
-    EXPECT_EQ(whole.asked[60 + k].configuration, second.asked[k].configuration) << k;
+  EXPECT_EQ(going_on.results.size(), 100u);
+  ASSERT_EQ(log.size(), 100u);
+  std::set<Configuration> tried;
+  for (const Result& result : log) tried.insert(result.configuration);
+  EXPECT_EQ(tried.size(), 100u);
+  if (GetParam() == StrategyKind::guided) return;  // it goes on from the best of all that it knows
+  std::vector<Result> whole;
+  run(100, {}, whole);
+  for (std::size_t k = 0; k < 100; ++k)
+    EXPECT_EQ(whole[k].configuration, log[k].configuration) << k;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, GoingOn,
+                         testing::Values(StrategyKind::exhaustive, StrategyKind::random,
+                                         StrategyKind::guided),
+                         [](const auto& info) { return std::string(jit::to_string(info.param)); });
+
+TEST(Search, TakesTheLastOfSeveralKnownResults) {
+  const Space space = small();
+  Pretender evaluator(
+      [](const Configuration& c) { return static_cast<double>(c.at("x") + c.at("y")); });
+  const Configuration racy{{"x", 2}, {"y", 2}}, gone{{"x", 3}, {"y", 3}};
+  const std::vector<Result> known{{racy, Outcome::measured, {}, 0.1, 0, 7},
+                                  {gone, Outcome::measured, {}, 0.1, 0, 7},  // illegal by now
+                                  {racy, Outcome::wrong, "in the final rounds: differs", 0, 0, 0}};
+  const auto report =
+      jit::search(space, evaluator, {.strategy = StrategyKind::exhaustive, .known = known});
+  EXPECT_EQ(report.known, 1u);
+  EXPECT_EQ(report.results.size(), 19u);
+  for (const Result& finalist : report.finalists) EXPECT_NE(finalist.configuration, racy);
+  EXPECT_EQ(report.best()->configuration, space.usual());
 }
 
 TEST(Search, KeepsToItsBudget) {

@@ -76,8 +76,8 @@ def check(options, folder, checks, rng, name, real, channelized, lower):
     array = folder / "array.toml"
     array.write_text("latitude_deg = -45.8\nlongitude_deg = 170.5\naltitude_m = 63.0\n" + "".join(
         f"[[antenna]]\nfeeds = ['x']\nenu_m = [{10.0 * a * a}, {3.0 * a}, 0.0]\n" for a in range(ANTENNAS)))
-    subprocess.run([options.command, "--quiet", "correlate", voltages, "-o", output, "--array", array,
-                    "--channels", str(CHANNELS), "--taps", str(TAPS),
+    filter_options = [] if channelized else ["--channels", str(CHANNELS), "--taps", str(TAPS)]
+    subprocess.run([options.command, "--quiet", "correlate", voltages, "-o", output, "--array", array, *filter_options,
                     "--integration", repr(float(per_integration * hop / rate))], check=True)
     uv = UVData()
     uv.read(str(output))

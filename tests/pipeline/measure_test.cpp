@@ -60,8 +60,6 @@ TEST_P(Measure, LimitsArePositiveAndPlausible) {
       expect_plausible(field.key, value, 1e7);
   }
   EXPECT_EQ(limits().matrix_instruction.empty(), !matrices);
-  // What goes through memory twice cannot be faster than what goes through once and a half.
-  EXPECT_LT(limits().copy_bytes_per_s, 4 * limits().fill_bytes_per_s);
 }
 
 TEST_P(Measure, CorrelateHasItsWorkAndAFractionOfALimit) {
@@ -80,6 +78,18 @@ TEST_P(Measure, CorrelateHasItsWorkAndAFractionOfALimit) {
   }
 }
 
+TEST_P(Measure, CorrelateRunsTheDesignAskedFor) {
+  pipeline::Problem problem{{"inputs", 6}, {"channels", 2}, {"samples", 128}, {"design", 1}};
+  const Measurement m = pipeline::measure_stage("correlate", problem, device, limits(), 0);
+  EXPECT_NE(m.instruction_set.find("tiled"), std::string::npos) << m.instruction_set;
+  EXPECT_EQ(m.problem, "bits=8,channels=2,design=1,inputs=6,samples=128");
+  problem["design"] = 4;
+  EXPECT_THROW(pipeline::measure_stage("correlate", problem, device, limits(), 0), core::Error);
+  const auto cpu = device::open(device::parse_selection("cpu"));
+  problem["design"] = 1;
+  EXPECT_THROW(pipeline::measure_stage("correlate", problem, cpu, limits(), 0), core::Error);
+}
+
 TEST_P(Measure, UnpackIsBoundByTheWayToTheDevice) {
   const Measurement m =
       pipeline::measure_stage("unpack", {{"inputs", 4}, {"samples", 4096}}, device, limits(), 0);
@@ -96,6 +106,16 @@ TEST_P(Measure, HostFedCorrelationIsCheckedAndTimed) {
   ASSERT_TRUE(m.real_time_factor.has_value());
   EXPECT_DOUBLE_EQ(*m.real_time_factor, m.bandwidth_hz / 1000);
   EXPECT_GT(m.fraction_of_limit, 0);
+}
+
+TEST_P(Measure, HostFedCopiesAreBoundByTheSlowerWay) {
+  const std::size_t bytes = 100000;
+  const Measurement m =
+      pipeline::measure_stage("host_fed_copy", {{"bytes", bytes}}, device, limits(), 0);
+  EXPECT_EQ(m.bytes, 2.0 * bytes);
+  EXPECT_EQ(m.limit, "transfer");
+  const double slower = std::min(limits().to_device_bytes_per_s, limits().to_host_bytes_per_s);
+  EXPECT_NEAR(m.fraction_of_limit * m.seconds, bytes / slower, 1e-6 * bytes / slower);
 }
 
 // Work that remembers gives other results the second time.
@@ -146,6 +166,7 @@ TEST(LimitKernels, CompileForTheirArchitectures) {
       {"jit/limits.kernel", {"sm_80", "sm_90a", "sm_120"}},
       {"jit/limits.cuda.kernel", {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}},
       {"jit/limits_wgmma.cuda.kernel", {"sm_90a"}}};
+  std::size_t all_reports = 0;
   for (const auto& [file, architectures] : files)
     for (const char* architecture : architectures) {
       const auto compiled = device::cuda::compile(
@@ -154,11 +175,13 @@ TEST(LimitKernels, CompileForTheirArchitectures) {
       EXPECT_FALSE(compiled.binary.empty());
       // Anything spilled to memory would be measured with the rest.
       std::size_t reports = 0;
-      for (std::size_t at = compiled.log.find("spill stores"); at != std::string::npos;
-           at = compiled.log.find("spill stores", at + 1), ++reports)
-        EXPECT_EQ(compiled.log.substr(at - 8, 8), " 0 bytes") << compiled.log;
-      EXPECT_GE(reports, 2u) << compiled.log;
+      const std::string spills = " bytes spill stores";
+      for (std::size_t at = compiled.log.find(spills); at != std::string::npos;
+           at = compiled.log.find(spills, at + 1), ++reports)
+        EXPECT_EQ(compiled.log.substr(at - 2, 2), " 0") << compiled.log;
+      all_reports += reports;
     }
+  EXPECT_GE(all_reports, 2u);  // some versions of NVRTC are silent on some architectures
 }
 
 TEST(Problem, IsANameOrSizesOrBoth) {
@@ -169,9 +192,10 @@ TEST(Problem, IsANameOrSizesOrBoth) {
             (Problem{{"inputs", 512}, {"channels", 240}, {"samples", 3072}}));
   EXPECT_EQ(parse_problem("correlate", "n64,bits=4,samples=100"),
             (Problem{{"inputs", 128}, {"channels", 480}, {"samples", 100}, {"bits", 4}}));
+  EXPECT_EQ(parse_problem("correlate", "format=cf32"), (Problem{{"bits", 32}}));
   EXPECT_EQ(parse_problem("channelize", "c1024t8"), (Problem{{"channels", 1024}, {"taps", 8}}));
   for (const char* wrong : {"n257", "c1024", "c1024t", "ct8", "c8t8x", "inputs=", "=4", "inputs=0",
-                            "inputs=-1", "inputs=4x", "samples=1,n256"})
+                            "inputs=-1", "inputs=4x", "samples=1,n256", "format=i8"})
     EXPECT_THROW(parse_problem("correlate", wrong), core::Error) << wrong;
   const auto device = device::open(device::parse_selection("cpu"));
   EXPECT_THROW(pipeline::measure_stage("correlate", {{"taps", 8}}, device, {}, 0), core::Error);

@@ -13,6 +13,9 @@
 
 #include "tautline/core/error.h"
 #include "tautline/device/cpu/fft.h"
+#if defined(__SANITIZE_THREAD__)
+#include "tautline/device/cpu/plain_threads.h"
+#endif
 
 namespace tautline::device::cpu {
 
@@ -63,6 +66,9 @@ class CpuQueue final : public Queue {
       body(0, count, 0);
       return;
     }
+#if defined(__SANITIZE_THREAD__)
+    plain_parallel_for(workers(), count, grain, body);
+#else
     arena_.execute([&] {
       tbb::parallel_for(
           tbb::blocked_range<std::size_t>(0, count, std::max<std::size_t>(1, grain)),
@@ -71,6 +77,7 @@ class CpuQueue final : public Queue {
                  static_cast<std::size_t>(tbb::this_task_arena::current_thread_index()));
           });
     });
+#endif
   }
 
   std::size_t workers() const override {

@@ -76,6 +76,8 @@ class CudaDevice final : public Device {
   }
   TensorMap make_tensor_map(const TensorLayout& layout) const override;
 
+  const std::shared_ptr<Context>& context() const { return context_; }
+
  private:
   std::shared_ptr<Context> context_;
 };
@@ -153,6 +155,7 @@ TensorMap CudaDevice::make_tensor_map(const TensorLayout& layout) const {
   const std::array<std::uint32_t, 5> steps{1, 1, 1, 1, 1};
   const Current current(*context_);
   TensorMap map;
+  const Current current(*context_);  // it asks for one, though it touches no device
   context_->check(context_->driver->TensorMapEncodeTiled(
                       &map, type, layout.rank, const_cast<void*>(layout.data),
                       layout.extents.data(), layout.stride_bytes.data() + 1, layout.box.data(),
@@ -233,6 +236,14 @@ unsigned device_count() {
   int count = 0;
   if (d == nullptr || d->DeviceGetCount(&count) != kSuccess) return 0;
   return static_cast<unsigned>(count);
+}
+
+std::unique_ptr<Queue> wrap_stream(const Device& device, void* stream) {
+  const auto* own = dynamic_cast<const CudaDevice*>(&device);
+  if (own == nullptr || stream == nullptr)
+    throw Error(ErrorKind::config, "stream to wrap", stream == nullptr ? "null" : device.name(),
+                "a stream of a CUDA device");
+  return make_queue(own->context(), static_cast<CUstream>(stream));
 }
 
 std::shared_ptr<const Device> open(unsigned number, const Options& options) {

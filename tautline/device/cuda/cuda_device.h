@@ -18,6 +18,10 @@ unsigned device_count();
 /// Throws Error(unsupported) without a driver, NVRTC or that GPU.
 std::shared_ptr<const Device> open(unsigned number, const Options& options);
 
+/// A queue on the caller's stream (a CUstream, or a cudaStream_t of the same primary context), which
+/// must outlive it. Throws Error(config) when `device` is not one of CUDA.
+std::unique_ptr<Queue> wrap_stream(const Device& device, void* stream);
+
 /// A compiled program and what ptxas said of it.
 struct Compiled {
   std::vector<std::byte> binary;

@@ -51,8 +51,7 @@ void EnergyMeter::start() {
   sampled_ = Clock::now();
 }
 
-void EnergyMeter::sample() {
-  if (counter_) return;
+void EnergyMeter::add_power() {
   const auto watts = read_watts();
   const auto now = Clock::now();
   failed_ = failed_ || !watts;
@@ -64,7 +63,7 @@ void EnergyMeter::sample() {
 
 std::optional<double> EnergyMeter::joules() {
   if (!counter_) {
-    sample();
+    add_power();
     return failed_ ? std::nullopt : std::optional(joules_);
   }
   unsigned long long now = 0;

@@ -10,25 +10,22 @@
 namespace tautline::device::cuda {
 
 /// Adds up the energy that a card draws: by the card's own counter (Volta and later, renewed some
-/// ten to fifty times a second), else from its power at the times of the calls. It is the whole
+/// ten times a second), else from its power at the times of the calls. It is the whole
 /// card's, idle power and other programs' work included.
 class EnergyMeter {
  public:
   /// Begins at zero.
   void start();
-  /// To be called now and then while work runs; matters only where there is no counter.
-  void sample();
-  /// Joules from start to now; nothing when the card stopped answering.
+  /// Joules from start to now; nothing when the card stopped answering. Where there is no counter
+  /// it has to be called now and then while work runs.
   std::optional<double> joules();
-
-  /// "counter" or "power".
-  const char* source() const { return counter_ ? "counter" : "power"; }
 
  private:
   friend std::optional<EnergyMeter> make_energy_meter(const std::string& pci_address);
   EnergyMeter() = default;
 
   std::optional<double> read_watts() const;
+  void add_power();
 
   void* card_ = nullptr;
   bool counter_ = false, failed_ = false;

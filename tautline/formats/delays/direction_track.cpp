@@ -39,11 +39,12 @@ Vector3 combine(const std::vector<Vector3>& knots, std::size_t knot,
 }  // namespace
 
 DirectionTrack::DirectionTrack(const Site& site, double right_ascension_deg, double declination_deg,
-                               const core::Instant& start, double duration_s) {
+                               const core::Instant& start, double duration_s,
+                               const EarthOrientation& earth) {
   const auto intervals = static_cast<std::int64_t>(std::ceil(duration_s / kKnot_s)) + 1;
   for (std::int64_t k = -kKnotsBefore; k <= intervals + 2; ++k) {
     const core::Instant t = core::advance(start, k * kKnot_s, kOneHertz);
-    knots_.push_back(apparent_place(right_ascension_deg, declination_deg, t, site).axes.w);
+    knots_.push_back(apparent_place(right_ascension_deg, declination_deg, t, site, earth).axes.w);
   }
 }
 

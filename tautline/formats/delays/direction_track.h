@@ -17,7 +17,8 @@ namespace tautline::formats::delays {
 class DirectionTrack {
  public:
   DirectionTrack(const Site& site, double right_ascension_deg, double declination_deg,
-                 const core::Instant& start, double duration_s);
+                 const core::Instant& start, double duration_s,
+                 const EarthOrientation& earth = {});
 
   /// The direction `seconds` after the start; from 0 to the duration, and a knot beyond each end.
   Vector3 at(double seconds) const;

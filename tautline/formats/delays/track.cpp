@@ -74,7 +74,7 @@ Table track(const ArrayLayout& array, const std::string& phase_centre, const Pos
                       "ten million pieces at most", "track a shorter time or allow a larger error");
   const auto step = static_cast<std::int64_t>(std::llround(piece_s / kShortestPiece_s));
   const DirectionTrack direction(site_of(array), position.ra_deg, position.dec_deg, start,
-                                 static_cast<double>(pieces) * piece_s);
+                                 static_cast<double>(pieces) * piece_s, options.earth);
   Table table;
   table.phase_centre = phase_centre;
   table.position = position;

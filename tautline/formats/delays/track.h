@@ -5,6 +5,7 @@
 
 #include "tautline/core/time.h"
 #include "tautline/formats/array_layout.h"
+#include "tautline/formats/astronomy.h"
 #include "tautline/formats/delays/delays.h"
 
 namespace tautline::formats::delays {
@@ -16,6 +17,7 @@ struct TrackOptions {
   /// Added to every delay: 0 refers times to the array's centre; the largest arrival delay makes
   /// all delays positive and moves every time stamp by as much.
   double common_delay_s = 0;
+  EarthOrientation earth{};
 };
 
 /// The delays d that make d + tau(t - d) = common_delay_s, with tau the arrival delay of each

@@ -141,11 +141,4 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
 /// One-shot: the spectra of a whole stretch of samples on the best CPU path; returns how many.
 std::size_t channelize(const Config& config, const Input& input, const OutputViews& output);
 
-/// Gains that bring the rms of each channel and input (per component) of `spectra` to `target`
-/// steps, over its valid spectra; 1 where there is no power.
-///   spectra  [channel][input][time] complex<float>;  gains  [channel][input], overwritten
-void measure_gains(const core::View<const std::complex<float>, 3>& spectra,
-                   const core::ValidityView& validity, double target,
-                   const core::View<float, 2>& gains);
-
 }  // namespace tautline::stages::channelize

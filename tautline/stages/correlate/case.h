@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 
 #include "tautline/core/baseline.h"
 #include "tautline/stages/correlate/correlate.h"
@@ -36,6 +37,14 @@ inline constexpr std::size_t kTestInputs[] = {1, 2, 3, 5, 19, 33, 64, 127, 256};
 inline constexpr std::size_t kTestSamples[] = {1,   2,   3,    7,    15,   16,  17,  31,
                                                32,  33,  63,   64,   65,   255, 257, 511,
                                                512, 513, 1000, 1023, 1025, 2500};
+
+/// Multiplications that a backend's code makes for each that useful operations count: three real
+/// products for the four of a complex one where there is no multiply-add of bytes
+/// (docs/maths/correlate.md).
+inline double products_made(std::string_view backend) {
+  const bool three = backend == "portable" || backend == "avx2" || backend == "avx512";
+  return three ? 0.75 : 1.0;
+}
 
 /// A measured problem.
 struct Case {

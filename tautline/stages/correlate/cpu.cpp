@@ -58,11 +58,11 @@ class CpuPlan final : public Plan {
           const Kernel<Row, Sum>& kernel, const Tunables& tunables)
       : config_(config),
         device_(std::move(device)),
-        kernel_(with(kernel, tunables)),
+        kernel_(kernel),
         loops_(choose_row_loops(*device_)),
         workers_(device_->make_queue()->workers()),
         layout_(make_layout(config_, sizes(), tunables, workers_)),
-        order_(layout_.panels, tunables.group_panels) {}
+        order_(layout_.panels, layout_.group_panels) {}
 
   const Config& config() const override { return config_; }
   std::string backend() const override { return kernel_.backend; }
@@ -96,14 +96,10 @@ class CpuPlan final : public Plan {
   }
 
  private:
-  static Kernel<Row, Sum> with(Kernel<Row, Sum> kernel, const Tunables& tunables) {
-    if (!tunables.pack_ahead) kernel.multiply_and_pack = nullptr;
-    return kernel;
-  }
-
   KernelSizes sizes() const {
-    return {kernel_.step_samples, kernel_.step_bytes, kernel_.max_chunk_samples,
-            sizeof(Row),          sizeof(Sum),        kernel_.multiply_and_pack != nullptr};
+    return {kernel_.step_samples, kernel_.step_bytes,     kernel_.max_chunk_samples,
+            kernel_.group_panels, kernel_.step_row_bytes, sizeof(Row),
+            sizeof(Sum)};
   }
 
   // Memory is laid out for the workers of the plan's device.

@@ -2,8 +2,9 @@
 //
 // Inputs are cut into panels of 16 and the lower triangle of baselines into blocks of 16 x 16. For
 // each channel and chunk of time every panel is packed once, and every block is the product of two
-// packed panels, added to 32-bit (integers) or double (floats) sums that stay in the cache. At the
-// end, and before a 32-bit sum could overflow, the sums are added to the visibilities.
+// packed panels, added to 32-bit (integers) or double (floats) sums that stay in the cache. Rows of
+// blocks come in groups: a group's panels are packed just before its blocks, which need no later
+// ones. At the end, and before a 32-bit sum could overflow, the sums are added to the visibilities.
 #pragma once
 
 #include <complex>
@@ -34,20 +35,26 @@ struct Block {
 
 /// The packed panels of one chunk.
 struct Packed {
-  const std::byte* panels;
+  std::byte* panels;
   std::size_t panel_bytes;  ///< from one panel to the next
-  std::size_t steps;        ///< of the kernel's step_samples
+  /// Row factors, for kernels that keep these by themselves: of one group at a time when
+  /// `row_panels` is a group's, so that they stay in the first-level cache.
+  std::byte* rows;
+  std::size_t row_bytes;   ///< of one panel's row factors
+  std::size_t row_panels;  ///< that have room
+  std::size_t steps;       ///< of the kernel's step_samples
+
+  [[gnu::always_inline]] std::byte* panel(std::size_t index) const {
+    return panels + index * panel_bytes;
+  }
+  [[gnu::always_inline]] std::byte* row_factors(std::size_t index) const {
+    return rows + index % row_panels * row_bytes;
+  }
 };
 
-/// The chunk after the one that is being multiplied, to be packed meanwhile.
-template <class Row>
-struct NextChunk {
-  const Row* const* rows;  ///< [panel][kPanel]
-  std::size_t panels;
-  std::size_t steps;
-  std::byte* packed;  ///< the first panel
-  std::size_t panel_bytes;
-};
+/// What a panel's corrections are subtracted from: its rows' sums (re and im), or (im alone) the
+/// columns' sums in blocks off the diagonal.
+enum class Corrects { rows, columns };
 
 /// The code of one instruction set for rows of one type. Row is ci8 or complex<float>, Sum is the
 /// type of the running sums.
@@ -56,19 +63,19 @@ struct Kernel {
   const char* backend;
   std::size_t step_samples;       ///< rows are zero-padded to a multiple of this (divides 64)
   std::size_t step_bytes;         ///< of one panel's packed operands
+  std::size_t step_row_bytes;     ///< of its row factors when they are apart, or 0
   std::size_t max_chunk_samples;  ///< beyond this, panels leave the first-level cache
+  std::size_t group_panels;       ///< row panels in a group
   /// Whether the imaginary part of a diagonal block is only the sum over t of im_i re_j, from
   /// which the transpose has yet to be subtracted.
   bool half_diagonal;
-  /// Packs `steps` steps of 16 rows, and adds what must be subtracted from the sums of each row.
-  void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, Sum* corrections);
+  Corrects corrects;
+  /// Packs `steps` steps of 16 rows, and adds to the panel's corrections.
+  void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, std::byte* row_factors,
+               Sum* corrections);
   /// sums[k] += the product of blocks[k]'s panels; fetches some of `ahead` with every block.
   void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
                    Prefetch& ahead);
-  /// The same, and packs the next chunk in between, for code whose multiplier leaves the vector
-  /// units idle (and that needs no corrections); null elsewhere.
-  void (*multiply_and_pack)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
-                            const NextChunk<Row>& next, Prefetch& ahead);
 };
 
 using IntegerKernel = Kernel<core::ci8, std::int32_t>;

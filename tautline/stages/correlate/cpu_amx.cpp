@@ -8,7 +8,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
-
+#include "tautline/stages/correlate/cpu_pack8.h"
+#pragma GCC target("avx512vnni")
 #include "tautline/stages/correlate/amx_blocks.h"
 
 namespace tautline::stages::correlate::cpu {
@@ -66,7 +67,7 @@ class HardwareTiles {
 }  // namespace
 
 const IntegerKernel& amx_kernel() {
-  static constexpr IntegerKernel kKernel = tile_kernel<HardwareTiles>("amx");
+  static constexpr IntegerKernel kKernel = amx::kernel<HardwareTiles>("amx");
   return kKernel;
 }
 

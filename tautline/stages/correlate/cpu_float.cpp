@@ -26,7 +26,7 @@ inline constexpr std::size_t kRows = kLanes == 16 ? 8 : 4;
 
 // Rows are interleaved re, im; two times of four rows become two columns each of re and im.
 HWY_ATTR void pack(const std::complex<float>* const* rows, std::size_t steps, std::byte* panel,
-                   double*) {
+                   std::byte*, double*) {
   constexpr std::size_t kPartBytes = kPanel * sizeof(float);
   for (std::size_t r = 0; r < kPanel; r += 4)
     for (std::size_t s = 0; s < steps; ++s) {
@@ -90,11 +90,13 @@ constexpr FloatKernel kernel_named(const char* name) {
   return {.backend = name,
           .step_samples = kStepSamples,
           .step_bytes = kStepSamples * kFloatsPerTime * sizeof(float),
+          .step_row_bytes = 0,
           .max_chunk_samples = kFloatChunkSamples,
+          .group_panels = 8,
           .half_diagonal = false,
+          .corrects = Corrects::rows,
           .pack = pack,
-          .multiply = multiply,
-          .multiply_and_pack = nullptr};
+          .multiply = multiply};
 }
 
 }  // namespace

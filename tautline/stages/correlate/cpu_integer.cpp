@@ -54,7 +54,7 @@ HWY_ATTR void pack_step(const core::ci8* const* rows, std::size_t first, std::in
   }
 }
 
-HWY_ATTR void pack(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
+HWY_ATTR void pack(const core::ci8* const* rows, std::size_t steps, std::byte* panel, std::byte*,
                    std::int32_t*) {
   auto* planes = reinterpret_cast<std::int16_t*>(panel);
   const std::size_t step_size = kStepPairs * kWords * 2;
@@ -121,12 +121,14 @@ constexpr IntegerKernel kernel_named(const char* name) {
   return {.backend = name,
           .step_samples = kStepSamples,
           .step_bytes = kPlanes * kStepPairs * kWords * 4,
+          .step_row_bytes = 0,
           // One plane of two panels is then 32 KiB, and of one, 16.
           .max_chunk_samples = 512,
+          .group_panels = 8,
           .half_diagonal = false,
+          .corrects = Corrects::rows,
           .pack = pack,
-          .multiply = multiply,
-          .multiply_and_pack = nullptr};
+          .multiply = multiply};
 }
 
 }  // namespace

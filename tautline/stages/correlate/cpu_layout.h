@@ -14,9 +14,10 @@ struct KernelSizes {
   std::size_t step_samples;
   std::size_t step_bytes;
   std::size_t max_chunk_samples;
-  std::size_t row_bytes;  ///< of one sample of a row
+  std::size_t group_panels;
+  std::size_t step_row_bytes;
+  std::size_t sample_bytes;  ///< of a row
   std::size_t sum_bytes;
-  bool packs_ahead;  ///< whether it needs memory for two packed chunks
 };
 
 /// Sizes in bytes unless they say otherwise. A lane is what one channel in progress takes; rows are
@@ -25,10 +26,10 @@ struct Layout {
   std::size_t panels = 0;
   std::size_t blocks = 0;
   std::size_t chunk_samples = 0;
-  std::size_t panel_bytes = 0;       ///< packed
-  std::size_t packed_bytes = 0;      ///< of one chunk's panels, at the start of a lane
-  std::size_t packed_chunks = 0;     ///< 1, or 2 side by side
-  std::size_t next_rows_offset = 0;  ///< in a lane: where the next chunk's rows are listed
+  std::size_t group_panels = 0;
+  std::size_t panel_bytes = 0;         ///< packed; panels are at the start of a lane
+  std::size_t row_factor_bytes = 0;    ///< of one panel, where they are apart
+  std::size_t row_factors_offset = 0;  ///< in a lane
   std::size_t sums_offset = 0;
   std::size_t corrections_offset = 0;
   std::size_t lane_bytes = 0;
@@ -49,8 +50,17 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
 /// in a group one column panel after the other, so that a column panel is used by the whole group
 /// while it is in the first-level cache.
 struct BlockOrder {
+  struct Group {
+    std::size_t first_panel, last_panel;
+    std::size_t first_block, last_block;
+  };
+
   BlockOrder(std::size_t panels, std::size_t group_panels);
 
+  std::vector<Group> groups;
+  /// Inputs by which fetching should lead: fetched at an even pace over the blocks, they are then
+  /// there when their group is packed.
+  std::size_t rows_ahead = 0;
   std::vector<Block> blocks;
   std::vector<std::uint32_t> places;  ///< of block (row, column), at baseline_index(row, column)
 };

@@ -1,4 +1,5 @@
-// Packing of 8-bit rows for the byte multiply-adds of VNNI and AMX, in AVX-512 (F and BW).
+// Packing of 8-bit rows for the byte multiply-adds of VNNI, and what AMX's has in common with it
+// (amx_pack.h), in AVX-512 (F and BW).
 //
 // Only for files that include it with exactly those instructions switched on (cpu_vnni.cpp,
 // cpu_amx.cpp), so that all of them compile the same code.
@@ -57,19 +58,11 @@ void add_step(const std::byte* separated, Sums& sums) {
   sums.im = _mm512_add_epi64(sums.im, sum(separated + kTileBytes));
 }
 
-/// One step is this many quarters of tiles, re's then im's.
-inline constexpr std::size_t kQuarters = 8;
-
-/// Transposes words 4 q to 4 q + 3 of the 16 rows of a tile; kBiased adds 128 to every byte.
-template <bool kBiased>
-void transpose_quarter(const std::byte* tile, std::size_t q, std::byte* out) {
-  const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
+/// words[k] = word 4 q + k of the 16 rows of a tile.
+[[gnu::always_inline]] inline void transpose_quarter(const std::byte* tile, std::size_t q,
+                                                     __m512i (&words)[4]) {
   const auto quad = [tile, q](std::size_t row) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(tile + row * 64 + q * 16));
-  };
-  const auto put = [out, q, bias](std::size_t word, __m512i v) {
-    if constexpr (kBiased) v = _mm512_xor_si512(v, bias);
-    _mm512_store_si512(out + (4 * q + word) * 64, v);
   };
   __m512i rows[4];  // rows[r]: the quarter of rows r, 4 + r, 8 + r, 12 + r
 #pragma GCC unroll 4
@@ -83,19 +76,24 @@ void transpose_quarter(const std::byte* tile, std::size_t q, std::byte* out) {
   const __m512i b = _mm512_unpacklo_epi32(rows[2], rows[3]);
   const __m512i c = _mm512_unpackhi_epi32(rows[0], rows[1]);
   const __m512i d = _mm512_unpackhi_epi32(rows[2], rows[3]);
-  put(0, _mm512_unpacklo_epi64(a, b));
-  put(1, _mm512_unpackhi_epi64(a, b));
-  put(2, _mm512_unpacklo_epi64(c, d));
-  put(3, _mm512_unpackhi_epi64(c, d));
+  words[0] = _mm512_unpacklo_epi64(a, b);
+  words[1] = _mm512_unpackhi_epi64(a, b);
+  words[2] = _mm512_unpacklo_epi64(c, d);
+  words[3] = _mm512_unpackhi_epi64(c, d);
 }
 
-/// Both tiles of a step.
-template <bool kBiased>
-void transpose_step(const std::byte* rows, std::byte* columns) {
+/// Both tiles of a step, with 128 added to every byte.
+inline void transpose_step_biased(const std::byte* rows, std::byte* columns) {
+  const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
   for (std::size_t part = 0; part < 2; ++part)
 #pragma GCC unroll 4
-    for (std::size_t q = 0; q < kQuarters / 2; ++q)
-      transpose_quarter<kBiased>(rows + part * kTileBytes, q, columns + part * kTileBytes);
+    for (std::size_t q = 0; q < 4; ++q) {
+      __m512i words[4];
+      transpose_quarter(rows + part * kTileBytes, q, words);
+      std::byte* out = columns + part * kTileBytes + q * 256;
+      for (std::size_t k = 0; k < 4; ++k)
+        _mm512_store_si512(out + k * 64, _mm512_xor_si512(words[k], bias));
+    }
 }
 
 /// What must be subtracted from a row's sums when the columns are biased (docs/maths/correlate.md):
@@ -117,75 +115,21 @@ void add_corrections(const Sums& sums, std::size_t samples, std::int32_t& correc
   add(correction_im, kBias * im + (kBias - 1) * re);
 }
 
-/// Packs a panel. kBiased: the columns hold x + 128, unsigned, and corrections are added up.
-template <bool kBiased>
-void pack(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
-          std::int32_t* corrections) {
+/// Packs a panel whose columns hold x + 128, unsigned, and adds the corrections up.
+inline void pack_biased(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
+                        std::byte*, std::int32_t* corrections) {
   for (std::size_t r = 0; r < kPanel; ++r) {
     BiasedSums sums{_mm512_setzero_si512(), _mm512_setzero_si512()};
     for (std::size_t s = 0; s < steps; ++s) {
       std::byte* out = panel + s * kSideBytes + r * 64;
       separate_step(rows[r] + s * kStepSamples, out);
-      if constexpr (kBiased) add_step(out, sums);
+      add_step(out, sums);
     }
-    if constexpr (kBiased)
-      add_corrections(sums, steps * kStepSamples, corrections[r], corrections[kPanel + r]);
+    add_corrections(sums, steps * kStepSamples, corrections[r], corrections[kPanel + r]);
   }
   std::byte* columns = panel + steps * kSideBytes;
   for (std::size_t s = 0; s < steps; ++s)
-    transpose_step<kBiased>(panel + s * kSideBytes, columns + s * kSideBytes);
+    transpose_step_biased(panel + s * kSideBytes, columns + s * kSideBytes);
 }
-
-/// Packs a chunk, unbiased, in slices of a few dozen instructions, so that they can be strewn among
-/// the products of another chunk: a slice separates two rows of one step and transposes a quarter
-/// of a tile of the step before.
-template <class Sample>
-class SlicedPacker {
- public:
-  explicit SlicedPacker(const NextChunk<Sample>& chunk)
-      : chunk_(chunk), slices_left_((chunk.panels * chunk.steps + 1) * kQuarters) {}
-
-  std::size_t slices_left() const { return slices_left_; }
-
-  void slice() {
-    if (slices_left_ == 0) return;
-    --slices_left_;
-    if (slices_left_ >= kQuarters) {  // not yet the last step's transposition
-      constexpr std::size_t kRows = kPanel / kQuarters;
-      const Sample* const* rows = chunk_.rows + panel_ * kPanel + part_ * kRows;
-      std::byte* out = side(panel_, step_) + part_ * kRows * 64;
-#pragma GCC unroll 2
-      for (std::size_t r = 0; r < kRows; ++r)
-        separate_step(rows[r] + step_ * kStepSamples, out + r * 64);
-    }
-    if (before_ != nullptr) {
-      const std::size_t tile = part_ / 4 * kTileBytes;
-      transpose_quarter<false>(before_ + tile, part_ % 4,
-                               before_ + chunk_.steps * kSideBytes + tile);
-    }
-    if (++part_ == kQuarters) next_step();
-  }
-
-  void finish() {
-    while (slices_left_ > 0) slice();
-  }
-
- private:
-  std::byte* side(std::size_t panel, std::size_t step) const {
-    return chunk_.packed + panel * chunk_.panel_bytes + step * kSideBytes;
-  }
-  void next_step() {
-    part_ = 0;
-    before_ = side(panel_, step_);
-    if (++step_ < chunk_.steps) return;
-    step_ = 0;
-    ++panel_;
-  }
-
-  NextChunk<Sample> chunk_;
-  std::size_t slices_left_;
-  std::size_t panel_ = 0, step_ = 0, part_ = 0;
-  std::byte* before_ = nullptr;  // the rows of the step that is being transposed
-};
 
 }  // namespace tautline::stages::correlate::cpu::pack8

@@ -96,17 +96,15 @@ class SumEngine {
     std::size_t channel, first, count;
   };
   struct Lane {
-    std::byte* packed[2];
-    const Row** next_rows;
+    std::byte* panels;
+    std::byte* row_factors;
     Sum* sums;
     Sum* corrections;
   };
 
   Lane lane(std::size_t index) const {
     std::byte* at = memory_.lane(index);
-    return {{at, at + (layout_.packed_chunks - 1) * layout_.packed_bytes},
-            reinterpret_cast<const Row**>(at + layout_.next_rows_offset),
-            reinterpret_cast<Sum*>(at + layout_.sums_offset),
+    return {at, at + layout_.row_factors_offset, reinterpret_cast<Sum*>(at + layout_.sums_offset),
             reinterpret_cast<Sum*>(at + layout_.corrections_offset)};
   }
 
@@ -123,27 +121,28 @@ class SumEngine {
     return (chunk.count + kernel_.step_samples - 1) / kernel_.step_samples;
   }
 
+  Packed packed(const Lane& own, const Chunk& chunk, std::size_t row_panels) const {
+    return {own.panels, layout_.panel_bytes, own.row_factors, layout_.row_factor_bytes,
+            row_panels, steps_of(chunk)};
+  }
+
   // `queue` null: on this thread, with the worker's lane; else by all of them, with the first lane.
   void add_channels(device::Queue* queue, std::size_t worker, std::size_t first_channel,
                     std::size_t last_channel) const {
     const Lane own = lane(worker);
     std::size_t summed = 0;
-    std::size_t current = 0;  // of the two packed chunks
-    bool packed_already = false;
+    std::size_t fetched_rows = 0;  // of the chunk at hand, then of the next
     for (Chunk chunk = chunk_at(first_channel, 0, last_channel); chunk.count > 0;) {
       const Chunk next = chunk_at(chunk.channel, chunk.first + chunk.count, last_channel);
       if (std::is_same_v<Sum, std::int32_t> && summed + chunk.count > kMaxSumSamples) {
         flush(queue, worker, own, chunk.channel);
         summed = 0;
       }
-      if (!packed_already) pack(queue, worker, own, chunk, own.packed[current]);
-      const Packed packed{own.packed[current], layout_.panel_bytes, steps_of(chunk)};
-      packed_already = queue == nullptr && packs_ahead(own, next);
-      if (packed_already) {
-        current = 1 - current;
-        multiply_and_pack(own, packed, next, last_channel, own.packed[current]);
+      if (queue == nullptr) {
+        add_chunk(worker, own, chunk, next, fetched_rows);
+        fetched_rows -= std::min(fetched_rows, inputs_);
       } else {
-        multiply(queue, worker, own, packed, next);
+        add_chunk(*queue, own, chunk, next);
       }
       summed += chunk.count;
       if (next.channel != chunk.channel) {
@@ -154,58 +153,64 @@ class SumEngine {
     }
   }
 
-  void pack(device::Queue* queue, std::size_t worker, const Lane& own, const Chunk& chunk,
-            std::byte* packed) const {
-    for_range(queue, worker, layout_.panels, [&](std::size_t p, std::size_t last, std::size_t w) {
-      for (; p < last; ++p) {
-        Row* scratch = memory_.rows<Row>(w);
-        const Row* rows[kPanel];
-        for (std::size_t r = 0; r < kPanel; ++r)
-          rows[r] = make_row(chunk, p * kPanel + r, scratch + r * layout_.row_stride_samples);
-        kernel_.pack(rows, steps_of(chunk), packed + p * layout_.panel_bytes,
-                     own.corrections + p * kCorrections);
-      }
+  // On this thread: each group's panels, then its blocks.
+  void add_chunk(std::size_t worker, const Lane& own, const Chunk& chunk, const Chunk& next,
+                 std::size_t& fetched_rows) const {
+    const Packed packs = packed(own, chunk, layout_.group_panels);
+    for (const BlockOrder::Group& group : order_.groups) {
+      for (std::size_t p = group.first_panel; p < group.last_panel; ++p)
+        pack(worker, own, chunk, packs, p);
+      fetched_rows = std::max(fetched_rows, std::min(group.last_panel * kPanel, inputs_));
+      const std::size_t wanted =
+          order_.rows_ahead + inputs_ * group.last_block / order_.blocks.size();
+      Prefetch ahead =
+          prefetch(chunk, next, fetched_rows, wanted, group.last_block - group.first_block);
+      kernel_.multiply(order_.blocks.data() + group.first_block,
+                       group.last_block - group.first_block, packs,
+                       own.sums + group.first_block * kSumsPerBlock, ahead);
+    }
+  }
+
+  // On all of the queue's workers.
+  void add_chunk(device::Queue& queue, const Lane& own, const Chunk& chunk,
+                 const Chunk& next) const {
+    const Packed packs = packed(own, chunk, layout_.panels);
+    for_range(&queue, 0, layout_.panels, [&](std::size_t p, std::size_t last, std::size_t w) {
+      for (; p < last; ++p) pack(w, own, chunk, packs, p);
+    });
+    const std::size_t blocks = order_.blocks.size();
+    for_range(&queue, 0, blocks, [&](std::size_t k, std::size_t last, std::size_t) {
+      std::size_t fetched_rows = inputs_ + k * inputs_ / blocks;
+      Prefetch ahead =
+          prefetch(chunk, next, fetched_rows, inputs_ + last * inputs_ / blocks, last - k);
+      kernel_.multiply(order_.blocks.data() + k, last - k, packs, own.sums + k * kSumsPerBlock,
+                       ahead);
     });
   }
 
-  void multiply(device::Queue* queue, std::size_t worker, const Lane& own, const Packed& packed,
-                const Chunk& next) const {
-    for_range(queue, worker, order_.blocks.size(),
-              [&](std::size_t k, std::size_t last, std::size_t) {
-                Prefetch ahead = prefetch(next, k, last);
-                kernel_.multiply(order_.blocks.data() + k, last - k, packed,
-                                 own.sums + k * kSumsPerBlock, ahead);
-              });
+  void pack(std::size_t worker, const Lane& own, const Chunk& chunk, const Packed& packs,
+            std::size_t panel) const {
+    Row* scratch = memory_.rows<Row>(worker);
+    const Row* rows[kPanel];
+    for (std::size_t r = 0; r < kPanel; ++r)
+      rows[r] = make_row(chunk, panel * kPanel + r, scratch + r * layout_.row_stride_samples);
+    kernel_.pack(rows, packs.steps, packs.panel(panel), packs.row_factors(panel),
+                 own.corrections + panel * kCorrections);
   }
 
-  // Whether `next` can be packed during the products before it: its samples lie as the kernel
-  // wants them. Lists its rows.
-  bool packs_ahead(const Lane& own, const Chunk& next) const {
-    if (kernel_.multiply_and_pack == nullptr || next.count == 0) return false;
-    for (std::size_t input = 0; input < layout_.panels * kPanel; ++input) {
-      own.next_rows[input] = row_in_place(next, input);
-      if (own.next_rows[input] == nullptr) return false;
-    }
-    return true;
-  }
-
-  void multiply_and_pack(const Lane& own, const Packed& packed, const Chunk& next,
-                         std::size_t last_channel, std::byte* next_packed) const {
-    const Chunk later = chunk_at(next.channel, next.first + next.count, last_channel);
-    Prefetch ahead = prefetch(later, 0, order_.blocks.size());
-    kernel_.multiply_and_pack(
-        order_.blocks.data(), order_.blocks.size(), packed, own.sums,
-        {own.next_rows, layout_.panels, steps_of(next), next_packed, layout_.panel_bytes}, ahead);
-  }
-
-  // The share of blocks [first_block, last_block) in a chunk's samples.
-  Prefetch prefetch(const Chunk& chunk, std::size_t first_block, std::size_t last_block) const {
-    if (chunk.count == 0 || samples_.stride(2) != 1) return {};
-    const std::size_t first = first_block * inputs_ / order_.blocks.size();
-    const std::size_t last = last_block * inputs_ / order_.blocks.size();
-    return {&samples_(chunk.channel, first, chunk.first),
+  // Rows from `fetched` on (of this chunk, then of the next) until `wanted` or the end of the chunk
+  // where they begin, over `blocks` blocks. Moves `fetched`.
+  Prefetch prefetch(const Chunk& chunk, const Chunk& next, std::size_t& fetched, std::size_t wanted,
+                    std::size_t blocks) const {
+    const bool in_next = fetched >= inputs_;
+    const Chunk& from = in_next ? next : chunk;
+    const std::size_t first = fetched;
+    const std::size_t last = std::max(first, std::min(wanted, in_next ? 2 * inputs_ : inputs_));
+    fetched = last;
+    if (first == last || from.count == 0 || samples_.stride(2) != 1) return {};
+    return {&samples_(from.channel, first % inputs_, from.first),
             samples_.stride(1) * static_cast<std::ptrdiff_t>(sizeof(Sample)), last - first,
-            chunk.count * sizeof(Sample), last_block - first_block};
+            from.count * sizeof(Sample), blocks};
   }
 
   // Null when all samples of the chunk are valid.
@@ -243,34 +248,48 @@ class SumEngine {
     for_range(queue, worker, layout_.panels, [&](std::size_t p, std::size_t last, std::size_t) {
       for (; p < last; ++p) flush_panel(p, own, channel);
     });
+    std::fill_n(own.corrections, layout_.panels * kCorrections, Sum{});
   }
 
   // Adds the sums of a panel's rows to the visibilities, row after row as these lie in memory, and
-  // clears the sums and corrections.
+  // clears the sums.
   void flush_panel(std::size_t panel, const Lane& own, std::size_t channel) const {
     const std::uint32_t* places = order_.places.data() + core::baseline_index(panel, 0);
-    Sum* corrections = own.corrections + panel * kCorrections;
-    if (kernel_.half_diagonal)
-      subtract_transpose(own.sums + places[panel] * kSumsPerBlock + kBlock);
+    const auto sums = [&](std::size_t column) { return own.sums + places[column] * kSumsPerBlock; };
+    if (kernel_.half_diagonal) subtract_transpose(sums(panel) + kBlock);
+    const bool of_rows = kernel_.corrects == Corrects::rows;
+    if (!of_rows)
+      for (std::size_t column = 0; column < panel; ++column)
+        correct_columns(own.corrections + column * kCorrections + kPanel, sums(column) + kBlock);
+    const Sum* corrections = own.corrections + panel * kCorrections;
     for (std::size_t r = 0; r < kPanel && panel * kPanel + r < inputs_; ++r) {
       const std::size_t row = panel * kPanel + r;
       for (std::size_t column = 0; column <= row; column += kPanel)
-        flush_row(own.sums + places[column / kPanel] * kSumsPerBlock + r * kPanel, corrections[r],
-                  corrections[kPanel + r], std::min(kPanel, row + 1 - column),
+        flush_row(sums(column / kPanel) + r * kPanel, of_rows ? corrections[r] : Sum{},
+                  of_rows ? corrections[kPanel + r] : Sum{}, std::min(kPanel, row + 1 - column),
                   &visibilities_(channel, core::baseline_index(row, column)));
     }
     for (std::size_t column = 0; column <= panel; ++column)
-      std::fill_n(own.sums + places[column] * kSumsPerBlock, kSumsPerBlock, Sum{});
-    std::fill_n(corrections, kCorrections, Sum{});
+      std::fill_n(sums(column), kSumsPerBlock, Sum{});
+  }
+
+  // Integers wrap.
+  using Modular = std::conditional_t<std::is_integral_v<Sum>, std::uint32_t, Sum>;
+  static Sum difference(Sum a, Sum b) {
+    return static_cast<Sum>(static_cast<Modular>(a) - static_cast<Modular>(b));
+  }
+
+  static void correct_columns(const Sum* corrections, Sum* sums) {
+    for (std::size_t r = 0; r < kPanel; ++r)
+      for (std::size_t j = 0; j < kPanel; ++j)
+        sums[r * kPanel + j] = difference(sums[r * kPanel + j], corrections[j]);
   }
 
   // im[i][j] = sum of im_i re_j, less the sum of re_i im_j, which is im[j][i].
   static void subtract_transpose(Sum* im) {
-    using Modular = std::conditional_t<std::is_integral_v<Sum>, std::uint32_t, Sum>;
     for (std::size_t i = 0; i < kPanel; ++i)
       for (std::size_t j = 0; j <= i; ++j)
-        im[i * kPanel + j] = static_cast<Sum>(static_cast<Modular>(im[i * kPanel + j]) -
-                                              static_cast<Modular>(im[j * kPanel + i]));
+        im[i * kPanel + j] = difference(im[i * kPanel + j], im[j * kPanel + i]);
   }
 
   void flush_row(const Sum* re, Sum correction_re, Sum correction_im, std::size_t columns,

@@ -68,8 +68,7 @@ void multiply_rows(const std::int32_t* rows, const std::int32_t* columns, std::s
 void multiply(const Block* blocks, std::size_t count, const Packed& packed, std::int32_t* sums,
               Prefetch& ahead) {
   const auto words = [&](std::size_t panel, std::size_t offset) {
-    return reinterpret_cast<const std::int32_t*>(packed.panels + panel * packed.panel_bytes +
-                                                 offset);
+    return reinterpret_cast<const std::int32_t*>(packed.panel(panel) + offset);
   };
   const std::size_t lines = ahead.lines_in(packed.steps * (kPanel / kRows));
   for (std::size_t k = 0; k < count; ++k, sums += kSumsPerBlock) {
@@ -88,13 +87,15 @@ const IntegerKernel& vnni_kernel() {
       .backend = "vnni",
       .step_samples = pack8::kStepSamples,
       .step_bytes = pack8::kStepBytes,
+      .step_row_bytes = 0,
       // Two panels of 32 KiB then fit the first level of Zen 5 and Sapphire Rapids (48 KiB)
       // well enough; 768 samples were 2 % slower on Zen 5.
       .max_chunk_samples = 512,
+      .group_panels = 8,
       .half_diagonal = false,
-      .pack = pack8::pack<true>,
-      .multiply = multiply,
-      .multiply_and_pack = nullptr};
+      .corrects = Corrects::rows,
+      .pack = pack8::pack_biased,
+      .multiply = multiply};
   return kKernel;
 }
 

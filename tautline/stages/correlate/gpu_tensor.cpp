@@ -4,6 +4,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -32,6 +33,18 @@ void check_local(const std::string& field, std::size_t stages, std::size_t neede
 }
 
 }  // namespace
+
+bool wgmma_runs(const Config& config, const device::Device& device) {
+  constexpr int kHopper = 90;
+  return exact(config) && device.api() == device::Api::cuda &&
+         device.properties().compute_capability == kHopper;
+}
+
+bool mma_runs(const Config& config, const device::Device& device) {
+  constexpr int kAmpere = 80;
+  return exact(config) && device.api() == device::Api::cuda &&
+         device.properties().compute_capability >= kAmpere;
+}
 
 std::size_t tensor_tiles(std::size_t inputs) {
   return core::baseline_count((inputs + kTensorTileInputs - 1) / kTensorTileInputs);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tautline/jit/program.h"
+#include "tautline/stages/correlate/correlate.h"
 #include "tautline/stages/correlate/tunables.h"
 
 namespace tautline::stages::correlate::gpu {
@@ -18,6 +19,10 @@ inline constexpr std::size_t kTensorStepBytes = 128;
 inline constexpr std::size_t kTensorMaxSamples = 65535 / 64 * 64;
 /// The kernels number what there is to do in 32 bits.
 inline constexpr std::size_t kTensorMaxItems = std::size_t{1} << 30;
+
+/// Whether the kernels have code for this device and format.
+bool wgmma_runs(const Config& config, const device::Device& device);
+bool mma_runs(const Config& config, const device::Device& device);
 
 /// Tiles of one channel on and below the diagonal.
 std::size_t tensor_tiles(std::size_t inputs);

@@ -6,7 +6,6 @@
 #include "tautline/core/baseline.h"
 #include "tautline/stages/correlate/gpu_kernel.h"
 #include "tautline/stages/correlate/gpu_tensor.h"
-#include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -108,10 +107,7 @@ class WgmmaKernel final : public GpuKernel {
 GpuKernelPointer make_wgmma_kernel(const Config& config,
                                    std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables) {
-  constexpr int kHopper = 90;
-  if (!exact(config) || device->api() != device::Api::cuda ||
-      device->properties().compute_capability != kHopper)
-    return nullptr;
+  if (!wgmma_runs(config, *device)) return nullptr;
   const WgmmaTunables complete_tunables =
       complete(tunables.wgmma, device->properties().local_bytes);
   return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);

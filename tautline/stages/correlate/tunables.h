@@ -20,12 +20,8 @@ struct Tunables {
 
   /// Row panels (of 16 inputs) that share one pass over the column panels, 1 to 256. A column
   /// panel then comes from the outer cache once per group, and the group's own panels stay in the
-  /// second-level cache; it only matters when cache_bytes cannot hold all panels (inputs > 256).
-  std::size_t group_panels = 8;
-
-  /// Whether code that can (AMX, whose tile unit leaves the vector units idle) packs one chunk
-  /// while it multiplies the one before. It takes room for a second packed chunk in the cache.
-  bool pack_ahead = true;
+  /// second-level cache, or (AMX, 2) in the first. 0: the kernel's own.
+  std::size_t group_panels = 0;
 
   friend constexpr bool operator==(const Tunables&, const Tunables&) = default;
 };

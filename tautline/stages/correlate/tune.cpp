@@ -77,6 +77,19 @@ struct Data {
   /// Sums on top of kPoison bytes, as `execute` adds to what is there.
   std::vector<Visibility> expected, found;
   double tolerance = 0;
+  /// Of the candidate that ran last: a few that are kept would fill a small card.
+  std::unique_ptr<State> state;
+  const Plan* state_of = nullptr;
+
+  State& state_for(const Plan& plan) {
+    if (state_of != &plan) {
+      queue->synchronise();
+      state.reset();
+      state = plan.make_state(*queue);
+      state_of = &plan;
+    }
+    return *state;
+  }
 
   std::size_t results() const { return config.channels * core::baseline_count(config.inputs); }
   Samples<Sample> sample_view(const void* data) const {
@@ -110,12 +123,12 @@ struct Data {
     const auto host = device::open({});
     const auto plan = correlate::make_plan(config, host);
     const auto host_queue = host->make_queue();
-    const auto state = plan->make_state(*host_queue);
+    const auto host_state = plan->make_state(*host_queue);
     expected.resize(results());
     std::memset(static_cast<void*>(expected.data()), jit::kPoison,
                 expected.size() * sizeof(Visibility));
     std::vector<std::int64_t> host_counts(results());
-    plan->execute(*host_queue, *state, sample_view(values.data()), {},
+    plan->execute(*host_queue, *host_state, sample_view(values.data()), {},
                   result_view<Visibility>(expected.data()),
                   result_view<std::int64_t>(host_counts.data()));
     host_queue->synchronise();
@@ -132,6 +145,12 @@ class Trial final : public jit::Candidate {
  public:
   Trial(std::shared_ptr<Data<Sample>> data, const GpuTunables& tunables)
       : data_(std::move(data)), plan_(gpu::make_gpu_plan(data_->config, data_->device, tunables)) {}
+
+  ~Trial() override {
+    if (data_->state_of != plan_.get()) return;
+    data_->state.reset();
+    data_->state_of = nullptr;
+  }
 
   std::string check() override {
     auto& d = *data_;
@@ -160,15 +179,13 @@ class Trial final : public jit::Candidate {
 
   void execute() {
     auto& d = *data_;
-    if (!state_) state_ = plan_->make_state(*d.queue);
-    plan_->execute(*d.queue, *state_, d.sample_view(d.samples.data()), {},
+    plan_->execute(*d.queue, d.state_for(*plan_), d.sample_view(d.samples.data()), {},
                    d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
                    d.template result_view<std::int64_t>(d.counts.data()));
   }
 
   std::shared_ptr<Data<Sample>> data_;
   std::shared_ptr<const Plan> plan_;
-  std::unique_ptr<State> state_;
 };
 
 template <class Sample>

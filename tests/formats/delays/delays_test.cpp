@@ -213,5 +213,20 @@ TEST(Track, RefusesBadRequests) {
   EXPECT_THROW(track(array, "P", {0, 0}, start, 1), core::Error);
 }
 
+// UT1 - UTC of half a second is the sky of half a second later, and the pole moves delays too.
+TEST(Track, FollowsTheEarthsOrientation) {
+  const ArrayLayout array = array_of_two();
+  const core::Instant start = core::parse_utc("2026-03-20-14:00:00");
+  const core::Instant later = core::advance(start, 1, {2, 1});
+  const Position position{187.3, -30.1};
+  const auto delay = [&](const core::Instant& at, const EarthOrientation& earth) {
+    return evaluate(track(array, "P", position, at, 1, {.earth = earth}).inputs.back(), at).delay_s;
+  };
+  const double plain = delay(start, {}), turned = delay(start, {.ut1_minus_utc_s = 0.5});
+  EXPECT_NEAR(turned, delay(later, {}), 1e-15);
+  EXPECT_GT(std::abs(turned - plain), 1e-13);
+  EXPECT_NE(delay(start, {.pole_x_rad = 1e-6}), plain);
+}
+
 }  // namespace
 }  // namespace tautline::formats::delays

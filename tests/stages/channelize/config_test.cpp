@@ -157,37 +157,5 @@ TEST(Config, OneCallGivesWhatAPlanGives) {
         ASSERT_EQ(output.spectra(i, s, k), expected.values[(k * 2 + i) * 9 + s]);
 }
 
-TEST(Gains, BringTheRmsOfValidSpectraToTheTarget) {
-  auto random = tests::generator();
-  std::normal_distribution<float> normal;
-  const std::size_t channels = 3, inputs = 2, times = 70;
-  std::vector<std::complex<float>> data(channels * inputs * times);
-  core::ValidityMask mask(inputs, times);
-  mask.set(1, 0, 10, false);
-  for (std::size_t n = 0; n < data.size(); ++n) {
-    const auto scale = static_cast<float>(n / times);
-    data[n] = {scale * normal(random), scale * normal(random)};
-    if (n / times % 2 == 1 && n % times < 10) data[n] = {1e9f, 1e9f};
-  }
-  using core::Axis;
-  const core::View<const std::complex<float>, 3> view(
-      data.data(), {Axis::channel, Axis::input, Axis::time}, {channels, inputs, times});
-  std::vector<float> gains(channels * inputs, -1);
-  measure_gains(view, mask.view(), 20, {gains.data(), {Axis::channel, Axis::input}, {3, 2}});
-  EXPECT_EQ(gains[0], 1.0f);  // no power
-  for (std::size_t row = 1; row < 6; ++row) {
-    double power = 0, count = 0;
-    for (std::size_t t = row % 2 == 1 ? 10 : 0; t < times; ++t, ++count)
-      power += std::norm(data[row * times + t] * gains[row]);
-    EXPECT_NEAR(std::sqrt(power / count / 2), 20, 1e-4);
-  }
-  EXPECT_THROW(
-      measure_gains(view, mask.view(), 0, {gains.data(), {Axis::channel, Axis::input}, {3, 2}}),
-      core::Error);
-  EXPECT_THROW(
-      measure_gains(view, mask.view(), 20, {gains.data(), {Axis::channel, Axis::input}, {2, 2}}),
-      core::Error);
-}
-
 }  // namespace
 }  // namespace tautline::stages::channelize

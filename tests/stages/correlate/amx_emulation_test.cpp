@@ -1,5 +1,5 @@
 // The AMX correlator's packing and block loop with the tile instructions emulated, so that any
-// AVX-512 machine checks everything but the instructions themselves.
+// machine with VNNI checks everything but the instructions themselves.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -15,7 +15,8 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
-
+#include "tautline/stages/correlate/cpu_pack8.h"
+#pragma GCC target("avx512vnni")
 #include "tautline/stages/correlate/amx_blocks.h"
 
 namespace tautline::stages::correlate::tests {
@@ -59,7 +60,7 @@ class EmulatedTiles {
   std::int8_t tiles_[8][kBytes];
 };
 
-constexpr cpu::IntegerKernel kEmulated = cpu::tile_kernel<EmulatedTiles>("amx-emulated");
+constexpr cpu::IntegerKernel kEmulated = cpu::amx::kernel<EmulatedTiles>("amx-emulated");
 
 }  // namespace
 }  // namespace tautline::stages::correlate::tests
@@ -72,8 +73,8 @@ namespace {
 class AmxEmulated : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!device::supported(InstructionSet::avx512))
-      GTEST_SKIP() << "this processor has no avx512, which the packing needs";
+    if (!device::supported(InstructionSet::vnni))
+      GTEST_SKIP() << "this processor has no vnni, which the packing needs";
   }
 
   template <class Sample>
@@ -127,9 +128,9 @@ TEST_F(AmxEmulated, FourBitsMasksAndStrides) {
   check(data.samples(), "ci4", masks.view());
 }
 
-TEST_F(AmxEmulated, PacksAheadOverChunksAndChannels) {
-  // Whole steps are packed during the chunk before, also across channels; ragged ones and masked
-  // ones are not, and the two must mix.
+TEST_F(AmxEmulated, ChunksInPlaceAndCopied) {
+  // Whole steps are packed where they lie; ragged and masked ones are copied first, and the two
+  // must mix.
   for (const std::size_t samples : {64u, 128u, 192u, 448u, 450u}) {
     Data<core::ci8> data(5, 40, samples);
     check(data.samples(), std::to_string(samples) + " samples", {}, {.chunk_samples = 128});
@@ -146,7 +147,7 @@ TEST_F(AmxEmulated, TunablesChangeNothing) {
   for (const Tunables tunables :
        {Tunables{.chunk_samples = 64}, Tunables{.chunk_samples = 192, .group_panels = 2},
         Tunables{.chunk_samples = 1024, .group_panels = 1}, Tunables{.cache_bytes = 1 << 15},
-        Tunables{.chunk_samples = 64, .pack_ahead = false}})
+        Tunables{.chunk_samples = 128, .group_panels = 3}})
     for (const std::size_t threads : {1u, 2u, 3u})
       check(data.samples(), "chunk " + std::to_string(tunables.chunk_samples), {}, tunables,
             threads);
