@@ -153,7 +153,6 @@ TensorMap CudaDevice::make_tensor_map(const TensorLayout& layout) const {
                       : layout.swizzle_bytes == 64 ? 2
                                                    : 3;
   const std::array<std::uint32_t, 5> steps{1, 1, 1, 1, 1};
-  const Current current(*context_);
   TensorMap map;
   const Current current(*context_);  // it asks for one, though it touches no device
   context_->check(context_->driver->TensorMapEncodeTiled(

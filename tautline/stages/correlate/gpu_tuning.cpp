@@ -84,16 +84,13 @@ Fields fields_for(const Designs& designs) {
   add_tiled(fields, designs);
   if (designs.mma)
     fields.add(
-        "mma_stages", [](auto& t) -> auto& { return t.mma.stages; }, {2, 3, 4, 5, 6},
+        "mma_stages", [](auto& t) -> auto& { return t.mma.stages; }, {3, 4, 5, 6},
         "mma: steps in shared memory: more fetched ahead, fewer groups at once");
   if (designs.wgmma)
     fields
         .add(
             "wgmma_stages", [](auto& t) -> auto& { return t.wgmma.stages; }, {3, 4, 5, 6},
             "wgmma: steps in shared memory: more fetched ahead")
-        .add(
-            "wgmma_cluster", [](auto& t) -> auto& { return t.wgmma.cluster; }, {1, 2},
-            "wgmma: groups that share columns: less is read, more waits for one another")
         .add(
             "wgmma_staging_columns", [](auto& t) -> auto& { return t.wgmma.staging_columns; },
             {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");

@@ -123,13 +123,33 @@ class GpuTensorSums : public ::testing::Test {
     const char* wanted = tunables.design == GpuDesign::wgmma ? "cuda wgmma" : "cuda mma";
     EXPECT_EQ(plan->backend().rfind(wanted, 0), 0u) << plan->backend();
     const auto queue = device_->make_queue();
-    const auto got = run(*plan, *queue, data.samples());
-    queue->synchronise();
+    const std::string what = plan->backend() + ", " + std::to_string(data.extents[0]) + " x " +
+                             std::to_string(data.extents[1]) + " x " +
+                             std::to_string(data.extents[2]);
     // The CPU's code is held to the reference by the other tests, and is fast enough here.
     const auto expected = run(device::open({}), data.samples());
-    expect_equal(got, expected,
-                 plan->backend() + ", " + std::to_string(data.extents[0]) + " x " +
-                     std::to_string(data.extents[1]) + " x " + std::to_string(data.extents[2]));
+    expect_equal(run(*plan, *queue, data.samples()), expected, what + ", stored");
+    expect_equal(run_in_device_memory(*plan, *queue, data), expected, what + ", added");
+  }
+
+  // Sums that start from a pattern on the device.
+  template <class Sample>
+  Sums<core::ci64> run_in_device_memory(const Plan& plan, device::Queue& queue,
+                                        Data<Sample>& data) {
+    Sums<core::ci64> sums(data.extents[0], data.extents[1]);
+    const std::size_t visibility_bytes = sums.visibilities.size() * sizeof(core::ci64);
+    const std::size_t count_bytes = sums.counts.size() * sizeof(std::int64_t);
+    const device::Buffer visibilities = device_->allocate(visibility_bytes);
+    const device::Buffer counts = device_->allocate(count_bytes);
+    queue.copy(visibilities.data(), sums.visibilities.data(), visibility_bytes);
+    queue.copy(counts.data(), sums.counts.data(), count_bytes);
+    const auto state = plan.make_state(queue);
+    plan.execute(queue, *state, data.samples(), {}, sums.view(visibilities.as<core::ci64>()),
+                 sums.view(counts.as<std::int64_t>()));
+    queue.copy(sums.visibilities.data(), visibilities.data(), visibility_bytes);
+    queue.copy(sums.counts.data(), counts.data(), count_bytes);
+    queue.synchronise();
+    return sums;
   }
 
   std::shared_ptr<const device::Device> device_;
