@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tautline/stages/channelize/bank.h"
+#include "tautline/stages/channelize/gpu.h"
 #include "tautline/stages/channelize/kernel.h"
 #include "tautline/stages/channelize/plan.h"
 #include "tautline/stages/channelize/tunables.h"
@@ -20,6 +21,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device,
                                       const Tunables& tunables) {
   auto bank = std::make_shared<const Bank>(config);
+  if (device->compiles()) return gpu::make_gpu_plan(std::move(bank), std::move(device), tunables);
   auto kernel = device->api() == device::Api::reference ? make_reference_kernel(bank)
                                                         : make_cpu_kernel(bank, *device, tunables);
   return make_tiled_plan(std::move(bank), std::move(kernel), tunables,

@@ -7,6 +7,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/stages/channelize/bank.h"
+#include "tautline/stages/channelize/held_mask.h"
 
 namespace tautline::stages::channelize {
 
@@ -14,17 +15,15 @@ class History {
  public:
   explicit History(const Bank& bank);
 
-  std::size_t held() const { return held_; }
+  const HeldMask& mask() const { return mask_; }
+  std::size_t held() const { return mask_.held(); }
   /// Spectra given since the stream's first sample.
-  std::uint64_t index() const { return index_; }
+  std::uint64_t index() const { return mask_.index(); }
   const std::byte* samples(std::size_t input) const {
     return samples_.as<std::byte>() + input * row_bytes_;
   }
-  const std::uint64_t* validity(std::size_t input) const {
-    return validity_.data() + input * row_words_;
-  }
 
-  void reset();
+  void reset() { mask_.reset(); }
   /// Takes in a call's samples, of which `spectra` spectra have been given.
   void advance(const Input& input, std::size_t spectra);
 
@@ -34,19 +33,9 @@ class History {
   static std::size_t bytes(const Bank& bank);
 
  private:
-  std::vector<std::uint64_t> fingerprint() const;
-
-  std::size_t inputs_, sample_bytes_, span_, hop_;
-  std::size_t row_bytes_, row_words_;
-  std::size_t held_ = 0;
-  std::uint64_t index_ = 0;
+  std::size_t inputs_, sample_bytes_, row_bytes_;
+  HeldMask mask_;
   device::Buffer samples_;
-  std::vector<std::uint64_t> validity_;
 };
-
-/// Writes one bit a spectrum, 1 = valid: 0 when any of its samples is invalid. Samples are
-/// history's held ones, then input's.
-void spectrum_validity(const Bank& bank, const History& history, const Input& input,
-                       std::size_t row, std::size_t spectra, std::uint64_t* bits);
 
 }  // namespace tautline::stages::channelize

@@ -8,6 +8,48 @@
 
 namespace tautline::stages::channelize {
 
+/// Which GPU kernels do the work.
+///   automatic  the default for the device and the problem
+///   fused      all in one kernel; powers of two from 64 on that fit local memory
+///   roles      the same, threads split between filter and transform; CUDA, up to 1,024 channels
+///   split      two kernels, for powers of two too long for one; complex, critically sampled
+///   separate   a kernel for the filter, the device's FFT, a kernel for the rest; any size
+enum class GpuDesign { automatic, fused, roles, split, separate };
+
+/// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu_sizes.cpp; what
+/// was measured is in docs/performance/channelize_gpu.md.
+struct GpuTunables {
+  GpuDesign design = GpuDesign::automatic;
+  /// Values of a spectrum that a thread holds in registers: 4, 8, 16 or 32. More of them mean fewer
+  /// exchanges through local memory, and fewer threads to hide latency with.
+  std::size_t points = 0;
+  /// Spectra of a group, a power of two up to 1,024. More of them read each sample and coefficient
+  /// less often, and write a longer piece of every turned row; fewer leave room for more groups.
+  std::size_t spectra = 0;
+  /// Neighbouring values of a frame that a thread filters at once: 1, 2, 4 or 8. Wide loads, at the
+  /// cost of registers.
+  std::size_t positions = 0;
+  /// Spectra that a thread filters at once, 1 to 16, of which `spectra` is a multiple. A sample is
+  /// read and converted once for all of them.
+  std::size_t filter_spectra = 0;
+  /// Groups that should fit on a multiprocessor, 1 to 16: fewer registers for each thread.
+  std::size_t groups = 0;
+  /// How bytes become floats: 0 by the conversion instruction, 2 by arithmetic on bits, 1 half of
+  /// each. The instruction has a unit of its own, which is slow.
+  int conversion = -1;
+  /// Most taps whose loop is unrolled altogether: long straight code keeps more loads in flight
+  /// until registers run out.
+  std::size_t unrolled_taps = 0;
+  /// Host samples and results pass through buffers of about this size; at least one spectrum of
+  /// every input. 1 MiB or more.
+  std::size_t slab_bytes = std::size_t{64} << 20;
+  /// What split and separate leave in memory between their kernels, about; at least one spectrum.
+  /// Launches of less do not fill a large GPU. 1 MiB or more.
+  std::size_t work_bytes = std::size_t{256} << 20;
+
+  friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
+};
+
 struct Tunables {
   /// Channels (a power of two) up to which filter, transform, requantisation and turn run fused in
   /// cache; above it, and for other sizes, the device's FFT does the transform. 0 to 65,536; see
@@ -23,6 +65,8 @@ struct Tunables {
   /// still be there when its reader comes, and lines need not be read to be overwritten. Measured
   /// gain: 15 % at 1,024 channels, 40 % at 128; below, the next stage finds its input in cache.
   std::size_t stream_bytes = 8 << 20;
+
+  GpuTunables gpu = {};  ///< of devices that compile
 
   friend bool operator==(const Tunables&, const Tunables&) = default;
 };

@@ -1,6 +1,7 @@
 // Every backend against the reference over a covering set of configurations.
 #include <gtest/gtest.h>
 
+#include "tautline/core/error.h"
 #include "tests/stages/channelize/support.h"
 
 namespace tautline::stages::channelize {
@@ -125,6 +126,45 @@ TEST_P(Backend, EqualsTheReference) {
     EXPECT_EQ(name.substr(0, name.find(',')), set);
     EXPECT_EQ(name.find("fused"), std::string::npos);
   }
+}
+
+// The same on GPUs, by every design that has code for the row.
+TEST_P(Backend, EqualsTheReferenceOnGpus) {
+  Config config = config_of(GetParam());
+  auto random = tests::generator();
+  const Case problem{config, GetParam().spectra};
+  Stream stream(config.input, config.inputs, problem.samples() + config.hop_samples() / 2);
+  stream.randomise(random);
+  config.max_samples = stream.samples;  // buffers no larger than the test needs
+  const float gain = gain_for(config, config.output == Output::turned_ci4 ? 2.9 : 40);
+  const auto run = [&](const std::string& device, const Tunables& tunables, std::string* name) {
+    const auto opened = open_device(device);
+    const auto plan = make_plan(config, opened, tunables);
+    *name = plan->backend();
+    Runner runner(plan, opened);
+    runner.gains.assign(config.channels * config.inputs, gain);
+    return runner.run(stream);
+  };
+  std::string name;
+  if (gpu_devices().empty()) GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) and no NVIDIA GPU";
+  const Result reference = run("reference", {}, &name);
+  for (const std::string& device : gpu_devices())
+    for (const GpuDesign design : {GpuDesign::automatic, GpuDesign::roles, GpuDesign::split,
+                                   GpuDesign::separate}) {
+      SCOPED_TRACE(device);
+      Tunables tunables;
+      tunables.gpu.design = design;
+      try {
+        const Result result = run(device, tunables, &name);
+        SCOPED_TRACE(name);
+        expect_close(result, reference, config);
+        EXPECT_EQ(name.substr(0, 4), device.substr(0, 4));
+      } catch (const core::Error& error) {
+        // Only what the design has no code for.
+        EXPECT_EQ(error.kind(), core::ErrorKind::unsupported) << error.what();
+        EXPECT_TRUE(design == GpuDesign::roles || design == GpuDesign::split) << error.what();
+      }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Backend, ::testing::ValuesIn(kRows), [](const auto& info) {

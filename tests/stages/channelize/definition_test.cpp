@@ -12,12 +12,6 @@ namespace {
 using std::numbers::pi;
 using Complex = std::complex<double>;
 
-std::vector<std::string> all_devices() {
-  std::vector<std::string> names = forced_devices();
-  names.insert(names.begin(), "reference");
-  return names;
-}
-
 Result run_on(const std::string& device, const Config& config, const Stream& stream,
               const std::vector<PhaseModel>& phases = {}) {
   const auto opened = open_device(device);

@@ -20,12 +20,6 @@ const std::vector<Shape> kShapes = {
     {"f32", 12, 2, 4, 3, Output::turned_ci8},    {"ci8", 2, 1, 1, 1, Output::turned_ci8},
     {"ci8", 1024, 2, 32, 27, Output::turned_ci8}};
 
-std::vector<std::string> all_devices() {
-  std::vector<std::string> names = forced_devices();
-  names.insert(names.begin(), "reference");
-  return names;
-}
-
 Config config_of(const Shape& shape) {
   Config c;
   c.inputs = 3;

@@ -15,6 +15,7 @@
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/channelize/tunables.h"
+#include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::channelize {
@@ -85,6 +86,21 @@ inline std::vector<std::string> forced_devices() {
        {device::InstructionSet::portable, device::InstructionSet::avx2,
         device::InstructionSet::avx512, device::InstructionSet::vnni, device::InstructionSet::amx})
     if (device::supported(set)) names.push_back("cpu:" + std::string(to_string(set)));
+  return names;
+}
+
+/// Every device that compiles kernels at run time; none where there is none (gpu_test.cpp says so).
+inline std::vector<std::string> gpu_devices() {
+  std::vector<std::string> names = tests::gpu_names();
+  std::erase(names, "none");
+  return names;
+}
+
+/// The reference, every CPU code path, and every GPU.
+inline std::vector<std::string> all_devices() {
+  std::vector<std::string> names = forced_devices();
+  names.insert(names.begin(), "reference");
+  for (const std::string& name : gpu_devices()) names.push_back(name);
   return names;
 }
 

@@ -1,0 +1,173 @@
+// Which design a problem gets on a device, and the defaults of its tunables.
+#include "tautline/stages/channelize/gpu_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/channelize/gpu_sizes.h"
+
+namespace tautline::stages::channelize::gpu {
+
+namespace {
+
+constexpr std::size_t kMostSpectra = 1024;
+
+[[noreturn]] void refuse(const char* field, std::size_t value, const std::string& limit) {
+  throw core::Error(core::ErrorKind::config, std::string("channelize GPU tunable ") + field,
+                    fmt::format("{}", value), limit);
+}
+
+bool power_of_two_up_to(std::size_t value, std::size_t most) {
+  return std::has_single_bit(value) && value <= most;
+}
+
+bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
+  constexpr std::size_t kFewest = 64;  // a packet and a pass or two below it, groups are all overhead
+  if (!std::has_single_bit(bank.channels) || bank.channels < kFewest) return false;
+  if (radices_of(bank.channels, t.points)[0] == 0) return false;
+  const TransformSizes sizes = fused_sizes(t, bank);
+  return sizes.threads <= target.group_threads && sizes.local_bytes <= target.local_bytes;
+}
+
+bool fits_roles(const GpuTunables& t, const Bank& bank, const Target& target) {
+  constexpr std::size_t kWarp = 32;
+  return target.api == device::Api::cuda && bank.channels / t.points <= kWarp &&
+         t.spectra * bank.channels / t.points % kWarp == 0 && fits_fused(t, bank, target);
+}
+
+bool fits_split(const GpuTunables& t, const Bank& bank, const Target& target) {
+  if (bank.real || bank.hop != bank.frame || !std::has_single_bit(bank.channels)) return false;
+  const SplitSizes sizes = split_sizes(t, bank);
+  return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= t.positions &&
+         sizes.rest.radices[0] != 0 &&
+         std::max(sizes.first.threads, sizes.rest.threads) <= target.group_threads &&
+         std::max(sizes.first.local_bytes, sizes.rest.local_bytes) <= target.local_bytes;
+}
+
+bool fits(const GpuTunables& t, const Bank& bank, const Target& target) {
+  switch (t.design) {
+    case GpuDesign::fused:
+      return fits_fused(t, bank, target);
+    case GpuDesign::roles:
+      return fits_roles(t, bank, target);
+    case GpuDesign::split:
+      return fits_split(t, bank, target);
+    default:
+      return true;
+  }
+}
+
+void check_ranges(const GpuTunables& t) {
+  constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+  if (t.points < 4 || !power_of_two_up_to(t.points, 32)) refuse("points", t.points, "4, 8, 16, 32");
+  if (!power_of_two_up_to(t.spectra, kMostSpectra))
+    refuse("spectra", t.spectra, fmt::format("a power of two up to {}", kMostSpectra));
+  if (!power_of_two_up_to(t.positions, 8)) refuse("positions", t.positions, "1, 2, 4 or 8");
+  if (t.filter_spectra < 1 || t.filter_spectra > 16 || t.spectra % t.filter_spectra != 0)
+    refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
+  if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
+  if (t.conversion > 2)
+    refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
+  if (t.slab_bytes < kLeastBytes) refuse("slab_bytes", t.slab_bytes, "1 MiB or more");
+  if (t.work_bytes < kLeastBytes) refuse("work_bytes", t.work_bytes, "1 MiB or more");
+}
+
+template <class T>
+void fill(T& field, T value) {
+  if (field <= T{}) field = value;
+}
+
+// Values of a group: 128 threads of 32 points, so that one group filters while another transforms.
+// Longer transforms take what lets a few spectra share their coefficients.
+std::size_t group_values(const Bank& bank) {
+  if (bank.channels > 4096) return 16384;
+  if (bank.channels > 1024) return 8192;
+  // Turned rows of bytes are stored 16 bytes at a time.
+  return bank.requantised() && bank.channels == 1024 ? 8192 : 4096;
+}
+
+// The filter's sums and coefficients share the registers: half as many spectra at once where a
+// value has two coefficients, or as wide as a packet.
+void complete_filter(GpuTunables& t, const Bank& bank) {
+  const bool wide = bank.config.input.is_float();
+  std::size_t positions = wide ? 2 : 4;
+  while (bank.channels % positions != 0) positions /= 2;
+  fill(t.positions, positions);
+  if (t.filter_spectra == 0) {
+    t.filter_spectra = std::min<std::size_t>(t.spectra, bank.real ? 4 : 8);
+  }
+  if (t.conversion < 0) t.conversion = bank.taps > 8 ? 1 : 0;
+  // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
+  // many rows ahead.
+  fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : 16);
+}
+
+void complete_groups(GpuTunables& t, const Bank& bank) {
+  const std::size_t values = t.spectra * bank.channels;
+  const bool light = t.filter_spectra * t.positions <= 16 && !bank.real;
+  fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
+}
+
+// The defaults of one design, or nothing when it has no code for the problem or does not fit.
+std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& tunables,
+                                           const Bank& bank, const Target& target) {
+  GpuTunables t = tunables;
+  t.design = design;
+  fill<std::size_t>(t.points, target.host_cpu && bank.channels <= 4096 ? 16 : 32);
+  t.points = std::min(t.points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 4));
+  const bool given = t.spectra != 0;
+  if (!given)
+    t.spectra = design == GpuDesign::fused || design == GpuDesign::roles
+                    ? std::clamp<std::size_t>(group_values(bank) / std::bit_ceil(bank.channels), 1,
+                                              kMostSpectra)
+                    : 8;
+  for (;; t.spectra /= 2) {
+    GpuTunables whole = t;
+    complete_filter(whole, bank);
+    complete_groups(whole, bank);
+    check_ranges(whole);
+    if (fits(whole, bank, target)) return whole;
+    if (given || t.spectra == 1) return {};
+  }
+}
+
+}  // namespace
+
+Target Target::of(const device::Device& device) {
+  const device::Properties& p = device.properties();
+  return {device.api(), p.local_bytes, p.max_group_threads, p.host_cpu};
+}
+
+std::string name(GpuDesign design) {
+  constexpr const char* kNames[] = {"automatic", "fused", "roles", "split", "separate"};
+  return kNames[static_cast<std::size_t>(design)];
+}
+
+std::string describe(const GpuTunables& t) {
+  std::string text = name(t.design);
+  if (t.design != GpuDesign::separate)
+    text += fmt::format(", {} spectra of {} points a thread", t.spectra, t.points);
+  return text + fmt::format(", filter {} x {}", t.filter_spectra, t.positions);
+}
+
+GpuTunables complete(const GpuTunables& tunables, const Bank& bank, const Target& target) {
+  constexpr GpuDesign kBestFirst[] = {GpuDesign::fused, GpuDesign::split, GpuDesign::separate};
+  if (tunables.design != GpuDesign::automatic) {
+    if (const auto whole = complete_design(tunables.design, tunables, bank, target)) return *whole;
+    throw core::Error(core::ErrorKind::unsupported, "channelize GPU design", name(tunables.design),
+                      fmt::format("one that has code for {} channels and fits {} bytes of local "
+                                  "memory and {} threads",
+                                  bank.channels, target.local_bytes, target.group_threads),
+                      "let the plan choose");
+  }
+  for (const GpuDesign design : kBestFirst)
+    if (const auto whole = complete_design(design, tunables, bank, target)) return *whole;
+  throw core::Error(core::ErrorKind::unsupported, "channelize GPU tunables", describe(tunables),
+                    "values that fit the device together", "let the plan choose");
+}
+
+}  // namespace tautline::stages::channelize::gpu
