@@ -28,6 +28,7 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
 bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kFewest = 64;  // a packet and a pass or two below it, groups are all overhead
   if (!std::has_single_bit(bank.channels) || bank.channels < kFewest) return false;
+  if (t.points > bank.channels / 4) return false;
   if (radices_of(bank.channels, t.points)[0] == 0) return false;
   const TransformSizes sizes = fused_sizes(t, bank);
   return sizes.threads <= target.group_threads && sizes.local_bytes <= target.local_bytes;
@@ -117,8 +118,8 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
                                            const Bank& bank, const Target& target) {
   GpuTunables t = tunables;
   t.design = design;
-  fill<std::size_t>(t.points, target.host_cpu && bank.channels <= 4096 ? 16 : 32);
-  t.points = std::min(t.points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 4));
+  const std::size_t points = target.host_cpu && bank.channels <= 4096 ? 16 : 32;
+  fill(t.points, std::min(points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 4)));
   const bool given = t.spectra != 0;
   if (!given)
     t.spectra = design == GpuDesign::fused || design == GpuDesign::roles

@@ -44,6 +44,15 @@ std::size_t tile_pitch(const Bank& bank) {
   return bank.channels / 2 + (bank.config.output == Output::turned_float ? 1 : 0);
 }
 
+// Of roles: as many threads filter as transform, and results of two batches of bytes are stored as
+// whole sectors of memory.
+std::size_t filter_threads(const GpuTunables& t, const Bank& bank) {
+  return t.spectra * bank.channels / t.points;
+}
+std::size_t tile_batches(const Bank& bank) {
+  return bank.requantised() ? 2 : 1;
+}
+
 }  // namespace
 
 Radices radices_of(std::size_t length, std::size_t points) {
@@ -69,9 +78,10 @@ TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
       t.spectra * sizes.spectrum_stride * kValueBytes + gain_bytes(bank, bank.channels);
   if (t.design != GpuDesign::roles) return sizes;
   const bool turned = bank.config.output != Output::spectra_float;
-  sizes.threads += kFilterThreads;
-  sizes.local_bytes += t.spectra * sizes.spectrum_stride * kValueBytes +
-                       (turned ? 2 * t.spectra * tile_pitch(bank) * word_bytes(bank) : 0);
+  sizes.threads += filter_threads(t, bank);
+  sizes.local_bytes +=
+      t.spectra * sizes.spectrum_stride * kValueBytes +
+      (turned ? 2 * tile_batches(bank) * t.spectra * tile_pitch(bank) * word_bytes(bank) : 0);
   return sizes;
 }
 
@@ -135,6 +145,8 @@ std::size_t piece_bytes(const GpuTunables& t, const Bank& bank) {
                             : bank.config.output == Output::turned_ci4 ? 1
                                                                        : kValueBytes;
   if (bank.config.output == Output::spectra_float) return 2 * kValueBytes;
+  if (t.design == GpuDesign::roles && tile_batches(bank) > 1)
+    return std::min<std::size_t>(32, tile_batches(bank) * t.spectra * value);
   return std::min<std::size_t>(16, t.spectra * value);
 }
 
@@ -199,8 +211,10 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_radices(defines, sizes);
   defines.set("SPECTRA", as_number(t.spectra));
   if (t.design == GpuDesign::roles)
-    defines.set("FILTER_THREADS", std::int64_t{kFilterThreads})
-        .set("TILE_PITCH", as_number(tile_pitch(bank)));
+    defines.set("FILTER_THREADS", as_number(filter_threads(t, bank)))
+        .set("TILE_PITCH", as_number(tile_pitch(bank)))
+        .set("TILE_BATCHES", as_number(tile_batches(bank)))
+        .set("PIECE_BYTES", as_number(piece_bytes(t, bank)));
   return defines;
 }
 

@@ -64,8 +64,6 @@ jit::Defines finish_defines(const Bank& bank);
 inline constexpr std::size_t kFirThreads = 256;
 inline constexpr std::size_t kFinishThreads = 256;
 inline constexpr std::size_t kFinishTile = 32;
-/// Filter threads of roles.
-inline constexpr std::size_t kFilterThreads = 256;
 
 /// Bits of the kernels' `flags`.
 enum Flags : std::uint32_t { kMasked = 1, kPhased = 2, kAligned = 4 };

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -74,9 +75,16 @@ struct Result {
   }
 };
 
+/// GPUs are opened once: what compiles for them stays with the device.
 inline std::shared_ptr<const device::Device> open_device(const std::string& name,
                                                          std::size_t threads = 2) {
-  return device::open(device::parse_selection(name), {.threads = threads});
+  static std::map<std::string, std::shared_ptr<const device::Device>> gpus;
+  const device::Selection selection = device::parse_selection(name);
+  if (selection.api != device::Api::cuda && selection.api != device::Api::opencl)
+    return device::open(selection, {.threads = threads});
+  auto& gpu = gpus[name];
+  if (gpu == nullptr) gpu = device::open(selection, {.threads = threads});
+  return gpu;
 }
 
 /// The CPU code paths that this machine runs.
