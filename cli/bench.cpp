@@ -37,6 +37,7 @@ nlohmann::ordered_json json_line(const pipeline::Measurement& m, const pipeline:
                               {"real_time_factor", or_null(m.real_time_factor)},
                               {"energy_j", or_null(m.energy_j)},
                               {"operations_per_j", nullptr},
+                              {"power_w", or_null(m.power_w)},
                               {"limits", limits_json(limits)}};
   if (m.energy_j && m.operations > 0) line["operations_per_j"] = m.operations / *m.energy_j;
   return line;
@@ -53,9 +54,9 @@ void print_row(const pipeline::Measurement& m) {
              fmt::format("{:.4g} G {}", m.rate / 1e9, m.unit), 100 * m.fraction_of_limit, m.limit);
   std::string more = "bandwidth of an input " + with_prefix(m.bandwidth_hz, "Hz");
   if (m.real_time_factor) more += fmt::format(", {:.4g} x real time", *m.real_time_factor);
-  if (m.energy_j && m.operations > 0)
+  if (m.energy_j && m.power_w && m.operations > 0)
     more += fmt::format(", {} ({:.0f} W)", with_prefix(m.operations / *m.energy_j, " operations/J"),
-                        *m.energy_j / m.seconds);
+                        *m.power_w);
   fmt::print("{:<12} {}\n", "", more);
 }
 

@@ -31,7 +31,7 @@ struct Options {
   double budget_s = 60;
   std::uint64_t seed = 1;
   double limit_s = 30;
-  std::string report;
+  std::string report, fixed;
   bool fresh = false;
 };
 
@@ -210,9 +210,12 @@ TunedProblem tune_one(const Global& global, const Options& options, jit::TunerOp
 std::vector<jit::Tunable> make_tunables(const Options& options,
                                         const std::vector<std::string>& problems,
                                         const std::shared_ptr<const device::Device>& device) {
+  const auto fixed = jit::parse_configuration("--fix", options.fixed);
   std::vector<jit::Tunable> tunables;
-  for (const std::string& problem : problems)
+  for (const std::string& problem : problems) {
     tunables.push_back(pipeline::make_tunable(options.stage, problem, device));
+    tunables.back().space = tunables.back().space.fixed(fixed);
+  }
   return tunables;
 }
 
@@ -227,7 +230,10 @@ int print_all(const Global& global, const Options& options, const std::vector<Tu
     return kFailed;
   }
   if (!good) return kFailed;
-  spdlog::info("wisdom in {}", jit::wisdom_path().string());
+  if (!options.fixed.empty())
+    spdlog::info("not remembered: --fix left only a part to search");
+  else
+    spdlog::info("wisdom in {}", jit::wisdom_path().string());
   return kDone;
 }
 
@@ -245,7 +251,9 @@ int run(const Global& global, const Options& options) {
     tuned.push_back(tune_one(global, options, tuner, problems[p], tunables[p]));
     if (tuned.back().report.stopped) break;
     const Result* best = tuned.back().report.best();
-    good = best != nullptr && keep(tuned.back()) && good;
+    // The best of a part of the space must not stand in for that of all.
+    const bool whole = options.fixed.empty();
+    good = best != nullptr && (!whole || keep(tuned.back())) && good;
     // What is good for one problem is worth a try for the next.
     if (best != nullptr) tuner.starts.push_back(best->configuration);
   }
@@ -298,6 +306,10 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
       ->capture_default_str();
   command->add_option("--report", options->report,
                       "folder for the results, a JSON report and a page");
+  command->add_option(
+      "--fix", options->fixed,
+      "tunables that keep a value, as design=1: for a look at a part; the winner is "
+      "not remembered");
   command->add_flag("--fresh", options->fresh, "forget the results of earlier runs");
   command->footer(
       "Example: tautline --device cuda:0 tune correlate --problem n256 --budget 300 "

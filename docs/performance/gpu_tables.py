@@ -18,7 +18,7 @@ def rows(path):
 def energy(row, scale, unit):
     if not row["energy_j"]:
         return "-"
-    return f"{row['operations_per_j'] / scale:,.0f} {unit}, {row['energy_j'] / row['seconds']:.0f} W"
+    return f"{row['operations_per_j'] / scale:,.0f} {unit}, {row['power_w']:.0f} W"
 
 
 def limit(row):

@@ -35,15 +35,12 @@ def rows(path):
     return found
 
 
-def sizes_of(row, *keys):
-    return [row["sizes"][key] for key in keys]
-
-
 def label(row):
     sizes = row["sizes"]
     if row["stage"] == "correlate":
         bits = {4: "ci4", 8: "ci8", 16: "ci16", 32: "cf32"}[sizes["bits"]]
-        return f"{sizes['inputs'] // 2} antennas, {bits}"
+        portable = ", portable" if sizes.get("design") == 1 else ""
+        return f"{sizes['inputs'] // 2} antennas, {bits}{portable}"
     return f"{sizes['channels']} channels, {sizes['taps']} taps to {'floats' if sizes['output_bits'] == 32 else '8 bits'}"
 
 
@@ -63,12 +60,14 @@ def draw_roofline(measured, path):
                   color=colour, fontsize=8)
     top = max(limits.values())
     axis.plot([left, top / copy], [left * copy, top], color="black", lw=1.2)
-    axis.text(1.5, 1.5 * copy * 1.15, f"memory: {copy / 1e12:.2f} TB/s", rotation=42, rotation_mode="anchor", fontsize=8)
+    axis.text(1.5, 1.5 * copy * 1.25, f"memory: {copy / 1e12:.2f} TB/s", rotation=43, rotation_mode="anchor",
+              fontsize=8)
     markers = {"correlate": "o", "channelize": "s"}
     colours = plt.get_cmap("tab20").colors
     for number, row in enumerate(measured):
-        axis.plot(row["operations"] / row["bytes"], row["operations"] / row["seconds"], markers[row["stage"]],
-                  color=colours[number % len(colours)], label=f"{row['stage']}: {label(row)}")
+        x, y = row["operations"] / row["bytes"], row["operations"] / row["seconds"]
+        axis.plot(x, y, markers[row["stage"]], color=colours[number % len(colours)],
+                  label=f"{row['stage']}: {label(row)}")
     axis.set(xscale="log", yscale="log", xlim=(left, right), ylim=(1e12, top * 1.7),
              xlabel="useful operations a byte that must be read or written", ylabel="useful operations/s",
              title=measured[0]["device"])
@@ -76,47 +75,56 @@ def draw_roofline(measured, path):
     figure.savefig(path, metadata={"Date": None})
 
 
-def line(axis, chosen, key, value, scale, **style):
-    points = sorted((row["sizes"][key], row[value] * scale) for row in chosen)
-    axis.plot([x for x, _ in points], [y for _, y in points], "o-", ms=3.5, **style)
+def points(chosen, x_of, value):
+    return sorted((x_of(row["sizes"]), row[value]) for row in chosen)
 
 
 def draw_sweeps(swept, path):
     """The X-engine against antennas, channels and integration length, and the filter bank against channels and taps."""
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7), constrained_layout=True)
-    correlate = [row for row in swept if row["stage"] == "correlate"]
-    antennas = [row for row in correlate if sizes_of(row, "channels", "samples") in ([1056, 3072], [132, 3072])
-                and (row["sizes"]["channels"] == 1056) == (row["sizes"]["inputs"] <= 128)]
-    by_channels = [row for row in correlate if sizes_of(row, "inputs", "samples") == [512, 3072]]
-    by_samples = [row for row in correlate if sizes_of(row, "inputs", "channels") == [512, 132]]
-    for row in antennas:
-        row["sizes"]["antennas"] = row["sizes"]["inputs"] // 2
-    line(axes[0, 0], antennas, "antennas", "rate", 1e-12, label="ci8")
-    axes[0, 0].plot(list(TENSOR_CORE_CORRELATOR), [v * 1e-12 for v in TENSOR_CORE_CORRELATOR.values()], "x",
-                    color="grey", label="Tensor-Core Correlator, int8")
-    axes[0, 0].set(title="X-engine against antennas", xlabel="dual-polarisation antennas", ylabel="useful TOPS",
-                   ylim=(0, None))
-    axes[0, 0].set_xscale("log", base=2)
-    axes[0, 0].legend(fontsize=8)
-    line(axes[0, 1], antennas, "antennas", "bandwidth_hz", 1e-9)
-    axes[0, 1].set(title="Bandwidth of a station that it keeps up with", xlabel="dual-polarisation antennas", ylabel="GHz",
-                   yscale="log")
-    axes[0, 1].set_xscale("log", base=2)
-    line(axes[0, 2], by_channels, "channels", "rate", 1e-12)
-    axes[0, 2].set(title="X-engine, 256 antennas, against channels", xlabel="channels", ylabel="useful TOPS", ylim=(0, None))
-    axes[0, 2].set_xscale("log", base=2)
-    line(axes[1, 0], by_samples, "samples", "rate", 1e-12)
-    axes[1, 0].set(title="X-engine, 256 antennas, against integration", xlabel="samples", ylabel="useful TOPS", ylim=(0, None))
-    axes[1, 0].set_xscale("log", base=2)
-    bank = [row for row in swept if row["stage"] == "channelize"]
-    by_size = [row for row in bank if row["sizes"]["taps"] == 8]
-    by_taps = [row for row in bank if row["sizes"]["channels"] == 1024]
-    line(axes[1, 1], by_size, "channels", "rate", 1e-9)
-    axes[1, 1].set(title="Filter bank, 8 taps, ci8 to floats", xlabel="channels", ylabel="G samples/s", ylim=(0, None))
-    axes[1, 1].set_xscale("log", base=2)
-    line(axes[1, 2], by_taps, "taps", "rate", 1e-9)
-    axes[1, 2].set(title="Filter bank, 1,024 channels, ci8 to floats", xlabel="taps", ylabel="G samples/s", ylim=(0, None))
-    axes[1, 2].set_xscale("log", base=2)
+    def correlate(condition):
+        return [row for row in swept if row["stage"] == "correlate" and condition(row["sizes"])]
+
+    def bank(condition):
+        return [row for row in swept if row["stage"] == "channelize" and condition(row["sizes"])]
+
+    # Few inputs need more channels to fill the card.
+    antennas = correlate(lambda s: s["samples"] == 3072 and s["channels"] == (1056 if s["inputs"] <= 128 else 132))
+    by_channels = correlate(lambda s: s["inputs"] == 512 and s["samples"] == 3072 and s["channels"] != 132)
+    by_samples = correlate(lambda s: s["inputs"] == 512 and s["channels"] == 132 and s["samples"] != 3072)
+    panels = [
+        ("X-engine against antennas", "dual-polarisation antennas", "useful TOPS", 1e-12,
+         points(antennas, lambda s: s["inputs"] // 2, "rate")),
+        ("Bandwidth of a station that it keeps up with", "dual-polarisation antennas", "GHz", 1e-9,
+         points(antennas, lambda s: s["inputs"] // 2, "bandwidth_hz")),
+        ("X-engine, 256 antennas, against channels", "channels of 3,072 samples", "useful TOPS", 1e-12,
+         points(by_channels, lambda s: s["channels"], "rate")),
+        ("X-engine, 256 antennas, against integration", "samples of 132 channels", "useful TOPS", 1e-12,
+         points(by_samples, lambda s: s["samples"], "rate")),
+        ("Filter bank, 8 taps, ci8 to floats", "channels", "G samples/s", 1e-9,
+         points(bank(lambda s: s["taps"] == 8), lambda s: s["channels"], "rate")),
+        ("Filter bank, 1,024 channels, ci8 to floats", "taps", "G samples/s", 1e-9,
+         points(bank(lambda s: s["channels"] == 1024), lambda s: s["taps"], "rate")),
+    ]
+    panels = [panel for panel in panels if panel[-1]]
+    columns = 2 if len(panels) < 5 else 3
+    figure, axes = plt.subplots(-(-len(panels) // columns), columns, squeeze=False, constrained_layout=True,
+                                figsize=(4 * columns, 3.5 * -(-len(panels) // columns)))
+    for axis, (title, x_name, y_name, scale, found) in zip(axes.flat, panels):
+        axis.plot([x for x, _ in found], [y * scale for _, y in found], "o-", ms=3.5, label="tautline, ci8")
+        axis.set(title=title, xlabel=x_name, ylabel=y_name)
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        if y_name == "GHz":
+            axis.set_yscale("log")
+            axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        else:
+            axis.set_ylim(0, None)
+    axes.flat[0].plot(list(TENSOR_CORE_CORRELATOR), [v * 1e-12 for v in TENSOR_CORE_CORRELATOR.values()], "x",
+                      color="grey", label="Tensor-Core Correlator, int8")
+    axes.flat[0].set_ylim(0, None)
+    axes.flat[0].legend(fontsize=8)
+    for axis in axes.flat[len(panels):]:
+        axis.set_axis_off()
     figure.suptitle(swept[0]["device"])
     figure.savefig(path, metadata={"Date": None})
 

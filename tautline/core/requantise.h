@@ -1,4 +1,5 @@
-// Float voltages to 8- or 4-bit integers: round half to even, clip symmetrically, count the clipped.
+// Float voltages to 8- or 4-bit integers: round half to even, clip symmetrically, count the
+// clipped.
 #pragma once
 
 #include <cmath>
@@ -15,8 +16,8 @@ inline constexpr double kRequantise8Rms = 20.0;
 inline constexpr double kRequantise4Rms = 2.985;
 
 /// What is left of a small correlation of two Gaussian signals of `rms` steps each after both were
-/// rounded to integers of +-limit: (E[x q(x)] / rms^2)^2, where E[x q(x)] is rms times the sum of the
-/// normal density over the steps' edges. Correlations near 1 keep 0.2 % more than that.
+/// rounded to integers of +-limit: (E[x q(x)] / rms^2)^2, where E[x q(x)] is rms times the sum of
+/// the normal density over the steps' edges. Correlations near 1 keep 0.2 % more than that.
 inline double requantised_correlation(double rms, int limit) {
   double slope = 0;
   for (int step = -limit; step < limit; ++step) {
@@ -35,7 +36,9 @@ inline double requantised_power(double rms, int limit) {
 }
 
 /// Largest magnitude that a signed `bits`-bit output takes: clipping is symmetric.
-constexpr int requantise_limit(int bits) { return (1 << (bits - 1)) - 1; }
+constexpr int requantise_limit(int bits) {
+  return (1 << (bits - 1)) - 1;
+}
 
 /// value * gain rounded half to even and clipped to +-limit; adds one to `clipped` when it was
 /// outside. NaN becomes zero and counts as clipped. The product is rounded to float first.

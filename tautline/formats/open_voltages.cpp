@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tautline/core/error.h"
-
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/guppi/guppi.h"
 #include "tautline/formats/input_file.h"

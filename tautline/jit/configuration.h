@@ -23,4 +23,7 @@ std::string describe(const std::map<std::string, Value>& values) {
   return text;
 }
 
+/// "design=1,stages=4". Throws Error(config) that names `option`.
+Configuration parse_configuration(const std::string& option, const std::string& text);
+
 }  // namespace tautline::jit

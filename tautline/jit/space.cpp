@@ -72,6 +72,21 @@ bool Space::legal(const Configuration& configuration) const {
   return number(configuration).has_value() && (!constraint_ || constraint_(configuration));
 }
 
+Space Space::fixed(const Configuration& values) const {
+  std::vector<Parameter> parameters = parameters_;
+  for (const auto& [name, value] : values) {
+    const auto at = std::find_if(parameters.begin(), parameters.end(),
+                                 [&](const Parameter& p) { return p.name == name; });
+    if (at == parameters.end() ||
+        std::find(at->values.begin(), at->values.end(), value) == at->values.end())
+      throw Error(ErrorKind::config, "tunable", name + "=" + std::to_string(value),
+                  "one of:\n" + description());
+    at->values = {value};
+    at->usual = value;
+  }
+  return Space(std::move(parameters), constraint_);
+}
+
 std::string Space::description() const {
   std::string text;
   for (const Parameter& parameter : parameters_) {

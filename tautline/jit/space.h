@@ -40,6 +40,10 @@ class Space {
   /// In the space, and allowed by the constraint.
   bool legal(const Configuration& configuration) const;
   const Configuration& usual() const { return usual_; }
+  /// The part of the space in which these parameters have one value each; they become the
+  /// default's. Throws Error(config) for what is not in the space, and when the default is then not
+  /// legal.
+  Space fixed(const Configuration& values) const;
   /// Parameters and values as text, so that a change of the space can be seen.
   std::string description() const;
 

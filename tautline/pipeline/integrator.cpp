@@ -1,6 +1,8 @@
 #include "tautline/pipeline/integrator.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace tautline::pipeline {
 
@@ -17,6 +19,27 @@ core::View<const T, 3> channels_of(const core::View<const T, 3>& all, const Chan
   return all.data() == nullptr ? all : all.slice(0, range.first, range.count);
 }
 
+// A group is as long as fits these bytes: long ones are added to the sums in memory less often, and a
+// GPU wants much to do at a time.
+constexpr std::size_t kGroup_bytes = std::size_t{16} << 20;
+constexpr std::size_t kGroupOnGpu_bytes = std::size_t{256} << 20;
+constexpr std::size_t kShortestGroup = 8, kLongestGroup = 1024, kLongestGroupOnGpu = 8192;
+
+// Depends on nothing that changes how a stream is cut.
+std::size_t group_spectra(std::size_t bytes_per_spectrum, bool gpu) {
+  return std::clamp(std::bit_floor((gpu ? kGroupOnGpu_bytes : kGroup_bytes) / bytes_per_spectrum),
+                    kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
+}
+
+// One mask serves all channels: its channel stride is zero.
+stages::correlate::Validity of_all_channels(const core::ValidityView& valid, std::size_t spectra,
+                                            std::size_t channels) {
+  return {valid.data(),
+          {Axis::channel, Axis::input, Axis::word},
+          {channels, valid.extent(0), core::validity_words(spectra)},
+          {0, valid.stride(0), 1}};
+}
+
 }  // namespace
 
 Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
@@ -27,17 +50,28 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
       inputs_(inputs),
       baselines_(core::baseline_count(inputs)),
       format_(format),
-      plan_(stages::correlate::make_plan({.channels = channels.count,
-                                          .inputs = inputs,
-                                          .max_samples = max_spectra,
-                                          .format = format},
-                                         device_)) {}
+      group_spectra_(exact() ? 0
+                             : group_spectra(channels.count * inputs * sample_bytes(),
+                                             device_->compiles())) {
+  plan_ = stages::correlate::make_plan({.channels = channels.count,
+                                        .inputs = inputs,
+                                        .max_samples = exact() ? max_spectra : group_spectra_,
+                                        .format = format},
+                                       device_);
+}
+
+stages::correlate::Counts Integrator::counts() const {
+  return {counts_.as<std::int64_t>(), kAxes, {channels_.count, baselines_}};
+}
 
 device::MemoryUse Integrator::bytes(std::size_t integrations) const {
   const std::size_t own = sums() * (kSumBytes + sizeof(std::int64_t));
   const std::size_t means = sums() * (sizeof(std::complex<float>) + sizeof(std::int64_t));
   device::MemoryUse use = plan_->bytes();
-  use.host_bytes += integrations * means;
+  use.host_bytes +=
+      integrations * means + inputs_ * core::validity_words(group_spectra_) * sizeof(std::uint64_t);
+  (device_->compiles() ? use.device_bytes : use.host_bytes) +=
+      channels_.count * inputs_ * group_spectra_ * sample_bytes();
   if (device_->compiles()) {
     use.device_bytes += own;
     use.host_bytes += integrations * own;
@@ -65,31 +99,100 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
     counts_ = device_->allocate(sums() * sizeof(std::int64_t));
     queue.fill(sums_.data(), 0, sums_.bytes());
     queue.fill(counts_.data(), 0, counts_.bytes());
+    if (!exact()) {
+      group_ = device_->allocate(channels_.count * inputs_ * group_spectra_ * sample_bytes());
+      group_valid_ = core::ValidityMask(inputs_, group_spectra_);
+    }
   }
   if (spectra_ == 0) first_spectrum_ = chunk.first_spectrum;
   spectra_ += chunk.spectra;
-  // One mask serves all channels: its channel stride is zero.
-  stages::correlate::Validity validity;
-  if (!chunk.valid.empty())
-    validity = {chunk.valid.data(),
-                {Axis::channel, Axis::input, Axis::word},
-                {channels_.count, inputs_, core::validity_words(chunk.spectra)},
-                {0, chunk.valid.stride(0), 1}};
-  const std::array<std::size_t, 2> extents{channels_.count, baselines_};
-  const stages::correlate::Counts counts(counts_.as<std::int64_t>(), kAxes, extents);
-  const stages::correlate::IntegerVisibilities integers(sums_.as<core::ci64>(), kAxes, extents);
-  const stages::correlate::FloatVisibilities floats(sums_.as<std::complex<double>>(), kAxes, extents);
+  if (format_ == core::kCi16)
+    return add_in_groups(queue, channels_of(chunk.ci16, channels_), chunk.valid);
+  if (!exact()) return add_in_groups(queue, channels_of(chunk.cf32, channels_), chunk.valid);
+  const stages::correlate::Validity validity =
+      chunk.valid.empty() ? stages::correlate::Validity()
+                          : of_all_channels(chunk.valid, chunk.spectra, channels_.count);
+  const stages::correlate::IntegerVisibilities sums(sums_.as<core::ci64>(), kAxes,
+                                                    {channels_.count, baselines_});
   if (format_ == core::kCi8)
-    plan_->execute(queue, *state_, channels_of(chunk.ci8, channels_), validity, integers, counts);
-  else if (format_ == core::kCi4)
-    plan_->execute(queue, *state_, channels_of(chunk.ci4, channels_), validity, integers, counts);
-  else if (format_ == core::kCi16)
-    plan_->execute(queue, *state_, channels_of(chunk.ci16, channels_), validity, floats, counts);
+    plan_->execute(queue, *state_, channels_of(chunk.ci8, channels_), validity, sums, counts());
   else
-    plan_->execute(queue, *state_, channels_of(chunk.cf32, channels_), validity, floats, counts);
+    plan_->execute(queue, *state_, channels_of(chunk.ci4, channels_), validity, sums, counts());
+}
+
+template <class Sample>
+core::View<Sample, 3> Integrator::group() const {
+  return {group_.as<Sample>(),
+          {Axis::channel, Axis::input, Axis::time},
+          {channels_.count, inputs_, group_spectra_}};
+}
+
+// Behind those that wait. The rows of `part` are dense.
+template <class Sample>
+void Integrator::copy_to_group(device::Queue& queue,
+                               const core::View<const Sample, 3>& part) const {
+  const auto places = group<Sample>().slice(2, waiting_, part.extent(2));
+  const auto copy = [&](std::size_t first, std::size_t last, std::size_t) {
+    for (std::size_t c = first; c < last; ++c)
+      queue.copy_rows(places.row(c, 0), group_spectra_ * sizeof(Sample), part.row(c, 0),
+                      static_cast<std::size_t>(part.stride(1)) * sizeof(Sample),
+                      part.extent(2) * sizeof(Sample), inputs_);
+  };
+  if (device_->compiles())
+    copy(0, channels_.count, 0);
+  else
+    queue.parallel_for(channels_.count, 1, copy);
+}
+
+template <class Sample>
+void Integrator::add_in_groups(device::Queue& queue, const core::View<const Sample, 3>& samples,
+                               const core::ValidityView& valid) {
+  const std::size_t spectra = samples.extent(2);
+  for (std::size_t first = 0; first < spectra;) {
+    const std::size_t count = std::min(group_spectra_ - waiting_, spectra - first);
+    masked_ = masked_ || !valid.empty();
+    for (std::size_t i = 0; i < inputs_; ++i) {
+      if (valid.empty())
+        core::set_range(group_valid_.row(i), waiting_, count, true);
+      else
+        core::copy_bits(valid.row(i), first, count, group_valid_.row(i), waiting_);
+    }
+    const auto part = samples.slice(2, first, count);
+    first += count;
+    if (count == group_spectra_) {
+      add_floats(queue, part);
+      continue;
+    }
+    copy_to_group(queue, part);
+    waiting_ += count;
+    if (waiting_ < group_spectra_) continue;
+    waiting_ = 0;
+    add_floats<Sample>(queue, group<Sample>());
+  }
+}
+
+// The next group, or what there is of it, with group_valid_.
+template <class Sample>
+void Integrator::add_floats(device::Queue& queue, const core::View<const Sample, 3>& samples) {
+  const bool masked = std::exchange(masked_, false);
+  plan_->execute(
+      queue, *state_, samples,
+      masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
+             : stages::correlate::Validity(),
+      {sums_.as<std::complex<double>>(), kAxes, {channels_.count, baselines_}}, counts());
+}
+
+void Integrator::add_rest(device::Queue& queue) {
+  const std::size_t count = std::exchange(waiting_, 0);
+  if (count == 0) return;
+  if (format_ == core::kCi16)
+    add_floats<core::ci16>(queue, group<core::ci16>().slice(2, 0, count));
+  else
+    add_floats<std::complex<float>>(queue, group<std::complex<float>>().slice(2, 0, count));
 }
 
 void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::size_t part) {
+  add_rest(queue);
   spectra_ = 0;
   if (device_->compiles()) {
     SumsInTransit& transit = out.in_transit[part];

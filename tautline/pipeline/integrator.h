@@ -36,6 +36,9 @@ struct ChannelRange {
 };
 
 /// The X-engine of some channels of one stream: adds chunks of spectra, and finishes an integration.
+/// However its spectra are cut into chunks, an integration's sums are the same to the last bit:
+/// integers are exact, and floats are summed in groups that are counted from the integration's first
+/// spectrum.
 class Integrator {
  public:
   /// `max_spectra`: most spectra in a chunk. Throws core::Error.
@@ -68,6 +71,20 @@ class Integrator {
  private:
   bool exact() const { return format_ == core::kCi8 || format_ == core::kCi4; }
   std::size_t sums() const { return channels_.count * baselines_; }
+  std::size_t sample_bytes() const {
+    return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
+  }
+  stages::correlate::Counts counts() const;
+  template <class Sample>
+  core::View<Sample, 3> group() const;
+  template <class Sample>
+  void copy_to_group(device::Queue& queue, const core::View<const Sample, 3>& part) const;
+  template <class Sample>
+  void add_in_groups(device::Queue& queue, const core::View<const Sample, 3>& samples,
+                     const core::ValidityView& valid);
+  template <class Sample>
+  void add_floats(device::Queue& queue, const core::View<const Sample, 3>& samples);
+  void add_rest(device::Queue& queue);
 
   std::shared_ptr<const device::Device> device_;
   ChannelRange channels_;
@@ -78,6 +95,11 @@ class Integrator {
   device::Buffer sums_;    // [channel][baseline] ci64, or complex<double>
   device::Buffer counts_;  // [channel][baseline] int64
   std::vector<float> gains_;
+  // Floats: spectra that wait for their group to be full.
+  std::size_t group_spectra_ = 0, waiting_ = 0;
+  device::Buffer group_;  // [channel][input][group_spectra_]
+  core::ValidityMask group_valid_;
+  bool masked_ = false;  // whether group_valid_ may call any of them invalid
   std::uint64_t spectra_ = 0, first_spectrum_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/timing.h"
 #include "tautline/pipeline/host_fed_stream.h"
+#include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/correlate/case.h"
@@ -83,6 +84,7 @@ class FilterBank {
     config_.output = channelize::Output::turned_ci8;
     config_.max_samples = spectra * config_.hop_samples();
     plan_ = channelize::make_plan(config_, device);
+    require_on_device("channelize", plan_->backend(), *device);
   }
 
   void prepare(device::Queue& queue) {

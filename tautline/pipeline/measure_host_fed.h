@@ -7,9 +7,9 @@
 // | host_fed_channelize | [input][time] ci8               | [channel][input][time] ci8      |
 // | host_fed_fx         | [input][time] ci8               | [channel][baseline] ci64, int64 |
 //
-// host_fed_copy shows what the way there and back allows; host_fed_correlate takes some channels of an array for a whole integration each time;
-// host_fed_fx runs the filter bank, requantises, and correlates the result: blocks are
-// integrations.
+// host_fed_copy shows what the way there and back allows; host_fed_correlate takes some channels of
+// an array for a whole integration each time; host_fed_fx runs the filter bank, requantises, and
+// correlates the result: blocks are integrations.
 #pragma once
 
 #include <memory>

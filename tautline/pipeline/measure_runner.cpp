@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/error.h"
 #include "tautline/device/cuda/nvml.h"
 #include "tautline/jit/timing.h"
 
@@ -25,6 +26,7 @@ constexpr double kLeastSampleSeconds = 1e-3;
 constexpr double kMostRunsInARow = 1000;
 // An H200's counter is renewed ten times a second.
 constexpr double kLeastEnergySeconds = 1.0;
+constexpr double kBatchSeconds = 0.01;
 // Who gives less does not want to wait for a second.
 constexpr double kLeastBudgetForEnergy = 0.5;
 constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
@@ -34,6 +36,14 @@ double seconds_since(Clock::time_point start) {
 }
 
 }  // namespace
+
+void require_on_device(const std::string& stage, const std::string& backend,
+                       const device::Device& device) {
+  const bool on_gpu = backend.starts_with("cuda") || backend.starts_with("opencl");
+  if (on_gpu || !device.compiles()) return;
+  throw core::Error(core::ErrorKind::unsupported, stage, device.name(),
+                    "a device that it has code for", "here it runs on the host: " + backend);
+}
 
 Runner::Runner(std::shared_ptr<const device::Device> device, double budget_s)
     : device_(std::move(device)), budget_s_(budget_s), queue_(device_->make_queue()) {
@@ -104,42 +114,47 @@ void Runner::time(Measurement& measurement, const std::function<void()>& run) {
   const jit::Timing timing = jit::summarise(std::move(seconds));
   measurement.seconds = timing.seconds;
   measurement.spread = timing.spread;
-  if (budget_s_ >= kLeastBudgetForEnergy) measurement.energy_j = energy_of_a_run(run);
+  if (budget_s_ >= kLeastBudgetForEnergy) measure_energy(measurement, run);
 }
 
-// Two runs are always under way, so that the card never rests. From one renewal of the card's
-// counter to another: between renewals it stands still.
-std::optional<double> Runner::energy_of_a_run(const std::function<void()>& run) {
+// Two batches are always under way, each long enough to hide that the card's library takes
+// milliseconds to answer: the card must not rest. From one renewal of its counter to another:
+// between renewals it stands still.
+void Runner::measure_energy(Measurement& measurement, const std::function<void()>& run) {
   auto meter = device::cuda::make_energy_meter(*device_);
-  if (!meter) return std::nullopt;
+  if (!meter) return;
   struct Reading {
     double joules = 0, seconds = 0;
-    std::size_t runs = 0;
+    std::size_t batches = 0;
   };
   const std::array<device::Event*, 2> marks{start_.get(), end_.get()};
+  const auto batch = static_cast<std::size_t>(
+      std::clamp(std::ceil(kBatchSeconds / measurement.seconds), 1.0, kMostRunsInARow));
   const double enough = std::max(budget_s_, kLeastEnergySeconds);
   std::optional<Reading> first;
   Reading last;
   queue_->synchronise();
   const auto started = Clock::now();
   meter->start();
-  for (std::size_t runs = 0; seconds_since(started) < 3 * enough;) {
-    run();
-    queue_->record(*marks[runs % 2]);
-    ++runs;
-    marks[runs % 2]->synchronise();
+  for (std::size_t batches = 0; seconds_since(started) < 3 * enough;) {
+    for (std::size_t r = 0; r < batch; ++r) run();
+    queue_->record(*marks[batches % 2]);
+    ++batches;
+    marks[batches % 2]->synchronise();
     const auto joules = meter->joules();
-    if (!joules) return std::nullopt;
+    if (!joules) return;
     if (*joules == last.joules) continue;
-    last = {*joules, seconds_since(started), runs};
+    last = {*joules, seconds_since(started), batches};
     if (!first)
       first = last;
     else if (last.seconds - first->seconds >= enough)
       break;
   }
   queue_->synchronise();
-  if (!first || last.runs == first->runs) return std::nullopt;
-  return (last.joules - first->joules) / static_cast<double>(last.runs - first->runs);
+  if (!first || last.batches == first->batches) return;
+  const double joules = last.joules - first->joules;
+  measurement.energy_j = joules / static_cast<double>((last.batches - first->batches) * batch);
+  measurement.power_w = joules / (last.seconds - first->seconds);
 }
 
 }  // namespace tautline::pipeline

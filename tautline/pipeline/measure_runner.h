@@ -10,6 +10,11 @@
 
 namespace tautline::pipeline {
 
+/// Throws Error(unsupported) when a plan of this backend() runs on the host though the device is
+/// another: it must not be given the device's addresses.
+void require_on_device(const std::string& stage, const std::string& backend,
+                       const device::Device& device);
+
 class Runner {
  public:
   Runner(std::shared_ptr<const device::Device> device, double budget_s);
@@ -25,13 +30,13 @@ class Runner {
   /// `count` times the same.
   device::Buffer floats(std::size_t count, float value);
 
-  /// Fills in seconds, spread and energy_j. `run` does the work once, or enqueues it.
+  /// Fills in seconds, spread, energy_j and power_w. `run` does the work once, or enqueues it.
   void time(Measurement& measurement, const std::function<void()>& run);
 
  private:
   device::Buffer repeat(const device::Buffer& pattern, std::size_t bytes);
   double sample(const std::function<void()>& run, std::size_t times);
-  std::optional<double> energy_of_a_run(const std::function<void()>& run);
+  void measure_energy(Measurement& measurement, const std::function<void()>& run);
 
   std::shared_ptr<const device::Device> device_;
   double budget_s_;

@@ -13,6 +13,7 @@
 #include "tautline/stages/corner_turn/case.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/correlate.h"
+#include "tautline/stages/correlate/gpu.h"
 #include "tautline/stages/unpack/case.h"
 
 namespace tautline::pipeline {
@@ -38,6 +39,19 @@ void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, doub
 Buffer random_samples(Runner& runner, const core::SampleFormat& format, std::size_t count) {
   const std::size_t bytes = count * static_cast<std::size_t>(format.bits_per_sample()) / 8;
   return format.is_float() ? runner.random_floats(bytes) : runner.random_integers(bytes);
+}
+
+// The plan that runs by itself, or on GPUs one of a design that was asked for, with its defaults.
+std::shared_ptr<const stages::correlate::Plan> correlate_plan(
+    const stages::correlate::Config& config, std::size_t design, const DevicePointer& device) {
+  using stages::correlate::GpuDesign;
+  if (design == 0) return stages::correlate::make_plan(config, device);
+  if (!device->compiles() || design > static_cast<std::size_t>(GpuDesign::wgmma))
+    throw Error(ErrorKind::config, "--problem of correlate: design", std::to_string(design),
+                "1 (tiled), 2 (mma) or 3 (wgmma), on a GPU");
+  stages::correlate::GpuTunables tunables;
+  tunables.design = static_cast<GpuDesign>(design);
+  return stages::correlate::gpu::make_gpu_plan(config, device, tunables);
 }
 
 template <class Sample, class Visibility>
@@ -66,7 +80,7 @@ Measurement measure_correlate(const Problem& p, const DevicePointer& device, con
                                          .inputs = p.at("inputs"),
                                          .max_samples = samples,
                                          .format = complex_format("correlate", p.at("bits"))};
-  const auto plan = stages::correlate::make_plan(config, device);
+  const auto plan = correlate_plan(config, p.at("design"), device);
   Runner runner(device, budget_s);
   Measurement m;
   if (config.format == core::kCi4) time_correlate<core::ci4, core::ci64>(runner, m, *plan);
@@ -112,6 +126,7 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   config.max_samples = count;
   problem.spectra = spectra;
   const auto plan = stages::channelize::make_plan(config, device);
+  require_on_device("channelize", plan->backend(), *device);
   Runner runner(device, budget_s);
   const auto state = plan->make_state(runner.queue());
   const Buffer voltages = random_samples(runner, config.input, inputs * count);
@@ -195,10 +210,8 @@ Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, c
   const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra"),
                     bits = p.at("output_bits");
   const stages::corner_turn::Case problem{"", inputs, channels, spectra, static_cast<int>(bits)};
-  if (device->compiles())
-    throw Error(ErrorKind::unsupported, "corner_turn", device->name(),
-                "cpu or reference: on GPUs channelize turns its own spectra");
   const auto plan = stages::corner_turn::make_plan(problem.config(), device);
+  require_on_device("corner_turn", plan->backend(), *device);
   Runner runner(device, budget_s);
   const Buffer in = runner.random_floats(problem.elements() * sizeof(std::complex<float>));
   const Buffer out = runner.zeros(problem.elements() * 2 * bits / 8);
@@ -267,8 +280,8 @@ const std::vector<Stage>& stages() {
        {{"inputs", 64}, {"channels", 1024}, {"spectra", 2048}, {"output_bits", 8}},
        measure_corner_turn},
       {"correlate",
-       {{"inputs", 256}, {"channels", 8}, {"samples", 4096}, {"bits", 8}},
-       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}},
+       {{"inputs", 256}, {"channels", 8}, {"samples", 4096}, {"bits", 8}, {"design", 0}},
+       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}, {"design", 0}},
        measure_correlate}};
   return all;
 }
@@ -309,10 +322,12 @@ Problem default_problem(const std::string& stage, const device::Device& device) 
 
 Measurement measure_stage(const std::string& stage, const Problem& problem, DevicePointer device,
                           const Limits& limits, double budget_s) {
-  const Problem sizes = complete(stage, default_problem(stage, *device), problem);
+  Problem sizes = complete(stage, default_problem(stage, *device), problem);
   Measurement m = host_fed(stage) ? measure_host_fed(stage, sizes, device, limits, budget_s)
                                   : find_stage(stage).measure(sizes, device, limits, budget_s);
   m.stage = stage;
+  // Zero means: not asked for.
+  if (sizes.count("design") != 0 && sizes.at("design") == 0) sizes.erase("design");
   m.problem = describe(sizes);
   m.device = device->name();
   return m;

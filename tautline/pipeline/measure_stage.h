@@ -30,6 +30,8 @@ struct Measurement {
   std::optional<double> real_time_factor;
   /// Of one run, where the card reports it: the whole card's, idle power included.
   std::optional<double> energy_j;
+  /// While runs followed each other without a pause, for energy_j.
+  std::optional<double> power_w;
 };
 
 /// Stages that measure_stage knows, in order of the pipeline.
@@ -45,7 +47,8 @@ Problem default_problem(const std::string& stage, const device::Device& device);
 /// Random data, a warm-up, then repeats for about `budget_s`; on devices that compile the data are
 /// in their memory and their own marks time the runs (unpack reads host memory, as always). Where
 /// the card reports its energy, as long again for that, a second at least (left out for budgets
-/// under half a second). Sizes that are not named have default_problem's values. Throws Error(config) for an unknown stage or size.
+/// under half a second). Sizes that are not named have default_problem's values. Throws
+/// Error(config) for an unknown stage or size.
 Measurement measure_stage(const std::string& stage, const Problem& problem,
                           std::shared_ptr<const device::Device> device, const Limits& limits,
                           double budget_s = 1.0);

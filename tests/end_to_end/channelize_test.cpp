@@ -20,8 +20,9 @@ class Channelize : public ::testing::Test {
     return run_command(arguments, scratch.path().string());
   }
   CommandResult channelize(const std::string& output, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"channelize", scratch / "in.dada", "-o", scratch / output,
-                                       "--channels", std::to_string(kChannels), "--taps", "4"};
+    std::vector<std::string> arguments{
+        "channelize", scratch / "in.dada",       "-o",     scratch / output,
+        "--channels", std::to_string(kChannels), "--taps", "4"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   }
@@ -98,8 +99,8 @@ TEST_F(Channelize, MeasuringGainsStaysWithinTheMemory) {
 // What is channelized already keeps its channels: options of the filter bank would change nothing.
 TEST_F(Channelize, OptionsOfTheFilterBankAreRefusedForItsOutput) {
   ASSERT_EQ(channelize("c.dada").status, 0) << read_file(scratch / "err");
-  std::vector<std::string> correlate{"correlate", scratch / "c.dada", "-o", scratch / "v.ms",
-                                     "--integration", "0.005"};
+  std::vector<std::string> correlate{"correlate",      scratch / "c.dada", "-o",
+                                     scratch / "v.ms", "--integration",    "0.005"};
   for (const char* option : {"--channels", "--taps", "--requantize"}) {
     std::vector<std::string> with = correlate;
     with.insert(with.end(), {option, "8"});

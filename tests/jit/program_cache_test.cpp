@@ -209,29 +209,25 @@ TEST_F(BuildWithCache, UncachedLeavesNothingBehind) {
   EXPECT_FALSE(fs::exists(programs()));
 }
 
-// Eight processes of four threads each store and read the same few entries; no one may see anything
-// but a whole entry, and nothing half-written may stay.
-TEST_F(BuildWithCache, IsSafeAmongProcessesAndThreads) {
-  const std::string big(200'000, 'x');
-  const auto child = [&] {
-    std::atomic<int> wrong{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-      threads.emplace_back([&] {
-        for (int round = 0; round < 12; ++round) {
-          const FakeDevice device;
-          const std::string text = big + std::to_string(round % 3) + "\n";
-          const auto program = jit::build(device, toy(round % 3, text));
-          if (binary_of(program) != "serial 1\n" + toy(round % 3, text).text) ++wrong;
-        }
-      });
-    for (auto& thread : threads) thread.join();
-    return wrong.load();
-  };
+// Several store and read the same few entries; no one may see anything but a whole entry, and
+// nothing half-written may stay.
+int wrong_programs() {
+  static const std::string big(200'000, 'x');
+  int wrong = 0;
+  for (int round = 0; round < 12; ++round) {
+    const FakeDevice device;
+    const std::string text = big + std::to_string(round % 3) + "\n";
+    const auto program = jit::build(device, toy(round % 3, text));
+    wrong += binary_of(program) != "serial 1\n" + toy(round % 3, text).text;
+  }
+  return wrong;
+}
+
+TEST_F(BuildWithCache, IsSafeAmongProcesses) {
   std::vector<pid_t> children;
-  for (int p = 0; p < 8; ++p) {
+  for (int p = 0; p < 16; ++p) {
     const pid_t pid = fork();
-    if (pid == 0) _exit(child());
+    if (pid == 0) _exit(wrong_programs());
     children.push_back(pid);
   }
   for (const pid_t pid : children) {
@@ -240,6 +236,25 @@ TEST_F(BuildWithCache, IsSafeAmongProcessesAndThreads) {
     EXPECT_EQ(status, 0);
   }
   EXPECT_EQ(files_in(programs()).size(), 3u);
+}
+
+TEST_F(BuildWithCache, IsSafeAmongThreads) {
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) threads.emplace_back([&] { wrong += wrong_programs(); });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(files_in(programs()).size(), 3u);
+}
+
+TEST_F(BuildWithCache, ThreadsOfOneDeviceShareOneProgram) {
+  const FakeDevice device;
+  std::vector<std::shared_ptr<const device::Program>> programs_seen(8);
+  std::vector<std::thread> threads;
+  for (auto& program : programs_seen)
+    threads.emplace_back([&] { program = jit::build(device, toy()); });
+  for (auto& thread : threads) thread.join();
+  for (const auto& program : programs_seen) EXPECT_EQ(program, programs_seen[0]);
 }
 
 }  // namespace

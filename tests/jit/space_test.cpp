@@ -45,6 +45,25 @@ TEST(Space, RefusesWhatIsNotInIt) {
   EXPECT_FALSE(space.legal({{"rows", 4}, {"columns", 3}, {"flag", 0}}));
 }
 
+TEST(Space, CanBeFixedInParts) {
+  const Space part = two().fixed({{"rows", 4}, {"flag", 1}});
+  EXPECT_EQ(part.combinations(), 2u);
+  EXPECT_EQ(part.usual(), (Configuration{{"rows", 4}, {"columns", 1}, {"flag", 1}}));
+  EXPECT_FALSE(part.legal({{"rows", 2}, {"columns", 1}, {"flag", 1}}));
+  EXPECT_FALSE(part.legal({{"rows", 4}, {"columns", 3}, {"flag", 1}}));  // the constraint holds on
+  EXPECT_EQ(two().fixed({}).description(), two().description());
+  EXPECT_THROW(two().fixed({{"rows", 3}}), core::Error);
+  EXPECT_THROW(two().fixed({{"row", 4}}), core::Error);
+  EXPECT_THROW(two().fixed({{"rows", 8}, {"columns", 3}}), core::Error);
+}
+
+TEST(Configuration, IsReadFromText) {
+  EXPECT_EQ(jit::parse_configuration("--fix", "a=1,b=-2"), (Configuration{{"a", 1}, {"b", -2}}));
+  EXPECT_TRUE(jit::parse_configuration("--fix", "").empty());
+  for (const char* wrong : {"a", "a=", "=1", "a=1x", "a=1,,b=2", "a=1.5"})
+    EXPECT_THROW(jit::parse_configuration("--fix", wrong), core::Error) << wrong;
+}
+
 TEST(Space, RefusesABadDescription) {
   EXPECT_THROW(Space({{"a", {}, 0, ""}}), core::Error);
   EXPECT_THROW(Space({{"a", {1, 2}, 3, ""}}), core::Error);

@@ -16,7 +16,8 @@
 
 namespace tautline::device::cpu {
 
-/// body(first, last, worker) over [0, count) in pieces of at least `grain`; throws what a body threw.
+/// body(first, last, worker) over [0, count) in pieces of at least `grain`; throws what a body
+/// threw.
 inline void plain_parallel_for(std::size_t workers, std::size_t count, std::size_t grain,
                                const Queue::Body& body) {
   const std::size_t step = std::max({std::size_t{1}, grain, count / (4 * workers)});
@@ -25,8 +26,7 @@ inline void plain_parallel_for(std::size_t workers, std::size_t count, std::size
   std::mutex error_mutex;
   const auto work = [&](std::size_t worker) {
     try {
-      for (std::size_t first = next.fetch_add(step); first < count;
-           first = next.fetch_add(step))
+      for (std::size_t first = next.fetch_add(step); first < count; first = next.fetch_add(step))
         body(first, std::min(first + step, count), worker);
     } catch (...) {
       const std::lock_guard lock(error_mutex);

@@ -154,6 +154,7 @@ TensorMap CudaDevice::make_tensor_map(const TensorLayout& layout) const {
                                                    : 3;
   const std::array<std::uint32_t, 5> steps{1, 1, 1, 1, 1};
   TensorMap map;
+  const Current current(*context_);  // it asks for one, though it touches no device
   context_->check(context_->driver->TensorMapEncodeTiled(
                       &map, type, layout.rank, const_cast<void*>(layout.data),
                       layout.extents.data(), layout.stride_bytes.data() + 1, layout.box.data(),

@@ -172,8 +172,8 @@ class GpuPlan final : public Plan {
       kernel_->add(queue, ready, visibilities.data(), state.work.data());
       return;
     }
-    queue.fill(state.sums.sums.data(), 0, visibilities.size() * sizeof(*visibilities.data()));
-    kernel_->add(queue, ready, state.sums.sums.data(), state.work.data());
+    kernel_->store(queue, ready, state.sums.sums.data(),
+                   visibilities.size() * sizeof(*visibilities.data()), state.work.data());
     adder_.add_sums(queue, *device_, state.sums, visibilities);
   }
 

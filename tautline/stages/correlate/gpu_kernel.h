@@ -41,6 +41,12 @@ class GpuKernel {
   /// complex<double>, [channel][baseline] in device memory, dense, aligned to 16 bytes.
   virtual void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
                    void* work) const = 0;
+  /// The same sums into `visibility_bytes` of visibilities whose contents do not matter.
+  virtual void store(device::Queue& queue, const GpuSamples& samples, void* visibilities,
+                     std::size_t visibility_bytes, void* work) const {
+    queue.fill(visibilities, 0, visibility_bytes);
+    add(queue, samples, visibilities, work);
+  }
 };
 
 using GpuKernelPointer = std::shared_ptr<const GpuKernel>;

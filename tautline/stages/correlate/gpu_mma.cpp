@@ -6,7 +6,6 @@
 #include "tautline/core/baseline.h"
 #include "tautline/stages/correlate/gpu_kernel.h"
 #include "tautline/stages/correlate/gpu_tensor.h"
-#include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -61,10 +60,7 @@ class MmaKernel final : public GpuKernel {
 
 GpuKernelPointer make_mma_kernel(const Config& config, std::shared_ptr<const device::Device> device,
                                  const GpuTunables& tunables) {
-  constexpr int kAmpere = 80;
-  if (!exact(config) || device->api() != device::Api::cuda ||
-      device->properties().compute_capability < kAmpere)
-    return nullptr;
+  if (!mma_runs(config, *device)) return nullptr;
   return std::make_shared<MmaKernel>(config, *device,
                                      complete(tunables.mma, device->properties().local_bytes));
 }

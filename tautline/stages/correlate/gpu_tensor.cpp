@@ -4,6 +4,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -11,8 +12,9 @@ namespace {
 
 // As in the kernel files.
 constexpr std::size_t kStageBytes = 2 * kTensorTileInputs * kTensorStepBytes;
-constexpr std::size_t kWarps = 8;
-constexpr std::size_t kStagingRows = 8;
+constexpr std::size_t kWarps = 8;         // that multiply
+constexpr std::size_t kStagingWarps = 4;  // of one warpgroup
+constexpr std::size_t kStagingRows = 8;   // of a warp, twice
 constexpr std::size_t kSumBuffers = 2;
 
 [[noreturn]] void throw_config(const std::string& field, std::size_t value,
@@ -32,6 +34,18 @@ void check_local(const std::string& field, std::size_t stages, std::size_t neede
 
 }  // namespace
 
+bool wgmma_runs(const Config& config, const device::Device& device) {
+  constexpr int kHopper = 90;
+  return exact(config) && device.api() == device::Api::cuda &&
+         device.properties().compute_capability == kHopper;
+}
+
+bool mma_runs(const Config& config, const device::Device& device) {
+  constexpr int kAmpere = 80;
+  return exact(config) && device.api() == device::Api::cuda &&
+         device.properties().compute_capability >= kAmpere;
+}
+
 std::size_t tensor_tiles(std::size_t inputs) {
   return core::baseline_count((inputs + kTensorTileInputs - 1) / kTensorTileInputs);
 }
@@ -39,10 +53,8 @@ std::size_t tensor_tiles(std::size_t inputs) {
 WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes) {
   WgmmaTunables t = wanted;
   if (t.stages == 0) t.stages = 5;
-  if (t.cluster == 0) t.cluster = 1;
   if (t.staging_columns == 0) t.staging_columns = t.stages > 5 ? 32 : 64;
   if (t.stages < 3 || t.stages > 6) throw_config("wgmma.stages", t.stages, "3 to 6");
-  if (t.cluster != 1 && t.cluster != 2) throw_config("wgmma.cluster", t.cluster, "1 or 2");
   if (t.staging_columns != 32 && t.staging_columns != 64)
     throw_config("wgmma.staging_columns", t.staging_columns, "32 or 64");
   check_local("wgmma.stages", t.stages, wgmma_local_bytes(t), local_bytes);
@@ -53,15 +65,15 @@ MmaTunables complete(const MmaTunables& wanted, std::size_t local_bytes) {
   constexpr std::size_t kEnoughStages = 5;
   MmaTunables t = wanted;
   if (t.stages == 0)
-    for (t.stages = kEnoughStages; t.stages > 2 && mma_local_bytes(t) > local_bytes;) --t.stages;
-  if (t.stages < 2 || t.stages > 6) throw_config("mma.stages", t.stages, "2 to 6");
+    for (t.stages = kEnoughStages; t.stages > 3 && mma_local_bytes(t) > local_bytes;) --t.stages;
+  if (t.stages < 3 || t.stages > 6) throw_config("mma.stages", t.stages, "3 to 6");
   check_local("mma.stages", t.stages, mma_local_bytes(t), local_bytes);
   return t;
 }
 
 std::string describe(const WgmmaTunables& t) {
-  return std::to_string(t.stages) + " stages, clusters of " + std::to_string(t.cluster) + ", " +
-         std::to_string(t.staging_columns) + " columns staged";
+  return std::to_string(t.stages) + " stages, " + std::to_string(t.staging_columns) +
+         " columns staged";
 }
 
 std::string describe(const MmaTunables& t) {
@@ -72,7 +84,6 @@ jit::Defines wgmma_defines(const WgmmaTunables& t) {
   const auto number = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   return jit::Defines()
       .set("STAGES", number(t.stages))
-      .set("CLUSTER", number(t.cluster))
       .set("STAGING_COLUMNS", number(t.staging_columns))
       .set("HALF", 0);
 }
@@ -83,31 +94,24 @@ jit::Defines mma_defines(const MmaTunables& t) {
 
 std::size_t wgmma_local_bytes(const WgmmaTunables& t) {
   const std::size_t staging_row = t.staging_columns * 16 + 16;
-  return t.stages * kStageBytes + kWarps * kStagingRows * staging_row +
-         kSumBuffers * kTensorTileInputs * 4 + (2 * t.stages + 2 * kSumBuffers) * 8;
+  return t.stages * kStageBytes + kStagingWarps * 2 * kStagingRows * staging_row +
+         kSumBuffers * kTensorTileInputs * 4 + (2 * t.stages + 2 * kSumBuffers + kWarps) * 8;
 }
 
 std::size_t mma_local_bytes(const MmaTunables& t) {
   return t.stages * kStageBytes + kTensorTileInputs * 4;
 }
 
-TileSchedule schedule_tiles(std::size_t tiles, std::size_t groups, std::size_t steps) {
+TileSchedule schedule_tiles(std::size_t tiles, std::size_t groups, std::size_t step_pairs) {
   // A part shorter than this is mostly its own start and end.
-  constexpr std::size_t kLeastSteps = 8;
+  constexpr std::size_t kLeastPairs = 4;
   const std::size_t left = tiles % groups;
   TileSchedule schedule{tiles, tiles, 1};
   if (left == 0) return schedule;
-  schedule.parts = std::max<std::size_t>(1, std::min(groups / left, steps / kLeastSteps));
+  schedule.parts = std::max<std::size_t>(1, std::min(groups / left, step_pairs / kLeastPairs));
   if (schedule.parts > 1) schedule.whole = tiles - left;
   schedule.items = schedule.whole + (tiles - schedule.whole) * schedule.parts;
   return schedule;
-}
-
-std::size_t wgmma_items(std::size_t channels, std::size_t inputs, std::size_t cluster) {
-  if (cluster == 1) return channels * tensor_tiles(inputs);
-  const std::size_t blocks = (inputs + kTensorTileInputs - 1) / kTensorTileInputs;
-  const std::size_t singles = (blocks + 1) / 2, pairs = blocks * blocks / 4;
-  return channels / 2 * (singles + 2 * pairs) + channels % 2 * ((singles + 1) / 2 + pairs);
 }
 
 }  // namespace tautline::stages::correlate::gpu

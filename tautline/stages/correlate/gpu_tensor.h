@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tautline/jit/program.h"
+#include "tautline/stages/correlate/correlate.h"
 #include "tautline/stages/correlate/tunables.h"
 
 namespace tautline::stages::correlate::gpu {
@@ -19,6 +20,10 @@ inline constexpr std::size_t kTensorMaxSamples = 65535 / 64 * 64;
 /// The kernels number what there is to do in 32 bits.
 inline constexpr std::size_t kTensorMaxItems = std::size_t{1} << 30;
 
+/// Whether the kernels have code for this device and format.
+bool wgmma_runs(const Config& config, const device::Device& device);
+bool mma_runs(const Config& config, const device::Device& device);
+
 /// Tiles of one channel on and below the diagonal.
 std::size_t tensor_tiles(std::size_t inputs);
 
@@ -27,7 +32,7 @@ std::size_t tensor_tiles(std::size_t inputs);
 WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes);
 MmaTunables complete(const MmaTunables& wanted, std::size_t local_bytes);
 
-/// "5 stages, clusters of 2, ...".
+/// "5 stages, ...".
 std::string describe(const WgmmaTunables& tunables);
 std::string describe(const MmaTunables& tunables);
 
@@ -39,18 +44,15 @@ jit::Defines mma_defines(const MmaTunables& tunables);
 std::size_t wgmma_local_bytes(const WgmmaTunables& tunables);
 std::size_t mma_local_bytes(const MmaTunables& tunables);
 
-/// What wgmma's groups (clusters) do: items whole tiles first, the tiles of a last, short round in
-/// `parts` along time, so that no group is idle for the length of a tile.
+/// What wgmma's groups do: whole tiles first, the tiles of a last, short round in `parts` along
+/// time, so that no group is idle for the length of a tile.
 struct TileSchedule {
   std::size_t items = 0;
   std::size_t whole = 0;
   std::size_t parts = 1;
 };
 
-TileSchedule schedule_tiles(std::size_t tiles, std::size_t groups, std::size_t steps);
-
-/// Items of wgmma's kernel before any is divided: tiles, or pairs of them for clusters of 2, which
-/// take the channels two at a time (wgmma.cuda.kernel: place).
-std::size_t wgmma_items(std::size_t channels, std::size_t inputs, std::size_t cluster);
+/// Of step_pairs pairs of steps.
+TileSchedule schedule_tiles(std::size_t tiles, std::size_t groups, std::size_t step_pairs);
 
 }  // namespace tautline::stages::correlate::gpu

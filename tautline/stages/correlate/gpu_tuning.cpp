@@ -8,6 +8,7 @@
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/correlate/gpu_tensor.h"
 #include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
@@ -15,50 +16,97 @@ namespace tautline::stages::correlate::gpu {
 namespace {
 
 using Values = std::vector<std::int64_t>;
+using Fields = jit::TunableFields<GpuTunables>;
 
-constexpr auto kTiled = static_cast<std::int64_t>(GpuDesign::tiled);
+// Which designs have code for a device and format.
+struct Designs {
+  bool wgmma = true;
+  bool mma = true;
+  bool cuda = true;
+  bool exact_sums = true;
 
-jit::TunableFields<GpuTunables> fields(bool exact_sums, bool cuda) {
-  jit::TunableFields<GpuTunables> list;
-  list.add("design", &GpuTunables::design, {kTiled},
-           "which code multiplies: 1 tiled, 2 mma, 3 wgmma")
+  GpuDesign fastest() const {
+    return wgmma ? GpuDesign::wgmma : mma ? GpuDesign::mma : GpuDesign::tiled;
+  }
+  Values values() const {
+    Values list{static_cast<std::int64_t>(GpuDesign::tiled)};
+    if (mma) list.push_back(static_cast<std::int64_t>(GpuDesign::mma));
+    if (wgmma) list.push_back(static_cast<std::int64_t>(GpuDesign::wgmma));
+    return list;
+  }
+};
+
+Designs designs_for(const Config& config, const device::Device& device) {
+  return {wgmma_runs(config, device), mma_runs(config, device), device.api() == device::Api::cuda,
+          exact(config)};
+}
+
+void add_tiled(Fields& fields, const Designs& designs) {
+  fields
       .add(
           "register_rows", [](auto& t) -> auto& { return t.tiled.register_rows; }, {1, 2, 4, 8},
-          "sums of one thread: more reuse of operands in registers, fewer threads, more waste at "
-          "the diagonal")
+          "tiled: sums of one thread: more reuse of operands in registers, fewer threads, more "
+          "waste at the diagonal")
       .add(
           "register_columns", [](auto& t) -> auto& { return t.tiled.register_columns; },
           {1, 2, 4, 8}, "the same in the other direction")
       .add(
           "thread_rows", [](auto& t) -> auto& { return t.tiled.thread_rows; }, {8, 16},
-          "threads of a group: more reuse in local memory, larger tiles")
+          "tiled: threads of a group: more reuse in local memory, larger tiles")
       .add(
           "thread_columns", [](auto& t) -> auto& { return t.tiled.thread_columns; }, {8, 16},
           "the same in the other direction")
       .add(
           "stage_bytes", [](auto& t) -> auto& { return t.tiled.stage_bytes; }, {32, 64, 128, 256},
-          "of every input brought to local memory at a time: fewer barriers, fewer groups at once")
+          "tiled: of every input brought to local memory at a time: fewer barriers, fewer groups "
+          "at once")
       .add(
           "local_buffers", [](auto& t) -> auto& { return t.tiled.local_buffers; }, {0, 1, 2},
-          "0 reads through the cache, 2 fill one while the other is multiplied")
+          "tiled: 0 reads through the cache, 2 fill one while the other is multiplied")
       .add(
           "vector_bytes", [](auto& t) -> auto& { return t.tiled.vector_bytes; }, {4, 8, 16},
-          "of one load: fewer instructions, stricter alignment")
-      .add(
-          "groups_per_multiprocessor",
-          [](auto& t) -> auto& { return t.tiled.groups_per_multiprocessor; },
-          cuda ? Values{1, 2, 3, 4} : Values{1},
-          "fewer registers a thread, more threads to hide latency with")
-      .add(
-          "emulate_dot4", [](auto& t) -> auto& { return t.tiled.emulate_dot4; },
-          exact_sums ? Values{0, 1} : Values{0},
-          "four products instead of the dot-product instruction");
-  return list;
+          "tiled: of one load: fewer instructions, stricter alignment");
+  if (designs.cuda)
+    fields.add(
+        "groups_per_multiprocessor",
+        [](auto& t) -> auto& { return t.tiled.groups_per_multiprocessor; }, {1, 2, 3, 4},
+        "tiled: fewer registers a thread, more threads to hide latency with");
+  if (designs.exact_sums)
+    fields.add(
+        "emulate_dot4", [](auto& t) -> auto& { return t.tiled.emulate_dot4; }, {0, 1},
+        "tiled: four products instead of the dot-product instruction");
 }
 
-bool fits(const GpuTunables& tunables, const Config& config, const TiledTarget& target) {
+Fields fields_for(const Designs& designs) {
+  Fields fields;
+  fields.add("design", &GpuTunables::design, designs.values(),
+             "which code multiplies: 1 tiled, 2 mma, 3 wgmma");
+  add_tiled(fields, designs);
+  if (designs.mma)
+    fields.add(
+        "mma_stages", [](auto& t) -> auto& { return t.mma.stages; }, {3, 4, 5, 6},
+        "mma: steps in shared memory: more fetched ahead, fewer groups at once");
+  if (designs.wgmma)
+    fields
+        .add(
+            "wgmma_stages", [](auto& t) -> auto& { return t.wgmma.stages; }, {3, 4, 5, 6},
+            "wgmma: steps in shared memory: more fetched ahead")
+        .add(
+            "wgmma_staging_columns", [](auto& t) -> auto& { return t.wgmma.staging_columns; },
+            {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
+  return fields;
+}
+
+// Of the other designs nothing changes: a configuration should not have many names.
+bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
+          const TiledTarget& target) {
+  if (t.design != GpuDesign::tiled && t.tiled != usual.tiled) return false;
+  if (t.design != GpuDesign::mma && t.mma != usual.mma) return false;
+  if (t.design != GpuDesign::wgmma && t.wgmma != usual.wgmma) return false;
   try {
-    complete(tunables.tiled, config, target);
+    if (t.design == GpuDesign::tiled) complete(t.tiled, config, target);
+    if (t.design == GpuDesign::mma) complete(t.mma, target.local_bytes);
+    if (t.design == GpuDesign::wgmma) complete(t.wgmma, target.local_bytes);
     return true;
   } catch (const core::Error&) {
     return false;
@@ -68,23 +116,29 @@ bool fits(const GpuTunables& tunables, const Config& config, const TiledTarget& 
 }  // namespace
 
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
+  std::vector<std::string_view> files{tiled_kernel_file(config)};
+  if (mma_runs(config, device)) files.emplace_back("correlate/mma.cuda.kernel");
+  if (wgmma_runs(config, device)) files.emplace_back("correlate/wgmma.cuda.kernel");
   return jit::tuning_key(
       device, "correlate", core::to_string(config.format),
       {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}},
-      {tiled_kernel_file(config)});
+      files);
 }
 
 jit::Space tuning_space(const Config& config, const device::Device& device) {
+  const Designs designs = designs_for(config, device);
   const TiledTarget target(device);
   GpuTunables usual;
-  usual.design = GpuDesign::tiled;
-  usual.tiled = complete({}, config, target);
-  return fields(exact(config), device.api() == device::Api::cuda)
-      .space(usual, [config, target](const GpuTunables& t) { return fits(t, config, target); });
+  usual.design = designs.fastest();
+  usual.tiled = complete(TiledTunables{}, config, target);
+  if (designs.mma) usual.mma = complete(MmaTunables{}, target.local_bytes);
+  if (designs.wgmma) usual.wgmma = complete(WgmmaTunables{}, target.local_bytes);
+  return fields_for(designs).space(
+      usual, [=](const GpuTunables& t) { return fits(t, usual, config, target); });
 }
 
 GpuTunables tunables_of(const jit::Configuration& configuration) {
-  return fields(true, true).tunables(configuration);
+  return fields_for(Designs{}).tunables(configuration);
 }
 
 std::shared_ptr<const Plan> make_tuned_plan(const Config& config,

@@ -6,7 +6,6 @@
 #include "tautline/core/baseline.h"
 #include "tautline/stages/correlate/gpu_kernel.h"
 #include "tautline/stages/correlate/gpu_tensor.h"
-#include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -30,6 +29,16 @@ class WgmmaKernel final : public GpuKernel {
 
   void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
            void* /*work*/) const override {
+    run(queue, samples, visibilities, /*store=*/false);
+  }
+  void store(device::Queue& queue, const GpuSamples& samples, void* visibilities,
+             std::size_t /*visibility_bytes*/, void* /*work*/) const override {
+    run(queue, samples, visibilities, /*store=*/true);
+  }
+
+ private:
+  // Overwrites with the first samples when `store`, and adds the others.
+  void run(device::Queue& queue, const GpuSamples& samples, void* visibilities, bool store) const {
     const std::size_t baselines = core::baseline_count(config_.inputs);
     const std::size_t channels_at_once =
         std::max<std::size_t>(1, kTensorMaxItems / tensor_tiles(config_.inputs));
@@ -40,11 +49,11 @@ class WgmmaKernel final : public GpuKernel {
                     channel * samples.channel_stride_bytes;
         part.samples = std::min(kTensorMaxSamples, samples.samples - first);
         part.channels = std::min(channels_at_once, samples.channels - channel);
-        launch(queue, part, static_cast<core::ci64*>(visibilities) + channel * baselines);
+        launch(queue, part, static_cast<core::ci64*>(visibilities) + channel * baselines,
+               store && first == 0);
       }
   }
 
- private:
   device::TensorMap map(const GpuSamples& samples) const {
     // A stride that nothing uses may be anything, but the engine wants multiples of 16.
     const std::size_t bytes = samples.samples * sizeof(core::ci8);
@@ -59,33 +68,31 @@ class WgmmaKernel final : public GpuKernel {
     layout.rank = 3;
     layout.extents = {bytes, config_.inputs, samples.channels};
     layout.stride_bytes = {0, row, channel};
-    layout.box = {kTensorStepBytes,
-                  static_cast<std::uint32_t>(kTensorTileInputs / tunables_.cluster), 1};
+    layout.box = {kTensorStepBytes, kTensorTileInputs, 1};
     layout.swizzle_bytes = kTensorStepBytes;
     return device_->make_tensor_map(layout);
   }
 
-  void launch(device::Queue& queue, const GpuSamples& samples, core::ci64* visibilities) const {
-    const std::size_t bytes = samples.samples * sizeof(core::ci8);
-    const std::size_t steps = (bytes + kTensorStepBytes - 1) / kTensorStepBytes;
-    const std::size_t clusters = device_->properties().multiprocessors / tunables_.cluster;
-    const TileSchedule schedule = schedule_tiles(
-        wgmma_items(samples.channels, config_.inputs, tunables_.cluster), clusters, steps);
+  void launch(device::Queue& queue, const GpuSamples& samples, core::ci64* visibilities,
+              bool store) const {
+    const std::size_t pair_bytes = 2 * kTensorStepBytes;
+    const std::size_t step_pairs =
+        (samples.samples * sizeof(core::ci8) + pair_bytes - 1) / pair_bytes;
+    const std::size_t groups = device_->properties().multiprocessors;
+    const std::size_t tiles = samples.channels * tensor_tiles(config_.inputs);
+    const TileSchedule schedule =
+        store ? TileSchedule{tiles, tiles, 1} : schedule_tiles(tiles, groups, step_pairs);
     const device::TensorMap samples_map = map(samples);
     device::LaunchShape shape;
-    shape.groups.x = std::min(schedule.items, clusters) * tunables_.cluster;
+    shape.groups.x = std::min(schedule.items, groups);
     shape.threads.x = kThreads;
     shape.local_bytes = wgmma_local_bytes(tunables_);
     const auto number = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
-    const std::array<device::Argument, 9> arguments{device::Argument(samples_map),
-                                                    device::Argument(visibilities),
-                                                    number(samples.channels),
-                                                    number(config_.inputs),
-                                                    number(steps),
-                                                    number(schedule.items),
-                                                    number(schedule.whole),
-                                                    number(schedule.parts),
-                                                    number(0)};
+    const std::array<device::Argument, 8> arguments{
+        device::Argument(samples_map), device::Argument(visibilities),
+        number(config_.inputs),        number(step_pairs),
+        number(schedule.items),        number(schedule.whole),
+        number(schedule.parts),        number(store ? 1 : 0)};
     queue.launch(*kernel_, shape, arguments);
   }
 
@@ -100,10 +107,7 @@ class WgmmaKernel final : public GpuKernel {
 GpuKernelPointer make_wgmma_kernel(const Config& config,
                                    std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables) {
-  constexpr int kHopper = 90;
-  if (!exact(config) || device->api() != device::Api::cuda ||
-      device->properties().compute_capability != kHopper)
-    return nullptr;
+  if (!wgmma_runs(config, *device)) return nullptr;
   const WgmmaTunables complete_tunables =
       complete(tunables.wgmma, device->properties().local_bytes);
   return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);

@@ -59,10 +59,8 @@ struct TiledTunables {
 struct WgmmaTunables {
   /// Steps of 32 KiB in shared memory, 3 to 6: what is fetched ahead.
   std::size_t stages = 0;
-  /// Groups that bring columns to one another: 1 or 2.
-  std::size_t cluster = 0;
-  /// Columns of sums that a warp hands to the copy engine at a time, 32 or 64: memory that stages
-  /// could have.
+  /// Columns of sums that a warp hands to the copy engine at a time, 32 or 64: memory that a sixth
+  /// stage could have.
   std::size_t staging_columns = 0;
 
   friend constexpr bool operator==(const WgmmaTunables&, const WgmmaTunables&) = default;
@@ -70,7 +68,7 @@ struct WgmmaTunables {
 
 /// Of the kernel for the matrix units of compute capability 8.0 and later (mma.cuda.kernel).
 struct MmaTunables {
-  /// Steps of 32 KiB in shared memory, 2 to 6. 0: as many as fit, up to 5.
+  /// Steps of 32 KiB in shared memory, 3 to 6. 0: as many as fit, up to 5.
   std::size_t stages = 0;
 
   friend constexpr bool operator==(const MmaTunables&, const MmaTunables&) = default;
@@ -84,8 +82,8 @@ enum class GpuDesign { automatic, tiled, mma, wgmma };
 struct GpuTunables {
   GpuDesign design = GpuDesign::automatic;
   TiledTunables tiled;
-  WgmmaTunables wgmma;
-  MmaTunables mma;
+  WgmmaTunables wgmma{};
+  MmaTunables mma{};
   /// Samples that come from host memory or have to be copied (masks, odd strides, ci4, ci16) are
   /// taken some channels at a time, so that their buffers stay at about this size; 1 MiB or more,
   /// but at least one channel. 256 MiB is a few milliseconds of copying.

@@ -242,7 +242,8 @@ TEST_P(Gpu, RefusesTunablesOutOfRange) {
                                {.groups_per_multiprocessor = 9},
                                {8, 8, 16, 16, std::size_t{1} << 20, 2}};
   for (const TiledTunables& tunables : bad)
-    EXPECT_THROW(gpu::make_gpu_plan({}, device_, {.tiled = tunables}), core::Error);
+    EXPECT_THROW(gpu::make_gpu_plan({}, device_, {.design = GpuDesign::tiled, .tiled = tunables}),
+                 core::Error);
   GpuTunables slabs;
   slabs.slab_bytes = 1000;
   EXPECT_THROW(gpu::make_gpu_plan({}, device_, slabs), core::Error);

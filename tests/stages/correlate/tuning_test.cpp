@@ -7,6 +7,7 @@
 #include "tautline/stages/correlate/gpu.h"
 #include "tautline/stages/correlate/gpu_tuning.h"
 #include "tautline/stages/correlate/tune.h"
+#include "tests/jit/fake_device.h"
 #include "tests/support/environment.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
@@ -26,6 +27,7 @@ class Tuning : public testing::TestWithParam<std::string> {
   jit::Configuration other() const {
     const jit::Space space = gpu::tuning_space(config_, *device_);
     jit::Configuration c = space.usual();
+    c["design"] = static_cast<std::int64_t>(GpuDesign::tiled);
     c["register_rows"] = c["register_rows"] == 1 ? 2 : 1;
     c["stage_bytes"] = 32;
     EXPECT_TRUE(space.legal(c));
@@ -61,12 +63,13 @@ TEST_P(Tuning, ChecksAndTimesEveryFormat) {
 TEST_P(Tuning, TheSpaceHasWhatTheKernelTakes) {
   const jit::Space space = gpu::tuning_space(config_, *device_);
   const GpuTunables usual = gpu::tunables_of(space.usual());
-  EXPECT_EQ(usual.design, GpuDesign::tiled);
+  EXPECT_NE(usual.design, GpuDesign::automatic);
   EXPECT_NE(usual.tiled.register_rows, 0u);
   EXPECT_NE(usual.tiled.local_buffers, -1);
   EXPECT_NO_THROW(gpu::make_gpu_plan(config_, device_, usual));
   // Local memory limits some: 128 inputs on each side, double-buffered, 256 bytes each.
   jit::Configuration large = space.usual();
+  large["design"] = static_cast<std::int64_t>(GpuDesign::tiled);
   large["register_rows"] = large["register_columns"] = 8;
   large["thread_rows"] = large["thread_columns"] = 16;
   large["local_buffers"] = 2;
@@ -74,6 +77,42 @@ TEST_P(Tuning, TheSpaceHasWhatTheKernelTakes) {
   const bool fits = 2 * 256 * (256 + 16) <= device_->properties().local_bytes &&
                     256 <= device_->properties().max_group_threads;
   EXPECT_EQ(space.legal(large), fits);
+}
+
+// On a device that nobody has here: what its properties allow decides.
+TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
+  tautline::tests::FakeDevice device(device::Api::cuda);
+  device.properties_value.local_bytes = 227 << 10;
+  device.properties_value.max_group_threads = 1024;
+  const auto space = [&](int capability, core::SampleFormat format = core::kCi8) {
+    device.properties_value.compute_capability = capability;
+    return gpu::tuning_space({.inputs = 512, .format = format}, device);
+  };
+  const auto design = [](GpuDesign d) { return static_cast<std::int64_t>(d); };
+  EXPECT_EQ(space(90).usual().at("design"), design(GpuDesign::wgmma));
+  EXPECT_EQ(space(80).usual().at("design"), design(GpuDesign::mma));
+  EXPECT_EQ(space(120).usual().at("design"), design(GpuDesign::mma));
+  EXPECT_EQ(space(75).usual().at("design"), design(GpuDesign::tiled));
+  EXPECT_EQ(space(90, core::kCf32).usual().at("design"), design(GpuDesign::tiled));
+  EXPECT_FALSE(space(75).usual().contains("mma_stages"));
+  // From the default one change leads to another design, and its tunables count there alone.
+  jit::Configuration c = space(90).usual();
+  c["design"] = design(GpuDesign::tiled);
+  EXPECT_TRUE(space(90).legal(c));
+  c["stage_bytes"] = 32;
+  EXPECT_TRUE(space(90).legal(c));
+  c["design"] = design(GpuDesign::wgmma);
+  EXPECT_FALSE(space(90).legal(c));
+  const GpuTunables usual = gpu::tunables_of(space(90).usual());
+  EXPECT_EQ(usual.design, GpuDesign::wgmma);
+  EXPECT_NE(usual.wgmma.stages, 0u);
+  // What a result holds for differs where the code does.
+  const auto hash = [&](int capability) {
+    device.properties_value.compute_capability = capability;
+    return gpu::tuning_key({}, device).kernel_hash;
+  };
+  EXPECT_NE(hash(90), hash(80));
+  EXPECT_NE(hash(80), hash(75));
 }
 
 TEST_P(Tuning, PlansTakeWhatWasFoundAndSaySo) {

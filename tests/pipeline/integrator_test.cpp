@@ -1,0 +1,131 @@
+// The integrator: sums and counts of whole integrations, the same bits however spectra are cut.
+#include "tautline/pipeline/integrator.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tautline/core/baseline.h"
+#include "tests/support/seed.h"
+
+namespace tautline::pipeline {
+namespace {
+
+constexpr std::size_t kChannels = 3, kInputs = 5, kSpectra = 3000;
+using core::Axis;
+
+/// Spectra [channel][input][time] of one type, every seventh or so of them invalid.
+template <class Sample>
+struct Spectra {
+  Spectra() : mask(kInputs, kSpectra) {
+    auto random = tests::generator();
+    std::normal_distribution<double> normal(0, 1000);
+    samples.resize(kChannels * kInputs * kSpectra);
+    for (Sample& x : samples) {
+      if constexpr (std::is_same_v<Sample, std::complex<float>>)
+        x = {static_cast<float>(normal(random)), static_cast<float>(normal(random))};
+      else
+        x = {static_cast<std::int16_t>(normal(random)), static_cast<std::int16_t>(normal(random))};
+    }
+    for (std::size_t i = 0; i < kInputs; ++i)
+      for (std::size_t t = 0; t < kSpectra; ++t)
+        if (random() % 7 == 0) mask.set(i, t, 1, false);
+  }
+
+  SpectraChunk chunk(std::size_t first, std::size_t count, core::ValidityMask& part) const {
+    SpectraChunk c;
+    c.spectra = count;
+    c.first_spectrum = first;
+    const core::View<const Sample, 3> view(
+        samples.data() + first, {Axis::channel, Axis::input, Axis::time},
+        {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
+    if constexpr (std::is_same_v<Sample, std::complex<float>>)
+      c.cf32 = view;
+    else
+      c.ci16 = view;
+    part = core::ValidityMask(kInputs, count);
+    for (std::size_t i = 0; i < kInputs; ++i)
+      core::copy_bits(mask.view().row(i), first, count, part.row(i), 0);
+    c.valid = part.view();
+    return c;
+  }
+
+  std::vector<Sample> samples;
+  core::ValidityMask mask;
+};
+
+/// Two integrations, the first of 1,700 spectra, in chunks of these sizes in turn.
+template <class Sample>
+std::vector<FinishedIntegration> integrate(const Spectra<Sample>& spectra,
+                                           const std::vector<std::size_t>& sizes) {
+  const auto device = device::open({}, {.threads = 2});
+  const auto queue = device->make_queue();
+  Integrator integrator(device, {0, kChannels}, kInputs,
+                        std::is_same_v<Sample, core::ci16> ? core::kCi16 : core::kCf32, kSpectra);
+  std::vector<FinishedIntegration> done;
+  core::ValidityMask part;
+  std::size_t k = 0, next = 0;
+  for (const std::size_t end : {std::size_t{1700}, kSpectra}) {
+    for (; next < end; ++k) {
+      const std::size_t count = std::min(sizes[k % sizes.size()], end - next);
+      integrator.add(*queue, spectra.chunk(next, count, part));
+      next += count;
+    }
+    FinishedIntegration& out = done.emplace_back();
+    integrator.prepare(out, kChannels, 0);
+    integrator.finish(*queue, out, 0);
+    EXPECT_EQ(integrator.spectra(), 0U);
+  }
+  return done;
+}
+
+template <class Sample>
+void check() {
+  const Spectra<Sample> spectra;
+  const auto whole = integrate(spectra, {kSpectra});
+  for (const std::vector<std::size_t>& sizes :
+       {std::vector<std::size_t>{1}, {7, 300, 1}, {256}, {1024, 5}, {1699, 2}}) {
+    const auto cut = integrate(spectra, sizes);
+    for (std::size_t n = 0; n < whole.size(); ++n) {
+      EXPECT_EQ(cut[n].visibilities, whole[n].visibilities) << sizes.front();
+      EXPECT_EQ(cut[n].counts, whole[n].counts) << sizes.front();
+    }
+  }
+  // Against the plain sum.
+  for (std::size_t n = 0; n < 2; ++n)
+    for (std::size_t c = 0; c < kChannels; ++c)
+      for (std::size_t i = 0; i < kInputs; ++i)
+        for (std::size_t j = 0; j <= i; ++j) {
+          std::complex<double> sum = 0;
+          std::int64_t count = 0;
+          const auto valid = spectra.mask.view();
+          for (std::size_t t = n == 0 ? 0 : 1700; t < (n == 0 ? 1700 : kSpectra); ++t) {
+            if ((valid(i, t / 64) & valid(j, t / 64)) >> (t % 64) & 1) {
+              const auto at = [&](std::size_t input) {
+                const Sample& x = spectra.samples[(c * kInputs + input) * kSpectra + t];
+                if constexpr (std::is_same_v<Sample, core::ci16>)
+                  return std::complex<double>(x.re, x.im);
+                else
+                  return std::complex<double>(x);
+              };
+              sum += at(i) * std::conj(at(j));
+              ++count;
+            }
+          }
+          const std::size_t at = c * core::baseline_count(kInputs) + core::baseline_index(i, j);
+          ASSERT_EQ(whole[n].counts[at], count);
+          const std::complex<double> mean(whole[n].visibilities[at]);
+          ASSERT_LT(std::abs(mean - sum / static_cast<double>(count)), 4e-6 * 2e6);
+        }
+}
+
+TEST(Integrator, FloatsGiveTheSameBitsHoweverTheyAreCut) {
+  check<std::complex<float>>();
+}
+
+TEST(Integrator, SixteenBitsToo) {
+  check<core::ci16>();
+}
+
+}  // namespace
+}  // namespace tautline::pipeline
