@@ -2,11 +2,11 @@
 // the same run, a filter kernel followed by the device's FFT (the separate design).
 //
 //   bench_channelize_gpu [--device cuda:0] [--only TEXT] [--rounds N] [--samples N] [--designs]
-//                        [--tunables "DESIGN POINTS SPECTRA POSITIONS FILTER_SPECTRA GROUPS CONVERSION
-//                        UNROLLED_TAPS"] ...
+//                        [--tunables "DESIGN POINTS SPECTRA POSITIONS FILTER_SPECTRA GROUPS
+//                        CONVERSION UNROLLED_TAPS"] ...
 //
 // --designs adds every design that has code for a problem, --tunables configurations (0: default; a
-// design is a number: 1 fused, 2 roles, 3 split, 4 separate).
+// design is a number: 1 fused, 2 split, 3 separate).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -45,23 +45,37 @@ struct Problem {
   std::size_t p = 1, q = 1;
 };
 
-const std::vector<Problem> kProblems = {
-    {"ci8", 1024, 4, Output::spectra_float},  {"ci8", 1024, 8, Output::spectra_float},
-    {"ci8", 1024, 16, Output::spectra_float}, {"ci8", 1024, 32, Output::spectra_float},
-    {"ci8", 1024, 64, Output::spectra_float}, {"ci8", 1024, 8, Output::turned_ci8},
-    {"ci8", 1024, 16, Output::turned_ci8},    {"ci8", 1024, 8, Output::turned_ci8, true},
-    {"ci8", 1024, 8, Output::turned_ci4},     {"ci8", 1024, 8, Output::turned_float},
-    {"ci8", 1024, 8, Output::turned_ci8, false, 32, 27},
-    {"ci8", 64, 8, Output::spectra_float},    {"ci8", 128, 8, Output::spectra_float},
-    {"ci8", 256, 8, Output::spectra_float},   {"ci8", 512, 8, Output::spectra_float},
-    {"ci8", 2048, 8, Output::spectra_float},  {"ci8", 4096, 8, Output::spectra_float},
-    {"ci8", 8192, 8, Output::spectra_float},  {"ci8", 16384, 8, Output::spectra_float},
-    {"ci8", 32768, 8, Output::spectra_float}, {"ci8", 65536, 8, Output::spectra_float},
-    {"ci8", 96, 8, Output::spectra_float},    {"ci8", 1000, 8, Output::spectra_float},
-    {"ci8", 3072, 8, Output::spectra_float},  {"ci8", 1000, 8, Output::turned_ci8},
-    {"ci8", 4096, 8, Output::turned_ci8},     {"ci16", 1024, 8, Output::spectra_float},
-    {"cf32", 1024, 8, Output::spectra_float}, {"i8", 1024, 8, Output::spectra_float},
-    {"i16", 1024, 8, Output::spectra_float},  {"f32", 1024, 8, Output::spectra_float}};
+const std::vector<Problem> kProblems = {{"ci8", 1024, 4, Output::spectra_float},
+                                        {"ci8", 1024, 8, Output::spectra_float},
+                                        {"ci8", 1024, 16, Output::spectra_float},
+                                        {"ci8", 1024, 32, Output::spectra_float},
+                                        {"ci8", 1024, 64, Output::spectra_float},
+                                        {"ci8", 1024, 8, Output::turned_ci8},
+                                        {"ci8", 1024, 16, Output::turned_ci8},
+                                        {"ci8", 1024, 8, Output::turned_ci8, true},
+                                        {"ci8", 1024, 8, Output::turned_ci4},
+                                        {"ci8", 1024, 8, Output::turned_float},
+                                        {"ci8", 1024, 8, Output::turned_ci8, false, 32, 27},
+                                        {"ci8", 64, 8, Output::spectra_float},
+                                        {"ci8", 128, 8, Output::spectra_float},
+                                        {"ci8", 256, 8, Output::spectra_float},
+                                        {"ci8", 512, 8, Output::spectra_float},
+                                        {"ci8", 2048, 8, Output::spectra_float},
+                                        {"ci8", 4096, 8, Output::spectra_float},
+                                        {"ci8", 8192, 8, Output::spectra_float},
+                                        {"ci8", 16384, 8, Output::spectra_float},
+                                        {"ci8", 32768, 8, Output::spectra_float},
+                                        {"ci8", 65536, 8, Output::spectra_float},
+                                        {"ci8", 96, 8, Output::spectra_float},
+                                        {"ci8", 1000, 8, Output::spectra_float},
+                                        {"ci8", 3072, 8, Output::spectra_float},
+                                        {"ci8", 1000, 8, Output::turned_ci8},
+                                        {"ci8", 4096, 8, Output::turned_ci8},
+                                        {"ci16", 1024, 8, Output::spectra_float},
+                                        {"cf32", 1024, 8, Output::spectra_float},
+                                        {"i8", 1024, 8, Output::spectra_float},
+                                        {"i16", 1024, 8, Output::spectra_float},
+                                        {"f32", 1024, 8, Output::spectra_float}};
 
 const char* name(Output output) {
   constexpr const char* kNames[] = {"spectra", "turned cf32", "turned ci8", "turned ci4"};
@@ -79,8 +93,7 @@ GpuTunables parse_tunables(const std::string& text) {
   GpuTunables t;
   int design = 0;
   if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu", &design, &t.points, &t.spectra,
-                  &t.positions, &t.filter_spectra, &t.groups, &t.conversion,
-                  &t.unrolled_taps) != 8)
+                  &t.positions, &t.filter_spectra, &t.groups, &t.conversion, &t.unrolled_taps) != 8)
     throw std::runtime_error("--tunables " + text + ": expected \"1 32 4 4 4 5 0 16\"");
   t.design = static_cast<GpuDesign>(design);
   return t;
@@ -212,12 +225,18 @@ Options parse(int count, char** arguments) {
     }
     if (n + 1 == count) throw std::runtime_error(key + ": a value");
     const std::string value = arguments[++n];
-    if (key == "--device") options.device = value;
-    else if (key == "--only") options.only = value;
-    else if (key == "--rounds") options.rounds = std::stoul(value);
-    else if (key == "--samples") options.samples = std::stoul(value);
-    else if (key == "--tunables") options.tunables.push_back(parse_tunables(value));
-    else throw std::runtime_error("unknown option " + key);
+    if (key == "--device")
+      options.device = value;
+    else if (key == "--only")
+      options.only = value;
+    else if (key == "--rounds")
+      options.rounds = std::stoul(value);
+    else if (key == "--samples")
+      options.samples = std::stoul(value);
+    else if (key == "--tunables")
+      options.tunables.push_back(parse_tunables(value));
+    else
+      throw std::runtime_error("unknown option " + key);
   }
   return options;
 }
@@ -234,7 +253,7 @@ void run(const Options& options) {
     bench.measure({.design = GpuDesign::separate});
     for (const GpuTunables& tunables : options.tunables) bench.measure(tunables);
     if (!options.designs) continue;
-    for (const GpuDesign design : {GpuDesign::fused, GpuDesign::roles, GpuDesign::split})
+    for (const GpuDesign design : {GpuDesign::fused, GpuDesign::split})
       bench.measure({.design = design});
   }
 }

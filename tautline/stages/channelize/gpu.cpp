@@ -1,9 +1,9 @@
 // The plan on a GPU and its state.
 //
-// Samples and results in device memory are used where they are, and nothing waits. The first spectra
-// of a call begin in the history: their samples are put together in a buffer, as are samples that lie
-// in host memory or are not aligned to the kernels' loads. Results for host memory are there when
-// execute returns; so are counts of clipped components for it.
+// Samples and results in device memory are used where they are, and nothing waits. The first
+// spectra of a call begin in the history: their samples are put together in a buffer, as are
+// samples that lie in host memory or are not aligned to the kernels' loads. Results for host memory
+// are there when execute returns; so are counts of clipped components for it.
 #include "tautline/stages/channelize/gpu.h"
 
 #include <algorithm>
@@ -26,7 +26,6 @@ std::unique_ptr<Passes> make_passes(const BankPointer& bank, const DevicePointer
                                     const GpuTunables& tunables) {
   switch (tunables.design) {
     case GpuDesign::fused:
-    case GpuDesign::roles:
       return make_fused_passes(bank, device, tunables);
     case GpuDesign::split:
       return make_split_passes(bank, device, tunables);
@@ -90,8 +89,7 @@ class GpuPlan final : public Plan {
         device_(std::move(device)),
         tunables_(chosen(tunables, *bank_, *device_)),
         passes_(make_passes(bank_, device_, tunables_)),
-        order_gains_(
-            jit::build(*device_, "channelize/gains.kernel", {})->kernel("order_gains")) {}
+        order_gains_(jit::build(*device_, "channelize/gains.kernel", {})->kernel("order_gains")) {}
 
   const Config& config() const override { return bank_->config; }
   std::string backend() const override {
@@ -132,14 +130,14 @@ class GpuPlan final : public Plan {
     const std::size_t inputs = bank_->config.inputs, words = core::validity_words(input.count);
     s.mask.resize(inputs * words);
     for (std::size_t i = 0; i < inputs; ++i)
-      queue.copy(s.mask.data() + i * words, &view(i, std::size_t{0}), words * sizeof(std::uint64_t));
+      queue.copy(s.mask.data() + i * words, &view(i, std::size_t{0}),
+                 words * sizeof(std::uint64_t));
     queue.synchronise();
     return {s.mask.data(), {core::Axis::input, core::Axis::word}, {inputs, words}};
   }
 
   void run(device::Queue& queue, GpuState& s, const Input& input,
-           const core::ValidityView& validity, const OutputViews& output,
-           std::size_t total) const {
+           const core::ValidityView& validity, const OutputViews& output, std::size_t total) const {
     Slice call = results_of(output);
     call.count = total;
     call.index = s.history.mask().index();
@@ -217,8 +215,7 @@ class GpuPlan final : public Plan {
 
   bool usable(const std::byte* samples, const Input& input) const {
     const std::size_t alignment = passes_->alignment();
-    return device_->holds(samples) &&
-           reinterpret_cast<std::uintptr_t>(samples) % alignment == 0 &&
+    return device_->holds(samples) && reinterpret_cast<std::uintptr_t>(samples) % alignment == 0 &&
            (bank_->config.inputs == 1 || input.row_stride_bytes % alignment == 0);
   }
 

@@ -9,8 +9,8 @@
 
 namespace tautline::stages::channelize::gpu {
 
-/// The device compiles. Throws Error(config) on bad tunables and Error(unsupported) when they ask for
-/// a design that has no code for this bank or device.
+/// The device compiles. Throws Error(config) on bad tunables and Error(unsupported) when they ask
+/// for a design that has no code for this bank or device.
 std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const Bank> bank,
                                           std::shared_ptr<const device::Device> device,
                                           const Tunables& tunables);

@@ -26,18 +26,13 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
 }
 
 bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
-  constexpr std::size_t kFewest = 64;  // a packet and a pass or two below it, groups are all overhead
+  constexpr std::size_t kFewest =
+      64;  // a packet and a pass or two below it, groups are all overhead
   if (!std::has_single_bit(bank.channels) || bank.channels < kFewest) return false;
-  if (t.points > bank.channels / 4) return false;
+  if (t.points > bank.channels / 2) return false;
   if (radices_of(bank.channels, t.points)[0] == 0) return false;
   const TransformSizes sizes = fused_sizes(t, bank);
   return sizes.threads <= target.group_threads && sizes.local_bytes <= target.local_bytes;
-}
-
-bool fits_roles(const GpuTunables& t, const Bank& bank, const Target& target) {
-  constexpr std::size_t kWarp = 32;
-  return target.api == device::Api::cuda && bank.channels / t.points <= kWarp &&
-         t.spectra * bank.channels / t.points % kWarp == 0 && fits_fused(t, bank, target);
 }
 
 bool fits_split(const GpuTunables& t, const Bank& bank, const Target& target) {
@@ -53,8 +48,6 @@ bool fits(const GpuTunables& t, const Bank& bank, const Target& target) {
   switch (t.design) {
     case GpuDesign::fused:
       return fits_fused(t, bank, target);
-    case GpuDesign::roles:
-      return fits_roles(t, bank, target);
     case GpuDesign::split:
       return fits_split(t, bank, target);
     default:
@@ -71,8 +64,7 @@ void check_ranges(const GpuTunables& t) {
   if (t.filter_spectra < 1 || t.filter_spectra > 16 || t.spectra % t.filter_spectra != 0)
     refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
   if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
-  if (t.conversion > 2)
-    refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
+  if (t.conversion > 2) refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
   if (t.slab_bytes < kLeastBytes) refuse("slab_bytes", t.slab_bytes, "1 MiB or more");
   if (t.work_bytes < kLeastBytes) refuse("work_bytes", t.work_bytes, "1 MiB or more");
 }
@@ -83,33 +75,39 @@ void fill(T& field, T value) {
 }
 
 // Values of a group: 128 threads of 32 points, so that one group filters while another transforms.
-// Longer transforms take what lets a few spectra share their coefficients.
+// More where that reads coefficients or samples too often (many taps, long frames, float samples of
+// one component), or writes pieces of turned rows that are too short.
 std::size_t group_values(const Bank& bank) {
+  constexpr std::size_t kManyTaps = 32;
+  const bool real_float = bank.real && bank.config.input.is_float();
   if (bank.channels > 4096) return 16384;
-  if (bank.channels > 1024) return 8192;
-  // Turned rows of bytes are stored 16 bytes at a time.
+  if (bank.channels > 1024) return bank.requantised() && bank.channels == 4096 ? 16384 : 8192;
+  if (bank.taps >= kManyTaps || real_float) return 8192;
   return bank.requantised() && bank.channels == 1024 ? 8192 : 4096;
 }
 
 // The filter's sums and coefficients share the registers: half as many spectra at once where a
-// value has two coefficients, or as wide as a packet.
+// value has two coefficients.
 void complete_filter(GpuTunables& t, const Bank& bank) {
-  const bool wide = bank.config.input.is_float();
-  std::size_t positions = wide ? 2 : 4;
+  const bool wide = bank.config.input.is_float(), long_frame = bank.channels >= 2048;
+  const bool bytes = bank.sample_bytes * (bank.real ? 2 : 1) == 2;
+  std::size_t positions = wide ? 2 : long_frame && bytes ? 8 : 4;
   while (bank.channels % positions != 0) positions /= 2;
   fill(t.positions, positions);
-  if (t.filter_spectra == 0) {
-    t.filter_spectra = std::min<std::size_t>(t.spectra, bank.real ? 4 : 8);
-  }
-  if (t.conversion < 0) t.conversion = bank.taps > 8 ? 1 : 0;
+  fill<std::size_t>(t.filter_spectra, std::min<std::size_t>(t.spectra, bank.real && !wide ? 4 : 8));
+  // The conversion unit is the bottleneck where samples are converted more than a few times, unless
+  // the way out has more to do.
+  if (t.conversion < 0)
+    t.conversion = bank.channels >= 4096                  ? 2
+                   : long_frame                           ? 1
+                   : bank.taps > 8 && !bank.requantised() ? 1
+                                                          : 0;
   // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
   // many rows ahead.
   fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : 16);
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
-  if (t.design == GpuDesign::roles)  // 128 registers a thread
-    fill<std::size_t>(t.groups, std::max<std::size_t>(1, 512 / fused_sizes(t, bank).threads));
   const std::size_t values = t.spectra * bank.channels;
   const bool light = t.filter_spectra * t.positions <= 16 && !bank.real;
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
@@ -121,10 +119,10 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
   GpuTunables t = tunables;
   t.design = design;
   const std::size_t points = target.host_cpu && bank.channels <= 4096 ? 16 : 32;
-  fill(t.points, std::min(points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 4)));
+  fill(t.points, std::min(points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 2)));
   const bool given = t.spectra != 0;
   if (!given)
-    t.spectra = design == GpuDesign::fused || design == GpuDesign::roles
+    t.spectra = design == GpuDesign::fused
                     ? std::clamp<std::size_t>(group_values(bank) / std::bit_ceil(bank.channels), 1,
                                               kMostSpectra)
                     : 8;
@@ -146,7 +144,7 @@ Target Target::of(const device::Device& device) {
 }
 
 std::string name(GpuDesign design) {
-  constexpr const char* kNames[] = {"automatic", "fused", "roles", "split", "separate"};
+  constexpr const char* kNames[] = {"automatic", "fused", "split", "separate"};
   return kNames[static_cast<std::size_t>(design)];
 }
 

@@ -1,5 +1,4 @@
-// One kernel for everything: fused, and roles, whose threads are split by kind of work.
-#include <algorithm>
+// One kernel for everything.
 #include <array>
 #include <utility>
 
@@ -15,15 +14,10 @@ namespace {
 class FusedPasses final : public Passes {
  public:
   FusedPasses(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
-      : bank_(std::move(bank)),
-        tunables_(tunables),
-        sizes_(fused_sizes(tunables, *bank_)),
-        roles_(tunables.design == GpuDesign::roles),
-        multiprocessors_(std::max<std::size_t>(1, device.properties().multiprocessors)) {
-    kernel_ = jit::build(device,
-                         roles_ ? "channelize/roles.cuda.kernel" : "channelize/fused.kernel",
-                         fused_defines(tunables, *bank_), exact_options(device.api()))
-                  ->kernel(roles_ ? "roles" : "fused");
+      : bank_(std::move(bank)), tunables_(tunables), sizes_(fused_sizes(tunables, *bank_)) {
+    kernel_ = jit::build(device, "channelize/fused.kernel", fused_defines(tunables, *bank_),
+                         exact_options(device.api()))
+                  ->kernel("fused");
     coefficients_ = upload(device, coefficients(*bank_, uses_symmetry(tunables, *bank_), false));
     std::vector<float> table = turns(sizes_.radices, 1);
     if (bank_->real)
@@ -39,10 +33,8 @@ class FusedPasses final : public Passes {
 
   void run(device::Queue& queue, const Slice& slice, void* /*work*/) const override {
     const std::size_t inputs = bank_->config.inputs;
-    const std::size_t batches = groups_of(slice.count, tunables_.spectra);
-    const std::size_t run = roles_ ? run_batches(inputs * batches) : 1;
     device::LaunchShape shape;
-    shape.groups.x = inputs * groups_of(batches, run);
+    shape.groups.x = inputs * groups_of(slice.count, tunables_.spectra);
     shape.threads.x = sizes_.threads;
     shape.local_bytes = sizes_.local_bytes;
     const std::array<device::Argument, 18> arguments{
@@ -64,25 +56,13 @@ class FusedPasses final : public Passes {
         origin_of(slice, *bank_),
         narrow(bank_->taps / tunables_.filter_spectra),
         flags_of(slice, *bank_, piece_bytes(tunables_, *bank_))};
-    if (!roles_) return queue.launch(*kernel_, shape, arguments);
-    std::vector<device::Argument> more(arguments.begin(), arguments.end());
-    more.emplace_back(narrow(run));
-    queue.launch(*kernel_, shape, more);
+    queue.launch(*kernel_, shape, arguments);
   }
 
  private:
-  // Long runs hide their first and last step, where one role has nothing to do; enough of them
-  // even out multiprocessors that are not equally fast.
-  std::size_t run_batches(std::size_t batches) const {
-    constexpr std::size_t kRunsEach = 8, kLongest = 64;
-    return std::clamp<std::size_t>(batches / (multiprocessors_ * kRunsEach), 4, kLongest);
-  }
-
   BankPointer bank_;
   GpuTunables tunables_;
   TransformSizes sizes_;
-  bool roles_;
-  std::size_t multiprocessors_;
   std::shared_ptr<const device::Kernel> kernel_;
   device::Buffer coefficients_, turns_;
 };

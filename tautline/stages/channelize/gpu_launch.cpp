@@ -16,8 +16,9 @@ Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size
   part.first += first;
   part.index += first;
   part.count = count;
-  part.out += (spectra ? i * slice.slow_stride + s * slice.fast_stride : i * slice.fast_stride + s) *
-              static_cast<std::ptrdiff_t>(value_bytes(bank));
+  part.out +=
+      (spectra ? i * slice.slow_stride + s * slice.fast_stride : i * slice.fast_stride + s) *
+      static_cast<std::ptrdiff_t>(value_bytes(bank));
   if (slice.phases != nullptr) part.phases += 4 * input;
   if (slice.valid != nullptr) part.valid += input * slice.valid_words;
   if (slice.gains != nullptr) part.gains += input * bank.channels;

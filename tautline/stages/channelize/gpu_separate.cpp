@@ -50,11 +50,17 @@ class SeparatePasses final : public Passes {
  private:
   std::size_t spectrum_bytes() const { return bank_->channels * sizeof(std::complex<float>); }
 
-  // Spectra of one input that are transformed at once.
+  // Spectra of one input that are transformed at once. A call's last ones, which do not fill a
+  // chunk, pass through the work buffer: an eighth of a call at most, if calls are large.
   std::size_t chunk() const {
+    constexpr std::size_t kChunks = 8;
     const std::size_t most = bank_->spectra(bank_->span() - 1 + bank_->config.max_samples);
-    return std::max<std::size_t>(1, std::min(most, tunables_.work_bytes / spectrum_bytes()));
+    const std::size_t some = std::max(most / kChunks, kLeastBytes / spectrum_bytes());
+    return std::clamp<std::size_t>(std::min(some, tunables_.work_bytes / spectrum_bytes()), 1,
+                                   std::max<std::size_t>(1, most));
   }
+  // Launches of less are mostly overhead.
+  static constexpr std::size_t kLeastBytes = std::size_t{32} << 20;
 
   // Whether the transform of a whole chunk may be done in the caller's memory.
   bool in_place(const Slice& part) const {
@@ -77,18 +83,17 @@ class SeparatePasses final : public Passes {
 
   void run_fir(device::Queue& queue, const Slice& part, void* terms) const {
     device::LaunchShape shape;
-    shape.groups.x = groups_of(bank_->channels / tunables_.positions *
-                                   groups_of(part.count, tunables_.filter_spectra),
-                               kFirThreads);
+    shape.groups.x = groups_of(
+        bank_->channels / tunables_.positions * groups_of(part.count, tunables_.filter_spectra),
+        kFirThreads);
     shape.threads.x = kFirThreads;
-    const std::array<device::Argument, 7> arguments{
-        device::Argument(part.samples),
-        std::uint64_t{part.row_bytes},
-        device::Argument(coefficients_.data()),
-        device::Argument(terms),
-        narrow(part.count),
-        origin_of(part, *bank_),
-        narrow(bank_->taps / tunables_.filter_spectra)};
+    const std::array<device::Argument, 7> arguments{device::Argument(part.samples),
+                                                    std::uint64_t{part.row_bytes},
+                                                    device::Argument(coefficients_.data()),
+                                                    device::Argument(terms),
+                                                    narrow(part.count),
+                                                    origin_of(part, *bank_),
+                                                    narrow(bank_->taps / tunables_.filter_spectra)};
     queue.launch(*fir_, shape, arguments);
   }
 
@@ -125,9 +130,9 @@ class SeparatePasses final : public Passes {
     shape.groups = {groups_of(bank_->channels, kFinishThreads), std::min(kMostRows, part.count), 1};
     shape.threads.x = kFinishThreads;
     const std::array<device::Argument, 6> arguments{
-        device::Argument(part.out),  device::Argument(part.phases),
+        device::Argument(part.out),   device::Argument(part.phases),
         device::Argument(part.valid), std::uint64_t{part.first},
-        narrow(part.count),          flags_of(part, *bank_, 1)};
+        narrow(part.count),           flags_of(part, *bank_, 1)};
     queue.launch(*adjust_, shape, arguments);
   }
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 
-
 namespace tautline::stages::channelize::gpu {
 
 namespace {
@@ -30,34 +29,12 @@ std::size_t spectrum_stride(std::size_t length, const Radices& radices, bool sum
   return (size + 5) / 8 * 8 + 2;
 }
 
-std::size_t gain_bytes(const Bank& bank, std::size_t length) {
-  return bank.requantised() ? length * sizeof(float) : 0;
-}
-
-std::size_t word_bytes(const Bank& bank) {
-  if (bank.config.output == Output::turned_ci8) return 4;
-  return bank.config.output == Output::turned_ci4 ? 2 : 16;
-}
-
-// Of roles: words of a spectrum in its tile; one more of the wide ones keeps banks apart.
-std::size_t tile_pitch(const Bank& bank) {
-  return bank.channels / 2 + (bank.config.output == Output::turned_float ? 1 : 0);
-}
-
-// Of roles: as many threads filter as transform, and results of two batches of bytes are stored as
-// whole sectors of memory.
-std::size_t filter_threads(const GpuTunables& t, const Bank& bank) {
-  return t.spectra * bank.channels / t.points;
-}
-std::size_t tile_batches(const Bank& bank) {
-  return bank.requantised() ? 2 : 1;
-}
-
 }  // namespace
 
 Radices radices_of(std::size_t length, std::size_t points) {
   const std::size_t bits = log2(length), most = std::min<std::size_t>(log2(points), 5);
-  const std::size_t passes = std::max<std::size_t>(2, (bits + most - 1) / std::max<std::size_t>(1, most));
+  const std::size_t passes =
+      std::max<std::size_t>(2, (bits + most - 1) / std::max<std::size_t>(1, most));
   if (passes > 3 || bits < passes) return {};
   Radices radices{1, 1, 1};
   for (std::size_t pass = 0, rest = bits; pass < passes; ++pass) {
@@ -74,14 +51,7 @@ TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   sizes.radices = radices_of(bank.channels, t.points);
   sizes.spectrum_stride = spectrum_stride(sizes.length, sizes.radices, true);
   sizes.threads = t.spectra * bank.channels / t.points;
-  sizes.local_bytes =
-      t.spectra * sizes.spectrum_stride * kValueBytes + gain_bytes(bank, bank.channels);
-  if (t.design != GpuDesign::roles) return sizes;
-  const bool turned = bank.config.output != Output::spectra_float;
-  sizes.threads += filter_threads(t, bank);
-  sizes.local_bytes +=
-      t.spectra * sizes.spectrum_stride * kValueBytes +
-      (turned ? 2 * tile_batches(bank) * t.spectra * tile_pitch(bank) * word_bytes(bank) : 0);
+  sizes.local_bytes = t.spectra * sizes.spectrum_stride * kValueBytes;
   return sizes;
 }
 
@@ -101,13 +71,13 @@ SplitSizes split_sizes(const GpuTunables& t, const Bank& bank) {
   TransformSizes& second = sizes.rest;
   const bool together = bank.config.output == Output::spectra_float;
   sizes.row_spectra = together ? std::min(t.spectra, sizes.parts) : t.spectra;
-  if (rest > kSplitRow) sizes.row_spectra = std::max<std::size_t>(1, sizes.row_spectra * kSplitRow / rest);
+  if (rest > kSplitRow)
+    sizes.row_spectra = std::max<std::size_t>(1, sizes.row_spectra * kSplitRow / rest);
   second.length = rest;
   second.radices = radices_of(rest, t.points);
   second.spectrum_stride = spectrum_stride(rest, second.radices, false);
   second.threads = sizes.row_spectra * rest / t.points;
-  second.local_bytes =
-      sizes.row_spectra * second.spectrum_stride * kValueBytes + gain_bytes(bank, rest);
+  second.local_bytes = sizes.row_spectra * second.spectrum_stride * kValueBytes;
   return sizes;
 }
 
@@ -122,9 +92,9 @@ bool uses_symmetry(const GpuTunables& t, const Bank& bank) {
   if (bank.hop != bank.frame || t.design == GpuDesign::separate) return false;
   const bool rolled = bank.taps > t.filter_spectra && bank.taps > t.unrolled_taps &&
                       bank.taps / t.filter_spectra > 1;
-  // Only where all coefficients would crowd the first-level cache (docs/performance/).
-  constexpr std::size_t kCrowded = 64 << 10;
-  return bank.filter.size() * sizeof(float) > kCrowded &&
+  // Worth it where all coefficients would crowd the first-level cache; below, it only costs.
+  constexpr std::size_t kCrowdedChannels = 2048;
+  return bank.channels >= kCrowdedChannels &&
          (!rolled || bank.taps % (2 * t.filter_spectra) == 0) && symmetric(bank);
 }
 
@@ -145,8 +115,6 @@ std::size_t piece_bytes(const GpuTunables& t, const Bank& bank) {
                             : bank.config.output == Output::turned_ci4 ? 1
                                                                        : kValueBytes;
   if (bank.config.output == Output::spectra_float) return 2 * kValueBytes;
-  if (t.design == GpuDesign::roles && tile_batches(bank) > 1)
-    return std::min<std::size_t>(32, tile_batches(bank) * t.spectra * value);
   return std::min<std::size_t>(16, t.spectra * value);
 }
 
@@ -210,11 +178,6 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_transform(defines, t, sizes);
   set_radices(defines, sizes);
   defines.set("SPECTRA", as_number(t.spectra));
-  if (t.design == GpuDesign::roles)
-    defines.set("FILTER_THREADS", as_number(filter_threads(t, bank)))
-        .set("TILE_PITCH", as_number(tile_pitch(bank)))
-        .set("TILE_BATCHES", as_number(tile_batches(bank)))
-        .set("PIECE_BYTES", as_number(piece_bytes(t, bank)));
   return defines;
 }
 

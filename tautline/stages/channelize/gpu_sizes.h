@@ -20,7 +20,7 @@ using Radices = std::array<std::size_t, 3>;
 /// Two or three passes of at most `points` each, the smaller ones first; zeros when there are none.
 Radices radices_of(std::size_t length, std::size_t points);
 
-/// One transform in local memory: fused and roles do all of it, split does columns and rows.
+/// One transform in local memory: fused does all of it, split does columns and rows.
 struct TransformSizes {
   std::size_t length = 0;  ///< points
   Radices radices{};
@@ -31,7 +31,8 @@ struct TransformSizes {
 
 TransformSizes fused_sizes(const GpuTunables& complete, const Bank& bank);
 
-/// Of split: first a pass of `parts` over `columns` neighbouring columns, then transforms of the rest.
+/// Of split: first a pass of `parts` over `columns` neighbouring columns, then transforms of the
+/// rest.
 struct SplitSizes {
   std::size_t parts = 0;
   std::size_t columns = 0;
@@ -45,7 +46,8 @@ bool symmetric(const Bank& bank);
 /// Whether the kernels of these tunables use that.
 bool uses_symmetry(const GpuTunables& complete, const Bank& bank);
 
-/// Of separate: whether coefficients of alternating sign put the transform's terms in ascending order.
+/// Of separate: whether coefficients of alternating sign put the transform's terms in ascending
+/// order.
 bool centred(const Bank& bank);
 
 /// Bytes that addresses and strides of samples have to be multiples of.
@@ -60,7 +62,7 @@ jit::Defines rows_defines(const GpuTunables& complete, const Bank& bank);
 jit::Defines fir_defines(const GpuTunables& complete, const Bank& bank);
 jit::Defines finish_defines(const Bank& bank);
 
-/// Threads of a group of fir.kernel, finish.kernel and the transform part of roles.
+/// Threads of a group of fir.kernel and finish.kernel.
 inline constexpr std::size_t kFirThreads = 256;
 inline constexpr std::size_t kFinishThreads = 256;
 inline constexpr std::size_t kFinishTile = 32;

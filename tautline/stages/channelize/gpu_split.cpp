@@ -17,9 +17,9 @@ class SplitPasses final : public Passes {
   SplitPasses(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
       : bank_(std::move(bank)), tunables_(tunables), sizes_(split_sizes(tunables, *bank_)) {
     const auto options = exact_options(device.api());
-    columns_ = jit::build(device, "channelize/columns.kernel", columns_defines(tunables, *bank_),
-                          options)
-                   ->kernel("columns");
+    columns_ =
+        jit::build(device, "channelize/columns.kernel", columns_defines(tunables, *bank_), options)
+            ->kernel("columns");
     rows_ = jit::build(device, "channelize/rows.kernel", rows_defines(tunables, *bank_), options)
                 ->kernel("rows");
     coefficients_ = upload(device, coefficients(*bank_, uses_symmetry(tunables, *bank_), false));
@@ -36,8 +36,8 @@ class SplitPasses final : public Passes {
   void run(device::Queue& queue, const Slice& slice, void* work) const override {
     for (std::size_t input = 0; input < bank_->config.inputs; ++input)
       for (std::size_t first = 0; first < slice.count; first += chunk()) {
-        const Slice part = part_of(slice, *bank_, input, first,
-                                   std::min(chunk(), slice.count - first));
+        const Slice part =
+            part_of(slice, *bank_, input, first, std::min(chunk(), slice.count - first));
         run_columns(queue, part, work);
         run_rows(queue, part, work);
       }
@@ -59,22 +59,20 @@ class SplitPasses final : public Passes {
                      (bank_->channels / sizes_.parts / sizes_.columns);
     shape.threads.x = sizes_.first.threads;
     shape.local_bytes = sizes_.first.local_bytes;
-    const std::array<device::Argument, 6> arguments{
-        device::Argument(part.samples),
-        std::uint64_t{part.row_bytes},
-        device::Argument(coefficients_.data()),
-        device::Argument(work),
-        narrow(part.count),
-        narrow(bank_->taps / tunables_.filter_spectra)};
+    const std::array<device::Argument, 6> arguments{device::Argument(part.samples),
+                                                    std::uint64_t{part.row_bytes},
+                                                    device::Argument(coefficients_.data()),
+                                                    device::Argument(work),
+                                                    narrow(part.count),
+                                                    narrow(bank_->taps / tunables_.filter_spectra)};
     queue.launch(*columns_, shape, arguments);
   }
 
   void run_rows(device::Queue& queue, const Slice& part, void* work) const {
     const bool together = bank_->config.output == Output::spectra_float;
     device::LaunchShape shape;
-    shape.groups.x = together
-                         ? part.count * (sizes_.parts / sizes_.row_spectra)
-                         : sizes_.parts * groups_of(part.count, sizes_.row_spectra);
+    shape.groups.x = together ? part.count * (sizes_.parts / sizes_.row_spectra)
+                              : sizes_.parts * groups_of(part.count, sizes_.row_spectra);
     shape.threads.x = sizes_.rest.threads;
     shape.local_bytes = sizes_.rest.local_bytes;
     GpuTunables pieces = tunables_;

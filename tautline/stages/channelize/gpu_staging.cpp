@@ -31,8 +31,7 @@ Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t gr
   e.result_row = round_up(e.spectra, kRowAlignment / value_bytes(bank));
   e.sample_bytes = inputs * e.sample_row_bytes;
   const bool turned = bank.config.output != Output::spectra_float;
-  e.result_bytes =
-      inputs * bank.channels * (turned ? e.result_row : e.spectra) * value_bytes(bank);
+  e.result_bytes = inputs * bank.channels * (turned ? e.result_row : e.spectra) * value_bytes(bank);
   return e;
 }
 
@@ -122,9 +121,10 @@ void Staging::fetch_results(device::Queue& queue, const Slice& slice,
     case Output::spectra_float: {
       const std::size_t bytes = bank_.channels * sizeof(std::complex<float>);
       for (std::size_t i = 0; i < bank_.config.inputs; ++i)
-        copy_out(queue, reinterpret_cast<std::byte*>(&output.spectra(i, slice.first, std::size_t{0})),
-                 output.spectra.stride(1) * static_cast<std::ptrdiff_t>(sizeof(std::complex<float>)),
-                 slice.out + i * spectra_ * bytes, bytes, bytes, slice.count);
+        copy_out(
+            queue, reinterpret_cast<std::byte*>(&output.spectra(i, slice.first, std::size_t{0})),
+            output.spectra.stride(1) * static_cast<std::ptrdiff_t>(sizeof(std::complex<float>)),
+            slice.out + i * spectra_ * bytes, bytes, bytes, slice.count);
       return;
     }
     case Output::turned_float:

@@ -15,7 +15,8 @@ using std::numbers::pi;
 struct Level {
   std::size_t size, q;
   double angle(std::size_t row, std::size_t rows) const {
-    return 2 * pi * (static_cast<double>(row) / static_cast<double>(rows) + static_cast<double>(q)) /
+    return 2 * pi *
+           (static_cast<double>(row) / static_cast<double>(rows) + static_cast<double>(q)) /
            static_cast<double>(size);
   }
 };

@@ -114,9 +114,12 @@ const float* Uploads::gains(device::Queue& queue, const core::View<const float, 
     device::LaunchShape shape;
     shape.groups = {groups_of(channels, kGainThreads), inputs, 1};
     shape.threads.x = kGainThreads;
-    const std::array<device::Argument, 6> arguments{
-        device::Argument(view.data()), std::int64_t{view.stride(0)}, std::int64_t{view.stride(1)},
-        device::Argument(gains_.data()), narrow(channels), narrow(parts_)};
+    const std::array<device::Argument, 6> arguments{device::Argument(view.data()),
+                                                    std::int64_t{view.stride(0)},
+                                                    std::int64_t{view.stride(1)},
+                                                    device::Argument(gains_.data()),
+                                                    narrow(channels),
+                                                    narrow(parts_)};
     queue.launch(order_gains, shape, arguments);
     return gains_.as<float>();
   }

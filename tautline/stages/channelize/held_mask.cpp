@@ -68,8 +68,7 @@ bool HeldMask::row_valid(std::size_t input) const {
   return core::count_valid(row(input), 0, held_) == held_;
 }
 
-void HeldMask::advance(const core::ValidityView& validity, std::size_t count,
-                       std::size_t spectra) {
+void HeldMask::advance(const core::ValidityView& validity, std::size_t count, std::size_t spectra) {
   const Leftover left = leftover(count, spectra);
   const bool fresh_valid = validity.empty();
   for (std::size_t input = 0; input < inputs_; ++input) {

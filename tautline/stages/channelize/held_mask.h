@@ -1,5 +1,6 @@
 // What a filter bank remembers between calls beside the samples themselves: how many, which of them
-// are valid, and how many spectra there have been. The same for all backends, and so is a saved state.
+// are valid, and how many spectra there have been. The same for all backends, and so is a saved
+// state.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@
 
 namespace tautline::stages::channelize {
 
-/// The samples that a call leaves for later ones: some of those held before it, then some of its own.
+/// The samples that a call leaves for later ones: some of those held before it, then some of its
+/// own.
 struct Leftover {
   std::size_t old_first = 0, old = 0;
   std::size_t fresh_first = 0, fresh = 0;
@@ -35,8 +37,10 @@ class HeldMask {
   void advance(const core::ValidityView& validity, std::size_t count, std::size_t spectra);
 
   /// `samples(row)`: the held samples of an input, `held()` of them.
-  std::vector<std::byte> save(const std::function<const std::byte*(std::size_t row)>& samples) const;
-  /// Checks everything before it calls `restore(row, samples)` for each input. Throws Error(format).
+  std::vector<std::byte> save(
+      const std::function<const std::byte*(std::size_t row)>& samples) const;
+  /// Checks everything before it calls `restore(row, samples)` for each input. Throws
+  /// Error(format).
   void load(const std::vector<std::byte>& saved,
             const std::function<void(std::size_t row, const std::byte* samples)>& restore);
 

@@ -120,8 +120,8 @@ class TiledPlan final : public Plan {
                          for (std::size_t i = first; i < last; ++i) {
                            std::uint64_t* bits = s.valid.data() + i * s.valid_words;
                            bits[words - 1] = 0;
-                           spectrum_validity(*bank_, s.history.mask(), input.validity, input.count, i,
-                                             total, bits);
+                           spectrum_validity(*bank_, s.history.mask(), input.validity, input.count,
+                                             i, total, bits);
                            if (!output.valid.empty())
                              for (std::size_t w = 0; w < words; ++w) output.valid(i, w) = bits[w];
                            if (!bank_->requantised()) continue;

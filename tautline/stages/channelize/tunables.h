@@ -11,12 +11,11 @@ namespace tautline::stages::channelize {
 /// Which GPU kernels do the work.
 ///   automatic  the default for the device and the problem
 ///   fused      all in one kernel; powers of two from 64 on that fit local memory
-///   roles      the same, threads split between filter and transform; CUDA, up to 1,024 channels
 ///   split      two kernels, for powers of two too long for one; complex, critically sampled
 ///   separate   a kernel for the filter, the device's FFT, a kernel for the rest; any size
-enum class GpuDesign { automatic, fused, roles, split, separate };
+enum class GpuDesign { automatic, fused, split, separate };
 
-/// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu_sizes.cpp; what
+/// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu_choice.cpp; what
 /// was measured is in docs/performance/channelize_gpu.md.
 struct GpuTunables {
   GpuDesign design = GpuDesign::automatic;

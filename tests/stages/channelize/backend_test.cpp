@@ -149,8 +149,7 @@ TEST_P(Backend, EqualsTheReferenceOnGpus) {
   if (gpu_devices().empty()) GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) and no NVIDIA GPU";
   const Result reference = run("reference", {}, &name);
   for (const std::string& device : gpu_devices())
-    for (const GpuDesign design : {GpuDesign::automatic, GpuDesign::roles, GpuDesign::split,
-                                   GpuDesign::separate}) {
+    for (const GpuDesign design : {GpuDesign::automatic, GpuDesign::split, GpuDesign::separate}) {
       SCOPED_TRACE(device);
       Tunables tunables;
       tunables.gpu.design = design;
@@ -162,7 +161,7 @@ TEST_P(Backend, EqualsTheReferenceOnGpus) {
       } catch (const core::Error& error) {
         // Only what the design has no code for.
         EXPECT_EQ(error.kind(), core::ErrorKind::unsupported) << error.what();
-        EXPECT_TRUE(design == GpuDesign::roles || design == GpuDesign::split) << error.what();
+        EXPECT_EQ(design, GpuDesign::split) << error.what();
       }
     }
 }

@@ -88,18 +88,17 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
           input.samples = in.as<std::byte>() + offset + sample * stream.sample_bytes();
           input.row_stride_bytes = stream.row_bytes;
           OutputViews views;
-          views.spectra = core::View<std::complex<float>, 3>(
-                              out.as<std::complex<float>>(),
-                              {Axis::input, Axis::spectrum, Axis::channel},
-                              {c.inputs, row, c.channels})
-                              .slice(1, done, row - done);
-          views.turned_ci8 =
-              core::View<core::ci8, 3>(out.as<core::ci8>(),
-                                       {Axis::channel, Axis::input, Axis::time},
-                                       {c.channels, c.inputs, row})
-                  .slice(2, done, row - done);
-          views.gains = {gain_memory.as<float>(), {Axis::channel, Axis::input},
-                         {c.channels, c.inputs}};
+          views.spectra =
+              core::View<std::complex<float>, 3>(out.as<std::complex<float>>(),
+                                                 {Axis::input, Axis::spectrum, Axis::channel},
+                                                 {c.inputs, row, c.channels})
+                  .slice(1, done, row - done);
+          views.turned_ci8 = core::View<core::ci8, 3>(out.as<core::ci8>(),
+                                                      {Axis::channel, Axis::input, Axis::time},
+                                                      {c.channels, c.inputs, row})
+                                 .slice(2, done, row - done);
+          views.gains = {
+              gain_memory.as<float>(), {Axis::channel, Axis::input}, {c.channels, c.inputs}};
           views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {c.inputs}};
           done += plan->execute(*queue_, *state, input, views);
           sample += input.count;
@@ -110,7 +109,9 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
         queue_->copy(back.data(), out.data(), back.size());
         queue_->copy(counts.data(), clipped.data(), clipped.bytes());
         queue_->synchronise();
-        if (output == Output::turned_ci8) EXPECT_EQ(counts, expected.clipped);
+        if (output == Output::turned_ci8) {
+          EXPECT_EQ(counts, expected.clipped);
+        }
         const auto* floats = reinterpret_cast<const std::complex<float>*>(back.data());
         const auto* bytes = reinterpret_cast<const core::ci8*>(back.data());
         for (std::size_t k = 0; k < c.channels; ++k)
@@ -118,9 +119,9 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
             for (std::size_t s = 0; s < spectra; ++s) {
               const core::ci8 code = bytes[(k * c.inputs + i) * row + s];
               const std::complex<float> value =
-                  output == Output::turned_ci8
-                      ? std::complex<float>(static_cast<float>(code.re), static_cast<float>(code.im))
-                      : floats[(i * row + s) * c.channels + k];
+                  output == Output::turned_ci8 ? std::complex<float>(static_cast<float>(code.re),
+                                                                     static_cast<float>(code.im))
+                                               : floats[(i * row + s) * c.channels + k];
               ASSERT_EQ(value, expected.values[(k * c.inputs + i) * spectra + s])
                   << k << ' ' << i << ' ' << s << " offset " << offset;
             }
@@ -162,9 +163,11 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     input.count = stream.samples;
     input.validity = {bits.as<const std::uint64_t>(), {Axis::input, Axis::word}, {c.inputs, words}};
     OutputViews views;
-    views.turned_ci8 = {out.data(), {Axis::channel, Axis::input, Axis::time},
-                        {c.channels, c.inputs, spectra}};
-    views.gains = {gains.as<float>(), {Axis::channel, Axis::input}, {c.channels, c.inputs},
+    views.turned_ci8 = {
+        out.data(), {Axis::channel, Axis::input, Axis::time}, {c.channels, c.inputs, spectra}};
+    views.gains = {gains.as<float>(),
+                   {Axis::channel, Axis::input},
+                   {c.channels, c.inputs},
                    {1, static_cast<std::ptrdiff_t>(c.channels)}};
     views.clipped = {clipped.data(), {Axis::input}, {c.inputs}};
     views.valid = {valid.as<std::uint64_t>(), {Axis::input, Axis::word}, {c.inputs, 1}};
@@ -190,7 +193,8 @@ TEST_P(Gpu, SmallBuffersGiveTheSameBits) {
     if (shape.design == GpuDesign::split) continue;
     Config c = config_of(shape, Output::turned_float);
     c.max_samples = std::size_t{1} << 18;
-    Stream stream(c.input, c.inputs, Case{c, (c.max_samples - 2) / c.hop_samples() - c.taps}.samples());
+    Stream stream(c.input, c.inputs,
+                  Case{c, (c.max_samples - 2) / c.hop_samples() - c.taps}.samples());
     stream.randomise(random);
     const auto run = [&](const Tunables& tunables) {
       Runner runner(make_plan(c, device_, tunables), device_);
@@ -223,16 +227,17 @@ TEST_P(Gpu, RefusesTunablesByName) {
     const char* field;
     GpuTunables tunables;
   };
-  for (const Wrong& wrong : std::vector<Wrong>{{"points", {.points = 6}},
-                                               {"points", {.points = 64}},
-                                               {"spectra", {.spectra = 3}},
-                                               {"positions", {.positions = 5}},
-                                               {"filter_spectra", {.spectra = 8, .filter_spectra = 3}},
-                                               {"filter_spectra", {.filter_spectra = 17}},
-                                               {"groups", {.groups = 17}},
-                                               {"conversion", {.conversion = 3}},
-                                               {"slab_bytes", {.slab_bytes = 1}},
-                                               {"work_bytes", {.work_bytes = 1}}}) {
+  for (const Wrong& wrong :
+       std::vector<Wrong>{{"points", {.points = 6}},
+                          {"points", {.points = 64}},
+                          {"spectra", {.spectra = 3}},
+                          {"positions", {.positions = 5}},
+                          {"filter_spectra", {.spectra = 8, .filter_spectra = 3}},
+                          {"filter_spectra", {.filter_spectra = 17}},
+                          {"groups", {.groups = 17}},
+                          {"conversion", {.conversion = 3}},
+                          {"slab_bytes", {.slab_bytes = 1}},
+                          {"work_bytes", {.work_bytes = 1}}}) {
     Tunables tunables;
     tunables.gpu = wrong.tunables;
     tunables.gpu.design = GpuDesign::fused;
