@@ -20,9 +20,9 @@ jit::TunableFields<GpuTunables> fields() {
   list.add("design", &GpuTunables::design,
            {number(GpuDesign::fused), number(GpuDesign::split), number(GpuDesign::separate)},
            "which kernels: 1 fused, 2 split, 3 separate")
-      .add("points", &GpuTunables::points, {8, 16, 32},
+      .add("points", &GpuTunables::points, {4, 8, 16, 32},
            "values of a thread: more of them, fewer exchanges, fewer threads")
-      .add("spectra", &GpuTunables::spectra, {1, 2, 4, 8, 16, 32, 64, 128},
+      .add("spectra", &GpuTunables::spectra, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
            "of a group: more of them share what is read, and turn longer pieces")
       .add("positions", &GpuTunables::positions, {1, 2, 4, 8},
            "values that a thread filters side by side: wider loads, more registers")

@@ -83,6 +83,18 @@ TEST_P(Tuning, TheSpaceHasWhatTheKernelsTake) {
   c = space.usual();
   c["design"] = static_cast<std::int64_t>(GpuDesign::split);
   EXPECT_FALSE(space.legal(c));
+  // Every default is one of the values that are tried.
+  for (const char* format : {"ci8", "f32", "i16", "cf32"})
+    for (const std::size_t channels :
+         {2u, 3u, 4u, 12u, 30u, 64u, 100u, 1024u, 4096u, 16384u, 65536u})
+      for (const std::size_t taps : {1u, 8u, 16u, 100u})
+        for (const Output output : {Output::spectra_float, Output::turned_ci4}) {
+          config_.input = core::parse_sample_format(format);
+          config_.channels = channels, config_.taps = taps, config_.output = output;
+          const jit::Space any = gpu::tuning_space(bank(), *device_);
+          EXPECT_TRUE(any.legal(any.usual())) << format << ' ' << channels << ' ' << taps;
+        }
+  config_ = {};
   config_.channels = 100;
   const jit::Space other_space = gpu::tuning_space(bank(), *device_);
   EXPECT_EQ(gpu::tunables_of(other_space.usual()).design, GpuDesign::separate);
