@@ -61,7 +61,7 @@ const std::vector<Covering> kCovering = {
     {"ci8", 1024, 16, Output::spectra_float, {}, false, 1, 1, 8},
     {"ci8", 1024, 32, Output::spectra_float, {}, false, 1, 1, 40},
     {"ci8", 1024, 8, Output::turned_ci8, {}, false, 1, 1, 8},
-    {"ci8", 1024, 16, Output::turned_ci8, {}, false, 1, 1, 48},
+    {"ci8", 1024, 16, Output::turned_ci8, {}, false, 1, 1, 72},
     {"ci8", 64, 8, Output::spectra_float, {}},
     {"ci8", 4096, 8, Output::spectra_float, {}, false, 1, 1, 8},
     {"ci8", 16384, 8, Output::spectra_float, {}},
