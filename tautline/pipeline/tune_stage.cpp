@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/channelize/tune.h"
 #include "tautline/stages/correlate/tune.h"
 
 namespace tautline::pipeline {
@@ -26,8 +27,35 @@ jit::Tunable make_correlate(const Problem& sizes, DevicePointer device) {
   return stages::correlate::make_tunable(config, std::move(device));
 }
 
+jit::Tunable make_channelize(const Problem& sizes, DevicePointer device) {
+  using stages::channelize::Output;
+  const std::size_t out_bits = sizes.at("output_bits");
+  if (out_bits != 4 && out_bits != 8 && out_bits != 32)
+    throw core::Error(core::ErrorKind::config, "--problem of channelize: output_bits",
+                      std::to_string(out_bits),
+                      "4, 8 (turned and requantised) or 32 (float spectra)");
+  stages::channelize::Config config;
+  config.inputs = sizes.at("inputs");
+  config.channels = sizes.at("channels");
+  config.taps = sizes.at("taps");
+  config.input = complex_format("channelize", sizes.at("bits"));
+  config.output = out_bits == 8   ? Output::turned_ci8
+                  : out_bits == 4 ? Output::turned_ci4
+                                  : Output::spectra_float;
+  config.max_samples = sizes.at("spectra") * config.hop_samples();
+  return stages::channelize::make_tunable(config, std::move(device));
+}
+
 const std::vector<Stage>& stages() {
   static const std::vector<Stage> list{
+      {"channelize",
+       {{"inputs", 8},
+        {"channels", 1024},
+        {"taps", 8},
+        {"spectra", 8192},
+        {"bits", 8},
+        {"output_bits", 8}},
+       make_channelize},
       {"correlate",
        {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}},
        make_correlate}};

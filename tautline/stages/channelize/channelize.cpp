@@ -6,6 +6,7 @@
 
 #include "tautline/stages/channelize/bank.h"
 #include "tautline/stages/channelize/gpu.h"
+#include "tautline/stages/channelize/gpu_tuning.h"
 #include "tautline/stages/channelize/kernel.h"
 #include "tautline/stages/channelize/plan.h"
 #include "tautline/stages/channelize/tunables.h"
@@ -14,6 +15,8 @@ namespace tautline::stages::channelize {
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
+  if (device->compiles())
+    return gpu::make_tuned_plan(std::make_shared<const Bank>(config), std::move(device));
   return make_plan(config, std::move(device), Tunables{});
 }
 

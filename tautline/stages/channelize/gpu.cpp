@@ -84,16 +84,18 @@ class GpuState final : public State {
 
 class GpuPlan final : public Plan {
  public:
-  GpuPlan(BankPointer bank, DevicePointer device, const Tunables& tunables)
+  GpuPlan(BankPointer bank, DevicePointer device, const Tunables& tunables, std::string origin)
       : bank_(std::move(bank)),
         device_(std::move(device)),
+        origin_(std::move(origin)),
         tunables_(chosen(tunables, *bank_, *device_)),
         passes_(make_passes(bank_, device_, tunables_)),
         order_gains_(jit::build(*device_, "channelize/gains.kernel", {})->kernel("order_gains")) {}
 
   const Config& config() const override { return bank_->config; }
   std::string backend() const override {
-    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + passes_->name();
+    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + passes_->name() +
+           (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override {
     return {.host_bytes = HeldMask::bytes(*bank_) + Uploads::host_bytes(*bank_),
@@ -263,6 +265,7 @@ class GpuPlan final : public Plan {
 
   BankPointer bank_;
   DevicePointer device_;
+  std::string origin_;
   GpuTunables tunables_;
   std::unique_ptr<Passes> passes_;
   std::shared_ptr<const device::Kernel> order_gains_;
@@ -271,8 +274,8 @@ class GpuPlan final : public Plan {
 }  // namespace
 
 std::shared_ptr<const Plan> make_gpu_plan(BankPointer bank, DevicePointer device,
-                                          const Tunables& tunables) {
-  return std::make_shared<GpuPlan>(std::move(bank), std::move(device), tunables);
+                                          const Tunables& tunables, std::string origin) {
+  return std::make_shared<GpuPlan>(std::move(bank), std::move(device), tunables, std::move(origin));
 }
 
 }  // namespace tautline::stages::channelize::gpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "tautline/device/device.h"
 #include "tautline/stages/channelize/bank.h"
@@ -13,6 +14,6 @@ namespace tautline::stages::channelize::gpu {
 /// for a design that has no code for this bank or device.
 std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const Bank> bank,
                                           std::shared_ptr<const device::Device> device,
-                                          const Tunables& tunables);
+                                          const Tunables& tunables, std::string origin = {});
 
 }  // namespace tautline::stages::channelize::gpu
