@@ -108,6 +108,8 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   spectra_ += chunk.spectra;
   if (format_ == core::kCi16)
     return add_in_groups(queue, channels_of(chunk.ci16, channels_), chunk.valid);
+  if (format_ == core::kCf16)
+    return add_in_groups(queue, channels_of(chunk.cf16, channels_), chunk.valid);
   if (!exact()) return add_in_groups(queue, channels_of(chunk.cf32, channels_), chunk.valid);
   const stages::correlate::Validity validity =
       chunk.valid.empty() ? stages::correlate::Validity()
@@ -187,6 +189,8 @@ void Integrator::add_rest(device::Queue& queue) {
   if (count == 0) return;
   if (format_ == core::kCi16)
     add_floats<core::ci16>(queue, group<core::ci16>().slice(2, 0, count));
+  else if (format_ == core::kCf16)
+    add_floats<core::cf16>(queue, group<core::cf16>().slice(2, 0, count));
   else
     add_floats<std::complex<float>>(queue, group<std::complex<float>>().slice(2, 0, count));
 }

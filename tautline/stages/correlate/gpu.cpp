@@ -53,6 +53,9 @@ core::SampleFormat format_of(const core::ci4*) {
 core::SampleFormat format_of(const core::ci16*) {
   return core::kCi16;
 }
+core::SampleFormat format_of(const core::cf16*) {
+  return core::kCf16;
+}
 core::SampleFormat format_of(const std::complex<float>*) {
   return core::kCf32;
 }
@@ -71,7 +74,7 @@ class GpuPlan final : public Plan {
         device_(std::move(device)),
         origin_(std::move(origin)),
         kernel_(choose_kernel(config_, device_, tunables)),
-        preparer_(config_, *device_, kernel_->alignment_bytes()),
+        preparer_(config_, *device_, *kernel_),
         adder_(config_, *device_),
         slab_channels_(slab_channels(tunables)) {}
 
@@ -105,6 +108,11 @@ class GpuPlan final : public Plan {
     run(queue, state, samples, validity, visibilities, counts);
   }
   void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
     run(queue, state, samples, validity, visibilities, counts);

@@ -4,6 +4,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
@@ -16,6 +17,10 @@ constexpr std::size_t kWarps = 8;         // that multiply
 constexpr std::size_t kStagingWarps = 4;  // of one warpgroup
 constexpr std::size_t kStagingRows = 8;   // of a warp, twice
 constexpr std::size_t kSumBuffers = 2;
+
+bool half(const Config& config) {
+  return config.format == core::kCf16;
+}
 
 [[noreturn]] void throw_config(const std::string& field, std::size_t value,
                                const std::string& limit, const std::string& advice = {}) {
@@ -36,14 +41,22 @@ void check_local(const std::string& field, std::size_t stages, std::size_t neede
 
 bool wgmma_runs(const Config& config, const device::Device& device) {
   constexpr int kHopper = 90;
-  return exact(config) && device.api() == device::Api::cuda &&
+  return (exact(config) || half(config)) && device.api() == device::Api::cuda &&
          device.properties().compute_capability == kHopper;
 }
 
 bool mma_runs(const Config& config, const device::Device& device) {
   constexpr int kAmpere = 80;
-  return exact(config) && device.api() == device::Api::cuda &&
+  return (exact(config) || half(config)) && device.api() == device::Api::cuda &&
          device.properties().compute_capability >= kAmpere;
+}
+
+std::size_t tensor_max_samples(const Config& config) {
+  return half(config) ? kHalfChunkSamples : kTensorMaxSamples;
+}
+
+std::size_t tensor_sample_bytes(const Config& config) {
+  return half(config) ? sizeof(core::cf16) : sizeof(core::ci8);
 }
 
 std::size_t tensor_tiles(std::size_t inputs) {
@@ -80,16 +93,18 @@ std::string describe(const MmaTunables& t) {
   return std::to_string(t.stages) + " stages";
 }
 
-jit::Defines wgmma_defines(const WgmmaTunables& t) {
+jit::Defines wgmma_defines(const Config& config, const WgmmaTunables& t) {
   const auto number = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   return jit::Defines()
       .set("STAGES", number(t.stages))
       .set("STAGING_COLUMNS", number(t.staging_columns))
-      .set("HALF", 0);
+      .set("HALF", half(config) ? 1 : 0);
 }
 
-jit::Defines mma_defines(const MmaTunables& t) {
-  return jit::Defines().set("STAGES", static_cast<std::int64_t>(t.stages)).set("HALF", 0);
+jit::Defines mma_defines(const Config& config, const MmaTunables& t) {
+  return jit::Defines()
+      .set("STAGES", static_cast<std::int64_t>(t.stages))
+      .set("HALF", half(config) ? 1 : 0);
 }
 
 std::size_t wgmma_local_bytes(const WgmmaTunables& t) {

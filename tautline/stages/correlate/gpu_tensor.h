@@ -17,6 +17,10 @@ inline constexpr std::size_t kTensorTileInputs = 128;
 inline constexpr std::size_t kTensorStepBytes = 128;
 /// 32-bit sums hold 65,535 full-scale samples; these are whole steps of ci8.
 inline constexpr std::size_t kTensorMaxSamples = 65535 / 64 * 64;
+/// What one launch sums: that, or a chunk of halves.
+std::size_t tensor_max_samples(const Config& config);
+/// Of what the kernels read: ci8 or cf16.
+std::size_t tensor_sample_bytes(const Config& config);
 /// The kernels number what there is to do in 32 bits.
 inline constexpr std::size_t kTensorMaxItems = std::size_t{1} << 30;
 
@@ -37,8 +41,8 @@ std::string describe(const WgmmaTunables& tunables);
 std::string describe(const MmaTunables& tunables);
 
 /// Definitions for the kernel files. `tunables` are complete.
-jit::Defines wgmma_defines(const WgmmaTunables& tunables);
-jit::Defines mma_defines(const MmaTunables& tunables);
+jit::Defines wgmma_defines(const Config& config, const WgmmaTunables& tunables);
+jit::Defines mma_defines(const Config& config, const MmaTunables& tunables);
 
 /// Shared memory of one group.
 std::size_t wgmma_local_bytes(const WgmmaTunables& tunables);

@@ -19,12 +19,13 @@ class WgmmaKernel final : public GpuKernel {
   WgmmaKernel(const Config& config, std::shared_ptr<const device::Device> device,
               const WgmmaTunables& tunables)
       : config_(config), device_(std::move(device)), tunables_(tunables) {
-    kernel_ = jit::build(*device_, "correlate/wgmma.cuda.kernel", wgmma_defines(tunables_))
+    kernel_ = jit::build(*device_, "correlate/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
                   ->kernel("correlate_wgmma");
   }
 
   std::string name() const override { return "wgmma " + describe(tunables_); }
   std::size_t alignment_bytes() const override { return kEngineAlignment; }
+  std::size_t sample_bytes() const override { return tensor_sample_bytes(config_); }
   std::size_t work_bytes() const override { return 0; }
 
   void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
@@ -40,14 +41,15 @@ class WgmmaKernel final : public GpuKernel {
   // Overwrites with the first samples when `store`, and adds the others.
   void run(device::Queue& queue, const GpuSamples& samples, void* visibilities, bool store) const {
     const std::size_t baselines = core::baseline_count(config_.inputs);
+    const std::size_t most = tensor_max_samples(config_);
     const std::size_t channels_at_once =
         std::max<std::size_t>(1, kTensorMaxItems / tensor_tiles(config_.inputs));
-    for (std::size_t first = 0; first < samples.samples; first += kTensorMaxSamples)
+    for (std::size_t first = 0; first < samples.samples; first += most)
       for (std::size_t channel = 0; channel < samples.channels; channel += channels_at_once) {
         GpuSamples part = samples;
-        part.data = static_cast<const std::byte*>(samples.data) + first * sizeof(core::ci8) +
+        part.data = static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
                     channel * samples.channel_stride_bytes;
-        part.samples = std::min(kTensorMaxSamples, samples.samples - first);
+        part.samples = std::min(most, samples.samples - first);
         part.channels = std::min(channels_at_once, samples.channels - channel);
         launch(queue, part, static_cast<core::ci64*>(visibilities) + channel * baselines,
                store && first == 0);
@@ -56,7 +58,7 @@ class WgmmaKernel final : public GpuKernel {
 
   device::TensorMap map(const GpuSamples& samples) const {
     // A stride that nothing uses may be anything, but the engine wants multiples of 16.
-    const std::size_t bytes = samples.samples * sizeof(core::ci8);
+    const std::size_t bytes = samples.samples * sample_bytes();
     const std::size_t row =
         config_.inputs > 1 ? samples.input_stride_bytes
                            : (bytes + kEngineAlignment - 1) / kEngineAlignment * kEngineAlignment;
@@ -77,7 +79,7 @@ class WgmmaKernel final : public GpuKernel {
               bool store) const {
     const std::size_t pair_bytes = 2 * kTensorStepBytes;
     const std::size_t step_pairs =
-        (samples.samples * sizeof(core::ci8) + pair_bytes - 1) / pair_bytes;
+        (samples.samples * sample_bytes() + pair_bytes - 1) / pair_bytes;
     const std::size_t groups = device_->properties().multiprocessors;
     const std::size_t tiles = samples.channels * tensor_tiles(config_.inputs);
     const TileSchedule schedule =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/device/cuda/cuda_device.h"
+#include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu.h"
 #include "tests/stages/correlate/correlate_support.h"
 
@@ -51,20 +52,23 @@ TEST(GpuTensorCompile, Wgmma) {
   for (const WgmmaTunables& wanted : kWgmmaTunables) {
     const WgmmaTunables tunables = gpu::complete(wanted, kHopperLocalBytes);
     // 65,536 registers among 384 threads, which they share out anew at run time.
-    expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma.cuda.kernel",
-                                 gpu::wgmma_defines(tunables)),
-                "sm_90a", 168);
+    for (const core::SampleFormat format : {core::kCi8, core::kCf16})
+      expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma.cuda.kernel",
+                                   gpu::wgmma_defines({.format = format}, tunables)),
+                  "sm_90a", 168);
   }
 }
 
 TEST(GpuTensorCompile, Mma) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
   for (const MmaTunables& wanted : kMmaTunables)
-    for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"})
-      // 196 to 212 with NVRTC 13.0.
-      expect_fits(jit::make_source(device::Api::cuda, "correlate/mma.cuda.kernel",
-                                   gpu::mma_defines(gpu::complete(wanted, kAdaLocalBytes))),
-                  architecture, 228);
+    for (const core::SampleFormat format : {core::kCi8, core::kCf16})
+      for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"})
+        // 196 to 212 with NVRTC 13.0.
+        expect_fits(jit::make_source(device::Api::cuda, "correlate/mma.cuda.kernel",
+                                     gpu::mma_defines({.format = format},
+                                                      gpu::complete(wanted, kAdaLocalBytes))),
+                    architecture, 228);
 }
 
 TEST(GpuTensor, RefusesTunablesOutOfRange) {
@@ -190,6 +194,36 @@ TEST_F(GpuTensorSums, FullScaleForLongerThan32BitsHold) {
     check(data, tunables);
     if (HasFatalFailure()) return;
   }
+}
+
+// Full-scale correlation, the worst case of sums that are cut off, and noise. The largest error is
+// recorded: what the tolerance allows is far more than what a card was seen to make.
+TEST_F(GpuTensorSums, Halves) {
+  for (const GpuTunables& tunables : designs())
+    for (const auto& [channels, inputs, samples] :
+         std::vector<std::array<std::size_t, 3>>{{1, 1, 1},
+                                                 {2, 2, 31},
+                                                 {3, 65, 130},
+                                                 {1, 300, 3072},
+                                                 {140, 128, 64},
+                                                 {1, 3, 10000},
+                                                 {2, 129, 4099}}) {
+      Data<core::cf16> data(channels, inputs, samples);
+      for (std::size_t t = 0; t < samples && inputs > 2; ++t)
+        for (std::size_t c = 0; c < channels; ++c) data.view()(c, 1, t) = data.view()(c, 0, t);
+      const auto plan = gpu::make_gpu_plan(config_for(data.samples()), device_, tunables);
+      const auto queue = device_->make_queue();
+      auto got = run(*plan, *queue, data.samples());
+      auto expected = run(device::open({}), data.samples());
+      ASSERT_EQ(got.counts, expected.counts);
+      double worst = 0;
+      for (std::size_t k = 0; k < got.visibilities.size(); ++k)  // samples have a power of 2
+        worst = std::max(worst, std::abs(got.visibilities[k] - expected.visibilities[k]) /
+                                    (2.0 * static_cast<double>(samples)));
+      EXPECT_LE(worst, kHalfTolerance * (samples < 100 ? 4 : 1)) << plan->backend();
+      RecordProperty("error of " + std::to_string(inputs) + " x " + std::to_string(samples),
+                     std::to_string(worst));
+    }
 }
 
 TEST_F(GpuTensorSums, FourBits) {

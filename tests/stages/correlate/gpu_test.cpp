@@ -86,10 +86,13 @@ class Gpu : public EachBackend {
     for (const auto& x : data.storage) energy = std::max<double>(energy, std::norm(value(x)));
     for (std::size_t k = 0; k < got.visibilities.size(); ++k)
       ASSERT_LE(std::abs(got.visibilities[k] - expected.visibilities[k]),
-                float_tolerance(static_cast<double>(data.extents[2]), energy, energy))
+                kTolerance<Sample> * static_cast<double>(data.extents[2]) * energy)
           << what << " at " << k;
   }
   static std::complex<double> value(std::complex<float> x) { return x; }
+  static std::complex<double> value(core::cf16 x) {
+    return {core::to_float(x.re), core::to_float(x.im)};
+  }
   static std::complex<double> value(core::ci16 x) { return {double(x.re), double(x.im)}; }
 
   std::shared_ptr<const device::Device> device_;
@@ -122,6 +125,7 @@ TEST_P(Gpu, EveryFormatOnTheDevice) {
   run_format(Data<core::ci4>(2, 18, 150));
   run_format(Data<core::ci8>(2, 18, 150));
   run_format(Data<core::ci16>(2, 18, 150));
+  run_format(Data<core::cf16>(2, 18, 150));
   run_format(Data<std::complex<float>>(2, 18, 150));
 }
 
@@ -191,7 +195,7 @@ TEST_P(Gpu, MemoryIsWhatWasSaid) {
   // With a limit, what is free is what was not allocated, to the byte.
   const auto limited = device::open(GetParam().selection, {.device_memory_bytes = 256 << 20});
   const auto queue = limited->make_queue();
-  for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCf32}) {
+  for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCf16, core::kCf32}) {
     const auto plan =
         make_plan({.channels = 5, .inputs = 33, .max_samples = 1000, .format = format}, limited);
     const std::size_t before = limited->free_bytes();
