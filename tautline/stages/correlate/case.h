@@ -70,10 +70,10 @@ struct Case {
   std::size_t samples;
 
   double operations() const { return useful_operations(config, samples); }
-  /// Samples read and visibilities and counts read and written.
-  double bytes() const {
+  /// Samples of `blocks` calls read, and visibilities and counts read and written once.
+  double bytes(std::size_t blocks = 1) const {
     const double per_channel =
-        static_cast<double>(config.inputs * samples *
+        static_cast<double>(config.inputs * samples * blocks *
                             static_cast<std::size_t>(config.format.bits_per_sample())) /
             8 +
         static_cast<double>(core::baseline_count(config.inputs)) * 2 * (16 + 8);

@@ -49,6 +49,17 @@ class GpuKernel {
     queue.fill(visibilities, 0, visibility_bytes);
     add(queue, samples, visibilities, work);
   }
+
+  /// Device memory for sums of all of the config's channels in a form of the kernel's own that is faster
+  /// to add to; 0: it has none, and the following are not called.
+  virtual std::size_t held_bytes() const { return 0; }
+  /// Samples that such sums can take before they must be released.
+  virtual std::size_t held_samples() const { return 0; }
+  /// Adds to the sums in `held`, or makes them when this is the `first` since they were released.
+  virtual void hold(device::Queue& /*queue*/, const GpuSamples& /*samples*/, void* /*held*/,
+                    bool /*first*/) const {}
+  /// visibilities += held.
+  virtual void release(device::Queue& /*queue*/, void* /*held*/, void* /*visibilities*/) const {}
 };
 
 using GpuKernelPointer = std::shared_ptr<const GpuKernel>;

@@ -1,6 +1,7 @@
 #include "tautline/stages/correlate/gpu_tensor.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
@@ -63,13 +64,16 @@ std::size_t tensor_tiles(std::size_t inputs) {
   return core::baseline_count((inputs + kTensorTileInputs - 1) / kTensorTileInputs);
 }
 
-WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes) {
+WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, bool half) {
   WgmmaTunables t = wanted;
   if (t.stages == 0) t.stages = 5;
-  if (t.staging_columns == 0) t.staging_columns = t.stages > 5 ? 32 : 64;
+  if (t.staging_columns == 0) t.staging_columns = half || t.stages > 5 ? 32 : 64;
   if (t.stages < 3 || t.stages > 6) throw_config("wgmma.stages", t.stages, "3 to 6");
   if (t.staging_columns != 32 && t.staging_columns != 64)
     throw_config("wgmma.staging_columns", t.staging_columns, "32 or 64");
+  if (half && t.staging_columns == 64)
+    throw_config("wgmma.staging_columns", t.staging_columns, "32 for halves",
+                 "their doubles take registers");
   check_local("wgmma.stages", t.stages, wgmma_local_bytes(t), local_bytes);
   return t;
 }
@@ -117,13 +121,35 @@ std::size_t mma_local_bytes(const MmaTunables& t) {
   return t.stages * kStageBytes + kTensorTileInputs * 4;
 }
 
-TileSchedule schedule_tiles(std::size_t tiles, std::size_t groups, std::size_t step_pairs) {
-  // A part shorter than this is mostly its own start and end.
+jit::Defines held_defines() {
+  return jit::Defines().set("STAGES", static_cast<std::int64_t>(kHeldStages));
+}
+
+std::size_t held_local_bytes() {
+  return kHeldStages * kStageBytes + 2 * kHeldStages * 8;
+}
+
+std::size_t tensor_step_pairs(const Config& config, std::size_t samples) {
+  constexpr std::size_t kPairBytes = 2 * kTensorStepBytes;
+  return (samples * tensor_sample_bytes(config) + kPairBytes - 1) / kPairBytes;
+}
+
+TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
+                            std::size_t step_pairs, bool in_parts) {
+  // A part shorter than this is mostly its own start and end, which take as long as kEndPairs.
   constexpr std::size_t kLeastPairs = 4;
+  constexpr double kEndPairs = 1;
   const std::size_t left = tiles % groups;
-  TileSchedule schedule{tiles, tiles, 1};
-  if (left == 0) return schedule;
-  schedule.parts = std::max<std::size_t>(1, std::min(groups / left, step_pairs / kLeastPairs));
+  TileSchedule schedule{tiles, tiles, 1, 0};
+  while (schedule.turn + 1 < groups && std::gcd(groups + schedule.turn, tiles_of_channel) != 1)
+    ++schedule.turn;
+  if (left == 0 || !in_parts) return schedule;
+  const auto time = [&](std::size_t parts) {
+    return static_cast<double>((left * parts + groups - 1) / groups) *
+           (static_cast<double>(step_pairs) / static_cast<double>(parts) + kEndPairs);
+  };
+  for (std::size_t parts = 2; parts <= step_pairs / kLeastPairs; ++parts)
+    if (time(parts) < time(schedule.parts)) schedule.parts = parts;
   if (schedule.parts > 1) schedule.whole = tiles - left;
   schedule.items = schedule.whole + (tiles - schedule.whole) * schedule.parts;
   return schedule;

@@ -33,7 +33,7 @@ std::size_t tensor_tiles(std::size_t inputs);
 
 /// `wanted` with its zeros filled in, for a device with this much shared memory a group. Throws
 /// Error(config) naming the field, the value and the limit.
-WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes);
+WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, bool half = false);
 MmaTunables complete(const MmaTunables& wanted, std::size_t local_bytes);
 
 /// "5 stages, ...".
@@ -44,9 +44,14 @@ std::string describe(const MmaTunables& tunables);
 jit::Defines wgmma_defines(const Config& config, const WgmmaTunables& tunables);
 jit::Defines mma_defines(const Config& config, const MmaTunables& tunables);
 
+/// Of the kernel that keeps 32-bit sums: 7 stages, all of the shared memory.
+inline constexpr std::size_t kHeldStages = 7;
+jit::Defines held_defines();
+
 /// Shared memory of one group.
 std::size_t wgmma_local_bytes(const WgmmaTunables& tunables);
 std::size_t mma_local_bytes(const MmaTunables& tunables);
+std::size_t held_local_bytes();
 
 /// What wgmma's groups do: whole tiles first, the tiles of a last, short round in `parts` along
 /// time, so that no group is idle for the length of a tile.
@@ -54,9 +59,17 @@ struct TileSchedule {
   std::size_t items = 0;
   std::size_t whole = 0;
   std::size_t parts = 1;
+  /// How far groups move on from round to round, so that they meet the channels' tiles on the diagonal,
+  /// which are less work, equally often.
+  std::size_t turn = 0;
 };
 
-/// Of step_pairs pairs of steps.
-TileSchedule schedule_tiles(std::size_t tiles, std::size_t groups, std::size_t step_pairs);
+/// Of step_pairs pairs of steps, `tiles_of_channel` tiles a channel. `in_parts`: whether a tile's sums may
+/// be made by several groups.
+TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
+                            std::size_t step_pairs, bool in_parts = true);
+
+/// Pairs of steps in a row of so many samples.
+std::size_t tensor_step_pairs(const Config& config, std::size_t samples);
 
 }  // namespace tautline::stages::correlate::gpu

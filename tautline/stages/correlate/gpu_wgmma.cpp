@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "tautline/core/baseline.h"
+#include "tautline/stages/correlate/gpu_held.h"
 #include "tautline/stages/correlate/gpu_kernel.h"
 #include "tautline/stages/correlate/gpu_tensor.h"
+#include "tautline/stages/correlate/gpu_tiled.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -21,6 +23,7 @@ class WgmmaKernel final : public GpuKernel {
       : config_(config), device_(std::move(device)), tunables_(tunables) {
     kernel_ = jit::build(*device_, "correlate/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
                   ->kernel("correlate_wgmma");
+    if (HeldSums::worth(config)) held_ = std::make_unique<const HeldSums>(config, *device_);
   }
 
   std::string name() const override { return "wgmma " + describe(tunables_); }
@@ -35,6 +38,14 @@ class WgmmaKernel final : public GpuKernel {
   void store(device::Queue& queue, const GpuSamples& samples, void* visibilities,
              std::size_t /*visibility_bytes*/, void* /*work*/) const override {
     run(queue, samples, visibilities, /*store=*/true);
+  }
+  std::size_t held_bytes() const override { return held_ ? held_->bytes() : 0; }
+  std::size_t held_samples() const override { return kTensorMaxSamples; }
+  void hold(device::Queue& queue, const GpuSamples& samples, void* held, bool first) const override {
+    held_->add(queue, map(samples), samples.samples, held, first);
+  }
+  void release(device::Queue& queue, void* held, void* visibilities) const override {
+    held_->release(queue, held, visibilities);
   }
 
  private:
@@ -75,33 +86,36 @@ class WgmmaKernel final : public GpuKernel {
     return device_->make_tensor_map(layout);
   }
 
+  std::size_t groups() const { return device_->properties().multiprocessors; }
+
   void launch(device::Queue& queue, const GpuSamples& samples, core::ci64* visibilities,
               bool store) const {
-    const std::size_t pair_bytes = 2 * kTensorStepBytes;
-    const std::size_t step_pairs =
-        (samples.samples * sample_bytes() + pair_bytes - 1) / pair_bytes;
-    const std::size_t groups = device_->properties().multiprocessors;
-    const std::size_t tiles = samples.channels * tensor_tiles(config_.inputs);
-    const TileSchedule schedule =
-        store ? TileSchedule{tiles, tiles, 1} : schedule_tiles(tiles, groups, step_pairs);
+    const std::size_t step_pairs = tensor_step_pairs(config_, samples.samples);
+    const std::size_t tiles = tensor_tiles(config_.inputs);
+    // Floats added in any order would not give the same bits each time.
+    const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(), step_pairs,
+                                                 !store && exact(config_));
     const device::TensorMap samples_map = map(samples);
     device::LaunchShape shape;
-    shape.groups.x = std::min(schedule.items, groups);
+    shape.groups.x = std::min(schedule.items, groups());
     shape.threads.x = kThreads;
     shape.local_bytes = wgmma_local_bytes(tunables_);
-    const auto number = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
-    const std::array<device::Argument, 8> arguments{
+    const std::array<device::Argument, 9> arguments{
         device::Argument(samples_map), device::Argument(visibilities),
         number(config_.inputs),        number(step_pairs),
         number(schedule.items),        number(schedule.whole),
-        number(schedule.parts),        number(store ? 1 : 0)};
+        number(schedule.parts),        number(schedule.turn),
+        number(store ? 1 : 0)};
     queue.launch(*kernel_, shape, arguments);
   }
+
+  static std::uint32_t number(std::size_t value) { return static_cast<std::uint32_t>(value); }
 
   Config config_;
   std::shared_ptr<const device::Device> device_;
   WgmmaTunables tunables_;
   std::shared_ptr<const device::Kernel> kernel_;
+  std::unique_ptr<const HeldSums> held_;
 };
 
 }  // namespace
@@ -111,7 +125,7 @@ GpuKernelPointer make_wgmma_kernel(const Config& config,
                                    const GpuTunables& tunables) {
   if (!wgmma_runs(config, *device)) return nullptr;
   const WgmmaTunables complete_tunables =
-      complete(tunables.wgmma, device->properties().local_bytes);
+      complete(tunables.wgmma, device->properties().local_bytes, config.format == core::kCf16);
   return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);
 }
 

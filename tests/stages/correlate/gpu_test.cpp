@@ -191,6 +191,32 @@ TEST_P(Gpu, NothingIsWrittenAroundTheSums) {
   EXPECT_NE(v_after[kGuard], visibilities[0]);
 }
 
+TEST_P(Gpu, CountsMayWaitForTheRelease) {
+  Data<core::cf16> data(3, 21, 100);
+  Masks masks(3, 21, 100);
+  masks.randomise(0.2);
+  Config config = config_for(data.samples());
+  config.hold_sums = true;
+  const auto plan = make_plan(config, device_), reference = make_plan(config, reference_device());
+  const auto state = plan->make_state(*queue_);
+  const auto reference_queue = reference_device()->make_queue();
+  const auto reference_state = reference->make_state(*reference_queue);
+  Sums<std::complex<double>> got(3, 21), expected(3, 21);
+  std::int64_t* const counts = upload(got.counts);
+  for (int call = 0; call < 3; ++call) {
+    const Validity validity = call == 1 ? masks.view() : Validity();
+    plan->execute(*queue_, *state, data.samples(), validity, got.visibility_view(), got.view(counts));
+    reference->execute(*reference_queue, *reference_state, data.samples(), validity,
+                       expected.visibility_view(), expected.count_view());
+  }
+  plan->release(*queue_, *state, got.visibility_view(), got.view(counts));
+  plan->release(*queue_, *state, got.visibility_view(), got.view(counts));
+  got.counts = download(counts, got.counts.size());
+  compare(got, expected, data, "three calls");
+  EXPECT_THROW(plan->release(*queue_, *state, got.visibility_view(), Sums<core::ci64>(3, 20).count_view()),
+               core::Error);
+}
+
 TEST_P(Gpu, MemoryIsWhatWasSaid) {
   // With a limit, what is free is what was not allocated, to the byte.
   const auto limited = device::open(GetParam().selection, {.device_memory_bytes = 256 << 20});
