@@ -74,6 +74,7 @@ class Integrator {
   std::size_t sample_bytes() const {
     return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
   }
+  void allocate(device::Queue& queue);
   stages::correlate::Counts counts() const;
   template <class Sample>
   core::View<Sample, 3> group() const;
