@@ -46,23 +46,27 @@ inline std::string command_path() {
   return elsewhere == nullptr ? TAUTLINE_COMMAND : elsewhere;
 }
 
-/// Starts the command with its output in FOLDER/out and FOLDER/err.
-inline pid_t start_command(const std::vector<std::string>& arguments, const std::string& folder,
-                           const Variables& variables = {}) {
+/// Starts a program with its output in FOLDER/out and FOLDER/err.
+inline pid_t start_program(std::string path, const std::vector<std::string>& arguments,
+                           const std::string& folder, const Variables& variables = {}) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
   if (std::freopen((folder + "/out").c_str(), "w", stdout) == nullptr ||
       std::freopen((folder + "/err").c_str(), "w", stderr) == nullptr)
     _exit(126);
-  std::vector<char*> argv;
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  std::string command = command_path();
-  argv.push_back(command.data());
+  std::vector<char*> argv;
+  argv.push_back(path.data());
   std::vector<std::string> copies = arguments;
   for (std::string& argument : copies) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  execv(command.c_str(), argv.data());
+  execv(path.c_str(), argv.data());
   _exit(127);
+}
+
+inline pid_t start_command(const std::vector<std::string>& arguments, const std::string& folder,
+                           const Variables& variables = {}) {
+  return start_program(command_path(), arguments, folder, variables);
 }
 
 inline CommandResult finish_command(pid_t pid, const std::string& folder) {
@@ -73,6 +77,12 @@ inline CommandResult finish_command(pid_t pid, const std::string& folder) {
   result.out = read_file(folder + "/out");
   result.err = read_file(folder + "/err");
   return result;
+}
+
+inline CommandResult run_program(const std::string& path,
+                                 const std::vector<std::string>& arguments,
+                                 const std::string& folder, const Variables& variables = {}) {
+  return finish_command(start_program(path, arguments, folder, variables), folder);
 }
 
 inline CommandResult run_command(const std::vector<std::string>& arguments,
