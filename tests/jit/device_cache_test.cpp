@@ -75,11 +75,9 @@ TEST_P(DeviceCache, DamagedEntriesAreBuiltAgain) {
     tests::write_file(entry, damaged);
     ASSERT_TRUE(builds_and_runs(GetParam())) << "round " << round;
     ASSERT_EQ(entries().size(), 1u);
-    // What stands there now is whole again: it is found, and not written anew.
-    const auto written = fs::last_write_time(entry);
+    // What stands there now is another, whole one.
     ASSERT_TRUE(builds_and_runs(GetParam()));
     EXPECT_NE(tests::read_file(entry), damaged) << "round " << round;
-    EXPECT_GE(fs::last_write_time(entry), written);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -219,9 +220,11 @@ void Context::check(CUresult code, const std::string& what) {
   if (std::find(kSticky.begin(), kSticky.end(), code) != kSticky.end()) {
     const std::string where = what + faults.after_kernel();
     faults.fail(where + ": " + said);
+    const bool exact = std::getenv("CUDA_LAUNCH_BLOCKING") != nullptr;
     throw Error(ErrorKind::device, name + ": " + where, said, "",
-                "start the program again; with CUDA_LAUNCH_BLOCKING=1 in the environment this "
-                "message names the very kernel that failed");
+                exact ? "start the program again"
+                      : "start the program again; with CUDA_LAUNCH_BLOCKING=1 in the environment "
+                        "this message names the very kernel that failed");
   }
   const bool memory = code == kOutOfMemory;
   throw Error(memory ? ErrorKind::memory : ErrorKind::device, name + ": " + what, said, "",
