@@ -175,7 +175,10 @@ class EveryCorrelator : public EveryKernel {
     check<core::ci8>(1, 129, 2100, tunables);
     check<core::ci4>(2, 150, 200, tunables);
   }
-  int capability() const { return device->properties().compute_capability; }
+  /// 0 through OpenCL, which cannot say what these kernels say.
+  int capability() const {
+    return device->api() == device::Api::cuda ? device->properties().compute_capability : 0;
+  }
 
   double scale_ = 1;  // rms of a sample that is not exact
 };
@@ -195,12 +198,12 @@ TEST_P(EveryCorrelator, Portable) {
 }
 
 TEST_P(EveryCorrelator, Mma) {
-  if (capability() < 80) GTEST_SKIP() << "tensor cores came with compute capability 8.0";
+  if (capability() < 80) GTEST_SKIP() << "mma.sync wants CUDA and compute capability 8.0";
   check_tensor_cores(stages::correlate::GpuDesign::mma);
 }
 
 TEST_P(EveryCorrelator, Wgmma) {
-  if (capability() != 90) GTEST_SKIP() << "only compute capability 9.0 has wgmma";
+  if (capability() != 90) GTEST_SKIP() << "only CUDA on compute capability 9.0 has wgmma";
   check_tensor_cores(stages::correlate::GpuDesign::wgmma);
 }
 
@@ -225,7 +228,7 @@ void let_every_lane_arrive(device::ProgramSource& source) {
 }
 
 TEST_P(EveryCorrelator, WgmmaWithEveryLaneArriving) {
-  if (capability() != 90) GTEST_SKIP() << "only compute capability 9.0 has wgmma";
+  if (capability() != 90) GTEST_SKIP() << "only CUDA on compute capability 9.0 has wgmma";
   device = std::make_shared<RewritingDevice>(device, let_every_lane_arrive);
   check_tensor_cores(stages::correlate::GpuDesign::wgmma);
 }
