@@ -48,7 +48,9 @@ class OpenclQueue final : public Queue {
     const std::lock_guard lock(context_->queues_mutex);
     context_->queues.insert(queue_.get());
   }
+  // Waits: pinned memory that copies are on their way to may go next.
   ~OpenclQueue() override {
+    clFinish(queue_.get());
     const std::lock_guard lock(context_->queues_mutex);
     context_->queues.erase(queue_.get());
   }
