@@ -8,6 +8,7 @@
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
+#include "tautline/pipeline/device_memory.h"
 #include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/measure_gains.h"
 #include "tautline/pipeline/voltage_sink.h"
@@ -79,6 +80,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   FEngine engine(device, description, sequence.layout(block_samples), filter, block_samples);
   check_memory(engine.bytes().host_bytes + kRawBlocks * sequence.block_bytes(block_samples),
                config.memory_bytes);
+  const StageMemory stages[] = {{"unpack and channelize", engine.bytes().device_bytes}};
+  require_device_memory(*device, stages, engine.inputs(), engine.channels());
   const auto queue = device->make_queue();
   std::vector<float> gains;
   if (filter.output == stages::channelize::Output::turned_ci8 ||

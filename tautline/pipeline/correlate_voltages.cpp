@@ -14,6 +14,7 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
+#include "tautline/pipeline/device_memory.h"
 #include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/gains.h"
 #include "tautline/pipeline/integrator.h"
@@ -168,13 +169,10 @@ void Correlation::check_memory() const {
   for (const Engine& e : engines_) {
     const device::MemoryUse filter = e.f_engine->bytes(), sums = e.integrator->bytes(kIntegrations);
     host_bytes += filter.host_bytes + sums.host_bytes;
-    const std::size_t device_bytes = filter.device_bytes + sums.device_bytes;
-    if (e.device->compiles() && device_bytes > e.device->free_bytes())
-      throw Error(ErrorKind::memory, e.device->name() + ": memory",
-                  fmt::format("{} MiB needed for {} inputs and {} channels", device_bytes >> 20,
-                              e.f_engine->inputs(), e.f_engine->channels()),
-                  fmt::format("at most the {} MiB that are free", e.device->free_bytes() >> 20),
-                  "lower --memory, which makes blocks smaller, or --channels");
+    const StageMemory stages[] = {
+        {description_.channelized() ? "unpack" : "unpack and channelize", filter.device_bytes},
+        {"correlate", sums.device_bytes}};
+    require_device_memory(*e.device, stages, e.f_engine->inputs(), e.f_engine->channels());
   }
   if (host_bytes > config_.memory_bytes)
     throw Error(ErrorKind::memory, "memory",

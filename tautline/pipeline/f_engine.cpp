@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/device_memory.h"
 
 namespace tautline::pipeline {
 
@@ -40,7 +41,9 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
       max_block_samples_(max_block_samples),
       max_spectra_(max_block_samples),
       output_(config.output) {
-  unpack_ = stages::unpack::make_plan({.layout = layout, .max_samples = max_block_samples}, device_);
+  unpack_ = of_stage("unpack", [&] {
+    return stages::unpack::make_plan({.layout = layout, .max_samples = max_block_samples}, device_);
+  });
   if (description.channelized()) {
     if (!config.named.empty())
       throw core::Error(core::ErrorKind::config, config.named.front(),
@@ -64,7 +67,8 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
     filter.lower_sideband = description.bandwidth_hz < 0;
     filter.output = config.output;
     filter.max_samples = max_block_samples;
-    filter_ = stages::channelize::make_plan(filter, device_);
+    filter_ =
+        of_stage("channelize", [&] { return stages::channelize::make_plan(filter, device_); });
     hop_ = filter.hop_samples();
     span_ = filter.frame_samples() * filter.taps;
     // Enough for a whole block behind the longest history.
@@ -88,18 +92,24 @@ std::size_t FEngine::spectra_buffer_bytes() const {
 void FEngine::allocate() {
   if (samples_.data() != nullptr) return;
   if (delays_)
-    line_ = std::make_unique<DelayLine>(*device_, inputs_, sample_bytes_, delay_history_,
-                                        max_block_samples_);
+    line_ = of_stage("delays", [&] {
+      return std::make_unique<DelayLine>(*device_, inputs_, sample_bytes_, delay_history_,
+                                         max_block_samples_);
+    });
   // A channelized stream's samples are results already.
   const bool samples_on_device = device_->compiles() && (filter_ || on_device());
-  samples_ = samples_on_device ? device_->allocate(sample_buffer_bytes())
-                               : device_->allocate_pinned(sample_buffer_bytes());
+  samples_ = of_stage("unpack", [&] {
+    return samples_on_device ? device_->allocate(sample_buffer_bytes())
+                             : device_->allocate_pinned(sample_buffer_bytes());
+  });
   validity_ = core::ValidityMask(inputs_, max_block_samples_);
   input_valid_ = core::ValidityMask(inputs_, max_block_samples_);
   spectra_valid_ = core::ValidityMask(inputs_, std::max<std::size_t>(1, max_spectra_));
-  spectra_ = on_device() ? device_->allocate(spectra_buffer_bytes())
-                         : device_->allocate_pinned(spectra_buffer_bytes());
-  if (on_device()) clipped_on_device_ = device_->allocate(inputs_ * sizeof(std::uint64_t));
+  of_stage("channelize", [&] {
+    spectra_ = on_device() ? device_->allocate(spectra_buffer_bytes())
+                           : device_->allocate_pinned(spectra_buffer_bytes());
+    if (on_device()) clipped_on_device_ = device_->allocate(inputs_ * sizeof(std::uint64_t));
+  });
 }
 
 device::MemoryUse FEngine::bytes() const {
@@ -153,9 +163,10 @@ void FEngine::begin_segment(const core::Instant& start) {
 }
 
 void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
-  if (!unpack_state_) unpack_state_ = unpack_->make_state(queue);
+  if (!unpack_state_)
+    unpack_state_ = of_stage("unpack", [&] { return unpack_->make_state(queue); });
   if (filter_ && !state_) {
-    state_ = filter_->make_state(queue);
+    state_ = of_stage("channelize", [&] { return filter_->make_state(queue); });
     queue.fill(clipped_on_device_.data(), 0, clipped_on_device_.bytes());
   }
   if (line_) {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "tautline/pipeline/device_memory.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -53,12 +55,12 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
       group_spectra_(exact() ? 0
                              : group_spectra(channels.count * inputs * sample_bytes(),
                                              device_->compiles())) {
-  plan_ = stages::correlate::make_plan({.channels = channels.count,
-                                        .inputs = inputs,
-                                        .max_samples = exact() ? max_spectra : group_spectra_,
-                                        .format = format,
-                                        .hold_sums = true},
-                                       device_);
+  const stages::correlate::Config config{.channels = channels.count,
+                                         .inputs = inputs,
+                                         .max_samples = exact() ? max_spectra : group_spectra_,
+                                         .format = format,
+                                         .hold_sums = true};
+  plan_ = of_stage("correlate", [&] { return stages::correlate::make_plan(config, device_); });
 }
 
 stages::correlate::IntegerVisibilities Integrator::integer_sums() const {
@@ -95,24 +97,27 @@ void Integrator::prepare(FinishedIntegration& out, std::size_t channels, std::si
   out.counts.resize(channels * baselines_);
   if (!device_->compiles()) return;
   if (out.in_transit.size() <= part) out.in_transit.resize(part + 1);
-  out.in_transit[part] = {device_->allocate_pinned(sums() * kSumBytes),
-                          device_->allocate_pinned(sums() * sizeof(std::int64_t)),
-                          device_->make_event()};
+  of_stage("correlate", [&] {
+    out.in_transit[part] = {device_->allocate_pinned(sums() * kSumBytes),
+                            device_->allocate_pinned(sums() * sizeof(std::int64_t)),
+                            device_->make_event()};
+  });
+}
+
+void Integrator::allocate(device::Queue& queue) {
+  state_ = plan_->make_state(queue);
+  sums_ = device_->allocate(sums() * kSumBytes);
+  counts_ = device_->allocate(sums() * sizeof(std::int64_t));
+  queue.fill(sums_.data(), 0, sums_.bytes());
+  queue.fill(counts_.data(), 0, counts_.bytes());
+  if (exact()) return;
+  group_ = device_->allocate(channels_.count * inputs_ * group_spectra_ * sample_bytes());
+  group_valid_ = core::ValidityMask(inputs_, group_spectra_);
 }
 
 void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   if (chunk.spectra == 0) return;
-  if (!state_) {
-    state_ = plan_->make_state(queue);
-    sums_ = device_->allocate(sums() * kSumBytes);
-    counts_ = device_->allocate(sums() * sizeof(std::int64_t));
-    queue.fill(sums_.data(), 0, sums_.bytes());
-    queue.fill(counts_.data(), 0, counts_.bytes());
-    if (!exact()) {
-      group_ = device_->allocate(channels_.count * inputs_ * group_spectra_ * sample_bytes());
-      group_valid_ = core::ValidityMask(inputs_, group_spectra_);
-    }
-  }
+  if (!state_) of_stage("correlate", [&] { allocate(queue); });
   if (spectra_ == 0) first_spectrum_ = chunk.first_spectrum;
   spectra_ += chunk.spectra;
   if (format_ == core::kCi16)

@@ -74,6 +74,7 @@ class Integrator {
   std::size_t sample_bytes() const {
     return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
   }
+  void allocate(device::Queue& queue);
   stages::correlate::IntegerVisibilities integer_sums() const;
   stages::correlate::FloatVisibilities float_sums() const;
   stages::correlate::Counts counts() const;

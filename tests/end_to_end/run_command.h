@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/seed.h"
@@ -34,21 +36,37 @@ inline void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// Starts the command with its output in FOLDER/out and FOLDER/err.
-inline pid_t start_command(const std::vector<std::string>& arguments, const std::string& folder) {
+/// Variables of the environment for a command, beside the test's own.
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// The command that was built with the tests; TAUTLINE_TEST_COMMAND names another, where the tests
+/// were carried to another machine.
+inline std::string command_path() {
+  const char* elsewhere = std::getenv("TAUTLINE_TEST_COMMAND");
+  return elsewhere == nullptr ? TAUTLINE_COMMAND : elsewhere;
+}
+
+/// Starts a program with its output in FOLDER/out and FOLDER/err.
+inline pid_t start_program(std::string path, const std::vector<std::string>& arguments,
+                           const std::string& folder, const Variables& variables = {}) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
   if (std::freopen((folder + "/out").c_str(), "w", stdout) == nullptr ||
       std::freopen((folder + "/err").c_str(), "w", stderr) == nullptr)
     _exit(126);
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> argv;
-  std::string command = TAUTLINE_COMMAND;
-  argv.push_back(command.data());
+  argv.push_back(path.data());
   std::vector<std::string> copies = arguments;
   for (std::string& argument : copies) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  execv(command.c_str(), argv.data());
+  execv(path.c_str(), argv.data());
   _exit(127);
+}
+
+inline pid_t start_command(const std::vector<std::string>& arguments, const std::string& folder,
+                           const Variables& variables = {}) {
+  return start_program(command_path(), arguments, folder, variables);
 }
 
 inline CommandResult finish_command(pid_t pid, const std::string& folder) {
@@ -61,9 +79,15 @@ inline CommandResult finish_command(pid_t pid, const std::string& folder) {
   return result;
 }
 
+inline CommandResult run_program(const std::string& path,
+                                 const std::vector<std::string>& arguments,
+                                 const std::string& folder, const Variables& variables = {}) {
+  return finish_command(start_program(path, arguments, folder, variables), folder);
+}
+
 inline CommandResult run_command(const std::vector<std::string>& arguments,
-                                 const std::string& folder) {
-  return finish_command(start_command(arguments, folder), folder);
+                                 const std::string& folder, const Variables& variables = {}) {
+  return finish_command(start_command(arguments, folder, variables), folder);
 }
 
 /// The lines of a DADA header that a test changes one at a time.

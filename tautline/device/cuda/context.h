@@ -9,6 +9,7 @@
 
 #include "tautline/device/cuda/driver.h"
 #include "tautline/device/device.h"
+#include "tautline/device/fault_record.h"
 
 namespace tautline::device::cuda {
 
@@ -20,7 +21,7 @@ struct Context {
   std::string name;  // "cuda:0 (NVIDIA H200)"
   Options options;
   std::atomic<std::size_t> allocated_bytes{0};
-  std::atomic<bool> failed{false};
+  FaultRecord faults;
 
   Context() = default;
   Context(const Context&) = delete;
@@ -29,10 +30,10 @@ struct Context {
 
   /// Throws Error(device) naming `what` for any code but success, Error(memory) when there was no
   /// room. After a failure that the driver never forgets (an illegal address, a trap) every later
-  /// check fails as well.
+  /// check fails as well; its message names the kernel that was launched last.
   void check(CUresult code, const std::string& what);
   /// Throws when such a failure came before.
-  void check_usable(const std::string& what) const;
+  void check_usable(const std::string& what) const { faults.require_usable(name, what); }
 };
 
 /// Makes the primary context current for a scope, whatever the caller's own is.

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/error.h"
 #include "tautline/device/cuda/context.h"
 
@@ -14,16 +16,13 @@ namespace tautline::device::cuda {
 
 namespace {
 
+using core::byte_text;
 using core::Error;
 using core::ErrorKind;
 
 // Failures after which the driver refuses everything until the process ends.
 constexpr std::array<CUresult, 13> kSticky{214, 220, 226, 700, 702, 710, 714,
                                            715, 716, 717, 718, 719, 721};
-
-std::string mebibytes(std::size_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
 
 struct DeviceMemory {
   std::shared_ptr<Context> context;
@@ -87,16 +86,16 @@ Buffer CudaDevice::allocate(std::size_t bytes) const {
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   const auto no_room = [&](const std::string& value) {
     return Error(ErrorKind::memory, context_->name + ": memory", value,
-                 mebibytes(free_bytes()) + " free",
+                 byte_text(free_bytes()) + " free",
                  "lower --memory, --channels or the block size, or end what else uses the GPU");
   };
-  if (size > free_bytes()) throw no_room(mebibytes(size) + " needed");
+  if (size > free_bytes()) throw no_room(byte_text(size) + " needed");
   const Current current(*context_);
   auto owner = std::make_shared<DeviceMemory>();
   const CUresult code = context_->driver->MemAlloc(&owner->address, size);
   owner->context = context_;
-  if (code == kOutOfMemory) throw no_room(mebibytes(size) + " needed");
-  context_->check(code, "allocation of " + mebibytes(size));
+  if (code == kOutOfMemory) throw no_room(byte_text(size) + " needed");
+  context_->check(code, "allocation of " + byte_text(size));
   owner->bytes = size;
   context_->allocated_bytes += size;
   void* address = reinterpret_cast<void*>(owner->address);
@@ -111,7 +110,7 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) const {
   owner->context = context_;
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   context_->check(context_->driver->MemHostAlloc(&owner->address, size, kPortable),
-                  "pinned host memory of " + mebibytes(size));
+                  "pinned host memory of " + byte_text(size));
   std::memset(owner->address, 0, size);
   void* address = owner->address;
   return {address, bytes, std::move(owner)};
@@ -210,24 +209,26 @@ Context::~Context() {
   if (primary != nullptr) driver->DevicePrimaryCtxRelease(device);
 }
 
-void Context::check_usable(const std::string& what) const {
-  if (failed)
-    throw Error(ErrorKind::device, name + ": " + what,
-                "refused after an earlier failure of the device", "", "start the program again");
-}
-
 void Context::check(CUresult code, const std::string& what) {
   if (code == kSuccess) return;
   const char* error = nullptr;
   const char* text = nullptr;
   driver->GetErrorName(code, &error);
   driver->GetErrorString(code, &text);
-  if (std::find(kSticky.begin(), kSticky.end(), code) != kSticky.end()) failed = true;
+  const std::string said = fmt::format("{} ({})", text == nullptr ? "unknown error" : text,
+                                       error == nullptr ? std::to_string(code) : error);
+  if (std::find(kSticky.begin(), kSticky.end(), code) != kSticky.end()) {
+    const std::string where = what + faults.after_kernel();
+    faults.fail(where + ": " + said);
+    const bool exact = std::getenv("CUDA_LAUNCH_BLOCKING") != nullptr;
+    throw Error(ErrorKind::device, name + ": " + where, said, "",
+                exact ? "start the program again"
+                      : "start the program again; with CUDA_LAUNCH_BLOCKING=1 in the environment "
+                        "this message names the very kernel that failed");
+  }
   const bool memory = code == kOutOfMemory;
-  throw Error(memory ? ErrorKind::memory : ErrorKind::device, name + ": " + what,
-              fmt::format("{} ({})", text == nullptr ? "unknown error" : text,
-                          error == nullptr ? std::to_string(code) : error),
-              "", memory ? "lower --memory, --channels or the block size" : "");
+  throw Error(memory ? ErrorKind::memory : ErrorKind::device, name + ": " + what, said, "",
+              memory ? "lower --memory, --channels or the block size" : "");
 }
 
 unsigned device_count() {

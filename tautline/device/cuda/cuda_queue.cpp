@@ -69,7 +69,7 @@ class CudaQueue final : public Queue {
   void synchronise() override {
     context_->check_usable("queue");
     const Current current(*context_);
-    context_->check(context_->driver->StreamSynchronize(stream_), "queue" + last());
+    context_->check(context_->driver->StreamSynchronize(stream_), "queue");
   }
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
@@ -77,7 +77,7 @@ class CudaQueue final : public Queue {
     const Current current(*context_);
     context_->check(
         context_->driver->MemcpyAsync(device_pointer(to), device_pointer(from), bytes, stream_),
-        fmt::format("copy of {} bytes", bytes) + last());
+        fmt::format("copy of {} bytes", bytes));
   }
   void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                  std::size_t row_bytes, std::size_t rows) override;
@@ -86,26 +86,26 @@ class CudaQueue final : public Queue {
     context_->check_usable("fill");
     const Current current(*context_);
     context_->check(context_->driver->MemsetD8Async(device_pointer(to), value, bytes, stream_),
-                    fmt::format("fill of {} bytes", bytes) + last());
+                    fmt::format("fill of {} bytes", bytes));
   }
   void launch(const Kernel& kernel, const LaunchShape& shape,
               std::span<const Argument> arguments) override {
     const auto& own = dynamic_cast<const CudaKernel&>(kernel);
     context_->check_usable("kernel " + own.label());
-    last_kernel_ = own.label();
     own.enqueue(*context_, stream_, shape, arguments);
+    context_->faults.note_launch(own.label());
   }
   void record(Event& event) override {
     const Current current(*context_);
     context_->check(
         context_->driver->EventRecord(dynamic_cast<CudaEvent&>(event).native(), stream_),
-        "event" + last());
+        "event");
   }
   void wait(const Event& event) override {
     const Current current(*context_);
     context_->check(context_->driver->StreamWaitEvent(
                         stream_, dynamic_cast<const CudaEvent&>(event).native(), 0),
-                    "event" + last());
+                    "event");
   }
   void parallel_for(std::size_t count, std::size_t grain, const Body& body) override {
     host_->parallel_for(count, grain, body);
@@ -113,16 +113,10 @@ class CudaQueue final : public Queue {
   std::size_t workers() const override { return host_->workers(); }
 
  private:
-  // Failures arrive late: the kernel that was launched last is the likely one.
-  std::string last() const {
-    return last_kernel_.empty() ? "" : " (last kernel " + last_kernel_ + ")";
-  }
-
   std::shared_ptr<Context> context_;
   std::unique_ptr<Queue> host_;
   CUstream stream_;
   bool owned_;
-  std::string last_kernel_;
 };
 
 void CudaQueue::copy_rows(void* to, std::size_t to_stride, const void* from,
@@ -140,7 +134,7 @@ void CudaQueue::copy_rows(void* to, std::size_t to_stride, const void* from,
   copy.height = rows;
   const Current current(*context_);
   context_->check(context_->driver->Memcpy2DAsync(&copy, stream_),
-                  fmt::format("copy of {} rows of {} bytes", rows, row_bytes) + last());
+                  fmt::format("copy of {} rows of {} bytes", rows, row_bytes));
 }
 
 }  // namespace

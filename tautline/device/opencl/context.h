@@ -4,9 +4,12 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "tautline/device/device.h"
+#include "tautline/device/fault_record.h"
 #include "tautline/device/opencl/address_space.h"
 #include "tautline/device/opencl/handles.h"
 
@@ -23,13 +26,19 @@ struct Context {
   std::size_t largest_buffer_bytes = 0;
   AddressSpace addresses;
   std::atomic<std::size_t> allocated_bytes{0};
-  std::atomic<bool> failed{false};
+  FaultRecord faults;
+  std::mutex queues_mutex;
+  std::set<cl_command_queue> queues;  // that are alive
 
   /// Throws Error(device) naming `what` for any code but CL_SUCCESS, Error(memory) when the device
-  /// had no room. After a failure that loses the device's state every check fails.
+  /// had no room. After a failure that loses the device's state every check fails; its message names
+  /// the kernel that was launched last.
   void check(cl_int code, const std::string& what);
+  /// Waits for all queues. A copy may be on its way from or to memory that is about to go, when an
+  /// exception ends the work that it belongs to.
+  void finish_queues();
   /// Throws when an earlier failure lost the device's state.
-  void check_usable(const std::string& what) const;
+  void check_usable(const std::string& what) const { faults.require_usable(name, what); }
 };
 
 std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context);

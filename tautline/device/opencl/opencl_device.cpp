@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tautline/core/byte_text.h"
 #include "tautline/core/error.h"
 #include "tautline/device/opencl/context.h"
 #include "tautline/device/opencl/platforms.h"
@@ -13,12 +14,9 @@ namespace tautline::device::opencl {
 
 namespace {
 
+using core::byte_text;
 using core::Error;
 using core::ErrorKind;
-
-std::string mebibytes(std::size_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
 
 // Device memory: a memory object and the addresses that stand for it.
 struct DeviceMemory {
@@ -42,6 +40,7 @@ struct PinnedMemory {
 
   ~PinnedMemory() {
     if (address == nullptr) return;
+    context->finish_queues();
     context->addresses.release(address);
     clEnqueueUnmapMemObject(queue.get(), memory.get(), address, 0, nullptr, nullptr);
     clFinish(queue.get());
@@ -99,16 +98,19 @@ class OpenclDevice final : public Device {
 Buffer OpenclDevice::allocate(std::size_t bytes) const {
   context_->check_usable("allocation");
   const std::size_t size = bytes == 0 ? 1 : bytes;
-  if (size > free_bytes() || size > context_->largest_buffer_bytes)
-    throw Error(ErrorKind::memory, context_->name + ": memory", mebibytes(size) + " needed",
-                fmt::format("at most {} ({} free)",
-                            mebibytes(std::min(free_bytes(), context_->largest_buffer_bytes)),
-                            mebibytes(free_bytes())),
-                "lower --memory, --channels or the block size");
+  const auto no_room = [&] {
+    return Error(ErrorKind::memory, context_->name + ": memory", byte_text(size) + " needed",
+                 fmt::format("at most {} ({} free)",
+                             byte_text(std::min(free_bytes(), context_->largest_buffer_bytes)),
+                             byte_text(free_bytes())),
+                 "lower --memory, --channels or the block size, or end what else uses the GPU");
+  };
+  if (size > free_bytes() || size > context_->largest_buffer_bytes) throw no_room();
   cl_int code = CL_SUCCESS;
   OwnedMemory memory(
       clCreateBuffer(context_->context.get(), CL_MEM_READ_WRITE, size, nullptr, &code));
-  context_->check(code, fmt::format("allocation of {}", mebibytes(size)));
+  if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE) throw no_room();
+  context_->check(code, fmt::format("allocation of {}", byte_text(size)));
   auto owner = std::make_shared<DeviceMemory>();
   owner->context = context_;
   owner->address = context_->addresses.reserve(memory.get(), size);
@@ -130,11 +132,11 @@ Buffer OpenclDevice::allocate_pinned(std::size_t bytes) const {
   context_->check(code, "queue");
   owner->memory = OwnedMemory(clCreateBuffer(
       context_->context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, nullptr, &code));
-  context_->check(code, fmt::format("pinned memory of {}", mebibytes(size)));
+  context_->check(code, fmt::format("pinned memory of {}", byte_text(size)));
   void* address =
       clEnqueueMapBuffer(owner->queue.get(), owner->memory.get(), CL_TRUE,
                          CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, nullptr, nullptr, &code);
-  context_->check(code, fmt::format("pinned memory of {}", mebibytes(size)));
+  context_->check(code, fmt::format("pinned memory of {}", byte_text(size)));
   owner->address = address;
   context_->addresses.add_pinned(address, size);
   std::memset(address, 0, size);
@@ -143,21 +145,26 @@ Buffer OpenclDevice::allocate_pinned(std::size_t bytes) const {
 
 }  // namespace
 
-void Context::check_usable(const std::string& what) const {
-  if (failed)
-    throw Error(ErrorKind::device, name + ": " + what,
-                "refused after an earlier failure of the device", "", "start the program again");
-}
-
 void Context::check(cl_int code, const std::string& what) {
   if (code == CL_SUCCESS) return;
   if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY)
-    throw Error(ErrorKind::memory, name + ": " + what, error_name(code), "enough memory",
+    throw Error(ErrorKind::memory, name + ": " + what, error_name(code),
+                byte_text(limit_bytes - std::min<std::size_t>(limit_bytes, allocated_bytes)) +
+                    " free by our own count",
                 "lower --memory, --channels or the block size");
   if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE ||
-      code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-    failed = true;
+      code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
+    const std::string where = what + faults.after_kernel();
+    faults.fail(where + ": " + error_name(code));
+    throw Error(ErrorKind::device, name + ": " + where, error_name(code), "",
+                "start the program again");
+  }
   throw Error(ErrorKind::device, name + ": " + what, error_name(code), "");
+}
+
+void Context::finish_queues() {
+  const std::lock_guard lock(queues_mutex);
+  for (cl_command_queue queue : queues) clFinish(queue);
 }
 
 std::shared_ptr<const Device> open(unsigned number, const Options& options) {

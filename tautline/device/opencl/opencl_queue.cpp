@@ -45,13 +45,23 @@ class OpenclQueue final : public Queue {
     queue_ = OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device,
                                              CL_QUEUE_PROFILING_ENABLE, &code));
     context_->check(code, "queue");
+    const std::lock_guard lock(context_->queues_mutex);
+    context_->queues.insert(queue_.get());
   }
+  // Waits: pinned memory that copies are on their way to may go next.
+  ~OpenclQueue() override {
+    clFinish(queue_.get());
+    const std::lock_guard lock(context_->queues_mutex);
+    context_->queues.erase(queue_.get());
+  }
+  OpenclQueue(const OpenclQueue&) = delete;
+  OpenclQueue& operator=(const OpenclQueue&) = delete;
 
   cl_command_queue native() const { return queue_.get(); }
 
   void synchronise() override {
     context_->check_usable("queue");
-    context_->check(clFinish(queue_.get()), "queue" + last());
+    context_->check(clFinish(queue_.get()), "queue");
   }
   void copy(void* to, const void* from, std::size_t bytes) override;
   void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
@@ -62,7 +72,7 @@ class OpenclQueue final : public Queue {
   void record(Event& event) override {
     cl_event marker = nullptr;
     context_->check(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &marker),
-                    "event" + last());
+                    "event");
     dynamic_cast<OpenclEvent&>(event).event = OwnedEvent(marker);
     clFlush(queue_.get());
   }
@@ -70,7 +80,7 @@ class OpenclQueue final : public Queue {
     const auto& own = dynamic_cast<const OpenclEvent&>(event);
     if (!own.event) return;
     const cl_event list[] = {own.event.get()};
-    context_->check(clEnqueueBarrierWithWaitList(queue_.get(), 1, list, nullptr), "event" + last());
+    context_->check(clEnqueueBarrierWithWaitList(queue_.get(), 1, list, nullptr), "event");
   }
   void parallel_for(std::size_t count, std::size_t grain, const Body& body) override {
     host_->parallel_for(count, grain, body);
@@ -78,15 +88,9 @@ class OpenclQueue final : public Queue {
   std::size_t workers() const override { return host_->workers(); }
 
  private:
-  // Failures arrive late: the kernel that was launched last is the likely one.
-  std::string last() const {
-    return last_kernel_.empty() ? "" : " (last kernel " + last_kernel_ + ")";
-  }
-
   std::shared_ptr<Context> context_;
   std::unique_ptr<Queue> host_;
   OwnedQueue queue_;
-  std::string last_kernel_;
 };
 
 void OpenclQueue::copy(void* to, const void* from, std::size_t bytes) {
@@ -109,7 +113,7 @@ void OpenclQueue::copy(void* to, const void* from, std::size_t bytes) {
     throw core::Error(core::ErrorKind::config, "copy", "host to host",
                       "an address in the device's memory on one side at least");
   }
-  context_->check(code, fmt::format("copy of {} bytes", bytes) + last());
+  context_->check(code, fmt::format("copy of {} bytes", bytes));
 }
 
 void OpenclQueue::copy_rows(void* to, std::size_t to_stride, const void* from,
@@ -137,15 +141,15 @@ void OpenclQueue::fill(void* to, std::uint8_t value, std::size_t bytes) {
   const std::size_t width = (target->offset_bytes | bytes) % kWide == 0 ? kWide : 1;
   context_->check(clEnqueueFillBuffer(queue_.get(), target->memory, pattern.data(), width,
                                       target->offset_bytes, bytes, 0, nullptr, nullptr),
-                  fmt::format("fill of {} bytes", bytes) + last());
+                  fmt::format("fill of {} bytes", bytes));
 }
 
 void OpenclQueue::launch(const Kernel& kernel, const LaunchShape& shape,
                          std::span<const Argument> arguments) {
   const auto& own = dynamic_cast<const OpenclKernel&>(kernel);
   context_->check_usable("kernel " + own.label());
-  last_kernel_ = own.label();
   own.enqueue(*context_, queue_.get(), shape, arguments);
+  context_->faults.note_launch(own.label());
 }
 
 }  // namespace

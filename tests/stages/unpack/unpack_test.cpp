@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,9 +55,19 @@ struct Output {
   Result result;
 };
 
+/// GPUs are opened once: what compiles for them stays with the device.
+std::shared_ptr<const device::Device> open_device(const std::string& name, std::size_t threads) {
+  static std::map<std::string, std::shared_ptr<const device::Device>> gpus;
+  if (!name.starts_with("cuda") && !name.starts_with("opencl"))
+    return device::open(device::parse_selection(name), {.threads = threads});
+  auto& gpu = gpus[name];
+  if (gpu == nullptr) gpu = device::open(device::parse_selection(name), {.threads = threads});
+  return gpu;
+}
+
 Output run(const std::string& device, const Config& config, const core::RawBlock& block,
            std::size_t threads = 2) {
-  const auto opened = device::open(device::parse_selection(device), {.threads = threads});
+  const auto opened = open_device(device, threads);
   const auto plan = make_plan(config, opened);
   const auto queue = opened->make_queue();
   Output out(config.layout, config.max_samples);

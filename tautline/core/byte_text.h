@@ -1,0 +1,12 @@
+// Numbers of bytes for people to read.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace tautline::core {
+
+/// "3.2 KiB" below a tenth of a MiB, else "1.5 MiB".
+std::string byte_text(std::size_t bytes);
+
+}  // namespace tautline::core

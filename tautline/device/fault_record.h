@@ -1,0 +1,31 @@
+// What is remembered about a device's failures, for messages: they arrive late and more than once.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+namespace tautline::device {
+
+/// May be used by several threads at once.
+class FaultRecord {
+ public:
+  /// Called with each kernel that any queue of the device took.
+  void note_launch(const std::string& kernel);
+  /// ", after kernel X", or nothing before the first launch. Work is asynchronous: when a copy or a
+  /// wait fails, the kernel that was launched last is the likely one.
+  std::string after_kernel() const;
+
+  /// The device is lost; `what` says how. The first call counts.
+  void fail(const std::string& what);
+  /// Throws Error(device) naming `device` and `what` after a failure, and says which that was:
+  /// another thread may come here before the one that met the failure has told anyone.
+  void require_usable(const std::string& device, const std::string& what) const;
+
+ private:
+  std::atomic<bool> failed_{false};
+  mutable std::mutex mutex_;
+  std::string last_kernel_, first_failure_;
+};
+
+}  // namespace tautline::device

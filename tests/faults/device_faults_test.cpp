@@ -1,0 +1,163 @@
+// A device that fails in the middle of a run: the right message and status, and nothing
+// half-written. The drivers are real where they are here; what stands between them and the command
+// (the shims of this folder) makes one call fail. An NVIDIA GPU is emulated everywhere, so that its
+// side of the command runs in every test.
+#include <gtest/gtest.h>
+
+#include "tests/faults/support.h"
+#include "tests/support/environment.h"
+#include "tests/support/small_disk.h"
+
+namespace tautline::tests {
+namespace {
+
+bool says(const CommandResult& result, const std::string& text) {
+  return result.err.find(text) != std::string::npos;
+}
+
+class Faults : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(scratch / "data");
+    write_file(scratch / "data/in.dada", DadaFile{}.bytes());
+  }
+
+  CommandResult run(const std::string& fault, std::vector<std::string> arguments,
+                    const Variables& more = {}) {
+    arguments.insert(arguments.begin(), {"--device", selection(GetParam())});
+    Variables variables = faulty(GetParam(), fault);
+    variables.insert(variables.end(), more.begin(), more.end());
+    return run_command(arguments, scratch.path().string(), variables);
+  }
+  std::vector<std::string> correlate() const {
+    return {"correlate",
+            scratch / "data/in.dada",
+            "-o",
+            scratch / "data/v.uvh5",
+            "--channels",
+            "64",
+            "--integration",
+            "0.004",
+            "--report",
+            scratch / "data/v.html"};
+  }
+  std::vector<std::string> channelize() const {
+    return {"channelize", scratch / "data/in.dada", "-o", scratch / "data/x.npy", "--channels",
+            "64"};
+  }
+  // Of a run that failed as it should: status 1, no output, and what was there still there.
+  void expect_clean_failure(const CommandResult& result) {
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_EQ(listing(scratch / "data"), std::vector<std::string>{"in.dada"}) << result.err;
+    EXPECT_TRUE(says(result, "tautline: ")) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+
+  ScratchFolder scratch;
+  // The emulated GPU's programs are empty: they must not meet those of a real one.
+  Environment cache{"TAUTLINE_CACHE", scratch / "cache"};
+};
+
+// Otherwise the failures below would prove nothing.
+TEST_P(Faults, WithoutOneEverythingIsWritten) {
+  for (const auto& command : {correlate(), channelize()}) {
+    const CommandResult result = run("none", command);
+    EXPECT_EQ(result.status, 0) << result.err;
+  }
+  EXPECT_EQ(listing(scratch / "data"),
+            (std::vector<std::string>{"in.dada", "v.html", "v.uvh5", "x.npy", "x.npy.json"}));
+}
+
+// Whichever launch it is.
+TEST_P(Faults, AKernelThatTrapsIsNamed) {
+  for (const auto& command : {correlate(), channelize()}) {
+    int launch = 1;
+    for (;; ++launch) {
+      const CommandResult result = run("trap * " + std::to_string(launch), command);
+      if (result.status == 0) break;
+      ASSERT_LT(launch, 200);
+      SCOPED_TRACE(result.err);
+      expect_clean_failure(result);
+      EXPECT_TRUE(says(result, "kernel "));
+      EXPECT_TRUE(says(result, ".kernel"));
+      EXPECT_TRUE(says(result, selection(GetParam()) + " ("));
+      EXPECT_TRUE(says(result, "start the program again"));
+      EXPECT_TRUE(says(result, "CUDA_LAUNCH_BLOCKING") || GetParam().starts_with("opencl"));
+      if (HasFailure()) return;
+      if (GetParam() == "cuda:0") launch += 3;  // a real one takes a second to start
+    }
+    EXPECT_GE(launch, command[0] == "correlate" ? 8 : 2);
+    for (const std::string& name : listing(scratch / "data"))
+      if (name != "in.dada") std::filesystem::remove(scratch / ("data/" + name));
+  }
+}
+
+TEST_P(Faults, ByItsOwnNameWhenTheDriverWaitsForEachKernel) {
+  if (GetParam().starts_with("opencl")) GTEST_SKIP() << "CUDA_LAUNCH_BLOCKING is CUDA's";
+  for (const std::string kernel : {"unpack", "fused", "add"}) {
+    const CommandResult result =
+        run("trap " + kernel + " 1", correlate(), {{"CUDA_LAUNCH_BLOCKING", "1"}});
+    expect_clean_failure(result);
+    EXPECT_NE(result.err.find("kernel " + kernel), std::string::npos) << result.err;
+    // The first kernel that the message names is the one.
+    EXPECT_EQ(result.err.find("kernel " + kernel), result.err.find("kernel ")) << result.err;
+  }
+}
+
+TEST_P(Faults, EveryAllocationThatFindsNoRoomSaysSo) {
+  const bool quick = GetParam() == "emulated" || std::getenv("TAUTLINE_FULL") != nullptr;
+  for (const std::string kind : {"memory", "pinned"}) {
+    int n = 1, failures = 0;
+    for (;; n += quick ? 1 : 6) {
+      ASSERT_LT(n, 200);
+      const CommandResult result = run(kind + " " + std::to_string(n), correlate());
+      if (result.status == 0) break;
+      SCOPED_TRACE(kind + " " + std::to_string(n) + ": " + result.err);
+      expect_clean_failure(result);
+      EXPECT_TRUE(says(result, "unpack: ") || says(result, "channelize: ") ||
+                  says(result, "correlate: "));
+      EXPECT_TRUE(says(result, " MiB") || says(result, " KiB"));
+      EXPECT_TRUE(says(result, "lower --memory, --channels"));
+      if (kind == "memory") {
+        EXPECT_TRUE(says(result, " free"));
+      }
+      ++failures;
+      if (HasFailure()) return;
+    }
+    EXPECT_GE(failures, kind == "memory" ? 3 : 2);
+    for (const char* name : {"data/v.uvh5", "data/v.html"}) std::filesystem::remove(scratch / name);
+  }
+}
+
+TEST_P(Faults, AKernelThatDoesNotCompileIsNamedWithItsDefinitions) {
+  if (GetParam() != "emulated") GTEST_SKIP() << "real compilers do not refuse our kernels";
+  for (const std::string kernel : {"unpack/unpack.kernel", "channelize/fused.kernel"}) {
+    const CommandResult result = run("build " + kernel, correlate());
+    expect_clean_failure(result);
+    EXPECT_TRUE(says(result, "kernel file " + kernel + " with ")) << result.err;
+    EXPECT_TRUE(says(result, "refused by the test")) << result.err;
+  }
+}
+
+TEST_P(Faults, AFullDiskLeavesNothing) {
+  std::filesystem::create_directory(scratch / "disk");
+  for (auto command : {correlate(), channelize()}) {
+    command[3] = scratch / "disk/out" + std::filesystem::path(command[3]).extension().string();
+    command.resize(6);  // neither report nor integration: many small ones are not needed
+    const int status = on_small_disk(scratch / "disk", 16 << 10, [&] {
+      const CommandResult result = run("none", command);
+      const bool right = result.status == 1 && says(result, "No space left on device") &&
+                         listing(scratch / "disk").empty();
+      if (!right) fprintf(stderr, "status %d\n%s", result.status, result.err.c_str());
+      return right ? 0 : 9;
+    });
+    if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets no test mount a small disk";
+    EXPECT_EQ(status, 0) << command[0];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Faults, ::testing::ValuesIn(faulty_devices()),
+                         [](const auto& info) { return test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,81 @@
+// Runs the command on a device that fails when told to.
+#pragma once
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/gpus.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+
+/// Where the stand-ins for drivers are; TAUTLINE_TEST_SHIMS says so on another machine.
+inline std::string shims_folder() {
+  const char* elsewhere = std::getenv("TAUTLINE_TEST_SHIMS");
+  return elsewhere == nullptr ? TAUTLINE_SHIMS : elsewhere;
+}
+
+/// The file of NVIDIA's driver; empty where there is no such GPU.
+inline std::string real_driver() {
+  if (device::cuda::device_count() == 0) return {};
+  void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  link_map* map = nullptr;
+  if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
+  return map->l_name;
+}
+
+/// "emulated": an NVIDIA GPU that computes nothing; "cuda:0" where there is a real one; the OpenCL
+/// devices.
+inline std::vector<std::string> faulty_devices() {
+  std::vector<std::string> names{"emulated"};
+  if (!real_driver().empty()) names.emplace_back("cuda:0");
+  for (unsigned n = 0; n < device::opencl::device_count(); ++n)
+    names.push_back("opencl:" + std::to_string(n));
+  return names;
+}
+
+inline std::string prepended(const std::string& folder, const char* variable) {
+  const char* old = std::getenv(variable);
+  return old == nullptr || *old == '\0' ? folder : folder + ":" + old;
+}
+
+/// The variables that make one of faulty_devices() fail as `fault` says (fault.h).
+inline Variables faulty(const std::string& device, const std::string& fault) {
+  Variables variables{{"TAUTLINE_TEST_FAULT", fault}};
+  const std::string shims = shims_folder();
+  if (device.starts_with("opencl")) {
+    variables.emplace_back("LD_PRELOAD", shims + "/libfaulty_opencl.so");
+    // The sanitizers want to be first; here they need not be.
+    variables.emplace_back("ASAN_OPTIONS", prepended("verify_asan_link_order=0", "ASAN_OPTIONS"));
+    return variables;
+  }
+  std::string folders = shims + "/cuda";
+  if (device == "emulated")
+    folders = shims + "/nvrtc:" + folders;
+  else
+    variables.emplace_back("TAUTLINE_TEST_DRIVER", real_driver());
+  variables.emplace_back("LD_LIBRARY_PATH", prepended(folders, "LD_LIBRARY_PATH"));
+  return variables;
+}
+
+/// What --device is given for it.
+inline std::string selection(const std::string& device) {
+  return device == "emulated" ? "cuda:0" : device;
+}
+
+/// The names in a folder, in order.
+inline std::vector<std::string> listing(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace tautline::tests

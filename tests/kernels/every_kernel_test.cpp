@@ -1,0 +1,284 @@
+// Every GPU kernel at least once, on problems small enough for compute-sanitizer, which slows a
+// kernel down a hundred times and more (scripts/test-gpu). The stages' own tests look closer.
+#include <gtest/gtest.h>
+
+#include "tautline/pipeline/integrator.h"
+#include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/unpack/case.h"
+#include "tautline/stages/unpack/implementation.h"
+#include "tests/stages/channelize/support.h"
+#include "tests/stages/correlate/correlate_support.h"
+#include "tests/support/gpus.h"
+#include "tests/support/rewriting_device.h"
+
+namespace tautline::tests {
+namespace {
+
+using core::Axis;
+
+class EveryKernel : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
+    device = stages::channelize::open_device(GetParam());
+    queue = device->make_queue();
+  }
+  std::shared_ptr<const device::Device> device;
+  std::unique_ptr<device::Queue> queue;
+};
+
+// unpack/unpack.kernel: rows or times next to each other, every size of element, with lost spans.
+TEST_P(EveryKernel, Unpack) {
+  namespace unpack = stages::unpack;
+  auto random = generator();
+  for (const auto& [format, order] :
+       {std::pair(core::kCi8, "TA"), std::pair(core::kCi4, "AT"), std::pair(core::kCi16, "TA"),
+        std::pair(core::SampleFormat{1, false, core::Encoding::twos_complement}, "AT")}) {
+    const unpack::Case c{"", format, 1, 37, 1, order, 150};
+    core::RawBlock block = unpack::make_block(c, random, false);
+    block.invalid = {{3, 60, 10}, {core::InvalidSpan::kAllInputs, 140, 20}};
+    const std::size_t row = c.samples * unpack::unpacked_bytes(format), inputs = 37;
+    std::vector<std::byte> expected(row * inputs), got(row * inputs);
+    core::ValidityMask valid(inputs, c.samples), reference_valid(inputs, c.samples);
+    const auto reference = device::open(device::parse_selection("reference"));
+    const auto reference_queue = reference->make_queue();
+    const auto oracle = unpack::make_plan(c.config(), reference);
+    oracle->execute(*reference_queue, *oracle->make_state(*reference_queue), block, expected.data(),
+                    row * inputs, row, reference_valid.mutable_view());
+    const auto plan = unpack::make_plan(c.config(), device);
+    const auto state = plan->make_state(*queue);
+    const device::Buffer rows = device->allocate(got.size());
+    queue->fill(rows.data(), 0xA5, rows.bytes());
+    plan->execute(*queue, *state, block, rows.data(), row * inputs, row, valid.mutable_view());
+    queue->copy(got.data(), rows.data(), got.size());
+    queue->synchronise();
+    EXPECT_TRUE(got == expected) << core::to_string(format) << " " << plan->backend();
+  }
+}
+
+struct BankShape {
+  const char* format;
+  std::size_t channels, taps, spectra;
+  stages::channelize::Output output;
+  stages::channelize::GpuDesign design;
+  bool lower = false;
+  std::size_t p = 1, q = 1;
+};
+
+// channelize/: fused.kernel, columns.kernel and rows.kernel, fir.kernel and finish.kernel,
+// gains.kernel; every form of output, real and complex input, both sidebands, oversampled.
+TEST_P(EveryKernel, Channelize) {
+  namespace channelize = stages::channelize;
+  using channelize::GpuDesign;
+  using channelize::Output;
+  auto random = generator();
+  for (const BankShape& shape : std::vector<BankShape>{
+           {"ci8", 64, 8, 70, Output::turned_ci8, GpuDesign::fused},
+           {"ci8", 1024, 4, 19, Output::spectra_float, GpuDesign::fused},
+           {"i8", 256, 3, 18, Output::turned_ci4, GpuDesign::fused, true},
+           {"cf32", 128, 2, 17, Output::turned_float, GpuDesign::fused, false, 4, 3},
+           {"i16", 512, 2, 18, Output::turned_ci8, GpuDesign::fused},
+           {"ci8", 16384, 2, 3, Output::spectra_float, GpuDesign::fused},
+           {"ci8", 8192, 3, 5, Output::turned_ci8, GpuDesign::split, true},
+           {"ci16", 32768, 1, 2, Output::spectra_float, GpuDesign::split},
+           {"ci8", 12, 3, 40, Output::turned_ci8, GpuDesign::separate, true, 4, 3},
+           {"f32", 30, 2, 21, Output::turned_float, GpuDesign::separate},
+           {"ci8", 1000, 2, 6, Output::spectra_float, GpuDesign::separate}}) {
+    if (std::getenv("TAUTLINE_SMALL") != nullptr && shape.channels > 8192) continue;
+    channelize::Config config;
+    config.inputs = 3;
+    config.channels = shape.channels, config.taps = shape.taps;
+    config.input = core::parse_sample_format(shape.format);
+    config.output = shape.output;
+    config.lower_sideband = shape.lower;
+    config.oversample_numerator = shape.p, config.oversample_denominator = shape.q;
+    config.max_samples = channelize::Case{config, shape.spectra}.samples();
+    channelize::Tunables tunables;
+    tunables.gpu.design = shape.design;
+    std::shared_ptr<const channelize::Plan> plan;
+    try {
+      plan = channelize::make_plan(config, device, tunables);
+    } catch (const core::Error& error) {  // too little local memory, or no FFT library
+      if (error.kind() != core::ErrorKind::unsupported) throw;
+      std::printf("skipped: %s\n", error.what());
+      continue;
+    }
+    SCOPED_TRACE(std::string(shape.format) + " " + plan->backend());
+    channelize::Stream stream(config.input, config.inputs, config.max_samples);
+    stream.randomise(random);
+    core::ValidityMask mask(config.inputs, config.max_samples);
+    mask.set(1, config.max_samples / 2, 3, false);
+    const auto cpu = device::open({});
+    channelize::Runner on_cpu(channelize::make_plan(config, cpu), cpu), here(plan, device);
+    for (channelize::Runner* runner : {&on_cpu, &here}) {
+      runner->mask = &mask;
+      const float gain =
+          channelize::gain_for(config, shape.output == Output::turned_ci4 ? 2.0 : 20.0);
+      runner->gains.assign(config.channels * config.inputs, gain);
+    }
+    const std::vector<std::size_t> cuts{config.max_samples / 3};  // so that history is used
+    const channelize::Result expected = on_cpu.run(stream, cuts), got = here.run(stream, cuts);
+    ASSERT_EQ(got.spectra, expected.spectra);
+    if (shape.output == Output::turned_ci8 || shape.output == Output::turned_ci4) {
+      double steps = 0;
+      for (std::size_t k = 0; k < got.values.size(); ++k) {
+        const auto d = got.values[k] - expected.values[k];
+        ASSERT_LE(std::max(std::abs(d.real()), std::abs(d.imag())), 1.0F);
+        steps += std::abs(d.real()) + std::abs(d.imag());
+      }
+      EXPECT_LE(steps,
+                2 + 4 * channelize::Case::kStepFraction * static_cast<double>(got.values.size()));
+    } else {
+      EXPECT_LE(channelize::worst_difference(got, expected), 2 * channelize::Case::kFloatTolerance);
+    }
+  }
+}
+
+// correlate/: tiled, tiled_float, mma, wgmma, prepare, counts and add; few and many inputs, lost
+// samples, sums in device memory and on the host.
+class EveryCorrelator : public EveryKernel {
+ protected:
+  template <class Sample>
+  void check(std::size_t channels, std::size_t inputs, std::size_t samples,
+             const stages::correlate::GpuTunables& tunables = {}) {
+    namespace correlate = stages::correlate;
+    correlate::tests::Data<Sample> data(channels, inputs, samples);
+    correlate::tests::Masks masks(channels, inputs, samples);
+    masks.randomise(0.1);
+    const correlate::Config config = correlate::tests::config_for(data.samples());
+    const auto plan = correlate::gpu::make_gpu_plan(config, device, tunables);
+    SCOPED_TRACE(core::to_string(config.format) + " " + plan->backend());
+    for (const bool masked : {false, true}) {
+      const correlate::Validity valid = masked ? masks.view() : correlate::Validity();
+      const auto expected = correlate::tests::run_reference(data.samples(), valid);
+      const auto got = correlate::tests::run(*plan, *queue, data.samples(), valid);
+      EXPECT_EQ(got.counts, expected.counts);
+      double worst = 0;
+      for (std::size_t k = 0; k < got.visibilities.size(); ++k) {
+        const auto& a = got.visibilities[k];
+        const auto& b = expected.visibilities[k];
+        if constexpr (std::is_same_v<std::decay_t<decltype(a)>, core::ci64>)
+          worst += !(a == b);
+        else
+          worst = std::max(
+              worst, std::abs(a - b) / (1e-30 + scale_ * scale_ * static_cast<double>(samples)));
+      }
+      EXPECT_LE(worst, 1e-5) << (masked ? "masked" : "all valid");
+    }
+  }
+  // One tile's diagonal; several tiles, not all of them whole; a last round in parts.
+  void check_tensor_cores(stages::correlate::GpuDesign design) {
+    stages::correlate::GpuTunables tunables;
+    tunables.design = design;
+    check<core::ci8>(3, 33, 70, tunables);
+    check<core::ci8>(2, 260, 130, tunables);
+    check<core::ci8>(1, 129, 2100, tunables);
+    check<core::ci4>(2, 150, 200, tunables);
+  }
+  /// 0 through OpenCL, which cannot say what these kernels say.
+  int capability() const {
+    return device->api() == device::Api::cuda ? device->properties().compute_capability : 0;
+  }
+
+  double scale_ = 1;  // rms of a sample that is not exact
+};
+
+TEST_P(EveryCorrelator, Portable) {
+  using stages::correlate::GpuDesign;
+  stages::correlate::GpuTunables tunables;
+  tunables.design = GpuDesign::tiled;
+  for (const int buffers : {0, 1, 2}) {
+    tunables.tiled.local_buffers = buffers;
+    check<core::ci8>(2, 37, 150, tunables);
+    check<std::complex<float>>(2, 37, 150, tunables);
+  }
+  check<core::ci4>(2, 20, 100, tunables);
+  scale_ = 32768;
+  check<core::ci16>(2, 20, 100, tunables);
+}
+
+TEST_P(EveryCorrelator, Mma) {
+  if (capability() < 80) GTEST_SKIP() << "mma.sync wants CUDA and compute capability 8.0";
+  check_tensor_cores(stages::correlate::GpuDesign::mma);
+}
+
+TEST_P(EveryCorrelator, Wgmma) {
+  if (capability() != 90) GTEST_SKIP() << "only CUDA on compute capability 9.0 has wgmma";
+  check_tensor_cores(stages::correlate::GpuDesign::wgmma);
+}
+
+// Of a warp one lane arrives at a barrier, behind __syncwarp: in PTX's memory model that speaks for
+// all of them, but compute-sanitizer's racecheck takes each lane's stores for themselves and
+// reports hazards. Here all 32 lanes arrive, and nothing else is changed: what it reports is then a
+// race.
+void let_every_lane_arrive(device::ProgramSource& source) {
+  const auto replace = [&source](const std::string& what, const std::string& with) {
+    const std::size_t at = source.text.find(what);
+    ASSERT_NE(at, std::string::npos) << source.name << " no longer has: " << what;
+    source.text.replace(at, what.size(), with);
+  };
+  if (source.text.find("mbarrier.init") == std::string::npos) return;
+  replace("if (THREAD_X % 32 == 0) barrier_arrive(barrier);", "barrier_arrive(barrier);");
+  replace(R"(::"r"(barrier), "r"(arrivals) : "memory");)",
+          R"(::"r"(barrier), "r"(32 * arrivals) : "memory");)");
+  // The fetching thread stands alone: it arrives once with its bytes, and 31 times without.
+  replace("DEVICE void barrier_arrive_and_expect(u32 barrier, u32 bytes) {",
+          "DEVICE void barrier_arrive_and_expect(u32 barrier, u32 bytes) {\n"
+          "  for (int k = 0; k < 31; ++k) barrier_arrive(barrier);");
+}
+
+TEST_P(EveryCorrelator, WgmmaWithEveryLaneArriving) {
+  if (capability() != 90) GTEST_SKIP() << "only CUDA on compute capability 9.0 has wgmma";
+  device = std::make_shared<RewritingDevice>(device, let_every_lane_arrive);
+  check_tensor_cores(stages::correlate::GpuDesign::wgmma);
+}
+
+// The integrator adds floats in groups that it puts together on the device.
+TEST_P(EveryKernel, Integrator) {
+  constexpr std::size_t kChannels = 3, kInputs = 5, kSpectra = 700;
+  auto random = generator();
+  std::normal_distribution<float> normal;
+  std::vector<std::complex<float>> samples(kChannels * kInputs * kSpectra);
+  for (auto& x : samples) x = {normal(random), normal(random)};
+  const auto integrate = [&](const std::shared_ptr<const device::Device>& where) {
+    const auto own_queue = where->make_queue();
+    pipeline::Integrator integrator(where, {0, kChannels}, kInputs, core::kCf32, kSpectra);
+    core::ValidityMask valid(kInputs, kSpectra);
+    valid.set(2, 100, 50, false);
+    const device::Buffer memory = where->allocate(samples.size() * sizeof samples[0]);
+    own_queue->copy(memory.data(), samples.data(), memory.bytes());
+    std::vector<pipeline::FinishedIntegration> done;
+    core::ValidityMask part(kInputs, kSpectra);
+    for (std::size_t first = 0; first < kSpectra;) {
+      const std::size_t count = std::min<std::size_t>(first == 0 ? 300 : 260, kSpectra - first);
+      pipeline::SpectraChunk chunk;
+      chunk.spectra = count, chunk.first_spectrum = first;
+      chunk.cf32 = core::View<const std::complex<float>, 3>(
+          memory.as<std::complex<float>>() + first, {Axis::channel, Axis::input, Axis::time},
+          {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
+      for (std::size_t i = 0; i < kInputs; ++i)
+        core::copy_bits(valid.view().row(i), first, count, part.row(i), 0);
+      chunk.valid = part.view();
+      integrator.add(*own_queue, chunk);
+      first += count;
+    }
+    pipeline::FinishedIntegration out;
+    integrator.prepare(out, kChannels, 0);
+    integrator.finish(*own_queue, out, 0);
+    if (where->compiles()) integrator.complete(*device::open({})->make_queue(), out, 0);
+    return out;
+  };
+  const auto expected = integrate(device::open({})), got = integrate(device);
+  EXPECT_EQ(got.counts, expected.counts);
+  ASSERT_EQ(got.visibilities.size(), expected.visibilities.size());
+  for (std::size_t k = 0; k < got.visibilities.size(); ++k)
+    ASSERT_LE(std::abs(got.visibilities[k] - expected.visibilities[k]), 2e-5F) << k;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, EveryKernel, ::testing::ValuesIn(gpu_names()),
+                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, EveryCorrelator, ::testing::ValuesIn(gpu_names()),
+                         [](const auto& info) { return test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,56 @@
+// The CUDA text of unpack compiles for every architecture, without a GPU, for every format and
+// either order in memory, and takes no more registers than it used to.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tautline/device/cuda/cuda_device.h"
+#include "tautline/stages/unpack/case.h"
+#include "tests/support/environment.h"
+#include "tests/support/ptxas_report.h"
+#include "tests/support/recording_device.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::stages::unpack {
+namespace {
+
+// Most registers that NVRTC 13.0 took of a thread on any architecture is 40, plus 8: a change that
+// costs more should be looked at. Nothing is spilled.
+constexpr std::size_t kRegisters = 48;
+
+// For one architecture in six, which moves on from text to text, or for all with TAUTLINE_FULL.
+TEST(GpuCompile, UnpackEveryFormatInEitherOrder) {
+  if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+  const tests::ScratchFolder folder;  // what was cached before would not be compiled
+  const tests::Environment cache("TAUTLINE_CACHE", folder / "cache");
+  const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
+  std::size_t texts = 0;
+  for (const int bits : {1, 2, 4, 8, 16})
+    for (const bool complex : {false, true})
+      for (const char* order : {"TA", "AT"}) {
+        const Case c{"", {bits, complex, core::Encoding::twos_complement}, 1, 8, 1, order, 4096};
+        const auto device =
+            std::make_shared<tests::RecordingDevice>("sm_80", 80, std::size_t{100} << 10);
+        const auto plan = make_plan(c.config(), device);
+        ASSERT_EQ(device->sources().size(), 1u) << plan->backend();
+        for (std::size_t a = 0; a < std::size(tests::kArchitectures); ++a) {
+          if (!full && a != texts % std::size(tests::kArchitectures)) continue;
+          SCOPED_TRACE(std::to_string(bits) + " bits, " + plan->backend() + ", " +
+                       tests::kArchitectures[a]);
+          const auto compiled =
+              device::cuda::compile(device->sources()[0], tests::kArchitectures[a]);
+          EXPECT_FALSE(compiled.binary.empty());
+          const tests::PtxasReport report = tests::ptxas_report(compiled.log);
+          EXPECT_GT(report.registers, 0u) << "no report in: " << compiled.log;
+          EXPECT_LE(report.registers, kRegisters);
+          EXPECT_EQ(report.spilled_bytes, 0u);
+          RecordProperty("registers", static_cast<int>(report.registers));
+        }
+        ++texts;
+      }
+  EXPECT_EQ(texts, 20u);
+}
+
+}  // namespace
+}  // namespace tautline::stages::unpack
