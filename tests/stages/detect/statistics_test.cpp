@@ -93,24 +93,30 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
 }
 
 // At S/N 10 a boxcar sees 9.4: under 6 once in 3,000 times, and the chance of more than 1 % of 180
-// or of 1,000 is below 1e-4. At 8 it sees 7.5: 93 % over 6 at one place, 96 % and more at the best
-// of many; fewer than 90 % of 180 has a chance below 1e-4. The mean's own error is 1.0 / (9.4
-// sqrt(180)) = 0.8 %, and the best of many places lifts it by 2 %.
+// or of 1,000 is below 1e-4. At 8 it sees 7.5: 93 % over 6 at one place, 98 % at the best of many;
+// fewer than 90 % of 180 has a chance below 1e-6. The best of many places is also brighter than the
+// right one, by 4.5 % at 10, 2 % at 15 and 1 % at 25, as 1,000 pulses each showed; over the three the
+// mean's own error is 0.4 %.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   const std::size_t count = full() ? 1000 : small() ? 45 : 180;
-  const Outcome ten = inject(10, count, random);
-  EXPECT_GE(static_cast<double>(ten.found), 0.99 * static_cast<double>(ten.injected) - 1);
-  EXPECT_NEAR(ten.snr_ratio, 1, small() ? 0.08 : 0.05);
-  EXPECT_LE(ten.misplaced, ten.injected / 50);
-  EXPECT_LE(ten.wrong_trial, ten.injected / 20);
-  const Outcome eight = inject(8, count, random);
-  EXPECT_GE(static_cast<double>(eight.found), (small() ? 0.8 : 0.9) * static_cast<double>(count));
-  RecordProperty("recall_10", std::to_string(ten.found) + "/" + std::to_string(count));
-  RecordProperty("recall_8", std::to_string(eight.found) + "/" + std::to_string(count));
-  std::cout << "S/N 10: " << ten.found << " of " << count << ", ratio " << ten.snr_ratio
-            << ", misplaced " << ten.misplaced << ", other trial " << ten.wrong_trial
-            << "; S/N 8: " << eight.found << ", ratio " << eight.snr_ratio << "\n";
+  const auto share = [&](double part) { return part * static_cast<double>(count); };
+  double ratio = 0;
+  for (const double snr : {8.0, 10.0, 15.0, 25.0}) {
+    const Outcome outcome = inject(snr, count, random);
+    std::cout << "S/N " << snr << ": " << outcome.found << " of " << count << ", ratio "
+              << outcome.snr_ratio << ", misplaced " << outcome.misplaced << ", another trial "
+              << outcome.wrong_trial << "\n";
+    if (snr < 10) {
+      EXPECT_GE(static_cast<double>(outcome.found), share(small() ? 0.8 : 0.9));
+      continue;
+    }
+    ratio += outcome.snr_ratio / 3;
+    EXPECT_GE(static_cast<double>(outcome.found), share(0.99) - 1);
+    EXPECT_LE(static_cast<double>(outcome.misplaced), share(0.02) + 1);
+    EXPECT_LE(static_cast<double>(outcome.wrong_trial), share(0.05) + 1);
+  }
+  EXPECT_NEAR(ratio, 1, 0.05);
 }
 
 // S/N itself, where noise plays no part: bright pulses against the formula.
