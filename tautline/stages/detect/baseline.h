@@ -53,21 +53,45 @@ class SegmentMeans {
     return complete_ >= std::max<std::uint64_t>(k + kWindowSegments / 2 + 1, kWindowSegments);
   }
 
-  double mean(std::uint64_t k) const {
+  double mean(std::uint64_t k) {
     const std::uint64_t length = std::min<std::uint64_t>(kWindowSegments, complete_);
     const std::uint64_t wanted = k < kWindowSegments / 2 ? 0 : k - kWindowSegments / 2;
-    const std::uint64_t first = std::min(wanted, complete_ - length);
-    std::array<double, kWindowSegments> window;
-    std::size_t n = 0;
-    for (std::uint64_t s = first; s < first + length; ++s)
-      if (!std::isnan(means_[s % kKept])) window[n++] = means_[s % kKept];
-    return interquartile_mean(window.data(), n);
+    move_window(std::min(wanted, complete_ - length), length);
+    return interquartile_mean(sorted_.data(), sorted_count_);
   }
 
  private:
+  // Keeps the window's means sorted: most often one leaves and one comes.
+  void move_window(std::uint64_t first, std::uint64_t length) {
+    if (first >= end_ || first < first_) {
+      sorted_count_ = 0;
+      first_ = end_ = first;
+    }
+    for (; first_ < first; ++first_) {
+      const double leaving = means_[first_ % kKept];
+      if (std::isnan(leaving)) continue;
+      double* last = sorted_.data() + sorted_count_;
+      double* place = std::lower_bound(sorted_.data(), last, leaving);
+      std::copy(place + 1, last, place);
+      --sorted_count_;
+    }
+    for (; end_ < first + length; ++end_) {
+      const double coming = means_[end_ % kKept];
+      if (std::isnan(coming)) continue;
+      double* last = sorted_.data() + sorted_count_;
+      double* place = std::upper_bound(sorted_.data(), last, coming);
+      std::copy_backward(place, last, last + 1);
+      *place = coming;
+      ++sorted_count_;
+    }
+  }
+
   static constexpr std::size_t kKept = 64;  // more than a window and what waits behind it
-  std::array<double, kKept> means_{};
+  std::array<double, kKept> means_{};       // of segments, NaN where nothing is usable
   std::uint64_t complete_ = 0;
+  std::array<double, kWindowSegments + 1> sorted_{};  // of segments [first_, end_)
+  std::size_t sorted_count_ = 0;
+  std::uint64_t first_ = 0, end_ = 0;
 };
 
 /// The mean that is taken off half `half` (0 or 1) of a segment: between its middle and those of
@@ -142,7 +166,8 @@ class BaselineFilter {
     const double after = next_ + 1 < whole ? means_.mean(next_ + 1) : mean;
     const T* x = slot(next_);
     const T base = base_of(mean, T{});
-    const bool all_usable = usable_all(x, n, kernels);
+    const bool all_usable =
+        next_ < whole ? usable_[next_ % kRingSegments] : usable_all(x, n, kernels);
     std::uint64_t missing = 0;
     for (int half = 0; half < 2; ++half) {
       const std::size_t first = half == 0 ? 0 : segment_ / 2;
@@ -197,7 +222,9 @@ class BaselineFilter {
 
   void sum_up(const Kernels& kernels, std::size_t n) {
     T* x = slot(means_.complete());
-    if (usable_all(x, n, kernels)) {
+    const bool all_usable = usable_all(x, n, kernels);
+    usable_[means_.complete() % kRingSegments] = all_usable;
+    if (all_usable) {
       means_.add(static_cast<double>(sum_all(x, n, kernels)), n);
       return;
     }
@@ -231,6 +258,7 @@ class BaselineFilter {
 
   std::size_t segment_;
   std::vector<T> ring_;
+  std::array<bool, kRingSegments> usable_{};  // all of a segment's samples
   SegmentMeans means_;
   std::size_t filled_ = 0;               // samples of the segment that is not complete
   std::uint64_t next_ = 0;               // segment to emit

@@ -11,7 +11,7 @@ namespace tautline::stages::detect {
 namespace {
 
 // Few enough for std::nth_element to take no time beside the passes over a block.
-constexpr std::size_t kFew = 1024;
+constexpr std::size_t kFew = 1536;
 // A sample of this many brackets a rank; the bracket is wide enough to miss once in a thousand
 // times.
 constexpr std::size_t kProbes = 257;
@@ -78,13 +78,16 @@ double NoiseMeter::sigma(const float* y, std::size_t n, std::uint64_t first, Sam
     count = n;
   }
   if (count == 0) return 0;
-  // The median of n samples is good to 1.25 sigma / sqrt(n), and the MAD to 0.8: look within 5
-  // times that, of the last block's values.
-  const float reach = guess.known ? 10 * guess.mad / std::sqrt(static_cast<float>(count)) : -1.0f;
+  // Two medians of n samples differ by 2.6 MAD / sqrt(n), two MADs by 1.7: look within three times
+  // that of the last block's values, where some 3 % of the samples lie.
+  const float unit = guess.mad / std::sqrt(static_cast<float>(count));
+  const float median_reach = guess.known ? 8 * unit : -1.0f;
+  const float mad_reach = guess.known ? 5 * unit : -1.0f;
   const std::size_t rank = (count - 1) / 2;
-  const float median = select(count, rank, guess.median - reach, guess.median + reach, kernels);
+  const float median =
+      select(count, rank, guess.median - median_reach, guess.median + median_reach, kernels);
   kernels.deviate(values_.data(), count, median);
-  const float mad = select(count, rank, guess.mad - reach, guess.mad + reach, kernels);
+  const float mad = select(count, rank, guess.mad - mad_reach, guess.mad + mad_reach, kernels);
   guess = {true, median, mad};
   return sigma_of(static_cast<double>(mad), type);
 }

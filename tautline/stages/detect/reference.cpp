@@ -52,6 +52,7 @@ std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::
     std::vector<double> window_means;
     for (std::size_t s = first; s < first + length; ++s)
       if (sums[s].second > 0) window_means.push_back(sums[s].first / sums[s].second);
+    std::sort(window_means.begin(), window_means.end());
     means.push_back(interquartile_mean(window_means.data(), window_means.size()));
   }
   return means;
