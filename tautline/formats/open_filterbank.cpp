@@ -1,0 +1,56 @@
+// Which reader a filterbank or a time series needs, told by its first bytes and its name.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/filterbank_sequence.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/sigproc/sigproc.h"
+
+namespace tautline::formats {
+
+namespace {
+
+constexpr std::size_t kFirstBytes = 2880;  // a block of FITS
+
+std::unique_ptr<FilterbankReader> open_one(const std::string& path,
+                                           const FilterbankOptions& options) {
+  const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
+  if (sigproc::recognise(head)) return sigproc::open(path, options);
+  throw format_error(
+      path, "kind of file, told by its first bytes and its name",
+      head.empty() ? "an empty file" : "unknown",
+      "sigproc (.fil, .tim), PSRFITS search mode (.sf, .fits) or PRESTO (.dat, .inf)",
+      "check that the file was written completely");
+}
+
+}  // namespace
+
+bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string&) {
+  return sigproc::recognise(first_bytes);
+}
+
+std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,
+                                                  const FilterbankOptions& options) {
+  if (paths.size() == 1) return open_one(paths.front(), options);
+  std::vector<FilterbankSequence::Part> parts;
+  for (const std::string& path : paths) parts.push_back({path, open_one(path, options)});
+  return std::make_unique<FilterbankSequence>(std::move(parts));
+}
+
+std::string to_string(Delivered type) {
+  return type == Delivered::u8 ? "u8" : type == Delivered::u16 ? "u16" : "f32";
+}
+
+double FilterbankDescription::highest_mhz() const {
+  return channel_mhz.empty() ? fch1_mhz : *std::max_element(channel_mhz.begin(), channel_mhz.end());
+}
+
+double FilterbankDescription::lowest_mhz() const {
+  return channel_mhz.empty() ? fch1_mhz : *std::min_element(channel_mhz.begin(), channel_mhz.end());
+}
+
+}  // namespace tautline::formats
