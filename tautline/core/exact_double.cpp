@@ -37,7 +37,8 @@ Rational simplest_ratio(double value) {
     throw Error(ErrorKind::config, "number", std::to_string(value), "1e-18 to 1e18");
   if (value == std::floor(value)) return {static_cast<std::int64_t>(value), 1};
   // value = mantissa 2^(exponent - 60). Half a unit in the last place of a double is 64 units of
-  // the mantissa: whatever lies nearer rounds to the value (what lies just there has no small ratio).
+  // the mantissa: whatever lies nearer rounds to the value (what lies just there has no small
+  // ratio).
   constexpr int kMantissaBits = 60, kReach = 64;
   int exponent = 0;
   const double fraction = std::frexp(value, &exponent);

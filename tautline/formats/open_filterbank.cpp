@@ -8,6 +8,7 @@
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/filterbank_sequence.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/presto/dat.h"
 #include "tautline/formats/sigproc/sigproc.h"
 
 namespace tautline::formats {
@@ -20,6 +21,7 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
                                            const FilterbankOptions& options) {
   const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
   if (sigproc::recognise(head)) return sigproc::open(path, options);
+  if (presto::recognise(path)) return presto::open(path, options);
   throw format_error(
       path, "kind of file, told by its first bytes and its name",
       head.empty() ? "an empty file" : "unknown",
@@ -29,8 +31,8 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
 
 }  // namespace
 
-bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string&) {
-  return sigproc::recognise(first_bytes);
+bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string& name) {
+  return sigproc::recognise(first_bytes) || presto::recognise(name);
 }
 
 std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,
