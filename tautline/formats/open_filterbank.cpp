@@ -1,6 +1,8 @@
 // Which reader a filterbank or a time series needs, told by its first bytes and its name.
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,9 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/presto/dat.h"
 #include "tautline/formats/sigproc/sigproc.h"
+#ifdef TAUTLINE_CFITSIO
+#include "tautline/formats/psrfits/psrfits.h"
+#endif
 
 namespace tautline::formats {
 
@@ -17,10 +22,29 @@ namespace {
 
 constexpr std::size_t kFirstBytes = 2880;  // a block of FITS
 
+bool is_fits(std::span<const std::byte> first_bytes) {
+  constexpr std::string_view kMark = "SIMPLE  =";
+  return first_bytes.size() >= kMark.size() &&
+         std::memcmp(first_bytes.data(), kMark.data(), kMark.size()) == 0;
+}
+
+std::unique_ptr<FilterbankReader> open_fits(const std::string& path,
+                                            const FilterbankOptions& options) {
+#ifdef TAUTLINE_CFITSIO
+  return psrfits::open(path, options);
+#else
+  (void)options;
+  throw core::Error(core::ErrorKind::unsupported, path, "a PSRFITS file",
+                    "a build that reads PSRFITS",
+                    "install libcfitsio-dev and build with -DTAUTLINE_CFITSIO=ON");
+#endif
+}
+
 std::unique_ptr<FilterbankReader> open_one(const std::string& path,
                                            const FilterbankOptions& options) {
   const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
   if (sigproc::recognise(head)) return sigproc::open(path, options);
+  if (is_fits(head)) return open_fits(path, options);
   if (presto::recognise(path)) return presto::open(path, options);
   throw format_error(
       path, "kind of file, told by its first bytes and its name",
@@ -32,7 +56,7 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
 }  // namespace
 
 bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string& name) {
-  return sigproc::recognise(first_bytes) || presto::recognise(name);
+  return sigproc::recognise(first_bytes) || is_fits(first_bytes) || presto::recognise(name);
 }
 
 std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,
