@@ -1,5 +1,6 @@
 // What somebody would write in an afternoon, to measure against: a loop over trials, channels and
-// samples of bytes that lie in rows already, compiled for the machine it runs on, trials on threads.
+// samples of bytes that lie in rows already, compiled for the machine it runs on, trials on
+// threads.
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,8 @@ struct Case {
   Config config;
 
   /// Sums of integers are the same to the bit on every backend. Sums of floats differ from the
-  /// reference's doubles by at most this times the sum of the magnitudes: a chain of 4,096 additions
-  /// of rounding 6e-8 would leave 2.5e-4 if all went one way, and leaves 4e-6 at random.
+  /// reference's doubles by at most this times the sum of the magnitudes: a chain of 4,096
+  /// additions of rounding 6e-8 would leave 2.5e-4 if all went one way, and leaves 4e-6 at random.
   static constexpr double kFloatTolerance = 1e-5;
 
   /// Additions of the plain sum of one time of one beam.

@@ -14,8 +14,8 @@ namespace tautline::stages::dedisperse {
 struct Cleaner::Strip {
   const Input* input;
   const Rows* rows;
-  std::size_t beam, first, count;     ///< times of the input
-  std::size_t element, phase;         ///< where the first one goes
+  std::size_t beam, first, count;  ///< times of the input
+  std::size_t element, phase;      ///< where the first one goes
 };
 
 namespace {
@@ -26,7 +26,9 @@ std::size_t sample_bytes_of(const Config& config) {
   return config.bits == 32 ? 4 : config.bits == 16 ? 2 : 1;
 }
 
-std::size_t padded(std::size_t channels) { return (channels + 63) / 64 * 64; }
+std::size_t padded(std::size_t channels) {
+  return (channels + 63) / 64 * 64;
+}
 
 // Samples of 1, 2 or 4 bits to bytes.
 void unpack_bits(const std::uint8_t* from, std::size_t samples, int bits, std::uint8_t* to) {
@@ -145,9 +147,9 @@ std::uint64_t Cleaner::take(device::Queue& queue, Work& work, const Input& given
           const std::size_t end = std::min(begin + task_times, phase + input.count);
           for (std::size_t at = std::max(begin, phase); at < end;) {
             const std::size_t count = std::min(kTurnTimes, end - at);
-            bad += take_strip(work, worker,
-                              {&input, &rows, task / tasks, at - phase, count, first + at / n,
-                               at % n});
+            bad += take_strip(
+                work, worker,
+                {&input, &rows, task / tasks, at - phase, count, first + at / n, at % n});
             at += count;
           }
         }

@@ -60,7 +60,8 @@ class Cleaner {
   std::uint64_t finish(Work& work, std::size_t worker, const Strip& strip,
                        const std::byte* const* channels) const;
   template <class Sample, class Element>
-  void put(const Strip& strip, const Sample* values, const double* means, std::size_t position) const;
+  void put(const Strip& strip, const Sample* values, const double* means,
+           std::size_t position) const;
   bool direct() const;
 
   std::shared_ptr<const Problem> problem_;

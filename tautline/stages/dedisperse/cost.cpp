@@ -11,16 +11,16 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-// Cycles for 64 bytes of sums, about: what the loops' loads and stores allow on a core that loads one
-// line-crossing vector a cycle. docs/performance/dedisperse.md has what was measured.
-constexpr double kAddRows = 3;       // two loads that widen, a store
-constexpr double kAddSums = 2;       // two loads, one of which crosses lines, and a store
-constexpr double kAccumulate = 1.1;  // a load
+// Cycles for 64 bytes of sums, about: what the loops' loads and stores allow on a core that loads
+// one line-crossing vector a cycle. docs/performance/dedisperse.md has what was measured.
+constexpr double kAddRows = 3;             // two loads that widen, a store
+constexpr double kAddSums = 2;             // two loads, one of which crosses lines, and a store
+constexpr double kAccumulate = 1.1;        // a load
 constexpr double kAccumulateBytes = 0.75;  // half a load, an add, half a shift and an add
 constexpr double kAccumulateWider = 1.6;   // a load that widens
-constexpr double kBundle = 4;   // a trial's sums loaded and stored again
-constexpr double kOutput = 8;   // sums widened and added to the output
-constexpr double kInput = 6;    // a line of input from the third-level cache
+constexpr double kBundle = 4;              // a trial's sums loaded and stored again
+constexpr double kOutput = 8;              // sums widened and added to the output
+constexpr double kInput = 6;               // a line of input from the third-level cache
 
 constexpr std::size_t kMostLevels = 7;
 constexpr std::size_t kMostNearTrials = 1024;
@@ -132,8 +132,8 @@ std::optional<Estimate> cheapest_shared(const Problem& problem, const Delays& de
         // Bytes of an average group's shared sums.
         const double group_bytes = (census.patterns[l] * times + census.spans[l]) / blocks /
                                    census.groups[l] * static_cast<double>(room.sum_bytes);
-        const double together = std::clamp(
-            static_cast<double>(room.scratch_bytes) / group_bytes, 1.0, census.groups[l]);
+        const double together = std::clamp(static_cast<double>(room.scratch_bytes) / group_bytes,
+                                           1.0, census.groups[l]);
         const Shape shape{tile, block, l};
         double cycles = scale * (sums + kAccumulate * trials * census.groups[l]) +
                         traffic(problem, delays, shape, room, census.groups[l] / together);
@@ -153,25 +153,24 @@ Estimate cheapest_plain(const Problem& problem, const Delays& delays, const Tuna
   Estimate best{{}, std::numeric_limits<double>::infinity()};
   const double scale = static_cast<double>(room.sum_bytes) / 64;
   double each = kAccumulate;
-  if (room.row_bytes < room.sum_bytes) each = room.row_bytes == 1 ? kAccumulateBytes : kAccumulateWider;
+  if (room.row_bytes < room.sum_bytes)
+    each = room.row_bytes == 1 ? kAccumulateBytes : kAccumulateWider;
   const auto positions = static_cast<double>(delays.positions);
-  for (const std::size_t block :
-       candidates(tunables.block_trials, {8, 16, 32, 64, 128, 256, kMostNearTrials},
-                  problem.trials())) {
+  for (const std::size_t block : candidates(
+           tunables.block_trials, {8, 16, 32, 64, 128, 256, kMostNearTrials}, problem.trials())) {
     const double spans = spans_of_blocks(problem, delays, block) / blocks_of(problem, block);
     for (const std::size_t tile : candidates(
              tunables.time_tile, {512, 1024, 2048, 4096, 8192, 16384}, longest_tile(problem))) {
-      const double window = (static_cast<double>(tile) + spans / positions) *
-                            static_cast<double>(room.row_bytes);
-      const double together =
-          std::clamp(static_cast<double>(room.near_bytes) / window, std::min(16.0, positions), positions);
+      const double window =
+          (static_cast<double>(tile) + spans / positions) * static_cast<double>(room.row_bytes);
+      const double together = std::clamp(static_cast<double>(room.near_bytes) / window,
+                                         std::min(16.0, positions), positions);
       const Shape shape{tile, block, 0};
       double sums = each * positions * static_cast<double>(problem.trials());
       // Windows that do not stay in the first-level cache come from the second for every trial.
       if (together * window > static_cast<double>(room.near_bytes)) sums *= 1.6;
       if (together * window > static_cast<double>(room.scratch_bytes)) sums *= 2;
-      double cycles =
-          scale * sums + traffic(problem, delays, shape, room, positions / together);
+      double cycles = scale * sums + traffic(problem, delays, shape, room, positions / together);
       const auto held = static_cast<double>(tile * block * room.sum_bytes);
       if (held > static_cast<double>(room.scratch_bytes)) cycles *= 1.5;
       if (cycles < best.cycles) best = {shape, cycles};

@@ -98,8 +98,7 @@ HWY_INLINE void add_pair(const A* a, const A* b, Sum* to, std::size_t count) {
   std::size_t k = 0;
   for (; k + kLanes < count; k += 2 * kLanes) {
     const auto first = hn::Add(load_as<A, Sum>(a + k), load_as<A, Sum>(b + k));
-    const auto second =
-        hn::Add(load_as<A, Sum>(a + k + kLanes), load_as<A, Sum>(b + k + kLanes));
+    const auto second = hn::Add(load_as<A, Sum>(a + k + kLanes), load_as<A, Sum>(b + k + kLanes));
     hn::StoreU(first, d, to + k);
     hn::StoreU(second, d, to + k + kLanes);
   }
@@ -162,6 +161,14 @@ void accumulate(const Accumulate& work) {
   }
 }
 
+// A value that the compiler has to keep: it would rather load twice, and loads are what is short.
+template <class V>
+HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
+#if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
+  asm("" : "+v"(v.raw));
+#endif
+}
+
 // Bytes are summed as pairs: the sum of whole 16-bit words, modulo 2^16, and the sum of their high
 // bytes; the sum of the low bytes is the first less 256 times the second. That is an add, a shift
 // and an add for two vectors of sums, with no conversion.
@@ -184,7 +191,8 @@ HWY_NOINLINE void accumulate<std::uint8_t, std::uint16_t>(const Accumulate& work
     for (std::size_t k = 0; k < work.count; ++k, row += work.stride) {
       const std::uint8_t* from = row + work.places[k];
       for (std::size_t v = 0; v < kPairs; ++v) {
-        const auto words = hn::BitCast(d, hn::LoadU(bytes, from + v * kVectorBytes));
+        auto words = hn::BitCast(d, hn::LoadU(bytes, from + v * kVectorBytes));
+        keep_in_register(words);
         whole[v] = hn::Add(whole[v], words);
         high[v] = hn::Add(high[v], hn::ShiftRight<8>(words));
       }
@@ -261,8 +269,7 @@ const Kernels& kernels_for([[maybe_unused]] device::InstructionSet set, Types ty
   static constexpr auto kAvx2 = N_AVX2::make_kernels(device::InstructionSet::avx2);
   if (set >= device::InstructionSet::avx2) return kAvx2[index];
 #endif
-  static constexpr auto kPortable =
-      HWY_NAMESPACE::make_kernels(device::InstructionSet::portable);
+  static constexpr auto kPortable = HWY_NAMESPACE::make_kernels(device::InstructionSet::portable);
   return kPortable[index];
 }
 

@@ -81,9 +81,9 @@ class CpuState final : public State {
   device::Buffer rows_memory;
   Rows rows;
   std::size_t count;
-  std::size_t first = 0;  ///< element of the first time held
-  std::size_t held = 0;   ///< complete times
-  std::size_t phase = 0;  ///< times of the input in the element behind them
+  std::size_t first = 0;                ///< element of the first time held
+  std::size_t held = 0;                 ///< complete times
+  std::size_t phase = 0;                ///< times of the input in the element behind them
   std::vector<device::Buffer> scratch;  ///< of each worker
 };
 
@@ -171,6 +171,8 @@ class CpuPlan final : public Plan {
                    std::to_string(adds / choice_.plain_adds).substr(0, 5) + " of the plain adds, ";
     if (shape.levels > 0)
       choice_.text += "groups of " + std::to_string(std::size_t{1} << shape.levels) + ", ";
+    if (choice_.method == Method::subband)
+      choice_.text += "loss of S/N " + std::to_string(100 * choice_.loss).substr(0, 4) + " %, ";
     choice_.text += "tiles of " + std::to_string(shape.time_tile) + " times x " +
                     std::to_string(std::min(shape.block_trials, problem_->trials())) + " trials";
   }
@@ -215,24 +217,25 @@ class CpuPlan final : public Plan {
       if (bundle.adds > 0)
         kernels_.add(program_.adds.data() + bundle.first_add, bundle.adds,
                      {rows, row_elements_, scratch, program_.shape.time_tile - times});
-      Accumulate work{shared ? scratch
-                             : rows + bundle.first_position * row_elements_ * kernels_.row_bytes,
-                      shared ? 0 : row_elements_,
-                      program_.places.data() + bundle.first_place,
-                      bundle.groups,
-                      sums,
-                      bundle.start,
-                      nullptr,
-                      bundle.first_output,
-                      static_cast<std::int32_t>(problem_->float_sums() ? 0 : problem_->offset()),
-                      times,
-                      count};
+      Accumulate work{
+          shared ? scratch : rows + bundle.first_position * row_elements_ * kernels_.row_bytes,
+          shared ? 0 : row_elements_,
+          program_.places.data() + bundle.first_place,
+          bundle.groups,
+          sums,
+          bundle.start,
+          nullptr,
+          bundle.first_output,
+          static_cast<std::int32_t>(problem_->float_sums() ? 0 : problem_->offset()),
+          times,
+          count};
       for (std::size_t i = 0; i < block.trials; ++i) {
         if (bundle.finish)
           work.out = output.row(beam, problem_->order()[block.first_trial + i]) + time;
         (shared ? kernels_.accumulate_scratch : kernels_.accumulate_rows)(work);
         work.places += bundle.groups;
-        work.sums = static_cast<std::byte*>(work.sums) + program_.shape.time_tile * kernels_.sum_bytes;
+        work.sums =
+            static_cast<std::byte*>(work.sums) + program_.shape.time_tile * kernels_.sum_bytes;
       }
     }
   }

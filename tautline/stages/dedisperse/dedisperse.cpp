@@ -45,8 +45,7 @@ std::string to_string(Method method) {
 }
 
 Method parse_method(const std::string& name) {
-  for (const Method method :
-       {Method::automatic, Method::exact, Method::shared, Method::subband})
+  for (const Method method : {Method::automatic, Method::exact, Method::shared, Method::subband})
     if (name == to_string(method)) return method;
   throw core::Error(core::ErrorKind::config, "dedisperse method", name,
                     "auto, exact, shared or subband");

@@ -23,7 +23,7 @@ struct AddPlaces {
   const void* rows;        ///< position 0 at the tile's first time
   std::size_t row_stride;  ///< elements between positions
   void* scratch;
-  std::size_t less;        ///< times that this tile is shorter than a full one
+  std::size_t less;  ///< times that this tile is shorter than a full one
 };
 
 /// One trial of a tile: the sum of `count` rows that begin at base + k stride + places[k].
@@ -32,13 +32,13 @@ struct Accumulate {
   std::size_t stride;
   const std::uint32_t* places;
   std::size_t count;
-  void* sums;          ///< of the groups so far, in an order of the kernel's own
-  bool start;          ///< there are none
-  void* out;           ///< int32 or float: where the sums go and begin again; null: not yet
-  bool out_start;      ///< overwrite `out`, less `offset`; else add
+  void* sums;      ///< of the groups so far, in an order of the kernel's own
+  bool start;      ///< there are none
+  void* out;       ///< int32 or float: where the sums go and begin again; null: not yet
+  bool out_start;  ///< overwrite `out`, less `offset`; else add
   std::int32_t offset;
-  std::size_t times;   ///< to compute, a multiple of kGranule
-  std::size_t written; ///< times that `out` has room for
+  std::size_t times;    ///< to compute, a multiple of kGranule
+  std::size_t written;  ///< times that `out` has room for
 };
 
 struct Kernels {

@@ -91,15 +91,15 @@ Problem::Problem(const Config& config) : config_(config) {
       refuse("downsample", std::to_string(config_.downsample),
              "sums of neighbouring samples below 65,536", "downsample less, or read fewer bits");
     if (max_value() * positions() > kMaxSum)
-      refuse("frequencies_mhz", std::to_string(positions()) + " channels",
-             "sums below 2^31", "downsample less");
+      refuse("frequencies_mhz", std::to_string(positions()) + " channels", "sums below 2^31",
+             "downsample less");
   }
 
   const double largest_dm = *std::max_element(config_.dms.begin(), config_.dms.end());
   const double lowest = *std::min_element(f.begin(), f.end());
-  const double largest = core::dispersion_delay_s(largest_dm, lowest, reference_mhz_,
-                                                  config_.dm_constant) /
-                         sample_time_s();
+  const double largest =
+      core::dispersion_delay_s(largest_dm, lowest, reference_mhz_, config_.dm_constant) /
+      sample_time_s();
   if (!(largest < kMaxDelay))
     refuse("dms", std::to_string(largest_dm), "delays below 2^30 samples",
            "lower the DM or downsample more");
@@ -133,8 +133,9 @@ std::int64_t Problem::offset() const {
 }
 
 double Problem::exact_delay(std::size_t trial, std::size_t position) const {
-  return core::dispersion_delay_s(config_.dms[trial], config_.frequencies_mhz[channel_at_[position]],
-                                  reference_mhz_, config_.dm_constant) /
+  return core::dispersion_delay_s(config_.dms[trial],
+                                  config_.frequencies_mhz[channel_at_[position]], reference_mhz_,
+                                  config_.dm_constant) /
          sample_time_s();
 }
 

@@ -33,8 +33,8 @@ class BlockWriter {
       while (g + groups < nodes.size()) {
         const std::size_t more = node_elements(top, g + groups) * room_.sum_bytes;
         const std::size_t wider = width(top, g + groups);
-        if (groups > 0 && (bytes + more > room_.scratch_bytes ||
-                           held + channels + wider > room_.channels_in_sum))
+        if (groups > 0 &&
+            (bytes + more > room_.scratch_bytes || held + channels + wider > room_.channels_in_sum))
           break;
         bytes += more, channels += wider, ++groups;
       }
@@ -84,8 +84,8 @@ class BlockWriter {
   void write_bundle(std::size_t first, std::size_t groups, bool start, bool finish,
                     bool first_output) {
     const std::size_t top = program_.shape.levels;
-    Bundle bundle{program_.adds.size(), 0, program_.places.size(), groups, 0,
-                  start, finish, first_output};
+    Bundle bundle{program_.adds.size(), 0, program_.places.size(), groups, 0, start, finish,
+                  first_output};
     std::size_t next = upper_;
     program_.places.resize(program_.places.size() + groups * trials_);
     for (std::size_t k = 0; k < groups; ++k) {
@@ -95,8 +95,7 @@ class BlockWriter {
       for (std::size_t i = 0; i < trials_; ++i) {
         const std::uint32_t pattern = node.pattern_of[i];
         program_.places[bundle.first_place + i * groups + k] =
-            at[pattern] +
-            static_cast<std::uint32_t>(node.delay_of[i] - node.patterns[pattern].low);
+            at[pattern] + static_cast<std::uint32_t>(node.delay_of[i] - node.patterns[pattern].low);
       }
     }
     bundle.adds = program_.adds.size() - bundle.first_add;

@@ -23,14 +23,14 @@ struct Shape {
 struct Room {
   std::size_t channels_in_sum;  ///< most channels that a partial sum can hold
   std::size_t row_bytes, sum_bytes;
-  std::size_t near_bytes;       ///< of input windows that a bundle of plain channels may read
-  std::size_t scratch_bytes;    ///< for the shared sums of a bundle
+  std::size_t near_bytes;     ///< of input windows that a bundle of plain channels may read
+  std::size_t scratch_bytes;  ///< for the shared sums of a bundle
 };
 
 /// Groups whose sums the trials of a block add in one go.
 struct Bundle {
   std::size_t first_add, adds;
-  std::size_t first_place;   ///< of [trial of the block][group]
+  std::size_t first_place;  ///< of [trial of the block][group]
   std::size_t groups;
   std::size_t first_position;  ///< without sharing: of the first channel
   bool start, finish;          ///< sums begin here; go to the output after it

@@ -111,8 +111,7 @@ class ReferencePlan final : public Plan {
                  const OutputViews& output) const override {
     auto& own = dynamic_cast<ReferenceState&>(state);
     const Input input = with_strides(*problem_, given);
-    const std::size_t complete =
-        own.complete() + (own.times + input.count) / config().downsample;
+    const std::size_t complete = own.complete() + (own.times + input.count) / config().downsample;
     const std::size_t samples = complete > max_delay() ? complete - max_delay() : 0;
     require_call(*problem_, given, output, samples);
 

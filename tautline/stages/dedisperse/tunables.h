@@ -1,4 +1,5 @@
-// What may be changed without changing any sum of integers, with ranges and the reasons for defaults.
+// What may be changed without changing any sum of integers, with ranges and the reasons for
+// defaults.
 #pragma once
 
 #include <cstddef>

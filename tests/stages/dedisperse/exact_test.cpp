@@ -31,11 +31,11 @@ TEST(Exact, EveryWidthOfChannelsAndSamplesInBothOrders) {
 TEST(Exact, AwkwardLengthsAndSplits) {
   Config config = small_config(33, 8, 40);
   config.beams = 2;
-  const std::vector<Feed> feeds{{}, {{1}}, {{7, 1, 63, 64, 65}}, {{100, 3}, true}, {{40}, false, true}};
+  const std::vector<Feed> feeds{
+      {}, {{1}}, {{7, 1, 63, 64, 65}}, {{100, 3}, true}, {{40}, false, true}};
   for (const Method method : {Method::exact, Method::shared}) {
     config.method = method;
-    const std::size_t overlap =
-        make_plan(config, device::open({}))->max_delay();
+    const std::size_t overlap = make_plan(config, device::open({}))->max_delay();
     for (const std::size_t times :
          {overlap, overlap + 1, overlap + 2, overlap + 64, overlap + 511, overlap + 513})
       for (const Feed& feed : feeds) compare(config, times, feed, {});
@@ -47,8 +47,11 @@ TEST(Exact, EveryLevelOfSharingAndEverySizeOfTile) {
   config.method = Method::shared;
   for (const std::size_t levels : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
     for (const std::size_t block : {1u, 7u, 64u})
-      compare(config, 1300, {{900}}, {.time_tile = 512 * (1 + levels % 2), .block_trials = block,
-                                      .levels = levels, .scratch_bytes = levels < 4 ? 4096u : 65536u});
+      compare(config, 1300, {{900}},
+              {.time_tile = 512 * (1 + levels % 2),
+               .block_trials = block,
+               .levels = levels,
+               .scratch_bytes = levels < 4 ? 4096u : 65536u});
 }
 
 TEST(Exact, FullScaleSamplesOverflowNoPartialSum) {

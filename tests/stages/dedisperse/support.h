@@ -55,8 +55,7 @@ inline std::vector<std::byte> to_rows(const Config& config, const std::vector<st
         if (bits >= 8) {
           std::memcpy(to, from + c * element, element);
         } else {
-          *to = from[c * bits / 8] >> (c * bits % 8) &
-                static_cast<std::byte>((1u << bits) - 1);
+          *to = from[c * bits / 8] >> (c * bits % 8) & static_cast<std::byte>((1u << bits) - 1);
         }
       }
   return rows;
@@ -70,8 +69,13 @@ inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std:
   const std::size_t element = std::max<std::size_t>(1, bits / 8);
   const std::size_t line = (channels * bits + 7) / 8;
   const std::size_t whole = times / config.downsample;
-  Series series{config.beams, config.dms.size(),
-                whole > plan.max_delay() ? whole - plan.max_delay() : 0, {}, {}, 0, {}};
+  Series series{config.beams,
+                config.dms.size(),
+                whole > plan.max_delay() ? whole - plan.max_delay() : 0,
+                {},
+                {},
+                0,
+                {}};
   const std::size_t elements = series.beams * series.trials * series.times;
   if (plan.float_output()) {
     series.floats.assign(elements, -7e30f);
@@ -146,12 +150,11 @@ inline std::vector<std::string> host_devices() {
 }
 
 /// A small band at which neighbouring trials share delays: `channels` below 1500 MHz.
-inline Config small_config(std::size_t channels, int bits, std::size_t trials, bool rising = false) {
+inline Config small_config(std::size_t channels, int bits, std::size_t trials,
+                           bool rising = false) {
   Config config;
-  config.frequencies_mhz =
-      falling_band(1500, 300.0 / static_cast<double>(channels), channels);
-  if (rising)
-    std::reverse(config.frequencies_mhz.begin(), config.frequencies_mhz.end());
+  config.frequencies_mhz = falling_band(1500, 300.0 / static_cast<double>(channels), channels);
+  if (rising) std::reverse(config.frequencies_mhz.begin(), config.frequencies_mhz.end());
   config.sample_time_s = 1e-3;
   config.dms = even_dms(2.5, trials);
   config.bits = bits;
