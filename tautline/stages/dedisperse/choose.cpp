@@ -17,8 +17,8 @@ constexpr std::size_t kSubbands[] = {16, 32, 64};
 // A sub-band that saves less is not worth a loss.
 constexpr double kWorthwhile = 0.8;
 
-void take_subband(const Problem& problem, const Tunables& tunables, const Room& room,
-                  Chosen& best, double most_cycles) {
+void take_subband(const Problem& problem, const Tunables& tunables, const Room& room, Chosen& best,
+                  double most_cycles) {
   for (const std::size_t channels : kSubbands) {
     if (channels > kSubbands[0] && channels >= 2 * problem.positions()) break;
     SubbandDelays subband = subband_delays(problem, channels);

@@ -31,8 +31,8 @@ class Profile {
 
   void add(double centre, double width) {
     const double cells = std::max(1.0, std::round(width * kGrid));
-    const auto first = static_cast<std::size_t>(
-        std::lround((centre - lowest_) * kGrid - cells / 2));
+    const auto first =
+        static_cast<std::size_t>(std::lround((centre - lowest_) * kGrid - cells / 2));
     steps_[first] += 1 / cells;
     steps_[first + static_cast<std::size_t>(cells)] -= 1 / cells;
   }
@@ -63,9 +63,9 @@ PulseWidth::PulseWidth(const Problem& problem)
   for (std::size_t p = 0; p < problem.positions(); ++p) {
     const double f = problem.config().frequencies_mhz[problem.channel_at()[p]];
     const double half = std::min(channel_width_mhz(problem, p), f) / 2;
-    smear_per_dm_.push_back(core::dispersion_delay_s(1, f - half, f + half,
-                                                     problem.config().dm_constant) /
-                            problem.sample_time_s());
+    smear_per_dm_.push_back(
+        core::dispersion_delay_s(1, f - half, f + half, problem.config().dm_constant) /
+        problem.sample_time_s());
   }
 }
 

@@ -20,9 +20,9 @@ class PulseWidth {
   double own_;
 };
 
-/// For each trial 1 - |p'| / |p|: p and p' are the profiles of a pulse of the trial's DM, summed along
-/// the rounded exact delays and along `delays`, and |p|^2 = integral of p^2. That is the loss of a
-/// matched filter's S/N, averaged over where in a sample the pulse arrives. Never below 0.
+/// For each trial 1 - |p'| / |p|: p and p' are the profiles of a pulse of the trial's DM, summed
+/// along the rounded exact delays and along `delays`, and |p|^2 = integral of p^2. That is the loss
+/// of a matched filter's S/N, averaged over where in a sample the pulse arrives. Never below 0.
 std::vector<double> losses(const Problem& problem, const Delays& delays);
 
 }  // namespace tautline::stages::dedisperse

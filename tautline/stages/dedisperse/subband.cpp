@@ -93,8 +93,9 @@ class Subband {
     }
     const double mean = sum / static_cast<double>(channels_);
     const auto shift = static_cast<std::int32_t>(std::lround(mean));
-    Fit fit{pattern, shift, squares / static_cast<double>(channels_) - 2 * shift * mean +
-                                static_cast<double>(shift) * shift};
+    Fit fit{pattern, shift,
+            squares / static_cast<double>(channels_) - 2 * shift * mean +
+                static_cast<double>(shift) * shift};
     if (low + shift < 0 || static_cast<std::size_t>(high + shift) > problem_.max_delay())
       fit.variance = std::numeric_limits<double>::infinity();
     return fit;
