@@ -86,7 +86,7 @@ std::vector<double> tolerance_dms(const Band& band, double low, double high, dou
       std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
   const double step_mhz = (*most - *least) / static_cast<double>(channels - 1);
   if (step_mhz == 0) refuse("frequencies_mhz", *most, "channels of different frequencies");
-  // Of an even number of channels the lower one of the two in the middle.
+  // The middle of an even number of channels.
   const double middle_ghz = (*most - (static_cast<double>(channels / 2) - 0.5) * step_mhz) / 1000;
   const double sample_us = band.sample_time_s * 1e6, pulse_us = pulse_width_s * 1e6;
   const double a = 8.3 * step_mhz / (middle_ghz * middle_ghz * middle_ghz);
