@@ -62,15 +62,15 @@ class TypedState final : public CpuState {
                          for (std::size_t t = first; t < last; ++t)
                            work(trials_[t], t, workspaces_[worker], over_.data() + t * widths);
                        });
-    std::uint64_t horizon = finished_ ? ~std::uint64_t{0} : trials_[0].blocks().block_first();
+    std::uint64_t horizon = ~std::uint64_t{0};
     std::vector<Detection> found;
     counters_.missing = 0;
     for (TrialSearch<T>& trial : trials_) {
       trial.blocks().stretches().take(found);
-      horizon = std::min(horizon, trial.blocks().stretches().open_since(horizon));
+      horizon = std::min(horizon, trial.horizon(horizon));
       counters_.missing += trial.blocks().missing();
+      counters_.searched = std::max(counters_.searched, trial.blocks().block_first());
     }
-    counters_.searched = trials_[0].blocks().block_first();
     counters_.detections += found.size();
     groups_.add(found);
     groups_.settle(horizon, pulses_);

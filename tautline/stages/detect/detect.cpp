@@ -51,6 +51,9 @@ std::vector<Pulse> detect_whole(Config config, const Series& series) {
 void check_config(const Config& config) {
   if (config.trials < 1) refuse("trials", "0", "1 or more");
   if (config.max_samples < 1) refuse("max_samples", "0", "1 or more");
+  if (!config.lengths.empty() && config.lengths.size() != config.trials)
+    refuse("lengths", std::to_string(config.lengths.size()),
+           std::to_string(config.trials) + ", one a trial, or none");
   require_positive("sample_time_s", config.sample_time_s);
   require_positive("threshold", config.threshold);
   require_positive("max_width_s", config.max_width_s);

@@ -57,6 +57,10 @@ struct Config {
   Noise noise = Noise::trial;
   Links links = {};
   std::size_t max_samples = 65536;  ///< most samples (columns) that one execute is given
+  /// Samples of each trial, of which the series may hold more: what comes later is not looked at.
+  /// Empty: all are as long as the stream. (A trial of low DM is complete for longer than one of
+  /// high DM.)
+  std::vector<std::uint64_t> lengths = {};
 };
 
 /// Integers beyond this and floats beyond the next count as missing.
@@ -81,7 +85,7 @@ struct Pulse {
 /// What a stream has been through so far.
 struct Counters {
   std::uint64_t samples = 0;     ///< columns given
-  std::uint64_t searched = 0;    ///< columns at which boxcars have begun
+  std::uint64_t searched = 0;    ///< columns at which boxcars have begun, of the longest trial
   std::uint64_t missing = 0;     ///< samples, over all trials
   std::uint64_t detections = 0;  ///< stretches of time over the threshold, over all trials
 };

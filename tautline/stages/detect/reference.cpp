@@ -235,6 +235,13 @@ class ReferenceState final : public State {
   Counters counters() const override { return counted; }
   const std::vector<std::uint64_t>& over_threshold() const override { return over; }
 
+  std::uint64_t longest() const {
+    std::size_t most = 0;
+    for (const auto& series : integers) most = std::max(most, series.size());
+    for (const auto& series : floats) most = std::max(most, series.size());
+    return most;
+  }
+
   std::vector<std::vector<std::int32_t>> integers;
   std::vector<std::vector<float>> floats;
   std::vector<std::uint64_t> over;
@@ -269,7 +276,7 @@ class ReferencePlan final : public Plan {
     auto& whole = static_cast<ReferenceState&>(state);
     if (whole.finished) return;
     whole.finished = true;
-    whole.counted.searched = whole.counted.samples;
+    whole.counted.searched = whole.longest();
     std::vector<Detection> detections;
     if (config_.type == SampleType::int32)
       search_all(whole, whole.integers, detections);
@@ -286,6 +293,7 @@ class ReferencePlan final : public Plan {
                  state.finished);
     for (std::size_t trial = 0; trial < config_.trials; ++trial)
       for (std::size_t t = 0; t < series.extent(1); ++t) {
+        if (!config_.lengths.empty() && kept[trial].size() >= config_.lengths[trial]) break;
         kept[trial].push_back(series(trial, t));
         if (!usable(series(trial, t))) ++state.counted.missing;
       }

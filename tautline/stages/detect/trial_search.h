@@ -1,6 +1,7 @@
 // One trial's stream: from samples through baseline and blocks to stretches over the threshold.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -77,26 +78,38 @@ template <class T>
 class TrialSearch {
  public:
   TrialSearch(const Setting& setting, std::size_t trial)
-      : setting_(setting), filter_(setting.sizes.segment), blocks_(setting, trial) {}
+      : setting_(setting),
+        filter_(setting.sizes.segment),
+        blocks_(setting, trial),
+        left_(setting.config.lengths.empty() ? ~std::uint64_t{0} : setting.config.lengths[trial]) {}
   static std::size_t bytes(const Sizes& sizes) {
     return BaselineFilter<T>::bytes(sizes.segment) + TrialBlocks::bytes(sizes) +
            sizeof(TrialSearch);
   }
 
   void execute(const T* x, std::size_t n, Workspace& workspace, std::uint64_t* over) {
+    n = static_cast<std::size_t>(std::min<std::uint64_t>(n, left_));
+    left_ -= n;
     while (n > 0) {
       const std::size_t taken = filter_.accept(x, n, *setting_.kernels);
       x += taken;
       n -= taken;
       drain(workspace, over);
     }
+    if (left_ == 0) finish(workspace, over);
   }
   void finish(Workspace& workspace, std::uint64_t* over) {
+    if (ended_) return;
+    ended_ = true;
     filter_.finish(*setting_.kernels);
     drain(workspace, over);
     blocks_.finish(filter_.window_samples(), workspace, over);
   }
   TrialBlocks& blocks() { return blocks_; }
+  /// Nothing that begins earlier will be found any more; `never` once the trial has ended.
+  std::uint64_t horizon(std::uint64_t never) {
+    return ended_ ? never : blocks_.stretches().open_since(blocks_.block_first());
+  }
 
  private:
   void drain(Workspace& workspace, std::uint64_t* over) {
@@ -109,6 +122,8 @@ class TrialSearch {
   const Setting& setting_;
   BaselineFilter<T> filter_;
   TrialBlocks blocks_;
+  std::uint64_t left_;  // samples that are still the trial's
+  bool ended_ = false;
 };
 
 }  // namespace tautline::stages::detect

@@ -173,6 +173,24 @@ TEST_P(Backend, EqualsTheReferenceOnManyTrialsAndWidths) {
   }
 }
 
+TEST_P(Backend, EndsEachTrialAtItsOwnLength) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.threshold = 4.2;
+  config.max_width_s = 0.02;
+  config.lengths = {33000, 30000, 16384, 700, 0};
+  Rows<std::int32_t> rows = noise_rows<std::int32_t>(5, 33000, 20, 4, random);
+  const Found reference = run("reference", config, rows, 33000, random);
+  EXPECT_FALSE(reference.pulses.empty());
+  expect_same(reference, run(GetParam(), config, rows, 33000, random), "whole");
+  expect_same(reference, run(GetParam(), config, rows, 3000, random), "parts");
+  // What lies beyond changes nothing.
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t t = config.lengths[r]; t < rows[r].size(); ++t) rows[r][t] = 1 << 20;
+  expect_same(reference, run(GetParam(), config, rows, 4000, random), "other tail");
+}
+
 // Sums beyond 32 bits, and the widths at which squares leave 64.
 TEST_P(Backend, EqualsTheReferenceOnBrightPulses) {
   auto random = tests::generator();
