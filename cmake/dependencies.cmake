@@ -1,4 +1,4 @@
-# What the library stands on. HDF5, casacore and ERFA are options, on when found.
+# What the library stands on. HDF5, cfitsio and casacore are options, on when found.
 find_package(fmt REQUIRED)
 find_package(TBB REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -11,6 +11,15 @@ find_path(TAUTLINE_VKFFT_INCLUDE vkFFT.h REQUIRED)
 
 find_package(HDF5 COMPONENTS C)
 option(TAUTLINE_HDF5 "Write UVH5 files" ${HDF5_FOUND})
+
+find_path(TAUTLINE_CFITSIO_INCLUDE fitsio.h PATH_SUFFIXES cfitsio)
+find_library(TAUTLINE_CFITSIO_LIBRARY cfitsio)
+if(TAUTLINE_CFITSIO_INCLUDE AND TAUTLINE_CFITSIO_LIBRARY)
+  set(cfitsio_found ON)
+else()
+  set(cfitsio_found OFF)
+endif()
+option(TAUTLINE_CFITSIO "Read PSRFITS files" ${cfitsio_found})
 
 find_library(TAUTLINE_ERFA_LIBRARY erfa)
 find_path(TAUTLINE_ERFA_INCLUDE erfa.h)

@@ -34,7 +34,7 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
                 "take --stokes I");
   const core::VoltageDescription& input = description.input;
   const std::vector<double> centres = channel_frequencies_hz(input, channels_);
-  formats::sigproc::FilterbankHeader header;
+  formats::sigproc::Header header;
   header.source_name = input.source.empty() ? "unknown" : input.source;
   header.rawdatafile = config.inputs.front();
   header.nchans = channels_;

@@ -5,38 +5,37 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "tautline/formats/packed_samples.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/sigproc/header.h"
 
 namespace tautline::formats::sigproc {
 
-/// What the header says. Units as sigproc has them: MHz, seconds, MJD.
-struct FilterbankHeader {
-  std::string source_name = "unknown";
-  std::string rawdatafile;
-  std::size_t nchans = 1;
-  std::size_t nifs = 1;
-  int nbits = 32;          ///< 32: float
-  double fch1_mhz = 0;     ///< centre of the first channel written
-  double foff_mhz = 0;     ///< to the next channel, with its sign
-  double tstart_mjd = 0;   ///< leading edge of the first sample
-  double tsamp_s = 0;
-};
-
-/// Samples are [time][if][channel], float. Written to "PATH.partial" and renamed on finish().
+/// Samples are [time][if][channel]. Written to "PATH.partial" and renamed on finish(). A spectrum
+/// whose bits fill no whole number of bytes is followed by the next one's without a gap.
 class FilterbankWriter {
  public:
   /// Throws Error(config) naming the header's field, Error(io) when the system refuses.
-  FilterbankWriter(const std::string& path, const FilterbankHeader& header, bool overwrite);
+  FilterbankWriter(const std::string& path, const Header& header, bool overwrite);
 
-  /// Appends whole times: nifs x nchans floats each. Throws Error(config) otherwise.
+  /// Each appends whole times: nifs x nchans values each, for files of 32 bits, of 16, and of 1 to
+  /// 8 (one value a byte, below 2^nbits). Throws Error(config) otherwise.
   void write(std::span<const float> samples);
+  void write(std::span<const std::uint16_t> samples);
+  void write(std::span<const std::uint8_t> samples);
   std::uint64_t samples() const { return samples_; }
-  void finish() { file_.finish(); }
+  void finish();
 
  private:
+  void count(std::size_t values, bool right_type);
+
   std::size_t values_per_time_;
+  int nbits_;
   std::uint64_t samples_ = 0;
+  SamplePacker packer_;
+  std::vector<std::byte> packed_;
   PartialFile file_;
 };
 

@@ -1,0 +1,162 @@
+// Rate of dedispersion on every instruction set of this machine and by every method, beside a plain
+// loop over trials, channels and samples on as many threads, in the same run.
+//
+//   bench_dedisperse [--threads N] [--repeats N] [--trials N] [--seconds S] [--problem apertif]
+//                    [--set avx512] [--method shared] [--bits 8] [--rival 0]
+//                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
+#include "bench/rival/dedisperse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tautline/stages/dedisperse/case.h"
+#include "tautline/stages/dedisperse/tunables.h"
+
+namespace {
+
+using namespace tautline;
+using stages::dedisperse::Case;
+using stages::dedisperse::Config;
+using stages::dedisperse::Method;
+
+using Options = std::map<std::string, std::string>;
+
+std::size_t number(const Options& options, const std::string& key, std::size_t otherwise) {
+  return options.contains(key) ? std::stoul(options.at(key)) : otherwise;
+}
+std::string text(const Options& options, const std::string& key) {
+  return options.contains(key) ? options.at(key) : "";
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Contender {
+  std::string name;
+  std::function<std::size_t()> run;  // gives the times that came out
+  std::vector<double> seconds;
+  std::size_t times = 0;
+
+  double median() {
+    std::sort(seconds.begin(), seconds.end());
+    return seconds[seconds.size() / 2];
+  }
+};
+
+std::vector<std::string> device_names(const Options& options) {
+  std::vector<std::string> names;
+  for (const auto set : {device::InstructionSet::portable, device::InstructionSet::avx2,
+                         device::InstructionSet::avx512}) {
+    const std::string name(device::to_string(set));
+    if (device::supported(set) && name.find(text(options, "set")) != std::string::npos)
+      names.push_back("cpu:" + name);
+  }
+  return names;
+}
+
+// One block in the middle of a stream: the overlap is there already.
+struct Stream {
+  std::shared_ptr<const stages::dedisperse::Plan> plan;
+  std::shared_ptr<device::Queue> queue;
+  std::shared_ptr<stages::dedisperse::State> state;
+  std::vector<std::int32_t> out;
+};
+
+Contender ours(const std::string& device_name, Method method, Config config,
+               const std::vector<std::byte>& spectra, const Options& options) {
+  const auto device = device::open(device::parse_selection(device_name),
+                                   {.threads = number(options, "threads", 2)});
+  config.method = method;
+  stages::dedisperse::Tunables tunables;
+  tunables.time_tile = number(options, "tile", 0);
+  tunables.block_trials = number(options, "block", 0);
+  tunables.levels = number(options, "levels", 0);
+  tunables.near_bytes = number(options, "near", tunables.near_bytes);
+  tunables.scratch_bytes = number(options, "scratch", tunables.scratch_bytes);
+  auto stream = std::make_shared<Stream>();
+  const double planning = seconds_of([&] { stream->plan = make_plan(config, device, tunables); });
+  stream->queue = device->make_queue();
+  stream->state = stream->plan->make_state(*stream->queue);
+  const std::size_t room = stream->plan->max_output_samples();
+  stream->out.resize(config.dms.size() * room);
+  const auto run = [stream, &spectra, count = config.max_samples, room,
+                    trials = config.dms.size()] {
+    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+    const stages::dedisperse::OutputViews views{
+        {stream->out.data(), axes, {1, trials, room}},
+        {reinterpret_cast<float*>(stream->out.data()), axes, {1, trials, room}}};
+    return stream->plan
+        ->execute(
+            *stream->queue, *stream->state,
+            {.data = spectra.data(), .count = count, .stride_bytes = 0, .beam_stride_bytes = 0},
+            views)
+        .samples;
+  };
+  while (stream->state->held_samples() < stream->plan->max_delay()) run();
+  fmt::print("  {} {}: {} (planned in {:.2f} s, {:.0f} MB)\n", device_name, to_string(method),
+             stream->plan->choice().text, planning,
+             static_cast<double>(stream->plan->bytes().host_bytes) / 1e6);
+  return {device_name + " " + to_string(method), run, {}, 0};
+}
+
+void measure(const Case& c, const Options& options) {
+  Config config = c.config;
+  config.bits = static_cast<int>(number(options, "bits", 8));
+  config.max_samples = static_cast<std::size_t>(
+      std::stod(options.contains("seconds") ? options.at("seconds") : "1") / config.sample_time_s);
+  std::mt19937_64 random(1);
+  const auto spectra = make_spectra(config, config.max_samples, random);
+  fmt::print("{}, {} trials, {} channels, {} bits\n", c.name, config.dms.size(),
+             config.frequencies_mhz.size(), config.bits);
+  std::vector<Contender> contenders;
+  if (number(options, "rival", 1) != 0 && config.bits == 8) {
+    const auto rival =
+        std::make_shared<bench::PlainDedisperser>(config, number(options, "threads", 2));
+    contenders.push_back({"rival", [rival] { return rival->run(); }, {}, 0});
+  }
+  for (const std::string& name : device_names(options))
+    for (const Method method : {Method::exact, Method::shared, Method::subband, Method::automatic})
+      if (text(options, "method").empty() || to_string(method) == text(options, "method"))
+        contenders.push_back(ours(name, method, config, spectra, options));
+  for (std::size_t repeat = 0; repeat < number(options, "repeats", 5); ++repeat)
+    for (auto& contender : contenders)
+      contender.seconds.push_back(seconds_of([&] { contender.times = contender.run(); }));
+  const double rival = contenders[0].name == "rival"
+                           ? static_cast<double>(contenders[0].times) / contenders[0].median()
+                           : 0;
+  for (auto& contender : contenders) {
+    const double seconds = contender.median();
+    const double rate = static_cast<double>(contender.times) / seconds;
+    fmt::print(
+        "  {:24} {:8.1f} G plain adds/s  {:6.2f} x real time (best {:.2f})  spread {:3.0f} %",
+        contender.name, rate * c.operations() / 1e9, rate * config.sample_time_s,
+        rate * config.sample_time_s * seconds / contender.seconds.front(),
+        100 * (contender.seconds.back() - contender.seconds.front()) / seconds);
+    if (rival > 0) fmt::print("  {:5.2f} x rival", rate / rival);
+    fmt::print("\n");
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Options options;
+  for (int n = 1; n + 1 < count; n += 2)
+    options[std::string(arguments[n]).substr(2)] = arguments[n + 1];
+  const std::size_t trials = number(options, "trials", 2000);
+  for (const Case& c : {stages::dedisperse::apertif(trials), stages::dedisperse::lofar(trials)})
+    if (c.name.find(text(options, "problem")) != std::string::npos) measure(c, options);
+  return 0;
+}

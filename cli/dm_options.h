@@ -1,0 +1,40 @@
+// Options of DM plans and cleaning, shared by dedisperse and search.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tautline/pipeline/dedisperse_filterbank.h"
+
+namespace tautline::cli {
+
+/// Bound to a subcommand's options; the rest gives what pipelines take.
+struct DmOptions {
+  std::string dms, dm_list;
+  double tolerance = 1.25, pulse_width_us = 40, downsample_tolerance = 0;
+  std::string dm_constant = "4148.808";
+  std::string method = "auto";
+  double max_loss_percent = 1;
+  std::string ignored, mask;
+  bool zero_dm = false;
+  const CLI::App* command = nullptr;
+
+  void add_to(CLI::App& to);
+  /// Throws core::Error(config) naming the option.
+  pipeline::DmChoice choice() const;
+  std::vector<std::size_t> ignored_channels() const;
+  double constant() const;
+};
+
+/// "LO:HI:STEP", "LO:HI" or one DM. Throws core::Error(config).
+struct DmRange {
+  double low = 0, high = 0, step = 0;
+  bool has_step = false;
+};
+DmRange parse_dm_range(const std::string& text);
+
+/// "0:5,34": channels 0 to 5 and 34. Throws core::Error(config).
+std::vector<std::size_t> parse_channels(const std::string& text);
+
+}  // namespace tautline::cli

@@ -1,0 +1,49 @@
+// Lists of pulse candidates as files: tautline's CSV, heimdall's .cand and PRESTO's .singlepulse.
+// docs/guide/formats.md has the columns.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/core/candidate.h"
+#include "tautline/core/time.h"
+
+namespace tautline::formats::candidates {
+
+enum class Format { csv, heimdall, presto };
+
+/// By the ending: .csv, .cand or .singlepulse. Throws Error(config) on others.
+Format format_of(const std::string& path);
+
+/// What all candidates of a search share.
+struct Search {
+  core::Instant start;     ///< leading edge of sample 0
+  core::Rational rate_hz;  ///< samples a second
+  double f_ref_mhz = 0;    ///< centre of the highest channel: times are those of this frequency
+  double dm_constant = 0;  ///< s MHz^2 per pc cm^-3
+  std::string file;        ///< that was searched
+};
+
+/// The list as text, best (highest S/N) first; PRESTO's by DM and time, as its readers expect. DMs
+/// are multiplied by dm_constant / PRESTO's for PRESTO. Samples of PRESTO's are the boxcar's
+/// middle.
+std::string to_text(Format format, std::span<const core::Candidate> candidates,
+                    const Search& search);
+
+/// Writes PATH.partial and renames it. Throws Error(config) on an unknown ending, Error(io).
+void write(const std::string& path, std::span<const core::Candidate> candidates,
+           const Search& search, bool overwrite);
+
+/// Reads any of the three. What a format does not hold stays at its default: heimdall's widths are
+/// powers of two, PRESTO's have no DM index, members and cluster. DMs are as the file has them.
+/// Throws Error(format) naming the line.
+std::vector<core::Candidate> read(const std::string& path);
+
+/// The arrival time of a candidate in MJD UTC with 13 decimals (9 ns): at f_ref, and at infinite
+/// frequency, k DM / f_ref^2 earlier.
+std::string mjd_text(const core::Candidate& candidate, const Search& search);
+std::string mjd_infinite_text(const core::Candidate& candidate, const Search& search);
+
+}  // namespace tautline::formats::candidates

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/input_file.h"
+
+namespace tautline::formats::candidates {
+
+namespace {
+
+using core::Candidate;
+
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
+
+// The fields of one line, and where they are, for messages.
+class Row {
+ public:
+  Row(const std::string& path, std::size_t line, std::vector<std::string_view> fields)
+      : path_(path), line_(line), fields_(std::move(fields)) {}
+
+  std::size_t size() const { return fields_.size(); }
+  std::string_view text(std::size_t column) const { return fields_[column]; }
+
+  double real(std::size_t column, const char* name) const {
+    return value<double>(column, name, "a number");
+  }
+  std::uint64_t count(std::size_t column, const char* name) const {
+    return value<std::uint64_t>(column, name, "a whole number, 0 or more");
+  }
+  core::Error wrong(std::string found, std::string expected) const {
+    return format_error(path_, fmt::format("line {}", line_), std::move(found),
+                        std::move(expected));
+  }
+
+ private:
+  template <class T>
+  T value(std::size_t column, const char* name, const char* expected) const {
+    T result{};
+    if (column < fields_.size()) {
+      const std::string_view text = fields_[column];
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+      if (error == std::errc() && end == text.data() + text.size() &&
+          std::isfinite(static_cast<double>(result)))
+        return result;
+    }
+    throw wrong(fmt::format("{} '{}'", name,
+                            column < fields_.size() ? fields_[column].substr(0, 40) : "nothing"),
+                expected);
+  }
+
+  const std::string& path_;
+  std::size_t line_;
+  std::vector<std::string_view> fields_;
+};
+
+// Between any of `separators`; runs of them count once unless `single`.
+std::vector<std::string_view> split(std::string_view line, std::string_view separators,
+                                    bool single) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    if (!single) line.remove_prefix(std::min(line.find_first_not_of(separators), line.size()));
+    if (!single && line.empty()) return fields;
+    const std::size_t end = line.find_first_of(separators);
+    fields.push_back(line.substr(0, end));
+    if (end == std::string_view::npos) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
+Candidate from_csv(const Row& row) {
+  if (row.size() < 14) throw row.wrong(fmt::format("{} fields", row.size()), "15");
+  Candidate c;
+  c.snr = row.real(0, "snr");
+  c.time_s = row.real(1, "time_s");
+  c.sample = row.count(2, "sample");
+  c.width_samples = row.count(3, "width_samples");
+  c.dm = row.real(5, "dm");
+  c.dm_index = row.count(6, "dm_index");
+  c.members = row.count(7, "members");
+  c.first_sample = row.count(8, "first_sample");
+  c.last_sample = row.count(9, "last_sample");
+  c.beam = row.count(13, "beam");
+  return c;
+}
+
+Candidate from_heimdall(const Row& row) {
+  if (row.size() < 9) throw row.wrong(fmt::format("{} fields", row.size()), "9");
+  constexpr std::uint64_t kWidest = 62;
+  Candidate c;
+  c.snr = row.real(0, "S/N");
+  c.sample = row.count(1, "sample");
+  c.time_s = row.real(2, "time");
+  const std::uint64_t filter = row.count(3, "filter index");
+  if (filter > kWidest) throw row.wrong(fmt::format("filter index {}", filter), "0 to 62");
+  c.width_samples = std::uint64_t{1} << filter;
+  c.dm_index = row.count(4, "DM index");
+  c.dm = row.real(5, "DM");
+  c.members = row.count(6, "members");
+  c.first_sample = row.count(7, "first sample");
+  c.last_sample = row.count(8, "last sample");
+  return c;
+}
+
+Candidate from_presto(const Row& row) {
+  if (row.size() < 5) throw row.wrong(fmt::format("{} fields", row.size()), "5");
+  Candidate c;
+  c.dm = row.real(0, "DM");
+  c.snr = row.real(1, "Sigma");
+  c.time_s = row.real(2, "Time");
+  c.sample = row.count(3, "Sample");
+  c.width_samples = row.count(4, "Downfact");
+  c.first_sample = c.last_sample = c.sample;
+  return c;
+}
+
+}  // namespace
+
+std::vector<Candidate> read(const std::string& path) {
+  const Format format = format_of(path);
+  const std::vector<std::byte> bytes = InputFile(path).head(kMaxFileBytes);
+  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::vector<Candidate> candidates;
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.empty() || line.front() == '#') continue;
+    if (format == Format::csv && number == 1 && line.starts_with("snr,")) continue;
+    const bool comma = format == Format::csv;
+    const Row row(path, number, split(line, comma ? "," : " \t", comma));
+    candidates.push_back(format == Format::csv        ? from_csv(row)
+                         : format == Format::heimdall ? from_heimdall(row)
+                                                      : from_presto(row));
+  }
+  return candidates;
+}
+
+}  // namespace tautline::formats::candidates

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/formats/presto/inf.h"
+
+namespace tautline::formats::candidates {
+
+namespace {
+
+using core::Candidate;
+
+// PRESTO's epochs have 15 decimals; 13 are 9 nanoseconds.
+std::string to_mjd(const core::Instant& instant) {
+  const std::string epoch = presto::format_epoch(instant);
+  return epoch.substr(0, epoch.find('.') + 14);
+}
+
+core::Instant arrival(const Candidate& candidate, const Search& search) {
+  return core::advance(search.start, static_cast<std::int64_t>(candidate.sample), search.rate_hz);
+}
+
+// A field of CSV, quoted where it must be.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+double width_s(const Candidate& candidate, const Search& search) {
+  return static_cast<double>(candidate.width_samples) / search.rate_hz.value();
+}
+
+std::string csv(std::span<const Candidate> candidates, const Search& search) {
+  std::string text =
+      "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,mjd,"
+      "mjd_inf,f_ref_mhz,beam,file\n";
+  for (const Candidate& c : candidates)
+    text += fmt::format("{:.6g},{:.9f},{},{},{:.9g},{:.10g},{},{},{},{},{},{},{:.10g},{},{}\n",
+                        c.snr, c.time_s, c.sample, c.width_samples, width_s(c, search), c.dm,
+                        c.dm_index, c.members, c.first_sample, c.last_sample, mjd_text(c, search),
+                        mjd_infinite_text(c, search), search.f_ref_mhz, c.beam, field(search.file));
+  return text;
+}
+
+std::string heimdall(std::span<const Candidate> candidates) {
+  std::string text;
+  for (const Candidate& c : candidates)
+    text +=
+        fmt::format("{:.6g}\t{}\t{:.9g}\t{}\t{}\t{:.10g}\t{}\t{}\t{}\n", c.snr, c.sample, c.time_s,
+                    c.filter_index(), c.dm_index, c.dm, c.members, c.first_sample, c.last_sample);
+  return text;
+}
+
+std::string singlepulse(std::span<const Candidate> candidates, const Search& search) {
+  std::string text = "# DM      Sigma      Time (s)     Sample    Downfact\n";
+  for (const Candidate& c : candidates)
+    text += fmt::format("{:7.4f} {:7.2f} {:13.6f} {:10d}     {:3d}\n",
+                        presto::presto_dm(c.dm, search.dm_constant), c.snr, c.time_s, c.sample,
+                        c.width_samples);
+  return text;
+}
+
+}  // namespace
+
+Format format_of(const std::string& path) {
+  if (path.ends_with(".csv")) return Format::csv;
+  if (path.ends_with(".cand")) return Format::heimdall;
+  if (path.ends_with(".singlepulse")) return Format::presto;
+  throw core::Error(core::ErrorKind::config, "candidate file", path,
+                    "a name that ends with .csv, .cand (heimdall) or .singlepulse (PRESTO)");
+}
+
+std::string mjd_text(const Candidate& candidate, const Search& search) {
+  return to_mjd(arrival(candidate, search));
+}
+
+std::string mjd_infinite_text(const Candidate& candidate, const Search& search) {
+  const core::Instant at_reference = arrival(candidate, search);
+  const double delay_s = search.f_ref_mhz > 0 ? search.dm_constant * candidate.dm /
+                                                    (search.f_ref_mhz * search.f_ref_mhz)
+                                              : 0;
+  // In nanoseconds: an exact clock for a number that is good to less.
+  const auto nanoseconds = static_cast<std::int64_t>(std::nearbyint(delay_s * 1e9));
+  return to_mjd(core::advance(at_reference, -nanoseconds, {1'000'000'000, 1}));
+}
+
+std::string to_text(Format format, std::span<const Candidate> candidates, const Search& search) {
+  std::vector<Candidate> sorted(candidates.begin(), candidates.end());
+  if (format == Format::presto)
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Candidate& a, const Candidate& b) {
+      return a.dm != b.dm ? a.dm < b.dm : a.sample < b.sample;
+    });
+  else
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.snr > b.snr; });
+  if (format == Format::csv) return csv(sorted, search);
+  if (format == Format::heimdall) return heimdall(sorted);
+  return singlepulse(sorted, search);
+}
+
+void write(const std::string& path, std::span<const Candidate> candidates, const Search& search,
+           bool overwrite) {
+  const Format format = format_of(path);
+  PartialFile file(path, overwrite);
+  file.write(to_text(format, candidates, search));
+  file.finish();
+}
+
+}  // namespace tautline::formats::candidates

@@ -1,0 +1,130 @@
+// What every reader of filterbanks (detected power against time and frequency) and of dedispersed
+// time series offers: a description, and any stretch of samples in one layout.
+//
+// | buffer      | axes (slowest first)   | type                       | unit | written     |
+// | destination | [time][channel]        | u8, u16 or f32 (delivered) | the file's own |
+// overwritten |
+//
+// Channels are in the file's order; a time series is a filterbank of one channel. IFs
+// (polarisations) are summed on the way. docs/guide/formats.md says what is understood of each
+// format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/time.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::formats {
+
+/// How read() delivers samples. Integer data stay exact in each of them:
+///
+/// | data of the file                                   | delivered                               |
+/// | 1, 2, 4, 8 bits, sum of IFs at most 255            | u8 (smaller ones unpacked)              |
+/// | 1 to 16 bits, sum of IFs at most 65,535            | u16                                     |
+/// | 16 bits, sum of IFs above that                     | f32, whole numbers (below 2^24)         |
+/// | 32 bits (float), and PSRFITS with scales to apply  | f32; several IFs are added in double    |
+enum class Delivered { u8, u16, f32 };
+
+constexpr std::size_t bytes_of(Delivered type) {
+  return type == Delivered::u8 ? 1 : type == Delivered::u16 ? 2 : 4;
+}
+std::string to_string(Delivered type);
+
+/// A stretch of samples without a gap. Users of a reader begin afresh at each.
+struct Stretch {
+  std::uint64_t first_sample = 0;  ///< as read() counts: gaps take no samples
+  std::uint64_t samples = 0;
+  core::Instant start;  ///< leading edge of its first sample
+  /// Where the first sample stands on the grid of times that begins with sample 0, in samples,
+  /// rounded: first_sample plus the gaps before.
+  std::uint64_t grid_sample = 0;
+};
+
+struct FilterbankDescription {
+  std::string format;        ///< "sigproc", "PSRFITS", "PRESTO"
+  bool time_series = false;  ///< dedispersed already, one channel
+  std::size_t channels = 1;
+  std::vector<double> channel_mhz;  ///< centre of every channel, in the file's order
+  double fch1_mhz = 0;              ///< of the first one
+  double foff_mhz = 0;        ///< from one channel to the next, with its sign; 0 for one channel
+  bool evenly_spaced = true;  ///< false: channel_mhz is a table, foff_mhz its mean step
+  core::Rational rate_hz;     ///< samples a second: the simplest ratio that is the file's tsamp
+  double tsamp_s = 0;         ///< as the file has it
+  core::Instant start;        ///< leading edge of sample 0, exactly the MJD that the file has
+  double tstart_mjd = 0;      ///< the same, as sigproc would write it
+  int bits = 8;               ///< of a sample in the file: 1, 2, 4, 8, 16 or 32 (float)
+  bool is_signed = false;     ///< integers in the file are two's complement
+  std::size_t ifs = 1;        ///< in the file
+  std::vector<std::size_t> summed_ifs;  ///< those that are delivered, added up
+  Delivered delivered = Delivered::u8;
+  /// What stands for 0 in delivered integers: 0 for unsigned data. Signed ones are moved up by half
+  /// their range for each summed IF (128 for one of bytes), so that they are unsigned: take it
+  /// off where the level matters (channels x zero_level off a sum over channels).
+  std::uint32_t zero_level = 0;
+  std::uint64_t samples = 0;  ///< times in all files, counted from their sizes
+
+  std::string source, telescope, machine, rawdatafile;
+  int telescope_id = 0, machine_id = 0;   ///< sigproc's numbers; -1 where the format has none
+  std::optional<double> ra_deg, dec_deg;  ///< J2000, where the file says it
+  std::optional<double> azimuth_deg, zenith_angle_deg;
+  std::optional<double> refdm;  ///< of a time series, pc cm^-3, as the file has it
+  bool barycentric = false;     ///< times were moved to the solar system's barycentre
+  int beams = 0, beam = 0;      ///< nbeams, ibeam; 0 where not known
+
+  double highest_mhz() const;  ///< centre of the highest channel: f_ref
+  double lowest_mhz() const;
+  std::size_t sample_bytes() const { return channels * bytes_of(delivered); }
+  double duration_s() const { return static_cast<double>(samples) / rate_hz.value(); }
+};
+
+/// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header
+/// contradicts itself or its file and Error(io) when the system refuses. Memory is bounded whatever
+/// the files' and the requests' sizes: a few MiB beside the destination.
+class FilterbankReader {
+ public:
+  virtual ~FilterbankReader() = default;
+  virtual const FilterbankDescription& description() const = 0;
+  /// At least one where there are samples; more where files, or rows of PSRFITS, leave gaps.
+  virtual const std::vector<Stretch>& stretches() const = 0;
+  /// Writes samples [first_sample, first_sample + count) to `destination` (any alignment that its
+  /// type wants) and returns how many: fewer at the end of the data and at the end of a stretch,
+  /// which a read never crosses; 0 behind the last sample. Any order of reads is allowed;
+  /// ascending ones are fast. NaN and infinities of float data are delivered as they stand.
+  /// Throws Error(config) when the destination is smaller than count x
+  /// description().sample_bytes(), Error(io) when the system refuses.
+  virtual std::size_t read(std::uint64_t first_sample, std::size_t count,
+                           std::span<std::byte> destination) = 0;
+  /// What was found so far: on opening, trailing bytes and odd headers; on reading, what a file
+  /// that shrank no longer holds (delivered as zeros).
+  virtual const Damage& damage() const = 0;
+  /// Not damage, but worth a line in the log: unknown keywords, IFs of unknown meaning, nsamples
+  /// that contradicts the size.
+  virtual const std::vector<std::string>& remarks() const = 0;
+};
+
+struct FilterbankOptions {
+  /// Which IFs to add up, from 0; empty: what the format says makes total intensity (PSRFITS), or
+  /// all (sigproc, which does not say what they are).
+  std::vector<std::size_t> ifs;
+};
+
+/// Opens files of one observation, each told by its first bytes and its name: sigproc .fil and
+/// .tim, PSRFITS search mode, PRESTO .dat (or its .inf). Several are ordered by start time: those
+/// that follow each other to within half a sample make one stretch, a gap starts another, and an
+/// overlap is Error(format), as are files that disagree about what they hold.
+std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,
+                                                  const FilterbankOptions& options = {});
+
+/// Whether a file that begins with these bytes and has this name is one that open_filterbank reads.
+bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string& name);
+
+}  // namespace tautline::formats

@@ -1,0 +1,193 @@
+#include "tautline/formats/presto/dat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/core/exact_double.h"
+#include "tautline/formats/input_file.h"
+
+namespace tautline::formats::presto {
+
+namespace {
+
+constexpr std::string_view kData = ".dat", kText = ".inf";
+
+std::string stem_of(const std::string& path) {
+  return path.substr(0, path.size() - kData.size());
+}
+
+std::optional<double> degrees_of(const std::string& text, double scale) {
+  double whole = 0, minutes = 0, seconds = 0;
+  char sign = text.empty() ? ' ' : text.front();
+  if (std::sscanf(text.c_str(), "%lf:%lf:%lf", &whole, &minutes, &seconds) != 3) return {};
+  const double magnitude = std::abs(whole) + minutes / 60 + seconds / 3600;
+  if (!std::isfinite(magnitude)) return {};
+  return (sign == '-' ? -magnitude : magnitude) * scale;
+}
+
+FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
+  FilterbankDescription d;
+  d.format = "PRESTO";
+  d.time_series = true;
+  d.fch1_mhz = inf.highest_mhz();
+  d.channel_mhz = {d.fch1_mhz};
+  d.tsamp_s = inf.bin_s;
+  const core::Rational tsamp = core::simplest_ratio(inf.bin_s);
+  d.rate_hz = {tsamp.denominator, tsamp.numerator};
+  d.start = inf.epoch;
+  d.tstart_mjd = core::modified_julian_date(inf.epoch);
+  d.bits = 32;
+  d.summed_ifs = {0};
+  d.delivered = Delivered::f32;
+  d.samples = samples;
+  d.source = inf.object;
+  d.telescope = inf.telescope;
+  d.machine = inf.instrument;
+  d.rawdatafile = inf.name;
+  d.telescope_id = d.machine_id = -1;
+  d.ra_deg = degrees_of(inf.right_ascension, 15);
+  d.dec_deg = degrees_of(inf.declination, 1);
+  d.refdm = inf.dm;
+  d.barycentric = inf.barycentred;
+  return d;
+}
+
+class Reader final : public FilterbankReader {
+ public:
+  Reader(InputFile file, const Inf& inf)
+      : file_(std::move(file)), description_(describe(inf, file_.size() / sizeof(float))) {
+    const std::uint64_t samples = description_.samples;
+    if (samples > 0) stretches_.push_back({0, samples, description_.start, 0});
+    damage_.trailing_bytes = file_.size() % sizeof(float);
+    if (damage_.trailing_bytes > 0)
+      damage_.note(
+          fmt::format("{}: cut short, byte {}: {} bytes, expected whole samples of 4 bytes",
+                      file_.path(), samples * sizeof(float), damage_.trailing_bytes));
+    if (samples < inf.bins) {
+      damage_.lost_samples = inf.bins - samples;
+      damage_.note(fmt::format("{}: cut short: {} samples, expected {} as its .inf says",
+                               file_.path(), samples, inf.bins));
+    } else if (samples > inf.bins) {
+      remarks_.push_back(fmt::format("{}: {} samples where its .inf says {}: the size holds",
+                                     file_.path(), samples, inf.bins));
+    }
+    if (!inf.on_bins.empty())
+      remarks_.push_back(
+          fmt::format("{}: its .inf tells of breaks, which PRESTO filled: they are "
+                      "read as data",
+                      file_.path()));
+  }
+
+  const FilterbankDescription& description() const override { return description_; }
+  const std::vector<Stretch>& stretches() const override { return stretches_; }
+  const Damage& damage() const override { return damage_; }
+  const std::vector<std::string>& remarks() const override { return remarks_; }
+
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> destination) override {
+    if (first_sample >= description_.samples) return 0;
+    count = static_cast<std::size_t>(
+        std::min<std::uint64_t>(count, description_.samples - first_sample));
+    if (destination.size() / sizeof(float) < count)
+      throw core::Error(core::ErrorKind::config, "destination of a read",
+                        fmt::format("{} bytes", destination.size()),
+                        fmt::format("at least {} x 4", count));
+    const auto to = destination.first(count * sizeof(float));
+    const std::size_t got = file_.read(first_sample * sizeof(float), to);
+    std::fill(to.begin() + static_cast<std::ptrdiff_t>(got), to.end(), std::byte{0});
+    if (got < to.size()) {
+      damage_.lost_samples += (to.size() - got + 3) / 4;
+      damage_.note(
+          fmt::format("{}: the file became shorter; the rest reads as zeros", file_.path()));
+    }
+    return count;
+  }
+
+ private:
+  InputFile file_;
+  FilterbankDescription description_;
+  std::vector<Stretch> stretches_;
+  Damage damage_;
+  std::vector<std::string> remarks_;
+};
+
+std::string data_path(const std::string& path) {
+  if (!path.ends_with(kData))
+    throw core::Error(core::ErrorKind::config, "output", path, "a name that ends with .dat");
+  return path;
+}
+
+}  // namespace
+
+bool recognise(const std::string& name) {
+  if (name.ends_with(kText)) return true;
+  std::error_code ignored;
+  return name.ends_with(kData) &&
+         std::filesystem::exists(stem_of(name) + std::string(kText), ignored);
+}
+
+std::unique_ptr<FilterbankReader> open(const std::string& path, const FilterbankOptions& options) {
+  for (const std::size_t k : options.ifs)
+    if (k != 0)
+      throw core::Error(core::ErrorKind::config, path + ": IF", std::to_string(k),
+                        "0, the only one");
+  const std::string stem = stem_of(path);
+  const Inf inf = read_inf(stem + std::string(kText));
+  return std::make_unique<Reader>(InputFile(stem + std::string(kData)), inf);
+}
+
+Inf inf_of(const FilterbankDescription& d, double dm, double dm_constant) {
+  const auto or_unset = [](const std::string& text) { return text.empty() ? "unset" : text; };
+  Inf inf;
+  inf.telescope = or_unset(d.telescope);
+  inf.instrument = or_unset(d.machine);
+  inf.object = or_unset(d.source);
+  if (d.ra_deg && d.dec_deg) {
+    inf.right_ascension = hours_text(*d.ra_deg);
+    inf.declination = degrees_text(*d.dec_deg);
+  }
+  inf.epoch = d.start;
+  inf.barycentred = d.barycentric;
+  inf.bin_s = d.tsamp_s;
+  inf.dm = presto_dm(dm, dm_constant);
+  inf.channels = d.channels;
+  inf.low_channel_mhz = d.lowest_mhz();
+  inf.channel_width_mhz = std::abs(d.foff_mhz);
+  inf.bandwidth_mhz = inf.channel_width_mhz * static_cast<double>(d.channels);
+  return inf;
+}
+
+DatWriter::DatWriter(const std::string& path, Inf inf, bool overwrite)
+    : inf_(std::move(inf)),
+      data_(data_path(path), overwrite),
+      text_(stem_of(path) + std::string(kText), overwrite) {
+  inf_.name = std::filesystem::path(stem_of(path)).filename().string();
+}
+
+void DatWriter::write(std::span<const float> samples) {
+  samples_ += samples.size();
+  if (samples.empty()) return;
+  if (waiting_) {
+    const float pair[2] = {*waiting_, samples.front()};
+    data_.write(std::as_bytes(std::span(pair)));
+    samples = samples.subspan(1);
+    waiting_.reset();
+  }
+  data_.write(std::as_bytes(samples.first(samples.size() / 2 * 2)));
+  if (samples.size() % 2 != 0) waiting_ = samples.back();
+}
+
+void DatWriter::finish() {
+  inf_.bins = samples_ / 2 * 2;
+  text_.write(format_inf(inf_));
+  data_.finish();
+  text_.finish();
+}
+
+}  // namespace tautline::formats::presto

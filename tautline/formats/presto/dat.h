@@ -1,0 +1,51 @@
+// PRESTO's dedispersed series: NAME.dat, floats, with NAME.inf beside it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/append_file.h"
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/presto/inf.h"
+
+namespace tautline::formats::presto {
+
+/// Whether a file of this name is one: NAME.inf, or NAME.dat where NAME.inf exists.
+bool recognise(const std::string& name);
+
+/// Opens NAME.dat or NAME.inf and reads both. The size of the .dat holds, and bins that the .inf
+/// promises and the file lacks are damage. The description's refdm is the .inf's DM as it stands,
+/// with PRESTO's constant; its frequency is the highest channel's.
+std::unique_ptr<FilterbankReader> open(const std::string& path,
+                                       const FilterbankOptions& options = {});
+
+/// The .inf of a series made from a filterbank at `dm` (with `dm_constant`): its DM is written so
+/// that PRESTO sees the same delays. Bins are counted by the writer.
+Inf inf_of(const FilterbankDescription& description, double dm, double dm_constant);
+
+/// Writes NAME.dat and, when finished, NAME.inf. PRESTO wants an even number of bins: an odd last
+/// one is left out. Holds no descriptor between writes.
+class DatWriter {
+ public:
+  /// `path` ends with .dat. Throws Error(config) when not, Error(io).
+  DatWriter(const std::string& path, Inf inf, bool overwrite);
+
+  /// Appends: give it large pieces.
+  void write(std::span<const float> samples);
+  /// Given so far, an odd last one among them.
+  std::uint64_t samples() const { return samples_; }
+  void finish();
+
+ private:
+  Inf inf_;
+  std::uint64_t samples_ = 0;
+  std::optional<float> waiting_;  // for its partner
+  AppendFile data_, text_;
+};
+
+}  // namespace tautline::formats::presto

@@ -1,0 +1,221 @@
+// Rows of a PSRFITS table become samples: unpacked, scaled, polarisations added up.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/packed_samples.h"
+#include "tautline/formats/psrfits/geometry.h"
+#include "tautline/formats/psrfits/psrfits.h"
+
+namespace tautline::formats::psrfits {
+
+namespace {
+
+constexpr std::size_t kStagingBytes = std::size_t{1} << 20;
+
+// What turns the codes of one row into values: value = gain x code + level, for each chosen
+// polarisation and channel.
+struct RowScale {
+  std::vector<double> gain, level;  // [chosen][channel]
+};
+
+class Reader final : public FilterbankReader {
+ public:
+  Reader(const std::string& path, std::uint64_t file_bytes, const FilterbankOptions& options)
+      : table_(path), geometry_(read_geometry(table_, file_bytes, options)) {
+    choose_delivery();
+  }
+
+  const FilterbankDescription& description() const override { return geometry_.description; }
+  const std::vector<Stretch>& stretches() const override { return geometry_.stretches; }
+  const Damage& damage() const override { return geometry_.damage; }
+  const std::vector<std::string>& remarks() const override { return geometry_.remarks; }
+
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> destination) override {
+    const FilterbankDescription& d = geometry_.description;
+    if (first_sample >= d.samples) return 0;
+    const Stretch* stretch = &geometry_.stretches.back();
+    while (stretch->first_sample > first_sample) --stretch;
+    count = static_cast<std::size_t>(
+        std::min<std::uint64_t>(count, stretch->first_sample + stretch->samples - first_sample));
+    if (destination.size() / d.sample_bytes() < count)
+      throw core::Error(core::ErrorKind::config, "destination of a read",
+                        fmt::format("{} bytes", destination.size()),
+                        fmt::format("at least {} x {}", count, d.sample_bytes()));
+    const std::size_t piece = std::max<std::size_t>(
+        1, kStagingBytes / (geometry_.values_per_sample() * (d.bits == 32   ? 4
+                                                             : d.bits == 16 ? 2
+                                                                            : 1)));
+    for (std::size_t done = 0; done < count;) {
+      const std::uint64_t sample = first_sample + done;
+      const std::uint64_t row = sample / geometry_.row_samples,
+                          in_row = sample % geometry_.row_samples;
+      const auto times = static_cast<std::size_t>(
+          std::min<std::uint64_t>(std::min(piece, count - done), geometry_.row_samples - in_row));
+      read_piece(row, in_row, times, destination.data() + done * d.sample_bytes());
+      done += times;
+    }
+    return count;
+  }
+
+ private:
+  RowScale scale_of(std::uint64_t row) {
+    const FilterbankDescription& d = geometry_.description;
+    const Columns& columns = geometry_.columns;
+    std::vector<float> weights(d.channels, 1), scales(d.channels), offsets(d.channels);
+    if (columns.weights) table_.read(columns.weights, row, 0, weights);
+    RowScale scale;
+    for (const std::size_t k : d.summed_ifs) {
+      std::fill(scales.begin(), scales.end(), 1.0F);
+      std::fill(offsets.begin(), offsets.end(), 0.0F);
+      if (columns.scales) table_.read(columns.scales, row, k * d.channels, scales);
+      if (columns.offsets) table_.read(columns.offsets, row, k * d.channels, offsets);
+      for (std::size_t c = 0; c < d.channels; ++c) {
+        const double gain = static_cast<double>(scales[c]) * weights[c];
+        // A weight of zero silences what may not be a number.
+        scale.gain.push_back(weights[c] == 0 ? 0 : gain);
+        scale.level.push_back(weights[c] == 0 ? 0
+                                              : static_cast<double>(offsets[c]) * weights[c] -
+                                                    geometry_.zero_off * gain);
+      }
+    }
+    return scale;
+  }
+
+  // Half the range that signed codes are moved up by, so that they are unsigned.
+  double code_zero() const {
+    const FilterbankDescription& d = geometry_.description;
+    return d.is_signed ? std::ldexp(1.0, d.bits - 1) : 0;
+  }
+
+  // Whether a row's values are its codes less ZERO_OFF, or nothing.
+  bool plain(const RowScale& scale) const {
+    for (std::size_t k = 0; k < scale.gain.size(); ++k) {
+      const bool silent = scale.gain[k] == 0 && scale.level[k] == 0;
+      if (!silent && !(scale.gain[k] == 1 && scale.level[k] == -geometry_.zero_off)) return false;
+    }
+    return true;
+  }
+
+  void choose_delivery() {
+    FilterbankDescription& d = geometry_.description;
+    const double ifs = static_cast<double>(d.summed_ifs.size());
+    const double range = std::ldexp(1.0, std::min(d.bits, 16)),
+                 zero = geometry_.zero_off + code_zero();
+    d.delivered = Delivered::f32;
+    if (d.bits == 32 || (range - 1) * ifs > 65535 || zero != std::floor(zero) || zero < 0 ||
+        zero >= range)
+      return;
+    for (std::uint64_t row = 0; row < geometry_.rows; ++row)
+      if (!plain(scale_of(row))) return;
+    d.delivered = (range - 1) * ifs <= 255 ? Delivered::u8 : Delivered::u16;
+    d.zero_level = static_cast<std::uint32_t>(zero * ifs);
+  }
+
+  void read_piece(std::uint64_t row, std::uint64_t first, std::size_t times, std::byte* to) {
+    if (row != scale_row_) {
+      scale_ = scale_of(row);
+      scale_row_ = row;
+    }
+    const FilterbankDescription& d = geometry_.description;
+    const std::size_t per_sample = geometry_.values_per_sample();
+    const std::size_t values = times * per_sample;
+    if (d.bits == 32) {
+      floats_.resize(values);
+      table_.read(geometry_.columns.data, row, first * per_sample, floats_);
+      return deliver(floats_.data(), times, 0U, to);
+    }
+    if (d.bits == 16) {
+      shorts_.resize(values);
+      table_.read_raw(geometry_.columns.data, row, first * per_sample, shorts_);
+      // Both kinds become offset binary: unsigned codes, or signed ones moved up.
+      return deliver(reinterpret_cast<const std::uint16_t*>(shorts_.data()), times, 0x8000U, to);
+    }
+    read_bytes(row, first, values);
+    deliver(bytes_.data(), times, d.is_signed ? 1U << (d.bits - 1) : 0U, to);
+  }
+
+  void read_bytes(std::uint64_t row, std::uint64_t first, std::size_t values) {
+    const int bits = geometry_.description.bits;
+    const std::uint64_t first_value = first * geometry_.values_per_sample();
+    if (bits == 8) {
+      bytes_.resize(values);
+      return table_.read_raw(geometry_.columns.data, row, first_value, bytes_);
+    }
+    const auto in_byte = static_cast<std::uint64_t>(8 / bits);
+    const std::uint64_t begin = first_value / in_byte,
+                        end = (first_value + values + in_byte - 1) / in_byte;
+    packed_.resize(static_cast<std::size_t>(end - begin));
+    table_.read_raw(geometry_.columns.data, row, begin, packed_);
+    bytes_.resize(values);
+    unpack_samples(std::as_bytes(std::span(packed_)),
+                   static_cast<std::size_t>(first_value % in_byte), values, bits,
+                   BitOrder::high_first, bytes_.data());
+  }
+
+  // `flip` turns the stored codes into unsigned ones, which are code_zero() above their meaning.
+  template <class Code>
+  void deliver(const Code* codes, std::size_t times, unsigned flip, std::byte* to) const {
+    switch (geometry_.description.delivered) {
+      case Delivered::u8:
+        return sum(codes, times, flip, reinterpret_cast<std::uint8_t*>(to));
+      case Delivered::u16:
+        return sum(codes, times, flip, reinterpret_cast<std::uint16_t*>(to));
+      case Delivered::f32:
+        return sum(codes, times, flip, reinterpret_cast<float*>(to));
+    }
+  }
+
+  template <class Code, class Sum>
+  void sum(const Code* codes, std::size_t times, unsigned flip, Sum* to) const {
+    const FilterbankDescription& d = geometry_.description;
+    const std::size_t channels = d.channels;
+    const double zero = code_zero();
+    std::vector<double> row(channels);
+    for (std::size_t t = 0; t < times; ++t) {
+      std::fill(row.begin(), row.end(), static_cast<double>(d.zero_level));
+      for (std::size_t n = 0; n < d.summed_ifs.size(); ++n) {
+        const Code* from = codes + (t * geometry_.polarisations + d.summed_ifs[n]) * channels;
+        const double* gain = scale_.gain.data() + n * channels;
+        const double* level = scale_.level.data() + n * channels;
+        for (std::size_t c = 0; c < channels; ++c) {
+          double code;
+          if constexpr (std::is_floating_point_v<Code>)
+            code = static_cast<double>(from[c]);
+          else
+            code = static_cast<double>(from[c] ^ flip) - zero;
+          // Not gain x code where that is silenced: a code may be no number.
+          row[c] += gain[c] == 0 ? level[c] : gain[c] * code + level[c];
+        }
+      }
+      for (std::size_t c = 0; c < channels; ++c) to[t * channels + c] = static_cast<Sum>(row[c]);
+    }
+  }
+
+  FitsTable table_;
+  Geometry geometry_;
+  std::uint64_t scale_row_ = UINT64_MAX;
+  RowScale scale_;
+  std::vector<std::uint8_t> packed_, bytes_;
+  std::vector<std::int16_t> shorts_;
+  std::vector<float> floats_;
+};
+
+}  // namespace
+
+std::unique_ptr<FilterbankReader> open(const std::string& path, const FilterbankOptions& options) {
+  // Anything but plain FITS stays away from cfitsio, which would unpack other files into memory.
+  const InputFile file(path);
+  const std::vector<std::byte> head = file.head(6);
+  if (head.size() < 6 || std::memcmp(head.data(), "SIMPLE", 6) != 0)
+    throw format_error(path, "first bytes", "something else", "SIMPLE, as FITS files begin");
+  return std::make_unique<Reader>(path, file.size(), options);
+}
+
+}  // namespace tautline::formats::psrfits

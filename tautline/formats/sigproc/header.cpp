@@ -1,0 +1,431 @@
+#include "tautline/formats/sigproc/header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
+
+namespace tautline::formats::sigproc {
+
+namespace {
+
+constexpr std::string_view kStart = "HEADER_START", kEnd = "HEADER_END";
+constexpr std::string_view kTableStart = "FREQUENCY_START", kTableEnd = "FREQUENCY_END";
+// sigproc reads strings into 80 bytes.
+constexpr std::int32_t kMaxWord = 80;
+
+enum class Kind { integer, long_integer, real, text, byte, flag };
+
+struct Keyword {
+  std::string_view name;
+  Kind kind;
+};
+
+constexpr std::array kKeywords{Keyword{"telescope_id", Kind::integer},
+                               Keyword{"machine_id", Kind::integer},
+                               Keyword{"data_type", Kind::integer},
+                               Keyword{"barycentric", Kind::integer},
+                               Keyword{"pulsarcentric", Kind::integer},
+                               Keyword{"nbits", Kind::integer},
+                               Keyword{"nsamples", Kind::integer},
+                               Keyword{"nchans", Kind::integer},
+                               Keyword{"nifs", Kind::integer},
+                               Keyword{"nbeams", Kind::integer},
+                               Keyword{"ibeam", Kind::integer},
+                               Keyword{"nbins", Kind::integer},
+                               Keyword{"npuls", Kind::long_integer},
+                               Keyword{"az_start", Kind::real},
+                               Keyword{"za_start", Kind::real},
+                               Keyword{"src_raj", Kind::real},
+                               Keyword{"src_dej", Kind::real},
+                               Keyword{"tstart", Kind::real},
+                               Keyword{"tsamp", Kind::real},
+                               Keyword{"fch1", Kind::real},
+                               Keyword{"foff", Kind::real},
+                               Keyword{"fchannel", Kind::real},
+                               Keyword{"refdm", Kind::real},
+                               Keyword{"period", Kind::real},
+                               Keyword{"rawdatafile", Kind::text},
+                               Keyword{"source_name", Kind::text},
+                               Keyword{"signed", Kind::byte},
+                               Keyword{kTableStart, Kind::flag},
+                               Keyword{kTableEnd, Kind::flag},
+                               Keyword{kEnd, Kind::flag}};
+
+const Keyword* find_keyword(std::string_view name) {
+  const auto* found = std::find_if(kKeywords.begin(), kKeywords.end(),
+                                   [&](const Keyword& k) { return k.name == name; });
+  return found == kKeywords.end() ? nullptr : found;
+}
+
+bool printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+// Walks over the header's bytes; every fault names the offset.
+class Cursor {
+ public:
+  Cursor(std::span<const std::byte> bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+
+  std::size_t at() const { return at_; }
+  void move_to(std::size_t offset) { at_ = offset; }
+
+  template <class T>
+  T number(std::string_view of) {
+    need(sizeof(T), of);
+    T value;
+    std::memcpy(&value, bytes_.data() + at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+
+  std::string word(std::string_view of) {
+    const std::size_t begin = at_;
+    const auto length = number<std::int32_t>(of);
+    if (length < 0 || length > kMaxWord)
+      throw wrong(begin, fmt::format("length of {}", of), fmt::format("{}", length),
+                  fmt::format("0 to {}", kMaxWord));
+    need(static_cast<std::size_t>(length), of);
+    std::string text(reinterpret_cast<const char*>(bytes_.data() + at_),
+                     static_cast<std::size_t>(length));
+    at_ += text.size();
+    return text;
+  }
+
+  // The known word, with its length before it, that comes next from `from` on; 0 when there is
+  // none.
+  std::size_t next_known(std::size_t from) const {
+    for (std::size_t p = from; p + 4 < bytes_.size(); ++p) {
+      std::int32_t length;
+      std::memcpy(&length, bytes_.data() + p, sizeof length);
+      if (length < 1 || length > kMaxWord) continue;
+      const auto size = static_cast<std::size_t>(length);
+      if (p + 4 + size > bytes_.size()) continue;
+      if (find_keyword({reinterpret_cast<const char*>(bytes_.data() + p + 4), size}) != nullptr)
+        return p;
+    }
+    return 0;
+  }
+
+  core::Error wrong(std::size_t offset, const std::string& what, std::string found,
+                    std::string expected, std::string advice = {}) const {
+    return format_error(file_, fmt::format("header at byte {}: {}", offset, what), std::move(found),
+                        std::move(expected), std::move(advice));
+  }
+
+ private:
+  void need(std::size_t count, std::string_view of) const {
+    if (bytes_.size() - at_ < count)
+      throw wrong(at_, std::string(of),
+                  bytes_.size() >= kMaxHeaderBytes ? "no end of the header in sight"
+                                                   : "the file ends inside its header",
+                  "a header that ends with HEADER_END",
+                  "check that the file was written completely");
+  }
+
+  std::span<const std::byte> bytes_;
+  const std::string& file_;
+  std::size_t at_ = 0;
+};
+
+struct Value {
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text;
+};
+
+Value read_value(Cursor& cursor, const Keyword& keyword) {
+  Value value;
+  switch (keyword.kind) {
+    case Kind::integer:
+      value.integer = cursor.number<std::int32_t>(keyword.name);
+      break;
+    case Kind::long_integer:
+      value.integer = cursor.number<std::int64_t>(keyword.name);
+      break;
+    case Kind::real:
+      value.real = cursor.number<double>(keyword.name);
+      break;
+    case Kind::text:
+      value.text = cursor.word(keyword.name);
+      break;
+    case Kind::byte:
+      value.integer = cursor.number<std::int8_t>(keyword.name);
+      break;
+    case Kind::flag:
+      break;
+  }
+  return value;
+}
+
+void store(ParsedHeader& parsed, std::string_view name, const Value& value) {
+  Header& h = parsed.header;
+  const auto count = [&] {
+    return static_cast<std::size_t>(std::max<std::int64_t>(value.integer, 0));
+  };
+  const int integer = static_cast<int>(value.integer);
+  if (name == "telescope_id")
+    h.telescope_id = integer;
+  else if (name == "machine_id")
+    h.machine_id = integer;
+  else if (name == "data_type")
+    h.data_type = integer;
+  else if (name == "barycentric")
+    h.barycentric = integer;
+  else if (name == "pulsarcentric")
+    h.pulsarcentric = integer;
+  else if (name == "nbits")
+    h.nbits = integer;
+  else if (name == "nsamples")
+    parsed.nsamples = value.integer;
+  else if (name == "nchans")
+    h.nchans = count();
+  else if (name == "nifs")
+    h.nifs = count();
+  else if (name == "nbeams")
+    h.nbeams = integer;
+  else if (name == "ibeam")
+    h.ibeam = integer;
+  else if (name == "az_start")
+    h.az_start_deg = value.real;
+  else if (name == "za_start")
+    h.za_start_deg = value.real;
+  else if (name == "src_raj")
+    h.src_raj = value.real;
+  else if (name == "src_dej")
+    h.src_dej = value.real;
+  else if (name == "tstart")
+    h.tstart_mjd = value.real;
+  else if (name == "tsamp")
+    h.tsamp_s = value.real;
+  else if (name == "fch1")
+    h.fch1_mhz = value.real;
+  else if (name == "foff")
+    h.foff_mhz = value.real;
+  else if (name == "fchannel")
+    parsed.channel_mhz.push_back(value.real);
+  else if (name == "refdm")
+    h.refdm = value.real;
+  else if (name == "rawdatafile")
+    h.rawdatafile = value.text;
+  else if (name == "source_name")
+    h.source_name = value.text;
+  else if (name == "signed")
+    h.is_signed = value.integer != 0;
+}
+
+void check(bool good, const std::string& file, const char* keyword, const std::string& found,
+           const std::string& expected, const std::string& advice = {}) {
+  if (!good)
+    throw format_error(file, fmt::format("header keyword {}", keyword), found, expected, advice);
+}
+
+bool known_depth(int nbits) {
+  return nbits == 1 || nbits == 2 || nbits == 4 || nbits == 8 || nbits == 16 || nbits == 32;
+}
+
+constexpr std::size_t kMostChannels = std::size_t{1} << 20, kMostIfs = 64;
+
+void check_frequencies(const ParsedHeader& parsed, const std::string& file) {
+  const Header& h = parsed.header;
+  if (!parsed.channel_mhz.empty()) {
+    check(parsed.channel_mhz.size() == h.nchans, file, "fchannel",
+          fmt::format("{} frequencies", parsed.channel_mhz.size()),
+          fmt::format("nchans, {}", h.nchans));
+    for (const double mhz : parsed.channel_mhz)
+      check(std::isfinite(mhz) && mhz > 0, file, "fchannel", fmt::format("{}", mhz),
+            "a positive number of MHz");
+    return;
+  }
+  check(std::isfinite(h.fch1_mhz) && h.fch1_mhz >= 0, file, "fch1", fmt::format("{}", h.fch1_mhz),
+        "a number of MHz, 0 or more");
+  check(std::isfinite(h.foff_mhz), file, "foff", fmt::format("{}", h.foff_mhz), "a number of MHz");
+  if (h.nchans == 1) return;
+  check(h.foff_mhz != 0, file, "foff", "0",
+        fmt::format("another value, as there are {} channels", h.nchans),
+        "channels of one frequency have no dispersion: correct the header");
+  const double last = h.fch1_mhz + h.foff_mhz * static_cast<double>(h.nchans - 1);
+  check(h.fch1_mhz > 0 && last > 0, file, "fch1 and foff",
+        fmt::format("channels from {} to {} MHz", h.fch1_mhz, last), "positive frequencies",
+        "correct the header");
+}
+
+void check_header(const ParsedHeader& parsed, const std::string& file) {
+  const Header& h = parsed.header;
+  check(h.nchans >= 1 && h.nchans <= kMostChannels, file, "nchans", std::to_string(h.nchans),
+        fmt::format("1 to {}", kMostChannels));
+  check(h.nifs >= 1 && h.nifs <= kMostIfs, file, "nifs", std::to_string(h.nifs),
+        fmt::format("1 to {}", kMostIfs));
+  check(known_depth(h.nbits), file, "nbits", std::to_string(h.nbits), "1, 2, 4, 8, 16 or 32");
+  check(h.data_type >= 0 && h.data_type <= kTimeSeries, file, "data_type",
+        std::to_string(h.data_type), "1 (filterbank) or 2 (time series)",
+        "other kinds of sigproc's files are not read");
+  check(std::isfinite(h.tsamp_s) && h.tsamp_s >= 1e-15 && h.tsamp_s <= 1e9, file, "tsamp",
+        fmt::format("{}", h.tsamp_s), "a positive number of seconds");
+  check(std::isfinite(h.tstart_mjd) && std::abs(h.tstart_mjd) <= 1e7, file, "tstart",
+        fmt::format("{}", h.tstart_mjd), "a modified Julian date");
+  check_frequencies(parsed, file);
+}
+
+core::Error not_sigproc(const std::string& file, std::span<const std::byte> bytes) {
+  constexpr std::array<unsigned char, 4> kBigEndian{0, 0, 0, 12};
+  if (bytes.size() >= 4 && std::memcmp(bytes.data(), kBigEndian.data(), 4) == 0)
+    return {core::ErrorKind::unsupported, file + ": header at byte 0", "big-endian numbers",
+            "little-endian ones", "swap the file's bytes"};
+  return format_error(file, "header at byte 0", bytes.empty() ? "an empty file" : "something else",
+                      "HEADER_START", "this is no sigproc file, or its beginning is lost");
+}
+
+}  // namespace
+
+bool recognise(std::span<const std::byte> first_bytes) {
+  if (first_bytes.size() < 4 + kStart.size()) return false;
+  const auto is = [&](unsigned char low, unsigned char high) {
+    return first_bytes[0] == std::byte{low} && first_bytes[3] == std::byte{high};
+  };
+  return (is(kStart.size(), 0) || is(0, kStart.size())) &&
+         std::memcmp(first_bytes.data() + 4, kStart.data(), kStart.size()) == 0;
+}
+
+ParsedHeader parse_header(std::span<const std::byte> bytes, const std::string& file) {
+  if (!recognise(bytes) || bytes[0] == std::byte{0}) throw not_sigproc(file, bytes);
+  Cursor cursor(bytes, file);
+  cursor.word("keyword");
+  ParsedHeader parsed;
+  std::vector<std::string_view> seen;
+  for (std::string last(kStart);;) {
+    const std::size_t begin = cursor.at();
+    const std::string name = cursor.word("keyword after " + last);
+    const Keyword* keyword = find_keyword(name);
+    if (keyword == nullptr) {
+      const std::size_t next =
+          printable(name) && !name.empty() ? cursor.next_known(cursor.at()) : 0;
+      if (next == 0)
+        throw cursor.wrong(begin, "keyword after " + last,
+                           printable(name) ? fmt::format("'{}'", name) : "no text",
+                           "one of sigproc's keywords", "the header is damaged");
+      parsed.remarks.push_back(
+          fmt::format("{}: header at byte {}: unknown keyword '{}': {} bytes "
+                      "up to the next known one are stepped over",
+                      file, begin, name, next - cursor.at()));
+      cursor.move_to(next);
+      continue;
+    }
+    last = name;
+    if (keyword->name == kEnd) break;
+    const Value value = read_value(cursor, *keyword);
+    if (keyword->kind != Kind::flag && keyword->name != "fchannel") {
+      // The last one holds, as everywhere in this field.
+      if (std::find(seen.begin(), seen.end(), keyword->name) != seen.end())
+        parsed.remarks.push_back(
+            fmt::format("{}: header at byte {}: {} comes twice: the last one "
+                        "holds",
+                        file, begin, name));
+      seen.push_back(keyword->name);
+    }
+    store(parsed, keyword->name, value);
+  }
+  parsed.header_bytes = cursor.at();
+  for (const std::string_view needed : {"nchans", "nbits", "tsamp"})
+    if (std::find(seen.begin(), seen.end(), needed) == seen.end() &&
+        !(needed == "nchans" && parsed.header.data_type == kTimeSeries))
+      throw format_error(file, fmt::format("header keyword {}", needed), "absent", "its value",
+                         "the header is damaged or its file is no filterbank");
+  check_header(parsed, file);
+  return parsed;
+}
+
+namespace {
+
+// Strings are an int32 length and bytes; a keyword is a string and its value follows.
+class HeaderBytes {
+ public:
+  void word(std::string_view text) {
+    number(static_cast<std::int32_t>(text.size()));
+    for (const char c : text) bytes_.push_back(static_cast<std::byte>(c));
+  }
+  void text(std::string_view key, const std::string& value) {
+    word(key);
+    word(value.substr(0, kMaxWord - 1));
+  }
+  void integer(std::string_view key, std::int64_t value) {
+    word(key);
+    number(static_cast<std::int32_t>(value));
+  }
+  void real(std::string_view key, double value) {
+    word(key);
+    number(value);
+  }
+  void real(std::string_view key, const std::optional<double>& value) {
+    if (value) real(key, *value);
+  }
+  void byte(std::string_view key, std::int8_t value) {
+    word(key);
+    number(value);
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  template <class T>
+  void number(T value) {
+    std::byte raw[sizeof value];
+    std::memcpy(raw, &value, sizeof value);
+    bytes_.insert(bytes_.end(), raw, raw + sizeof value);
+  }
+  std::vector<std::byte> bytes_;
+};
+
+void require(bool good, const char* field, const std::string& value, const char* limit) {
+  if (!good) throw core::Error(core::ErrorKind::config, field, value, limit);
+}
+
+}  // namespace
+
+std::vector<std::byte> format_header(const Header& h) {
+  require(h.nchans >= 1 && h.nchans <= kMostChannels, "nchans", std::to_string(h.nchans),
+          "1 to 1048576");
+  require(h.nifs >= 1 && h.nifs <= kMostIfs, "nifs", std::to_string(h.nifs), "1 to 64");
+  require(known_depth(h.nbits), "nbits", std::to_string(h.nbits), "1, 2, 4, 8, 16 or 32");
+  require(!h.is_signed || h.nbits == 8, "signed", fmt::format("{} bits", h.nbits), "8 bits");
+  require(h.data_type == kFilterbank || h.data_type == kTimeSeries, "data_type",
+          std::to_string(h.data_type), "1 or 2");
+  require(std::isfinite(h.tsamp_s) && h.tsamp_s > 0, "tsamp", fmt::format("{}", h.tsamp_s),
+          "a positive number of seconds");
+  require(std::isfinite(h.tstart_mjd), "tstart", fmt::format("{}", h.tstart_mjd), "an MJD");
+  require(std::isfinite(h.fch1_mhz) && std::isfinite(h.foff_mhz), "fch1 and foff",
+          fmt::format("{} and {}", h.fch1_mhz, h.foff_mhz), "numbers of MHz");
+  HeaderBytes header;
+  header.word(kStart);
+  header.text("source_name", h.source_name);
+  if (!h.rawdatafile.empty()) header.text("rawdatafile", h.rawdatafile);
+  header.integer("machine_id", h.machine_id);
+  header.integer("telescope_id", h.telescope_id);
+  header.real("src_raj", h.src_raj);
+  header.real("src_dej", h.src_dej);
+  header.real("az_start", h.az_start_deg);
+  header.real("za_start", h.za_start_deg);
+  header.integer("data_type", h.data_type);
+  header.real("refdm", h.refdm);
+  header.real("fch1", h.fch1_mhz);
+  header.real("foff", h.foff_mhz);
+  header.integer("nchans", static_cast<std::int64_t>(h.nchans));
+  header.integer("nbits", h.nbits);
+  if (h.is_signed) header.byte("signed", 1);
+  header.real("tstart", h.tstart_mjd);
+  header.real("tsamp", h.tsamp_s);
+  header.integer("nifs", static_cast<std::int64_t>(h.nifs));
+  if (h.barycentric != 0) header.integer("barycentric", h.barycentric);
+  if (h.pulsarcentric != 0) header.integer("pulsarcentric", h.pulsarcentric);
+  if (h.nbeams != 0) header.integer("nbeams", h.nbeams);
+  if (h.ibeam != 0) header.integer("ibeam", h.ibeam);
+  header.word(kEnd);
+  return header.take();
+}
+
+}  // namespace tautline::formats::sigproc

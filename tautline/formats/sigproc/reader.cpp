@@ -1,0 +1,293 @@
+// sigproc's files: the header says how the samples lie, the file's size how many there are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/core/exact_double.h"
+#include "tautline/formats/if_sum.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/packed_samples.h"
+#include "tautline/formats/sigproc/sigproc.h"
+
+namespace tautline::formats::sigproc {
+
+namespace {
+
+// What is read from the file at a time where samples are changed on the way.
+constexpr std::size_t kStagingBytes = std::size_t{1} << 20;
+constexpr double kDegreesPerHour = 15;
+
+std::vector<double> channel_frequencies(const ParsedHeader& parsed) {
+  if (!parsed.channel_mhz.empty()) return parsed.channel_mhz;
+  const Header& h = parsed.header;
+  std::vector<double> mhz(h.nchans);
+  for (std::size_t c = 0; c < h.nchans; ++c)
+    mhz[c] = h.fch1_mhz + h.foff_mhz * static_cast<double>(c);
+  return mhz;
+}
+
+void set_frequencies(const ParsedHeader& parsed, FilterbankDescription& d) {
+  const Header& h = parsed.header;
+  d.channel_mhz = channel_frequencies(parsed);
+  d.fch1_mhz = d.channel_mhz.front();
+  d.evenly_spaced = parsed.channel_mhz.empty();
+  if (h.nchans == 1)
+    d.foff_mhz = h.foff_mhz;
+  else if (d.evenly_spaced)
+    d.foff_mhz = h.foff_mhz;
+  else
+    d.foff_mhz = (d.channel_mhz.back() - d.channel_mhz.front()) / static_cast<double>(h.nchans - 1);
+}
+
+std::vector<std::size_t> chosen_ifs(const std::string& path, std::size_t ifs,
+                                    const FilterbankOptions& options) {
+  std::vector<std::size_t> chosen = options.ifs;
+  if (chosen.empty()) {
+    chosen.resize(ifs);
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+  }
+  for (const std::size_t k : chosen)
+    if (k >= ifs)
+      throw core::Error(core::ErrorKind::config, path + ": IF", std::to_string(k),
+                        fmt::format("0 to {}, those of the file", ifs - 1));
+  return chosen;
+}
+
+FilterbankDescription describe(const std::string& path, const ParsedHeader& parsed,
+                               const FilterbankOptions& options) {
+  const Header& h = parsed.header;
+  FilterbankDescription d;
+  d.format = "sigproc";
+  d.time_series = h.data_type == kTimeSeries && h.nchans == 1;
+  d.channels = h.nchans;
+  set_frequencies(parsed, d);
+  d.tsamp_s = h.tsamp_s;
+  const core::Rational tsamp = core::simplest_ratio(h.tsamp_s);
+  d.rate_hz = {tsamp.denominator, tsamp.numerator};
+  d.start = core::instant_of_mjd(h.tstart_mjd);
+  d.tstart_mjd = h.tstart_mjd;
+  d.bits = h.nbits;
+  d.is_signed = h.is_signed && h.nbits == 8;
+  d.ifs = h.nifs;
+  d.summed_ifs = chosen_ifs(path, h.nifs, options);
+  const std::uint64_t most =
+      h.nbits == 32 ? UINT64_MAX : ((std::uint64_t{1} << h.nbits) - 1) * d.summed_ifs.size();
+  d.delivered = most <= 255 ? Delivered::u8 : most <= 65535 ? Delivered::u16 : Delivered::f32;
+  if (d.is_signed) d.zero_level = static_cast<std::uint32_t>(128 * d.summed_ifs.size());
+  d.source = h.source_name;
+  d.rawdatafile = h.rawdatafile;
+  d.telescope_id = h.telescope_id;
+  d.machine_id = h.machine_id;
+  d.telescope = telescope_name(h.telescope_id);
+  d.machine = machine_name(h.machine_id);
+  if (h.src_raj && h.src_dej) {
+    d.ra_deg = unpack_sexagesimal(*h.src_raj) * kDegreesPerHour;
+    d.dec_deg = unpack_sexagesimal(*h.src_dej);
+  }
+  d.azimuth_deg = h.az_start_deg;
+  d.zenith_angle_deg = h.za_start_deg;
+  d.refdm = h.refdm;
+  d.barycentric = h.barycentric != 0;
+  d.beams = h.nbeams;
+  d.beam = h.ibeam;
+  return d;
+}
+
+class Reader final : public FilterbankReader {
+ public:
+  Reader(InputFile file, ParsedHeader parsed, const FilterbankOptions& options)
+      : file_(std::move(file)),
+        description_(describe(file_.path(), parsed, options)),
+        data_offset_bytes_(parsed.header_bytes),
+        time_bits_(static_cast<std::uint64_t>(parsed.header.nbits) * parsed.header.nchans *
+                   parsed.header.nifs),
+        remarks_(std::move(parsed.remarks)) {
+    count_samples();
+    add_remarks(parsed);
+    file_.sequential();
+  }
+
+  const FilterbankDescription& description() const override { return description_; }
+  const std::vector<Stretch>& stretches() const override { return stretches_; }
+  const Damage& damage() const override { return damage_; }
+  const std::vector<std::string>& remarks() const override { return remarks_; }
+
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> destination) override {
+    const FilterbankDescription& d = description_;
+    if (first_sample >= d.samples) return 0;
+    count = static_cast<std::size_t>(std::min<std::uint64_t>(count, d.samples - first_sample));
+    if (destination.size() / d.sample_bytes() < count)
+      throw core::Error(core::ErrorKind::config, "destination of a read",
+                        fmt::format("{} bytes", destination.size()),
+                        fmt::format("at least {} x {}", count, d.sample_bytes()));
+    std::byte* to = destination.data();
+    const std::size_t piece =
+        plain()
+            ? count
+            : static_cast<std::size_t>(std::max<std::uint64_t>(1, kStagingBytes * 8 / time_bits_));
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t times = std::min(piece, count - done);
+      read_piece(first_sample + done, times, to + done * d.sample_bytes());
+      done += times;
+    }
+    return count;
+  }
+
+ private:
+  // Samples that go from the file to the destination as they are, or with their sign bit turned.
+  bool plain() const { return description_.ifs == 1 && description_.bits >= 8; }
+
+  void count_samples() {
+    const std::uint64_t data_bytes = file_.size() - data_offset_bytes_;
+    // In bytes and bits apart: 8 times a file's size need not fit.
+    const std::uint64_t whole =
+        time_bits_ % 8 == 0 ? data_bytes / (time_bits_ / 8) : data_bytes * 8 / time_bits_;
+    description_.samples = whole;
+    if (whole > 0) stretches_.push_back({0, whole, description_.start, 0});
+    const std::uint64_t used_bytes = (whole * time_bits_ + 7) / 8;
+    if (used_bytes == data_bytes) return;
+    damage_.trailing_bytes = data_bytes - used_bytes;
+    damage_.note(fmt::format(
+        "{}: cut short, byte {}: {} bytes, expected whole samples of {} bits; "
+        "they are left out",
+        file_.path(), data_offset_bytes_ + used_bytes, damage_.trailing_bytes, time_bits_));
+  }
+
+  void add_remarks(const ParsedHeader& parsed) {
+    const FilterbankDescription& d = description_;
+    const auto remark = [&](const std::string& text) {
+      remarks_.push_back(file_.path() + ": " + text);
+    };
+    if (parsed.nsamples && *parsed.nsamples > 0 &&
+        static_cast<std::uint64_t>(*parsed.nsamples) != d.samples)
+      remark(fmt::format("nsamples {} is not what the size of the file says, {}: the size holds",
+                         *parsed.nsamples, d.samples));
+    if (parsed.header.data_type == kTimeSeries && d.channels > 1)
+      remark(fmt::format("data_type 2 (time series) with {} channels: read as a filterbank",
+                         d.channels));
+    if (d.ifs > 2 && d.summed_ifs.size() == d.ifs)
+      remark(fmt::format("{} IFs, of which the format does not say what they are: all are added up",
+                         d.ifs));
+    if (d.tstart_mjd == 0) remark("tstart is 0: times count from MJD 0");
+    if (time_bits_ % 8 != 0)
+      remark(
+          fmt::format("a spectrum has {} bits, no whole number of bytes: the next one follows "
+                      "without a gap",
+                      time_bits_));
+  }
+
+  // Fills what the file no longer holds with zeros.
+  void fetch(std::uint64_t offset, std::span<std::byte> bytes) {
+    const std::size_t got = file_.read(offset, bytes);
+    if (got == bytes.size()) return;
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(got), bytes.end(), std::byte{0});
+    const std::uint64_t lost = ((bytes.size() - got) * 8 + time_bits_ - 1) / time_bits_;
+    damage_.lost_samples += lost;
+    damage_.note(
+        fmt::format("{}: byte {}: the file ends, expected {} bytes more; they read as zeros",
+                    file_.path(), offset + got, bytes.size() - got));
+  }
+
+  void read_piece(std::uint64_t first, std::size_t times, std::byte* to) {
+    const std::uint64_t first_bit = first * time_bits_;
+    const std::uint64_t offset = data_offset_bytes_ + first_bit / 8;
+    if (plain()) return read_plain(offset, {to, times * description_.sample_bytes()});
+    const std::uint64_t end_bit = first_bit + times * time_bits_;
+    staging_.resize(static_cast<std::size_t>((end_bit + 7) / 8 - first_bit / 8));
+    fetch(offset, staging_);
+    const int bits = description_.bits;
+    if (bits >= 8) return sum(staging_.data(), times, to);
+    const std::size_t values = times * description_.ifs * description_.channels;
+    const auto skipped = static_cast<std::size_t>(first_bit % 8) / static_cast<std::size_t>(bits);
+    if (description_.ifs == 1)
+      return unpack_samples(staging_, skipped, values, bits, BitOrder::low_first,
+                            reinterpret_cast<std::uint8_t*>(to));
+    unpacked_.resize(values);
+    unpack_samples(staging_, skipped, values, bits, BitOrder::low_first, unpacked_.data());
+    sum(reinterpret_cast<const std::byte*>(unpacked_.data()), times, to);
+  }
+
+  void read_plain(std::uint64_t offset, std::span<std::byte> to) {
+    fetch(offset, to);
+    if (description_.is_signed)
+      for (std::byte& sample : to) sample ^= std::byte{0x80};
+  }
+
+  void sum(const std::byte* samples, std::size_t times, std::byte* to) const {
+    switch (description_.bits) {
+      case 32:
+        return sum_of<float>(samples, times, to);
+      case 16:
+        return sum_of<std::uint16_t>(samples, times, to);
+      default:
+        return sum_of<std::uint8_t>(samples, times, to);
+    }
+  }
+
+  template <class Sample>
+  void sum_of(const std::byte* samples, std::size_t times, std::byte* to) const {
+    const FilterbankDescription& d = description_;
+    const unsigned flip = d.is_signed ? 0x80 : 0;
+    const auto* from = reinterpret_cast<const Sample*>(samples);
+    const auto add = [&](auto* sums) {
+      sum_ifs(from, times, d.ifs, d.channels, d.summed_ifs, flip, sums);
+    };
+    switch (d.delivered) {
+      case Delivered::u8:
+        return add(reinterpret_cast<std::uint8_t*>(to));
+      case Delivered::u16:
+        return add(reinterpret_cast<std::uint16_t*>(to));
+      case Delivered::f32:
+        return add(reinterpret_cast<float*>(to));
+    }
+  }
+
+  InputFile file_;
+  FilterbankDescription description_;
+  std::uint64_t data_offset_bytes_;
+  std::uint64_t time_bits_;  // of all IFs and channels
+  std::vector<Stretch> stretches_;
+  Damage damage_;
+  std::vector<std::string> remarks_;
+  std::vector<std::byte> staging_;
+  std::vector<std::uint8_t> unpacked_;
+};
+
+}  // namespace
+
+std::unique_ptr<FilterbankReader> open(const std::string& path, const FilterbankOptions& options) {
+  InputFile file(path);
+  ParsedHeader parsed = parse_header(file.head(kMaxHeaderBytes), path);
+  return std::make_unique<Reader>(std::move(file), std::move(parsed), options);
+}
+
+Header header_of(const FilterbankDescription& d) {
+  Header h;
+  h.source_name = d.source.empty() ? "unknown" : d.source;
+  h.rawdatafile = d.rawdatafile;
+  h.nchans = d.channels;
+  h.fch1_mhz = d.fch1_mhz;
+  h.foff_mhz = d.foff_mhz;
+  h.tstart_mjd = d.tstart_mjd;
+  h.tsamp_s = d.tsamp_s;
+  h.machine_id = std::max(d.machine_id, 0);
+  h.telescope_id = d.telescope_id > 0 ? d.telescope_id : telescope_id(d.telescope);
+  if (d.ra_deg && d.dec_deg) {
+    h.src_raj = pack_sexagesimal(*d.ra_deg / kDegreesPerHour);
+    h.src_dej = pack_sexagesimal(*d.dec_deg);
+  }
+  h.az_start_deg = d.azimuth_deg;
+  h.za_start_deg = d.zenith_angle_deg;
+  h.refdm = d.refdm;
+  h.barycentric = d.barycentric ? 1 : 0;
+  h.nbeams = d.beams;
+  h.ibeam = d.beam;
+  return h;
+}
+
+}  // namespace tautline::formats::sigproc

@@ -1,0 +1,277 @@
+#include "tautline/pipeline/dedisperse_filterbank.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/append_file.h"
+#include "tautline/pipeline/block_reader.h"
+#include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/mask_intervals.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using stages::dedisperse::DmPlan;
+using stages::dedisperse::Plan;
+using stages::dedisperse::Summary;
+
+constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;
+
+// One segment's stream: its plan, its state, and room for a block of its trials.
+struct SegmentStream {
+  std::shared_ptr<const Plan> plan;
+  std::unique_ptr<stages::dedisperse::State> state;
+  std::vector<std::int32_t> integers;
+  std::vector<float> floats;
+  stages::dedisperse::OutputViews views;
+
+  SegmentStream(std::shared_ptr<const Plan> made, device::Queue& queue)
+      : plan(std::move(made)), state(plan->make_state(queue)) {
+    const std::size_t trials = plan->config().dms.size(), room = plan->max_output_samples();
+    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+    if (plan->float_output()) {
+      floats.resize(trials * room);
+      views.floats = {floats.data(), axes, {1, trials, room}};
+    } else {
+      integers.resize(trials * room);
+      views.integers = {integers.data(), axes, {1, trials, room}};
+    }
+  }
+};
+
+// Blocks about as long as memory allows: raw blocks, rows that hold the overlap, and trials.
+std::size_t first_guess(const formats::FilterbankDescription& description, const DmPlan& plan,
+                        std::size_t memory_bytes, std::uint64_t samples) {
+  std::size_t trial_bytes = 0;
+  for (const auto& segment : plan.segments)
+    trial_bytes += 4 * segment.dms.size() / segment.downsample;
+  const std::size_t each =
+      (FilterbankBlocks::kBlocks + 2 * plan.segments.size()) * description.sample_bytes() +
+      trial_bytes;
+  std::size_t block = kMostBlock;
+  while (block > kLeastBlock && (block / 2 >= samples || block * each > memory_bytes * 3 / 4))
+    block /= 2;
+  return block;
+}
+
+std::string record_path(const DedisperseConfig& config) {
+  if (config.format == SeriesFormat::npy || !std::filesystem::is_directory(config.output))
+    return config.output + ".json";
+  return (std::filesystem::path(config.output) / "dedisperse.json").string();
+}
+
+std::string record(const DedisperseConfig& config, const device::Device& device,
+                   const formats::FilterbankDescription& description, const DmPlan& plan,
+                   const std::vector<std::uint64_t>& written,
+                   const std::vector<std::size_t>& ignored, const DedisperseSummary& s) {
+  nlohmann::ordered_json object{{"schema", "tautline.dedisperse.record"},
+                                {"version", 1},
+                                {"history", config.history},
+                                {"device", device.name()},
+                                {"kernels", s.backend},
+                                {"inputs", config.inputs},
+                                {"dms", plan.dms()},
+                                {"tsamp_s", description.tsamp_s *
+                                                static_cast<double>(plan.segments[0].downsample)},
+                                {"f_ref_mhz", s.f_ref_mhz},
+                                {"dm_constant", config.dm_constant},
+                                {"start", core::to_iso(description.start)},
+                                {"start_mjd", core::modified_julian_date(description.start)},
+                                {"samples", s.samples},
+                                {"loss_of_snr", s.loss},
+                                {"ignored_channels", ignored},
+                                {"zero_dm", config.zero_dm},
+                                {"mask", config.mask},
+                                {"masked_samples", s.masked},
+                                {"not_finite", s.not_finite},
+                                {"lost_samples", s.damage.lost_samples},
+                                {"dropped_samples", s.damage.dropped_samples},
+                                {"trailing_bytes", s.damage.trailing_bytes}};
+  for (std::size_t k = 0; k < plan.segments.size(); ++k)
+    object["segments"].push_back({{"first_trial", plan.segments[k].first_trial},
+                                  {"trials", plan.segments[k].dms.size()},
+                                  {"downsample", plan.segments[k].downsample},
+                                  {"samples", written[k]},
+                                  {"method", s.methods[k]}});
+  return object.dump(1) + "\n";
+}
+
+// A plan whose largest delay is longer than the data gives nothing: say so before the run.
+std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Plan>>& plans,
+                                     std::uint64_t samples, double rate_hz) {
+  std::vector<TrialSegment> segments;
+  for (const auto& plan : plans) {
+    const std::uint64_t times = samples / plan->config().downsample;
+    if (times <= plan->max_delay()) {
+      const double delay_s = static_cast<double>(plan->max_delay()) *
+                             static_cast<double>(plan->config().downsample) / rate_hz;
+      throw core::Error(core::ErrorKind::config, "--dms",
+                        std::to_string(plan->config().dms.back()) + " delays the lowest channel by " +
+                            std::to_string(delay_s) + " s",
+                        "less than the " + std::to_string(static_cast<double>(samples) / rate_hz) +
+                            " s of data",
+                        "lower the highest DM");
+    }
+    segments.push_back({plan->config().dms, plan->config().downsample, times - plan->max_delay()});
+  }
+  return segments;
+}
+
+std::string name_of(const std::string& input) { return std::filesystem::path(input).stem().string(); }
+
+}  // namespace
+
+stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
+                                        const stages::dedisperse::Band& band) {
+  std::vector<double> dms = choice.list;
+  if (dms.empty())
+    dms = choice.step > 0
+              ? stages::dedisperse::linear_dms(choice.low, choice.high, choice.step)
+              : stages::dedisperse::tolerance_dms(band, choice.low, choice.high,
+                                                  choice.pulse_width_s, choice.tolerance);
+  return stages::dedisperse::segment(band, dms, choice.pulse_width_s, choice.downsample_tolerance);
+}
+
+stages::dedisperse::Config stage_config(const formats::FilterbankDescription& description) {
+  stages::dedisperse::Config config;
+  config.frequencies_mhz = description.channel_mhz;
+  config.sample_time_s = description.tsamp_s;
+  switch (description.delivered) {
+    case formats::Delivered::u8:
+      config.bits = 8;
+      break;
+    case formats::Delivered::u16:
+      config.bits = 16;
+      break;
+    case formats::Delivered::f32:
+      config.bits = 32;
+      break;
+  }
+  if (description.delivered != formats::Delivered::f32) {
+    config.max_value = static_cast<std::uint32_t>(
+        ((std::uint64_t{1} << description.bits) - 1) * description.summed_ifs.size());
+    config.zero_level = description.zero_level;
+  }
+  return config;
+}
+
+DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
+                                        std::shared_ptr<const device::Device> device,
+                                        const ProgressCallback& progress,
+                                        const std::function<void(const std::string&)>& announce,
+                                        std::stop_token stop) {
+  const auto started = Clock::now();
+  const auto reader = formats::open_filterbank(config.inputs, config.reader);
+  formats::FilterbankDescription description = reader->description();
+  const double rate_hz = description.rate_hz.value();
+  const SampleRange range = choose_range(*reader, config.start_s, config.duration_s);
+  description.start = core::advance(description.start, static_cast<std::int64_t>(range.first),
+                                    description.rate_hz);
+  description.tstart_mjd = core::modified_julian_date(description.start);
+
+  stages::dedisperse::Config stage = stage_config(description);
+  stage.dm_constant = config.dm_constant;
+  stage.method = config.method;
+  stage.max_loss = config.max_loss;
+  stage.zero_dm = config.zero_dm;
+  stage.ignored_channels = config.ignored_channels;
+  std::unique_ptr<MaskIntervals> mask;
+  if (!config.mask.empty()) {
+    mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config.mask), *reader);
+    stage.ignored_channels.insert(stage.ignored_channels.end(), mask->ignored_channels().begin(),
+                                  mask->ignored_channels().end());
+  }
+  std::sort(stage.ignored_channels.begin(), stage.ignored_channels.end());
+  stage.ignored_channels.erase(
+      std::unique(stage.ignored_channels.begin(), stage.ignored_channels.end()),
+      stage.ignored_channels.end());
+
+  const DmPlan plan = make_dm_plan(
+      config.dms, {description.channel_mhz, description.tsamp_s, config.dm_constant});
+  stage.max_samples = first_guess(description, plan, config.memory_bytes, range.count);
+  const std::size_t raw_bytes =
+      FilterbankBlocks::kBlocks * stage.max_samples * description.sample_bytes();
+  const std::size_t limit = config.memory_bytes > raw_bytes ? config.memory_bytes - raw_bytes : 1;
+  const auto plans = make_plans(stage, plan, device, limit);
+  const std::size_t block_samples = plans.front()->config().max_samples;
+  const Summary needs = summarise(plans);
+  if (announce) announce(to_string(needs));
+
+  TrialSinkConfig output{config.format,
+                         config.output,
+                         config.overwrite,
+                         name_of(config.inputs.front()),
+                         description,
+                         config.dm_constant,
+                         plans.front()->float_output(),
+                         lengths_of(plans, range.count, rate_hz)};
+  const auto sink = make_trial_sink(output);
+  formats::AppendFile beside(record_path(config), config.overwrite);
+
+  const auto queue = device->make_queue();
+  std::vector<SegmentStream> streams;
+  for (const auto& made : plans) streams.emplace_back(made, *queue);
+  DedisperseSummary s;
+  std::vector<std::uint64_t> written(streams.size(), 0);
+  FilterbankBlocks::Edit edit;
+  if (mask)
+    edit = [&](std::span<std::byte> bytes, std::uint64_t first, std::size_t samples) {
+      mask->apply(bytes, first, samples);
+    };
+  FilterbankBlocks blocks(*reader, range, block_samples, stop, edit);
+  while (const SpectraBlock* block = blocks.next()) {
+    for (std::size_t k = 0; k < streams.size(); ++k) {
+      require_running(stop);
+      SegmentStream& stream = streams[k];
+      stages::dedisperse::Input input;
+      input.data = block->bytes.data();
+      input.count = block->samples;
+      const auto result = stream.plan->execute(*queue, *stream.state, input, stream.views);
+      if (k == 0) s.not_finite += result.not_finite;
+      written[k] += result.samples;
+      if (result.samples == 0) continue;
+      if (stream.plan->float_output()) {
+        sink->write(k, stream.views.floats, result.samples);
+      } else {
+        sink->write(k, stream.views.integers, result.samples);
+      }
+    }
+    s.samples += block->samples;
+    blocks.release();
+    s.elapsed_s = std::chrono::duration<double>(Clock::now() - started).count();
+    s.stream_s = static_cast<double>(s.samples) / rate_hz;
+    if (progress)
+      progress({s.samples, range.count, s.elapsed_s, s.stream_s,
+                s.elapsed_s * static_cast<double>(range.count - s.samples) /
+                    static_cast<double>(s.samples)});
+  }
+  sink->finish();
+
+  s.trials = plan.trials();
+  s.channels = description.channels;
+  s.ignored_channels = stage.ignored_channels.size();
+  s.written = written.front();
+  s.masked = mask ? mask->masked() : 0;
+  s.block_samples = block_samples;
+  s.bytes = needs.bytes + FilterbankBlocks::kBlocks * block_samples * description.sample_bytes();
+  s.f_ref_mhz = description.highest_mhz();
+  s.backend = plans.front()->backend();
+  for (const auto& made : plans) {
+    s.methods.push_back(made->choice().text);
+    s.loss = std::max(s.loss, made->choice().loss);
+  }
+  s.paths = sink->paths();
+  s.damage = reader->damage();
+  beside.write(record(config, *device, description, plan, written, stage.ignored_channels, s));
+  beside.finish();
+  return s;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,64 @@
+// Blocks of a filterbank, read on a thread of their own ahead of whoever computes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <span>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/stream/ring.h"
+
+namespace tautline::pipeline {
+
+struct SpectraBlock {
+  std::vector<std::byte> bytes;    ///< [time][channel], as the reader delivers them
+  std::uint64_t first_sample = 0;  ///< as the reader counts
+  std::size_t samples = 0;
+};
+
+/// Samples [first, first + count) of a reader's data: what --start and --duration name.
+struct SampleRange {
+  std::uint64_t first = 0, count = 0;
+};
+
+/// `duration_s` < 0: to the end. Throws Error(config) when it begins behind the data or is empty, and
+/// Error(format) when there is a gap inside: dedispersion sums across times, and an output has one start.
+SampleRange choose_range(const formats::FilterbankReader& reader, double start_s,
+                         double duration_s);
+
+class FilterbankBlocks {
+ public:
+  /// One being read, one waiting, one being computed.
+  static constexpr std::size_t kBlocks = 3;
+  /// What is done to a block's samples as soon as they are read, on the reader's thread.
+  using Edit = std::function<void(std::span<std::byte> bytes, std::uint64_t first_sample,
+                                  std::size_t samples)>;
+
+  /// `reader` is this object's until it is destroyed or next() returned null. A stop request ends
+  /// the reading with Error(io, "interrupted").
+  FilterbankBlocks(formats::FilterbankReader& reader, const SampleRange& range,
+                   std::size_t block_samples, std::stop_token stop, Edit edit = {});
+  ~FilterbankBlocks() { ring_.close(); }
+  FilterbankBlocks(const FilterbankBlocks&) = delete;
+  FilterbankBlocks& operator=(const FilterbankBlocks&) = delete;
+
+  /// The next block, or null at the end. Throws what reading threw, after the blocks before it.
+  const SpectraBlock* next();
+  void release() { ring_.end_read(); }
+
+ private:
+  void read(const SampleRange& range, std::size_t block_samples, const std::stop_token& stop,
+            const Edit& edit);
+
+  formats::FilterbankReader& reader_;
+  stream::Ring<SpectraBlock> ring_{kBlocks, stream::RingPolicy::block};
+  std::exception_ptr error_;
+  std::jthread thread_;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,57 @@
+// Where dedispersed series go: an array, or a folder of one file a trial.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/view.h"
+#include "tautline/formats/filterbank_reader.h"
+
+namespace tautline::pipeline {
+
+enum class SeriesFormat { npy, dat, tim };
+
+/// Trials that are sampled alike.
+struct TrialSegment {
+  std::vector<double> dms;
+  std::size_t downsample = 1;
+  std::uint64_t samples = 0;  ///< of every trial, known beforehand
+};
+
+struct TrialSinkConfig {
+  SeriesFormat format = SeriesFormat::npy;
+  /// npy: the file. dat, tim: a folder, or the one trial's file by its ending.
+  std::string output;
+  bool overwrite = false;
+  std::string name;  ///< of the files in a folder, before _DM12.50.dat
+  formats::FilterbankDescription description;  ///< starting where the series start
+  double dm_constant = 0;
+  bool float_samples = false;  ///< else int32, which only npy keeps
+  std::vector<TrialSegment> segments;
+};
+
+class TrialSink {
+ public:
+  virtual ~TrialSink() = default;
+  /// Appends `samples` times of every trial of a segment: [beam][trial][time], of which the first
+  /// beam is written.
+  virtual void write(std::size_t segment, const core::View<std::int32_t, 3>& trials,
+                     std::size_t samples) = 0;
+  virtual void write(std::size_t segment, const core::View<float, 3>& trials,
+                     std::size_t samples) = 0;
+  /// Every file gets its final name.
+  virtual void finish() = 0;
+  /// Files that it writes.
+  virtual std::vector<std::string> paths() const = 0;
+};
+
+/// Throws Error(config) when npy is asked to hold several segments, Error(io).
+std::unique_ptr<TrialSink> make_trial_sink(const TrialSinkConfig& config);
+
+/// "12.50": as many decimals as tell the trials apart, two at least.
+std::vector<std::string> dm_names(const std::vector<double>& dms);
+
+}  // namespace tautline::pipeline

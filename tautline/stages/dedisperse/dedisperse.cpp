@@ -1,0 +1,75 @@
+#include "tautline/stages/dedisperse/dedisperse.h"
+
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/dedisperse/backends.h"
+#include "tautline/stages/dedisperse/kernels.h"
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+constexpr std::size_t kMostTile = 65536, kMostBlock = 65536, kMostLevels = 10;
+constexpr std::size_t kLeastBytes = 4096;
+
+void require_tunables(const Tunables& tunables) {
+  const auto refuse = [](const char* field, std::size_t value, const std::string& limit) {
+    throw core::Error(core::ErrorKind::config, std::string("dedisperse ") + field,
+                      std::to_string(value), limit);
+  };
+  if (tunables.time_tile % kGranule != 0 || tunables.time_tile > kMostTile)
+    refuse("time_tile", tunables.time_tile, "a multiple of 512 up to 65536");
+  if (tunables.block_trials > kMostBlock)
+    refuse("block_trials", tunables.block_trials, "at most 65536");
+  if (tunables.levels > kMostLevels) refuse("levels", tunables.levels, "at most 10");
+  if (tunables.near_bytes < kLeastBytes) refuse("near_bytes", tunables.near_bytes, "4096 or more");
+  if (tunables.scratch_bytes < kLeastBytes)
+    refuse("scratch_bytes", tunables.scratch_bytes, "4096 or more");
+}
+
+}  // namespace
+
+std::string to_string(Method method) {
+  switch (method) {
+    case Method::automatic:
+      return "auto";
+    case Method::exact:
+      return "exact";
+    case Method::shared:
+      return "shared";
+    case Method::subband:
+      return "subband";
+  }
+  return "";
+}
+
+Method parse_method(const std::string& name) {
+  for (const Method method : {Method::automatic, Method::exact, Method::shared, Method::subband})
+    if (name == to_string(method)) return method;
+  throw core::Error(core::ErrorKind::config, "dedisperse method", name,
+                    "auto, exact, shared or subband");
+}
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device) {
+  return make_plan(config, std::move(device), Tunables{});
+}
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device,
+                                      const Tunables& tunables) {
+  require_tunables(tunables);
+  auto problem = std::make_shared<const Problem>(config);
+  if (device->api() == device::Api::reference) {
+    Choice choice;
+    choice.plain_adds = choice.adds =
+        static_cast<double>(problem->trials()) * static_cast<double>(problem->positions());
+    choice.text = "plain loops";
+    Delays delays = problem->delays();
+    return make_reference_plan(std::move(problem), std::move(delays), std::move(choice));
+  }
+  return make_cpu_plan(std::move(problem), *device, tunables);
+}
+
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,91 @@
+// Which dispersion measures to try, and how finely their series are sampled.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/stages/dedisperse/dedisperse.h"
+
+namespace tautline::stages::dedisperse {
+
+/// What DM plans know of an observation.
+struct Band {
+  std::vector<double> frequencies_mhz;  ///< channel centres
+  double sample_time_s = 0;
+  double dm_constant = core::kDispersionConstant;
+};
+
+/// Trials that are sampled alike: a Config's dms and downsample.
+struct Segment {
+  std::vector<double> dms;
+  std::size_t downsample = 1;
+  std::size_t first_trial = 0;  ///< among all trials
+};
+
+/// Trials in rising order, in segments of rising downsample.
+struct DmPlan {
+  std::vector<Segment> segments;
+  std::size_t trials() const;
+  std::vector<double> dms() const;
+};
+
+/// low, low + step, ... up to and including high; the last step is left out when it would pass high
+/// by more than a millionth of a step. Throws Error(config).
+std::vector<double> linear_dms(double low, double high, double step);
+
+/// Levin's steps (docs/maths/dedisperse.md): from low until high is reached or passed, so that a
+/// pulse `pulse_width_s` wide is broadened at most `tolerance` times. Throws Error(config).
+std::vector<double> tolerance_dms(const Band& band, double low, double high, double pulse_width_s,
+                                  double tolerance);
+
+/// From text: numbers separated by white space or commas, # begins a comment. Sorted, each once.
+/// Throws Error(format) naming `name` and the line.
+std::vector<double> parse_dm_list(const std::string& text, const std::string& name);
+
+/// Full width in seconds that a pulse of zero width has in one channel after dispersion by `dm`: at
+/// the middle of the band.
+double smearing_s(const Band& band, double dm);
+
+/// Cuts trials into segments: neighbouring samples are added as long as a pulse `pulse_width_s`
+/// wide is broadened at most `tolerance` times by that (1 or less: never), by powers of two up to
+/// `most`. `dms` in rising order. Throws Error(config).
+DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_width_s,
+               double tolerance, std::size_t most = 32);
+
+/// Config of a segment: `config` with its trials.
+Config config_of(const Config& config, const Segment& segment);
+
+/// What a plan of several segments will need and do.
+struct Summary {
+  struct Part {
+    std::size_t trials, downsample;
+    double low_dm, high_dm;
+    std::size_t max_delay;  ///< times after downsampling
+    std::string method;     ///< the stage's choice in words
+    double adds_per_s;      ///< additions counted for one second of data of one beam
+    double plain_adds_per_s;
+    std::size_t bytes;  ///< host and device memory: tables, one state, its output
+  };
+  std::vector<Part> parts;
+  std::size_t trials = 0, bytes = 0;
+  double adds_per_s = 0, plain_adds_per_s = 0;
+  /// Times real time, at `rate_adds_per_s` counted additions.
+  double expected_rate(double rate_adds_per_s) const;
+};
+
+/// Of plans made for the segments, in order.
+Summary summarise(const std::vector<std::shared_ptr<const Plan>>& plans);
+
+/// For people, one line a segment and one of totals.
+std::string to_string(const Summary& summary);
+
+/// Plans for every segment of `plan`, each with blocks as long as `limit_bytes` (0: no limit)
+/// allows for all together, at most config.max_samples of input. Throws Error(memory) with the
+/// numbers when not even blocks of 1,024 times fit.
+std::vector<std::shared_ptr<const Plan>> make_plans(const Config& config, const DmPlan& plan,
+                                                    std::shared_ptr<const device::Device> device,
+                                                    std::size_t limit_bytes);
+
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,64 @@
+// The inner loops of dedisperse, one table for each instruction set and pair of types.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tautline/device/device.h"
+
+namespace tautline::stages::dedisperse {
+
+/// Times of a tile come in multiples of this: what the widest vectors sum in one pass.
+inline constexpr std::size_t kGranule = 512;
+
+/// scratch[to ...] = a + b over `length` times. An operand lies in a row of the input (its
+/// channel's position given) or in scratch (kScratch); without a second one (kNone) it is widened.
+struct Add {
+  static constexpr std::uint32_t kScratch = 0xffffffff, kNone = 0xfffffffe;
+  std::uint32_t to, length, a, b, channel_a, channel_b;
+};
+
+/// Where a list of Adds works.
+struct AddPlaces {
+  const void* rows;        ///< position 0 at the tile's first time
+  std::size_t row_stride;  ///< elements between positions
+  void* scratch;
+  std::size_t less;  ///< times that this tile is shorter than a full one
+};
+
+/// One trial of a tile: the sum of `count` rows that begin at base + k stride + places[k].
+struct Accumulate {
+  const void* base;
+  std::size_t stride;
+  const std::uint32_t* places;
+  std::size_t count;
+  void* sums;      ///< of the groups so far, in an order of the kernel's own
+  bool start;      ///< there are none
+  void* out;       ///< int32 or float: where the sums go and begin again; null: not yet
+  bool out_start;  ///< overwrite `out`, less `offset`; else add
+  std::int32_t offset;
+  std::size_t times;    ///< to compute, a multiple of kGranule
+  std::size_t written;  ///< times that `out` has room for
+};
+
+struct Kernels {
+  void (*add)(const Add* adds, std::size_t count, const AddPlaces& places);
+  void (*accumulate_rows)(const Accumulate& work);     ///< of the input
+  void (*accumulate_scratch)(const Accumulate& work);  ///< of sums made by `add`
+  std::size_t row_bytes, sum_bytes;                    ///< of an element
+  device::InstructionSet set;                          ///< whose code this is
+};
+
+/// How rows and partial sums are held. 16-bit sums take as many channels as cannot overflow them.
+enum class Types { u8_u16, u16_u16, u16_u32, f32_f32 };
+
+/// The best table that `set` can run: vnni and amx take avx512's.
+const Kernels& kernels_for(device::InstructionSet set, Types types);
+
+/// kTurnTimes spectra to rows: `bytes` (1, 2 or 4) an element; out[c] is the row of channel c.
+inline constexpr std::size_t kTurnTimes = 64;
+using Turn = void (*)(const std::byte* spectra, std::size_t stride_bytes, std::size_t channels,
+                      std::byte* const* out);
+Turn turn_for(device::InstructionSet set, std::size_t bytes);
+
+}  // namespace tautline::stages::dedisperse

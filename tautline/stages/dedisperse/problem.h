@@ -1,0 +1,77 @@
+// A checked Config turned into what every backend works from: the channels that are summed and the
+// delay of each in every trial. Not part of the stage's interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tautline/stages/dedisperse/dedisperse.h"
+
+namespace tautline::stages::dedisperse {
+
+/// Whole-sample delays, [trial][position]. Positions are the summed channels in order of falling
+/// frequency, so that delays never fall along them.
+struct Delays {
+  std::size_t trials = 0, positions = 0;
+  std::vector<std::int32_t> samples;
+
+  std::int32_t operator()(std::size_t trial, std::size_t position) const {
+    return samples[trial * positions + position];
+  }
+  const std::int32_t* row(std::size_t trial) const { return samples.data() + trial * positions; }
+  std::int32_t* row(std::size_t trial) { return samples.data() + trial * positions; }
+};
+
+/// Immutable.
+class Problem {
+ public:
+  /// Throws Error(config).
+  explicit Problem(const Config& config);
+
+  const Config& config() const { return config_; }
+  std::size_t channels() const { return config_.frequencies_mhz.size(); }
+  std::size_t trials() const { return config_.dms.size(); }
+  /// The channel of each position; ignored ones are left out.
+  const std::vector<std::size_t>& channel_at() const { return channel_at_; }
+  std::size_t positions() const { return channel_at_.size(); }
+  double reference_mhz() const { return reference_mhz_; }
+  /// Of the trials: sample_time_s times downsample.
+  double sample_time_s() const;
+  /// Largest value of a sample of the trials' rows; integers only.
+  std::uint64_t max_value() const;
+  bool float_sums() const { return config_.bits == 32 || config_.zero_dm; }
+  /// Subtracted from every sum of integers: signed samples are summed with an offset.
+  std::int64_t offset() const;
+
+  /// Before rounding, in times of the trials.
+  double exact_delay(std::size_t trial, std::size_t position) const;
+  /// Rounded to the nearest: what Method::exact sums.
+  const Delays& delays() const { return delays_; }
+  /// Of any channel, ignored ones too, so that flags do not change how long trials are.
+  std::size_t max_delay() const { return max_delay_; }
+  std::int64_t channel_delay(std::size_t trial, std::size_t channel) const;
+
+  /// Trials in order of rising DM.
+  const std::vector<std::uint32_t>& order() const { return order_; }
+
+  /// Times of the trials that `count` times of input can complete at most.
+  std::size_t max_new_samples() const;
+
+ private:
+  Config config_;
+  double reference_mhz_ = 0;
+  std::vector<std::size_t> channel_at_;
+  Delays delays_;
+  std::size_t max_delay_ = 0;
+  std::vector<std::uint32_t> order_;
+};
+
+/// Throws Error(config) when the input or the output's views are not the plan's.
+void require_call(const Problem& problem, const Input& input, const OutputViews& output,
+                  std::size_t samples);
+
+/// Strides of a dense input where the caller left them zero.
+Input with_strides(const Problem& problem, const Input& input);
+
+}  // namespace tautline::stages::dedisperse

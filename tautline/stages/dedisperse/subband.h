@@ -1,0 +1,20 @@
+// Two-stage dedispersion as a table of delays: inside a sub-band trials take over the delays of a
+// neighbouring trial, moved as a whole, as far as the loss of S/N allows. Summed with shared sums,
+// each sub-band's series are then made once for all trials that use them.
+#pragma once
+
+#include <cstddef>
+
+#include "tautline/stages/dedisperse/problem.h"
+
+namespace tautline::stages::dedisperse {
+
+struct SubbandDelays {
+  Delays delays;
+  double loss = 0;  ///< the worst trial's, at most config().max_loss
+};
+
+/// `channels`: positions of a sub-band.
+SubbandDelays subband_delays(const Problem& problem, std::size_t channels);
+
+}  // namespace tautline::stages::dedisperse

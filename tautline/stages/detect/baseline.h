@@ -1,0 +1,271 @@
+// One trial's running mean, taken off segment by segment.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "tautline/stages/detect/kernels.h"
+#include "tautline/stages/detect/sizes.h"
+
+namespace tautline::stages::detect {
+
+inline bool usable(std::int32_t x) {
+  return x <= kLargestInteger && x >= -kLargestInteger;
+}
+inline bool usable(float x) {
+  return x <= kLargestFloat && x >= -kLargestFloat;
+}
+
+/// The interquartile mean: a quarter of the values, rounded down, left out at either end. 0 of
+/// none. Sorts them.
+inline double interquartile_mean(double* values, std::size_t n) {
+  if (n == 0) return 0;
+  std::sort(values, values + n);
+  double sum = 0;
+  for (std::size_t i = n / 4; i < n - n / 4; ++i) sum += values[i];
+  return sum / static_cast<double>(n - 2 * (n / 4));
+}
+
+/// The running mean: of each segment, the interquartile mean of the means of the segments around
+/// it.
+///
+///   mean(k) over segments f..f+32, f = k - 16 held within [0, K - 33], K the complete segments of
+///   the stream; segments with no usable sample are left out
+class SegmentMeans {
+ public:
+  /// The next segment: the sum of its usable samples, and how many they are.
+  void add(double sum, std::uint64_t count) {
+    means_[complete_ % kKept] =
+        count == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(count);
+    ++complete_;
+  }
+  std::uint64_t complete() const { return complete_; }
+
+  /// Whether more segments could not change mean(k).
+  bool settled(std::uint64_t k) const {
+    return complete_ >= std::max<std::uint64_t>(k + kWindowSegments / 2 + 1, kWindowSegments);
+  }
+
+  double mean(std::uint64_t k) {
+    const std::uint64_t length = std::min<std::uint64_t>(kWindowSegments, complete_);
+    const std::uint64_t wanted = k < kWindowSegments / 2 ? 0 : k - kWindowSegments / 2;
+    move_window(std::min(wanted, complete_ - length), length);
+    return interquartile_mean(sorted_.data(), sorted_count_);
+  }
+
+ private:
+  // Keeps the window's means sorted: most often one leaves and one comes.
+  void move_window(std::uint64_t first, std::uint64_t length) {
+    if (first >= end_ || first < first_) {
+      sorted_count_ = 0;
+      first_ = end_ = first;
+    }
+    for (; first_ < first; ++first_) {
+      const double leaving = means_[first_ % kKept];
+      if (std::isnan(leaving)) continue;
+      double* last = sorted_.data() + sorted_count_;
+      double* place = std::lower_bound(sorted_.data(), last, leaving);
+      std::copy(place + 1, last, place);
+      --sorted_count_;
+    }
+    for (; end_ < first + length; ++end_) {
+      const double coming = means_[end_ % kKept];
+      if (std::isnan(coming)) continue;
+      double* last = sorted_.data() + sorted_count_;
+      double* place = std::upper_bound(sorted_.data(), last, coming);
+      std::copy_backward(place, last, last + 1);
+      *place = coming;
+      ++sorted_count_;
+    }
+  }
+
+  static constexpr std::size_t kKept = 64;  // more than a window and what waits behind it
+  std::array<double, kKept> means_{};       // of segments, NaN where nothing is usable
+  std::uint64_t complete_ = 0;
+  std::array<double, kWindowSegments + 1> sorted_{};  // of segments [first_, end_)
+  std::size_t sorted_count_ = 0;
+  std::uint64_t first_ = 0, end_ = 0;
+};
+
+/// The mean that is taken off half `half` (0 or 1) of a segment: between its middle and those of
+/// its neighbours, mean(k) + slope (i + 1/2 - segment/2).
+struct HalfLine {
+  double middle = 0, slope = 0;
+};
+inline HalfLine half_line(double before, double mine, double after, int half, std::size_t segment) {
+  return {mine, (half == 0 ? mine - before : after - mine) / static_cast<double>(segment)};
+}
+
+/// Takes the line off as `type` has it: a whole number first where samples are integers.
+inline std::int32_t base_of(double mean, std::int32_t) {
+  return static_cast<std::int32_t>(mean < 0 ? mean - 0.5 : mean + 0.5);
+}
+inline float base_of(double mean, float) {
+  return static_cast<float>(mean);
+}
+template <class T>
+Line line_of(const HalfLine& half, T base, std::size_t segment) {
+  const double offset = (half.middle - static_cast<double>(base)) +
+                        half.slope * (0.5 - static_cast<double>(segment / 2));
+  return {static_cast<float>(offset), static_cast<float>(half.slope), 0};
+}
+
+/// Samples in, baselined samples out, in order, some half a window later. Missing ones come out as
+/// NaN.
+template <class T>
+class BaselineFilter {
+ public:
+  explicit BaselineFilter(std::size_t segment)
+      : segment_(segment), ring_(kRingSegments * segment) {}
+
+  static std::size_t bytes(std::size_t segment) { return kRingSegments * segment * sizeof(T); }
+
+  /// Takes samples up to the end of a segment at most; returns how many. Everything that is ready
+  /// must have been emitted before.
+  std::size_t accept(const T* x, std::size_t n, const Kernels& kernels) {
+    T* to = slot(means_.complete()) + filled_;
+    const std::size_t taken = std::min(n, segment_ - filled_);
+    std::memcpy(to, x, taken * sizeof(T));
+    filled_ += taken;
+    if (filled_ == segment_) {
+      sum_up(kernels, segment_);
+      filled_ = 0;
+    }
+    return taken;
+  }
+
+  /// No more samples will come.
+  void finish(const Kernels& kernels) {
+    finished_ = true;
+    tail_ = filled_;
+    only_tail_ = means_.complete() == 0;
+    if (only_tail_ && tail_ > 0) sum_up(kernels, tail_);
+  }
+
+  /// Samples that the next emit gives; 0: none is ready.
+  std::size_t ready() const {
+    const std::uint64_t whole = only_tail_ ? 0 : means_.complete();
+    if (next_ < whole) return finished_ || means_.settled(next_ + 1) ? segment_ : 0;
+    return finished_ && next_ == whole ? tail_ : 0;
+  }
+
+  /// Writes ready() samples; returns how many of them were missing.
+  std::uint64_t emit(float* y, const Kernels& kernels) {
+    const std::size_t n = ready();
+    const std::uint64_t whole = only_tail_ ? 1 : means_.complete();
+    // What lies behind the last whole segment keeps its mean.
+    const double mean = next_ == 0 ? means_.mean(0) : next_ < whole ? following_ : previous_;
+    const double before = next_ == 0 || next_ >= whole ? mean : previous_;
+    const double after = next_ + 1 < whole ? means_.mean(next_ + 1) : mean;
+    const T* x = slot(next_);
+    const T base = base_of(mean, T{});
+    const bool all_usable =
+        next_ < whole ? usable_[next_ % kRingSegments] : usable_all(x, n, kernels);
+    std::uint64_t missing = 0;
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t first = half == 0 ? 0 : segment_ / 2;
+      const std::size_t last = half == 0 ? std::min(n, segment_ / 2) : n;
+      if (first >= last) continue;
+      Line line = line_of(half_line(before, mean, after, half, segment_), base, segment_);
+      line.first = first;
+      if (all_usable) {
+        subtract(x + first, last - first, base, line, y + first, kernels);
+      } else {
+        missing += subtract_usable(x + first, last - first, base, line, y + first, kernels);
+      }
+    }
+    previous_ = mean;
+    following_ = after;
+    ++next_;
+    return missing;
+  }
+
+  /// Samples that the means of the whole stream so far were taken over, at most a window.
+  std::uint64_t window_samples() const {
+    if (only_tail_) return tail_;
+    return std::min<std::uint64_t>(kWindowSegments, means_.complete()) * segment_;
+  }
+
+ private:
+  // Segments that wait for a first window, and the one that is being filled.
+  static constexpr std::size_t kRingSegments = kWindowSegments + 1;
+
+  T* slot(std::uint64_t segment) { return ring_.data() + segment % kRingSegments * segment_; }
+
+  static bool usable_all(const std::int32_t* x, std::size_t n, const Kernels& kernels) {
+    return kernels.usable_integers(x, n);
+  }
+  static bool usable_all(const float* x, std::size_t n, const Kernels& kernels) {
+    return kernels.usable_floats(x, n);
+  }
+  static std::int64_t sum_all(const std::int32_t* x, std::size_t n, const Kernels& kernels) {
+    return kernels.sum_integers(x, n);
+  }
+  static double sum_all(const float* x, std::size_t n, const Kernels& kernels) {
+    return kernels.sum_floats(x, n);
+  }
+  static void subtract(const std::int32_t* x, std::size_t n, std::int32_t base, const Line& line,
+                       float* y, const Kernels& kernels) {
+    kernels.subtract_integers(x, n, base, line, y);
+  }
+  static void subtract(const float* x, std::size_t n, float base, const Line& line, float* y,
+                       const Kernels& kernels) {
+    kernels.subtract_floats(x, n, base, line, y);
+  }
+
+  void sum_up(const Kernels& kernels, std::size_t n) {
+    T* x = slot(means_.complete());
+    const bool all_usable = usable_all(x, n, kernels);
+    usable_[means_.complete() % kRingSegments] = all_usable;
+    if (all_usable) {
+      means_.add(static_cast<double>(sum_all(x, n, kernels)), n);
+      return;
+    }
+    std::uint64_t count = 0;
+    std::vector<T> kept(x, x + n);  // zero in the place of what is missing
+    for (T& value : kept) {
+      if (usable(value)) {
+        ++count;
+      } else {
+        value = 0;
+      }
+    }
+    means_.add(static_cast<double>(sum_all(kept.data(), n, kernels)), count);
+  }
+
+  std::uint64_t subtract_usable(const T* x, std::size_t n, T base, Line line, float* y,
+                                const Kernels& kernels) {
+    std::uint64_t missing = 0;
+    const std::size_t first = line.first;
+    for (std::size_t i = 0; i < n; ++i) {
+      line.first = first + i;
+      if (usable(x[i])) {
+        subtract(x + i, 1, base, line, y + i, kernels);
+      } else {
+        y[i] = std::numeric_limits<float>::quiet_NaN();
+        ++missing;
+      }
+    }
+    return missing;
+  }
+
+  std::size_t segment_;
+  std::vector<T> ring_;
+  std::array<bool, kRingSegments> usable_{};  // all of a segment's samples
+  SegmentMeans means_;
+  std::size_t filled_ = 0;               // samples of the segment that is not complete
+  std::uint64_t next_ = 0;               // segment to emit
+  double previous_ = 0, following_ = 0;  // means of the one before it and of itself
+  bool finished_ = false;
+  bool only_tail_ = false;  // the stream is shorter than one segment
+  std::size_t tail_ = 0;
+};
+
+}  // namespace tautline::stages::detect

@@ -1,0 +1,75 @@
+// One description of detect's problems for tests and benchmark: sizes, data, tolerance, work.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tautline/stages/detect/detect.h"
+
+namespace tautline::stages::detect {
+
+struct Case {
+  std::string name;
+  Config config;
+  std::size_t samples = 65536;
+
+  /// Integers are summed exactly, floats in an order that is part of the definition, and every
+  /// other float operation stands alone: all backends give the same bits for either.
+  static constexpr double kTolerance = 0;
+
+  /// Subtractions and comparisons of boxcars; the rest is a few a sample.
+  double operations() const {
+    const auto widest = static_cast<std::size_t>(config.max_width_s / config.sample_time_s + 1e-6);
+    return 2.0 * static_cast<double>(config.trials * samples) *
+           static_cast<double>(boxcar_widths(widest).size());
+  }
+  /// Bytes of the series, read once.
+  double bytes() const { return 4.0 * static_cast<double>(config.trials * samples); }
+};
+
+/// A pulse to be written into a series: Gaussian, `width_samples` wide at half maximum, of
+/// snr = sqrt(sum of p^2) / sigma, its centre `time` (the middle of sample 0 is 0).
+struct TruePulse {
+  double time = 0, width_samples = 1, snr = 10;
+};
+
+/// Fraction of a Gaussian's matched S/N that a boxcar of `width` samples over it keeps, the best
+/// place taken: 0.943 at 1.21 x FWHM.
+inline double boxcar_recovers(double width, double fwhm) {
+  const double s = fwhm / 2.354820045;  // its standard deviation
+  return std::sqrt(2 / std::sqrt(M_PI)) * std::sqrt(M_PI * s / width) *
+         std::erf(width / 2 / (s * std::sqrt(2.0)));
+}
+
+inline void add_pulse(std::vector<double>& series, const TruePulse& pulse, double sigma) {
+  const double s = pulse.width_samples / 2.354820045;
+  std::vector<double> shape;
+  const auto first = static_cast<std::ptrdiff_t>(std::floor(pulse.time - 5 * s - 1));
+  const auto last = static_cast<std::ptrdiff_t>(std::ceil(pulse.time + 5 * s + 1));
+  double power = 0;
+  for (std::ptrdiff_t t = first; t <= last; ++t) {
+    const double x = (static_cast<double>(t) - pulse.time) / s;
+    shape.push_back(std::exp(-x * x / 2));
+    power += shape.back() * shape.back();
+  }
+  for (std::ptrdiff_t t = first; t <= last; ++t)
+    if (t >= 0 && t < static_cast<std::ptrdiff_t>(series.size()))
+      series[static_cast<std::size_t>(t)] +=
+          shape[static_cast<std::size_t>(t - first)] * sigma * pulse.snr / std::sqrt(power);
+}
+
+/// What the benchmark times: Apertif's sampling, boxcars to 0.1 s and to 0.5 s.
+inline Case apertif(std::size_t trials, double max_width_s) {
+  Case c;
+  c.name = "apertif, boxcars to " + std::to_string(max_width_s).substr(0, 3) + " s";
+  c.config.trials = trials;
+  c.config.sample_time_s = 1.0 / 20000;
+  c.config.max_width_s = max_width_s;
+  return c;
+}
+
+}  // namespace tautline::stages::detect

@@ -1,0 +1,187 @@
+// Validation, sizes and choice of backend.
+#include "tautline/stages/detect/detect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/detect/implementation.h"
+
+namespace tautline::stages::detect {
+
+namespace {
+
+// Of a rectangular pulse of W samples, a boxcar of w keeps sqrt(min(w, W) / max(w, W)).
+constexpr double kLeastKept = 0.95;
+
+[[noreturn]] void refuse(const std::string& field, const std::string& value,
+                         const std::string& limit, const std::string& advice = {}) {
+  throw core::Error(core::ErrorKind::config, "detect " + field, value, limit, advice);
+}
+
+void require_positive(const char* field, double value) {
+  if (!(value > 0) || !std::isfinite(value)) refuse(field, std::to_string(value), "more than 0");
+}
+
+std::size_t widest_samples(const Config& config) {
+  // A width given as 64 x 1e-3 s must not lose a sample to its binary form.
+  return static_cast<std::size_t>(config.max_width_s / config.sample_time_s * (1 + 1e-12));
+}
+
+template <class Series>
+std::vector<Pulse> detect_whole(Config config, const Series& series) {
+  const auto device = device::open({});
+  config.trials = series.extent(0);
+  config.max_samples = std::max<std::size_t>(1, series.extent(1));
+  const auto plan = make_plan(config, device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  plan->execute(*queue, *state, series);
+  plan->finish(*queue, *state);
+  std::vector<Pulse> pulses = state->take();
+  std::stable_sort(pulses.begin(), pulses.end(),
+                   [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; });
+  return pulses;
+}
+
+}  // namespace
+
+void check_config(const Config& config) {
+  if (config.trials < 1) refuse("trials", "0", "1 or more");
+  if (config.max_samples < 1) refuse("max_samples", "0", "1 or more");
+  if (!config.lengths.empty() && config.lengths.size() != config.trials)
+    refuse("lengths", std::to_string(config.lengths.size()),
+           std::to_string(config.trials) + ", one a trial, or none");
+  require_positive("sample_time_s", config.sample_time_s);
+  require_positive("threshold", config.threshold);
+  require_positive("max_width_s", config.max_width_s);
+  if (config.threshold > 1e6) refuse("threshold", std::to_string(config.threshold), "1e6 or less");
+  const double widest = config.max_width_s / config.sample_time_s * (1 + 1e-12);
+  if (widest < 1)
+    refuse("max_width_s", std::to_string(config.max_width_s),
+           "one sample (" + std::to_string(config.sample_time_s) + " s) or more");
+  if (widest >= static_cast<double>(kMaxWidthSamples) + 1)
+    refuse("max_width_s", std::to_string(config.max_width_s),
+           std::to_string(kMaxWidthSamples) + " samples (" +
+               std::to_string(static_cast<double>(kMaxWidthSamples) * config.sample_time_s) +
+               " s) or less",
+           "search downsampled series for wider pulses");
+  if (config.baseline_s != 0) {
+    require_positive("baseline_s", config.baseline_s);
+    if (config.baseline_s < 4 * config.max_width_s)
+      refuse("baseline_s", std::to_string(config.baseline_s),
+             "4 x max_width_s (" + std::to_string(4 * config.max_width_s) + " s) or more",
+             "a shorter baseline would take the widest pulses away");
+    if (config.baseline_s / config.sample_time_s > 1e8)
+      refuse("baseline_s", std::to_string(config.baseline_s), "1e8 samples or fewer");
+  }
+  if (config.links.width_octaves > 62)
+    refuse("links.width_octaves", std::to_string(config.links.width_octaves), "62 or less");
+}
+
+void check_series(const Config& config, SampleType type, std::size_t trials, std::size_t samples,
+                  std::ptrdiff_t time_stride, bool finished) {
+  if (type != config.type)
+    refuse("series", type == SampleType::int32 ? "int32" : "float32",
+           config.type == SampleType::int32 ? "int32" : "float32",
+           "make the plan with the type of the series");
+  if (finished) refuse("execute", "after finish", "a new state for a new stream");
+  if (trials != config.trials)
+    refuse("series [trial]", std::to_string(trials), std::to_string(config.trials));
+  if (samples > config.max_samples)
+    refuse("series [time]", std::to_string(samples),
+           "max_samples = " + std::to_string(config.max_samples) + " or fewer",
+           "split the call, or plan for more");
+  if (samples > 1 && time_stride != 1)
+    refuse("series time stride", std::to_string(time_stride), "1");
+}
+
+std::vector<std::size_t> boxcar_widths(std::size_t largest) {
+  std::vector<std::size_t> widths{1};
+  std::size_t power = 2;
+  constexpr double kLeastRatio = kLeastKept * kLeastKept;
+  while (widths.back() < largest) {
+    // The first width that the last one does not serve must be served by the next one from above.
+    const auto unserved =
+        static_cast<std::size_t>(static_cast<double>(widths.back()) / kLeastRatio) + 1;
+    std::size_t next = static_cast<std::size_t>(static_cast<double>(unserved) / kLeastRatio);
+    next = std::min({next, power, largest});
+    if (next == power) power *= 2;
+    widths.push_back(next);
+  }
+  return widths;
+}
+
+Sizes derive_sizes(const Config& config) {
+  Sizes sizes;
+  sizes.widths = boxcar_widths(widest_samples(config));
+  const double widest_s = static_cast<double>(sizes.widest()) * config.sample_time_s;
+  const double baseline_s =
+      config.baseline_s > 0 ? config.baseline_s : std::max(2.0, 16 * widest_s);
+  const double pair = baseline_s / config.sample_time_s / (2 * kWindowSegments);
+  sizes.segment = 2 * std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(pair)));
+  // Shorter than 4 of the widest boxcars only when rounding or a short baseline_s made it so.
+  while (sizes.baseline() < 4 * sizes.widest()) sizes.segment += 2;
+  sizes.noise = std::max(kNoiseSamples, 4 * sizes.widest());
+  for (std::size_t k = 1; k < sizes.widths.size(); ++k)
+    sizes.margin = std::max(sizes.margin, 2 * (sizes.widths[k] - sizes.widths[k - 1]));
+  return sizes;
+}
+
+double snr_factor(std::uint64_t w, std::uint64_t n) {
+  const auto width = static_cast<double>(w), samples = static_cast<double>(n);
+  const double left = std::max(1 - kOwnShare * width / samples, 0.1);  // 0.6 at half of the samples
+  return 1 / std::sqrt(width * left);
+}
+
+Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n) {
+  Scales scales;
+  for (const std::size_t w : sizes.widths) {
+    const double per_unit = snr_factor(w, n) / kUnitsPerSigma;
+    scales.snr_per_unit.push_back(per_unit);
+    // Half of the stream or more is no pulse on a baseline.
+    scales.least_sum.push_back(
+        2 * w > n ? kNeverReached
+                  : static_cast<std::int64_t>(std::ceil(config.threshold / per_unit)));
+  }
+  return scales;
+}
+
+const std::vector<float>& spreading() {
+  static const std::vector<float> table = [] {
+    std::vector<float> values(kSpreadingPeriod);
+    // 633 / 1,024 is the golden ratio's neighbour: any few samples in a row, or any few at an even
+    // distance, lie far apart.
+    for (std::size_t t = 0; t < kSpreadingPeriod; ++t)
+      values[t] = (static_cast<float>(t * 633 % kSpreadingPeriod) + 0.5f) / kSpreadingPeriod - 0.5f;
+    return values;
+  }();
+  return table;
+}
+
+double sigma_of(double mad, SampleType type) {
+  const double spread = kSigmaPerMad * mad;
+  if (type == SampleType::float32) return spread;
+  return std::sqrt(std::max(0.0, spread * spread - kStepVariance));
+}
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device) {
+  check_config(config);
+  if (device == nullptr) refuse("device", "null", "an open device");
+  if (device->api() == device::Api::reference) return make_reference_plan(config);
+  // On a GPU's behalf the host searches, with all it has.
+  return make_cpu_plan(config, device->instruction_set(), Tunables{});
+}
+
+std::vector<Pulse> detect(const Config& config, const IntegerSeries& series) {
+  return detect_whole(config, series);
+}
+
+std::vector<Pulse> detect(const Config& config, const FloatSeries& series) {
+  return detect_whole(config, series);
+}
+
+}  // namespace tautline::stages::detect

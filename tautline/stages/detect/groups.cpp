@@ -1,0 +1,114 @@
+#include "tautline/stages/detect/groups.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace tautline::stages::detect {
+
+namespace {
+
+// Disjoint sets of the numbers below n.
+class Sets {
+ public:
+  explicit Sets(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
+  std::size_t find(std::size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+bool by_trial_and_time(const Detection& a, const Detection& b) {
+  return std::pair(a.trial, a.first_time) < std::pair(b.trial, b.first_time);
+}
+
+}  // namespace
+
+bool friends(const Detection& a, const Detection& b, const Links& links) {
+  const std::size_t trials = a.trial < b.trial ? b.trial - a.trial : a.trial - b.trial;
+  if (trials > links.dm_trials) return false;
+  const std::uint64_t narrow = std::min(a.width, b.width), wide = std::max(a.width, b.width);
+  if (wide >> links.width_octaves > narrow ||
+      (wide >> links.width_octaves == narrow && narrow << links.width_octaves != wide))
+    return false;
+  const std::uint64_t gap = a.last_time < b.first_time   ? b.first_time - a.last_time
+                            : b.last_time < a.first_time ? a.first_time - b.last_time
+                                                         : 0;
+  return gap <= links.time_samples + narrow / 2;
+}
+
+Pulse pulse_of(const std::vector<Detection>& members) {
+  const Detection* best = &members.front();
+  Pulse pulse;
+  pulse.begin = best->first;
+  pulse.end = best->first + best->width;
+  pulse.first_trial = pulse.last_trial = best->trial;
+  for (const Detection& d : members) {
+    if (d.snr > best->snr || (d.snr == best->snr && by_trial_and_time(d, *best))) best = &d;
+    pulse.begin = std::min(pulse.begin, d.first);
+    pulse.end = std::max(pulse.end, d.first + d.width);
+    pulse.first_trial = std::min(pulse.first_trial, d.trial);
+    pulse.last_trial = std::max(pulse.last_trial, d.trial);
+  }
+  pulse.snr = best->snr;
+  pulse.trial = best->trial;
+  pulse.first = best->first;
+  pulse.width = best->width;
+  pulse.members = members.size();
+  return pulse;
+}
+
+void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
+  if (open_.empty()) return;
+  std::sort(open_.begin(), open_.end(), by_trial_and_time);
+  const std::size_t n = open_.size();
+  Sets sets(n);
+  // Stretches of one trial do not overlap, so those near in time are neighbours. For each later
+  // trial one finger moves on to the first stretch that does not end too early.
+  std::vector<std::size_t> trial_begin{0};
+  for (std::size_t i = 1; i < n; ++i)
+    if (open_[i].trial != open_[i - 1].trial) trial_begin.push_back(i);
+  trial_begin.push_back(n);
+  const std::uint64_t reach = links_.time_samples + widest_ / 2;
+  for (std::size_t a = 0; a + 1 < trial_begin.size(); ++a)
+    for (std::size_t b = a; b + 1 < trial_begin.size(); ++b) {
+      if (open_[trial_begin[b]].trial - open_[trial_begin[a]].trial > links_.dm_trials) break;
+      std::size_t finger = trial_begin[b];
+      for (std::size_t i = trial_begin[a]; i < trial_begin[a + 1]; ++i) {
+        while (finger < trial_begin[b + 1] && open_[finger].last_time + reach < open_[i].first_time)
+          ++finger;
+        for (std::size_t j = finger;
+             j < trial_begin[b + 1] && open_[j].first_time <= open_[i].last_time + reach; ++j)
+          if (friends(open_[i], open_[j], links_)) sets.join(i, j);
+      }
+    }
+  // A group that something yet to come could join waits, whole.
+  std::vector<std::uint64_t> latest(n, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint64_t& last = latest[sets.find(i)];
+    last = std::max(last, open_[i].last_time);
+  }
+  std::vector<std::vector<Detection>> groups;
+  std::vector<std::size_t> group_of(n, n);
+  std::vector<Detection> waiting;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t set = sets.find(i);
+    if (latest[set] + reach >= horizon) {
+      waiting.push_back(open_[i]);
+      continue;
+    }
+    if (group_of[set] == n) {
+      group_of[set] = groups.size();
+      groups.emplace_back();
+    }
+    groups[group_of[set]].push_back(open_[i]);
+  }
+  for (const std::vector<Detection>& group : groups) pulses.push_back(pulse_of(group));
+  open_ = std::move(waiting);
+}
+
+}  // namespace tautline::stages::detect

@@ -1,0 +1,40 @@
+// Friends of friends among the detections of all trials, as a stream brings them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tautline/stages/detect/detect.h"
+#include "tautline/stages/detect/stretches.h"
+
+namespace tautline::stages::detect {
+
+/// Whether two detections are friends:
+///   |difference of trials| <= dm_trials
+///   time between the stretches <= time_samples + min(widths) / 2
+///   max(widths) <= min(widths) 2^width_octaves
+bool friends(const Detection& a, const Detection& b, const Links& links);
+
+/// A pulse of the detections: the best one's boxcar (of equals the first trial's, then the first
+/// in time), and what they span.
+Pulse pulse_of(const std::vector<Detection>& members);
+
+class Groups {
+ public:
+  explicit Groups(const Links& links, std::size_t widest) : links_(links), widest_(widest) {}
+
+  /// Detections in any order.
+  void add(const std::vector<Detection>& detections) {
+    open_.insert(open_.end(), detections.begin(), detections.end());
+  }
+  /// Whatever comes later begins at `horizon` or after it: appends the pulses of the groups that it
+  /// cannot join.
+  void settle(std::uint64_t horizon, std::vector<Pulse>& pulses);
+
+ private:
+  Links links_;
+  std::size_t widest_;
+  std::vector<Detection> open_;
+};
+
+}  // namespace tautline::stages::detect

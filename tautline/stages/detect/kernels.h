@@ -1,0 +1,77 @@
+// The inner loops of detect, one table for each instruction set. All give the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tautline/device/device.h"
+
+namespace tautline::stages::detect {
+
+/// Partial sums of floats: sample i goes to sum i mod 8, in double.
+inline constexpr std::size_t kFloatSums = 8;
+
+inline double combine(const double (&s)[kFloatSums]) {
+  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+/// Boxcars that one step of `scan` looks at.
+inline constexpr std::size_t kScanStep = 64;
+/// Sums of absolute values below this (in units of the quantised samples) cannot overflow the
+/// 32-bit arithmetic of `scan`; the padding behind the last prefix sum then never makes a
+/// detection.
+inline constexpr std::int64_t kScanLimit = std::int64_t{1} << 29;
+inline constexpr std::int32_t kPadding = -(std::int32_t{1} << 30);
+/// The same for `sum_squares`, for as many boxcars at once.
+inline constexpr std::int64_t kSquaresLimit = std::int64_t{1} << 27;
+inline constexpr std::size_t kSquaresStep = 512;
+
+/// A step of scan in which a width may have a detection.
+struct Hit {
+  std::uint32_t start = 0;  ///< first boxcar of the step
+  std::uint32_t width = 0;  ///< its index
+};
+
+/// y[i] = (x[i] - base) - (offset + slope (first + i)), each operation rounded to float.
+struct Line {
+  float offset = 0, slope = 0;
+  std::size_t first = 0;
+};
+
+struct Kernels {
+  bool (*usable_integers)(const std::int32_t* x, std::size_t n);
+  bool (*usable_floats)(const float* x, std::size_t n);
+  std::int64_t (*sum_integers)(const std::int32_t* x, std::size_t n);
+  double (*sum_floats)(const float* x, std::size_t n);
+  void (*subtract_integers)(const std::int32_t* x, std::size_t n, std::int32_t base,
+                            const Line& line, float* y);
+  void (*subtract_floats)(const float* x, std::size_t n, float base, const Line& line, float* y);
+
+  /// out[i] = a[i] + b[i]
+  void (*add)(const float* a, const float* b, std::size_t n, float* out);
+  /// v[i] = |v[i] - centre|
+  void (*deviate)(float* v, std::size_t n, float centre);
+  /// Counts what is below `low`, and packs what is in [low, high] into `kept` (room for n + 16).
+  void (*narrow)(const float* v, std::size_t n, float low, float high, float* kept,
+                 std::size_t* below, std::size_t* count);
+
+  /// z = y x scale to the nearest integer, half to even, within +-2^30; NaN becomes 0.
+  /// prefix[i] = z[0] + ... + z[i - 1] modulo 2^32, n + 1 of them. Returns the sum of |z|, to 1e-3.
+  double (*quantise)(const float* y, std::size_t n, float scale, std::int32_t* prefix);
+
+  /// Steps [s, s + kScanStep) of boxcars begin at 0, kScanStep... below n. Every (step, width) in
+  /// which prefix[i + width] - prefix[i] >= least[width] for some i is written to `hits`; returns
+  /// how many. Reads prefix up to n rounded up to whole steps, plus the widest width.
+  std::size_t (*scan)(const std::int32_t* prefix, std::size_t n, const std::size_t* widths,
+                      const std::int32_t* least, std::size_t width_count, Hit* hits);
+
+  /// Sum of squares of prefix[i + width] - prefix[i] over kSquaresStep boxcars or fewer.
+  std::uint64_t (*sum_squares)(const std::int32_t* prefix, std::size_t n, std::size_t width);
+
+  device::InstructionSet set;  ///< whose code this is
+};
+
+/// The best table that `set` can run: vnni and amx take avx512's.
+const Kernels& kernels_for(device::InstructionSet set);
+
+}  // namespace tautline::stages::detect

@@ -1,0 +1,323 @@
+// detect as plain loops over the whole stream: the definition, docs/maths/detect.md step by step.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tautline/stages/detect/baseline.h"
+#include "tautline/stages/detect/groups.h"
+#include "tautline/stages/detect/implementation.h"
+#include "tautline/stages/detect/stretches.h"
+
+namespace tautline::stages::detect {
+
+namespace {
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+// Sum and count of what is usable in x[0..n): integers exactly, floats in eight interleaved sums.
+template <class T>
+std::pair<double, double> sum_of(const T* x, std::size_t n) {
+  double parts[8] = {}, count = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!usable(x[i])) continue;
+    parts[std::is_same_v<T, float> ? i % 8 : 0] += static_cast<double>(x[i]);
+    count += 1;
+  }
+  const double even = (parts[0] + parts[4]) + (parts[2] + parts[6]);
+  const double odd = (parts[1] + parts[5]) + (parts[3] + parts[7]);
+  return {even + odd, count};
+}
+
+// The running mean of each segment of the stream; `window` tells over how many samples at most.
+template <class T>
+std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::uint64_t& window) {
+  const std::size_t complete = x.size() / segment;
+  if (complete == 0) {
+    const auto [sum, count] = sum_of(x.data(), x.size());
+    window = x.size();
+    return {count == 0 ? 0 : sum / count};
+  }
+  std::vector<std::pair<double, double>> sums;
+  for (std::size_t k = 0; k < complete; ++k)
+    sums.push_back(sum_of(x.data() + k * segment, segment));
+  const std::size_t length = std::min(complete, kWindowSegments);
+  window = length * segment;
+  std::vector<double> means;
+  for (std::size_t k = 0; k < complete; ++k) {
+    const std::size_t wanted = k < kWindowSegments / 2 ? 0 : k - kWindowSegments / 2;
+    const std::size_t first = std::min(wanted, complete - length);
+    std::vector<double> window_means;
+    for (std::size_t s = first; s < first + length; ++s)
+      if (sums[s].second > 0) window_means.push_back(sums[s].first / sums[s].second);
+    std::sort(window_means.begin(), window_means.end());
+    means.push_back(interquartile_mean(window_means.data(), window_means.size()));
+  }
+  return means;
+}
+
+// y = x - the line between the means of the segments' middles; NaN where x is missing.
+template <class T>
+std::vector<float> baselined(const std::vector<T>& x, const std::vector<double>& means,
+                             std::size_t segment) {
+  std::vector<float> y(x.size());
+  for (std::size_t t = 0; t < x.size(); ++t) {
+    const std::size_t k = std::min(t / segment, means.size() - 1);
+    const std::size_t i = t - t / segment * segment;
+    const bool tail = t / segment >= means.size();  // keeps the last mean
+    const double mine = means[k];
+    double neighbour = mine;
+    if (!tail && i < segment / 2 && k > 0) neighbour = means[k - 1];
+    if (!tail && i >= segment / 2 && k + 1 < means.size()) neighbour = means[k + 1];
+    const double rise = i < segment / 2 ? mine - neighbour : neighbour - mine;
+    const double slope = rise / static_cast<double>(segment);
+    const T base = base_of(mine, T{});
+    const auto offset = static_cast<float>((mine - static_cast<double>(base)) +
+                                           slope * (0.5 - static_cast<double>(segment / 2)));
+    const float ramp = static_cast<float>(slope) * static_cast<float>(i);
+    y[t] = usable(x[t]) ? static_cast<float>(x[t] - base) - (offset + ramp)
+                        : std::numeric_limits<float>::quiet_NaN();
+  }
+  return y;
+}
+
+// The lower median.
+float median_of(std::vector<float> values) {
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) / 2];
+}
+
+double sigma_of_block(const std::vector<float>& y, std::size_t first, std::size_t last,
+                      SampleType type) {
+  std::vector<float> values;
+  for (std::size_t t = first; t < last; ++t)
+    if (!std::isnan(y[t]))
+      values.push_back(type == SampleType::int32 ? y[t] + spreading()[t % kSpreadingPeriod] : y[t]);
+  if (values.empty()) return 0;
+  const float median = median_of(values);
+  for (float& v : values) v = std::fabs(v - median);
+  return sigma_of(static_cast<double>(median_of(values)), type);
+}
+
+// Samples [first, end) in units of sigma / 1,024.
+std::vector<std::int64_t> quantised(const std::vector<float>& y, std::size_t first, std::size_t end,
+                                    float scale) {
+  constexpr float kMost = 1 << 30;
+  std::vector<std::int64_t> z;
+  for (std::size_t t = first; t < end; ++t) {
+    const float v = y[t] * scale;
+    z.push_back(std::isnan(v) ? 0
+                              : static_cast<std::int64_t>(std::nearbyint(
+                                    static_cast<double>(std::clamp(v, -kMost, kMost)))));
+  }
+  return z;
+}
+
+struct Best {
+  double snr = 0;
+  std::size_t width_index = 0;
+};
+
+template <class T>
+class Search {
+ public:
+  Search(const Config& config, const Sizes& sizes, std::size_t trial, const std::vector<T>& x,
+         std::uint64_t* over)
+      : config_(config), sizes_(sizes), over_(over), stretches_(trial, config.links) {
+    if (x.empty()) return;
+    y_ = baselined(x, means_of(x, sizes.segment, window_), sizes.segment);
+    scales_ = derive_scales(config, sizes, window_);
+    best_.resize(y_.size());
+    for (std::size_t first = 0; first < y_.size(); first += sizes.noise) search_block(first);
+    collect();
+  }
+
+  Stretches& stretches() { return stretches_; }
+
+ private:
+  void search_block(std::size_t first) {
+    const std::size_t last = std::min(y_.size(), first + sizes_.noise);
+    if (first == 0 || 2 * (last - first) >= sizes_.noise)
+      sigmas_.push_back(sigma_of_block(y_, first, last, config_.type));
+    else
+      sigmas_.push_back(sigmas_.back());
+    const auto scale = static_cast<float>(kUnitsPerSigma / sigmas_.back());
+    if (!(sigmas_.back() > 0) || !std::isfinite(scale)) return;
+    const auto z = quantised(y_, first, std::min(y_.size(), last + sizes_.widest()), scale);
+    for (std::size_t k = 0; k < sizes_.widths.size(); ++k) search_width(z, first, last - first, k);
+  }
+
+  void search_width(const std::vector<std::int64_t>& z, std::size_t first, std::size_t starts,
+                    std::size_t k) {
+    const std::size_t width = sizes_.widths[k];
+    if (scales_.least_sum[k] == kNeverReached || width > z.size()) return;
+    std::vector<std::int64_t> sums;
+    for (std::size_t i = 0; i < starts && i + width <= z.size(); ++i) {
+      std::int64_t sum = 0;
+      for (std::size_t j = i; j < i + width; ++j) sum += z[j];
+      sums.push_back(sum);
+    }
+    std::int64_t least = scales_.least_sum[k];
+    double per_unit = scales_.snr_per_unit[k];
+    if (config_.noise == Noise::width) {
+      __extension__ __int128 squares = 0;
+      for (const std::int64_t sum : sums) squares += static_cast<__int128_t>(sum) * sum;
+      if (squares == 0) return;
+      const double rms = std::sqrt(static_cast<double>(squares) / static_cast<double>(sums.size()));
+      per_unit = 1 / rms;
+      least = static_cast<std::int64_t>(std::ceil(config_.threshold * rms));
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (sums[i] < least) continue;
+      ++over_[k];
+      Best& best = best_[first + i + width / 2];
+      const double snr = static_cast<double>(sums[i]) * per_unit;
+      if (snr > best.snr || (snr == best.snr && k < best.width_index)) best = {snr, k};
+    }
+  }
+
+  void collect() {
+    for (std::size_t t = 0; t < best_.size(); ++t)
+      if (best_[t].snr > 0)
+        stretches_.add(t, best_[t].snr, sizes_.widths[best_[t].width_index], best_[t].width_index);
+    stretches_.settle(~std::uint64_t{0});
+    if (config_.noise == Noise::width) return;
+    std::vector<double> sums;
+    stretches_.refine([&](Stretches::Stretch& stretch) {
+      // The best boxcar's noise is that of the block in which it begins.
+      const double sigma = sigmas_[stretch.detection.first / sizes_.noise];
+      refine_peak({y_.data(), 0, y_.size()}, sizes_, sigma, window_, config_.threshold, sums,
+                  stretch);
+    });
+  }
+
+  const Config& config_;
+  const Sizes& sizes_;
+  std::uint64_t* over_;
+  Stretches stretches_;
+  std::uint64_t window_ = 0;
+  std::vector<float> y_;
+  Scales scales_;
+  std::vector<double> sigmas_;
+  std::vector<Best> best_;
+};
+
+// Every pair of detections.
+void group_all(const std::vector<Detection>& detections, const Links& links,
+               std::vector<Pulse>& pulses) {
+  std::vector<bool> done(detections.size(), false);
+  for (std::size_t i = 0; i < detections.size(); ++i) {
+    if (done[i]) continue;
+    done[i] = true;
+    std::vector<Detection> members{detections[i]};
+    for (std::size_t m = 0; m < members.size(); ++m)
+      for (std::size_t j = 0; j < detections.size(); ++j) {
+        if (done[j] || !friends(members[m], detections[j], links)) continue;
+        done[j] = true;
+        members.push_back(detections[j]);
+      }
+    pulses.push_back(pulse_of(members));
+  }
+}
+
+class ReferenceState final : public State {
+ public:
+  ReferenceState(std::size_t trials, std::size_t widths)
+      : integers(trials), floats(trials), over(trials * widths) {}
+  std::vector<Pulse> take() override {
+    std::sort(pulses.begin(), pulses.end(), [](const Pulse& a, const Pulse& b) {
+      return std::pair(a.first, a.trial) < std::pair(b.first, b.trial);
+    });
+    return std::exchange(pulses, {});
+  }
+  Counters counters() const override { return counted; }
+  const std::vector<std::uint64_t>& over_threshold() const override { return over; }
+
+  std::uint64_t longest() const {
+    std::size_t most = 0;
+    for (const auto& series : integers) most = std::max(most, series.size());
+    for (const auto& series : floats) most = std::max(most, series.size());
+    return most;
+  }
+
+  std::vector<std::vector<std::int32_t>> integers;
+  std::vector<std::vector<float>> floats;
+  std::vector<std::uint64_t> over;
+  std::vector<Pulse> pulses;
+  Counters counted;
+  bool finished = false;
+};
+
+class ReferencePlan final : public Plan {
+ public:
+  explicit ReferencePlan(const Config& config) : config_(config), sizes_(derive_sizes(config)) {}
+
+  const Config& config() const override { return config_; }
+  const std::vector<std::size_t>& widths() const override { return sizes_.widths; }
+  std::size_t baseline_samples() const override { return sizes_.baseline(); }
+  std::size_t noise_samples() const override { return sizes_.noise; }
+  std::string backend() const override { return "reference"; }
+  device::MemoryUse bytes() const override { return {}; }  // grows with the stream
+  std::unique_ptr<State> make_state(device::Queue&) const override {
+    return std::make_unique<ReferenceState>(config_.trials, sizes_.widths.size());
+  }
+
+  void execute(device::Queue&, State& state, const IntegerSeries& series) const override {
+    keep(static_cast<ReferenceState&>(state), series, SampleType::int32,
+         static_cast<ReferenceState&>(state).integers);
+  }
+  void execute(device::Queue&, State& state, const FloatSeries& series) const override {
+    keep(static_cast<ReferenceState&>(state), series, SampleType::float32,
+         static_cast<ReferenceState&>(state).floats);
+  }
+  void finish(device::Queue&, State& state) const override {
+    auto& whole = static_cast<ReferenceState&>(state);
+    if (whole.finished) return;
+    whole.finished = true;
+    whole.counted.searched = whole.longest();
+    std::vector<Detection> detections;
+    if (config_.type == SampleType::int32)
+      search_all(whole, whole.integers, detections);
+    else
+      search_all(whole, whole.floats, detections);
+    whole.counted.detections = detections.size();
+    group_all(detections, config_.links, whole.pulses);
+  }
+
+ private:
+  template <class Series, class Kept>
+  void keep(ReferenceState& state, const Series& series, SampleType type, Kept& kept) const {
+    check_series(config_, type, series.extent(0), series.extent(1), series.stride(1),
+                 state.finished);
+    for (std::size_t trial = 0; trial < config_.trials; ++trial)
+      for (std::size_t t = 0; t < series.extent(1); ++t) {
+        if (!config_.lengths.empty() && kept[trial].size() >= config_.lengths[trial]) break;
+        kept[trial].push_back(series(trial, t));
+        if (!usable(series(trial, t))) ++state.counted.missing;
+      }
+    state.counted.samples += series.extent(1);
+  }
+
+  template <class T>
+  void search_all(ReferenceState& state, const std::vector<std::vector<T>>& series,
+                  std::vector<Detection>& detections) const {
+    for (std::size_t trial = 0; trial < config_.trials; ++trial) {
+      Search<T> search(config_, sizes_, trial, series[trial],
+                       state.over.data() + trial * sizes_.widths.size());
+      search.stretches().take(detections);
+    }
+  }
+
+  Config config_;
+  Sizes sizes_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_reference_plan(const Config& config) {
+  return std::make_shared<ReferencePlan>(config);
+}
+
+}  // namespace tautline::stages::detect

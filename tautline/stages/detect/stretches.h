@@ -1,0 +1,77 @@
+// One trial's boxcars over the threshold, linked in time, and the refinement of their peaks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tautline/stages/detect/sizes.h"
+
+namespace tautline::stages::detect {
+
+/// A stretch of one trial over the threshold. Times are those of the boxcars' centre samples.
+struct Detection {
+  std::size_t trial = 0;
+  std::uint64_t first_time = 0, last_time = 0;
+  double snr = 0;           ///< of the best boxcar
+  std::uint64_t first = 0;  ///< its first sample
+  std::uint64_t width = 1;
+};
+
+/// Links the best boxcar of each time, in order of time: t and the one before it belong together
+/// when t - before <= time_samples + min(widths) / 2.
+class Stretches {
+ public:
+  struct Stretch {
+    Detection detection;
+    std::size_t width_index = 0;   ///< of the best boxcar
+    std::uint64_t last_width = 1;  ///< of the best boxcar at last_time
+    double best = 0;               ///< S/N that was compared; detection.snr is refined
+    bool refined = false;
+  };
+
+  Stretches(std::size_t trial, const Links& links) : trial_(trial), links_(links) {}
+
+  void add(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index);
+  /// No time before `time` will come any more.
+  void settle(std::uint64_t time);
+  /// Calls refine(stretch) for each whose best boxcar is new since the last call.
+  template <class Refine>
+  void refine(Refine refine) {
+    for (Stretch& stretch : closed_) refine_one(stretch, refine);
+    if (open_) refine_one(stretch_, refine);
+  }
+  /// The stretches that are complete, and forgets them.
+  void take(std::vector<Detection>& detections);
+  /// First time of the open stretch; `otherwise` when there is none.
+  std::uint64_t open_since(std::uint64_t otherwise) const {
+    return open_ ? stretch_.detection.first_time : otherwise;
+  }
+
+ private:
+  template <class Refine>
+  static void refine_one(Stretch& stretch, Refine& refine) {
+    if (!stretch.refined) refine(stretch);
+    stretch.refined = true;
+  }
+
+  std::size_t trial_;
+  Links links_;
+  bool open_ = false;
+  Stretch stretch_;
+  std::vector<Stretch> closed_;
+};
+
+/// Baselined samples [first, end) of a stream.
+struct Samples {
+  const float* y = nullptr;
+  std::uint64_t first = 0, end = 0;
+};
+
+/// Looks for a better boxcar near the one that `stretch` found: of every width between the listed
+/// ones on either side (16 of them at most), from as many samples earlier to as many later. Sets
+/// detection.first, width and snr. `sums` is scratch memory.
+void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::uint64_t n,
+                 double threshold, std::vector<double>& sums, Stretches::Stretch& stretch);
+
+}  // namespace tautline::stages::detect

@@ -1,0 +1,352 @@
+// Every backend of detect against the reference, whatever the split.
+#include "tautline/stages/detect/detect.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/detect/case.h"
+#include "tests/support/seed.h"
+
+namespace tautline::stages::detect {
+namespace {
+
+template <class T>
+using Rows = std::vector<std::vector<T>>;
+
+struct Found {
+  std::vector<Pulse> pulses;
+  std::vector<std::uint64_t> over;
+  Counters counters;
+  std::string backend;
+};
+
+// Runs `rows` through a device in calls of random lengths up to `step`.
+template <class T>
+Found run(const std::string& device, Config config, const Rows<T>& rows, std::size_t step,
+          std::mt19937_64& random, std::size_t threads = 2) {
+  config.trials = rows.size();
+  config.max_samples = std::max<std::size_t>(1, step);
+  config.type = std::is_same_v<T, float> ? SampleType::float32 : SampleType::int32;
+  const auto opened = device::open(device::parse_selection(device), {.threads = threads});
+  const auto plan = make_plan(config, opened);
+  const auto queue = opened->make_queue();
+  const auto state = plan->make_state(*queue);
+  const std::size_t samples = rows[0].size();
+  Found found;
+  found.backend = plan->backend();
+  const auto collect = [&] {
+    const auto pulses = state->take();
+    found.pulses.insert(found.pulses.end(), pulses.begin(), pulses.end());
+  };
+  for (std::size_t first = 0; first < samples;) {
+    const std::size_t n = std::min(samples - first, 1 + random() % step);
+    // Rows further apart than they are long, what lies between poisoned.
+    const std::size_t stride = n + 3;
+    std::vector<T> block(stride * rows.size(), static_cast<T>(987654321));
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      std::copy_n(rows[r].begin() + static_cast<std::ptrdiff_t>(first), n,
+                  block.begin() + static_cast<std::ptrdiff_t>(r * stride));
+    plan->execute(
+        *queue, *state,
+        core::View<const T, 2>(block.data(), {core::Axis::channel, core::Axis::time},
+                               {rows.size(), n}, {static_cast<std::ptrdiff_t>(stride), 1}));
+    collect();
+    first += n;
+  }
+  plan->finish(*queue, *state);
+  collect();
+  std::sort(found.pulses.begin(), found.pulses.end(), [](const Pulse& a, const Pulse& b) {
+    return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
+  });
+  found.over = state->over_threshold();
+  found.counters = state->counters();
+  return found;
+}
+
+// Noise with a drift and some pulses, the same ones in neighbouring trials.
+template <class T>
+Rows<T> noise_rows(std::size_t trials, std::size_t samples, double sigma, std::size_t pulses,
+                   std::mt19937_64& random) {
+  std::normal_distribution<double> normal(0, sigma);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::vector<TruePulse> truth;
+  for (std::size_t p = 0; p < pulses; ++p)
+    truth.push_back({uniform(random) * static_cast<double>(samples), 1 + 20 * uniform(random),
+                     5 + (p % 3 == 0 ? 60 : 6) * uniform(random)});
+  Rows<T> rows;
+  for (std::size_t r = 0; r < trials; ++r) {
+    std::vector<double> series(samples);
+    for (std::size_t t = 0; t < samples; ++t)
+      series[t] = 1000 + sigma * 0.5 * std::sin(static_cast<double>(t) * 1e-4) + normal(random);
+    for (const TruePulse& pulse : truth) {
+      TruePulse here = pulse;
+      here.snr /= 1 + std::fabs(static_cast<double>(r) - static_cast<double>(trials) / 2);
+      add_pulse(series, here, sigma);
+    }
+    rows.emplace_back();
+    for (const double x : series)
+      rows.back().push_back(std::is_same_v<T, float> ? static_cast<T>(x)
+                                                     : static_cast<T>(std::lround(x)));
+  }
+  return rows;
+}
+
+void expect_same(const Found& a, const Found& b, const std::string& what) {
+  ASSERT_EQ(a.pulses.size(), b.pulses.size()) << what;
+  for (std::size_t i = 0; i < a.pulses.size(); ++i) {
+    const Pulse &p = a.pulses[i], &q = b.pulses[i];
+    EXPECT_TRUE(p == q) << what << ": pulse " << i << ": trial " << p.trial << "/" << q.trial
+                        << " first " << p.first << "/" << q.first << " width " << p.width << "/"
+                        << q.width << " S/N " << p.snr << "/" << q.snr << " members " << p.members
+                        << "/" << q.members << " span " << p.begin << "-" << p.end << "/" << q.begin
+                        << "-" << q.end;
+  }
+  EXPECT_EQ(a.over, b.over) << what;
+  EXPECT_EQ(a.counters.samples, b.counters.samples) << what;
+  EXPECT_EQ(a.counters.searched, b.counters.searched) << what;
+  EXPECT_EQ(a.counters.missing, b.counters.missing) << what;
+  EXPECT_EQ(a.counters.detections, b.counters.detections) << what;
+}
+
+class Backend : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    try {
+      device::parse_selection(GetParam());
+    } catch (const core::Error& error) {
+      GTEST_SKIP() << GetParam() << ": " << error.what();
+    }
+  }
+};
+
+TEST_P(Backend, IsTheOneThatWasForced) {
+  const std::string name = GetParam();
+  const auto plan = make_plan({}, device::open(device::parse_selection(name)));
+  const std::string expected = name == "cpu:amx" || name == "cpu:vnni" ? "avx512" : name.substr(4);
+  EXPECT_EQ(plan->backend(), expected);
+}
+
+template <class T>
+void compare(const std::string& device, const Config& config, std::size_t trials,
+             std::size_t samples, double sigma, std::mt19937_64& random, const std::string& what) {
+  const Rows<T> rows = noise_rows<T>(trials, samples, sigma, 6, random);
+  const Found reference = run("reference", config, rows, samples, random);
+  expect_same(reference, run(device, config, rows, samples, random), what + ", whole");
+  expect_same(reference, run(device, config, rows, 1 + samples / 3, random, 1), what + ", parts");
+  expect_same(reference, run(device, config, rows, 97, random), what + ", short parts");
+}
+
+// Lengths around the stage's own: a segment of the baseline (4 here), its window (132), a noise
+// block (16,384), and half of one at the end.
+TEST_P(Backend, EqualsTheReferenceOnEveryLengthAndSplit) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.009;
+  config.baseline_s = 0.132;
+  config.threshold = 4;
+  for (const std::size_t samples : {1u, 2u, 3u, 4u, 5u, 7u, 131u, 132u, 133u, 700u, 16383u, 16384u,
+                                    16385u, 16384u + 8191u, 16384u + 8192u}) {
+    compare<std::int32_t>(GetParam(), config, 3, samples, 40, random,
+                          "int32 x " + std::to_string(samples));
+    compare<float>(GetParam(), config, 3, samples, 0.3, random,
+                   "float x " + std::to_string(samples));
+  }
+}
+
+TEST_P(Backend, EqualsTheReferenceOnManyTrialsAndWidths) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.threshold = 4.5;
+  config.max_width_s = 0.3;
+  for (const Noise noise : {Noise::trial, Noise::width}) {
+    config.noise = noise;
+    config.links.dm_trials = noise == Noise::trial ? 1 : 3;
+    compare<std::int32_t>(GetParam(), config, 7, 33000, 3, random, "int32");
+    compare<float>(GetParam(), config, 7, 20011, 100, random, "float");
+  }
+}
+
+TEST_P(Backend, EndsEachTrialAtItsOwnLength) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.threshold = 4.2;
+  config.max_width_s = 0.02;
+  config.lengths = {33000, 30000, 16384, 700, 0};
+  Rows<std::int32_t> rows = noise_rows<std::int32_t>(5, 33000, 20, 4, random);
+  const Found reference = run("reference", config, rows, 33000, random);
+  EXPECT_FALSE(reference.pulses.empty());
+  expect_same(reference, run(GetParam(), config, rows, 33000, random), "whole");
+  expect_same(reference, run(GetParam(), config, rows, 3000, random), "parts");
+  // What lies beyond changes nothing.
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t t = config.lengths[r]; t < rows[r].size(); ++t) rows[r][t] = 1 << 20;
+  expect_same(reference, run(GetParam(), config, rows, 4000, random), "other tail");
+}
+
+// Sums beyond 32 bits, and the widths at which squares leave 64.
+TEST_P(Backend, EqualsTheReferenceOnBrightPulses) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.2;
+  for (const Noise noise : {Noise::trial, Noise::width})
+    for (const double peak : {2e3, 1e5, 1e8, 4e8}) {
+      config.noise = noise;
+      Rows<std::int32_t> rows = noise_rows<std::int32_t>(2, 18000, 5, 0, random);
+      for (std::size_t t = 9000; t < 9050; ++t) rows[1][t] += static_cast<std::int32_t>(peak);
+      const Found reference = run("reference", config, rows, 18000, random);
+      // The RMS of the widths includes the pulse's own baseline.
+      if (noise == Noise::trial) EXPECT_FALSE(reference.pulses.empty()) << peak;
+      expect_same(reference, run(GetParam(), config, rows, 5000, random),
+                  "peak " + std::to_string(peak));
+    }
+}
+
+TEST_P(Backend, LeavesOutWhatIsNotANumberAndCountsIt) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.01;
+  config.threshold = 4.2;
+  Rows<float> rows = noise_rows<float>(2, 17000, 5, 3, random);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const std::size_t t : {0u, 5u, 400u, 16999u}) rows[0][t] = std::nanf("");
+  for (std::size_t t = 3000; t < 5200; ++t) rows[1][t] = std::nanf("");
+  rows[1][7] = kInfinity;
+  rows[1][8] = -kInfinity;
+  rows[1][9] = 1e31f;
+  const Found reference = run("reference", config, rows, 17000, random);
+  EXPECT_EQ(reference.counters.missing, 4u + 2200 + 3);
+  expect_same(reference, run(GetParam(), config, rows, 1000, random), "floats");
+  for (const Pulse& pulse : reference.pulses) EXPECT_TRUE(std::isfinite(pulse.snr));
+
+  Rows<std::int32_t> integers = noise_rows<std::int32_t>(1, 17000, 50, 3, random);
+  integers[0][11] = std::numeric_limits<std::int32_t>::min();
+  integers[0][12] = std::numeric_limits<std::int32_t>::max();
+  const Found limits = run("reference", config, integers, 17000, random);
+  EXPECT_EQ(limits.counters.missing, 2u);
+  expect_same(limits, run(GetParam(), config, integers, 1000, random), "integers");
+}
+
+TEST_P(Backend, FindsNothingWhereNothingChanges) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.threshold = 0.5;
+  for (const std::size_t samples : {1u, 100u, 5000u, 40000u}) {
+    const Rows<std::int32_t> integers(2, std::vector<std::int32_t>(samples, -77));
+    EXPECT_TRUE(run(GetParam(), config, integers, samples, random).pulses.empty()) << samples;
+    const Rows<float> floats(2, std::vector<float>(samples, 0.1f));
+    EXPECT_TRUE(run(GetParam(), config, floats, samples, random).pulses.empty()) << samples;
+    const Rows<float> nothing(1, std::vector<float>(samples, std::nanf("")));
+    EXPECT_TRUE(run(GetParam(), config, nothing, samples, random).pulses.empty()) << samples;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Backend,
+                         ::testing::Values("cpu:portable", "cpu:avx2", "cpu:avx512", "cpu:vnni",
+                                           "cpu:amx"),
+                         [](const auto& info) { return info.param.substr(4); });
+
+// A pulse by hand: values, noise and S/N worked out beside the stage.
+TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {
+  // +-1 in turn: the mean is 0, the median of |y| is 1, spread over +-1/2 still 1.
+  constexpr std::size_t kSamples = 20000;
+  Rows<std::int32_t> rows(1, std::vector<std::int32_t>(kSamples));
+  for (std::size_t t = 0; t < kSamples; ++t) rows[0][t] = t % 2 == 0 ? 10 : 12;
+  for (std::size_t t = 5000; t < 5008; ++t) rows[0][t] += 6;
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.02;
+  config.baseline_s = 3.3;
+  const Found found = run("reference", config, rows, kSamples, random);
+  ASSERT_EQ(found.pulses.size(), 1u);
+  const Pulse& pulse = found.pulses[0];
+  EXPECT_EQ(pulse.width, 8u);
+  EXPECT_EQ(pulse.first, 5000u);
+  EXPECT_EQ(pulse.sample(), 5004u);
+  EXPECT_EQ(pulse.trial, 0u);
+  EXPECT_EQ(pulse.members, 1u);
+  // 8 x 6 less what 48 adds to a mean over 3,300 samples; sigma from a MAD of 1.
+  const double n = 3300, sigma = std::sqrt(1.4826 * 1.4826 - 1.0 / 12);
+  const double expected = (48 - 8 * 48 / n) / (sigma * std::sqrt(8 * (1 - 8 / n)));
+  EXPECT_NEAR(pulse.snr, expected, 0.01 * expected);
+}
+
+TEST(Config, RefusalsNameTheField) {
+  const auto device = device::open(device::parse_selection("cpu"));
+  const auto expect = [&](Config config, const std::string& field) {
+    try {
+      make_plan(config, device);
+      ADD_FAILURE() << field << " was accepted";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::config);
+      EXPECT_NE(error.field().find(field), std::string::npos) << error.what();
+    }
+  };
+  const double nan = std::nan("");
+  expect({.trials = 0}, "trials");
+  expect({.max_samples = 0}, "max_samples");
+  for (const double bad : {0.0, -1.0, nan, static_cast<double>(INFINITY)}) {
+    expect({.sample_time_s = bad}, "sample_time_s");
+    expect({.threshold = bad}, "threshold");
+    expect({.max_width_s = bad}, "max_width_s");
+    if (bad != 0) expect({.baseline_s = bad}, "baseline_s");
+  }
+  expect({.sample_time_s = 1, .max_width_s = 0.5}, "max_width_s");
+  expect({.sample_time_s = 1e-6, .max_width_s = 1}, "max_width_s");
+  expect({.max_width_s = 0.5, .baseline_s = 1.9}, "baseline_s");
+  expect({.links = {.width_octaves = 64}}, "width_octaves");
+}
+
+TEST(Config, SeriesMustBeThePlans) {
+  const auto device = device::open(device::parse_selection("cpu"));
+  const auto queue = device->make_queue();
+  const auto plan = make_plan({.trials = 2, .max_samples = 10}, device);
+  const auto state = plan->make_state(*queue);
+  std::vector<std::int32_t> x(100);
+  std::vector<float> f(100);
+  const std::array<core::Axis, 2> axes{core::Axis::channel, core::Axis::time};
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {3, 5})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 11})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 5}, {20, 2})),
+               core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, FloatSeries(f.data(), axes, {2, 5})), core::Error);
+  plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 5}));
+  plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 0}));
+  plan->finish(*queue, *state);
+  plan->finish(*queue, *state);  // nothing more
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 5})), core::Error);
+}
+
+TEST(Widths, KeepNinetyFivePercentOfEveryRectangle) {
+  for (const std::size_t largest : {1u, 2u, 3u, 5u, 9u, 64u, 100u, 1000u, 65536u}) {
+    const auto widths = boxcar_widths(largest);
+    EXPECT_EQ(widths.front(), 1u);
+    EXPECT_EQ(widths.back(), largest);
+    for (std::size_t power = 1; power <= largest; power *= 2)
+      EXPECT_TRUE(std::find(widths.begin(), widths.end(), power) != widths.end()) << power;
+    std::size_t at = 0;
+    for (std::size_t w = 1; w <= largest; ++w) {
+      while (at + 1 < widths.size() && widths[at + 1] <= w) ++at;
+      double kept = std::sqrt(static_cast<double>(widths[at]) / static_cast<double>(w));
+      if (at + 1 < widths.size())
+        kept =
+            std::max(kept, std::sqrt(static_cast<double>(w) / static_cast<double>(widths[at + 1])));
+      ASSERT_GE(kept, 0.95 - 1e-12) << w << " of " << largest;
+    }
+  }
+  EXPECT_LE(boxcar_widths(65536).size(), 66u);
+}
+
+}  // namespace
+}  // namespace tautline::stages::detect
