@@ -60,7 +60,7 @@ struct Config {
   std::size_t levels = 10;  ///< groups or levels, 1 to 40
   Coarsening coarsening = Coarsening::sum;
   CountType type = CountType::u8;
-  std::vector<Pair> pairs;          ///< empty: every sensor with itself
+  std::vector<Pair> pairs = {};     ///< empty: every sensor with itself
   std::size_t max_samples = 65536;  ///< most samples (times) that one execute is given
 
   std::size_t pair_count() const { return pairs.empty() ? sensors : pairs.size(); }
