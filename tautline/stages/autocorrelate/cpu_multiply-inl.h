@@ -13,24 +13,31 @@ struct Block {
   std::uint64_t most_direct = 0, most_delayed = 0;  ///< largest samples, history considered
 };
 
-/// Adds the lanes' 32-bit sums of lag k0 + i, 16 an i, to the lags that the level has.
-template <std::size_t kTile, bool kSigned>
+/// Adds the 32-bit sums of lag k0 + i, 16 lanes an i, to those lags that the level has: lane by
+/// lane where lanes are sensors, all of them where they are times.
+template <std::size_t kTile, bool kSigned, bool kSeries>
 TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::size_t k0,
-                              const Layout& layout, const Level& level, std::uint64_t* sums) {
-  for (std::size_t i = 0; i < kTile; ++i) {
-    const std::size_t k = k0 + i;
-    if (k < level.rung.first_steps || k >= level.rung.first_steps + level.rung.steps) continue;
-    std::uint64_t* to = sums + (k - level.rung.first_steps) * layout.lanes;
-    std::uint64_t wide[kLanes];
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      wide[lane] =
-          kSigned
-              ? static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(tile[i][lane])})
-              : tile[i][lane];
-    if (layout.lanes == kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) to[lane] += wide[lane];
+                              const Level& level, std::uint64_t* sums) {
+  typedef std::conditional_t<kSigned, std::int32_t, std::uint32_t> Narrow
+      __attribute__((vector_size(32), may_alias));
+  typedef std::conditional_t<kSigned, std::int64_t, std::uint64_t> Wide
+      __attribute__((vector_size(64)));
+  typedef std::uint64_t Sums __attribute__((vector_size(64), aligned(8), may_alias));
+  const std::size_t first = level.rung.first_steps, last = first + level.rung.steps;
+  const std::size_t begin = std::max(k0, first), end = std::min(k0 + kTile, last);
+  for (std::size_t k = begin; k < end; ++k) {
+    const auto* from = reinterpret_cast<const Narrow*>(tile[k - k0]);
+    const Wide low = __builtin_convertvector(from[0], Wide);
+    const Wide high = __builtin_convertvector(from[1], Wide);
+    if constexpr (kSeries) {
+      const Wide both = low + high;
+      std::uint64_t sum = 0;
+      for (std::size_t i = 0; i < 8; ++i) sum += static_cast<std::uint64_t>(both[i]);
+      sums[k - first] += sum;
     } else {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) *to += wide[lane];
+      auto* to = reinterpret_cast<Sums*>(sums + (k - first) * kLanes);
+      to[0] += (Sums)low;
+      to[1] += (Sums)high;
     }
   }
 }
@@ -62,7 +69,6 @@ constexpr std::size_t kRowBytes = kLanes * sizeof(std::uint32_t);
 
 /// Halves, sensors in lanes. Rows hold two times.
 struct MultiplyHalves {
-  const Layout& layout;
   const Level& level;
   std::uint64_t* sums;
   const std::byte *direct, *even, *odd;  ///< at row `first`
@@ -82,6 +88,7 @@ struct MultiplyHalves {
       std::size_t s = 0;
       // Two rows at a time: what one multiplies at lag k, the other does at k - 2.
       for (; s + 2 <= rows; s += 2) {
+        forget_loads();
         const Vector d0 = load(d), d1 = load(d + kRowBytes);
         sum[0] = add_products(sum[0], d1, load(e0 + kRowBytes));
         sum[1] = add_products(sum[1], d1, load(e1 + kRowBytes));
@@ -111,13 +118,12 @@ struct MultiplyHalves {
       for (std::size_t i = 0; i < kTile; ++i)
         store(reinterpret_cast<std::byte*>(out[i]) + part, sum[i]);
     }
-    add_sums<kTile, false>(out, k0, layout, level, sums);
+    add_sums<kTile, false, false>(out, k0, level, sums);
   }
 };
 
 /// Halves, times in lanes.
 struct MultiplyHalfSeries {
-  const Layout& layout;
   const Level& level;
   std::uint64_t* sums;
   const std::byte *direct, *delayed;
@@ -141,15 +147,15 @@ struct MultiplyHalfSeries {
       for (std::size_t i = 0; i < kTile; ++i)
         store(reinterpret_cast<std::byte*>(out[i]) + part, sum[i]);
     }
-    add_sums<kTile, false>(out, k0, layout, level, sums);
+    add_sums<kTile, false, true>(out, k0, level, sums);
   }
 };
 
 #if defined(TAUTLINE_AUTOCORRELATE_VNNI)
 /// Bytes, sensors in lanes; rows hold four times. `shifted` are the four copies less 128, which
-/// makes them signed: what that takes from each sum is 128 times the sum of `direct`.
+/// makes them signed: what that takes from each sum, 128 times the sum of `direct`, is added when
+/// the sums are read.
 struct MultiplyBytes {
-  const Layout& layout;
   const Level& level;
   std::uint64_t* sums;
   const std::byte* direct;
@@ -171,6 +177,7 @@ struct MultiplyBytes {
     const std::byte* e3 = shifted[3] - back;
     std::size_t s = 0;
     for (; s + 2 <= rows; s += 2) {
+      forget_loads();
       const Vector d0 = load(d), d1 = load(d + kRowBytes);
       sum[0] = add_byte_products(sum[0], d1, load(e0 + kRowBytes));
       sum[1] = add_byte_products(sum[1], d1, load(e1 + kRowBytes));
@@ -205,13 +212,12 @@ struct MultiplyBytes {
     }
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kTile; ++i) store(out[i], sum[i]);
-    add_sums<kTile, true>(out, k0, layout, level, sums);
+    add_sums<kTile, true, false>(out, k0, level, sums);
   }
 };
 
 /// Bytes, times in lanes; `delayed` less 128.
 struct MultiplyByteSeries {
-  const Layout& layout;
   const Level& level;
   std::uint64_t* sums;
   const std::byte *direct, *delayed;
@@ -232,28 +238,19 @@ struct MultiplyByteSeries {
     }
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kTile; ++i) store(out[i], sum[i]);
-    add_sums<kTile, true>(out, k0, layout, level, sums);
+    add_sums<kTile, true, true>(out, k0, level, sums);
   }
 };
 
-/// What the bias of 128 took from every lag of the level.
-inline void add_bias(const Layout& layout, const Level& level, const std::uint64_t* direct_sums,
-                     std::uint64_t* sums) {
-  for (std::size_t i = 0; i < level.rung.steps; ++i)
-    for (std::size_t lane = 0; lane < layout.lanes; ++lane)
-      sums[i * layout.lanes + lane] += 128 * direct_sums[lane];
-}
-
 void multiply_bytes(const Layout& layout, const Level& level, const Block& block,
-                    std::uint64_t* sums, const std::uint64_t* direct_sums, std::byte* scratch) {
-  add_bias(layout, level, direct_sums, sums);
+                    std::uint64_t* sums, std::byte* scratch) {
   if (layout.lanes == 1) {
     const std::size_t bytes = (layout.history + block.count + 63) / 64 * 64;
     const auto* from = reinterpret_cast<const std::uint8_t*>(block.delayed) - layout.history;
     auto* to = reinterpret_cast<std::uint8_t*>(scratch);
     for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i] ^ 0x80;
-    for_lag_tiles(level, MultiplyByteSeries{layout, level, sums, block.direct,
-                                            scratch + layout.history, (block.count + 63) / 64});
+    for_lag_tiles(level, MultiplyByteSeries{level, sums, block.direct, scratch + layout.history,
+                                            (block.count + 63) / 64});
     return;
   }
   const std::size_t rows = (block.count + 3) / 4, past = layout.history / 4;
@@ -273,8 +270,7 @@ void multiply_bytes(const Layout& layout, const Level& level, const Block& block
     before = now;
   }
   const auto bytes_at = [](const Row* row) { return reinterpret_cast<const std::byte*>(row); };
-  for_lag_tiles(level, MultiplyBytes{layout,
-                                     level,
+  for_lag_tiles(level, MultiplyBytes{level,
                                      sums,
                                      block.direct,
                                      {bytes_at(copies[0]), bytes_at(copies[1]), bytes_at(copies[2]),
@@ -295,7 +291,7 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
   if (layout.lanes == 1) {
     for (std::size_t s = 0; s < rows; s += part_rows)
       for_lag_tiles(
-          level, MultiplyHalfSeries{layout, level, sums, block.direct + s * kRowBytes,
+          level, MultiplyHalfSeries{level, sums, block.direct + s * kRowBytes,
                                     block.delayed + s * kRowBytes, std::min(part_rows, rows - s)});
     return;
   }
@@ -309,10 +305,10 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
     before = now;
   }
   for (std::size_t s = 0; s < rows; s += part_rows)
-    for_lag_tiles(level, MultiplyHalves{layout, level, sums, block.direct + s * kRowBytes,
-                                        block.delayed + s * kRowBytes,
-                                        reinterpret_cast<const std::byte*>(odd + s),
-                                        std::min(part_rows, rows - s)});
+    for_lag_tiles(
+        level,
+        MultiplyHalves{level, sums, block.direct + s * kRowBytes, block.delayed + s * kRowBytes,
+                       reinterpret_cast<const std::byte*>(odd + s), std::min(part_rows, rows - s)});
 }
 
 /// Words, sensors in lanes: the even and the odd lanes of each vector by themselves.

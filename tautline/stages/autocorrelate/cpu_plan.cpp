@@ -137,7 +137,9 @@ class LaneReader {
       };
       Value lead_in{};
       if (rung.has_lead_in() && done >= first) lead_in = lead * (head(first) - head(first - 1));
-      if (out.sums.data() != nullptr) out.sums(pair, lag) = value(level.sums_at, i);
+      // Bytes were multiplied less 128.
+      const Value bias = level.storage == Storage::bytes ? 128 * direct : Value{};
+      if (out.sums.data() != nullptr) out.sums(pair, lag) = value(level.sums_at, i) + bias;
       if (out.lead_in.data() != nullptr) out.lead_in(pair, lag) = lead_in;
       if (out.monitor_direct.data() != nullptr)
         out.monitor_direct(pair, lag) = pairs ? whole_delayed - lead - newest : Value{};

@@ -242,11 +242,7 @@ void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::b
   keep_heads(layout, level, progress, direct, delayed, count, tile);
 
   Block block{direct, delayed, count, 0, 0};
-  std::uint64_t direct_sums[kLanes] = {};
-  const bool doubles = level.storage == Storage::doubles;
-  block.most_direct = measure(level.storage, direct, count, lanes, doubles ? totals : direct_sums);
-  if (!doubles)
-    for (std::size_t lane = 0; lane < lanes; ++lane) totals[lane] += direct_sums[lane];
+  block.most_direct = measure(level.storage, direct, count, lanes, totals);
   const std::uint64_t most = level.separate
                                  ? measure(level.storage, delayed, count, lanes, totals + lanes)
                                  : block.most_direct;
@@ -259,7 +255,7 @@ void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::b
 #if defined(TAUTLINE_AUTOCORRELATE_VNNI)
   if (level.storage == Storage::bytes) {
     multiply_bytes(layout, level, block, reinterpret_cast<std::uint64_t*>(tile + level.sums_at),
-                   direct_sums, scratch);
+                   scratch);
   } else {
     multiply(layout, level, block, tile, scratch);
   }
@@ -336,27 +332,51 @@ void stage_plain(const Layout& layout, const Level& level, const Count* rows, co
   }
 }
 
-/// 16 neighbouring sensors of one time.
-template <class Count>
-TAUTLINE_INLINE Row load_row(const Count* from) {
-  typedef Count Counts __attribute__((vector_size(kLanes * sizeof(Count)), aligned(1), may_alias));
-  return __builtin_convertvector(*reinterpret_cast<const Counts*>(from), Row);
+/// Two times of 16 neighbouring sensors, as halves of one row.
+TAUTLINE_INLINE void stage_halves(const std::uint8_t* one, const std::uint8_t* two, Bytes16* out) {
+  const Bytes16 zero{}, a = load_bytes(one), b = load_bytes(two);
+  const Bytes16 a_low = weave_low(a, zero), a_high = weave_high(a, zero);
+  const Bytes16 b_low = weave_low(b, zero), b_high = weave_high(b, zero);
+  out[0] = weave_low_halves(a_low, b_low);
+  out[1] = weave_high_halves(a_low, b_low);
+  out[2] = weave_low_halves(a_high, b_high);
+  out[3] = weave_high_halves(a_high, b_high);
+}
+TAUTLINE_INLINE void stage_halves(const std::uint16_t* one, const std::uint16_t* two,
+                                  Bytes16* out) {
+  for (std::size_t half = 0; half < 2; ++half) {
+    const Bytes16 a = load_bytes(one + 8 * half), b = load_bytes(two + 8 * half);
+    out[2 * half] = weave_low_halves(a, b);
+    out[2 * half + 1] = weave_high_halves(a, b);
+  }
+}
+/// Four times, as bytes of one row.
+TAUTLINE_INLINE void stage_bytes(const std::uint8_t* rows, std::ptrdiff_t step, Bytes16* out) {
+  const Bytes16 a = load_bytes(rows), b = load_bytes(rows + step);
+  const Bytes16 c = load_bytes(rows + 2 * step), d = load_bytes(rows + 3 * step);
+  const Bytes16 ab_low = weave_low(a, b), ab_high = weave_high(a, b);
+  const Bytes16 cd_low = weave_low(c, d), cd_high = weave_high(c, d);
+  out[0] = weave_low_halves(ab_low, cd_low);
+  out[1] = weave_high_halves(ab_low, cd_low);
+  out[2] = weave_low_halves(ab_high, cd_high);
+  out[3] = weave_high_halves(ab_high, cd_high);
 }
 
-/// The same for neighbours and whole rows: `at` begins a row and `count` fills them.
+/// Neighbours and whole rows: `at` begins a row and `count` fills them.
 template <class Count>
 void stage_rows(const Level& level, const Count* rows, const Input& input, std::size_t count,
                 std::byte* block, std::size_t at) {
-  Row* out = reinterpret_cast<Row*>(block) + at / group_of(level.storage);
+  auto* out = reinterpret_cast<Bytes16*>(block) + at / group_of(level.storage) * 4;
   const std::ptrdiff_t step = input.row_stride;
-  if (level.storage == Storage::bytes) {
-    for (std::size_t t = 0; t < count; t += 4, rows += 4 * step)
-      *out++ = load_row(rows) | load_row(rows + step) << 8 | load_row(rows + 2 * step) << 16 |
-               load_row(rows + 3 * step) << 24;
-    return;
+  if constexpr (sizeof(Count) == 1) {
+    if (level.storage == Storage::bytes) {
+      for (std::size_t t = 0; t < count; t += 4, rows += 4 * step, out += 4)
+        stage_bytes(rows, step, out);
+      return;
+    }
   }
-  for (std::size_t t = 0; t < count; t += 2, rows += 2 * step)
-    *out++ = load_row(rows) | load_row(rows + step) << 16;
+  for (std::size_t t = 0; t < count; t += 2, rows += 2 * step, out += 4)
+    stage_halves(rows, rows + step, out);
 }
 
 template <class Count>

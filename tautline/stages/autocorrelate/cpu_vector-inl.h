@@ -31,6 +31,12 @@ TAUTLINE_INLINE void store(void* p, Vector v) {
   *static_cast<Vector*>(p) = v;
 }
 
+/// Loads before it are not kept for after it. GCC would carry what one turn of a loop loaded to the
+/// next ones in registers that it does not have, and spill the sums.
+TAUTLINE_INLINE void forget_loads() {
+  asm volatile("" ::: "memory");
+}
+
 /// sum + the products of the signed halves of a and b, two in each lane.
 TAUTLINE_INLINE Vector add_products(Vector sum, Vector a, Vector b) {
 #if defined(TAUTLINE_AUTOCORRELATE_VNNI)
@@ -66,4 +72,26 @@ TAUTLINE_INLINE Longs multiply_even(Vector a, Vector b) {
 #else
   return ((Longs)a & 0xffffffffu) * ((Longs)b & 0xffffffffu);
 #endif
+}
+
+/// 16 bytes: pieces that are woven together where sensors become lanes.
+typedef std::uint8_t Bytes16 __attribute__((vector_size(16), may_alias));
+typedef std::uint16_t Halves8 __attribute__((vector_size(16), may_alias));
+typedef std::uint8_t LooseBytes16 __attribute__((vector_size(16), aligned(1), may_alias));
+
+TAUTLINE_INLINE Bytes16 weave_low(Bytes16 a, Bytes16 b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+TAUTLINE_INLINE Bytes16 weave_high(Bytes16 a, Bytes16 b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+}
+TAUTLINE_INLINE Bytes16 weave_low_halves(Bytes16 a, Bytes16 b) {
+  return (Bytes16)__builtin_shufflevector((Halves8)a, (Halves8)b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+TAUTLINE_INLINE Bytes16 weave_high_halves(Bytes16 a, Bytes16 b) {
+  return (Bytes16)__builtin_shufflevector((Halves8)a, (Halves8)b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+TAUTLINE_INLINE Bytes16 load_bytes(const void* p) {
+  return *static_cast<const LooseBytes16*>(p);
 }
