@@ -35,20 +35,6 @@ void check_view(const char* field, const std::array<std::size_t, 2>& extents, st
 
 }  // namespace
 
-const char* to_text(CountType type) {
-  switch (type) {
-    case CountType::u8:
-      return "u8";
-    case CountType::u16:
-      return "u16";
-    case CountType::u32:
-      return "u32";
-    case CountType::f32:
-      break;
-  }
-  return "f32";
-}
-
 void check_config(const Config& config) {
   constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
   check_range("sensors", config.sensors, 1, kMaxSensors, "give at least one sensor");
@@ -70,7 +56,7 @@ void check_config(const Config& config) {
 void check_samples(const Config& config, CountType type,
                    const std::array<std::size_t, 2>& extents) {
   if (type != config.type)
-    throw_config("sample type", to_text(type), to_text(config.type),
+    throw_config("sample type", core::to_string(type), core::to_string(config.type),
                  "make the plan with the type of the samples");
   if (extents[1] != config.sensors)
     throw_config("samples [time][sensor]", std::to_string(extents[1]) + " sensors",

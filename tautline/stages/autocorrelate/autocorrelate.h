@@ -32,6 +32,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/count_type.h"
 #include "tautline/core/view.h"
 #include "tautline/device/device.h"
 
@@ -44,8 +45,8 @@ enum class Ladder { chain, standard };
 /// bias, less signal).
 enum class Coarsening { sum, first, second };
 
-/// Types of input. u8 and u16 are fast; u32 and f32 are correct.
-enum class CountType { u8, u16, u32, f32 };
+/// u8 and u16 are fast; u32 and f32 are correct.
+using core::CountType;
 
 /// The sensors whose series are a (earlier) and b (later).
 struct Pair {

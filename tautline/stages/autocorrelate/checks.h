@@ -22,7 +22,6 @@ void check_sums(const Config& config, const Sums<Value>& out);
 /// A sum could reach 2^63.
 [[noreturn]] void throw_overflow(std::uint64_t samples);
 
-const char* to_text(CountType type);
 template <class Count>
 constexpr CountType type_of() {
   if constexpr (sizeof(Count) == 1) return CountType::u8;
