@@ -36,6 +36,7 @@ using Action = std::function<int()>;
 /// Each adds its subcommand to `app` and, when it was chosen, sets `action`.
 void add_simulate(CLI::App& app, const Global& global, Action& action);
 void add_channelize(CLI::App& app, const Global& global, Action& action);
+void add_autocorrelate(CLI::App& app, const Global& global, Action& action);
 void add_correlate(CLI::App& app, const Global& global, Action& action);
 void add_delays(CLI::App& app, const Global& global, Action& action);
 void add_compare(CLI::App& app, const Global& global, Action& action);
