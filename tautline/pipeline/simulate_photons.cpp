@@ -31,7 +31,7 @@ using simulation::SourcePhoton;
 // Brightness is held for a step of at most this part of the fastest diffusion time; a curve between
 // two multiples of a step is then the chord of the true one, at most 3e-4 of its height away.
 constexpr double kStepsPerDiffusionTime = 20;
-constexpr double kTagResolution_s = 1e-12;       // T2
+constexpr double kTagResolution_s = 1e-12;         // T2
 constexpr double kMicrotimeResolution_s = 16e-12;  // T3
 // A bin has this many ticks, which place photons inside it.
 constexpr std::uint64_t kTicksPerBin = std::uint64_t{1} << 16;
@@ -106,8 +106,8 @@ void plan_counts(const SimulatePhotonsConfig& c, Plan& plan) {
           fmt::format("{} bins", plan.clock.bins), "fewer than 2^46 bins");
   plan.clock.ticks = plan.clock.bins * kTicksPerBin;
   if (c.bin_s <= longest_s) {
-    plan.ticks_per_step = kTicksPerBin * static_cast<std::uint64_t>(
-                                             std::min(longest_s / c.bin_s + 1e-9, 1e9));
+    plan.ticks_per_step =
+        kTicksPerBin * static_cast<std::uint64_t>(std::min(longest_s / c.bin_s + 1e-9, 1e9));
   } else {
     const double steps = std::ceil(c.bin_s / longest_s - 1e-9);
     require(steps <= PhotonSource::kBlockSteps, "bin", fmt::format("{} s", c.bin_s),
@@ -186,10 +186,8 @@ std::string truth_text(const SimulatePhotonsConfig& c, const Plan& plan, std::ui
     const double part = total_hz > 0 ? one.rate_hz / total_hz : 0;
     g0 += part * part / n;
     offset -= part * part / static_cast<double>(particles);
-    species.push_back({{"n", n},
-                       {"tau_s", one.tau_s},
-                       {"rate_hz", one.rate_hz},
-                       {"particles", particles}});
+    species.push_back(
+        {{"n", n}, {"tau_s", one.tau_s}, {"rate_hz", one.rate_hz}, {"particles", particles}});
   }
   Json truth{{"schema", "tautline.truth.photons"},
              {"version", 1},
@@ -238,7 +236,8 @@ std::vector<PhotonSource> make_sources(const SimulatePhotonsConfig& c, const Pla
   std::vector<PhotonSource> sources;
   sources.reserve(c.sensors);
   for (std::size_t s = 0; s < c.sensors; ++s) {
-    const bool hot = std::find(c.hot_sensors.begin(), c.hot_sensors.end(), s) != c.hot_sensors.end();
+    const bool hot =
+        std::find(c.hot_sensors.begin(), c.hot_sensors.end(), s) != c.hot_sensors.end();
     sources.emplace_back(plan.model, hot ? c.hot_rate_hz : 0.0, plan.step_s, plan.ticks_per_step,
                          c.seed, static_cast<std::uint32_t>(s));
   }

@@ -15,9 +15,9 @@ class FastRandom {
  public:
   FastRandom(std::uint64_t seed, std::uint32_t stream) {
     for (std::uint32_t half = 0; half < 2; ++half) {
-      const auto words = philox4x32({half, stream, 0x70686F74u, 0x6F6E73u},
-                                    {static_cast<std::uint32_t>(seed),
-                                     static_cast<std::uint32_t>(seed >> 32)});
+      const auto words =
+          philox4x32({half, stream, 0x70686F74u, 0x6F6E73u},
+                     {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
       state_[2 * half] = std::uint64_t{words[0]} << 32 | words[1];
       state_[2 * half + 1] = std::uint64_t{words[2]} << 32 | words[3];
     }

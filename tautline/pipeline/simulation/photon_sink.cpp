@@ -35,8 +35,8 @@ class CountSink : public PhotonSink {
     if (npy) {
       std::vector<std::uint64_t> shape{clock.bins};
       shape.insert(shape.end(), sensor_shape.begin(), sensor_shape.end());
-      array_ = std::make_unique<formats::npy::ArrayWriter>(
-          path, sizeof(Count) == 1 ? "|u1" : "<u2", shape, overwrite);
+      array_ = std::make_unique<formats::npy::ArrayWriter>(path, sizeof(Count) == 1 ? "|u1" : "<u2",
+                                                           shape, overwrite);
     } else {
       raw_ = std::make_unique<formats::PartialFile>(path, overwrite);
     }
@@ -47,8 +47,8 @@ class CountSink : public PhotonSink {
     place_.assign(sensors_, 0);
     const std::uint64_t end_bin = std::min(clock_.bins, end_tick / clock_.ticks_per_bin);
     while (done_bins_ < end_bin) {
-      const auto bins = static_cast<std::size_t>(
-          std::min<std::uint64_t>(piece_bins_, end_bin - done_bins_));
+      const auto bins =
+          static_cast<std::size_t>(std::min<std::uint64_t>(piece_bins_, end_bin - done_bins_));
       counts_.assign(bins * sensors_, 0);
       for (std::size_t s = 0; s < sensors_; ++s) count(photons[s], s, done_bins_ + bins);
       const auto bytes = std::as_bytes(std::span<const Count>(counts_));

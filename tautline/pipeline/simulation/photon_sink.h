@@ -25,7 +25,8 @@ class PhotonSink {
   virtual ~PhotonSink() = default;
   /// The photons of every sensor up to `end_tick`, each in order of time; later ones are left for
   /// the next call, which brings them again.
-  virtual void write(std::span<const std::vector<SourcePhoton>> photons, std::uint64_t end_tick) = 0;
+  virtual void write(std::span<const std::vector<SourcePhoton>> photons,
+                     std::uint64_t end_tick) = 0;
   virtual void finish() = 0;
 };
 

@@ -32,8 +32,7 @@ bool earlier(const SourcePhoton& a, const SourcePhoton& b) {
 }  // namespace
 
 std::size_t particles_of(double n) {
-  return static_cast<std::size_t>(
-      std::max(1.0, std::round(n * box_over_effective_volume())));
+  return static_cast<std::size_t>(std::max(1.0, std::round(n * box_over_effective_volume())));
 }
 
 double n_of(std::size_t particles) {
@@ -115,8 +114,8 @@ void PhotonSource::emit(std::size_t step, std::uint64_t count, bool fluorescent,
                         std::vector<SourcePhoton>& photons) {
   const std::uint64_t start = (first_step_ + step) * ticks_per_step_;
   for (; count > 0; --count) {
-    const auto tick = static_cast<std::uint64_t>(random_.uniform() *
-                                                 static_cast<double>(ticks_per_step_));
+    const auto tick =
+        static_cast<std::uint64_t>(random_.uniform() * static_cast<double>(ticks_per_step_));
     photons.push_back({start + tick, microtime(fluorescent)});
   }
 }
@@ -127,8 +126,7 @@ void PhotonSource::add_afterpulses(std::vector<SourcePhoton>& photons) {
   const std::uint64_t end = (first_step_ + kBlockSteps) * ticks_per_step_;
   const double ticks_per_s = static_cast<double>(ticks_per_step_) / step_s_;
   std::vector<SourcePhoton> waiting;
-  for (const SourcePhoton& pulse : later_)
-    (pulse.time < end ? photons : waiting).push_back(pulse);
+  for (const SourcePhoton& pulse : later_) (pulse.time < end ? photons : waiting).push_back(pulse);
   later_ = std::move(waiting);
   for (std::size_t n = 0; n < photons.size(); ++n) {
     if (random_.uniform() >= model_.afterpulsing) continue;

@@ -13,20 +13,20 @@ namespace tautline::pipeline::simulation {
 /// One kind of particle. Lengths are in units of the focus's waist w, where exp(-2 r^2 / w^2) is
 /// the detected brightness across the axis.
 struct DiffusingSpecies {
-  double n = 1;         ///< mean number in the effective volume pi^(3/2) kappa w^3
-  double tau_s = 1e-4;  ///< diffusion time w^2 / (4 D)
-  double rate_hz = 1e4; ///< detected photons a second, on average over a long run
+  double n = 1;          ///< mean number in the effective volume pi^(3/2) kappa w^3
+  double tau_s = 1e-4;   ///< diffusion time w^2 / (4 D)
+  double rate_hz = 1e4;  ///< detected photons a second, on average over a long run
 };
 
 struct PhotonModel {
   std::vector<DiffusingSpecies> species;
   double kappa = 5;  ///< length of the focus over its waist
   double background_hz = 0;
-  double afterpulsing = 0;       ///< probability that a detection is followed by a false one
+  double afterpulsing = 0;         ///< probability that a detection is followed by a false one
   double afterpulse_tau_s = 1e-6;  ///< mean delay of it, exponentially distributed
-  double lifetime_s = 0;         ///< T3: mean delay of a particle's photon after the pulse; 0: none
-  double period_s = 0;           ///< T3: between pulses; 0: no microtimes
-  double microtime_unit_s = 0;   ///< T3
+  double lifetime_s = 0;        ///< T3: mean delay of a particle's photon after the pulse; 0: none
+  double period_s = 0;          ///< T3: between pulses; 0: no microtimes
+  double microtime_unit_s = 0;  ///< T3
 };
 
 /// Half the sides of the periodic box, in units of w and of kappa w.
@@ -57,7 +57,7 @@ class PhotonSource {
 
  private:
   struct Particle {
-    float x, y, z;           // in units of w, the focus at 0
+    float x, y, z;            // in units of w, the focus at 0
     std::uint32_t next_step;  // of the block, at which it stands there
   };
   struct Crowd {
