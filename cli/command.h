@@ -36,6 +36,7 @@ using Action = std::function<int()>;
 /// Each adds its subcommand to `app` and, when it was chosen, sets `action`.
 void add_simulate(CLI::App& app, const Global& global, Action& action);
 void add_channelize(CLI::App& app, const Global& global, Action& action);
+void add_autocorrelate(CLI::App& app, const Global& global, Action& action);
 void add_correlate(CLI::App& app, const Global& global, Action& action);
 void add_dedisperse(CLI::App& app, const Global& global, Action& action);
 void add_delays(CLI::App& app, const Global& global, Action& action);
@@ -55,6 +56,9 @@ std::shared_ptr<const device::Device> open_device(const Global& global);
 
 /// "tautline 0.1.0: tautline correlate ...", for the outputs' history.
 std::string history_line(const Global& global);
+
+/// `simulate photons`, under `simulate`.
+void add_simulate_photons(CLI::App& simulate, const Global& global, Action& action);
 
 /// Bytes with an optional suffix: 4096, 512M, 2G. Throws core::Error(config).
 std::size_t parse_bytes(const std::string& text, const std::string& option = "--memory");

@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   cli::Action action;
   cli::add_simulate(app, global, action);
   cli::add_channelize(app, global, action);
+  cli::add_autocorrelate(app, global, action);
   cli::add_correlate(app, global, action);
   cli::add_dedisperse(app, global, action);
   cli::add_delays(app, global, action);

@@ -52,6 +52,7 @@ int run(const Global& global, Options& options) {
 void add_simulate(CLI::App& app, const Global& global, Action& action) {
   auto* simulate = app.add_subcommand("simulate", "made-up observations with the truth beside them");
   simulate->require_subcommand(1);
+  add_simulate_photons(*simulate, global, action);
   auto* command = simulate->add_subcommand("voltages", "sky sources, tones and noise on an array");
   auto options = std::make_shared<Options>();
   pipeline::SimulateConfig& config = options->config;

@@ -38,3 +38,28 @@ else()
   set(casacore_found OFF)
 endif()
 option(TAUTLINE_CASACORE "Write Measurement Sets" ${casacore_found})
+
+# .zip files of several correlation curves.
+find_path(TAUTLINE_MINIZIP_INCLUDE minizip/zip.h)
+find_library(TAUTLINE_MINIZIP_LIBRARY minizip)
+find_package(ZLIB)
+if(TAUTLINE_MINIZIP_INCLUDE AND TAUTLINE_MINIZIP_LIBRARY AND ZLIB_FOUND)
+  set(minizip_found ON)
+else()
+  set(minizip_found OFF)
+endif()
+option(TAUTLINE_ZIP "Write .zip files of correlation curves" ${minizip_found})
+
+# Camera stacks.
+find_package(TIFF)
+option(TAUTLINE_TIFF "Read TIFF stacks of photon counts" ${TIFF_FOUND})
+
+# Least squares for `tautline fit`: MINPACK in C, which keeps no global state.
+find_path(TAUTLINE_CMINPACK_INCLUDE cminpack.h PATH_SUFFIXES cminpack-1)
+find_library(TAUTLINE_CMINPACK_LIBRARY cminpack)
+if(TAUTLINE_CMINPACK_INCLUDE AND TAUTLINE_CMINPACK_LIBRARY)
+  set(cminpack_found ON)
+else()
+  set(cminpack_found OFF)
+endif()
+option(TAUTLINE_FIT "Fit correlation curves" ${cminpack_found})

@@ -1,7 +1,7 @@
 # The library: one target from the layers' folders. A layer's files are listed by its folder.
 file(GLOB_RECURSE tautline_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/*.cpp)
 if(NOT TAUTLINE_HDF5)
-  list(FILTER tautline_sources EXCLUDE REGEX "/formats/uvh5/")
+  list(FILTER tautline_sources EXCLUDE REGEX "/formats/(uvh5|curves_hdf5)/")
 endif()
 if(NOT TAUTLINE_CFITSIO)
   list(FILTER tautline_sources EXCLUDE REGEX "/formats/psrfits/")
@@ -27,7 +27,9 @@ target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
 target_compile_options(tautline PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
                                         -ffp-contract=off)
 target_compile_definitions(tautline PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}"
-  $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>)
+  $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>
+  $<$<BOOL:${TAUTLINE_ZIP}>:TAUTLINE_ZIP> $<$<BOOL:${TAUTLINE_TIFF}>:TAUTLINE_TIFF>
+  $<$<BOOL:${TAUTLINE_FIT}>:TAUTLINE_FIT>)
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
 include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
 if(TAUTLINE_HDF5)
@@ -39,6 +41,17 @@ if(TAUTLINE_CFITSIO)
   target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_CFITSIO_INCLUDE})
   set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/formats/open_filterbank.cpp
                               PROPERTIES COMPILE_DEFINITIONS TAUTLINE_CFITSIO)
+endif()
+if(TAUTLINE_ZIP)
+  target_link_libraries(tautline PRIVATE ${TAUTLINE_MINIZIP_LIBRARY} ZLIB::ZLIB)
+  target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_MINIZIP_INCLUDE})
+endif()
+if(TAUTLINE_TIFF)
+  target_link_libraries(tautline PRIVATE TIFF::TIFF)
+endif()
+if(TAUTLINE_FIT)
+  target_link_libraries(tautline PRIVATE ${TAUTLINE_CMINPACK_LIBRARY})
+  target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})
 endif()
 if(TAUTLINE_CASACORE)
   target_link_libraries(tautline PRIVATE ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES}

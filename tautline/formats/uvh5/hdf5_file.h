@@ -1,5 +1,5 @@
 // HDF5 for one writer: a file that survives a full disk, handles that close themselves, and the
-// few kinds of dataset that a UVH5 file is made of. Included by .cpp files of this folder only.
+// few kinds of dataset that our files are made of. Included by .cpp files of formats/ only.
 //
 // HDF5 keeps state that cannot be closed once a write has failed, and complains about it when the
 // process ends. So the file goes through a driver of our own: the first failed write is remembered

@@ -141,6 +141,22 @@ std::vector<std::string> InputFile::texts(const std::string& dataset, std::size_
   return found;
 }
 
+bool InputFile::is_integer(const std::string& dataset) const {
+  const Handle opened = open(dataset);
+  const Handle type(H5Dget_type(opened.get()), H5Tclose);
+  return H5Tget_class(type.get()) == H5T_INTEGER;
+}
+
+bool InputFile::truth(const std::string& dataset) const {
+  if (is_integer(dataset)) return integer(dataset) != 0;
+  check_size(dataset, 1);
+  const Handle opened = open(dataset);
+  std::int8_t value = 0;
+  if (H5Dread(opened.get(), bool_type().get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0)
+    fail(dataset, "unreadable", "a boolean");
+  return value != 0;
+}
+
 std::optional<std::string> InputFile::text(const std::string& dataset) const {
   const Handle opened = open(dataset);
   const Handle type(H5Dget_type(opened.get()), H5Tclose);

@@ -1,5 +1,5 @@
 // HDF5 for one reader: values and arrays whose shapes are checked before anything is allocated.
-// Included by .cpp files of this folder only.
+// Included by .cpp files of formats/ only.
 #pragma once
 
 #include <hdf5.h>
@@ -31,6 +31,10 @@ class InputFile {
   double number(const std::string& dataset) const;
   /// Text; numbers and booleans are written out. Nothing for a dataset of another kind.
   std::optional<std::string> text(const std::string& dataset) const;
+  /// A boolean as h5py writes it, or an integer that is not 0.
+  bool truth(const std::string& dataset) const;
+  /// Whether its elements are integers.
+  bool is_integer(const std::string& dataset) const;
   /// The whole dataset, row-major, which must have `size` elements.
   std::vector<double> numbers(const std::string& dataset, std::size_t size) const;
   std::vector<std::int64_t> integers(const std::string& dataset, std::size_t size) const;

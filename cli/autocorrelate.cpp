@@ -1,0 +1,224 @@
+// tautline autocorrelate: counts to correlation curves.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <charconv>
+
+#include "cli/command.h"
+#include "tautline/core/error.h"
+#include "tautline/pipeline/autocorrelate_counts.h"
+
+namespace tautline::cli {
+
+namespace {
+
+using stages::autocorrelate::Coarsening;
+using stages::autocorrelate::Ladder;
+
+struct Options {
+  pipeline::AutocorrelateConfig config;
+  std::string lags = "chain", normalize = "symmetric", coarsen = "sum";
+  std::string shape, bin_sensors = "1x1", dtype, gate, memory = "2G";
+  std::vector<std::uint16_t> detectors;
+  bool strict = false;
+};
+
+// "32x16" -> rows 32, columns 16
+std::pair<std::size_t, std::size_t> parse_size(const std::string& text, const std::string& option) {
+  std::size_t rows = 0, columns = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, rows);
+  if (first.ec == std::errc{} && first.ptr != end && *first.ptr == 'x') {
+    const auto second = std::from_chars(first.ptr + 1, end, columns);
+    if (second.ec == std::errc{} && second.ptr == end && rows > 0 && columns > 0)
+      return {rows, columns};
+  }
+  throw core::Error(core::ErrorKind::config, option, text, "ROWSxCOLUMNS, such as 32x32");
+}
+
+// "LO:HI" in seconds
+std::pair<double, double> parse_range(const std::string& text, const std::string& option) {
+  double low = 0, high = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%lf:%lf%c", &low, &high, &rest) != 2 || !(low < high))
+    throw core::Error(core::ErrorKind::config, option, text, "LO:HI in seconds, LO below HI");
+  return {low, high};
+}
+
+core::CountType parse_type(const std::string& text) {
+  if (text == "u8") return core::CountType::u8;
+  if (text == "u16") return core::CountType::u16;
+  return text == "u32" ? core::CountType::u32 : core::CountType::f32;
+}
+
+void resolve(const Global& global, Options& options) {
+  pipeline::AutocorrelateConfig& config = options.config;
+  config.ladder = options.lags == "chain" ? Ladder::chain : Ladder::standard;
+  config.normalization = options.normalize == "none"     ? core::Normalization::none
+                         : options.normalize == "global" ? core::Normalization::global
+                                                         : core::Normalization::symmetric;
+  config.coarsening = options.coarsen == "sum"     ? Coarsening::sum
+                      : options.coarsen == "first" ? Coarsening::first
+                                                   : Coarsening::second;
+  if (!options.shape.empty()) {
+    std::tie(config.sensors.rows, config.sensors.columns) = parse_size(options.shape, "--shape");
+    if (config.raw.sensors == 0) config.raw.sensors = config.sensors.rows * config.sensors.columns;
+  }
+  std::tie(config.sensors.bin_rows, config.sensors.bin_columns) =
+      parse_size(options.bin_sensors, "--bin-sensors");
+  if (!options.dtype.empty()) config.raw.type = parse_type(options.dtype);
+  if (!options.gate.empty()) config.gate_s = parse_range(options.gate, "--gate");
+  config.detectors = options.detectors;
+  config.memory_bytes = parse_bytes(options.memory);
+  config.history = history_line(global);
+}
+
+void print_summary(const Global& global, const std::string& output,
+                   const pipeline::AutocorrelateSummary& s) {
+  const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
+  if (global.json) {
+    print_json("tautline.autocorrelate", 1,
+               {{"output", output},
+                {"format", s.format},
+                {"sensors", s.sensors},
+                {"curves", s.curves},
+                {"lags", s.lags},
+                {"samples", s.samples},
+                {"bin_s", s.bin_s},
+                {"mean_rate_hz", s.mean_rate_hz},
+                {"masked", s.masked},
+                {"undefined_curves", s.undefined},
+                {"lags_too_long", s.lags_too_long},
+                {"lost_samples", s.damage.lost_samples},
+                {"dropped_samples", s.damage.dropped_samples},
+                {"trailing_bytes", s.damage.trailing_bytes},
+                {"kernels", s.backend},
+                {"elapsed_s", s.elapsed_s},
+                {"real_time_factor", factor}});
+    return;
+  }
+  if (global.quiet) return;
+  fmt::print("{}: {} curves of {} lags, {} sensors, {:.6g} s bins\n", output, s.curves, s.lags,
+             s.sensors, s.bin_s);
+  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time, {:.4g} samples/s\n", s.stream_s,
+             s.elapsed_s, factor,
+             static_cast<double>(s.samples) * static_cast<double>(s.sensors) / s.elapsed_s);
+  fmt::print("  mean rate: {:.6g} counts/s a sensor\n", s.mean_rate_hz);
+  fmt::print("  kernels: {}\n", s.backend);
+  fmt::print("  counted: {} lost, {} dropped, {} bytes left over, {} masked, {} without counts\n",
+             s.damage.lost_samples, s.damage.dropped_samples, s.damage.trailing_bytes, s.masked,
+             s.undefined);
+}
+
+int run(const Global& global, Options& options) {
+  resolve(global, options);
+  ProgressLine line(global);
+  const auto show = [&](const pipeline::AutocorrelateProgress& p) {
+    line.show(p.total_samples > 0
+                  ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples)
+                  : 1,
+              fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left", p.stream_s,
+                          p.elapsed_s > 0 ? p.stream_s / p.elapsed_s : 0, p.seconds_left));
+  };
+  const auto summary =
+      pipeline::autocorrelate_counts(options.config, open_device(global), show, global.stop);
+  for (const std::string& warning : summary.warnings) spdlog::warn("{}", warning);
+  print_summary(global, options.config.output, summary);
+  return damage_status(summary.damage, 0, options.strict);
+}
+
+void add_ladder(CLI::App& command, Options& options) {
+  pipeline::AutocorrelateConfig& config = options.config;
+  command
+      .add_option("--bin,--bin-time", config.bin_s,
+                  "seconds a bin; of time tags, rounded to whole ticks")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--lags", options.lags,
+                  "chain: groups of --bins lags; standard: multipletau's ladder, --bins even")
+      ->check(CLI::IsMember({"chain", "standard"}))
+      ->capture_default_str();
+  command.add_option("--bins", config.bins, "lags a group, or m of the standard ladder, 1 to 1024")
+      ->capture_default_str();
+  command.add_option("--levels", config.levels, "groups, each with twice the step, 1 to 40")
+      ->capture_default_str();
+  command
+      .add_option("--coarsen", options.coarsen,
+                  "sum, first or second of two samples becomes one of the next level")
+      ->check(CLI::IsMember({"sum", "first", "second"}))
+      ->capture_default_str();
+  command.add_option("--normalize", options.normalize, "none (sums), global or symmetric")
+      ->check(CLI::IsMember({"none", "global", "symmetric"}))
+      ->capture_default_str();
+  command
+      .add_option("--segments", config.segments,
+                  "equal parts whose scatter is the standard error; 1: none")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command.add_flag("--detrend", config.detrend,
+                   "take the means segment by segment, against bleaching; the sums stay");
+}
+
+void add_sensors(CLI::App& command, Options& options) {
+  pipeline::AutocorrelateConfig& config = options.config;
+  const std::string group = "Sensors";
+  command
+      .add_option("--pairs", config.sensors.pairs,
+                  "auto, all, DX:DY (pixel offset of the later one), or a file of pairs")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--shape", options.shape, "ROWSxCOLUMNS of the array")->group(group);
+  command
+      .add_option("--sensor-mask", config.sensors.mask_path,
+                  "NPY or text, 0 = bad sensor: marked, and left out of sums and pairs")
+      ->group(group);
+  command.add_option("--bin-sensors", options.bin_sensors, "ROWSxCOLUMNS added together")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_input(CLI::App& command, Options& options) {
+  pipeline::AutocorrelateConfig& config = options.config;
+  command
+      .add_option("input", config.input,
+                  "counts [time][sensor] (NPY or raw), or photon time tags (PTU, PT3)")
+      ->required();
+  command.add_option("-o,--output", config.output, "G.csv, G.zip or G.h5")->required();
+  command.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();
+  command.add_option("--duration", config.duration_s, "seconds to take; -1: all")
+      ->capture_default_str();
+  command.add_flag("--overwrite", config.overwrite, "replace an existing output");
+  command.add_flag("--strict", options.strict, "damaged input is a failure (status 1, not 3)");
+  command.add_option("--memory", options.memory, "most memory to take: bytes, with K, M or G")
+      ->capture_default_str();
+  const std::string raw = "Raw files";
+  command.add_option("--dtype", options.dtype, "u8, u16, u32 or f32; of NPY: the type to count in")
+      ->check(CLI::IsMember({"u8", "u16", "u32", "f32"}))
+      ->group(raw);
+  command.add_option("--sensors", config.raw.sensors, "sensors in a row")->group(raw);
+  command.add_option("--header", config.raw.header_bytes, "bytes to skip")
+      ->capture_default_str()
+      ->group(raw);
+  const std::string tags = "Time tags";
+  command.add_option("--detectors", options.detectors, "channels, each a sensor; default: all")
+      ->delimiter(',')
+      ->group(tags);
+  command.add_option("--gate", options.gate, "LO:HI, microtimes in seconds to keep")->group(tags);
+}
+
+}  // namespace
+
+void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("autocorrelate", "counts of photons to correlation curves");
+  auto options = std::make_shared<Options>();
+  add_input(*command, *options);
+  add_ladder(*command, *options);
+  add_sensors(*command, *options);
+  command->footer(
+      "Example: tautline autocorrelate counts.npy -o curves.h5 --bin 1.6e-6 --shape 32x32");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

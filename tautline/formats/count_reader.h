@@ -1,0 +1,53 @@
+// What every reader of counts offers: [time][sensor], block by block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/core/count_type.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::formats {
+
+struct CountDescription {
+  std::string format;  ///< "NPY", "raw"
+  core::CountType type = core::CountType::u8;
+  std::size_t sensors = 1;
+  std::size_t rows = 0, columns = 0;  ///< of an array of sensors, row by row; 0: not known
+  double bin_s = 0;                   ///< 0: the file does not say
+  std::vector<std::string> labels;    ///< of sensors; empty: numbers
+};
+
+/// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header
+/// contradicts itself or its file and Error(io) when the system refuses.
+class CountReader {
+ public:
+  virtual ~CountReader() = default;
+  virtual const CountDescription& description() const = 0;
+  /// Times in the whole stream, as far as its size tells.
+  virtual std::uint64_t total_samples() const = 0;
+  /// Skips to a time. Allowed before the first read.
+  virtual void seek(std::uint64_t first_sample) = 0;
+  /// Fills the front of `counts` with whole times of every sensor and returns how many; 0 at the
+  /// end only. Throws Error(format) on a count that the type cannot hold, naming its place.
+  virtual std::size_t read(std::span<std::byte> counts) = 0;
+  virtual const Damage& damage() const = 0;
+};
+
+/// What a file without a header cannot say.
+struct RawCounts {
+  std::optional<core::CountType> type;  ///< needed for raw files; NPY: the type to count in
+  std::size_t sensors = 0;              ///< needed for raw files
+  std::uint64_t header_bytes = 0;       ///< skipped
+};
+
+/// Opens a NPY array, told by its first bytes, or a raw file of little-endian counts. Throws
+/// Error(config) when a raw file's type or sensors are not given.
+std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw);
+
+}  // namespace tautline::formats

@@ -1,0 +1,63 @@
+// Files of correlation curves: CSV as PyCorrFit reads it (and .zip of several), read and written;
+// Correlator.com's .SIN and ALV's .ASC, read; HDF5 of all sensors, read and written.
+// docs/guide/formats.md says what is in each.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tautline/core/correlation_curve.h"
+
+namespace tautline::formats::curves {
+
+struct CurveFile {
+  std::string format;  ///< "PyCorrFit CSV", "Correlator.com SIN", "ALV ASC", "HDF5"
+  std::vector<core::CorrelationCurve> curves;
+  std::map<std::string, std::string> facts;  ///< what else the file says
+};
+
+/// Whether a name ends as a curve file's does: .csv, .SIN, .ASC, .h5, in any case.
+bool recognise(const std::string& name);
+
+/// Reads any of them, told by its name's ending. Throws Error(format) with the line or dataset,
+/// Error(unsupported) where this build cannot.
+CurveFile read(const std::string& path);
+
+CurveFile read_csv(const std::string& path);
+/// G = g2 - 1. Where the file has raw columns, sums are its correlations, counts its samples and
+/// monitors its bases, and g is as the file prints it.
+CurveFile read_sin(const std::string& path);
+CurveFile read_asc(const std::string& path);
+
+/// The text of one curve's CSV. Lag 0 and lags where g is undefined are left out; so are, when
+/// there are standard errors, lags without one (the header says how many). A standard error of zero
+/// is written as that of one coincidence. `history` goes into the comments.
+std::string csv_text(const core::CorrelationCurve& curve, std::string_view title,
+                     std::string_view history);
+
+/// Each appears under its name when it is whole. Error(io) with the path and the reason.
+void write_csv(const std::string& path, const core::CorrelationCurve& curve,
+               std::string_view history, bool overwrite);
+
+/// One CSV for each curve, named by its label. Error(unsupported) in a build without minizip.
+void write_zip(const std::string& path, const std::vector<core::CorrelationCurve>& curves,
+               std::string_view history, bool overwrite);
+
+/// What else an HDF5 file of curves says.
+struct CurvesFacts {
+  std::string history;
+  std::map<std::string, std::string> extra;
+};
+
+/// The datasets of docs/guide/formats.md. Error(unsupported) in a build without HDF5.
+void write_hdf5(const std::string& path, const core::CorrelationCurves& curves,
+                const CurvesFacts& facts, bool overwrite);
+core::CorrelationCurves read_hdf5(const std::string& path, CurvesFacts* facts = nullptr);
+
+/// Curves of one file as one set, which they must be: the same lags. For files of one curve and of
+/// many alike.
+core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts = nullptr);
+
+}  // namespace tautline::formats::curves

@@ -1,0 +1,77 @@
+#include "tautline/formats/curves/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+
+#include "tautline/formats/input_file.h"
+
+namespace tautline::formats::curves {
+
+namespace {
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  const InputFile file(path);
+  if (file.size() > kMostBytes)
+    throw format_error(path, "size", std::to_string(file.size()) + " bytes",
+                       "at most 64 MiB of text", "is this a file of curves?");
+  const auto bytes = file.head(kMostBytes);
+  std::vector<std::string> lines(1);
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    const char c = static_cast<char>(bytes[n]);
+    if (c == '\0')
+      throw format_error(path, "byte " + std::to_string(n), "0", "text",
+                         "is this a file of curves?");
+    if (c == '\n')
+      lines.emplace_back();
+    else if (c != '\r')
+      lines.back() += c;
+  }
+  return lines;
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  std::transform(made.begin(), made.end(), made.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return made;
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> fields;
+  std::size_t at = 0;
+  while ((at = text.find_first_not_of(separators, at)) != std::string_view::npos) {
+    const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
+    fields.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return fields;
+}
+
+std::optional<double> number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<double> numbers(std::string_view line, std::string_view separators) {
+  std::vector<double> values;
+  for (const std::string_view field : split(line, separators)) {
+    const auto value = number(trim(field));
+    if (!value) return {};
+    values.push_back(*value);
+  }
+  return values;
+}
+
+}  // namespace tautline::formats::curves

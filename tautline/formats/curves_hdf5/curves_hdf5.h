@@ -1,0 +1,27 @@
+// Correlation curves of all sensors in one HDF5 file. docs/guide/formats.md lists the datasets.
+#pragma once
+
+#include <string>
+
+#include "tautline/formats/curves/curves.h"
+
+namespace tautline::formats::curves_hdf5 {
+
+/// | dataset                                           | shape          | type             |
+/// | lag_s, lag_samples                                | [lag]          | float64, int64   |
+/// | sums, counts, monitor_direct, monitor_delayed     | [sensor][lag]  | int64 (float64 of float
+/// input) | | g, sem                                            | [sensor][lag]  | float64 | | row,
+/// column (second_row, second_column of pairs)  | [sensor]       | int64, -1: none  | | mask |
+/// [sensor]       | boolean, true: good | | mean_rate_hz (second_mean_rate_hz)                |
+/// [sensor]       | float64          | | label (second_label)                              |
+/// [sensor]       | text             | | trace_s, trace_khz (second_trace_khz)             |
+/// [step], [sensor][step] | float64; where all traces have the same steps | | schema,
+/// schema_version, bin_s, duration_s, samples, normalization, detrended, cross, history | | | |
+/// extra/NAME                                        |                | text             |
+void write(const std::string& path, const core::CorrelationCurves& curves,
+           const curves::CurvesFacts& facts, bool overwrite);
+
+/// Throws Error(format) that names the dataset and what is wrong with its shape.
+core::CorrelationCurves read(const std::string& path, curves::CurvesFacts* facts);
+
+}  // namespace tautline::formats::curves_hdf5

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/curves_hdf5/curves_hdf5.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/formats/uvh5/hdf5_file.h"
+
+namespace tautline::formats::curves_hdf5 {
+
+namespace {
+
+using core::CorrelationCurves;
+using core::CurveSignal;
+using hdf5::File;
+using hdf5::Growing;
+using hdf5::Handle;
+
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+
+Handle copy_type(hid_t type) {
+  return {H5Tcopy(type), H5Tclose};
+}
+
+// A table of rows, in chunks of about a MiB, so that a reader may take sensors one by one.
+void write_table(File& file, const std::string& name, Handle type, const void* values,
+                 std::size_t element_bytes, std::size_t rows, std::size_t columns) {
+  if (rows == 0 || columns == 0) return;
+  const std::size_t chunk =
+      std::clamp<std::size_t>(kChunkBytes / (columns * element_bytes), 1, rows);
+  Growing table(file, file.root(), name, std::move(type), {columns}, chunk);
+  table.extend(rows);
+  table.write(0, rows, values);
+}
+
+void write_table(File& file, const std::string& name, std::span<const double> values,
+                 std::size_t rows) {
+  if (rows > 0)
+    write_table(file, name, copy_type(H5T_NATIVE_DOUBLE), values.data(), 8, rows,
+                values.size() / rows);
+}
+
+void write_table(File& file, const std::string& name, std::span<const std::int64_t> values,
+                 std::size_t rows) {
+  if (rows > 0)
+    write_table(file, name, copy_type(H5T_NATIVE_INT64), values.data(), 8, rows,
+                values.size() / rows);
+}
+
+template <class T>
+void write_list(File& file, const std::string& name, const std::vector<T>& values) {
+  const hsize_t shape[] = {values.size()};
+  file.write(file.root(), name, std::span<const T>(values), shape);
+}
+
+void write_sums(File& file, const CorrelationCurves& c) {
+  const auto either = [&](const std::string& name, const std::vector<std::int64_t>& exact,
+                          const std::vector<double>& inexact) {
+    if (!exact.empty())
+      write_table(file, name, std::span(exact), c.curves);
+    else
+      write_table(file, name, std::span(inexact), c.curves);
+  };
+  either("sums", c.sums, c.sums_float);
+  either("monitor_direct", c.monitor_direct, c.monitor_direct_float);
+  either("monitor_delayed", c.monitor_delayed, c.monitor_delayed_float);
+  std::vector<std::int64_t> counts;
+  for (std::size_t s = 0; s < c.curves; ++s)
+    counts.insert(counts.end(), c.counts.begin(), c.counts.end());
+  write_table(file, "counts", std::span<const std::int64_t>(counts), c.curves);
+}
+
+// Traces of one set of steps; others are left out.
+void write_traces(File& file, const std::string& prefix, const std::vector<CurveSignal>& signals) {
+  const auto& steps = signals.front().trace.time_s;
+  std::vector<double> rates;
+  for (const CurveSignal& signal : signals) {
+    if (signal.trace.time_s != steps || signal.trace.rate_khz.size() != steps.size()) return;
+    rates.insert(rates.end(), signal.trace.rate_khz.begin(), signal.trace.rate_khz.end());
+  }
+  if (steps.empty()) return;
+  if (prefix.empty()) write_list(file, "trace_s", steps);
+  write_table(file, prefix + "trace_khz", std::span<const double>(rates), signals.size());
+}
+
+void write_signals(File& file, const std::string& prefix, const std::vector<CurveSignal>& signals) {
+  if (signals.empty()) return;
+  std::vector<std::int64_t> rows, columns;
+  std::vector<double> rates;
+  std::vector<std::string> labels;
+  for (const CurveSignal& signal : signals) {
+    rows.push_back(signal.row);
+    columns.push_back(signal.column);
+    rates.push_back(signal.mean_rate_hz);
+    labels.push_back(signal.label);
+  }
+  write_list(file, prefix + "row", rows);
+  write_list(file, prefix + "column", columns);
+  write_list(file, prefix + "mean_rate_hz", rates);
+  const hsize_t shape[] = {labels.size()};
+  file.write(file.root(), prefix + "label", std::span<const std::string>(labels), shape);
+  write_traces(file, prefix, signals);
+}
+
+void write_mask(File& file, const CorrelationCurves& c) {
+  std::vector<std::int8_t> mask(c.mask.begin(), c.mask.end());
+  mask.resize(c.curves, 1);
+  Growing list(file, file.root(), "mask", hdf5::bool_type(), {},
+               std::max<std::size_t>(1, c.curves));
+  list.extend(c.curves);
+  list.write(0, c.curves, mask.data());
+}
+
+const char* name_of(core::Normalization normalization) {
+  if (normalization == core::Normalization::none) return "none";
+  return normalization == core::Normalization::global ? "global" : "symmetric";
+}
+
+}  // namespace
+
+void write(const std::string& path, const CorrelationCurves& c, const curves::CurvesFacts& facts,
+           bool overwrite) {
+  if (c.curves == 0 || c.lags == 0 || c.g.size() != c.curves * c.lags || c.lag_s.size() != c.lags ||
+      c.first.size() != c.curves || (!c.second.empty() && c.second.size() != c.curves))
+    throw core::Error(core::ErrorKind::config, path + ": curves",
+                      std::to_string(c.curves) + " of " + std::to_string(c.lags) + " lags",
+                      "arrays of g, lags and signals that fit each other, one curve or more");
+  const hdf5::QuietErrors quiet;
+  PartialPath name(path, overwrite);
+  File file(name.partial(), path);
+  file.write(file.root(), "schema", std::string("tautline.curves"));
+  file.write(file.root(), "schema_version", std::int64_t{1});
+  file.write(file.root(), "history", facts.history);
+  file.write(file.root(), "bin_s", c.bin_s);
+  file.write(file.root(), "duration_s", c.duration_s);
+  file.write(file.root(), "samples", static_cast<std::int64_t>(c.samples));
+  file.write(file.root(), "normalization", std::string(name_of(c.normalization)));
+  file.write_bool(file.root(), "detrended", c.detrended);
+  file.write_bool(file.root(), "cross", c.cross);
+  write_list(file, "lag_s", c.lag_s);
+  if (!c.lag_samples.empty())
+    write_list(file, "lag_samples",
+               std::vector<std::int64_t>(c.lag_samples.begin(), c.lag_samples.end()));
+  write_sums(file, c);
+  write_table(file, "g", std::span(c.g), c.curves);
+  std::vector<double> errors = c.standard_error;
+  errors.resize(c.g.size(), std::numeric_limits<double>::quiet_NaN());
+  write_table(file, "sem", std::span<const double>(errors), c.curves);
+  write_signals(file, "", c.first);
+  write_signals(file, "second_", c.second);
+  write_mask(file, c);
+  const Handle extra = file.group(file.root(), "extra");
+  for (const auto& [key, value] : facts.extra) file.write(extra.get(), key, value);
+  file.close();
+  name.finish();
+}
+
+}  // namespace tautline::formats::curves_hdf5

@@ -1,0 +1,75 @@
+// Files of counts to correlation curves: the whole run of `tautline autocorrelate`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/correlation_curve.h"
+#include "tautline/device/device.h"
+#include "tautline/formats/count_reader.h"
+#include "tautline/pipeline/sensor_map.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+
+namespace tautline::pipeline {
+
+struct AutocorrelateConfig {
+  std::string input;
+  std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
+  bool overwrite = false;
+  double bin_s = 0;  ///< length of a bin; 0: what the file says, which goes first
+  stages::autocorrelate::Ladder ladder = stages::autocorrelate::Ladder::chain;
+  std::size_t bins = 32;
+  std::size_t levels = 10;
+  stages::autocorrelate::Coarsening coarsening = stages::autocorrelate::Coarsening::sum;
+  core::Normalization normalization = core::Normalization::symmetric;
+  std::size_t segments = 10;  ///< for the standard error; 0 or 1: none
+  bool detrend = false;       ///< means segment by segment, against bleaching
+  SensorConfig sensors;
+  formats::RawCounts raw;
+  std::vector<std::uint16_t> detectors;             ///< of time tags; empty: all
+  std::optional<std::pair<double, double>> gate_s;  ///< of time tags' microtimes
+  double start_s = 0, duration_s = -1;
+  std::size_t memory_bytes = std::size_t{512} << 20;
+  std::string history;
+};
+
+struct AutocorrelateProgress {
+  std::uint64_t samples = 0, total_samples = 0;
+  double elapsed_s = 0, stream_s = 0, seconds_left = 0;
+};
+
+struct AutocorrelateSummary {
+  std::string format;
+  std::size_t sensors = 0, curves = 0, lags = 0;
+  std::size_t masked = 0;              ///< sensors that the mask calls bad
+  std::size_t undefined = 0;           ///< curves without any g: no counts at all
+  std::size_t lags_too_long = 0;       ///< lags that no pair of the run reaches
+  std::uint64_t samples = 0;           ///< bins of each sensor
+  double bin_s = 0, mean_rate_hz = 0;  ///< of a sensor, over all curves
+  std::string backend;
+  double elapsed_s = 0, stream_s = 0;
+  formats::Damage damage;
+  std::vector<std::string> warnings;
+};
+
+/// Reads, correlates and normalises. Throws core::Error; nothing is written.
+core::CorrelationCurves correlate_counts(
+    const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
+    AutocorrelateSummary& summary,
+    const std::function<void(const AutocorrelateProgress&)>& progress = {},
+    std::stop_token stop = {});
+
+/// The same, into config.output.
+AutocorrelateSummary autocorrelate_counts(
+    const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
+    const std::function<void(const AutocorrelateProgress&)>& progress = {},
+    std::stop_token stop = {});
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,85 @@
+// Photon time tags to counts, on the fly: [time][sensor] blocks, or one event for each photon.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tautline/formats/photon_reader.h"
+
+namespace tautline::pipeline {
+
+/// Microtimes kept, [low_s, high_s) after the sync pulse.
+struct MicrotimeGate {
+  double low_s = 0, high_s = 0;
+};
+
+struct BinPhotonsConfig {
+  double bin_s = 0;  ///< rounded to a whole number of the clock's ticks; the binner says what it is
+  /// Detectors by channel; each becomes a sensor, in this order. Empty: every detector that has
+  /// photons (the file is read twice), the sync input of T2 files left out.
+  std::vector<std::uint16_t> detectors;
+  std::optional<MicrotimeGate> gate;  ///< T3 only
+  double start_s = 0;                 ///< what comes before is skipped
+  double duration_s = 0;              ///< 0: to the end
+};
+
+/// One photon of a selected detector.
+struct BinnedPhoton {
+  std::uint64_t bin = 0;  ///< since start_s
+  std::uint32_t sensor = 0;
+};
+
+/// Owns the reader. Memory: one block of photons, whatever the gap between them. Bin n holds the
+/// photons of ticks [first + n t, first + (n + 1) t), t = ticks_per_bin(); the last bin of a file
+/// is left out unless the last photon is in its last tick, since the run may have ended inside it.
+class PhotonBinner {
+ public:
+  /// Throws Error(config): bins shorter than a tick (in T3: than a sync period), a gate without
+  /// microtimes or an empty one, a detector named twice.
+  PhotonBinner(std::unique_ptr<formats::PhotonReader> reader, const BinPhotonsConfig& config);
+
+  std::size_t sensors() const { return detectors_.size(); }
+  const std::vector<std::uint16_t>& detectors() const { return detectors_; }
+  std::uint64_t ticks_per_bin() const { return ticks_per_bin_; }
+  /// The bins' length: ticks_per_bin() times the clock's unit.
+  double bin_s() const;
+  const formats::PhotonReader& reader() const { return *reader_; }
+  /// What is wrong with the file, as far as it was read.
+  const formats::Damage& damage() const { return reader_->damage(); }
+  std::uint64_t bins_done() const { return bins_done_; }
+  std::uint64_t photons_kept() const { return kept_; }
+
+  /// Fills counts[time][sensor] (a whole number of times) and returns how many times; fewer than
+  /// fit only at the end. Throws Error(format) where a bin holds more than the type can.
+  std::size_t read(std::span<std::uint8_t> counts);
+  std::size_t read(std::span<std::uint16_t> counts);
+
+  /// The photons that read() would count, in order of time; 0 at the end. Photons of the last,
+  /// incomplete bin are delivered; bins_done() then says how many bins are whole. Not to be mixed
+  /// with read().
+  std::size_t read_events(std::span<BinnedPhoton> events);
+
+ private:
+  template <class Count>
+  std::size_t fill(std::span<Count> counts);
+  bool next(BinnedPhoton& event);
+  bool refill();
+  void finish_stream();
+
+  std::unique_ptr<formats::PhotonReader> reader_;
+  std::vector<std::uint16_t> detectors_;
+  std::vector<std::uint32_t> sensor_of_channel_;
+  std::uint64_t ticks_per_bin_ = 1, first_tick_ = 0, most_bins_ = 0;
+  std::uint32_t gate_low_ = 0, gate_high_ = 0;
+  std::vector<formats::Photon> photons_;
+  std::size_t place_ = 0, held_ = 0;
+  BinnedPhoton pending_;
+  bool has_pending_ = false, ended_ = false;
+  std::uint64_t bins_done_ = 0, whole_bins_ = 0, kept_ = 0;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,27 @@
+// Where curves come from and go to, by the names of the files.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tautline/formats/count_reader.h"
+#include "tautline/pipeline/autocorrelate_counts.h"
+
+namespace tautline::pipeline {
+
+/// Counts from an array, a raw file or time tags (binned as they are read). Throws what the formats
+/// throw, and Error(config) on options that the input has no use for.
+std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfig& config);
+
+/// Throws Error(config) unless the output's name ends as one that can be written, before anything
+/// is computed.
+void check_curve_output(const AutocorrelateConfig& config);
+
+/// Throws Error(config) when so many curves of good sensors do not fit the output.
+void check_curve_count(const AutocorrelateConfig& config, std::size_t curves);
+
+/// One curve as CSV, several as a .zip of CSVs (masked ones left out), all as HDF5.
+void write_curves(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
+                  const AutocorrelateSummary& summary, const std::string& device);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,66 @@
+// Which sensors and pairs of an array are correlated: its shape, its mask, sensors added together,
+// and the pairs asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/core/count_type.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+
+namespace tautline::pipeline {
+
+struct SensorConfig {
+  std::size_t rows = 0, columns = 0;          ///< 0: what the file says, or none
+  std::string mask_path;                      ///< NPY or text, 0 = bad; empty: all good
+  std::size_t bin_rows = 1, bin_columns = 1;  ///< sensors added together
+  /// "auto"; "all": every ordered pair; "DX:DY": every sensor a with the one DX columns and DY rows
+  /// on; else a text file of two sensors a line, a (earlier) and b (later).
+  std::string pairs = "auto";
+};
+
+/// A sensor as it is correlated: one of the file's, or the sum of several.
+struct MappedSensor {
+  std::int64_t row = -1, column = -1;
+  std::vector<std::uint32_t> members;  ///< sensors of the file that are good; none: a bad sensor
+  bool good() const { return !members.empty(); }
+};
+
+class SensorMap {
+ public:
+  /// `sensors`, `file_rows` and `file_columns` as the file has them (0: not said). Throws
+  /// Error(config) when shape, mask, binning or pairs do not fit.
+  SensorMap(const SensorConfig& config, std::size_t sensors, std::size_t file_rows,
+            std::size_t file_columns);
+
+  const std::vector<MappedSensor>& sensors() const { return sensors_; }
+  /// Empty: every sensor with itself.
+  const std::vector<stages::autocorrelate::Pair>& pairs() const { return pairs_; }
+  bool cross() const { return cross_; }
+  /// Pairs, or sensors with themselves, that no mask excludes.
+  std::size_t good_curves() const;
+  std::size_t file_sensors() const { return file_sensors_; }
+  /// Whether sensors are added together.
+  bool adds() const { return adds_; }
+  /// The type that holds a sum of `type`.
+  core::CountType type_of_sums(core::CountType type) const;
+  /// [time][file sensor] of `type` to [time][sensor] of type_of_sums(type). Throws Error(format)
+  /// when a sum does not fit.
+  void add_sensors(core::CountType type, std::span<const std::byte> counts, std::size_t samples,
+                   std::span<std::byte> sums) const;
+
+ private:
+  void find_sensors(const SensorConfig& config, const std::vector<bool>& good);
+  void find_pairs(const std::string& text);
+
+  std::size_t file_sensors_, rows_ = 0, columns_ = 0;  ///< shape of the file's array
+  std::size_t map_rows_ = 0, map_columns_ = 0;         ///< of the map's
+  bool adds_ = false, cross_ = false;
+  std::vector<MappedSensor> sensors_;
+  std::vector<stages::autocorrelate::Pair> pairs_;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,57 @@
+// Simulated photons: particles that diffuse through Gaussian foci, with the truth beside them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/pipeline/simulation/photon_source.h"
+
+namespace tautline::pipeline {
+
+struct SimulatePhotonsConfig {
+  std::string output;       ///< X.npy; X.ptu for time tags; any other name: counts without a header
+  std::size_t sensors = 1;  ///< each with a focus and particles of its own
+  std::size_t rows = 0, columns = 0;  ///< the sensors' shape; 0: none. rows x columns = sensors
+  double duration_s = 1;              ///< rounded down to whole bins
+  double bin_s = 1e-5;                ///< of counts; not used for time tags
+  int bits = 8;                       ///< of one count: 8 or 16
+  simulation::PhotonModel model;
+  std::vector<std::size_t> hot_sensors;  ///< that count `hot_rate_hz` more
+  double hot_rate_hz = 0;
+  bool t3 = true;             ///< time tags: T3 (HydraHarp v2), else T2
+  double sync_rate_hz = 2e7;  ///< T3: pulses a second
+  std::uint64_t seed = 0;     ///< the same seed gives the same file on any number of threads
+  bool overwrite = false;
+  std::size_t threads = 0;                          ///< 0: as many as the process may use
+  std::size_t memory_bytes = std::size_t{1} << 30;  ///< cap on what the run allocates
+  std::string history;                              ///< version and command line, for the truth
+};
+
+struct SimulatePhotonsSummary {
+  std::string file, truth_path;
+  std::uint64_t bins = 0;     ///< 0 for time tags
+  std::uint64_t photons = 0;  ///< of all sensors
+  double stream_s = 0, elapsed_s = 0;
+  std::size_t memory_bytes = 0;
+};
+
+/// Part done, 0 to 1.
+using SimulatePhotonsProgress = std::function<void(double)>;
+
+/// "diffusion:n=5,tau=1e-4,rate=2e4", with kappa if wanted: adds a species to `model`. Throws
+/// Error(config) that names the key.
+void parse_photon_model(const std::string& text, simulation::PhotonModel& model);
+
+/// Writes counts [time][sensor] ([time][row][column] with a shape) of u8 or u16, or time tags whose
+/// detectors are the sensors, and X.truth.json. Throws Error(config) naming the field,
+/// Error(memory) when the cap is too small, Error(io, "interrupted") when stopped; nothing
+/// half-written is left.
+SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
+                                        const SimulatePhotonsProgress& progress = {},
+                                        std::stop_token stop = {});
+
+}  // namespace tautline::pipeline

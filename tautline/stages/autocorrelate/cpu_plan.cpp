@@ -1,0 +1,306 @@
+// The plan on a CPU and its state: tiles of pairs, spread over the threads.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/autocorrelate/checks.h"
+#include "tautline/stages/autocorrelate/cpu.h"
+
+namespace tautline::stages::autocorrelate::cpu {
+
+namespace {
+
+// Tiles that share the lines of a row of bytes: they go through a packet together.
+constexpr std::size_t kTilesTogether = 4;
+
+class CpuState final : public State {
+ public:
+  CpuState(const Layout& layout, std::size_t workers)
+      : layout_(layout),
+        tiles_(layout.tiles() * layout.tile_bytes),
+        scratch_(workers * layout.scratch_bytes),
+        copies_(workers * layout.tile_bytes) {}
+
+  static std::size_t bytes(const Layout& layout, std::size_t workers) {
+    return layout.tiles() * layout.tile_bytes +
+           workers * (layout.scratch_bytes + layout.tile_bytes);
+  }
+
+  std::uint64_t samples() const override { return samples_; }
+  void reset() override {
+    std::memset(tiles_.data(), 0, tiles_.bytes());
+    samples_ = 0;
+    refused_ = false;
+  }
+  std::vector<std::byte> save() const override {
+    std::vector<std::byte> bytes(sizeof samples_ + tiles_.bytes());
+    std::memcpy(bytes.data(), &samples_, sizeof samples_);
+    std::memcpy(bytes.data() + sizeof samples_, tiles_.data(), tiles_.bytes());
+    return bytes;
+  }
+  void load(std::span<const std::byte> bytes) override {
+    const std::size_t expected = sizeof samples_ + tiles_.bytes();
+    if (bytes.size() != expected)
+      throw core::Error(core::ErrorKind::format, "autocorrelate state",
+                        std::to_string(bytes.size()) + " bytes", std::to_string(expected),
+                        "load it with the plan, the device and the tunables that saved it");
+    std::memcpy(&samples_, bytes.data(), sizeof samples_);
+    std::memcpy(tiles_.data(), bytes.data() + sizeof samples_, tiles_.bytes());
+    refused_ = false;
+  }
+
+  std::byte* tile(std::size_t index) { return tiles_.as<std::byte>() + index * layout_.tile_bytes; }
+  const std::byte* tile(std::size_t index) const {
+    return tiles_.as<std::byte>() + index * layout_.tile_bytes;
+  }
+  std::byte* scratch(std::size_t worker) const {
+    return scratch_.as<std::byte>() + worker * layout_.scratch_bytes;
+  }
+  std::byte* copy(std::size_t worker) const {
+    return copies_.as<std::byte>() + worker * layout_.tile_bytes;
+  }
+  void add_samples(std::size_t count) { samples_ += count; }
+  bool refused() const { return refused_; }
+  void refuse() { refused_ = true; }
+
+ private:
+  Layout layout_;
+  device::Buffer tiles_, scratch_, copies_;
+  std::uint64_t samples_ = 0;
+  bool refused_ = false;
+};
+
+bool any_refused(const Layout& layout, const std::byte* tile) {
+  const auto* progress = reinterpret_cast<const Progress*>(tile);
+  return std::any_of(progress, progress + layout.levels.size(),
+                     [](const Progress& p) { return p.refused != 0; });
+}
+
+// The sums of one lane of a drained tile.
+template <class Value>
+class LaneReader {
+ public:
+  LaneReader(const Layout& layout, const std::byte* tile, std::size_t lane)
+      : layout_(layout), tile_(tile), lane_(lane) {}
+
+  void read(std::size_t pair, const Sums<Value>& out) const {
+    for (std::size_t l = 0; l < layout_.levels.size(); ++l) read_level(l, pair, out);
+    if (out.totals.data() == nullptr) return;
+    const Level& level = layout_.levels[0];
+    out.totals(pair, 1) = value(level.totals_at, 0);
+    out.totals(pair, 0) = value(level.totals_at, level.separate ? 1 : 0);
+  }
+
+ private:
+  Value value(std::size_t at, std::size_t row) const {
+    Value v;
+    std::memcpy(&v, tile_ + at + (row * layout_.lanes + lane_) * sizeof v, sizeof v);
+    return v;
+  }
+
+  // Sample `back` before the last one of the delayed series.
+  Value delayed(std::size_t l, std::size_t back) const {
+    const Level& level = layout_.levels[l];
+    const std::size_t t =
+        layout_.history + reinterpret_cast<const Progress*>(tile_)[l].pending - 1 - back;
+    const std::size_t at = place_of(level.storage, layout_.lanes, t, lane_);
+    const std::byte* from = tile_ + level.delayed_at + at * bytes_of(level.storage);
+    if (level.storage == Storage::doubles) {
+      double v;
+      std::memcpy(&v, from, sizeof v);
+      return static_cast<Value>(v);
+    }
+    std::uint64_t v = 0;
+    std::memcpy(&v, from, bytes_of(level.storage));  // little-endian
+    return static_cast<Value>(v);
+  }
+
+  void read_level(std::size_t l, std::size_t pair, const Sums<Value>& out) const {
+    const Level& level = layout_.levels[l];
+    const Rung& rung = level.rung;
+    const std::uint64_t done = reinterpret_cast<const Progress*>(tile_)[l].done;
+    const Value direct = value(level.totals_at, 0);
+    const Value whole_delayed = value(level.totals_at, level.separate ? 1 : 0);
+    const Value lead = value(level.totals_at, 2);
+    Value newest{};  // sum of the last k delayed samples
+    for (std::size_t k = 0; k < rung.first_steps; ++k) newest += delayed(l, k);
+    for (std::size_t i = 0; i < rung.steps; ++i) {
+      const std::size_t k = rung.first_steps + i, lag = rung.first_lag + i;
+      const std::uint64_t first = rung.whole + k;
+      const bool pairs = done > first;
+      // Sum of d below whole + k; known from when that sample came.
+      const auto head = [&](std::uint64_t x) {
+        return done > x ? value(level.heads_at, x + 1 - rung.whole - rung.first_steps) : direct;
+      };
+      Value lead_in{};
+      if (rung.has_lead_in() && done >= first) lead_in = lead * (head(first) - head(first - 1));
+      // Bytes were multiplied less 128.
+      const Value bias = level.storage == Storage::bytes ? 128 * direct : Value{};
+      if (out.sums.data() != nullptr) out.sums(pair, lag) = value(level.sums_at, i) + bias;
+      if (out.lead_in.data() != nullptr) out.lead_in(pair, lag) = lead_in;
+      if (out.monitor_direct.data() != nullptr)
+        out.monitor_direct(pair, lag) = pairs ? whole_delayed - lead - newest : Value{};
+      if (out.monitor_delayed.data() != nullptr)
+        out.monitor_delayed(pair, lag) = pairs ? direct - head(first) : Value{};
+      newest += delayed(l, k);
+    }
+  }
+
+  const Layout& layout_;
+  const std::byte* tile_;
+  std::size_t lane_;
+};
+
+class CpuPlan final : public Plan {
+ public:
+  CpuPlan(const Config& config, std::shared_ptr<const device::Device> device,
+          const Kernels& kernels, const Tunables& tunables)
+      : device_(std::move(device)),
+        kernels_(kernels),
+        layout_(make_layout(config, tunables, kernels.bytes)),
+        workers_(device_->make_queue()->workers()) {
+    const std::size_t pairs = config.pair_count();
+    for (std::size_t i = 0; i < layout_.tiles() * layout_.lanes; ++i) {
+      // Lanes without a pair repeat the last one.
+      const std::size_t p = std::min(i, pairs - 1);
+      const auto own = static_cast<std::uint32_t>(p);
+      a_.push_back(config.pairs.empty() ? own : config.pairs[p].a);
+      b_.push_back(config.pairs.empty() ? own : config.pairs[p].b);
+    }
+    for (std::size_t tile = 0; tile < layout_.tiles(); ++tile)
+      neighbours_.push_back(side_by_side(a_, tile) && side_by_side(b_, tile));
+  }
+
+  const Config& config() const override { return layout_.config; }
+  std::string backend() const override { return kernels_.backend; }
+  device::MemoryUse bytes() const override { return {CpuState::bytes(layout_, workers_), 0}; }
+  std::unique_ptr<State> make_state(const device::Queue& queue) const override {
+    if (queue.workers() > workers_)
+      throw core::Error(core::ErrorKind::config, "autocorrelate queue",
+                        std::to_string(queue.workers()) + " workers",
+                        std::to_string(workers_) + " or fewer",
+                        "take a queue of the plan's device");
+    return std::make_unique<CpuState>(layout_, workers_);
+  }
+
+  void execute(device::Queue& queue, State& state,
+               const Samples<std::uint8_t>& samples) const override {
+    take(queue, state, samples);
+  }
+  void execute(device::Queue& queue, State& state,
+               const Samples<std::uint16_t>& samples) const override {
+    take(queue, state, samples);
+  }
+  void execute(device::Queue& queue, State& state,
+               const Samples<std::uint32_t>& samples) const override {
+    take(queue, state, samples);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<float>& samples) const override {
+    take(queue, state, samples);
+  }
+  void read(device::Queue& queue, const State& state,
+            const Sums<std::int64_t>& out) const override {
+    read_all(queue, state, out);
+  }
+  void read(device::Queue& queue, const State& state, const Sums<double>& out) const override {
+    read_all(queue, state, out);
+  }
+
+ private:
+  bool side_by_side(const std::vector<std::uint32_t>& sensors, std::size_t tile) const {
+    if (layout_.lanes == 1) return false;
+    const std::uint32_t* s = sensors.data() + tile * kLanes;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane)
+      if (s[lane] != s[0] + lane) return false;
+    return true;
+  }
+
+  template <class Count>
+  void take(device::Queue& queue, State& state, const Samples<Count>& samples) const {
+    check_samples(layout_.config, type_of<Count>(), samples.extents());
+    auto& own = static_cast<CpuState&>(state);
+    if (own.refused()) throw_overflow(own.samples());
+    const std::size_t tiles = layout_.tiles(), count = samples.extent(0);
+    const std::size_t groups = (tiles + kTilesTogether - 1) / kTilesTogether;
+    queue.parallel_for(groups, 1, [&](std::size_t first, std::size_t last, std::size_t worker) {
+      for (std::size_t group = first; group < last; ++group)
+        take_group(own, samples, group, worker);
+    });
+    own.add_samples(count);
+    for (std::size_t tile = 0; tile < tiles; ++tile)
+      if (any_refused(layout_, own.tile(tile))) {
+        own.refuse();
+        throw_overflow(own.samples());
+      }
+  }
+
+  template <class Count>
+  void take_group(CpuState& state, const Samples<Count>& samples, std::size_t group,
+                  std::size_t worker) const {
+    const std::size_t first = group * kTilesTogether;
+    const std::size_t last = std::min(first + kTilesTogether, layout_.tiles());
+    const std::size_t count = samples.extent(0);
+    for (std::size_t t = 0; t < count; t += layout_.block)
+      for (std::size_t tile = first; tile < last; ++tile) {
+        Input input;
+        input.rows = samples.data() + static_cast<std::ptrdiff_t>(t) * samples.stride(0);
+        input.row_stride = samples.stride(0);
+        input.sensor_stride = samples.stride(1);
+        input.count = std::min(layout_.block, count - t);
+        input.a = a_.data() + tile * layout_.lanes;
+        input.b = b_.data() + tile * layout_.lanes;
+        input.neighbours = neighbours_[tile] && samples.stride(1) == 1;
+        kernels_.feed(layout_, state.tile(tile), state.scratch(worker), input);
+      }
+  }
+
+  template <class Value>
+  void read_all(device::Queue& queue, const State& state, const Sums<Value>& out) const {
+    check_sums(layout_.config, out);
+    const auto& own = static_cast<const CpuState&>(state);
+    if (own.refused()) throw_overflow(own.samples());
+    for (std::size_t l = 0; l < layout_.levels.size() && !out.counts.empty(); ++l) {
+      const Rung& rung = layout_.levels[l].rung;
+      for (std::size_t i = 0; i < rung.steps; ++i)
+        out.counts[rung.first_lag + i] =
+            static_cast<std::int64_t>(rung.pairs(rung.first_steps + i, own.samples()));
+    }
+    std::vector<std::uint8_t> refused(workers_, 0);
+    queue.parallel_for(layout_.tiles(), 1,
+                       [&](std::size_t first, std::size_t last, std::size_t worker) {
+                         for (std::size_t tile = first; tile < last; ++tile) {
+                           std::byte* copy = own.copy(worker);
+                           std::memcpy(copy, own.tile(tile), layout_.tile_bytes);
+                           kernels_.drain(layout_, copy, own.scratch(worker));
+                           if (any_refused(layout_, copy)) refused[worker] = 1;
+                           const std::size_t pairs = layout_.config.pair_count();
+                           for (std::size_t lane = 0; lane < layout_.lanes; ++lane)
+                             if (const std::size_t pair = tile * layout_.lanes + lane; pair < pairs)
+                               LaneReader<Value>(layout_, copy, lane).read(pair, out);
+                         }
+                       });
+    if (std::find(refused.begin(), refused.end(), 1) != refused.end())
+      throw_overflow(own.samples());
+  }
+
+  std::shared_ptr<const device::Device> device_;
+  const Kernels& kernels_;
+  Layout layout_;
+  std::size_t workers_;
+  std::vector<std::uint32_t> a_, b_;  ///< [tile][lane]
+  std::vector<bool> neighbours_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device,
+                                      const Tunables& tunables) {
+  const Kernels& kernels = choose_kernels(*device);
+  return std::make_shared<CpuPlan>(config, std::move(device), kernels, tunables);
+}
+
+}  // namespace tautline::stages::autocorrelate::cpu

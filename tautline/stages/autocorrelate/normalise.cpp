@@ -1,0 +1,128 @@
+#include "tautline/stages/autocorrelate/normalise.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/autocorrelate/ladder.h"
+
+namespace tautline::stages::autocorrelate {
+
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+template <class Value>
+void require(const core::View<Value, 2>& view, const char* name) {
+  if (view.data() == nullptr)
+    throw core::Error(core::ErrorKind::config, std::string("autocorrelate normalise ") + name,
+                      "an empty view", "[pair][lag]", "ask read for it");
+}
+
+}  // namespace
+
+template <class Value>
+double normalise(core::Normalization how, const LagMoments<Value>& moments, long double mean_a,
+                 long double mean_b) {
+  if (moments.pairs == 0) return kUndefined;
+  // long double holds every 64-bit sum exactly.
+  const auto s = static_cast<long double>(moments.sum), n = static_cast<long double>(moments.pairs);
+  const auto a = static_cast<long double>(moments.direct);
+  const auto b = static_cast<long double>(moments.delayed);
+  switch (how) {
+    case core::Normalization::none:
+      return static_cast<double>(s);
+    case core::Normalization::symmetric:
+      return a * b == 0 ? kUndefined : static_cast<double>((n * s - a * b) / (a * b));
+    case core::Normalization::global:
+      break;
+  }
+  const long double means = n * mean_a * mean_b;
+  if (means == 0) return kUndefined;
+  return static_cast<double>((s - mean_b * a - mean_a * b + means) / means);
+}
+
+template <class Value>
+void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
+               const Sums<Value>& sums, const core::View<double, 2>& g) {
+  require(sums.sums, "sums");
+  require(sums.lead_in, "lead_in");
+  require(sums.monitor_direct, "monitor_direct");
+  require(sums.monitor_delayed, "monitor_delayed");
+  if (how == core::Normalization::global) require(sums.totals, "totals");
+  const bool adds = config.coarsening == Coarsening::sum;
+  for (std::size_t level = 0; level < config.levels; ++level) {
+    const Rung rung = rung_of(config, level);
+    const long double window = adds ? static_cast<long double>(rung.window) : 1;
+    for (std::size_t p = 0; p < config.pair_count(); ++p) {
+      long double mean_a = 0, mean_b = 0;
+      if (how == core::Normalization::global && samples > 0) {
+        const auto length = static_cast<long double>(samples);
+        mean_a = static_cast<long double>(sums.totals(p, 0)) / length * window;
+        mean_b = static_cast<long double>(sums.totals(p, 1)) / length * window;
+      }
+      for (std::size_t i = 0; i < rung.steps; ++i) {
+        const std::size_t lag = rung.first_lag + i;
+        const auto pairs = static_cast<std::int64_t>(rung.pairs(rung.first_steps + i, samples));
+        g(p, lag) =
+            normalise<Value>(how,
+                             {sums.sums(p, lag) - sums.lead_in(p, lag), sums.monitor_direct(p, lag),
+                              sums.monitor_delayed(p, lag), pairs},
+                             mean_a, mean_b);
+      }
+    }
+  }
+}
+
+template double normalise(core::Normalization, const LagMoments<std::int64_t>&, long double,
+                          long double);
+template double normalise(core::Normalization, const LagMoments<double>&, long double, long double);
+template void normalise(const Config&, core::Normalization, std::uint64_t,
+                        const Sums<std::int64_t>&, const core::View<double, 2>&);
+template void normalise(const Config&, core::Normalization, std::uint64_t, const Sums<double>&,
+                        const core::View<double, 2>&);
+
+// Welford's running mean and sum of squared deviations; a NaN stays one.
+void SegmentScatter::add(std::span<const double> g) {
+  ++segments_;
+  for (std::size_t i = 0; i < mean_.size(); ++i) {
+    const double before = g[i] - mean_[i];
+    mean_[i] += before / static_cast<double>(segments_);
+    squares_[i] += before * (g[i] - mean_[i]);
+  }
+}
+
+std::vector<double> SegmentScatter::standard_error() const {
+  std::vector<double> errors(squares_.size(), kUndefined);
+  if (segments_ < 2) return errors;
+  const auto k = static_cast<double>(segments_);
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    errors[i] = std::sqrt(squares_[i] / (k * (k - 1)));
+  return errors;
+}
+
+template <class Value>
+void Detrender::add(const Sums<Value>& segment) {
+  const std::size_t lags = segment.counts.size();
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    const std::size_t p = i / lags, lag = i % lags;
+    if (segment.counts[lag] == 0) continue;
+    sums_[i] += static_cast<long double>(segment.sums(p, lag) - segment.lead_in(p, lag));
+    expected_[i] += static_cast<long double>(segment.monitor_direct(p, lag)) *
+                    static_cast<long double>(segment.monitor_delayed(p, lag)) /
+                    static_cast<long double>(segment.counts[lag]);
+  }
+}
+
+template void Detrender::add(const Sums<std::int64_t>&);
+template void Detrender::add(const Sums<double>&);
+
+std::vector<double> Detrender::g() const {
+  std::vector<double> g(sums_.size(), kUndefined);
+  for (std::size_t i = 0; i < g.size(); ++i)
+    if (expected_[i] != 0) g[i] = static_cast<double>((sums_[i] - expected_[i]) / expected_[i]);
+  return g;
+}
+
+}  // namespace tautline::stages::autocorrelate

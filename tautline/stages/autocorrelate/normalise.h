@@ -1,0 +1,69 @@
+// From sums and monitors to correlation functions, after the fact (docs/maths/autocorrelate.md).
+//
+// | buffer         | axes        | type   | written     |
+// | sums, monitors | [pair][lag] | int64  | read        |
+// |                |             | double |             |
+// | g              | [pair][lag] | double | overwritten |
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tautline/core/correlation_curve.h"
+#include "tautline/core/view.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+
+namespace tautline::stages::autocorrelate {
+
+/// One pair's sums at one lag, over whole pairs of windows.
+template <class Value>
+struct LagMoments {
+  Value sum{};  ///< without the lead-in
+  Value direct{}, delayed{};
+  std::int64_t pairs = 0;
+};
+
+/// g at one lag. `mean_a` and `mean_b` are of the level's samples over the whole run (`global`
+/// alone uses them). NaN where g is undefined: no pairs, or a mean of zero.
+template <class Value>
+double normalise(core::Normalization how, const LagMoments<Value>& moments, long double mean_a,
+                 long double mean_b);
+
+/// g of every pair and lag from what Plan::read gave; `samples` is the length of the run. Throws
+/// Error(config) when a view that is needed is empty.
+template <class Value>
+void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
+               const Sums<Value>& sums, const core::View<double, 2>& g);
+
+/// Standard errors from equal segments that were each normalised alone.
+class SegmentScatter {
+ public:
+  SegmentScatter(std::size_t pairs, std::size_t lags)
+      : mean_(pairs * lags), squares_(pairs * lags) {}
+  /// g of one more segment, [pair][lag].
+  void add(std::span<const double> g);
+  std::size_t segments() const { return segments_; }
+  /// sqrt(sum (g_k - mean)^2 / (K (K - 1))); NaN with fewer than two segments, and where a
+  /// segment's g was NaN.
+  std::vector<double> standard_error() const;
+
+ private:
+  std::size_t segments_ = 0;
+  std::vector<double> mean_, squares_;
+};
+
+/// Sums of segments whose product of means is taken segment by segment, against bleaching.
+class Detrender {
+ public:
+  Detrender(std::size_t pairs, std::size_t lags) : sums_(pairs * lags), expected_(pairs * lags) {}
+  template <class Value>
+  void add(const Sums<Value>& segment);
+  /// sum of S / sum of (M_A M_B / N) - 1; NaN where that is undefined.
+  std::vector<double> g() const;
+
+ private:
+  std::vector<long double> sums_, expected_;
+};
+
+}  // namespace tautline::stages::autocorrelate

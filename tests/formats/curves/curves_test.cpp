@@ -1,0 +1,233 @@
+// Curve files: CSV as PyCorrFit reads it, .zip, .SIN and .ASC of real correlators, nonsense.
+#include "tautline/formats/curves/curves.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "tautline/core/error.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::formats::curves {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::string data(const std::string& name) {
+  return std::string(TAUTLINE_DATA_DIR) + "/fcs/" + name;
+}
+
+void save(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string load(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+core::CorrelationCurve made_up(bool cross) {
+  auto random = tests::generator();
+  core::CorrelationCurve curve;
+  curve.cross = cross;
+  curve.first.label = "sensor 7, hot";
+  curve.second.label = "sensor 8";
+  for (int k = 0; k < 40; ++k) {
+    curve.lag_s.push_back(1e-6 * k);
+    curve.g.push_back(static_cast<double>(random() % 100'000) * 1e-5 - 0.2);
+    curve.standard_error.push_back(static_cast<double>(1 + random() % 1000) * 1e-5);
+  }
+  for (int k = 0; k < 9; ++k) {
+    curve.first.trace.time_s.push_back(k + 0.5);
+    curve.first.trace.rate_khz.push_back(20 + k);
+    curve.second.trace.time_s.push_back(k + 0.5);
+    curve.second.trace.rate_khz.push_back(40 - k);
+  }
+  curve.duration_s = 9;
+  return curve;
+}
+
+TEST(CurveCsv, ComesBackAsWritten) {
+  const tests::ScratchFolder folder;
+  for (const bool cross : {false, true}) {
+    const core::CorrelationCurve curve = made_up(cross);
+    const std::string path = folder / (cross ? "cc.csv" : "ac.csv");
+    write_csv(path, curve, "tautline, a test", false);
+    const CurveFile file = read(path);
+    ASSERT_EQ(file.curves.size(), 1u);
+    const core::CorrelationCurve& found = file.curves[0];
+    EXPECT_EQ(found.cross, cross);
+    ASSERT_EQ(found.lag_s.size(), 39u);  // without lag 0
+    for (std::size_t l = 0; l < 39; ++l) {
+      EXPECT_NEAR(found.lag_s[l], curve.lag_s[l + 1], 1e-15);
+      EXPECT_NEAR(found.g[l], curve.g[l + 1], 1e-10);
+      EXPECT_NEAR(found.standard_error[l], curve.standard_error[l + 1], 1e-12);
+    }
+    EXPECT_EQ(found.first.trace.rate_khz, curve.first.trace.rate_khz);
+    EXPECT_EQ(found.second.trace.rate_khz.size(), cross ? 9u : 0u);
+    EXPECT_EQ(found.duration_s, 9);
+    EXPECT_THROW(write_csv(path, curve, "", false), core::Error);  // it exists
+  }
+}
+
+// Byte for byte what PyCorrFit's reader looks for.
+TEST(CurveCsv, LayoutIsPyCorrFits) {
+  core::CorrelationCurve curve;
+  curve.lag_s = {0, 1e-6, 2e-6};
+  curve.g = {5, 0.5, 0.25};
+  curve.standard_error = {1, 0.01, 0.02};
+  curve.first.trace = {{0.5, 1.5}, {10, 11}};
+  const std::string text = csv_text(curve, "a,b", "who, when");
+  EXPECT_NE(text.find("\n# Type AC/CC\tAutocorrelation\n"), std::string::npos);
+  EXPECT_NE(text.find("Weights [standard error]\n1.0000000000e-06\t5.0000000000e-01\t"
+                      "0.0000000000e+00\t0.0000000000e+00\t1.0000000000e-02\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("# BEGIN TRACE\n# Time [s]\tIntensity trace [kHz]\n5.0000000000e-01\t"),
+            std::string::npos);
+  EXPECT_EQ(text.find("SECOND"), std::string::npos);
+  EXPECT_EQ(text.find("\n0.0"), std::string::npos);  // lag 0 is left out
+  // A comma would cut a line in two for PyCorrFit.
+  EXPECT_EQ(text.find(','), std::string::npos);
+}
+
+TEST(CurveCsv, UndefinedLagsAndErrors) {
+  core::CorrelationCurve curve;
+  curve.lag_s = {1, 2, 3, 4};
+  curve.g = {0.5, kNan, -1, 0.1};
+  curve.standard_error = {0.1, 0.1, 0, kNan};
+  curve.counts = {100, 100, 100, 100};
+  curve.monitor_direct = {10, 10, 10, 10};
+  curve.monitor_delayed = {20, 20, 20, 20};
+  const tests::ScratchFolder folder;
+  write_csv(folder / "x.csv", curve, "", false);
+  const core::CorrelationCurve found = read(folder / "x.csv").curves[0];
+  EXPECT_EQ(found.lag_s, (std::vector<double>{1, 3}));
+  // No coincidence at lag 3: as uncertain as one would make it.
+  EXPECT_EQ(found.standard_error, (std::vector<double>{0.1, 0.5}));
+  curve.standard_error.clear();
+  write_csv(folder / "y.csv", curve, "", false);
+  const core::CorrelationCurve plain = read(folder / "y.csv").curves[0];
+  EXPECT_EQ(plain.lag_s, (std::vector<double>{1, 3, 4}));
+  EXPECT_TRUE(plain.standard_error.empty());
+}
+
+TEST(CurveCsv, PyCorrFitsOwnFile) {
+  const std::string path = data("PyCorrFit_CC_A488_withVariance.csv");
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "needs " << path;
+  const CurveFile file = read(path);
+  const core::CorrelationCurve& curve = file.curves.at(0);
+  EXPECT_TRUE(curve.cross);
+  EXPECT_EQ(curve.lag_s.front(), 2e-7);
+  EXPECT_EQ(curve.g.front(), 1.5649271e-01);
+  EXPECT_EQ(curve.standard_error.front(), 8.0729478907e-03);
+  EXPECT_EQ(curve.standard_error.size(), curve.g.size());
+  EXPECT_EQ(curve.duration_s, 119.76);
+}
+
+TEST(CurveCsv, NonsenseIsRefused) {
+  const tests::ScratchFolder folder;
+  for (const std::string text :
+       {"", "# only a comment\n", "1 2\nthree four\n", "1\n2\n", "\x01\x02\n"}) {
+    save(folder / "x.csv", text);
+    EXPECT_THROW(read(folder / "x.csv"), core::Error) << text;
+  }
+  save(folder / "z.csv", std::string("1 2\n\0", 5));
+  EXPECT_THROW(read(folder / "z.csv"), core::Error);
+  EXPECT_THROW(read(folder / "missing.csv"), core::Error);
+  EXPECT_THROW(read(folder / "x.txt"), core::Error);
+}
+
+TEST(CurveSin, NormalisationFollowsFromItsOwnColumns) {
+  const std::string path = data("Correlator.com_Integer-Mode.SIN");
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "needs " << path;
+  const CurveFile file = read(path);
+  ASSERT_EQ(file.curves.size(), 4u);
+  EXPECT_EQ(file.curves[0].first.label, "input 2");
+  EXPECT_EQ(file.curves[0].second.label, "input 3");
+  std::size_t compared = 0;
+  for (const core::CorrelationCurve& curve : file.curves) {
+    EXPECT_TRUE(curve.cross);
+    EXPECT_EQ(curve.duration_s, 60);
+    ASSERT_EQ(curve.sums.size(), curve.g.size());
+    for (std::size_t l = 0; l < curve.g.size(); ++l) {
+      if (curve.monitor_direct[l] == 0 || curve.monitor_delayed[l] == 0) {
+        EXPECT_TRUE(std::isnan(curve.g[l]));
+        continue;
+      }
+      const double g2 =
+          curve.sums[l] * curve.counts[l] / (curve.monitor_direct[l] * curve.monitor_delayed[l]);
+      // Seven digits are printed of g2 and of what it is made of.
+      EXPECT_NEAR(g2, curve.g[l] + 1, 1.5e-6 * g2 + 1e-12) << curve.lag_s[l];
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 4 * 200u);
+  EXPECT_EQ(file.curves[0].lag_s[0], 1.25e-8);
+  EXPECT_EQ(file.curves[0].sums[0], 87);
+  EXPECT_EQ(file.curves[0].first.trace.time_s.size(), 287u);
+  EXPECT_NEAR(file.curves[0].first.trace.rate_khz[0], 9.412765625, 1e-9);
+}
+
+TEST(CurveAsc, RealFile) {
+  const std::string path = data("ALV-7004.ASC");
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "needs " << path;
+  const CurveFile file = read(path);
+  ASSERT_EQ(file.curves.size(), 1u);
+  const core::CorrelationCurve& curve = file.curves[0];
+  EXPECT_FALSE(curve.cross);
+  EXPECT_NEAR(curve.lag_s[0], 2.5e-8, 1e-20);
+  EXPECT_EQ(curve.g[1], 4.07452e-1);
+  EXPECT_EQ(curve.duration_s, 135);
+  EXPECT_EQ(curve.first.label, "channel 0");
+  EXPECT_EQ(curve.first.trace.rate_khz[0], 50.77723);
+  EXPECT_NEAR(curve.first.mean_rate_hz, 60'776.29, 600);
+}
+
+TEST(CurveFiles, ChangedBytesAreRefusedOrRead) {
+  const tests::ScratchFolder folder;
+  auto random = tests::generator();
+  std::size_t files = 0;
+  for (const char* name : {"Correlator.com_Integer-Mode.SIN", "ALV-7004.ASC"}) {
+    if (!std::filesystem::exists(data(name))) continue;
+    ++files;
+    const std::string whole = load(data(name));
+    for (int round = 0; round < 60; ++round) {
+      std::string changed =
+          whole.substr(0, round % 3 == 0 ? random() % whole.size() : whole.size());
+      for (int flip = 0; flip < 20 && !changed.empty(); ++flip)
+        changed[random() % std::min<std::size_t>(changed.size(), 3000)] =
+            static_cast<char>(32 + random() % 96);
+      save(folder / name, changed);
+      try {
+        const CurveFile file = read(folder / name);
+        for (const core::CorrelationCurve& curve : file.curves)
+          EXPECT_EQ(curve.lag_s.size(), curve.g.size());
+      } catch (const core::Error&) {
+      }
+    }
+  }
+  if (files == 0) GTEST_SKIP() << "needs " << data("");
+}
+
+#ifdef TAUTLINE_ZIP
+TEST(CurveZip, HoldsOneCsvForEachCurve) {
+  const tests::ScratchFolder folder;
+  const std::string path = folder / "x.zip";
+  write_zip(path, {made_up(false), made_up(true)}, "", false);
+  const std::string bytes = load(path);
+  EXPECT_EQ(bytes.substr(0, 4), "PK\3\4");
+  EXPECT_NE(bytes.find("00000_sensor_7__hot.csv"), std::string::npos);
+  EXPECT_NE(bytes.find("00001_sensor_7__hot_x_sensor_8.csv"), std::string::npos);
+  EXPECT_THROW(write_zip(path, {made_up(false)}, "", false), core::Error);
+  EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
+}
+#endif
+
+}  // namespace
+}  // namespace tautline::formats::curves

@@ -1,0 +1,264 @@
+// Sums equal the reference bit for bit, on every instruction set, and the reference equals the
+// definitions.
+#include "tests/stages/autocorrelate/support.h"
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+// The chain as it was first published, with n counted from 1:
+//   out[bins g + x] = sum over n = w, 2w, ... of W_n W_(n - L),  W_t = y[t - w + 1] + ... + y[t]
+std::vector<std::int64_t> closed_form(const std::vector<std::uint8_t>& y, std::int64_t bins,
+                                      std::int64_t levels) {
+  const auto samples = static_cast<std::int64_t>(y.size());
+  const auto window = [&](std::int64_t t, std::int64_t w) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = std::max<std::int64_t>(1, t - w + 1); i <= t; ++i)
+      sum += y[static_cast<std::size_t>(i - 1)];
+    return sum;
+  };
+  std::vector<std::int64_t> out;
+  for (std::int64_t g = 0; g < levels; ++g)
+    for (std::int64_t x = 0; x < bins; ++x) {
+      const std::int64_t w = std::int64_t{1} << g, lag = bins * (w - 1) + x * w;
+      std::int64_t sum = 0;
+      for (std::int64_t n = w; n <= samples; n += w) sum += window(n, w) * window(n - lag, w);
+      out.push_back(sum);
+    }
+  return out;
+}
+
+// The standard ladder as a double loop over series that are summed in pairs.
+std::vector<std::int64_t> double_loop(const std::vector<std::uint8_t>& y, std::size_t m,
+                                      std::size_t levels) {
+  std::vector<std::int64_t> series(y.begin(), y.end()), out;
+  for (std::size_t level = 0; level < levels; ++level) {
+    for (std::size_t k = level == 0 ? 0 : m / 2 + 1; k <= m; ++k) {
+      std::int64_t sum = 0;
+      for (std::size_t n = 0; n + k < series.size(); ++n) sum += series[n] * series[n + k];
+      out.push_back(sum);
+    }
+    std::vector<std::int64_t> next;
+    for (std::size_t n = 0; n + 2 <= series.size(); n += 2)
+      next.push_back(series[n] + series[n + 1]);
+    series = next;
+  }
+  return out;
+}
+
+TEST(Reference, ChainIsTheClosedForm) {
+  for (const std::size_t bins : {1u, 3u, 4u, 32u})
+    for (const std::size_t samples : {1u, 2u, 31u, 32u, 33u, 97u, 1000u}) {
+      const auto y = random_counts<std::uint8_t>(samples, 1, 255);
+      const Config config{.bins = bins, .levels = bins == 32 ? 4u : 7u};
+      const auto result = run_on(kReference, config, y);
+      EXPECT_EQ(result.sums, closed_form(y, static_cast<std::int64_t>(bins),
+                                         static_cast<std::int64_t>(config.levels)))
+          << bins << " bins, " << samples << " samples";
+    }
+}
+
+TEST(Reference, StandardIsTheDoubleLoop) {
+  for (const std::size_t m : {2u, 4u, 16u})
+    for (const std::size_t samples : {1u, 2u, 15u, 16u, 17u, 97u, 1000u}) {
+      const auto y = random_counts<std::uint8_t>(samples, 1, 255);
+      const Config config{.ladder = Ladder::standard, .bins = m, .levels = 6};
+      const auto result = run_on(kReference, config, y);
+      EXPECT_EQ(result.sums, double_loop(y, m, 6)) << "m " << m << ", " << samples << " samples";
+      EXPECT_EQ(result.lead_in, std::vector<std::int64_t>(result.sums.size(), 0));
+    }
+}
+
+// Counts and monitors are those of the pairs that the sums without the lead-in are made of: series
+// of ones have them all equal.
+TEST(Reference, OnesGiveCountsAndMonitors) {
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    const Config config{.ladder = ladder, .bins = 6, .levels = 5};
+    const auto result = run_on(kReference, config, std::vector<std::uint8_t>(777, 1));
+    const auto lags = lags_of(config);
+    for (std::size_t l = 0; l < lags.size(); ++l) {
+      const std::int64_t w = std::int64_t{1} << lags[l].level;
+      EXPECT_EQ(result.sums[l] - result.lead_in[l], result.counts[l] * w * w);
+      EXPECT_EQ(result.direct[l], result.counts[l] * w);
+      EXPECT_EQ(result.delayed[l], result.counts[l] * w);
+    }
+  }
+}
+
+class Exact : public EachBackend {
+ protected:
+  template <class Count>
+  void check(const Config& config, const std::vector<Count>& data, const Tunables& tunables = {}) {
+    const auto made = plan(config, tunables);
+    const std::string where = config_text(config, data.size() / config.sensors) + ", block " +
+                              std::to_string(tunables.block_samples);
+    expect_equal(config, run(*made, queue(), data), run_on(kReference, config, data), where);
+  }
+};
+
+constexpr Tunables kSmallBlocks{.block_samples = 64, .series_block_samples = 1024};
+constexpr Tunables kLanesAreSensors{.block_samples = 64, .series_pairs = 0};
+
+TEST_P(Exact, EveryNumberOfSensors) {
+  for (const std::size_t sensors : kTestSensors)
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+      const Config config{.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5};
+      const std::size_t samples = sensors > 100 ? 333 : 1111;
+      check(config, random_counts<std::uint8_t>(samples, sensors, 255), kSmallBlocks);
+    }
+}
+
+TEST_P(Exact, LengthsAroundEveryBoundary) {
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+      const Config config{.sensors = 2, .ladder = ladder, .bins = 4, .levels = 5};
+      for (std::size_t samples = 1; samples < 140; ++samples)
+        check(config, random_counts<std::uint8_t>(samples, 2, 255), tunables);
+      for (const std::size_t level : {6u, 7u, 8u, 9u, 10u, 11u, 12u})
+        for (const int beside : {-1, 0, 1}) {
+          const auto samples = static_cast<std::size_t>((1 << level) + beside);
+          check(config, random_counts<std::uint8_t>(samples, 2, 255), tunables);
+        }
+    }
+}
+
+TEST_P(Exact, BinsAndLevels) {
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
+    for (const std::size_t bins : {1u, 2u, 3u, 5u, 8u, 12u, 13u, 16u, 17u, 32u, 34u, 100u}) {
+      const auto data = random_counts<std::uint8_t>(1500, 3, 255);
+      check({.sensors = 3, .bins = bins, .levels = 4}, data, tunables);
+      if (bins % 2 == 0)
+        check({.sensors = 3, .ladder = Ladder::standard, .bins = bins, .levels = 4}, data,
+              tunables);
+    }
+}
+
+// The paper's array: 10 groups of 32, where level 6 and later are off the block boundary, and long
+// enough that every level has blocks.
+TEST_P(Exact, TenGroupsOfThirtyTwo) {
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors}) {
+    check({.sensors = 2, .max_samples = 100'000}, random_counts<std::uint8_t>(70'001, 2, 255),
+          tunables);
+    check({.sensors = 2, .max_samples = 100'000}, std::vector<std::uint8_t>(2 * 70'001, 255),
+          tunables);
+  }
+}
+
+TEST_P(Exact, SixteenBits) {
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
+    for (const double most : {255., 300., 32767., 32768., 65535.})
+      for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+        check({.sensors = 3, .ladder = ladder, .bins = 6, .levels = 9, .type = CountType::u16},
+              random_counts<std::uint16_t>(3001, 3, most), tunables);
+  check({.sensors = 33, .bins = 6, .levels = 5, .type = CountType::u16},
+        random_counts<std::uint16_t>(500, 33, 65535), kSmallBlocks);
+}
+
+TEST_P(Exact, ThirtyTwoBits) {
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
+    for (const double most : {7., 40'000., 1e6})
+      check({.sensors = 3, .bins = 6, .levels = 9, .type = CountType::u32},
+            random_counts<std::uint32_t>(3001, 3, most), tunables);
+  check({.sensors = 2, .bins = 6, .levels = 1, .type = CountType::u32},
+        std::vector<std::uint32_t>{2147483651u, 2147483649u, 4294967u, 5});
+}
+
+TEST_P(Exact, Floats) {
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+      const Config config{
+          .sensors = 3, .ladder = ladder, .bins = 6, .levels = 5, .type = CountType::f32};
+      const auto data = random_counts<float>(2001, 3, 10);
+      const auto made = plan(config, tunables);
+      const auto got = run(*made, queue(), data), expected = run_on(kReference, config, data);
+      expect_equal(config, got.sums, expected.sums, "sums", "floats");
+      for (std::size_t i = 0; i < got.direct.size(); ++i) {
+        EXPECT_NEAR(got.direct[i], expected.direct[i], kFloatMonitorTolerance * expected.totals[0]);
+        EXPECT_NEAR(got.delayed[i], expected.delayed[i],
+                    kFloatMonitorTolerance * expected.totals[0]);
+        EXPECT_NEAR(got.lead_in[i], expected.lead_in[i],
+                    kFloatMonitorTolerance * expected.totals[0] * 1000);
+      }
+    }
+}
+
+TEST_P(Exact, Coarsenings) {
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
+    for (const Coarsening coarsening : {Coarsening::first, Coarsening::second})
+      for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+        for (const std::size_t bins : {6u, 32u})
+          check(
+              {.sensors = 3, .ladder = ladder, .bins = bins, .levels = 6, .coarsening = coarsening},
+              random_counts<std::uint8_t>(2500, 3, 255), tunables);
+}
+
+TEST_P(Exact, PairsOfSensors) {
+  const std::size_t sensors = 21;
+  std::vector<Pair> pairs;
+  auto random = generator();
+  for (int i = 0; i < 37; ++i)
+    pairs.push_back({static_cast<std::uint32_t>(random() % sensors),
+                     static_cast<std::uint32_t>(random() % sensors)});
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5, .pairs = pairs},
+          random_counts<std::uint8_t>(999, sensors, 255), kSmallBlocks);
+    check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5, .pairs = {{3, 20}}},
+          random_counts<std::uint8_t>(2999, sensors, 255), kSmallBlocks);
+  }
+}
+
+// Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
+// 32 bits after 128 windows.
+TEST_P(Exact, SumsFarBeyond32Bits) {
+  const Config config{.sensors = 16, .max_samples = 1 << 16};
+  const std::size_t samples = 60'000, calls = 20;
+  const auto made = plan(config);
+  const auto state = made->make_state(queue());
+  const std::vector<std::uint8_t> data(samples * config.sensors, 255);
+  for (std::size_t i = 0; i < calls; ++i)
+    made->execute(queue(), *state, view_of(data, config.sensors));
+  Result<std::int64_t> result(config);
+  made->read(queue(), *state, result.views());
+  const auto lags = lags_of(config);
+  for (std::size_t l = 0; l < lags.size(); ++l) {
+    const std::int64_t count = pairs_at(config, lags[l], samples * calls);
+    const std::int64_t window = 255 * (std::int64_t{1} << lags[l].level);
+    ASSERT_EQ(result.counts[l], count);
+    ASSERT_EQ(result.sums[l] - result.lead_in[l], count * window * window) << "lag " << l;
+    ASSERT_EQ(result.direct[l], count * window);
+    ASSERT_EQ(result.delayed[l], count * window);
+    if (lags[l].level == 9) {
+      ASSERT_GT(result.sums[l], std::int64_t{1} << 34);
+    }
+  }
+}
+
+// 16 neighbours take the fast way in; strides, offsets and shuffled pairs do not.
+TEST_P(Exact, StridedSamples) {
+  const Config config{.sensors = 16, .bins = 6, .levels = 4};
+  const auto wide = random_counts<std::uint8_t>(700, 40, 255);
+  std::vector<std::uint8_t> every_second, shifted;
+  for (std::size_t t = 0; t < 700; ++t)
+    for (std::size_t s = 0; s < 16; ++s) {
+      every_second.push_back(wide[t * 40 + 2 * s]);
+      shifted.push_back(wide[t * 40 + 3 + s]);
+    }
+  const auto made = plan(config);
+  const auto check_view = [&](const std::uint8_t* data, std::ptrdiff_t sensor_stride,
+                              const std::vector<std::uint8_t>& dense) {
+    const auto state = made->make_state(queue());
+    made->execute(
+        queue(), *state,
+        Samples<std::uint8_t>(data, {Axis::time, Axis::input}, {700, 16}, {40, sensor_stride}));
+    Result<std::int64_t> result(config);
+    made->read(queue(), *state, result.views());
+    expect_equal(config, result, run_on(kReference, config, dense), "strides");
+  };
+  check_view(wide.data(), 2, every_second);
+  check_view(wide.data() + 3, 1, shifted);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Exact, ::testing::ValuesIn(kBackends),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests

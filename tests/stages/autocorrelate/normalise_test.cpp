@@ -1,0 +1,121 @@
+// Normalisation against its formulae, written out over the pairs.
+#include "tautline/stages/autocorrelate/normalise.h"
+
+#include <cmath>
+
+#include "tests/stages/autocorrelate/support.h"
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+struct Curves {
+  Config config;
+  Result<std::int64_t> sums;
+  std::vector<double> g;
+};
+
+Curves curves_of(const Config& config, core::Normalization how,
+                 const std::vector<std::uint8_t>& data) {
+  Curves curves{config, run_on(kBackends[0], config, data), {}};
+  curves.g.resize(curves.sums.sums.size());
+  normalise(config, how, data.size() / config.sensors, curves.sums.views(),
+            core::View<double, 2>(curves.g.data(), {Axis::input, Axis::time},
+                                  {config.pair_count(), curves.sums.lags}));
+  return curves;
+}
+
+// A window of a series, or -1 where it does not lie inside it.
+double window(const std::vector<std::uint8_t>& y, std::int64_t first, std::int64_t width) {
+  if (first < 0 || first + width > static_cast<std::int64_t>(y.size())) return -1;
+  double sum = 0;
+  for (std::int64_t t = first; t < first + width; ++t) sum += y[static_cast<std::size_t>(t)];
+  return sum;
+}
+
+TEST(Normalise, IsItsFormulaOverThePairs) {
+  const auto y = random_counts<std::uint8_t>(1500, 1, 200);
+  double mean = 0;
+  for (const std::uint8_t count : y) mean += count / 1500.;
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    const Config config{.ladder = ladder, .bins = 6, .levels = 6};
+    const auto none = curves_of(config, core::Normalization::none, y);
+    const auto symmetric = curves_of(config, core::Normalization::symmetric, y);
+    const auto global = curves_of(config, core::Normalization::global, y);
+    const auto lags = lags_of(config);
+    for (std::size_t l = 0; l < lags.size(); ++l) {
+      const auto w = static_cast<std::int64_t>(1) << lags[l].level;
+      double n = 0, sum = 0, a = 0, b = 0, around = 0;
+      for (std::int64_t t = 0; t + w <= 1500; t += w) {
+        const double later = window(y, t, w);
+        const double earlier = window(y, t - static_cast<std::int64_t>(lags[l].samples), w);
+        if (earlier < 0) continue;
+        const double level_mean = mean * static_cast<double>(w);
+        ++n;
+        sum += later * earlier;
+        a += earlier;
+        b += later;
+        around += (later - level_mean) * (earlier - level_mean) / (level_mean * level_mean);
+      }
+      EXPECT_DOUBLE_EQ(none.g[l], sum);
+      EXPECT_NEAR(symmetric.g[l], n * sum / (a * b) - 1, 1e-12);
+      EXPECT_NEAR(global.g[l], around / n, 1e-12);
+    }
+  }
+}
+
+TEST(Normalise, ConstantsGiveZeroAndEmptyOnesNothing) {
+  const Config config{.sensors = 2, .bins = 6, .levels = 5};
+  std::vector<std::uint8_t> data;
+  for (int t = 0; t < 300; ++t) data.insert(data.end(), {7, 0});
+  for (const auto how : {core::Normalization::symmetric, core::Normalization::global}) {
+    const auto curves = curves_of(config, how, data);
+    for (std::size_t l = 0; l < curves.sums.lags; ++l) {
+      EXPECT_NEAR(curves.g[l], 0, 1e-15);
+      EXPECT_TRUE(std::isnan(curves.g[curves.sums.lags + l]));
+    }
+  }
+}
+
+TEST(Normalise, LagsLongerThanTheRunAreUndefined) {
+  const Config config{.bins = 6, .levels = 8};
+  const auto curves =
+      curves_of(config, core::Normalization::symmetric, random_counts<std::uint8_t>(100, 1, 200));
+  for (std::size_t l = 0; l < curves.sums.lags; ++l)
+    EXPECT_EQ(std::isnan(curves.g[l]), curves.sums.counts[l] == 0) << l;
+  EXPECT_EQ(curves.sums.counts.back(), 0);
+}
+
+TEST(Normalise, ScatterOfSegments) {
+  SegmentScatter scatter(1, 2);
+  for (const double g : {1., 2., 4., 9.})
+    scatter.add(std::vector<double>{g, g == 9 ? std::nan("") : 0});
+  // mean 4, deviations 9 + 4 + 0 + 25
+  EXPECT_NEAR(scatter.standard_error()[0], std::sqrt(38. / 12), 1e-14);
+  EXPECT_TRUE(std::isnan(scatter.standard_error()[1]));
+}
+
+// A mean that falls by steps puts an offset on every lag; taking the means segment by segment
+// removes it.
+TEST(Normalise, DetrendingRemovesSteps) {
+  auto random = generator();
+  const Config config{.ladder = Ladder::standard, .bins = 8, .levels = 4};
+  Detrender detrender(1, lags_of(config).size());
+  std::vector<std::uint8_t> run;
+  for (const double mean : {40., 30., 20., 10.}) {
+    std::poisson_distribution<int> draw(mean);
+    std::vector<std::uint8_t> segment(20'000);
+    for (auto& count : segment) count = static_cast<std::uint8_t>(draw(random));
+    auto sums = run_on(kBackends[0], config, segment);
+    detrender.add(sums.views());
+    run.insert(run.end(), segment.begin(), segment.end());
+  }
+  const auto raw = curves_of(config, core::Normalization::symmetric, run).g;
+  const auto detrended = detrender.g();
+  for (std::size_t l = 1; l < raw.size(); ++l) {
+    EXPECT_NEAR(raw[l], 0.2, 0.01);
+    EXPECT_NEAR(detrended[l], 0, 0.005);
+  }
+}
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests

@@ -1,0 +1,183 @@
+// Streams: any split of the input gives the same bits, a state can be read on the way, saved and
+// taken up again, and a run whose sums could wrap is refused.
+#include "tests/stages/autocorrelate/support.h"
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+class Stream : public EachBackend {};
+
+TEST_P(Stream, AnySplit) {
+  auto random = generator();
+  for (const std::size_t sensors : {1u, 3u, 16u, 37u})
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      for (const std::size_t longest : {1u, 7u, 300u}) {
+        const Config config{.sensors = sensors, .ladder = ladder, .bins = 8, .levels = 6};
+        const std::size_t samples = longest == 1 ? 700 : 3000;
+        const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
+        const auto made = plan(config, {.block_samples = 64, .series_block_samples = 1024});
+        const auto expected = run(*made, queue(), data);
+        const auto state = made->make_state(queue());
+        for (std::size_t t = 0; t < samples;) {
+          const std::size_t count = std::min<std::size_t>(samples - t, random() % (longest + 1));
+          made->execute(queue(), *state, view_of(data, sensors, t, count));
+          t += count;
+          if (random() % 50 == 0) {
+            Result<std::int64_t> on_the_way(config);
+            made->read(queue(), *state, on_the_way.views());
+          }
+        }
+        EXPECT_EQ(state->samples(), samples);
+        Result<std::int64_t> result(config);
+        made->read(queue(), *state, result.views());
+        expect_equal(config, result, expected, config_text(config, samples));
+      }
+}
+
+TEST_P(Stream, ReadOnTheWayIsTheReference) {
+  const Config config{.sensors = 3, .bins = 6, .levels = 6};
+  const auto data = random_counts<std::uint8_t>(4000, 3, 255);
+  const auto made = plan(config, {.block_samples = 64, .series_block_samples = 1024});
+  const auto state = made->make_state(queue());
+  for (std::size_t t = 0; t < 4000; t += 500) {
+    made->execute(queue(), *state, view_of(data, 3, t, 500));
+    Result<std::int64_t> result(config);
+    made->read(queue(), *state, result.views());
+    const std::vector<std::uint8_t> part(data.begin(),
+                                         data.begin() + static_cast<std::ptrdiff_t>((t + 500) * 3));
+    expect_equal(config, result, run_on(kReference, config, part), std::to_string(t + 500));
+  }
+}
+
+TEST_P(Stream, SavedAndTakenUpAgain) {
+  for (const std::size_t sensors : {2u, 20u}) {
+    const Config config{.sensors = sensors, .bins = 6, .levels = 6};
+    const auto data = random_counts<std::uint8_t>(2000, sensors, 255);
+    const auto made = plan(config);
+    const auto first = made->make_state(queue());
+    made->execute(queue(), *first, view_of(data, sensors, 0, 777));
+    const auto bytes = first->save();
+    const auto second = made->make_state(queue());
+    second->load(bytes);
+    EXPECT_EQ(second->samples(), 777u);
+    made->execute(queue(), *second, view_of(data, sensors, 777));
+    Result<std::int64_t> result(config);
+    made->read(queue(), *second, result.views());
+    expect_equal(config, result, run(*made, queue(), data), "saved after 777");
+    EXPECT_THROW(second->load(std::span(bytes).first(10)), core::Error);
+  }
+}
+
+TEST_P(Stream, ResetStartsAgain) {
+  const Config config{.sensors = 18, .bins = 6, .levels = 6};
+  const auto data = random_counts<std::uint8_t>(1000, 18, 255);
+  const auto made = plan(config);
+  const auto state = made->make_state(queue());
+  made->execute(queue(), *state, view_of(random_counts<std::uint8_t>(999, 18, 255), 18));
+  state->reset();
+  made->execute(queue(), *state, view_of(data, 18));
+  Result<std::int64_t> result(config);
+  made->read(queue(), *state, result.views());
+  expect_equal(config, result, run(*made, queue(), data), "after reset");
+}
+
+TEST_P(Stream, NothingGiven) {
+  const Config config{.sensors = 5, .bins = 6, .levels = 6};
+  const auto made = plan(config);
+  const auto state = made->make_state(queue());
+  Result<std::int64_t> result(config);
+  made->read(queue(), *state, result.views());
+  for (const auto* values : {&result.sums, &result.lead_in, &result.direct, &result.delayed,
+                             &result.totals, &result.counts})
+    for (const std::int64_t value : *values) EXPECT_EQ(value, 0);
+}
+
+// 4e9 x 4e9 x 2 does not fit 63 bits; one less than 2^31.5 squared does.
+TEST_P(Stream, RefusesSumsThatCouldWrap) {
+  const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = CountType::u32};
+  const auto made = plan(config);
+  const auto state = made->make_state(queue());
+  const std::vector<std::uint32_t> good(2, 3'037'000'499u), bad(200'000, 4'000'000'000u);
+  made->execute(queue(), *state, view_of(good, 2));
+  Result<std::int64_t> result(config);
+  made->read(queue(), *state, result.views());
+  EXPECT_EQ(result.sums[0], 3'037'000'499 * std::int64_t{3'037'000'499});
+  const auto feed_bad = [&] {
+    made->execute(queue(), *state, view_of(bad, 2, 0, 50'000));
+    made->execute(queue(), *state, view_of(bad, 2, 50'000));
+    made->read(queue(), *state, result.views());
+  };
+  EXPECT_THROW(feed_bad(), core::Error);
+  EXPECT_THROW(made->execute(queue(), *state, view_of(good, 2)), core::Error);
+  EXPECT_THROW(made->read(queue(), *state, result.views()), core::Error);
+  state->reset();
+  EXPECT_NO_THROW(made->execute(queue(), *state, view_of(good, 2)));
+}
+
+// A state's size is known beforehand and does not grow with the run.
+TEST_P(Stream, MemoryIsAConstantPerSensor) {
+  const auto bytes = [&](std::size_t sensors) {
+    return plan({.sensors = sensors})->bytes().host_bytes;
+  };
+  const std::size_t per_tile = bytes(32) - bytes(16);
+  EXPECT_EQ(bytes(1600) - bytes(16), 99 * per_tile);
+  EXPECT_LT(per_tile / 16, 24u * 1024);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Stream, ::testing::ValuesIn(kBackends),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Config, SaysWhatIsWrong) {
+  const auto device = opened(kReference);
+  const auto expect_error = [&](Config config, const char* field) {
+    try {
+      make_plan(config, device);
+      ADD_FAILURE() << field << " was accepted";
+    } catch (const core::Error& error) {
+      EXPECT_NE(error.field().find(field), std::string::npos) << error.what();
+    }
+  };
+  expect_error({.sensors = 0}, "sensors");
+  expect_error({.bins = 0}, "bins");
+  expect_error({.bins = 1025}, "bins");
+  expect_error({.ladder = Ladder::standard, .bins = 15}, "bins");
+  expect_error({.levels = 0}, "levels");
+  expect_error({.levels = 41}, "levels");
+  expect_error({.max_samples = 0}, "max_samples");
+  expect_error({.sensors = 4, .pairs = {{1, 4}}}, "pairs");
+}
+
+TEST(Config, ExecuteChecksItsViews) {
+  for (const Backend& backend : {kReference, kBackends[0]}) {
+    const auto device = opened(backend);
+    const auto queue = device->make_queue();
+    const auto plan = make_plan({.sensors = 4, .max_samples = 10}, device);
+    const auto state = plan->make_state(*queue);
+    const std::vector<std::uint8_t> data(44);
+    const std::vector<float> floats(40);
+    EXPECT_THROW(plan->execute(*queue, *state, view_of(data, 4)), core::Error);
+    EXPECT_THROW(plan->execute(*queue, *state, view_of(data, 11)), core::Error);
+    EXPECT_THROW(plan->execute(*queue, *state, view_of(floats, 4)), core::Error);
+    Result<double> wrong_type(plan->config());
+    EXPECT_THROW(plan->read(*queue, *state, wrong_type.views()), core::Error);
+    Result<std::int64_t> wrong_shape(Config{.sensors = 3});
+    EXPECT_THROW(plan->read(*queue, *state, wrong_shape.views()), core::Error);
+  }
+}
+
+TEST(Config, LadderOfLags) {
+  const auto chain = lags_of({});
+  ASSERT_EQ(chain.size(), 320u);
+  EXPECT_EQ(chain[32].samples, 32u);
+  EXPECT_EQ(chain[33].samples, 34u);
+  EXPECT_EQ(chain.back().samples, 32u * 511 + 31 * 512);  // 32,224
+  const auto standard = lags_of({.ladder = Ladder::standard, .bins = 16, .levels = 3});
+  ASSERT_EQ(standard.size(), 17u + 8 + 8);
+  EXPECT_EQ(standard[16].samples, 16u);
+  EXPECT_EQ(standard[17].samples, 18u);
+  EXPECT_EQ(standard.back().samples, 64u);
+  EXPECT_DOUBLE_EQ(operations_per_sample({}), 64 - 64. / 1024);
+}
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests

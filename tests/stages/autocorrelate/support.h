@@ -1,0 +1,160 @@
+// Data, plans and comparison for the tests of the autocorrelator.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/device/device.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/case.h"
+#include "tautline/stages/autocorrelate/cpu.h"
+#include "tests/support/seed.h"
+
+namespace tautline::stages::autocorrelate::tests {
+
+using core::Axis;
+using device::InstructionSet;
+using tautline::tests::generator;
+
+/// Something that autocorrelates.
+struct Backend {
+  const char* name;
+  device::Selection selection;
+};
+
+inline constexpr Backend kReference{"reference", {device::Api::reference, std::nullopt}};
+inline constexpr Backend kBackends[] = {{"portable", {device::Api::cpu, InstructionSet::portable}},
+                                        {"avx2", {device::Api::cpu, InstructionSet::avx2}},
+                                        {"avx512", {device::Api::cpu, InstructionSet::avx512}},
+                                        {"vnni", {device::Api::cpu, InstructionSet::vnni}}};
+
+inline std::shared_ptr<const device::Device> opened(const Backend& backend) {
+  return device::open(backend.selection, {.threads = 2});
+}
+
+/// Random counts of [time][sensor], every sensor with another mean; `most` is the largest value.
+template <class Count>
+std::vector<Count> random_counts(std::size_t samples, std::size_t sensors, double most) {
+  auto random = generator();
+  std::vector<Count> data(samples * sensors);
+  std::vector<double> scale(sensors);
+  for (double& s : scale) s = std::uniform_real_distribution<double>(0.3, 1)(random) * most;
+  std::uniform_real_distribution<double> draw(0, 1);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    // Full-scale values turn up, not only likely ones.
+    const bool full = std::is_integral_v<Count> && random() % 16 == 0;
+    data[i] = static_cast<Count>(full ? most : draw(random) * scale[i % sensors]);
+  }
+  return data;
+}
+
+/// Everything `read` gives; poisoned until then.
+template <class Value>
+struct Result {
+  explicit Result(const Config& config) : pairs(config.pair_count()), lags(lags_of(config).size()) {
+    const Value poison = static_cast<Value>(-77);
+    for (auto* values : {&sums, &lead_in, &direct, &delayed}) values->assign(pairs * lags, poison);
+    totals.assign(pairs * 2, poison);
+    counts.assign(lags, -77);
+  }
+  Sums<Value> views() {
+    const auto view = [&](std::vector<Value>& values, std::size_t columns) {
+      return core::View<Value, 2>(values.data(), {Axis::input, Axis::time}, {pairs, columns});
+    };
+    return {view(sums, lags),    view(lead_in, lags), view(direct, lags),
+            view(delayed, lags), view(totals, 2),     counts};
+  }
+  std::size_t pairs, lags;
+  std::vector<Value> sums, lead_in, direct, delayed, totals;
+  std::vector<std::int64_t> counts;
+};
+
+template <class Count>
+Samples<Count> view_of(const std::vector<Count>& data, std::size_t sensors, std::size_t first = 0,
+                       std::size_t count = std::numeric_limits<std::size_t>::max()) {
+  const std::size_t samples = std::min(count, data.size() / sensors - first);
+  return {data.data() + first * sensors, {Axis::time, Axis::input}, {samples, sensors}};
+}
+
+template <class Count>
+using ValueOf = std::conditional_t<std::is_same_v<Count, float>, double, std::int64_t>;
+
+/// All of `data` in one call.
+template <class Count>
+Result<ValueOf<Count>> run(const Plan& plan, device::Queue& queue, const std::vector<Count>& data) {
+  const auto state = plan.make_state(queue);
+  plan.execute(queue, *state, view_of(data, plan.config().sensors));
+  Result<ValueOf<Count>> result(plan.config());
+  plan.read(queue, *state, result.views());
+  queue.synchronise();
+  return result;
+}
+
+template <class Count>
+Result<ValueOf<Count>> run_on(const Backend& backend, const Config& config,
+                              const std::vector<Count>& data) {
+  const auto device = opened(backend);
+  const auto queue = device->make_queue();
+  return run(*make_plan(config, device), *queue, data);
+}
+
+template <class Value>
+void expect_equal(const Config& config, const std::vector<Value>& got,
+                  const std::vector<Value>& expected, const char* what, const std::string& where) {
+  ASSERT_EQ(got.size(), expected.size());
+  const auto lags = lags_of(config);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i], expected[i])
+        << what << ", pair " << i / lags.size() << ", level " << lags[i % lags.size()].level
+        << ", k " << lags[i % lags.size()].steps << "; " << where;
+}
+
+template <class Value>
+void expect_equal(const Config& config, const Result<Value>& got, const Result<Value>& expected,
+                  const std::string& where) {
+  expect_equal(config, got.sums, expected.sums, "sums", where);
+  expect_equal(config, got.lead_in, expected.lead_in, "lead_in", where);
+  EXPECT_EQ(got.counts, expected.counts) << where;
+  EXPECT_EQ(got.totals, expected.totals) << where;
+  if constexpr (std::is_same_v<Value, std::int64_t>) {
+    expect_equal(config, got.direct, expected.direct, "monitor_direct", where);
+    expect_equal(config, got.delayed, expected.delayed, "monitor_delayed", where);
+  }
+}
+
+/// A test that runs once for each backend that the machine has.
+class EachBackend : public ::testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    if (!device::supported(*GetParam().selection.instruction_set))
+      GTEST_SKIP() << "this processor has no " << GetParam().name;
+  }
+  std::shared_ptr<const Plan> plan(const Config& config, const Tunables& tunables = {}) {
+    device_ = opened(GetParam());
+    queue_ = device_->make_queue();
+    auto made = cpu::make_plan(config, device_, tunables);
+    EXPECT_EQ(made->backend(), GetParam().name);
+    return made;
+  }
+  device::Queue& queue() { return *queue_; }
+
+ private:
+  std::shared_ptr<const device::Device> device_;
+  std::unique_ptr<device::Queue> queue_;
+};
+
+inline std::string config_text(const Config& config, std::size_t samples) {
+  return std::string(config.ladder == Ladder::chain ? "chain" : "standard") + ", " +
+         std::to_string(config.sensors) + " sensors, " + std::to_string(config.bins) + " bins, " +
+         std::to_string(config.levels) + " levels, " + std::to_string(samples) + " samples";
+}
+
+}  // namespace tautline::stages::autocorrelate::tests
