@@ -22,9 +22,12 @@ std::uint32_t number(std::size_t value) {
 
 TileSchedule schedule(const Config& config, std::size_t groups) {
   const std::size_t tiles = tensor_tiles(config.inputs);
+  // Each part reads and writes sums of its own.
+  constexpr double kEndPairs = 8;
   return schedule_tiles(
       config.channels * tiles, tiles, groups,
-      tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)));
+      tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)),
+      /*in_parts=*/true, kEndPairs);
 }
 
 }  // namespace

@@ -159,10 +159,9 @@ std::size_t tensor_step_pairs(const Config& config, std::size_t samples) {
 }
 
 TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
-                            std::size_t step_pairs, bool in_parts) {
-  // A part shorter than this is mostly its own start and end, which take as long as kEndPairs.
+                            std::size_t step_pairs, bool in_parts, double end_pairs) {
+  // A part shorter than this is mostly its own start and end.
   constexpr std::size_t kLeastPairs = 4;
-  constexpr double kEndPairs = 1;
   const std::size_t left = tiles % groups;
   TileSchedule schedule{tiles, tiles, 1, 0};
   // Moving on costs up to 4 % where it is not needed: groups then are less in step.
@@ -172,7 +171,7 @@ TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std
   if (left == 0 || !in_parts) return schedule;
   const auto time = [&](std::size_t parts) {
     return static_cast<double>((left * parts + groups - 1) / groups) *
-           (static_cast<double>(step_pairs) / static_cast<double>(parts) + kEndPairs);
+           (static_cast<double>(step_pairs) / static_cast<double>(parts) + end_pairs);
   };
   for (std::size_t parts = 2; parts <= step_pairs / kLeastPairs; ++parts)
     if (time(parts) < time(schedule.parts)) schedule.parts = parts;

@@ -64,9 +64,9 @@ struct TileSchedule {
 };
 
 /// Of step_pairs pairs of steps, `tiles_of_channel` tiles a channel. `in_parts`: whether a tile's sums may
-/// be made by several groups.
+/// be made by several groups. `end_pairs`: pairs that take as long as a part's start and end.
 TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
-                            std::size_t step_pairs, bool in_parts = true);
+                            std::size_t step_pairs, bool in_parts = true, double end_pairs = 1);
 
 /// Pairs of steps in a row of so many samples.
 std::size_t tensor_step_pairs(const Config& config, std::size_t samples);
