@@ -22,9 +22,12 @@ std::uint32_t number(std::size_t value) {
 
 TileSchedule schedule(const Config& config, std::size_t groups) {
   const std::size_t tiles = tensor_tiles(config.inputs);
+  // Each part reads and writes sums of its own.
+  constexpr double kEndPairs = 8;
   return schedule_tiles(
       config.channels * tiles, tiles, groups,
-      tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)));
+      tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)),
+      /*in_parts=*/true, kEndPairs);
 }
 
 }  // namespace
@@ -32,15 +35,17 @@ TileSchedule schedule(const Config& config, std::size_t groups) {
 bool HeldSums::worth(const Config& config) {
   const std::size_t tiles = tensor_tiles(config.inputs);
   // Few inputs leave most of a tile empty.
-  return config.hold_sums && exact(config) && config.channels <= kTensorMaxItems / tiles &&
+  return config.hold_sums && exact(config) && config.channels <= kTensorMaxItems / kReleaseShares / tiles &&
          2 * tiles * kItemBytes <= 3 * core::baseline_count(config.inputs) * sizeof(core::ci64);
 }
 
-HeldSums::HeldSums(const Config& config, const device::Device& device)
+HeldSums::HeldSums(const Config& config, const device::Device& device,
+                   const WgmmaTunables& tunables)
     : config_(config),
+      tunables_(tunables),
       groups_(device.properties().multiprocessors),
       schedule_(schedule(config, groups_)),
-      add_(jit::build(device, "correlate/wgmma_held.cuda.kernel", held_defines())
+      add_(jit::build(device, "correlate/wgmma_held.cuda.kernel", held_defines(tunables))
                ->kernel("correlate_held")),
       release_(jit::build(device, "correlate/held_sums.cuda.kernel", {})->kernel("add_held")) {}
 
@@ -54,7 +59,7 @@ void HeldSums::add(device::Queue& queue, const device::TensorMap& map, std::size
   device::LaunchShape shape;
   shape.groups.x = std::min(schedule_.items, groups_);
   shape.threads.x = kThreads;
-  shape.local_bytes = held_local_bytes();
+  shape.local_bytes = held_local_bytes(tunables_);
   const std::array<device::Argument, 10> arguments{device::Argument(map),
                                                    device::Argument(held),
                                                    device::Argument(of_im(held)),

@@ -17,7 +17,8 @@ class HeldSums {
   /// Whether tiles are full enough for the memory that they take, and sums of integers.
   static bool worth(const Config& config);
 
-  HeldSums(const Config& config, const device::Device& device);
+  /// `tunables` are complete.
+  HeldSums(const Config& config, const device::Device& device, const WgmmaTunables& tunables);
 
   /// Device memory: sums, and sums of im of each input.
   std::size_t bytes() const { return sums_bytes() + of_im_bytes(); }
@@ -35,6 +36,7 @@ class HeldSums {
   std::byte* of_im(void* held) const { return static_cast<std::byte*>(held) + sums_bytes(); }
 
   Config config_;
+  WgmmaTunables tunables_;
   std::size_t groups_;
   TileSchedule schedule_;
   std::shared_ptr<const device::Kernel> add_, release_;

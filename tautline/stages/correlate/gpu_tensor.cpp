@@ -75,7 +75,11 @@ WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, boo
   if (half && t.staging_columns == 64)
     throw_config("wgmma.staging_columns", t.staging_columns, "32 for halves",
                  "their doubles take registers");
+  if (t.held_stages == 0) t.held_stages = 5;
+  if (t.held_stages < 3 || t.held_stages > 7)
+    throw_config("wgmma.held_stages", t.held_stages, "3 to 7");
   check_local("wgmma.stages", t.stages, wgmma_local_bytes(t), local_bytes);
+  check_local("wgmma.held_stages", t.held_stages, held_local_bytes(t), local_bytes);
   return t;
 }
 
@@ -141,12 +145,12 @@ double share_of_unlucky(std::size_t tiles_of_channel, std::size_t groups) {
 
 }  // namespace
 
-jit::Defines held_defines() {
-  return jit::Defines().set("STAGES", static_cast<std::int64_t>(kHeldStages));
+jit::Defines held_defines(const WgmmaTunables& t) {
+  return jit::Defines().set("STAGES", static_cast<std::int64_t>(t.held_stages));
 }
 
-std::size_t held_local_bytes() {
-  return kHeldStages * kStageBytes + 2 * kHeldStages * 8;
+std::size_t held_local_bytes(const WgmmaTunables& t) {
+  return t.held_stages * kStageBytes + 2 * t.held_stages * 8;
 }
 
 std::size_t tensor_step_pairs(const Config& config, std::size_t samples) {
@@ -155,10 +159,9 @@ std::size_t tensor_step_pairs(const Config& config, std::size_t samples) {
 }
 
 TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
-                            std::size_t step_pairs, bool in_parts) {
-  // A part shorter than this is mostly its own start and end, which take as long as kEndPairs.
+                            std::size_t step_pairs, bool in_parts, double end_pairs) {
+  // A part shorter than this is mostly its own start and end.
   constexpr std::size_t kLeastPairs = 4;
-  constexpr double kEndPairs = 1;
   const std::size_t left = tiles % groups;
   TileSchedule schedule{tiles, tiles, 1, 0};
   // Moving on costs up to 4 % where it is not needed: groups then are less in step.
@@ -168,7 +171,7 @@ TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std
   if (left == 0 || !in_parts) return schedule;
   const auto time = [&](std::size_t parts) {
     return static_cast<double>((left * parts + groups - 1) / groups) *
-           (static_cast<double>(step_pairs) / static_cast<double>(parts) + kEndPairs);
+           (static_cast<double>(step_pairs) / static_cast<double>(parts) + end_pairs);
   };
   for (std::size_t parts = 2; parts <= step_pairs / kLeastPairs; ++parts)
     if (time(parts) < time(schedule.parts)) schedule.parts = parts;

@@ -44,14 +44,13 @@ std::string describe(const MmaTunables& tunables);
 jit::Defines wgmma_defines(const Config& config, const WgmmaTunables& tunables);
 jit::Defines mma_defines(const Config& config, const MmaTunables& tunables);
 
-/// Of the kernel that keeps 32-bit sums: 7 stages, all of the shared memory.
-inline constexpr std::size_t kHeldStages = 7;
-jit::Defines held_defines();
+/// Of the kernel that keeps 32-bit sums.
+jit::Defines held_defines(const WgmmaTunables& tunables);
 
 /// Shared memory of one group.
 std::size_t wgmma_local_bytes(const WgmmaTunables& tunables);
 std::size_t mma_local_bytes(const MmaTunables& tunables);
-std::size_t held_local_bytes();
+std::size_t held_local_bytes(const WgmmaTunables& tunables);
 
 /// What wgmma's groups do: whole tiles first, the tiles of a last, short round in `parts` along
 /// time, so that no group is idle for the length of a tile.
@@ -65,9 +64,9 @@ struct TileSchedule {
 };
 
 /// Of step_pairs pairs of steps, `tiles_of_channel` tiles a channel. `in_parts`: whether a tile's sums may
-/// be made by several groups.
+/// be made by several groups. `end_pairs`: pairs that take as long as a part's start and end.
 TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
-                            std::size_t step_pairs, bool in_parts = true);
+                            std::size_t step_pairs, bool in_parts = true, double end_pairs = 1);
 
 /// Pairs of steps in a row of so many samples.
 std::size_t tensor_step_pairs(const Config& config, std::size_t samples);

@@ -23,7 +23,7 @@ class WgmmaKernel final : public GpuKernel {
       : config_(config), device_(std::move(device)), tunables_(tunables) {
     kernel_ = jit::build(*device_, "correlate/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
                   ->kernel("correlate_wgmma");
-    if (HeldSums::worth(config)) held_ = std::make_unique<const HeldSums>(config, *device_);
+    if (HeldSums::worth(config)) held_ = std::make_unique<const HeldSums>(config, *device_, tunables_);
   }
 
   std::string name() const override { return "wgmma " + describe(tunables_); }

@@ -165,6 +165,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->fill(d.visibilities.data(), jit::kPoison, d.visibilities.bytes());
     execute();
+    release();
     d.queue->copy(d.found.data(), d.visibilities.data(), d.visibilities.bytes());
     d.queue->synchronise();
     using Part = typename Data<Sample>::Part;
@@ -176,6 +177,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->record(*d.start);
     for (std::size_t t = 0; t < times; ++t) execute();
+    release();
     d.queue->record(*d.stop);
     return d.device->seconds_between(*d.start, *d.stop);
   }
@@ -189,6 +191,13 @@ class Trial final : public jit::Candidate {
   void execute() {
     auto& d = *data_;
     plan_->execute(*d.queue, d.state_for(*plan_), d.sample_view(d.samples.data()), {},
+                   d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
+                   d.template result_view<std::int64_t>(d.counts.data()));
+  }
+  // What is held may never be left to the next candidate.
+  void release() {
+    auto& d = *data_;
+    plan_->release(*d.queue, d.state_for(*plan_),
                    d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
                    d.template result_view<std::int64_t>(d.counts.data()));
   }

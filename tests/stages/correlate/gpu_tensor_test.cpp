@@ -62,12 +62,13 @@ TEST(GpuTensorCompile, Wgmma) {
 
 TEST(GpuTensorCompile, Held) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
-  EXPECT_LE(gpu::held_local_bytes(), kHopperLocalBytes);
-  expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma_held.cuda.kernel",
-                               gpu::held_defines()),
-              "sm_90a", 168);
+  for (const std::size_t stages : {0u, 3u, 7u})
+    expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma_held.cuda.kernel",
+                                 gpu::held_defines(gpu::complete(
+                                     WgmmaTunables{.held_stages = stages}, kHopperLocalBytes))),
+                "sm_90a", 168);
   expect_fits(jit::make_source(device::Api::cuda, "correlate/held_sums.cuda.kernel", {}), "sm_90a",
-              64);
+              84);
 }
 
 TEST(GpuTensorCompile, Mma) {
@@ -85,7 +86,7 @@ TEST(GpuTensorCompile, Mma) {
 
 TEST(GpuTensor, RefusesTunablesOutOfRange) {
   for (const WgmmaTunables& bad :
-       {WgmmaTunables{2}, {7}, {5, 16}, {6, 64}})  // the last does not fit
+       {WgmmaTunables{2}, {7}, {5, 16}, {6, 64}, {5, 64, 8}, {5, 64, 2}})  // the last does not fit
     EXPECT_THROW(gpu::complete(bad, kHopperLocalBytes), core::Error);
   EXPECT_THROW(gpu::complete(WgmmaTunables{5, 64}, kHopperLocalBytes, true), core::Error);
   EXPECT_EQ(gpu::complete(WgmmaTunables{}, kHopperLocalBytes, true).staging_columns, 32u);
