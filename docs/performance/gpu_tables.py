@@ -21,6 +21,10 @@ def energy(row, scale, unit):
     return f"{row['operations_per_j'] / scale:,.0f} {unit}, {row['power_w']:.0f} W"
 
 
+def blocks(row):
+    return f" x {row['sizes']['blocks']}" if "blocks" in row["sizes"] else ""
+
+
 def limit(row):
     return f"{100 * row['fraction_of_limit']:.0f} % of {row['limit']}"
 
@@ -41,8 +45,9 @@ def main():
     print_table(
         ("antennas", "channels x samples", "input", "code", "ms", "spread", "useful T/s", "of the limit", "a station",
          "energy"),
-        [(row["sizes"]["inputs"] // 2, f"{row['sizes']['channels']} x {row['sizes']['samples']:,}",
-          {4: "ci4", 8: "ci8", 16: "ci16", 32: "cf32"}[row["sizes"]["bits"]], row["instruction_set"],
+        [(row["sizes"]["inputs"] // 2, f"{row['sizes']['channels']} x {row['sizes']['samples']:,}" + blocks(row),
+          "cf16" if "half" in row["sizes"] else {4: "ci4", 8: "ci8", 16: "ci16", 32: "cf32"}[row["sizes"]["bits"]],
+          row["instruction_set"],
           f"{1e3 * row['seconds']:.3f}", f"{100 * row['spread']:.1f} %", f"{row['rate'] / 1e12:,.1f}", limit(row),
           f"{row['bandwidth_hz'] / 1e9:.3g} GHz", energy(row, 1e9, "G/J"))
          for row in by_stage("correlate")])

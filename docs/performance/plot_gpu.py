@@ -38,7 +38,9 @@ def rows(path):
 def label(row):
     sizes = row["sizes"]
     if row["stage"] == "correlate":
-        bits = {4: "ci4", 8: "ci8", 16: "ci16", 32: "cf32"}[sizes["bits"]]
+        bits = "cf16" if "half" in sizes else {4: "ci4", 8: "ci8", 16: "ci16", 32: "cf32"}[sizes["bits"]]
+        if "blocks" in sizes:
+            bits += f", {sizes['blocks']} blocks"
         portable = ", portable" if sizes.get("design") == 1 else ""
         return f"{sizes['inputs'] // 2} antennas, {bits}{portable}"
     return f"{sizes['channels']} channels, {sizes['taps']} taps to {'floats' if sizes['output_bits'] == 32 else '8 bits'}"

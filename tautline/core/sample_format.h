@@ -1,4 +1,4 @@
-// Names and sizes of sample types: ci4 ci8 ci16 cf32 cu8 cu16, i1 i2 i4 i8 u8 i16 u16 f32 and kin.
+// Names and sizes of sample types: ci4 ci8 ci16 cf16 cf32 cu8 cu16, i1 i2 i4 i8 u8 i16 u16 f32 and kin.
 #pragma once
 
 #include <compare>
@@ -11,13 +11,13 @@ namespace tautline::core {
 enum class Encoding {
   twos_complement,  ///< i: signed; 1-bit samples are 0 -> +1, 1 -> -1
   offset_binary,    ///< u: unsigned code c stands for c - 2^(bits-1); 1, 2 bits: see decode
-  ieee_float        ///< f: 32-bit float
+  ieee_float        ///< f: 16 or 32-bit float
 };
 
 /// One scalar type of antenna voltages. `bits` counts one component: ci8 has bits = 8 and takes
 /// 16 bits a sample.
 struct SampleFormat {
-  int bits = 8;  ///< 1, 2, 4, 8, 16 or 32 (float)
+  int bits = 8;  ///< 1, 2, 4, 8, 16 or (float) 16, 32
   bool complex = true;
   Encoding encoding = Encoding::twos_complement;
 
@@ -35,6 +35,7 @@ SampleFormat parse_sample_format(std::string_view name);
 inline constexpr SampleFormat kCi4{4, true, Encoding::twos_complement};
 inline constexpr SampleFormat kCi8{8, true, Encoding::twos_complement};
 inline constexpr SampleFormat kCi16{16, true, Encoding::twos_complement};
+inline constexpr SampleFormat kCf16{16, true, Encoding::ieee_float};
 inline constexpr SampleFormat kCf32{32, true, Encoding::ieee_float};
 inline constexpr SampleFormat kI8{8, false, Encoding::twos_complement};
 inline constexpr SampleFormat kI16{16, false, Encoding::twos_complement};

@@ -204,6 +204,7 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
   };
   if (unpacked_ == core::kCi8) chunk.ci8 = view(samples_.as<core::ci8>());
   if (unpacked_ == core::kCi16) chunk.ci16 = view(samples_.as<core::ci16>());
+  if (unpacked_ == core::kCf16) chunk.cf16 = view(samples_.as<core::cf16>());
   if (unpacked_ == core::kCf32) chunk.cf32 = view(samples_.as<std::complex<float>>());
   for (std::size_t i = 0; i < inputs_; ++i) {
     core::copy_bits(validity_.row(i), consumed_, count, spectra_valid_.row(i), 0);

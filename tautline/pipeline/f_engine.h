@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/core/complex_int.h"
+#include "tautline/core/half.h"
 #include "tautline/core/validity.h"
 #include "tautline/core/view.h"
 #include "tautline/core/voltage.h"
@@ -43,6 +44,7 @@ struct SpectraChunk {
   core::View<const core::ci8, 3> ci8;
   core::View<const core::ci4, 3> ci4;
   core::View<const core::ci16, 3> ci16;
+  core::View<const core::cf16, 3> cf16;
   core::View<const std::complex<float>, 3> cf32;  ///< [channel][input][time], or as asked for
   core::ValidityView valid;                       ///< [input][word]; empty: all valid
 };

@@ -58,8 +58,17 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
   const stages::correlate::Config config{.channels = channels.count,
                                          .inputs = inputs,
                                          .max_samples = exact() ? max_spectra : group_spectra_,
-                                         .format = format};
+                                         .format = format,
+                                         .hold_sums = true};
   plan_ = of_stage("correlate", [&] { return stages::correlate::make_plan(config, device_); });
+}
+
+stages::correlate::IntegerVisibilities Integrator::integer_sums() const {
+  return {sums_.as<core::ci64>(), kAxes, {channels_.count, baselines_}};
+}
+
+stages::correlate::FloatVisibilities Integrator::float_sums() const {
+  return {sums_.as<std::complex<double>>(), kAxes, {channels_.count, baselines_}};
 }
 
 stages::correlate::Counts Integrator::counts() const {
@@ -113,16 +122,18 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   spectra_ += chunk.spectra;
   if (format_ == core::kCi16)
     return add_in_groups(queue, channels_of(chunk.ci16, channels_), chunk.valid);
+  if (format_ == core::kCf16)
+    return add_in_groups(queue, channels_of(chunk.cf16, channels_), chunk.valid);
   if (!exact()) return add_in_groups(queue, channels_of(chunk.cf32, channels_), chunk.valid);
   const stages::correlate::Validity validity =
       chunk.valid.empty() ? stages::correlate::Validity()
                           : of_all_channels(chunk.valid, chunk.spectra, channels_.count);
-  const stages::correlate::IntegerVisibilities sums(sums_.as<core::ci64>(), kAxes,
-                                                    {channels_.count, baselines_});
   if (format_ == core::kCi8)
-    plan_->execute(queue, *state_, channels_of(chunk.ci8, channels_), validity, sums, counts());
+    plan_->execute(queue, *state_, channels_of(chunk.ci8, channels_), validity, integer_sums(),
+                   counts());
   else
-    plan_->execute(queue, *state_, channels_of(chunk.ci4, channels_), validity, sums, counts());
+    plan_->execute(queue, *state_, channels_of(chunk.ci4, channels_), validity, integer_sums(),
+                   counts());
 }
 
 template <class Sample>
@@ -184,7 +195,7 @@ void Integrator::add_floats(device::Queue& queue, const core::View<const Sample,
       queue, *state_, samples,
       masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
              : stages::correlate::Validity(),
-      {sums_.as<std::complex<double>>(), kAxes, {channels_.count, baselines_}}, counts());
+      float_sums(), counts());
 }
 
 void Integrator::add_rest(device::Queue& queue) {
@@ -192,12 +203,16 @@ void Integrator::add_rest(device::Queue& queue) {
   if (count == 0) return;
   if (format_ == core::kCi16)
     add_floats<core::ci16>(queue, group<core::ci16>().slice(2, 0, count));
+  else if (format_ == core::kCf16)
+    add_floats<core::cf16>(queue, group<core::cf16>().slice(2, 0, count));
   else
     add_floats<std::complex<float>>(queue, group<std::complex<float>>().slice(2, 0, count));
 }
 
 void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::size_t part) {
   add_rest(queue);
+  if (state_ && exact()) plan_->release(queue, *state_, integer_sums(), counts());
+  if (state_ && !exact()) plan_->release(queue, *state_, float_sums(), counts());
   spectra_ = 0;
   if (device_->compiles()) {
     SumsInTransit& transit = out.in_transit[part];

@@ -75,6 +75,8 @@ class Integrator {
     return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
   }
   void allocate(device::Queue& queue);
+  stages::correlate::IntegerVisibilities integer_sums() const;
+  stages::correlate::FloatVisibilities float_sums() const;
   stages::correlate::Counts counts() const;
   template <class Sample>
   core::View<Sample, 3> group() const;

@@ -82,9 +82,10 @@ std::optional<Problem> filter_bank_name(std::string_view text) {
 
 core::SampleFormat complex_format(const std::string& name) {
   const core::SampleFormat format = core::parse_sample_format(name);
-  for (const core::SampleFormat& known : {core::kCi4, core::kCi8, core::kCi16, core::kCf32})
+  for (const core::SampleFormat& known :
+       {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32})
     if (format == known) return format;
-  throw Error(ErrorKind::config, "--problem: format", name, "ci4, ci8, ci16 or cf32");
+  throw Error(ErrorKind::config, "--problem: format", name, "ci4, ci8, ci16, cf16 or cf32");
 }
 
 Problem find_named(const std::string& stage, const std::string& name) {
@@ -127,7 +128,9 @@ Problem parse_problem(const std::string& stage, const std::string& text) {
     if (equals == std::string::npos && first) {
       problem = find_named(stage, part);
     } else if (part.starts_with("format=")) {
-      problem["bits"] = static_cast<std::size_t>(complex_format(part.substr(equals + 1)).bits);
+      const core::SampleFormat format = complex_format(part.substr(equals + 1));
+      problem["bits"] = static_cast<std::size_t>(format.bits);
+      if (format == core::kCf16) problem["half"] = 1;
     } else {
       const bool pair = equals != std::string::npos && equals > 0;
       const auto value = pair ? whole_number(part.substr(equals + 1)) : std::nullopt;
@@ -160,7 +163,8 @@ Problem complete(const std::string& stage, Problem defaults, const Problem& aske
   return defaults;
 }
 
-core::SampleFormat complex_format(const std::string& stage, std::size_t bits) {
+core::SampleFormat complex_format(const std::string& stage, std::size_t bits, std::size_t half) {
+  if (half != 0 && bits == 16) return core::kCf16;
   if (bits == 4) return core::kCi4;
   if (bits == 8) return core::kCi8;
   if (bits == 16) return core::kCi16;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/core/half.h"
 #include "tautline/device/cuda/nvml.h"
 #include "tautline/jit/timing.h"
 
@@ -84,6 +85,15 @@ Buffer Runner::random_floats(std::size_t bytes) {
   std::mt19937_64 random(1);
   std::normal_distribution<float> normal;
   std::generate_n(pattern.as<float>(), pattern.bytes() / 4, [&] { return normal(random); });
+  return repeat(pattern, bytes);
+}
+
+Buffer Runner::random_halves(std::size_t bytes) {
+  const Buffer pattern((std::min(bytes, kPatternBytes) + 1) / 2 * 2);
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  std::generate_n(pattern.as<core::Half>(), pattern.bytes() / 2,
+                  [&] { return core::to_half(normal(random)); });
   return repeat(pattern, bytes);
 }
 

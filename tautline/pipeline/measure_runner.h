@@ -27,6 +27,8 @@ class Runner {
   device::Buffer random_integers(std::size_t bytes);
   /// Gaussian floats with an rms of 1. They repeat likewise.
   device::Buffer random_floats(std::size_t bytes);
+  /// The same as halves.
+  device::Buffer random_halves(std::size_t bytes);
   /// `count` times the same.
   device::Buffer floats(std::size_t count, float value);
 

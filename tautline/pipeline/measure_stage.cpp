@@ -38,7 +38,8 @@ void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, doub
 
 Buffer random_samples(Runner& runner, const core::SampleFormat& format, std::size_t count) {
   const std::size_t bytes = count * static_cast<std::size_t>(format.bits_per_sample()) / 8;
-  return format.is_float() ? runner.random_floats(bytes) : runner.random_integers(bytes);
+  if (!format.is_float()) return runner.random_integers(bytes);
+  return format.bits == 16 ? runner.random_halves(bytes) : runner.random_floats(bytes);
 }
 
 // The plan that runs by itself, or on GPUs one of a design that was asked for, with its defaults.
@@ -55,7 +56,8 @@ std::shared_ptr<const stages::correlate::Plan> correlate_plan(
 }
 
 template <class Sample, class Visibility>
-void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Plan& plan) {
+void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Plan& plan,
+                    std::size_t blocks) {
   const auto& config = plan.config();
   const std::size_t baselines = core::baseline_count(config.inputs);
   const std::array<std::size_t, 2> shape{config.channels, baselines};
@@ -64,12 +66,16 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
   const Buffer sums = runner.zeros(config.channels * baselines * sizeof(Visibility));
   const Buffer counts = runner.zeros(config.channels * baselines * sizeof(std::int64_t));
   const auto state = plan.make_state(runner.queue());
+  const core::View<Visibility, 2> visibilities(sums.as<Visibility>(), kSumAxes, shape);
+  const stages::correlate::Counts numbers(counts.as<std::int64_t>(), kSumAxes, shape);
   runner.time(m, [&] {
-    plan.execute(
-        runner.queue(), *state,
-        stages::correlate::Samples<Sample>(voltages.as<Sample>(), kTurnedAxes,
-                                           {config.channels, config.inputs, config.max_samples}),
-        {}, {sums.as<Visibility>(), kSumAxes, shape}, {counts.as<std::int64_t>(), kSumAxes, shape});
+    for (std::size_t block = 0; block < blocks; ++block)
+      plan.execute(
+          runner.queue(), *state,
+          stages::correlate::Samples<Sample>(voltages.as<Sample>(), kTurnedAxes,
+                                             {config.channels, config.inputs, config.max_samples}),
+          {}, visibilities, numbers);
+    plan.release(runner.queue(), *state, visibilities, numbers);
   });
 }
 
@@ -79,26 +85,33 @@ Measurement measure_correlate(const Problem& p, const DevicePointer& device, con
   const stages::correlate::Config config{.channels = p.at("channels"),
                                          .inputs = p.at("inputs"),
                                          .max_samples = samples,
-                                         .format = complex_format("correlate", p.at("bits"))};
+                                         .format = complex_format("correlate", p.at("bits"), p.at("half")),
+                                         .hold_sums = p.at("blocks") > 1};
   const auto plan = correlate_plan(config, p.at("design"), device);
   Runner runner(device, budget_s);
   Measurement m;
-  if (config.format == core::kCi4) time_correlate<core::ci4, core::ci64>(runner, m, *plan);
-  if (config.format == core::kCi8) time_correlate<core::ci8, core::ci64>(runner, m, *plan);
+  const std::size_t blocks = p.at("blocks");
+  if (config.format == core::kCi4) time_correlate<core::ci4, core::ci64>(runner, m, *plan, blocks);
+  if (config.format == core::kCi8) time_correlate<core::ci8, core::ci64>(runner, m, *plan, blocks);
   if (config.format == core::kCi16)
-    time_correlate<core::ci16, std::complex<double>>(runner, m, *plan);
+    time_correlate<core::ci16, std::complex<double>>(runner, m, *plan, blocks);
+  if (config.format == core::kCf16)
+    time_correlate<core::cf16, std::complex<double>>(runner, m, *plan, blocks);
   if (config.format == core::kCf32)
-    time_correlate<std::complex<float>, std::complex<double>>(runner, m, *plan);
+    time_correlate<std::complex<float>, std::complex<double>>(runner, m, *plan, blocks);
   const stages::correlate::Case problem{"", config, samples};
   m.instruction_set = plan->backend();
-  m.operations = problem.operations();
-  m.bytes = problem.bytes();
+  m.operations = problem.operations() * static_cast<double>(blocks);
+  m.bytes = problem.bytes(blocks);
   m.rate = m.operations / m.seconds;
   m.unit = "useful operations/s";
-  m.bandwidth_hz = static_cast<double>(config.channels * samples) / m.seconds;
+  m.bandwidth_hz = static_cast<double>(config.channels * samples * blocks) / m.seconds;
   const bool exact = config.format == core::kCi4 || config.format == core::kCi8;
+  const bool matrix_halves = config.format == core::kCf16 &&
+                             plan->backend().find("mma ") != std::string::npos;
   const double arithmetic =
-      exact ? std::max(limits.int8_operations_per_s / stages::correlate::products_made(plan->backend()),
+      matrix_halves ? limits.half_matrix_operations_per_s
+      : exact ? std::max(limits.int8_operations_per_s / stages::correlate::products_made(plan->backend()),
                        limits.int8_matrix_operations_per_s)
             : limits.float_operations_per_s;
   relate_to_limits(m, m.operations / arithmetic, m.bytes / limits.copy_bytes_per_s);
@@ -280,8 +293,8 @@ const std::vector<Stage>& stages() {
        {{"inputs", 64}, {"channels", 1024}, {"spectra", 2048}, {"output_bits", 8}},
        measure_corner_turn},
       {"correlate",
-       {{"inputs", 256}, {"channels", 8}, {"samples", 4096}, {"bits", 8}, {"design", 0}},
-       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}, {"design", 0}},
+       {{"inputs", 256}, {"channels", 8}, {"samples", 4096}, {"blocks", 1}, {"bits", 8}, {"half", 0}, {"design", 0}},
+       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"blocks", 1}, {"bits", 8}, {"half", 0}, {"design", 0}},
        measure_correlate}};
   return all;
 }
@@ -326,8 +339,10 @@ Measurement measure_stage(const std::string& stage, const Problem& problem, Devi
   Measurement m = host_fed(stage) ? measure_host_fed(stage, sizes, device, limits, budget_s)
                                   : find_stage(stage).measure(sizes, device, limits, budget_s);
   m.stage = stage;
-  // Zero means: not asked for.
-  if (sizes.count("design") != 0 && sizes.at("design") == 0) sizes.erase("design");
+  // What was not asked for.
+  if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
+  for (const char* key : {"design", "half"})
+    if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
   m.problem = describe(sizes);
   m.device = device->name();
   return m;

@@ -23,7 +23,8 @@ jit::Tunable make_correlate(const Problem& sizes, DevicePointer device) {
   config.inputs = sizes.at("inputs");
   config.channels = sizes.at("channels");
   config.max_samples = sizes.at("samples");
-  config.format = complex_format("correlate", sizes.at("bits"));
+  config.hold_sums = sizes.at("held") != 0;
+  config.format = complex_format("correlate", sizes.at("bits"), sizes.at("half"));
   return stages::correlate::make_tunable(config, std::move(device));
 }
 
@@ -57,7 +58,7 @@ const std::vector<Stage>& stages() {
         {"output_bits", 8}},
        make_channelize},
       {"correlate",
-       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}},
+       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}, {"half", 0}, {"held", 0}},
        make_correlate}};
   return list;
 }

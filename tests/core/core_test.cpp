@@ -7,6 +7,7 @@
 #include "tautline/core/baseline.h"
 #include "tautline/core/complex_int.h"
 #include "tautline/core/error.h"
+#include "tautline/core/half.h"
 #include "tautline/core/requantise.h"
 #include "tautline/core/sample_decode.h"
 #include "tautline/core/sample_format.h"
@@ -20,10 +21,48 @@ namespace {
 
 TEST(SampleFormat, NamesRoundTrip) {
   for (const char* name : {"ci4", "ci8", "ci16", "cf32", "cu8", "cu16", "i1", "i2", "i4", "i8", "u8",
-                           "i16", "u16", "f32"})
+                           "i16", "u16", "f16", "cf16", "f32"})
     EXPECT_EQ(to_string(parse_sample_format(name)), name);
   EXPECT_THROW(parse_sample_format("ci3"), Error);
-  EXPECT_THROW(parse_sample_format("f16"), Error);
+  EXPECT_THROW(parse_sample_format("f8"), Error);
+  EXPECT_THROW(parse_sample_format("i32"), Error);
+}
+
+TEST(Half, EveryValueIsWhatItsBitsSay) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const Half half{static_cast<std::uint16_t>(bits)};
+    const int exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
+    const float sign = bits & 0x8000 ? -1.0f : 1.0f, value = to_float(half);
+    EXPECT_EQ(is_finite(half), exponent != 31);
+    if (exponent == 31 && fraction != 0) {
+      EXPECT_TRUE(std::isnan(value)) << bits;
+      EXPECT_TRUE(std::isnan(to_float(to_half(value)))) << bits;
+      continue;
+    }
+    const float expected = exponent == 31  ? std::numeric_limits<float>::infinity()
+                           : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                           : std::ldexp(static_cast<float>(fraction + 1024),
+                                                        exponent - 25);
+    ASSERT_EQ(value, sign * expected) << bits;
+    ASSERT_EQ(std::signbit(value), (bits & 0x8000) != 0) << bits;
+    ASSERT_EQ(to_half(value), half) << bits;
+  }
+}
+
+TEST(Half, RoundsToTheNearestTiesToEven) {
+  for (std::uint16_t bits = 0; bits < 0x7bff; ++bits) {
+    const float low = to_float({bits}), high = to_float({static_cast<std::uint16_t>(bits + 1)});
+    const float middle = (low + high) / 2;  // exact
+    const Half even{static_cast<std::uint16_t>(bits + (bits & 1))};
+    ASSERT_EQ(to_half(middle), even) << bits;
+    ASSERT_EQ(to_half(std::nextafter(middle, low)).bits, bits);
+    ASSERT_EQ(to_half(std::nextafter(middle, high)).bits, bits + 1);
+    ASSERT_EQ(to_half(-middle).bits, even.bits | 0x8000);
+  }
+  EXPECT_EQ(to_half(65519.996f).bits, 0x7bff);
+  EXPECT_EQ(to_half(65520.0f).bits, 0x7c00);
+  EXPECT_EQ(to_half(-1e30f).bits, 0xfc00);
+  EXPECT_EQ(to_half(1e-30f).bits, 0);
 }
 
 TEST(SampleDecode, EveryCodeOfFourBitsAndTheEdges) {

@@ -7,8 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "tautline/core/error.h"
+#include "tautline/core/half.h"
+#include "tautline/formats/npy/header.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/gpus.h"
@@ -84,6 +87,52 @@ TEST_P(OnGpu, ChannelizedIntegersGiveTheSameBits) {
     EXPECT_EQ(cpu.counts, gpu.counts);
     EXPECT_TRUE(cpu.values == gpu.values) << bits << " bits";
   }
+}
+
+// As many inputs as fill a tile of the matrix units, whose sums wait on the device.
+TEST_P(OnGpu, ManyInputsInManyBlocksGiveTheSameBits) {
+  DadaFile file;
+  file.nchan = "4";
+  file.nant = "64";
+  file.payload_bytes = 4 * 128 * 2 * 4000;
+  write_file(scratch / "in.dada", file.bytes());
+  const std::vector<std::string> small{"--memory", "64M"};
+  const Visibilities cpu = correlate("cpu"), gpu = correlate(GetParam(), small);
+  ASSERT_FALSE(cpu.values.empty());
+  EXPECT_EQ(cpu.counts, gpu.counts);
+  EXPECT_TRUE(cpu.values == gpu.values);
+}
+
+TEST_P(OnGpu, HalvesAreTakenAsTheyAre) {
+  std::mt19937_64 random = generator();
+  std::normal_distribution<float> normal;
+  constexpr std::size_t kNumbers = 3 * 6 * 1500 * 2;
+  std::string halves, floats;
+  for (std::size_t k = 0; k < kNumbers; ++k) {
+    const core::Half half = core::to_half(normal(random));
+    const float value = core::to_float(half);
+    halves.append(reinterpret_cast<const char*>(&half), sizeof half);
+    floats.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  using formats::npy::format_header;
+  write_file(scratch / "halves.npy", format_header("<f2", {3, 6, 1500, 2}) + halves);
+  write_file(scratch / "floats.npy", format_header("<c8", {3, 6, 1500}) + floats);
+  const auto correlate_npy = [&](const std::string& device, const char* name) {
+    const CommandResult result =
+        run(device, {"correlate", scratch / name, "-o", scratch / "v.uvh5", "--overwrite",
+                     "--integration", "0.5", "--rate-hz", "1000"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.status == 0 ? read_all(scratch / "v.uvh5") : Visibilities{};
+  };
+  const Visibilities expected = correlate_npy("cpu", "floats.npy");
+  const Visibilities cpu = correlate_npy("cpu", "halves.npy");
+  const Visibilities gpu = correlate_npy(GetParam(), "halves.npy");
+  ASSERT_FALSE(expected.values.empty());
+  ASSERT_EQ(gpu.values.size(), expected.values.size());
+  EXPECT_TRUE(cpu.values == expected.values);
+  EXPECT_EQ(cpu.counts, expected.counts);
+  EXPECT_EQ(gpu.counts, expected.counts);
+  EXPECT_LT(relative_difference(gpu, expected), 5e-4);  // of the autocorrelations' rms
 }
 
 TEST_P(OnGpu, TheWholeChainAgrees) {

@@ -24,6 +24,9 @@ struct Spectra {
     for (Sample& x : samples) {
       if constexpr (std::is_same_v<Sample, std::complex<float>>)
         x = {static_cast<float>(normal(random)), static_cast<float>(normal(random))};
+      else if constexpr (std::is_same_v<Sample, core::cf16>)
+        x = {core::to_half(static_cast<float>(normal(random))),
+             core::to_half(static_cast<float>(normal(random)))};
       else
         x = {static_cast<std::int16_t>(normal(random)), static_cast<std::int16_t>(normal(random))};
     }
@@ -41,6 +44,8 @@ struct Spectra {
         {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       c.cf32 = view;
+    else if constexpr (std::is_same_v<Sample, core::cf16>)
+      c.cf16 = view;
     else
       c.ci16 = view;
     part = core::ValidityMask(kInputs, count);
@@ -61,7 +66,10 @@ std::vector<FinishedIntegration> integrate(const Spectra<Sample>& spectra,
   const auto device = device::open({}, {.threads = 2});
   const auto queue = device->make_queue();
   Integrator integrator(device, {0, kChannels}, kInputs,
-                        std::is_same_v<Sample, core::ci16> ? core::kCi16 : core::kCf32, kSpectra);
+                        std::is_same_v<Sample, core::ci16>   ? core::kCi16
+                        : std::is_same_v<Sample, core::cf16> ? core::kCf16
+                                                             : core::kCf32,
+                        kSpectra);
   std::vector<FinishedIntegration> done;
   core::ValidityMask part;
   std::size_t k = 0, next = 0;
@@ -105,6 +113,8 @@ void check() {
                 const Sample& x = spectra.samples[(c * kInputs + input) * kSpectra + t];
                 if constexpr (std::is_same_v<Sample, core::ci16>)
                   return std::complex<double>(x.re, x.im);
+                else if constexpr (std::is_same_v<Sample, core::cf16>)
+                  return std::complex<double>(core::to_float(x.re), core::to_float(x.im));
                 else
                   return std::complex<double>(x);
               };
@@ -125,6 +135,10 @@ TEST(Integrator, FloatsGiveTheSameBitsHoweverTheyAreCut) {
 
 TEST(Integrator, SixteenBitsToo) {
   check<core::ci16>();
+}
+
+TEST(Integrator, AndHalves) {
+  check<core::cf16>();
 }
 
 }  // namespace

@@ -78,6 +78,16 @@ TEST_P(Measure, CorrelateHasItsWorkAndAFractionOfALimit) {
   }
 }
 
+TEST_P(Measure, CorrelateOfHalvesAndOfSeveralBlocks) {
+  const Measurement m = pipeline::measure_stage(
+      "correlate",
+      {{"inputs", 6}, {"channels", 2}, {"samples", 128}, {"bits", 16}, {"half", 1}, {"blocks", 3}},
+      device, limits(), 0);
+  EXPECT_EQ(m.problem, "bits=16,blocks=3,channels=2,half=1,inputs=6,samples=128");
+  EXPECT_EQ(m.operations, 3 * 8.0 * 21 * 2 * 128);
+  EXPECT_DOUBLE_EQ(m.bandwidth_hz, 3 * 2 * 128 / m.seconds);
+}
+
 TEST_P(Measure, CorrelateRunsTheDesignAskedFor) {
   pipeline::Problem problem{{"inputs", 6}, {"channels", 2}, {"samples", 128}, {"design", 1}};
   const Measurement m = pipeline::measure_stage("correlate", problem, device, limits(), 0);
@@ -193,6 +203,7 @@ TEST(Problem, IsANameOrSizesOrBoth) {
   EXPECT_EQ(parse_problem("correlate", "n64,bits=4,samples=100"),
             (Problem{{"inputs", 128}, {"channels", 480}, {"samples", 100}, {"bits", 4}}));
   EXPECT_EQ(parse_problem("correlate", "format=cf32"), (Problem{{"bits", 32}}));
+  EXPECT_EQ(parse_problem("correlate", "format=cf16"), (Problem{{"bits", 16}, {"half", 1}}));
   EXPECT_EQ(parse_problem("channelize", "c1024t8"), (Problem{{"channels", 1024}, {"taps", 8}}));
   for (const char* wrong : {"n257", "c1024", "c1024t", "ct8", "c8t8x", "inputs=", "=4", "inputs=0",
                             "inputs=-1", "inputs=4x", "samples=1,n256", "format=i8"})

@@ -28,7 +28,12 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return text + ")";
 }
 
-// What the type alone says; integers are not known to be complex yet.
+// numpy has no complex type of these: they come in pairs, a last axis of 2.
+bool pairs_when_complex(const core::SampleFormat& format) {
+  return !format.is_float() || format.bits == 16;
+}
+
+// What the type alone says; integers and halves are not known to be complex yet.
 core::SampleFormat format_of(const Header& header, const std::string& file) {
   using enum core::Encoding;
   const std::string plain = header.type.size() == 3 ? header.type.substr(1) : "";
@@ -39,11 +44,12 @@ core::SampleFormat format_of(const Header& header, const std::string& file) {
     if (plain == "u1") return {8, false, offset_binary};
     if (plain == "i2") return {16, false, twos_complement};
     if (plain == "u2") return {16, false, offset_binary};
+    if (plain == "f2") return {16, false, ieee_float};
     if (plain == "f4") return {32, false, ieee_float};
     if (plain == "c8") return {32, true, ieee_float};
   }
   throw format_error(file, "type of the elements, descr", header.type,
-                     "little-endian i1, u1, i2, u2, f4 or c8",
+                     "little-endian i1, u1, i2, u2, f2, f4 or c8",
                      "convert the array, for example with astype('complex64')");
 }
 
@@ -51,7 +57,7 @@ core::SampleFormat format_of(const Header& header, const std::string& file) {
 std::vector<SampleAxis> axes_of(const Header& header, const std::string& file,
                                 core::VoltageDescription& d) {
   std::vector<std::uint64_t> shape = header.shape;
-  const bool pairs = d.format.complex && !d.format.is_float();
+  const bool pairs = d.format.complex && pairs_when_complex(d.format);
   const auto wrong = [&](const std::string& expected, const std::string& advice) {
     return format_error(file, "shape of the array", shape_text(header.shape), expected, advice);
   };
@@ -145,7 +151,7 @@ std::unique_ptr<VoltageReader> open(const std::string& path,
   const Header header = parse_header(file.head(kMaxHeaderBytes), path);
   core::VoltageDescription d = assumed;
   d.format = format_of(header, path);
-  if (!d.format.is_float()) d.format.complex = assumed.format.complex;
+  if (pairs_when_complex(d.format)) d.format.complex = assumed.format.complex;
   const std::vector<SampleAxis> axes = axes_of(header, path, d);
   const auto inputs = static_cast<std::uint64_t>(d.antennas) * d.polarisations;
   if (inputs > kMaxInputs ||
@@ -164,7 +170,7 @@ std::unique_ptr<VoltageReader> open(const std::string& path,
         d.rate_hz.value() * static_cast<double>(d.channels) / (d.format.complex ? 1 : 2);
   StridedShape shape = shape_of(axes, d.format);
   shape.data_offset_bytes = header.data_offset_bytes;
-  const bool pairs = d.format.complex && !d.format.is_float();
+  const bool pairs = d.format.complex && pairs_when_complex(d.format);
   const std::uint64_t times = header.shape[header.shape.size() - (pairs ? 2 : 1)];
   Damage damage;
   shape.times = check_size(file, header, shape, times, inputs, damage);

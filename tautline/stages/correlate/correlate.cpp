@@ -45,8 +45,8 @@ void check_config(const Config& config) {
               "give execute fewer samples at a time; it adds to what is there");
   const core::SampleFormat& format = config.format;
   if (format != core::kCi4 && format != core::kCi8 && format != core::kCi16 &&
-      format != core::kCf32)
-    throw_config("correlate format", core::to_string(format), "ci4, ci8, ci16 or cf32",
+      format != core::kCf16 && format != core::kCf32)
+    throw_config("correlate format", core::to_string(format), "ci4, ci8, ci16, cf16 or cf32",
                  "convert the samples first");
 }
 

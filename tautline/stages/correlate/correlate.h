@@ -8,11 +8,11 @@
 //
 // | buffer       | axes                     | type            | unit         | written     |
 // | samples      | [channel][input][time]   | ci8, ci4, ci16, | input steps  | read        |
-// |              |                          | complex<float>  |              |             |
+// |              |                          | cf16, cf32      |              |             |
 // | validity     | [channel][input][word]   | uint64 bits     | 1 = valid    | read        |
 // | visibilities | [channel][baseline]      | ci64 (ci4, ci8) | steps^2      | accumulated |
 // |              |                          | complex<double> |              |             |
-// |              |                          | (ci16, float)   |              |             |
+// |              |                          | (the others)    |              |             |
 // | counts       | [channel][baseline]      | int64           | samples      | accumulated |
 #pragma once
 
@@ -24,6 +24,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/complex_int.h"
+#include "tautline/core/half.h"
 #include "tautline/core/sample_format.h"
 #include "tautline/core/validity.h"
 #include "tautline/core/view.h"
@@ -35,7 +36,10 @@ struct Config {
   std::size_t channels = 1;                ///< frequency channels, 1 or more
   std::size_t inputs = 1;                  ///< antennas times polarisations, 1 to 4,096
   std::size_t max_samples = 4096;          ///< most samples (times) that one execute is given
-  core::SampleFormat format = core::kCi8;  ///< ci4, ci8: exact; ci16, cf32: float path
+  core::SampleFormat format = core::kCi8;  ///< ci4, ci8: exact; ci16, cf16, cf32: float path
+  /// Calls may keep sums and counts in the state until release(), where a device adds to them faster:
+  /// for several calls into the same buffers, as those of an integration.
+  bool hold_sums = false;
 };
 
 inline constexpr std::size_t kMaxInputs = 4096;
@@ -48,8 +52,8 @@ using IntegerVisibilities = core::View<core::ci64, 2>;
 using FloatVisibilities = core::View<std::complex<double>, 2>;
 using Counts = core::View<std::int64_t, 2>;
 
-/// One stream's scratch memory. Accumulates nothing between calls: sums live in the caller's
-/// buffers.
+/// One stream's scratch memory. Between calls it holds nothing unless the config has hold_sums: sums
+/// live in the caller's buffers.
 class State {
  public:
   virtual ~State() = default;
@@ -77,9 +81,19 @@ class Plan {
   virtual void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
                        const Validity& validity, const FloatVisibilities& visibilities,
                        const Counts& counts) const = 0;
+  virtual void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
+                       const Validity& validity, const FloatVisibilities& visibilities,
+                       const Counts& counts) const = 0;
   virtual void execute(device::Queue& queue, State& state,
                        const Samples<std::complex<float>>& samples, const Validity& validity,
                        const FloatVisibilities& visibilities, const Counts& counts) const = 0;
+
+  /// Adds what execute kept in the state; nothing without hold_sums. The buffers are those that every
+  /// execute since the last release was given.
+  virtual void release(device::Queue& /*queue*/, State& /*state*/,
+                       const IntegerVisibilities& /*visibilities*/, const Counts& /*counts*/) const {}
+  virtual void release(device::Queue& /*queue*/, State& /*state*/,
+                       const FloatVisibilities& /*visibilities*/, const Counts& /*counts*/) const {}
 };
 
 /// Throws Error(config) naming the field, the value and the limit, and Error(unsupported) when the

@@ -35,6 +35,9 @@ core::SampleFormat format_of(const core::ci4*) {
 core::SampleFormat format_of(const core::ci16*) {
   return core::kCi16;
 }
+core::SampleFormat format_of(const core::cf16*) {
+  return core::kCf16;
+}
 core::SampleFormat format_of(const std::complex<float>*) {
   return core::kCf32;
 }
@@ -85,6 +88,11 @@ class CpuPlan final : public Plan {
     run(queue, state, samples, validity, visibilities, counts);
   }
   void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
     run(queue, state, samples, validity, visibilities, counts);

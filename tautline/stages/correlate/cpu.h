@@ -86,6 +86,7 @@ struct RowLoops {
   Copy<core::ci8, core::ci8> copy_ci8;
   Copy<core::ci4, core::ci8> widen_ci4;
   Copy<core::ci16, std::complex<float>> convert_ci16;
+  Copy<core::cf16, std::complex<float>> convert_cf16;
   Copy<std::complex<float>, std::complex<float>> copy_cf32;
 
   /// Number of bits set in both masks.

@@ -37,6 +37,11 @@ HWY_ATTR inline void convert(const core::ci16& from, std::complex<float>& to) {
   std::memcpy(&to, parts, sizeof parts);
 }
 
+HWY_ATTR inline void convert(const core::cf16& from, std::complex<float>& to) {
+  const float parts[2] = {core::to_float(from.re), core::to_float(from.im)};
+  std::memcpy(&to, parts, sizeof parts);
+}
+
 // Zeroes what the mask calls invalid. Whole words, the common case, cost a test or a fill.
 template <class To>
 HWY_ATTR void apply_mask(const std::uint64_t* mask, std::size_t samples, To* dst) {
@@ -97,6 +102,7 @@ constexpr RowLoops row_loops() {
   return {.copy_ci8 = copy_row<core::ci8, core::ci8>,
           .widen_ci4 = copy_row<core::ci4, core::ci8>,
           .convert_ci16 = copy_row<core::ci16, std::complex<float>>,
+          .convert_cf16 = copy_row<core::cf16, std::complex<float>>,
           .copy_cf32 = copy_row<std::complex<float>, std::complex<float>>,
           .count_both = count_both,
           .flush_integer = flush_integer};

@@ -49,6 +49,10 @@ inline RowLoops::Copy<core::ci16, std::complex<float>> copy_loop(const RowLoops&
                                                                  const core::ci16*) {
   return loops.convert_ci16;
 }
+inline RowLoops::Copy<core::cf16, std::complex<float>> copy_loop(const RowLoops& loops,
+                                                                 const core::cf16*) {
+  return loops.convert_cf16;
+}
 inline RowLoops::Copy<std::complex<float>, std::complex<float>> copy_loop(
     const RowLoops& loops, const std::complex<float>*) {
   return loops.copy_cf32;

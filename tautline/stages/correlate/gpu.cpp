@@ -53,6 +53,9 @@ core::SampleFormat format_of(const core::ci4*) {
 core::SampleFormat format_of(const core::ci16*) {
   return core::kCi16;
 }
+core::SampleFormat format_of(const core::cf16*) {
+  return core::kCf16;
+}
 core::SampleFormat format_of(const std::complex<float>*) {
   return core::kCf32;
 }
@@ -62,6 +65,10 @@ class GpuState final : public State {
   SamplePreparer::Memory samples;
   SumAdder::Memory sums;
   device::Buffer work;
+  // With hold_sums: since the last release.
+  device::Buffer held;
+  std::size_t held_samples = 0;   // in `held`
+  std::size_t held_counts = 0;    // samples that all baselines have beside what `counts` says
 };
 
 class GpuPlan final : public Plan {
@@ -71,26 +78,28 @@ class GpuPlan final : public Plan {
         device_(std::move(device)),
         origin_(std::move(origin)),
         kernel_(choose_kernel(config_, device_, tunables)),
-        preparer_(config_, *device_, kernel_->alignment_bytes()),
+        preparer_(config_, *device_, *kernel_),
         adder_(config_, *device_),
         slab_channels_(slab_channels(tunables)) {}
 
   const Config& config() const override { return config_; }
   std::string backend() const override {
     return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernel_->name() +
+           (kernel_->held_bytes() > 0 ? ", sums held" : "") +
            (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override {
     const device::MemoryUse samples = preparer_.bytes(slab_channels_);
     const device::MemoryUse sums = adder_.bytes(slab_channels_);
     return {samples.host_bytes + sums.host_bytes,
-            samples.device_bytes + sums.device_bytes + kernel_->work_bytes()};
+            samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->held_bytes()};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     auto state = std::make_unique<GpuState>();
     state->samples = preparer_.make_memory(*device_, slab_channels_);
     state->sums = adder_.make_memory(*device_, slab_channels_);
     if (kernel_->work_bytes() > 0) state->work = device_->allocate(kernel_->work_bytes());
+    if (kernel_->held_bytes() > 0) state->held = device_->allocate(kernel_->held_bytes());
     return state;
   }
 
@@ -109,10 +118,24 @@ class GpuPlan final : public Plan {
                const Counts& counts) const override {
     run(queue, state, samples, validity, visibilities, counts);
   }
+  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
   void execute(device::Queue& queue, State& state, const Samples<std::complex<float>>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
     run(queue, state, samples, validity, visibilities, counts);
+  }
+
+  void release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    release_all(queue, state, visibilities, counts);
+  }
+  void release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    release_all(queue, state, visibilities, counts);
   }
 
  private:
@@ -148,6 +171,10 @@ class GpuPlan final : public Plan {
                         (device_->holds(validity.data()) || has_holes(validity, samples.extent(2)));
     const bool in_place = !masked && preparer_.usable_in_place(*device_, RawSamples(samples)) &&
                           add_in_place(visibilities) && device_->holds(counts.data());
+    if (config_.hold_sums && !masked) {
+      own.held_counts += samples.extent(2);
+      if (in_place && hold(queue, own, samples, visibilities)) return;
+    }
     const std::size_t step = in_place ? config_.channels : slab_channels_;
     for (std::size_t first = 0; first < config_.channels; first += step) {
       const std::size_t count = std::min(step, config_.channels - first);
@@ -157,13 +184,48 @@ class GpuPlan final : public Plan {
     }
   }
 
+  // Whether the sums of `samples` could be added to those that the state holds.
+  template <class Sample, class View>
+  bool hold(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
+            const View& visibilities) const {
+    const std::size_t count = samples.extent(2);
+    if (kernel_->held_bytes() == 0 || count > kernel_->held_samples()) return false;
+    if (state.held_samples + count > kernel_->held_samples()) release_sums(queue, state, visibilities);
+    kernel_->hold(queue, preparer_.in_place(RawSamples(samples)), state.held.data(),
+                  state.held_samples == 0);
+    state.held_samples += count;
+    return true;
+  }
+
+  template <class View>
+  void release_sums(device::Queue& queue, GpuState& state, const View& visibilities) const {
+    if (state.held_samples == 0) return;
+    if (!add_in_place(visibilities))
+      throw core::Error(core::ErrorKind::config, "correlate release's visibilities", "other ones",
+                        "dense and in the device's memory, as execute's were");
+    kernel_->release(queue, state.held.data(), visibilities.data());
+    state.held_samples = 0;
+  }
+
+  template <class View>
+  void release_all(device::Queue& queue, State& state, const View& visibilities,
+                   const Counts& counts) const {
+    check_shapes(config_, {{config_.channels, config_.inputs, 0}, true, {}, 1,
+                           visibilities.extents(), counts.extents()});
+    auto& own = dynamic_cast<GpuState&>(state);
+    release_sums(queue, own, visibilities);
+    if (own.held_counts > 0) adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts);
+    own.held_counts = 0;
+  }
+
   template <class Sample, class View>
   void run_slab(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
                 const Validity& validity, const View& visibilities, const Counts& counts) const {
     DeviceMask mask;
     if (validity.data() != nullptr)
       mask = preparer_.mask_on_device(queue, *device_, state.samples, validity);
-    adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts);
+    if (mask.data != nullptr || !config_.hold_sums)
+      adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts);
     const RawSamples raw(samples);
     const GpuSamples ready = mask.data == nullptr && preparer_.usable_in_place(*device_, raw)
                                  ? preparer_.in_place(raw)

@@ -17,7 +17,7 @@
 namespace tautline::stages::correlate::gpu {
 
 /// Samples in device memory, [channel][input][time], time dense: ci8 for an exact config,
-/// complex<float> for a float one. Strides may hold holes: bytes beyond `samples` in a row are
+/// cf16 or complex<float> (GpuKernel::sample_bytes()) for a float one. Strides may hold holes: bytes beyond `samples` in a row are
 /// undefined and may lie outside the buffer at its end.
 struct GpuSamples {
   const void* data = nullptr;
@@ -35,6 +35,8 @@ class GpuKernel {
   virtual std::string name() const = 0;
   /// Of data and of both strides; a power of two. Others are copied to an aligned place first.
   virtual std::size_t alignment_bytes() const = 0;
+  /// Of the samples that it reads: 2 for ci8, 4 for cf16, 8 for complex<float>.
+  virtual std::size_t sample_bytes() const = 0;
   /// Device memory that `add` is given as `work`, for up to the config's channels.
   virtual std::size_t work_bytes() const = 0;
   /// visibilities[c][b(i, j)] += sum over time of x_i conj(x_j). ci64 (exact configs) or
@@ -47,6 +49,17 @@ class GpuKernel {
     queue.fill(visibilities, 0, visibility_bytes);
     add(queue, samples, visibilities, work);
   }
+
+  /// Device memory for sums of all of the config's channels in a form of the kernel's own that is faster
+  /// to add to; 0: it has none, and the following are not called.
+  virtual std::size_t held_bytes() const { return 0; }
+  /// Samples that such sums can take before they must be released.
+  virtual std::size_t held_samples() const { return 0; }
+  /// Adds to the sums in `held`, or makes them when this is the `first` since they were released.
+  virtual void hold(device::Queue& /*queue*/, const GpuSamples& /*samples*/, void* /*held*/,
+                    bool /*first*/) const {}
+  /// visibilities += held.
+  virtual void release(device::Queue& /*queue*/, void* /*held*/, void* /*visibilities*/) const {}
 };
 
 using GpuKernelPointer = std::shared_ptr<const GpuKernel>;
@@ -56,10 +69,10 @@ using GpuKernelPointer = std::shared_ptr<const GpuKernel>;
 GpuKernelPointer make_tiled_kernel(const Config& config,
                                    std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables);
-/// mma.sync: CUDA compute capability 8.0 and later, exact configs.
+/// mma.sync: CUDA compute capability 8.0 and later, exact configs and cf16.
 GpuKernelPointer make_mma_kernel(const Config& config, std::shared_ptr<const device::Device> device,
                                  const GpuTunables& tunables);
-/// wgmma and the tensor copy engine: CUDA compute capability 9.0, exact configs.
+/// wgmma and the tensor copy engine: CUDA compute capability 9.0, exact configs and cf16.
 GpuKernelPointer make_wgmma_kernel(const Config& config,
                                    std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables);

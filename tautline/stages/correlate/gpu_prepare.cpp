@@ -18,9 +18,12 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
 }
 
 std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
-                                                       const device::Device& device, bool masked) {
+                                                       const device::Device& device,
+                                                       bool stays_half, bool masked) {
   jit::Defines defines;
+  const bool half = config.format == core::kCf16;
   defines.set("SOURCE", config.format.bits)
+      .set("HALF", !half ? 0 : stays_half ? 2 : 1)
       .set("MASKED", masked ? 1 : 0)
       .set("THREADS", std::int64_t{kThreads})
       .set("THREAD_SAMPLES", std::int64_t{kThreadSamples});
@@ -59,15 +62,16 @@ bool has_holes(const Validity& validity, std::size_t samples) {
 }
 
 SamplePreparer::SamplePreparer(const Config& config, const device::Device& device,
-                               std::size_t alignment_bytes)
+                               const GpuKernel& kernel)
     : config_(config),
-      alignment_bytes_(alignment_bytes),
+      alignment_bytes_(kernel.alignment_bytes()),
       sample_bytes_(static_cast<std::size_t>(config.format.bits_per_sample()) / 8),
-      prepared_sample_bytes_(exact(config) ? sizeof(core::ci8) : sizeof(std::complex<float>)),
-      staged_row_bytes_(round_up(config.max_samples * sample_bytes_, alignment_bytes)),
-      prepared_row_bytes_(round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes)),
-      convert_(build_conversion(config, device, false)),
-      convert_masked_(build_conversion(config, device, true)) {}
+      prepared_sample_bytes_(kernel.sample_bytes()),
+      staged_row_bytes_(round_up(config.max_samples * sample_bytes_, alignment_bytes_)),
+      prepared_row_bytes_(round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
+      convert_(build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, false)),
+      convert_masked_(
+          build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, true)) {}
 
 device::MemoryUse SamplePreparer::bytes(std::size_t slab_channels) const {
   const std::size_t rows = slab_channels * config_.inputs;

@@ -39,7 +39,7 @@ bool has_holes(const Validity& validity, std::size_t samples);
 class SamplePreparer {
  public:
   /// `slab_channels` at a time.
-  SamplePreparer(const Config& config, const device::Device& device, std::size_t alignment_bytes);
+  SamplePreparer(const Config& config, const device::Device& device, const GpuKernel& kernel);
 
   /// Device memory of one channel in the larger of its buffers.
   std::size_t channel_bytes() const { return prepared_row_bytes_ * config_.inputs; }

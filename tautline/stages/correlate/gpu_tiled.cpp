@@ -29,6 +29,9 @@ class TiledKernel final : public GpuKernel {
 
   std::string name() const override { return "tiled " + describe(tunables_); }
   std::size_t alignment_bytes() const override { return tunables_.vector_bytes; }
+  std::size_t sample_bytes() const override {
+    return exact(config_) ? sizeof(core::ci8) : sizeof(std::complex<float>);
+  }
   std::size_t work_bytes() const override { return 0; }
 
   void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
@@ -49,9 +52,6 @@ class TiledKernel final : public GpuKernel {
   }
 
  private:
-  std::size_t sample_bytes() const {
-    return exact(config_) ? sizeof(core::ci8) : sizeof(std::complex<float>);
-  }
   std::size_t visibility_bytes_per_channel() const {
     return core::baseline_count(config_.inputs) * sizeof(core::ci64);
   }

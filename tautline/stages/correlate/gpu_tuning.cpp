@@ -8,6 +8,7 @@
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/correlate/gpu_held.h"
 #include "tautline/stages/correlate/gpu_tensor.h"
 #include "tautline/stages/correlate/gpu_tiled.h"
 
@@ -24,6 +25,7 @@ struct Designs {
   bool mma = true;
   bool cuda = true;
   bool exact_sums = true;
+  bool held = true;
 
   GpuDesign fastest() const {
     return wgmma ? GpuDesign::wgmma : mma ? GpuDesign::mma : GpuDesign::tiled;
@@ -38,7 +40,7 @@ struct Designs {
 
 Designs designs_for(const Config& config, const device::Device& device) {
   return {wgmma_runs(config, device), mma_runs(config, device), device.api() == device::Api::cuda,
-          exact(config)};
+          exact(config), wgmma_runs(config, device) && HeldSums::worth(config)};
 }
 
 void add_tiled(Fields& fields, const Designs& designs) {
@@ -94,6 +96,10 @@ Fields fields_for(const Designs& designs) {
         .add(
             "wgmma_staging_columns", [](auto& t) -> auto& { return t.wgmma.staging_columns; },
             {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
+  if (designs.held)
+    fields.add(
+        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.held_stages; }, {3, 4, 5, 6, 7},
+        "wgmma, sums held: steps in shared memory");
   return fields;
 }
 
@@ -103,10 +109,14 @@ bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
   if (t.design != GpuDesign::tiled && t.tiled != usual.tiled) return false;
   if (t.design != GpuDesign::mma && t.mma != usual.mma) return false;
   if (t.design != GpuDesign::wgmma && t.wgmma != usual.wgmma) return false;
+  if (HeldSums::worth(config) && (t.wgmma.stages != usual.wgmma.stages ||
+                                  t.wgmma.staging_columns != usual.wgmma.staging_columns))
+    return false;
   try {
     if (t.design == GpuDesign::tiled) complete(t.tiled, config, target);
     if (t.design == GpuDesign::mma) complete(t.mma, target.local_bytes);
-    if (t.design == GpuDesign::wgmma) complete(t.wgmma, target.local_bytes);
+    if (t.design == GpuDesign::wgmma)
+      complete(t.wgmma, target.local_bytes, config.format == core::kCf16);
     return true;
   } catch (const core::Error&) {
     return false;
@@ -119,8 +129,10 @@ jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
   std::vector<std::string_view> files{tiled_kernel_file(config)};
   if (mma_runs(config, device)) files.emplace_back("correlate/mma.cuda.kernel");
   if (wgmma_runs(config, device)) files.emplace_back("correlate/wgmma.cuda.kernel");
+  const bool held = wgmma_runs(config, device) && HeldSums::worth(config);
+  if (held) files.emplace_back("correlate/wgmma_held.cuda.kernel");
   return jit::tuning_key(
-      device, "correlate", core::to_string(config.format),
+      device, "correlate", core::to_string(config.format) + (held ? " held" : ""),
       {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}},
       files);
 }
@@ -132,7 +144,9 @@ jit::Space tuning_space(const Config& config, const device::Device& device) {
   usual.design = designs.fastest();
   usual.tiled = complete(TiledTunables{}, config, target);
   if (designs.mma) usual.mma = complete(MmaTunables{}, target.local_bytes);
-  if (designs.wgmma) usual.wgmma = complete(WgmmaTunables{}, target.local_bytes);
+  if (designs.wgmma)
+    usual.wgmma =
+        complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
   return fields_for(designs).space(
       usual, [=](const GpuTunables& t) { return fits(t, usual, config, target); });
 }

@@ -32,6 +32,11 @@ std::complex<double> product(core::ci16 x, core::ci16 y) {
   return product(std::complex<double>(x.re, x.im), std::complex<double>(y.re, y.im));
 }
 
+std::complex<double> product(core::cf16 x, core::cf16 y) {
+  return product(std::complex<double>(core::to_float(x.re), core::to_float(x.im)),
+                 std::complex<double>(core::to_float(y.re), core::to_float(y.im)));
+}
+
 void add(core::ci64& sum, core::ci64 value) {
   sum.re += value.re;
   sum.im += value.im;
@@ -82,6 +87,11 @@ class ReferencePlan final : public Plan {
   void execute(device::Queue&, State&, const Samples<core::ci16>& samples, const Validity& validity,
                const FloatVisibilities& visibilities, const Counts& counts) const override {
     run(core::kCi16, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue&, State&, const Samples<core::cf16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(core::kCf16, samples, validity, visibilities, counts);
   }
   void execute(device::Queue&, State&, const Samples<std::complex<float>>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,

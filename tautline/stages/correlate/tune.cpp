@@ -33,15 +33,21 @@ struct SumOf<core::ci16> {
   using Part = double;
 };
 template <>
+struct SumOf<core::cf16> : SumOf<core::ci16> {};
+template <>
 struct SumOf<std::complex<float>> : SumOf<core::ci16> {};
 
-// Every bit pattern of integers; for floats, noise of unit power.
+// Every bit pattern of integers; for floats and halves, noise of unit power.
 template <class Sample>
 void fill_random(std::span<Sample> samples) {
   std::mt19937_64 random(1);
   if constexpr (std::is_same_v<Sample, std::complex<float>>) {
     std::normal_distribution<float> noise(0, std::sqrt(0.5f));
     for (auto& sample : samples) sample = {noise(random), noise(random)};
+  } else if constexpr (std::is_same_v<Sample, core::cf16>) {
+    std::normal_distribution<float> noise(0, std::sqrt(0.5f));
+    for (auto& sample : samples)
+      sample = {core::to_half(noise(random)), core::to_half(noise(random))};
   } else {
     auto bytes = std::as_writable_bytes(samples);
     for (std::size_t k = 0; k < bytes.size(); k += sizeof(std::uint64_t)) {
@@ -57,6 +63,8 @@ double mean_power(const std::vector<Sample>& samples) {
   for (const Sample& s : samples) {
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       power += std::norm(s);
+    else if constexpr (std::is_same_v<Sample, core::cf16>)
+      power += std::norm(std::complex<double>(core::to_float(s.re), core::to_float(s.im)));
     else
       power += double(s.re) * s.re + double(s.im) * s.im;
   }
@@ -135,7 +143,8 @@ struct Data {
     if constexpr (std::is_same_v<Part, double>) {
       // Both sides round.
       const double power = mean_power(values);
-      tolerance = 2 * float_tolerance(static_cast<double>(config.max_samples), power, power);
+      tolerance = float_tolerance(static_cast<double>(config.max_samples), power, power) +
+                  kTolerance<Sample> * static_cast<double>(config.max_samples) * power;
     }
   }
 };
@@ -156,6 +165,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->fill(d.visibilities.data(), jit::kPoison, d.visibilities.bytes());
     execute();
+    release();
     d.queue->copy(d.found.data(), d.visibilities.data(), d.visibilities.bytes());
     d.queue->synchronise();
     using Part = typename Data<Sample>::Part;
@@ -167,6 +177,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->record(*d.start);
     for (std::size_t t = 0; t < times; ++t) execute();
+    release();
     d.queue->record(*d.stop);
     return d.device->seconds_between(*d.start, *d.stop);
   }
@@ -180,6 +191,13 @@ class Trial final : public jit::Candidate {
   void execute() {
     auto& d = *data_;
     plan_->execute(*d.queue, d.state_for(*plan_), d.sample_view(d.samples.data()), {},
+                   d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
+                   d.template result_view<std::int64_t>(d.counts.data()));
+  }
+  // What is held may never be left to the next candidate.
+  void release() {
+    auto& d = *data_;
+    plan_->release(*d.queue, d.state_for(*plan_),
                    d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
                    d.template result_view<std::int64_t>(d.counts.data()));
   }
@@ -212,6 +230,7 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
                       device == nullptr ? "no device" : device->name(), "cuda:N or opencl:N");
   if (config.format == core::kCi4) return tunable_of<core::ci4>(config, std::move(device));
   if (config.format == core::kCi16) return tunable_of<core::ci16>(config, std::move(device));
+  if (config.format == core::kCf16) return tunable_of<core::cf16>(config, std::move(device));
   if (config.format == core::kCf32)
     return tunable_of<std::complex<float>>(config, std::move(device));
   return tunable_of<core::ci8>(config, std::move(device));

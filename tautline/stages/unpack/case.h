@@ -83,6 +83,11 @@ inline core::RawBlock make_block(const Case& c, std::mt19937_64& random, bool di
   block.bytes.resize(c.block_bytes());
   for (std::byte& b : block.bytes) b = static_cast<std::byte>(random() & 0xff);
   if (!c.format.is_float()) return block;
+  if (c.format.bits == 16) {
+    // Random bits are not finite once in 32 times: clean ones get a smaller exponent.
+    for (std::size_t k = 1; k < block.bytes.size() && !dirty; k += 2) block.bytes[k] &= std::byte{0xbf};
+    return block;
+  }
   for (std::size_t k = 0; k + 4 <= block.bytes.size(); k += 4) {
     float value = static_cast<float>(static_cast<std::int32_t>(random())) * 1e-6f;
     if (dirty && random() % 97 == 0)
@@ -109,6 +114,7 @@ inline std::vector<Case> instrument_cases() {
       {"1 input i1", {1, false, twos_complement}, 1, 1, 1, "T", 1048576},
       {"2 inputs u2 (VDIF)", {2, false, offset_binary}, 1, 1, 2, "TP", 1048576},
       {"4 inputs ci16", core::kCi16, 1, 2, 2, "TAP", 262144},
+      {"4 inputs cf16, 8 channels", core::kCf16, 8, 2, 2, "FTAP", 16384},
       {"8 inputs cf32", core::kCf32, 1, 4, 2, "TAP", 131072},
   };
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "tautline/core/half.h"
 #include "tautline/core/sample_decode.h"
 #include "tautline/stages/unpack/implementation.h"
 #include "tautline/stages/unpack/kernels.h"
@@ -73,7 +74,9 @@ class CpuPlan final : public Plan {
                          decode(block, target, first, last);
                          mark_lost(block, config_.layout.inputs(), target.validity, first, last);
                          if (block.layout.format.is_float())
-                           not_finite += mark_not_finite(target, first, last);
+                           not_finite += block.layout.format.bits == 16
+                                             ? mark_not_finite<core::Half>(target, first, last)
+                                             : mark_not_finite<float>(target, first, last);
                          zero_invalid(target, first, last);
                        });
     return {not_finite.load()};
@@ -252,25 +255,37 @@ class CpuPlan final : public Plan {
     return kColumnBytes;
   }
 
+  bool all_finite(const float* values, std::size_t count) const {
+    return kernels_.all_finite(values, count);
+  }
+  static bool all_finite(const core::Half* values, std::size_t count) {
+    unsigned bad = 0;
+    for (std::size_t k = 0; k < count; ++k) bad |= core::is_finite(values[k]) ? 0u : 1u;
+    return bad == 0;
+  }
+  static bool finite(float value) { return std::isfinite(value); }
+  static bool finite(core::Half value) { return core::is_finite(value); }
+
   // Flags samples that are NaN or infinite in any channel; counts them, unless they were lost.
+  template <class Value>
   std::uint64_t mark_not_finite(const Target& target, std::size_t first, std::size_t last) const {
     std::uint64_t count = 0;
     const auto values = [&](std::size_t c, std::size_t i) {
-      return reinterpret_cast<const float*>(target.row(c, i));
+      return reinterpret_cast<const Value*>(target.row(c, i));
     };
     for (std::size_t i = 0; i < config_.layout.inputs(); ++i) {
-      bool finite = true;
+      bool whole = true;
       for (std::size_t c = 0; c < config_.layout.channels; ++c)
-        finite = finite && kernels_.all_finite(values(c, i) + first * components_,
-                                               (last - first) * components_);
-      if (finite) continue;
+        whole = whole &&
+                all_finite(values(c, i) + first * components_, (last - first) * components_);
+      if (whole) continue;
       std::uint64_t* words = target.validity.row(i);
       for (std::size_t t = first; t < last; ++t) {
         if ((words[t / 64] >> (t % 64) & 1) == 0) continue;
         std::uint64_t bad = 0;
         for (std::size_t c = 0; c < config_.layout.channels; ++c) {
-          const float* sample = values(c, i) + t * components_;
-          bad += std::isfinite(sample[0]) && std::isfinite(sample[components_ - 1]) ? 0 : 1;
+          const Value* sample = values(c, i) + t * components_;
+          bad += finite(sample[0]) && finite(sample[components_ - 1]) ? 0 : 1;
         }
         if (bad > 0) words[t / 64] &= ~(std::uint64_t{1} << (t % 64));
         count += bad;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tautline/core/half.h"
 #include "tautline/core/sample_decode.h"
 #include "tautline/stages/unpack/implementation.h"
 
@@ -25,6 +26,12 @@ void put(std::byte* out, std::size_t index, T value) {
 // Writes component `component` of the sample at `out`; false when it is a float that is not finite.
 bool decode(const core::RawBlock& block, std::size_t bit, std::size_t component, std::byte* out) {
   const core::SampleFormat& format = block.layout.format;
+  if (format.is_float() && format.bits == 16) {
+    core::Half value;
+    std::memcpy(&value, block.bytes.data() + bit / 8, sizeof value);
+    put(out, component, value);
+    return core::is_finite(value);
+  }
   if (format.is_float()) {
     const float value = core::decode_float(block.bytes.data(), bit);
     put(out, component, value);

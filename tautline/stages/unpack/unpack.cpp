@@ -32,9 +32,9 @@ void require_format(const core::SampleFormat& format) {
   constexpr std::array<int, 6> kBits{1, 2, 4, 8, 16, 32};
   bool known = false;
   for (const int bits : kBits) known = known || format.bits == bits;
-  if (!known || format.is_float() != (format.bits == 32))
+  if (!known || (format.is_float() ? format.bits < 16 : format.bits == 32))
     throw core::Error(core::ErrorKind::config, "unpack layout.format", core::to_string(format),
-                      "1, 2, 4, 8 or 16-bit integers or 32-bit floats");
+                      "1, 2, 4, 8 or 16-bit integers or 16 or 32-bit floats");
 }
 
 void require_config(const Config& config) {
@@ -85,7 +85,7 @@ class ReferencePlan final : public Plan {
 }  // namespace
 
 core::SampleFormat unpacked_format(const core::SampleFormat& raw) {
-  if (raw.is_float()) return {32, raw.complex, core::Encoding::ieee_float};
+  if (raw.is_float()) return raw;
   return {raw.bits <= 8 ? 8 : 16, raw.complex, core::Encoding::twos_complement};
 }
 

@@ -4,8 +4,8 @@
 //
 // | buffer   | axes                    | type                              | written     |
 // | raw      | core::RawLayout         | bytes                             | read        |
-// | samples  | [channel][input][time]  | ci8, ci16, complex<float>         | overwritten |
-// |          |                         | (real input: int8, int16, float)  |             |
+// | samples  | [channel][input][time]  | ci8, ci16, cf16, complex<float>   | overwritten |
+// |          |                         | (real: int8, int16, Half, float)  |             |
 // | validity | [input][word]           | uint64 bits                       | overwritten |
 //
 // Components of up to 8 bits become 8-bit integers, 16-bit ones 16-bit (offset binary minus its
@@ -32,7 +32,7 @@ struct Config {
   std::size_t max_samples = 65536;   ///< most samples (times) in a block
 };
 
-/// The sample type that a raw format unpacks to: ci8, ci16, cf32, i8, i16 or f32.
+/// The sample type that a raw format unpacks to: ci8, ci16, cf16, cf32, or i8, i16, f16, f32.
 core::SampleFormat unpacked_format(const core::SampleFormat& raw);
 
 struct Result {

@@ -87,6 +87,22 @@ TEST(NpyReader, ShapesAreTimeLast) {
   EXPECT_EQ(one->total_samples(), 7u);
 }
 
+TEST(NpyReader, HalvesComeInPairs) {
+  const Folder folder;
+  const auto data = random_data(2 * 3 * 10 * 4);
+  const auto reader =
+      open_bytes(folder, file_of(dictionary("<f2", "(2, 3, 10, 2)"), data), assumed());
+  EXPECT_EQ(reader->description().format, core::kCf16);
+  EXPECT_EQ(reader->description().channels, 2u);
+  EXPECT_EQ(reader->description().antennas, 3u);
+  EXPECT_EQ(reader->total_samples(), 10u);
+  const auto real = open_bytes(folder, file_of(dictionary("<f2", "(6, 20)"), data), assumed(false));
+  EXPECT_EQ(core::to_string(real->description().format), "f16");
+  EXPECT_EQ(real->total_samples(), 20u);
+  EXPECT_THROW(open_bytes(folder, file_of(dictionary("<f2", "(6, 20)"), data), assumed()),
+               core::Error);
+}
+
 TEST(NpyReader, CAndFortranOrderHoldTheSameSamples) {
   const Folder folder;
   const std::size_t channels = 3, antennas = 2, polarisations = 2, times = 17;

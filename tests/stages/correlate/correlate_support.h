@@ -119,8 +119,16 @@ inline core::SampleFormat format_of(const core::ci4*) {
 inline core::SampleFormat format_of(const core::ci16*) {
   return core::kCi16;
 }
+inline core::SampleFormat format_of(const core::cf16*) {
+  return core::kCf16;
+}
 inline core::SampleFormat format_of(const std::complex<float>*) {
   return core::kCf32;
+}
+
+inline void random_sample(std::mt19937_64& random, core::cf16& x) {
+  std::normal_distribution<float> normal;
+  x = {core::to_half(normal(random)), core::to_half(normal(random))};
 }
 
 /// Spacing of the samples in memory, in elements.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <regex>
 #include <string>
+#include <utility>
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/jit/program.h"
@@ -84,10 +85,12 @@ TEST_F(GpuCompile, TiledKernels) {
 }
 
 TEST_F(GpuCompile, TheOthers) {
-  for (const int source : {4, 8, 16, 32})
+  constexpr std::pair<int, int> kSources[] = {{4, 0}, {8, 0}, {16, 0}, {16, 1}, {16, 2}, {32, 0}};
+  for (const auto& [source, half] : kSources)
     for (const int masked : {0, 1}) {
       jit::Defines defines;
       defines.set("SOURCE", source)
+          .set("HALF", half)
           .set("MASKED", masked)
           .set("THREADS", 256)
           .set("THREAD_SAMPLES", 8);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/device/cuda/cuda_device.h"
+#include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu.h"
 #include "tests/stages/correlate/correlate_support.h"
 
@@ -20,7 +21,7 @@ namespace {
 constexpr std::size_t kHopperLocalBytes = 232448;
 constexpr std::size_t kAdaLocalBytes = 101376;
 
-constexpr WgmmaTunables kWgmmaTunables[] = {{}, {6, 32}, {3, 32}};
+constexpr WgmmaTunables kWgmmaTunables[] = {{}, {5, 32}, {6, 32}, {3, 32}};
 constexpr MmaTunables kMmaTunables[] = {{}, {3}};
 
 std::size_t largest(const std::string& log, const char* pattern) {
@@ -51,26 +52,44 @@ TEST(GpuTensorCompile, Wgmma) {
   for (const WgmmaTunables& wanted : kWgmmaTunables) {
     const WgmmaTunables tunables = gpu::complete(wanted, kHopperLocalBytes);
     // 65,536 registers among 384 threads, which they share out anew at run time.
-    expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma.cuda.kernel",
-                                 gpu::wgmma_defines(tunables)),
-                "sm_90a", 168);
+    for (const core::SampleFormat format : {core::kCi8, core::kCf16})
+      if (format == core::kCi8 || tunables.staging_columns == 32)
+        expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma.cuda.kernel",
+                                     gpu::wgmma_defines({.format = format}, tunables)),
+                    "sm_90a", 168);
   }
+}
+
+TEST(GpuTensorCompile, Held) {
+  if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+  for (const std::size_t stages : {0u, 3u, 7u})
+    expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma_held.cuda.kernel",
+                                 gpu::held_defines(gpu::complete(
+                                     WgmmaTunables{.held_stages = stages}, kHopperLocalBytes))),
+                "sm_90a", 168);
+  expect_fits(jit::make_source(device::Api::cuda, "correlate/held_sums.cuda.kernel", {}), "sm_90a",
+              84);
 }
 
 TEST(GpuTensorCompile, Mma) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
   for (const MmaTunables& wanted : kMmaTunables)
-    for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"})
-      // 196 to 212 with NVRTC 13.0.
-      expect_fits(jit::make_source(device::Api::cuda, "correlate/mma.cuda.kernel",
-                                   gpu::mma_defines(gpu::complete(wanted, kAdaLocalBytes))),
-                  architecture, 228);
+    for (const core::SampleFormat format : {core::kCi8, core::kCf16})
+      for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"})
+        // 196 to 212 with NVRTC 13.0.
+        expect_fits(jit::make_source(device::Api::cuda, "correlate/mma.cuda.kernel",
+                                     gpu::mma_defines({.format = format},
+                                                      gpu::complete(wanted, kAdaLocalBytes))),
+                    // A later NVRTC takes a few more for halves.
+                    architecture, format == core::kCf16 ? 244 : 228);
 }
 
 TEST(GpuTensor, RefusesTunablesOutOfRange) {
   for (const WgmmaTunables& bad :
-       {WgmmaTunables{2}, {7}, {5, 16}, {6, 64}})  // the last does not fit
+       {WgmmaTunables{2}, {7}, {5, 16}, {6, 64}, {5, 64, 8}, {5, 64, 2}})  // the last does not fit
     EXPECT_THROW(gpu::complete(bad, kHopperLocalBytes), core::Error);
+  EXPECT_THROW(gpu::complete(WgmmaTunables{5, 64}, kHopperLocalBytes, true), core::Error);
+  EXPECT_EQ(gpu::complete(WgmmaTunables{}, kHopperLocalBytes, true).staging_columns, 32u);
   EXPECT_THROW(gpu::complete(MmaTunables{2}, kHopperLocalBytes), core::Error);
   EXPECT_THROW(gpu::complete(MmaTunables{7}, kHopperLocalBytes), core::Error);
   EXPECT_THROW(gpu::complete(MmaTunables{4}, kAdaLocalBytes), core::Error);
@@ -81,15 +100,47 @@ TEST(GpuTensor, OnlyTheLastRoundIsInParts) {
   for (const std::size_t tiles : {1u, 5u, 66u, 84u, 131u, 132u, 133u, 2400u})
     for (const std::size_t groups : {1u, 66u, 132u})
       for (const std::size_t pairs : {1u, 4u, 8u, 24u, 512u}) {
-        const auto s = gpu::schedule_tiles(tiles, groups, pairs);
+        EXPECT_EQ(gpu::schedule_tiles(tiles, 1, groups, pairs, false).items, tiles);
+        const auto s = gpu::schedule_tiles(tiles, 1, groups, pairs);
         EXPECT_EQ(s.items, s.whole + (tiles - s.whole) * s.parts);
         EXPECT_LE(s.whole, tiles);
         EXPECT_GE(s.parts, 1u);
         if (s.parts == 1) continue;
         EXPECT_GE(pairs, 4 * s.parts);
         EXPECT_EQ(s.whole % groups, 0u);
-        EXPECT_LE(s.items - s.whole, groups);
+        // Parts are shorter, and not so many that it takes longer.
+        const std::size_t rounds = (s.items - s.whole + groups - 1) / groups;
+        EXPECT_LT(rounds * (pairs + s.parts), s.parts * (pairs + 1));
       }
+}
+
+TEST(GpuTensor, GroupsGetTheSameWork) {
+  for (const std::size_t groups : {1u, 66u, 132u, 144u})
+    for (const std::size_t blocks : {1u, 2u, 3u, 4u, 9u, 16u, 32u}) {
+      const std::size_t tiles = blocks * (blocks + 1) / 2;
+      const std::size_t items = groups * 60;
+      const auto s = gpu::schedule_tiles(items, tiles, groups, 24);
+      EXPECT_LT(s.turn, std::max<std::size_t>(groups, 2));
+      // As in wgmma_tile.cuda.kernel; tiles on the diagonal are three quarters of the work.
+      std::vector<double> work(tiles, 1);
+      for (std::size_t row = 0; row < blocks; ++row) work[row * (row + 3) / 2] = 0.75;
+      std::vector<std::size_t> seen(items);
+      double most = 0, all = 0;
+      for (std::size_t group = 0; group < groups; ++group) {
+        std::size_t place = group;
+        double sum = 0;
+        for (std::size_t round = 0; round < items; round += groups) {
+          ++seen[round + place];
+          sum += work[(round + place) % tiles];
+          place = (place + s.turn) % groups;
+        }
+        most = std::max(most, sum);
+        all += sum;
+      }
+      for (const std::size_t times : seen) ASSERT_EQ(times, 1u);
+      // The slowest decides.
+      EXPECT_LT(most, 1.03 * all / static_cast<double>(groups)) << groups << ", " << tiles << " tiles";
+    }
 }
 
 class GpuTensorSums : public ::testing::Test {
@@ -182,6 +233,61 @@ TEST_F(GpuTensorSums, AnyShape) {
     }
 }
 
+// Sums that wait in the state, among them more than 32 bits hold, calls of other lengths, calls with
+// masks, whose sums go straight to the visibilities, and calls that bring nothing.
+TEST_F(GpuTensorSums, HeldFromCallToCall) {
+  for (const auto& [channels, inputs, samples] :
+       std::vector<std::array<std::size_t, 3>>{
+           {2, 128, 3072}, {140, 128, 192}, {3, 200, 1000}, {1, 300, 20000}, {5, 257, 640}}) {
+    Data<core::ci8> data(channels, inputs, samples, {.after_row = (16 - samples % 16) % 16});
+    data.fill(1, {-128, -128});
+    data.fill(inputs - 1, {-128, -128});
+    Masks masks(channels, inputs, samples);
+    masks.randomise(0.1);
+    const std::size_t row = data.strides[1];
+    const device::Buffer memory = device_->allocate(data.storage.size() * sizeof(core::ci8));
+    Config config = config_for(data.samples());
+    config.hold_sums = true;
+    const auto plan = make_plan(config, device_), host = make_plan(config, device::open({}));
+    EXPECT_NE(plan->backend().find("held"), std::string::npos) << plan->backend();
+    const auto queue = device_->make_queue(), host_queue = device::open({})->make_queue();
+    queue->copy(memory.data(), data.storage.data() + 1, (data.storage.size() - 1) * sizeof(core::ci8));
+    Sums<core::ci64> expected(channels, inputs), got(channels, inputs);
+    const device::Buffer visibilities = device_->allocate(got.visibilities.size() * sizeof(core::ci64));
+    const device::Buffer counts = device_->allocate(got.counts.size() * sizeof(std::int64_t));
+    queue->copy(visibilities.data(), got.visibilities.data(), visibilities.bytes());
+    queue->copy(counts.data(), got.counts.data(), counts.bytes());
+    const auto sums = got.view(visibilities.as<core::ci64>());
+    const auto numbers = got.view(counts.as<std::int64_t>());
+    const auto state = plan->make_state(*queue), host_state = host->make_state(*host_queue);
+    const Samples<core::ci8> on_device(
+        memory.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time}, data.extents,
+        {static_cast<std::ptrdiff_t>(row * inputs), static_cast<std::ptrdiff_t>(row), 1});
+    const auto both = [&](std::size_t length, bool masked) {
+      const Validity validity = masked ? masks.view() : Validity();
+      plan->execute(*queue, *state, on_device.slice(2, 0, length), validity, sums, numbers);
+      host->execute(*host_queue, *host_state, data.samples().slice(2, 0, length), validity,
+                    expected.visibility_view(), expected.count_view());
+    };
+    for (int integration = 0; integration < 2; ++integration) {
+      const std::size_t calls = samples > 10000 ? 5 : 3;
+      for (std::size_t call = 0; call < calls; ++call) both(samples, false);
+      both(1, false);
+      both(samples - samples / 3, false);
+      both(samples, true);
+      both(0, false);
+      both(samples, false);
+      plan->release(*queue, *state, sums, numbers);
+      plan->release(*queue, *state, sums, numbers);  // nothing is left
+    }
+    queue->copy(got.visibilities.data(), visibilities.data(), visibilities.bytes());
+    queue->copy(got.counts.data(), counts.data(), counts.bytes());
+    queue->synchronise();
+    expect_equal(got, expected, plan->backend() + ", " + std::to_string(inputs) + " inputs");
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST_F(GpuTensorSums, FullScaleForLongerThan32BitsHold) {
   for (const GpuTunables& tunables : designs()) {
     Data<core::ci8> data(1, 130, 2 * gpu::kTensorMaxSamples + 77);
@@ -190,6 +296,36 @@ TEST_F(GpuTensorSums, FullScaleForLongerThan32BitsHold) {
     check(data, tunables);
     if (HasFatalFailure()) return;
   }
+}
+
+// Full-scale correlation, the worst case of sums that are cut off, and noise. The largest error is
+// recorded: what the tolerance allows is far more than what a card was seen to make.
+TEST_F(GpuTensorSums, Halves) {
+  for (const GpuTunables& tunables : designs())
+    for (const auto& [channels, inputs, samples] :
+         std::vector<std::array<std::size_t, 3>>{{1, 1, 1},
+                                                 {2, 2, 31},
+                                                 {3, 65, 130},
+                                                 {1, 300, 3072},
+                                                 {140, 128, 64},
+                                                 {1, 3, 10000},
+                                                 {2, 129, 4099}}) {
+      Data<core::cf16> data(channels, inputs, samples);
+      for (std::size_t t = 0; t < samples && inputs > 2; ++t)
+        for (std::size_t c = 0; c < channels; ++c) data.view()(c, 1, t) = data.view()(c, 0, t);
+      const auto plan = gpu::make_gpu_plan(config_for(data.samples()), device_, tunables);
+      const auto queue = device_->make_queue();
+      auto got = run(*plan, *queue, data.samples());
+      auto expected = run(device::open({}), data.samples());
+      ASSERT_EQ(got.counts, expected.counts);
+      double worst = 0;
+      for (std::size_t k = 0; k < got.visibilities.size(); ++k)  // samples have a power of 2
+        worst = std::max(worst, std::abs(got.visibilities[k] - expected.visibilities[k]) /
+                                    (2.0 * static_cast<double>(samples)));
+      EXPECT_LE(worst, kHalfTolerance * (samples < 100 ? 4 : 1)) << plan->backend();
+      RecordProperty("error of " + std::to_string(inputs) + " x " + std::to_string(samples),
+                     std::to_string(worst));
+    }
 }
 
 TEST_F(GpuTensorSums, FourBits) {

@@ -86,10 +86,13 @@ class Gpu : public EachBackend {
     for (const auto& x : data.storage) energy = std::max<double>(energy, std::norm(value(x)));
     for (std::size_t k = 0; k < got.visibilities.size(); ++k)
       ASSERT_LE(std::abs(got.visibilities[k] - expected.visibilities[k]),
-                float_tolerance(static_cast<double>(data.extents[2]), energy, energy))
+                kTolerance<Sample> * static_cast<double>(data.extents[2]) * energy)
           << what << " at " << k;
   }
   static std::complex<double> value(std::complex<float> x) { return x; }
+  static std::complex<double> value(core::cf16 x) {
+    return {core::to_float(x.re), core::to_float(x.im)};
+  }
   static std::complex<double> value(core::ci16 x) { return {double(x.re), double(x.im)}; }
 
   std::shared_ptr<const device::Device> device_;
@@ -122,6 +125,7 @@ TEST_P(Gpu, EveryFormatOnTheDevice) {
   run_format(Data<core::ci4>(2, 18, 150));
   run_format(Data<core::ci8>(2, 18, 150));
   run_format(Data<core::ci16>(2, 18, 150));
+  run_format(Data<core::cf16>(2, 18, 150));
   run_format(Data<std::complex<float>>(2, 18, 150));
 }
 
@@ -187,11 +191,37 @@ TEST_P(Gpu, NothingIsWrittenAroundTheSums) {
   EXPECT_NE(v_after[kGuard], visibilities[0]);
 }
 
+TEST_P(Gpu, CountsMayWaitForTheRelease) {
+  Data<core::cf16> data(3, 21, 100);
+  Masks masks(3, 21, 100);
+  masks.randomise(0.2);
+  Config config = config_for(data.samples());
+  config.hold_sums = true;
+  const auto plan = make_plan(config, device_), reference = make_plan(config, reference_device());
+  const auto state = plan->make_state(*queue_);
+  const auto reference_queue = reference_device()->make_queue();
+  const auto reference_state = reference->make_state(*reference_queue);
+  Sums<std::complex<double>> got(3, 21), expected(3, 21);
+  std::int64_t* const counts = upload(got.counts);
+  for (int call = 0; call < 3; ++call) {
+    const Validity validity = call == 1 ? masks.view() : Validity();
+    plan->execute(*queue_, *state, data.samples(), validity, got.visibility_view(), got.view(counts));
+    reference->execute(*reference_queue, *reference_state, data.samples(), validity,
+                       expected.visibility_view(), expected.count_view());
+  }
+  plan->release(*queue_, *state, got.visibility_view(), got.view(counts));
+  plan->release(*queue_, *state, got.visibility_view(), got.view(counts));
+  got.counts = download(counts, got.counts.size());
+  compare(got, expected, data, "three calls");
+  EXPECT_THROW(plan->release(*queue_, *state, got.visibility_view(), Sums<core::ci64>(3, 20).count_view()),
+               core::Error);
+}
+
 TEST_P(Gpu, MemoryIsWhatWasSaid) {
   // With a limit, what is free is what was not allocated, to the byte.
   const auto limited = device::open(GetParam().selection, {.device_memory_bytes = 256 << 20});
   const auto queue = limited->make_queue();
-  for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCf32}) {
+  for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCf16, core::kCf32}) {
     const auto plan =
         make_plan({.channels = 5, .inputs = 33, .max_samples = 1000, .format = format}, limited);
     const std::size_t before = limited->free_bytes();

@@ -53,7 +53,7 @@ TEST(CorrelatePlan, NamesFieldValueAndLimit) {
   expect_refused({.inputs = 0}, "inputs", "0", "1 to 4096");
   expect_refused({.inputs = 4097}, "inputs", "4097", "1 to 4096");
   expect_refused({.max_samples = 0}, "max_samples", "0", "1 to");
-  expect_refused({.format = core::kI8}, "format", "i8", "ci4, ci8, ci16 or cf32");
+  expect_refused({.format = core::kI8}, "format", "i8", "ci4, ci8, ci16, cf16 or cf32");
   expect_refused({.format = {8, true, core::Encoding::offset_binary}}, "format", "cu8", "ci8");
   EXPECT_THROW(make_plan({}, nullptr), core::Error);
 }

@@ -44,7 +44,7 @@ class Tuning : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Tuning, ChecksAndTimesEveryFormat) {
-  for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCi16, core::kCf32}) {
+  for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32}) {
     config_.format = format;
     const jit::Tunable tunable = make_tunable(config_, device_);
     EXPECT_EQ(tunable.key.variant, core::to_string(format));
@@ -94,7 +94,16 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   EXPECT_EQ(space(120).usual().at("design"), design(GpuDesign::mma));
   EXPECT_EQ(space(75).usual().at("design"), design(GpuDesign::tiled));
   EXPECT_EQ(space(90, core::kCf32).usual().at("design"), design(GpuDesign::tiled));
+  EXPECT_EQ(space(90, core::kCf16).usual().at("design"), design(GpuDesign::wgmma));
   EXPECT_FALSE(space(75).usual().contains("mma_stages"));
+  // Held sums have a code of their own, where tiles are full enough.
+  const auto held = [&](std::size_t inputs) {
+    return gpu::tuning_space({.inputs = inputs, .hold_sums = true}, device).usual();
+  };
+  device.properties_value.compute_capability = 90;
+  EXPECT_TRUE(held(512).contains("wgmma_held_stages"));
+  EXPECT_FALSE(held(20).contains("wgmma_held_stages"));
+  EXPECT_EQ(gpu::tuning_key({.inputs = 512, .hold_sums = true}, device).variant, "ci8 held");
   // From the default one change leads to another design, and its tunables count there alone.
   jit::Configuration c = space(90).usual();
   c["design"] = design(GpuDesign::tiled);

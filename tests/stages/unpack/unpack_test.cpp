@@ -125,10 +125,11 @@ TEST_P(Backend, EqualsTheReferenceOnEveryFormatOrderAndSize) {
     for (const bool complex : {false, true})
       for (const bool offset : {false, true}) {
         if (offset && bits == 32) continue;
-        const core::SampleFormat format{bits, complex,
-                                        bits == 32 ? core::Encoding::ieee_float
-                                        : offset   ? core::Encoding::offset_binary
-                                                   : core::Encoding::twos_complement};
+        core::SampleFormat format{bits, complex,
+                                  bits == 32 ? core::Encoding::ieee_float
+                                  : offset   ? core::Encoding::offset_binary
+                                             : core::Encoding::twos_complement};
+        if (bits == 16 && random() % 2) format.encoding = core::Encoding::ieee_float;
         for (const std::size_t samples : {1u, 2u, 3u, 7u, 63u, 64u, 65u, 127u, 200u, 1000u}) {
           Case c{"",
                  format,
@@ -164,7 +165,7 @@ TEST_P(Backend, EqualsTheReferenceOnInstrumentLayouts) {
 TEST_P(Backend, EqualsTheReferenceForManyInputsAndColumns) {
   auto random = tests::generator();
   for (const core::SampleFormat& format :
-       {core::kCi4, core::kI8, core::kCi8, core::kCi16, core::kCf32})
+       {core::kCi4, core::kI8, core::kCi8, core::kCi16, core::kCf16, core::kCf32})
     for (const std::size_t inputs : {15u, 16u, 17u, 33u, 64u, 65u, 127u, 130u, 300u}) {
       const Case c{"", format, 1, inputs, 1, "TA", 193};
       const core::RawBlock block = make_block(c, random, false);
@@ -175,7 +176,7 @@ TEST_P(Backend, EqualsTheReferenceForManyInputsAndColumns) {
 
 TEST_P(Backend, LostSpansAreInvalidAndZeroInEveryChannel) {
   auto random = tests::generator();
-  for (const core::SampleFormat& format : {core::kCi8, core::kCf32, core::kCi4}) {
+  for (const core::SampleFormat& format : {core::kCi8, core::kCf32, core::kCf16, core::kCi4}) {
     const Case c{"", format, 3, 5, 2, "TFAP", 400};
     core::RawBlock block = make_block(c, random, true);
     constexpr std::size_t kAll = core::InvalidSpan::kAllInputs;
