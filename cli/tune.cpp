@@ -284,7 +284,10 @@ std::string problem_names() {
 void add_tune(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("tune", "finds the fastest configuration of a stage on a GPU");
   auto options = std::make_shared<Options>();
-  command->add_option("stage", options->stage, "correlate")->required();
+  std::string stages;
+  for (const std::string& stage : pipeline::tunable_stages())
+    stages += (stages.empty() ? "" : " or ") + stage;
+  command->add_option("stage", options->stage, stages)->required();
   command
       ->add_option("--problem", options->problems,
                    "what to tune for; may be repeated: a name (" + problem_names() +

@@ -1,14 +1,18 @@
 #include "tautline/core/byte_text.h"
 
-#include <fmt/format.h>
+#include <array>
+#include <cstdio>
 
 namespace tautline::core {
 
 std::string byte_text(std::size_t bytes) {
   constexpr double kKibi = 1 << 10, kMebi = 1 << 20;
   const auto value = static_cast<double>(bytes);
-  return value < 0.1 * kMebi ? fmt::format("{:.1f} KiB", value / kKibi)
-                             : fmt::format("{:.1f} MiB", value / kMebi);
+  const bool small = value < 0.1 * kMebi;
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %s", value / (small ? kKibi : kMebi),
+                small ? "KiB" : "MiB");
+  return text.data();
 }
 
 }  // namespace tautline::core

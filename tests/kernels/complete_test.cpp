@@ -45,11 +45,13 @@ Sources sources_of_all_stages() {
 
   using Correlator = stages::correlate::GpuDesign;
   for (const Correlator design : {Correlator::tiled, Correlator::mma, Correlator::wgmma})
-    for (const core::SampleFormat& format : {core::kCi8, core::kCf32}) {
+    for (const core::SampleFormat& format : {core::kCi8, core::kCf16, core::kCf32}) {
       if (format == core::kCf32 && design != Correlator::tiled) continue;
       stages::correlate::GpuTunables tunables;
       tunables.design = design;
-      stages::correlate::gpu::make_gpu_plan({.inputs = 200, .format = format}, device, tunables);
+      stages::correlate::gpu::make_gpu_plan(
+          {.inputs = 200, .format = format, .hold_sums = design == Correlator::wgmma}, device,
+          tunables);
     }
   return device->sources();
 }
