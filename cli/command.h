@@ -38,6 +38,7 @@ void add_simulate(CLI::App& app, const Global& global, Action& action);
 void add_channelize(CLI::App& app, const Global& global, Action& action);
 void add_correlate(CLI::App& app, const Global& global, Action& action);
 void add_dedisperse(CLI::App& app, const Global& global, Action& action);
+void add_search(CLI::App& app, const Global& global, Action& action);
 void add_delays(CLI::App& app, const Global& global, Action& action);
 void add_compare(CLI::App& app, const Global& global, Action& action);
 void add_report(CLI::App& app, const Global& global, Action& action);
