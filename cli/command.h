@@ -39,6 +39,7 @@ void add_channelize(CLI::App& app, const Global& global, Action& action);
 void add_autocorrelate(CLI::App& app, const Global& global, Action& action);
 void add_correlate(CLI::App& app, const Global& global, Action& action);
 void add_dedisperse(CLI::App& app, const Global& global, Action& action);
+void add_search(CLI::App& app, const Global& global, Action& action);
 void add_delays(CLI::App& app, const Global& global, Action& action);
 void add_compare(CLI::App& app, const Global& global, Action& action);
 void add_report(CLI::App& app, const Global& global, Action& action);

@@ -83,6 +83,7 @@ int run(int argc, char** argv) {
   cli::add_autocorrelate(app, global, action);
   cli::add_correlate(app, global, action);
   cli::add_dedisperse(app, global, action);
+  cli::add_search(app, global, action);
   cli::add_delays(app, global, action);
   cli::add_compare(app, global, action);
   cli::add_report(app, global, action);

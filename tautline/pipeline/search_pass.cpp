@@ -1,0 +1,255 @@
+#include "tautline/pipeline/search_pass.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/filterbank_blocks.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+namespace dedisperse = stages::dedisperse;
+namespace detect = stages::detect;
+
+constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;
+
+// Contiguous trials, about as many in each of `count` pieces.
+std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t count) {
+  const std::size_t trials = plan.trials();
+  std::vector<dedisperse::DmPlan> pieces;
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t first = k * trials / count, last = (k + 1) * trials / count;
+    dedisperse::DmPlan piece;
+    for (const dedisperse::Segment& segment : plan.segments) {
+      const std::size_t from = std::max(first, segment.first_trial);
+      const std::size_t to = std::min(last, segment.first_trial + segment.dms.size());
+      if (from >= to) continue;
+      dedisperse::Segment part{{}, segment.downsample, from};
+      for (std::size_t i = from; i < to; ++i)
+        part.dms.push_back(segment.dms[i - segment.first_trial]);
+      piece.segments.push_back(std::move(part));
+    }
+    if (!piece.segments.empty()) pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+// What detecting a segment's trials takes, whatever the blocks.
+detect::Config detect_config(const PassRequest& request, const dedisperse::Segment& segment) {
+  detect::Config config = request.detect;
+  config.trials = segment.dms.size();
+  config.sample_time_s =
+      request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
+  config.max_width_s = std::max(config.max_width_s, config.sample_time_s);
+  return config;
+}
+
+std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& piece,
+                         const std::shared_ptr<const device::Device>& device) {
+  std::size_t bytes = 0;
+  for (const dedisperse::Segment& segment : piece.segments)
+    bytes += detect::make_plan(detect_config(request, segment), device)->bytes().host_bytes;
+  return bytes;
+}
+
+// Blocks about as long as what is left of memory allows: raw ones, the rows that hold their overlap,
+// and trials.
+std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& piece,
+                         std::size_t memory_bytes) {
+  std::size_t each = (FilterbankBlocks::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
+  for (const dedisperse::Segment& segment : piece.segments)
+    each += 4 * segment.dms.size() / segment.downsample;
+  std::size_t block = kMostBlock;
+  while (block > kLeastBlock &&
+         (block / 2 >= request.samples || block * each > memory_bytes * 3 / 4))
+    block /= 2;
+  return block;
+}
+
+// Samples of each trial that are complete. Throws when the highest DM has none.
+std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisperse::Plan& plan) {
+  const dedisperse::Config& config = plan.config();
+  const std::uint64_t times = request.samples / config.downsample;
+  std::vector<bool> ignored(config.frequencies_mhz.size(), false);
+  for (const std::size_t c : config.ignored_channels) ignored[c] = true;
+  std::vector<std::uint64_t> lengths;
+  for (std::size_t trial = 0; trial < config.dms.size(); ++trial) {
+    std::int64_t longest = 0;
+    for (std::size_t c = 0; c < ignored.size(); ++c)
+      if (!ignored[c]) longest = std::max(longest, plan.delay(trial, c));
+    const auto delay = static_cast<std::uint64_t>(longest);
+    if (delay >= times) {
+      const double sample_s = config.sample_time_s * static_cast<double>(config.downsample);
+      throw core::Error(core::ErrorKind::config, "--dms",
+                        std::to_string(config.dms[trial]) + " delays the lowest channel by " +
+                            std::to_string(static_cast<double>(delay) * sample_s) + " s",
+                        "less than the " +
+                            std::to_string(static_cast<double>(times) * sample_s) + " s of data",
+                        "lower the highest DM");
+    }
+    lengths.push_back(times - delay);
+  }
+  return lengths;
+}
+
+PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& piece,
+                   const std::shared_ptr<const device::Device>& device) {
+  PassPlan pass;
+  const std::size_t searching = detect_bytes(request, piece, device);
+  const std::size_t left =
+      request.memory_bytes > searching ? request.memory_bytes - searching : 0;
+  dedisperse::Config config = request.dedisperse;
+  config.max_samples = choose_block(request, piece, left);
+  const std::size_t raw = FilterbankBlocks::kBlocks * config.max_samples * request.sample_bytes;
+  const auto plans =
+      dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
+  pass.block_samples = plans.front()->config().max_samples;
+  const dedisperse::Summary summary = dedisperse::summarise(plans);
+  pass.bytes = searching + summary.bytes +
+               FilterbankBlocks::kBlocks * pass.block_samples * request.sample_bytes;
+  pass.text = dedisperse::to_string(summary);
+  for (std::size_t k = 0; k < plans.size(); ++k) {
+    detect::Config found = detect_config(request, piece.segments[k]);
+    found.type = plans[k]->float_output() ? detect::SampleType::float32 : detect::SampleType::int32;
+    found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
+    found.lengths = lengths_of(request, *plans[k]);
+    pass.parts.push_back(
+        {plans[k], detect::make_plan(found, device), piece.segments[k].first_trial});
+  }
+  return pass;
+}
+
+}  // namespace
+
+std::vector<PassPlan> plan_passes(const PassRequest& request, const dedisperse::DmPlan& trials,
+                                  const std::shared_ptr<const device::Device>& device) {
+  const std::size_t most = trials.trials();
+  for (std::size_t count = 1;;) {
+    const auto pieces = cut(trials, count);
+    std::size_t needed = 0;
+    for (const dedisperse::DmPlan& piece : pieces)
+      needed = std::max(needed, detect_bytes(request, piece, device));
+    // A third is left for dedispersion and blocks.
+    const bool fits = needed <= request.memory_bytes / 3 * 2;
+    try {
+      if (fits || count == most) {
+        std::vector<PassPlan> passes;
+        for (const dedisperse::DmPlan& piece : pieces)
+          passes.push_back(plan_pass(request, piece, device));
+        return passes;
+      }
+    } catch (const core::Error& error) {
+      if (error.kind() != core::ErrorKind::memory || count == most) throw;
+    }
+    const double ratio =
+        static_cast<double>(needed) / (static_cast<double>(request.memory_bytes) / 3 * 2 + 1);
+    const auto wanted = static_cast<std::size_t>(
+        std::ceil(static_cast<double>(count) * std::max(ratio, fits ? 1.5 : 1.0)));
+    count = std::min(most, std::max(count + 1, wanted));
+  }
+}
+
+// One part's states, and room for a block of its trials.
+struct SearchPass::Stream {
+  Stream(const SearchPart& planned, std::size_t part_number, device::Queue& queue)
+      : part(planned),
+        number(part_number),
+        dedispersing(part.dedisperse->make_state(queue)),
+        detecting(part.detect->make_state(queue)) {
+    const std::size_t trials = part.dedisperse->config().dms.size();
+    const std::size_t room = part.dedisperse->max_output_samples();
+    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+    if (part.dedisperse->float_output()) {
+      floats.resize(trials * room);
+      views.floats = {floats.data(), axes, {1, trials, room}};
+    } else {
+      integers.resize(trials * room);
+      views.integers = {integers.data(), axes, {1, trials, room}};
+    }
+  }
+
+  SearchPart part;
+  std::size_t number;  ///< over all passes
+  std::unique_ptr<dedisperse::State> dedispersing;
+  std::unique_ptr<detect::State> detecting;
+  std::vector<std::int32_t> integers;
+  std::vector<float> floats;
+  dedisperse::OutputViews views;
+};
+
+SearchPass::SearchPass(const PassPlan& plan, std::size_t first_part, device::Queue& queue)
+    : plan_(plan), queue_(queue) {
+  for (const SearchPart& part : plan.parts)
+    streams_.push_back(std::make_unique<Stream>(part, first_part++, queue));
+}
+
+SearchPass::~SearchPass() = default;
+
+namespace {
+
+// The first `samples` columns of the one beam's trials.
+template <class T>
+core::View<const T, 2> columns(const core::View<T, 3>& trials, std::size_t samples) {
+  return {trials.data(),
+          {core::kTrialAxis, core::Axis::time},
+          {trials.extent(1), samples},
+          {trials.stride(1), trials.stride(2)}};
+}
+
+}  // namespace
+
+void SearchPass::push_to(Stream& stream, const std::byte* spectra, std::size_t samples) {
+  dedisperse::Input input;
+  input.data = spectra;
+  input.count = samples;
+  const auto result =
+      stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, stream.views);
+  if (stream.number == streams_.front()->number) not_finite_ += result.not_finite;
+  if (result.samples == 0) return;
+  queue_.synchronise();
+  if (stream.part.dedisperse->float_output())
+    stream.part.detect->execute(queue_, *stream.detecting,
+                                columns(stream.views.floats, result.samples));
+  else
+    stream.part.detect->execute(queue_, *stream.detecting,
+                                columns(stream.views.integers, result.samples));
+  collect(stream);
+}
+
+void SearchPass::collect(Stream& stream) {
+  for (const detect::Pulse& pulse : stream.detecting->take())
+    pulses_.push_back(place_pulse(pulse, stream.number, stream.part.first_trial,
+                                  stream.part.dedisperse->config().downsample));
+}
+
+void SearchPass::push(const std::byte* spectra, std::size_t samples) {
+  for (const auto& stream : streams_) push_to(*stream, spectra, samples);
+}
+
+// Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest, and
+// each trial ends where its own data do.
+void SearchPass::finish(std::size_t sample_bytes) {
+  const std::vector<std::byte> nothing(plan_.block_samples * sample_bytes);
+  for (const auto& stream : streams_) {
+    const dedisperse::Plan& plan = *stream->part.dedisperse;
+    std::size_t left = (plan.max_delay() + 1) * plan.config().downsample;
+    while (left > 0) {
+      const std::size_t samples = std::min(left, plan_.block_samples);
+      push_to(*stream, nothing.data(), samples);
+      left -= samples;
+    }
+    stream->part.detect->finish(queue_, *stream->detecting);
+    collect(*stream);
+  }
+}
+
+std::uint64_t SearchPass::detections() const {
+  std::uint64_t total = 0;
+  for (const auto& stream : streams_) total += stream->detecting->counters().detections;
+  return total;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,74 @@
+// The trials that are searched while the input is read once, and how a plan is cut into such passes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/merge_pulses.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/dedisperse/dm_plan.h"
+#include "tautline/stages/detect/detect.h"
+
+namespace tautline::pipeline {
+
+/// Trials that are sampled alike: both stages' plans.
+struct SearchPart {
+  std::shared_ptr<const stages::dedisperse::Plan> dedisperse;
+  std::shared_ptr<const stages::detect::Plan> detect;
+  std::size_t first_trial = 0;  ///< over all passes
+};
+
+struct PassPlan {
+  std::vector<SearchPart> parts;
+  std::size_t block_samples = 0;  ///< of the input
+  std::size_t bytes = 0;          ///< of plans, states and blocks
+  std::string text;               ///< for people
+};
+
+struct PassRequest {
+  stages::dedisperse::Config dedisperse;  ///< without trials
+  stages::detect::Config detect;          ///< threshold, widths, baseline, noise, links
+  std::uint64_t samples = 0;              ///< of the input, to be searched
+  std::size_t sample_bytes = 1;           ///< of one time of the input
+  std::size_t memory_bytes = 0;
+};
+
+/// As few passes as memory allows for. Throws Error(config) when the delay of the highest DM is longer
+/// than the data, Error(memory) when not even one trial fits.
+std::vector<PassPlan> plan_passes(const PassRequest& request,
+                                  const stages::dedisperse::DmPlan& trials,
+                                  const std::shared_ptr<const device::Device>& device);
+
+/// One pass: blocks in, pulses out.
+class SearchPass {
+ public:
+  /// `first_part` is the number of its first part over all passes.
+  SearchPass(const PassPlan& plan, std::size_t first_part, device::Queue& queue);
+  ~SearchPass();
+
+  /// `samples` times of the input, plan.block_samples at most.
+  void push(const std::byte* spectra, std::size_t samples);
+  /// The input has ended.
+  void finish(std::size_t sample_bytes);
+
+  const std::vector<PlacedPulse>& pulses() const { return pulses_; }
+  std::uint64_t not_finite() const { return not_finite_; }
+  std::uint64_t detections() const;
+
+ private:
+  struct Stream;
+  void push_to(Stream& stream, const std::byte* spectra, std::size_t samples);
+  void collect(Stream& stream);
+
+  const PassPlan& plan_;
+  device::Queue& queue_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<PlacedPulse> pulses_;
+  std::uint64_t not_finite_ = 0;
+};
+
+}  // namespace tautline::pipeline
