@@ -44,9 +44,21 @@ class Judge:
     def your_reads(self, path, facts, samples):
         theirs = your.Your(str(path))
         self.headers(facts, theirs.your_header, {"channels": "nchans", "fch1_mhz": "fch1", "foff_mhz": "foff",
-                     "tsamp_s": "tsamp", "tstart_mjd": "tstart", "bits": "nbits", "samples": "nspectra"})
+                     "tsamp_s": "tsamp", "tstart_mjd": "tstart", "bits": "native_nbits", "samples": "nspectra"})
         self.checks.that(theirs.your_header.source_name == facts["source"], "source_name")
-        self.checks.same(np.squeeze(theirs.get_data(0, facts["samples"])), samples.squeeze(), "samples of your")
+        # It reads whole bytes only.
+        if facts["bits"] >= 8:
+            self.checks.same(np.squeeze(theirs.get_data(0, facts["samples"])), samples.squeeze(), "samples of your")
+
+    def by_bits(self, path, facts, samples):
+        """Samples of less than a byte, taken apart in numpy: the first one in the low bits."""
+        if facts["bits"] >= 8:
+            return
+        file = path.read_bytes()
+        packed = np.frombuffer(file[file.index(b"HEADER_END") + len(b"HEADER_END"):], np.uint8)
+        shifts = np.arange(0, 8, facts["bits"], dtype=np.uint8)
+        codes = (packed[:, None] >> shifts) & (2 ** facts["bits"] - 1)
+        self.checks.same(codes.reshape(-1, facts["channels"]), samples, "samples by their bits")
 
     def sigpyproc_reads(self, path, facts, samples):
         if FilReader is None:
@@ -62,6 +74,7 @@ class Judge:
         self.checks.where = where
         facts, samples = self.ours(path)
         self.your_reads(path, facts, samples)
+        self.by_bits(path, facts, samples)
         self.sigpyproc_reads(path, facts, samples)
         return facts, samples
 
