@@ -41,6 +41,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action);
 void add_delays(CLI::App& app, const Global& global, Action& action);
 void add_compare(CLI::App& app, const Global& global, Action& action);
 void add_report(CLI::App& app, const Global& global, Action& action);
+void add_fit(CLI::App& app, const Global& global, Action& action);
 void add_inspect(CLI::App& app, const Global& global, Action& action);
 void add_devices(CLI::App& app, const Global& global, Action& action);
 void add_bench(CLI::App& app, const Global& global, Action& action);
