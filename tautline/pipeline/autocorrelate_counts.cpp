@@ -71,10 +71,10 @@ class CountBlocks {
 };
 
 double bin_of(const AutocorrelateConfig& config, const formats::CountDescription& description) {
-  const double bin_s = config.bin_s > 0 ? config.bin_s : description.bin_s;
+  const double bin_s = description.bin_s > 0 ? description.bin_s : config.bin_s;
   if (!(bin_s > 0) || !std::isfinite(bin_s))
     throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                "seconds, above 0", "give --bin-time");
+                "seconds, above 0", "give --bin");
   return bin_s;
 }
 
@@ -195,6 +195,7 @@ core::CorrelationCurves correlate_counts(
   const formats::CountDescription& description = reader->description();
   const double bin_s = bin_of(config, description);
   const SensorMap map(config.sensors, description.sensors, description.rows, description.columns);
+  if (!config.output.empty()) check_curve_count(config, map.good_curves());
   const Part part = part_of(config, reader->total_samples(), bin_s);
   if (part.first > 0) reader->seek(part.first);
 

@@ -23,7 +23,7 @@ struct AutocorrelateConfig {
   std::string input;
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
-  double bin_s = 0;  ///< length of a bin; 0: what the file says
+  double bin_s = 0;  ///< length of a bin; 0: what the file says, which goes first
   stages::autocorrelate::Ladder ladder = stages::autocorrelate::Ladder::chain;
   std::size_t bins = 32;
   std::size_t levels = 10;

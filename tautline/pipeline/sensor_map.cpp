@@ -191,6 +191,12 @@ void SensorMap::find_pairs(const std::string& text) {
                 "check the offset, the shape and the mask");
 }
 
+std::size_t SensorMap::good_curves() const {
+  if (!pairs_.empty()) return pairs_.size();
+  return static_cast<std::size_t>(std::count_if(sensors_.begin(), sensors_.end(),
+                                                [](const MappedSensor& s) { return s.good(); }));
+}
+
 CountType SensorMap::type_of_sums(CountType type) const {
   if (!adds_ || type == CountType::f32) return type;
   std::size_t most = 0;

@@ -40,6 +40,8 @@ class SensorMap {
   /// Empty: every sensor with itself.
   const std::vector<stages::autocorrelate::Pair>& pairs() const { return pairs_; }
   bool cross() const { return cross_; }
+  /// Pairs, or sensors with themselves, that no mask excludes.
+  std::size_t good_curves() const;
   std::size_t file_sensors() const { return file_sensors_; }
   /// Whether sensors are added together.
   bool adds() const { return adds_; }
