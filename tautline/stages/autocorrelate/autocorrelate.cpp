@@ -126,6 +126,9 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   check_config(config);
   if (device == nullptr) throw_config("device", "null", "an open device");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
+  if (device->compiles())
+    throw core::Error(core::ErrorKind::unsupported, "autocorrelate device", device->name(),
+                      "a CPU: there is no kernel for GPUs yet", "choose --device cpu");
   return cpu::make_plan(config, std::move(device), {});
 }
 

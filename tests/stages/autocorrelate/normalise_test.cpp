@@ -98,7 +98,7 @@ TEST(Normalise, ScatterOfSegments) {
 // removes it.
 TEST(Normalise, DetrendingRemovesSteps) {
   auto random = generator();
-  const Config config{.ladder = Ladder::standard, .bins = 8, .levels = 4};
+  const Config config{.ladder = Ladder::standard, .bins = 8, .levels = 4, .max_samples = 100'000};
   Detrender detrender(1, lags_of(config).size());
   std::vector<std::uint8_t> run;
   for (const double mean : {40., 30., 20., 10.}) {
