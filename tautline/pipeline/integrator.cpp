@@ -191,11 +191,10 @@ void Integrator::add_in_groups(device::Queue& queue, const core::View<const Samp
 template <class Sample>
 void Integrator::add_floats(device::Queue& queue, const core::View<const Sample, 3>& samples) {
   const bool masked = std::exchange(masked_, false);
-  plan_->execute(
-      queue, *state_, samples,
-      masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
-             : stages::correlate::Validity(),
-      float_sums(), counts());
+  plan_->execute(queue, *state_, samples,
+                 masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
+                        : stages::correlate::Validity(),
+                 float_sums(), counts());
 }
 
 void Integrator::add_rest(device::Queue& queue) {

@@ -25,9 +25,9 @@ struct NamedProblem {
 const std::vector<NamedProblem>& named_problems();
 
 /// "n256", "channels=1024,taps=16" or "n256,bits=32": a name, sizes, or a name and sizes that
-/// replace its own. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32), `format=cf16` to write
-/// bits=16,half=1. Throws
-/// Error(config) on an unknown name and on anything that is no size.
+/// replace its own. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32),
+/// `format=cf16` to write bits=16,half=1. Throws Error(config) on an unknown name and on anything
+/// that is no size.
 Problem parse_problem(const std::string& stage, const std::string& text);
 
 /// "channels=1024,taps=16": every size, in order of name.
@@ -37,10 +37,9 @@ std::string describe(const Problem& problem);
 /// one that `defaults` has not.
 Problem complete(const std::string& stage, Problem defaults, const Problem& asked);
 
-/// The format that a problem's size `bits` stands for: 4, 8 and 16 are integers, 32 is float, and 16
-/// with `half` too. Throws Error(config).
-core::SampleFormat complex_format(const std::string& stage, std::size_t bits,
-                                  std::size_t half = 0);
+/// The format that a problem's size `bits` stands for: 4, 8 and 16 are integers, 32 is float, and
+/// 16 with `half` too. Throws Error(config).
+core::SampleFormat complex_format(const std::string& stage, std::size_t bits, std::size_t half = 0);
 
 /// A size and the values that it takes one after the other.
 struct Sweep {

@@ -82,11 +82,12 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
 Measurement measure_correlate(const Problem& p, const DevicePointer& device, const Limits& limits,
                               double budget_s) {
   const std::size_t samples = p.at("samples");
-  const stages::correlate::Config config{.channels = p.at("channels"),
-                                         .inputs = p.at("inputs"),
-                                         .max_samples = samples,
-                                         .format = complex_format("correlate", p.at("bits"), p.at("half")),
-                                         .hold_sums = p.at("blocks") > 1};
+  const stages::correlate::Config config{
+      .channels = p.at("channels"),
+      .inputs = p.at("inputs"),
+      .max_samples = samples,
+      .format = complex_format("correlate", p.at("bits"), p.at("half")),
+      .hold_sums = p.at("blocks") > 1};
   const auto plan = correlate_plan(config, p.at("design"), device);
   Runner runner(device, budget_s);
   Measurement m;
@@ -107,13 +108,14 @@ Measurement measure_correlate(const Problem& p, const DevicePointer& device, con
   m.unit = "useful operations/s";
   m.bandwidth_hz = static_cast<double>(config.channels * samples * blocks) / m.seconds;
   const bool exact = config.format == core::kCi4 || config.format == core::kCi8;
-  const bool matrix_halves = config.format == core::kCf16 &&
-                             plan->backend().find("mma ") != std::string::npos;
-  const double arithmetic =
-      matrix_halves ? limits.half_matrix_operations_per_s
-      : exact ? std::max(limits.int8_operations_per_s / stages::correlate::products_made(plan->backend()),
-                       limits.int8_matrix_operations_per_s)
-            : limits.float_operations_per_s;
+  const bool matrix_halves =
+      config.format == core::kCf16 && plan->backend().find("mma ") != std::string::npos;
+  const double arithmetic = matrix_halves ? limits.half_matrix_operations_per_s
+                            : exact
+                                ? std::max(limits.int8_operations_per_s /
+                                               stages::correlate::products_made(plan->backend()),
+                                           limits.int8_matrix_operations_per_s)
+                                : limits.float_operations_per_s;
   relate_to_limits(m, m.operations / arithmetic, m.bytes / limits.copy_bytes_per_s);
   return m;
 }
@@ -293,8 +295,20 @@ const std::vector<Stage>& stages() {
        {{"inputs", 64}, {"channels", 1024}, {"spectra", 2048}, {"output_bits", 8}},
        measure_corner_turn},
       {"correlate",
-       {{"inputs", 256}, {"channels", 8}, {"samples", 4096}, {"blocks", 1}, {"bits", 8}, {"half", 0}, {"design", 0}},
-       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"blocks", 1}, {"bits", 8}, {"half", 0}, {"design", 0}},
+       {{"inputs", 256},
+        {"channels", 8},
+        {"samples", 4096},
+        {"blocks", 1},
+        {"bits", 8},
+        {"half", 0},
+        {"design", 0}},
+       {{"inputs", 512},
+        {"channels", 240},
+        {"samples", 3072},
+        {"blocks", 1},
+        {"bits", 8},
+        {"half", 0},
+        {"design", 0}},
        measure_correlate}};
   return all;
 }

@@ -48,18 +48,22 @@ jit::Tunable make_channelize(const Problem& sizes, DevicePointer device) {
 }
 
 const std::vector<Stage>& stages() {
-  static const std::vector<Stage> list{
-      {"channelize",
-       {{"inputs", 8},
-        {"channels", 1024},
-        {"taps", 8},
-        {"spectra", 8192},
-        {"bits", 8},
-        {"output_bits", 8}},
-       make_channelize},
-      {"correlate",
-       {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}, {"half", 0}, {"held", 0}},
-       make_correlate}};
+  static const std::vector<Stage> list{{"channelize",
+                                        {{"inputs", 8},
+                                         {"channels", 1024},
+                                         {"taps", 8},
+                                         {"spectra", 8192},
+                                         {"bits", 8},
+                                         {"output_bits", 8}},
+                                        make_channelize},
+                                       {"correlate",
+                                        {{"inputs", 512},
+                                         {"channels", 240},
+                                         {"samples", 3072},
+                                         {"bits", 8},
+                                         {"half", 0},
+                                         {"held", 0}},
+                                        make_correlate}};
   return list;
 }
 

@@ -20,8 +20,8 @@ namespace tautline::core {
 namespace {
 
 TEST(SampleFormat, NamesRoundTrip) {
-  for (const char* name : {"ci4", "ci8", "ci16", "cf32", "cu8", "cu16", "i1", "i2", "i4", "i8", "u8",
-                           "i16", "u16", "f16", "cf16", "f32"})
+  for (const char* name : {"ci4", "ci8", "ci16", "cf32", "cu8", "cu16", "i1", "i2", "i4", "i8",
+                           "u8", "i16", "u16", "f16", "cf16", "f32"})
     EXPECT_EQ(to_string(parse_sample_format(name)), name);
   EXPECT_THROW(parse_sample_format("ci3"), Error);
   EXPECT_THROW(parse_sample_format("f8"), Error);
@@ -39,10 +39,10 @@ TEST(Half, EveryValueIsWhatItsBitsSay) {
       EXPECT_TRUE(std::isnan(to_float(to_half(value)))) << bits;
       continue;
     }
-    const float expected = exponent == 31  ? std::numeric_limits<float>::infinity()
-                           : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
-                                           : std::ldexp(static_cast<float>(fraction + 1024),
-                                                        exponent - 25);
+    const float expected = exponent == 31 ? std::numeric_limits<float>::infinity()
+                           : exponent == 0
+                               ? std::ldexp(static_cast<float>(fraction), -24)
+                               : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
     ASSERT_EQ(value, sign * expected) << bits;
     ASSERT_EQ(std::signbit(value), (bits & 0x8000) != 0) << bits;
     ASSERT_EQ(to_half(value), half) << bits;

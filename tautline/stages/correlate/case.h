@@ -29,10 +29,10 @@ inline constexpr double kFloatTolerance = 4e-6;
 /// on more often would cost time.
 inline constexpr std::size_t kHalfChunkSamples = 4096;
 
-/// The same for sums of halves by matrix units. They add the products of 8 samples (each exact) to a
-/// float sum at once, and cut off what lies beyond its last bit instead of rounding: up to 2^-23 of
-/// the sum each time, always towards zero. Over a chunk of fully correlated input that can grow to
-/// 512 x 2^-23 = 6.1e-5 of it; the products of one step are cut where the largest ends, which
+/// The same for sums of halves by matrix units. They add the products of 8 samples (each exact) to
+/// a float sum at once, and cut off what lies beyond its last bit instead of rounding: up to 2^-23
+/// of the sum each time, always towards zero. Over a chunk of fully correlated input that can grow
+/// to 512 x 2^-23 = 6.1e-5 of it; the products of one step are cut where the largest ends, which
 /// can add as much again. Noise, whose sums wander, is 30 times better.
 inline constexpr double kHalfTolerance = 1.2e-4;
 

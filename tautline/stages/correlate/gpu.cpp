@@ -67,13 +67,14 @@ class GpuState final : public State {
   device::Buffer work;
   // With hold_sums: since the last release.
   device::Buffer held;
-  std::size_t held_samples = 0;   // in `held`
-  std::size_t held_counts = 0;    // samples that all baselines have beside what `counts` says
+  std::size_t held_samples = 0;  // in `held`
+  std::size_t held_counts = 0;   // samples that all baselines have beside what `counts` says
 };
 
 class GpuPlan final : public Plan {
  public:
-  GpuPlan(const Config& config, DevicePointer device, const GpuTunables& tunables, std::string origin)
+  GpuPlan(const Config& config, DevicePointer device, const GpuTunables& tunables,
+          std::string origin)
       : config_(config),
         device_(std::move(device)),
         origin_(std::move(origin)),
@@ -91,8 +92,9 @@ class GpuPlan final : public Plan {
   device::MemoryUse bytes() const override {
     const device::MemoryUse samples = preparer_.bytes(slab_channels_);
     const device::MemoryUse sums = adder_.bytes(slab_channels_);
-    return {samples.host_bytes + sums.host_bytes,
-            samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->held_bytes()};
+    return {
+        samples.host_bytes + sums.host_bytes,
+        samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->held_bytes()};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     auto state = std::make_unique<GpuState>();
@@ -190,7 +192,8 @@ class GpuPlan final : public Plan {
             const View& visibilities) const {
     const std::size_t count = samples.extent(2);
     if (kernel_->held_bytes() == 0 || count > kernel_->held_samples()) return false;
-    if (state.held_samples + count > kernel_->held_samples()) release_sums(queue, state, visibilities);
+    if (state.held_samples + count > kernel_->held_samples())
+      release_sums(queue, state, visibilities);
     kernel_->hold(queue, preparer_.in_place(RawSamples(samples)), state.held.data(),
                   state.held_samples == 0);
     state.held_samples += count;
@@ -210,11 +213,16 @@ class GpuPlan final : public Plan {
   template <class View>
   void release_all(device::Queue& queue, State& state, const View& visibilities,
                    const Counts& counts) const {
-    check_shapes(config_, {{config_.channels, config_.inputs, 0}, true, {}, 1,
-                           visibilities.extents(), counts.extents()});
+    check_shapes(config_, {{config_.channels, config_.inputs, 0},
+                           true,
+                           {},
+                           1,
+                           visibilities.extents(),
+                           counts.extents()});
     auto& own = dynamic_cast<GpuState&>(state);
     release_sums(queue, own, visibilities);
-    if (own.held_counts > 0) adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts);
+    if (own.held_counts > 0)
+      adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts);
     own.held_counts = 0;
   }
 

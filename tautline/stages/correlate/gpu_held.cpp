@@ -24,10 +24,9 @@ TileSchedule schedule(const Config& config, std::size_t groups) {
   const std::size_t tiles = tensor_tiles(config.inputs);
   // Each part reads and writes sums of its own.
   constexpr double kEndPairs = 8;
-  return schedule_tiles(
-      config.channels * tiles, tiles, groups,
-      tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)),
-      /*in_parts=*/true, kEndPairs);
+  return schedule_tiles(config.channels * tiles, tiles, groups,
+                        tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)),
+                        /*in_parts=*/true, kEndPairs);
 }
 
 }  // namespace
@@ -35,7 +34,8 @@ TileSchedule schedule(const Config& config, std::size_t groups) {
 bool HeldSums::worth(const Config& config) {
   const std::size_t tiles = tensor_tiles(config.inputs);
   // Few inputs leave most of a tile empty.
-  return config.hold_sums && exact(config) && config.channels <= kTensorMaxItems / kReleaseShares / tiles &&
+  return config.hold_sums && exact(config) &&
+         config.channels <= kTensorMaxItems / kReleaseShares / tiles &&
          2 * tiles * kItemBytes <= 3 * core::baseline_count(config.inputs) * sizeof(core::ci64);
 }
 
@@ -79,8 +79,9 @@ void HeldSums::release(device::Queue& queue, void* held, void* visibilities) con
   shape.groups.x = config_.channels * tiles * kReleaseShares;
   shape.threads.x = kReleaseThreads;
   const std::array<device::Argument, 7> arguments{
-      device::Argument(held),   device::Argument(of_im(held)), number(config_.inputs),
-      number(tiles),            number(schedule_.whole),       number(schedule_.parts),
+      device::Argument(held),        device::Argument(of_im(held)),
+      number(config_.inputs),        number(tiles),
+      number(schedule_.whole),       number(schedule_.parts),
       device::Argument(visibilities)};
   queue.launch(*release_, shape, arguments);
 }

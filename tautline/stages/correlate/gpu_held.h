@@ -1,4 +1,5 @@
-// 32-bit sums that stay on the device from call to call, in the order of the matrix units' registers.
+// 32-bit sums that stay on the device from call to call, in the order of the matrix units'
+// registers.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,9 @@ class HeldSums {
 
  private:
   std::size_t sums_bytes() const;
-  std::size_t of_im_bytes() const { return config_.channels * config_.inputs * sizeof(std::int32_t); }
+  std::size_t of_im_bytes() const {
+    return config_.channels * config_.inputs * sizeof(std::int32_t);
+  }
   std::byte* of_im(void* held) const { return static_cast<std::byte*>(held) + sums_bytes(); }
 
   Config config_;

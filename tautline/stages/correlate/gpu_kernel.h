@@ -17,8 +17,8 @@
 namespace tautline::stages::correlate::gpu {
 
 /// Samples in device memory, [channel][input][time], time dense: ci8 for an exact config,
-/// cf16 or complex<float> (GpuKernel::sample_bytes()) for a float one. Strides may hold holes: bytes beyond `samples` in a row are
-/// undefined and may lie outside the buffer at its end.
+/// cf16 or complex<float> (GpuKernel::sample_bytes()) for a float one. Strides may hold holes:
+/// bytes beyond `samples` in a row are undefined and may lie outside the buffer at its end.
 struct GpuSamples {
   const void* data = nullptr;
   std::size_t channel_stride_bytes = 0;
@@ -50,8 +50,8 @@ class GpuKernel {
     add(queue, samples, visibilities, work);
   }
 
-  /// Device memory for sums of all of the config's channels in a form of the kernel's own that is faster
-  /// to add to; 0: it has none, and the following are not called.
+  /// Device memory for sums of all of the config's channels in a form of the kernel's own that is
+  /// faster to add to; 0: it has none, and the following are not called.
   virtual std::size_t held_bytes() const { return 0; }
   /// Samples that such sums can take before they must be released.
   virtual std::size_t held_samples() const { return 0; }

@@ -41,8 +41,8 @@ class MmaKernel final : public GpuKernel {
         shape.threads.x = kThreads;
         shape.local_bytes = mma_local_bytes(tunables_);
         const std::array<device::Argument, 6> arguments{
-            device::Argument(static_cast<const std::byte*>(samples.data) +
-                             first * sample_bytes() + channel * samples.channel_stride_bytes),
+            device::Argument(static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
+                             channel * samples.channel_stride_bytes),
             static_cast<std::uint64_t>(samples.channel_stride_bytes),
             static_cast<std::uint64_t>(samples.input_stride_bytes),
             static_cast<std::uint32_t>(count * sample_bytes()),

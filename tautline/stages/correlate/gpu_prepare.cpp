@@ -23,7 +23,9 @@ std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
   jit::Defines defines;
   const bool half = config.format == core::kCf16;
   defines.set("SOURCE", config.format.bits)
-      .set("HALF", !half ? 0 : stays_half ? 2 : 1)
+      .set("HALF", !half        ? 0
+                   : stays_half ? 2
+                                : 1)
       .set("MASKED", masked ? 1 : 0)
       .set("THREADS", std::int64_t{kThreads})
       .set("THREAD_SAMPLES", std::int64_t{kThreadSamples});

@@ -128,19 +128,21 @@ std::size_t mma_local_bytes(const MmaTunables& t) {
 
 namespace {
 
-// The work of the group that meets the fewest tiles on the diagonal, each three quarters of another's,
-// over the mean, when a group does every `groups`-th tile.
+// The work of the group that meets the fewest tiles on the diagonal, each three quarters of
+// another's, over the mean, when a group does every `groups`-th tile.
 double share_of_unlucky(std::size_t tiles_of_channel, std::size_t groups) {
   const std::size_t classes = std::gcd(groups, tiles_of_channel);
   std::vector<std::size_t> diagonal(classes);
   std::size_t rows = 0;
-  for (std::size_t index = 0; index < tiles_of_channel; index += ++rows + 1) ++diagonal[index % classes];
+  for (std::size_t index = 0; index < tiles_of_channel; index += ++rows + 1)
+    ++diagonal[index % classes];
   const auto work = [&](std::size_t met) {
     return static_cast<double>(tiles_of_channel / classes) - 0.25 * static_cast<double>(met);
   };
   double sum = 0;
   for (const std::size_t met : diagonal) sum += work(met);
-  return work(*std::min_element(diagonal.begin(), diagonal.end())) * static_cast<double>(classes) / sum;
+  return work(*std::min_element(diagonal.begin(), diagonal.end())) * static_cast<double>(classes) /
+         sum;
 }
 
 }  // namespace

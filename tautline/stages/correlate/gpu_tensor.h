@@ -58,13 +58,14 @@ struct TileSchedule {
   std::size_t items = 0;
   std::size_t whole = 0;
   std::size_t parts = 1;
-  /// How far groups move on from round to round, so that they meet the channels' tiles on the diagonal,
-  /// which are less work, equally often.
+  /// How far groups move on from round to round, so that they meet the channels' tiles on the
+  /// diagonal, which are less work, equally often.
   std::size_t turn = 0;
 };
 
-/// Of step_pairs pairs of steps, `tiles_of_channel` tiles a channel. `in_parts`: whether a tile's sums may
-/// be made by several groups. `end_pairs`: pairs that take as long as a part's start and end.
+/// Of step_pairs pairs of steps, `tiles_of_channel` tiles a channel. `in_parts`: whether a tile's
+/// sums may be made by several groups. `end_pairs`: pairs that take as long as a part's start and
+/// end.
 TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
                             std::size_t step_pairs, bool in_parts = true, double end_pairs = 1);
 

@@ -145,8 +145,7 @@ jit::Space tuning_space(const Config& config, const device::Device& device) {
   usual.tiled = complete(TiledTunables{}, config, target);
   if (designs.mma) usual.mma = complete(MmaTunables{}, target.local_bytes);
   if (designs.wgmma)
-    usual.wgmma =
-        complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
+    usual.wgmma = complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
   return fields_for(designs).space(
       usual, [=](const GpuTunables& t) { return fits(t, usual, config, target); });
 }

@@ -23,7 +23,8 @@ class WgmmaKernel final : public GpuKernel {
       : config_(config), device_(std::move(device)), tunables_(tunables) {
     kernel_ = jit::build(*device_, "correlate/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
                   ->kernel("correlate_wgmma");
-    if (HeldSums::worth(config)) held_ = std::make_unique<const HeldSums>(config, *device_, tunables_);
+    if (HeldSums::worth(config))
+      held_ = std::make_unique<const HeldSums>(config, *device_, tunables_);
   }
 
   std::string name() const override { return "wgmma " + describe(tunables_); }
@@ -41,7 +42,8 @@ class WgmmaKernel final : public GpuKernel {
   }
   std::size_t held_bytes() const override { return held_ ? held_->bytes() : 0; }
   std::size_t held_samples() const override { return kTensorMaxSamples; }
-  void hold(device::Queue& queue, const GpuSamples& samples, void* held, bool first) const override {
+  void hold(device::Queue& queue, const GpuSamples& samples, void* held,
+            bool first) const override {
     held_->add(queue, map(samples), samples.samples, held, first);
   }
   void release(device::Queue& queue, void* held, void* visibilities) const override {
@@ -93,8 +95,8 @@ class WgmmaKernel final : public GpuKernel {
     const std::size_t step_pairs = tensor_step_pairs(config_, samples.samples);
     const std::size_t tiles = tensor_tiles(config_.inputs);
     // Floats added in any order would not give the same bits each time.
-    const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(), step_pairs,
-                                                 !store && exact(config_));
+    const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(),
+                                                 step_pairs, !store && exact(config_));
     const device::TensorMap samples_map = map(samples);
     device::LaunchShape shape;
     shape.groups.x = std::min(schedule.items, groups());

@@ -88,9 +88,8 @@ class ReferencePlan final : public Plan {
                const FloatVisibilities& visibilities, const Counts& counts) const override {
     run(core::kCi16, samples, validity, visibilities, counts);
   }
-  void execute(device::Queue&, State&, const Samples<core::cf16>& samples,
-               const Validity& validity, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
+  void execute(device::Queue&, State&, const Samples<core::cf16>& samples, const Validity& validity,
+               const FloatVisibilities& visibilities, const Counts& counts) const override {
     run(core::kCf16, samples, validity, visibilities, counts);
   }
   void execute(device::Queue&, State&, const Samples<std::complex<float>>& samples,

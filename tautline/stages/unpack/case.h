@@ -85,7 +85,8 @@ inline core::RawBlock make_block(const Case& c, std::mt19937_64& random, bool di
   if (!c.format.is_float()) return block;
   if (c.format.bits == 16) {
     // Random bits are not finite once in 32 times: clean ones get a smaller exponent.
-    for (std::size_t k = 1; k < block.bytes.size() && !dirty; k += 2) block.bytes[k] &= std::byte{0xbf};
+    for (std::size_t k = 1; k < block.bytes.size() && !dirty; k += 2)
+      block.bytes[k] &= std::byte{0xbf};
     return block;
   }
   for (std::size_t k = 0; k + 4 <= block.bytes.size(); k += 4) {

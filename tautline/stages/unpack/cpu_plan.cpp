@@ -276,8 +276,8 @@ class CpuPlan final : public Plan {
     for (std::size_t i = 0; i < config_.layout.inputs(); ++i) {
       bool whole = true;
       for (std::size_t c = 0; c < config_.layout.channels; ++c)
-        whole = whole &&
-                all_finite(values(c, i) + first * components_, (last - first) * components_);
+        whole =
+            whole && all_finite(values(c, i) + first * components_, (last - first) * components_);
       if (whole) continue;
       std::uint64_t* words = target.validity.row(i);
       for (std::size_t t = first; t < last; ++t) {

@@ -205,7 +205,8 @@ TEST_P(Gpu, CountsMayWaitForTheRelease) {
   std::int64_t* const counts = upload(got.counts);
   for (int call = 0; call < 3; ++call) {
     const Validity validity = call == 1 ? masks.view() : Validity();
-    plan->execute(*queue_, *state, data.samples(), validity, got.visibility_view(), got.view(counts));
+    plan->execute(*queue_, *state, data.samples(), validity, got.visibility_view(),
+                  got.view(counts));
     reference->execute(*reference_queue, *reference_state, data.samples(), validity,
                        expected.visibility_view(), expected.count_view());
   }
@@ -213,8 +214,9 @@ TEST_P(Gpu, CountsMayWaitForTheRelease) {
   plan->release(*queue_, *state, got.visibility_view(), got.view(counts));
   got.counts = download(counts, got.counts.size());
   compare(got, expected, data, "three calls");
-  EXPECT_THROW(plan->release(*queue_, *state, got.visibility_view(), Sums<core::ci64>(3, 20).count_view()),
-               core::Error);
+  EXPECT_THROW(
+      plan->release(*queue_, *state, got.visibility_view(), Sums<core::ci64>(3, 20).count_view()),
+      core::Error);
 }
 
 TEST_P(Gpu, MemoryIsWhatWasSaid) {

@@ -44,7 +44,8 @@ class Tuning : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Tuning, ChecksAndTimesEveryFormat) {
-  for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32}) {
+  for (const core::SampleFormat format :
+       {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32}) {
     config_.format = format;
     const jit::Tunable tunable = make_tunable(config_, device_);
     EXPECT_EQ(tunable.key.variant, core::to_string(format));
