@@ -25,17 +25,28 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
   return std::has_single_bit(value) && value <= most;
 }
 
+// What fetch and cluster ask for.
+bool fits_held(const GpuTunables& t, const Bank& bank, const Target& target) {
+  constexpr std::size_t kCopied = 16;  // bytes
+  const std::size_t slice = bank.channels / t.cluster;
+  return t.cluster <= target.cluster && bank.hop == bank.frame &&
+         t.filter_spectra * t.positions <= t.points && slice >= t.positions &&
+         bank.frame * bank.sample_bytes % (t.cluster * kCopied) == 0;
+}
+
 bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kFewest =
       64;  // a packet and a pass or two below it, groups are all overhead
   if (!std::has_single_bit(bank.channels) || bank.channels < kFewest) return false;
   if (t.points > bank.channels / 2) return false;
   if (radices_of(bank.channels, t.points)[0] == 0) return false;
+  if (holds_sums(t) && !fits_held(t, bank, target)) return false;
   const TransformSizes sizes = fused_sizes(t, bank);
   return sizes.threads <= target.group_threads && sizes.local_bytes <= target.local_bytes;
 }
 
 bool fits_split(const GpuTunables& t, const Bank& bank, const Target& target) {
+  if (holds_sums(t)) return false;
   if (bank.real || bank.hop != bank.frame || !std::has_single_bit(bank.channels)) return false;
   const SplitSizes sizes = split_sizes(t, bank);
   return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= t.positions &&
@@ -51,7 +62,7 @@ bool fits(const GpuTunables& t, const Bank& bank, const Target& target) {
     case GpuDesign::split:
       return fits_split(t, bank, target);
     default:
-      return true;
+      return !holds_sums(t);
   }
 }
 
@@ -61,10 +72,14 @@ void check_ranges(const GpuTunables& t) {
   if (!power_of_two_up_to(t.spectra, kMostSpectra))
     refuse("spectra", t.spectra, fmt::format("a power of two up to {}", kMostSpectra));
   if (!power_of_two_up_to(t.positions, 8)) refuse("positions", t.positions, "1, 2, 4 or 8");
-  if (t.filter_spectra < 1 || t.filter_spectra > 16 || t.spectra % t.filter_spectra != 0)
-    refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
+  if (!power_of_two_up_to(t.cluster, 8)) refuse("cluster", t.cluster, "1, 2, 4 or 8");
+  if (t.filter_spectra < 1 || t.filter_spectra > 16 ||
+      t.cluster * t.spectra % t.filter_spectra != 0)
+    refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra (x cluster)");
   if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
   if (t.conversion > 2) refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
+  if (t.fetch > 1) refuse("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
+  if (t.symmetry > 1) refuse("symmetry", static_cast<std::size_t>(t.symmetry), "0 or 1");
   if (t.slab_bytes < kLeastBytes) refuse("slab_bytes", t.slab_bytes, "1 MiB or more");
   if (t.work_bytes < kLeastBytes) refuse("work_bytes", t.work_bytes, "1 MiB or more");
 }
@@ -86,6 +101,14 @@ std::size_t group_values(const Bank& bank) {
   return bank.requantised() && bank.channels == 1024 ? 8192 : 4096;
 }
 
+void complete_held(GpuTunables& t, const Bank& bank) {
+  if (t.fetch < 0) t.fetch = 0;
+  fill<std::size_t>(t.cluster, 1);
+  // Worth it where all coefficients would crowd the first-level cache; below, it only costs.
+  constexpr std::size_t kCrowdedChannels = 2048;
+  if (t.symmetry < 0) t.symmetry = bank.channels >= kCrowdedChannels ? 1 : 0;
+}
+
 // The filter's sums and coefficients share the registers: half as many spectra at once where a
 // value has two coefficients.
 void complete_filter(GpuTunables& t, const Bank& bank) {
@@ -94,7 +117,12 @@ void complete_filter(GpuTunables& t, const Bank& bank) {
   std::size_t positions = wide ? 2 : long_frame && bytes ? 8 : 4;
   while (bank.channels % positions != 0) positions /= 2;
   fill(t.positions, positions);
-  fill<std::size_t>(t.filter_spectra, std::min<std::size_t>(t.spectra, bank.real && !wide ? 4 : 8));
+  std::size_t together = bank.real && !wide ? 4 : 8;
+  if (holds_sums(t)) {
+    t.positions = std::min(t.positions, t.points);
+    together = std::min(together, t.points / t.positions);
+  }
+  fill(t.filter_spectra, std::min(t.cluster * t.spectra, together));
   // The conversion unit is the bottleneck where samples are converted more than a few times, unless
   // the way out has more to do.
   if (t.conversion < 0)
@@ -128,6 +156,7 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
                     : 8;
   for (;; t.spectra /= 2) {
     GpuTunables whole = t;
+    complete_held(whole, bank);
     complete_filter(whole, bank);
     complete_groups(whole, bank);
     check_ranges(whole);
@@ -140,7 +169,10 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
 
 Target Target::of(const device::Device& device) {
   const device::Properties& p = device.properties();
-  return {device.api(), p.local_bytes, p.max_group_threads, p.host_cpu};
+  const bool clusters = device.api() == device::Api::cuda && p.compute_capability >= 90 &&
+                        p.compute_capability < 120;
+  return {device.api(), p.local_bytes, p.max_group_threads, p.host_cpu,
+          clusters ? std::size_t{8} : std::size_t{1}};
 }
 
 std::string name(GpuDesign design) {
@@ -152,7 +184,9 @@ std::string describe(const GpuTunables& t) {
   std::string text = name(t.design);
   if (t.design != GpuDesign::separate)
     text += fmt::format(", {} spectra of {} points a thread", t.spectra, t.points);
-  return text + fmt::format(", filter {} x {}", t.filter_spectra, t.positions);
+  if (t.cluster > 1) text += fmt::format(", {} groups together", t.cluster);
+  return text + fmt::format(", filter {} x {}{}", t.filter_spectra, t.positions,
+                            t.fetch == 1 ? ", samples fetched" : "");
 }
 
 GpuTunables complete(const GpuTunables& tunables, const Bank& bank, const Target& target) {

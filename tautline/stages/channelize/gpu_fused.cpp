@@ -27,14 +27,14 @@ class FusedPasses final : public Passes {
   }
 
   std::string name() const override { return describe(tunables_); }
-  std::size_t granule() const override { return tunables_.spectra; }
+  std::size_t granule() const override { return tunables_.cluster * tunables_.spectra; }
   std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
   std::size_t table_bytes() const override { return coefficients_.bytes() + turns_.bytes(); }
 
   void run(device::Queue& queue, const Slice& slice, void* /*work*/) const override {
     const std::size_t inputs = bank_->config.inputs;
     device::LaunchShape shape;
-    shape.groups.x = inputs * groups_of(slice.count, tunables_.spectra);
+    shape.groups.x = inputs * groups_of(slice.count, granule()) * tunables_.cluster;
     shape.threads.x = sizes_.threads;
     shape.local_bytes = sizes_.local_bytes;
     const std::array<device::Argument, 18> arguments{

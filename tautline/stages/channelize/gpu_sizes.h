@@ -27,6 +27,7 @@ struct TransformSizes {
   std::size_t spectrum_stride = 0;  ///< float2 from one spectrum's part of local memory to the next
   std::size_t threads = 0;          ///< of a group
   std::size_t local_bytes = 0;
+  std::size_t counter = 0;  ///< of local_bytes: where arrivals of fetched rows are counted
 };
 
 TransformSizes fused_sizes(const GpuTunables& complete, const Bank& bank);
@@ -49,6 +50,9 @@ bool uses_symmetry(const GpuTunables& complete, const Bank& bank);
 /// Of separate: whether coefficients of alternating sign put the transform's terms in ascending
 /// order.
 bool centred(const Bank& bank);
+
+/// Whether a thread of the fused kernel holds its sums until nobody reads samples any more.
+bool holds_sums(const GpuTunables& complete);
 
 /// Bytes that addresses and strides of samples have to be multiples of.
 std::size_t sample_alignment(const GpuTunables& complete, const Bank& bank);

@@ -39,6 +39,16 @@ struct GpuTunables {
   /// Most taps whose loop is unrolled altogether: long straight code keeps more loads in flight
   /// until registers run out.
   std::size_t unrolled_taps = 0;
+  /// Whether a group's samples are copied to its local memory before they are filtered: 0 or 1. What
+  /// is on its way then takes no registers, and no room in the first-level cache. Critically
+  /// sampled, fused, positions x filter_spectra at most points.
+  int fetch = -1;
+  /// Groups that filter for one another, 1, 2, 4 or 8, so that a row of samples and a coefficient is
+  /// read once for the spectra of all of them: filter_spectra may then be up to cluster x spectra.
+  /// As fetch, on NVIDIA GPUs of compute capability 9.0 and 10.0.
+  std::size_t cluster = 0;
+  /// Whether of a symmetric filter only half of the coefficients are read: 0 or 1.
+  int symmetry = -1;
   /// Host samples and results pass through buffers of about this size; at least one spectrum of
   /// every input. 1 MiB or more.
   std::size_t slab_bytes = std::size_t{64} << 20;
