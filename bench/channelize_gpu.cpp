@@ -3,7 +3,7 @@
 //
 //   bench_channelize_gpu [--device cuda:0] [--only TEXT] [--rounds N] [--samples N] [--designs]
 //                        [--tunables "DESIGN POINTS SPECTRA POSITIONS FILTER_SPECTRA GROUPS
-//                        CONVERSION UNROLLED_TAPS [FETCH CLUSTER SYMMETRY]"] ...
+//                        CONVERSION UNROLLED_TAPS [FETCH SYMMETRY WORK_MIB]"] ...
 //
 // --designs adds every design that has code for a problem, --tunables configurations (0: default; a
 // design is a number: 1 fused, 2 split, 3 separate).
@@ -34,7 +34,7 @@ struct Options {
   std::string device = "cuda:0", only;
   std::size_t rounds = 7, samples = std::size_t{1} << 28;
   bool designs = false;
-  std::vector<GpuTunables> tunables;
+  std::vector<std::string> tunables;
 };
 
 struct Problem {
@@ -92,11 +92,12 @@ std::string name(const Problem& p) {
 GpuTunables parse_tunables(const std::string& text) {
   GpuTunables t;
   int design = 0;
-  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu %d %zu %d", &design, &t.points,
+  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu %d %d %zu", &design, &t.points,
                   &t.spectra, &t.positions, &t.filter_spectra, &t.groups, &t.conversion,
-                  &t.unrolled_taps, &t.fetch, &t.cluster, &t.symmetry) < 8)
-    throw std::runtime_error("--tunables " + text + ": expected \"1 32 4 4 4 5 0 16 0 1 0\"");
+                  &t.unrolled_taps, &t.fetch, &t.symmetry, &t.work_bytes) < 8)
+    throw std::runtime_error("--tunables " + text + ": expected \"1 32 4 4 4 5 0 16 0 0\"");
   t.design = static_cast<GpuDesign>(design);
+  t.work_bytes <<= 20;
   return t;
 }
 
@@ -127,7 +128,8 @@ class Bench {
     return problem_.bytes() * static_cast<double>(problem_.config.inputs * problem_.spectra);
   }
 
-  void measure(const GpuTunables& tunables) {
+  /// `given`: the tunables as they were asked for, printed too.
+  void measure(const GpuTunables& tunables, const std::string& given = "") {
     try {
       stages::channelize::Tunables all;
       all.gpu = tunables;
@@ -145,9 +147,9 @@ class Bench {
       }
       std::sort(times.begin(), times.end());
       const double median = times[times.size() / 2];
-      fmt::print("  {:66} {:6.1f} G samples/s {:6.0f} GB/s  spread {:2.0f} %\n", plan->backend(),
-                 samples() / median / 1e9, bytes() / median / 1e9,
-                 100 * (times.back() - times.front()) / median);
+      fmt::print("  {:66} {:6.1f} G samples/s {:6.0f} GB/s  spread {:2.0f} %  {}\n",
+                 plan->backend(), samples() / median / 1e9, bytes() / median / 1e9,
+                 100 * (times.back() - times.front()) / median, given);
     } catch (const core::Error& error) {
       if (error.kind() != core::ErrorKind::unsupported) fmt::print("  {}\n", error.what());
     }
@@ -235,7 +237,7 @@ Options parse(int count, char** arguments) {
     else if (key == "--samples")
       options.samples = std::stoul(value);
     else if (key == "--tunables")
-      options.tunables.push_back(parse_tunables(value));
+      options.tunables.push_back(value);
     else
       throw std::runtime_error("unknown option " + key);
   }
@@ -252,7 +254,7 @@ void run(const Options& options) {
     Bench bench(problem, options, gpu);
     bench.measure({});
     bench.measure({.design = GpuDesign::separate});
-    for (const GpuTunables& tunables : options.tunables) bench.measure(tunables);
+    for (const std::string& given : options.tunables) bench.measure(parse_tunables(given), given);
     if (!options.designs) continue;
     for (const GpuDesign design : {GpuDesign::fused, GpuDesign::split})
       bench.measure({.design = design});

@@ -15,6 +15,7 @@ namespace tautline::stages::channelize::gpu {
 namespace {
 
 constexpr std::size_t kMostSpectra = 1024;
+constexpr std::size_t kWorkBytes = std::size_t{256} << 20;
 
 [[noreturn]] void refuse(const char* field, std::size_t value, const std::string& limit) {
   throw core::Error(core::ErrorKind::config, std::string("channelize GPU tunable ") + field,
@@ -25,13 +26,13 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
   return std::has_single_bit(value) && value <= most;
 }
 
-// What fetch and cluster ask for.
-bool fits_held(const GpuTunables& t, const Bank& bank, const Target& target) {
+// What fetching asks for.
+bool fits_fetch(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kCopied = 16;  // bytes
-  const std::size_t slice = bank.channels / t.cluster;
-  return t.cluster <= target.cluster && bank.hop == bank.frame &&
-         t.filter_spectra * t.positions <= t.points && slice >= t.positions &&
-         bank.frame * bank.sample_bytes % (t.cluster * kCopied) == 0;
+  return bank.hop == bank.frame && t.filter_spectra * t.positions <= t.points &&
+         bank.frame * bank.sample_bytes % kCopied == 0 &&
+         // PoCL 3.1 with LLVM 15 makes wrong sums of some sizes when 32 are held.
+         (!target.host_cpu || t.points <= 16);
 }
 
 bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
@@ -40,13 +41,13 @@ bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
   if (!std::has_single_bit(bank.channels) || bank.channels < kFewest) return false;
   if (t.points > bank.channels / 2) return false;
   if (radices_of(bank.channels, t.points)[0] == 0) return false;
-  if (holds_sums(t) && !fits_held(t, bank, target)) return false;
+  if (t.fetch == 1 && !fits_fetch(t, bank, target)) return false;
   const TransformSizes sizes = fused_sizes(t, bank);
   return sizes.threads <= target.group_threads && sizes.local_bytes <= target.local_bytes;
 }
 
 bool fits_split(const GpuTunables& t, const Bank& bank, const Target& target) {
-  if (holds_sums(t)) return false;
+  if (t.fetch == 1) return false;
   if (bank.real || bank.hop != bank.frame || !std::has_single_bit(bank.channels)) return false;
   const SplitSizes sizes = split_sizes(t, bank);
   return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= t.positions &&
@@ -62,7 +63,7 @@ bool fits(const GpuTunables& t, const Bank& bank, const Target& target) {
     case GpuDesign::split:
       return fits_split(t, bank, target);
     default:
-      return !holds_sums(t);
+      return t.fetch == 0;
   }
 }
 
@@ -72,10 +73,8 @@ void check_ranges(const GpuTunables& t) {
   if (!power_of_two_up_to(t.spectra, kMostSpectra))
     refuse("spectra", t.spectra, fmt::format("a power of two up to {}", kMostSpectra));
   if (!power_of_two_up_to(t.positions, 8)) refuse("positions", t.positions, "1, 2, 4 or 8");
-  if (!power_of_two_up_to(t.cluster, 8)) refuse("cluster", t.cluster, "1, 2, 4 or 8");
-  if (t.filter_spectra < 1 || t.filter_spectra > 16 ||
-      t.cluster * t.spectra % t.filter_spectra != 0)
-    refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra (x cluster)");
+  if (t.filter_spectra < 1 || t.filter_spectra > 16 || t.spectra % t.filter_spectra != 0)
+    refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
   if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
   if (t.conversion > 2) refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
   if (t.fetch > 1) refuse("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
@@ -101,9 +100,8 @@ std::size_t group_values(const Bank& bank) {
   return bank.requantised() && bank.channels == 1024 ? 8192 : 4096;
 }
 
-void complete_held(GpuTunables& t, const Bank& bank) {
+void complete_reading(GpuTunables& t, const Bank& bank) {
   if (t.fetch < 0) t.fetch = 0;
-  fill<std::size_t>(t.cluster, 1);
   // Worth it where all coefficients would crowd the first-level cache; below, it only costs.
   constexpr std::size_t kCrowdedChannels = 2048;
   if (t.symmetry < 0) t.symmetry = bank.channels >= kCrowdedChannels ? 1 : 0;
@@ -112,17 +110,24 @@ void complete_held(GpuTunables& t, const Bank& bank) {
 // The filter's sums and coefficients share the registers: half as many spectra at once where a
 // value has two coefficients.
 void complete_filter(GpuTunables& t, const Bank& bank) {
+  // A warp of the filter kernel alone should store whole lines at once.
+  if (t.design == GpuDesign::separate) {
+    fill<std::size_t>(t.positions, bank.channels % 2 == 0 ? 2 : 1);
+    fill<std::size_t>(
+        t.filter_spectra,
+        std::min<std::size_t>(t.spectra, bank.hop != bank.frame || bank.real ? 8 : 16));
+  }
   const bool wide = bank.config.input.is_float(), long_frame = bank.channels >= 2048;
   const bool bytes = bank.sample_bytes * (bank.real ? 2 : 1) == 2;
   std::size_t positions = wide ? 2 : long_frame && bytes ? 8 : 4;
   while (bank.channels % positions != 0) positions /= 2;
   fill(t.positions, positions);
   std::size_t together = bank.real && !wide ? 4 : 8;
-  if (holds_sums(t)) {
+  if (t.fetch == 1) {
     t.positions = std::min(t.positions, t.points);
     together = std::min(together, t.points / t.positions);
   }
-  fill(t.filter_spectra, std::min(t.cluster * t.spectra, together));
+  fill(t.filter_spectra, std::min(t.spectra, together));
   // The conversion unit is the bottleneck where samples are converted more than a few times, unless
   // the way out has more to do.
   if (t.conversion < 0)
@@ -146,6 +151,7 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
                                            const Bank& bank, const Target& target) {
   GpuTunables t = tunables;
   t.design = design;
+  fill(t.work_bytes, kWorkBytes);
   const std::size_t points = target.host_cpu && bank.channels <= 4096 ? 16 : 32;
   fill(t.points, std::min(points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 2)));
   const bool given = t.spectra != 0;
@@ -153,10 +159,11 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
     t.spectra = design == GpuDesign::fused
                     ? std::clamp<std::size_t>(group_values(bank) / std::bit_ceil(bank.channels), 1,
                                               kMostSpectra)
-                    : 8;
+                : design == GpuDesign::split ? 8
+                                             : 16;
   for (;; t.spectra /= 2) {
     GpuTunables whole = t;
-    complete_held(whole, bank);
+    complete_reading(whole, bank);
     complete_filter(whole, bank);
     complete_groups(whole, bank);
     check_ranges(whole);
@@ -169,10 +176,7 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
 
 Target Target::of(const device::Device& device) {
   const device::Properties& p = device.properties();
-  const bool clusters = device.api() == device::Api::cuda && p.compute_capability >= 90 &&
-                        p.compute_capability < 120;
-  return {device.api(), p.local_bytes, p.max_group_threads, p.host_cpu,
-          clusters ? std::size_t{8} : std::size_t{1}};
+  return {device.api(), p.local_bytes, p.max_group_threads, p.host_cpu};
 }
 
 std::string name(GpuDesign design) {
@@ -184,7 +188,6 @@ std::string describe(const GpuTunables& t) {
   std::string text = name(t.design);
   if (t.design != GpuDesign::separate)
     text += fmt::format(", {} spectra of {} points a thread", t.spectra, t.points);
-  if (t.cluster > 1) text += fmt::format(", {} groups together", t.cluster);
   return text + fmt::format(", filter {} x {}{}", t.filter_spectra, t.positions,
                             t.fetch == 1 ? ", samples fetched" : "");
 }

@@ -16,7 +16,6 @@ struct Target {
   std::size_t local_bytes = 48 << 10;  ///< most local memory of one group
   std::size_t group_threads = 1024;    ///< most threads of one group
   bool host_cpu = false;
-  std::size_t cluster = 1;  ///< most groups that can write to each other's local memory
 
   static Target of(const device::Device& device);
 };

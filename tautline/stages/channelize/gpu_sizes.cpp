@@ -46,6 +46,11 @@ Radices radices_of(std::size_t length, std::size_t points) {
   return radices;
 }
 
+std::size_t value_bytes(const Bank& bank) {
+  if (bank.config.output == Output::turned_ci8) return 2;
+  return bank.config.output == Output::turned_ci4 ? 1 : kValueBytes;
+}
+
 TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   TransformSizes sizes;
   sizes.length = bank.channels;
@@ -54,16 +59,17 @@ TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   sizes.threads = t.spectra * bank.channels / t.points;
   sizes.local_bytes = t.spectra * sizes.spectrum_stride * kValueBytes;
   if (t.fetch == 1) {
-    const std::size_t rows = t.cluster * t.spectra + bank.taps - 1;
-    sizes.counter =
-        std::max(sizes.local_bytes, rows * bank.frame * bank.sample_bytes / t.cluster);
+    constexpr std::size_t kAlignment = 128;
+    const std::size_t rows = (t.spectra + bank.taps - 1) * bank.frame * bank.sample_bytes;
+    // output.kernel: two values a word, and 16 bytes between the words of spectra.
+    const std::size_t words = bank.config.output == Output::spectra_float
+                                  ? 0
+                                  : t.spectra * (bank.channels * value_bytes(bank) + kWidest);
+    sizes.words_at = (rows + kAlignment - 1) / kAlignment * kAlignment;
+    sizes.counter = std::max(sizes.local_bytes, sizes.words_at + words);
     sizes.local_bytes = sizes.counter + kWidest;
   }
   return sizes;
-}
-
-bool holds_sums(const GpuTunables& t) {
-  return t.fetch == 1 || t.cluster > 1;
 }
 
 SplitSizes split_sizes(const GpuTunables& t, const Bank& bank) {
@@ -130,11 +136,8 @@ std::size_t packet_alignment(const GpuTunables& t, const Bank& bank) {
 }  // namespace
 
 std::size_t piece_bytes(const GpuTunables& t, const Bank& bank) {
-  const std::size_t value = bank.config.output == Output::turned_ci8   ? 2
-                            : bank.config.output == Output::turned_ci4 ? 1
-                                                                       : kValueBytes;
   if (bank.config.output == Output::spectra_float) return 2 * kValueBytes;
-  return std::min<std::size_t>(16, t.spectra * value);
+  return std::min<std::size_t>(16, t.spectra * value_bytes(bank));
 }
 
 namespace {
@@ -198,7 +201,7 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_radices(defines, sizes);
   defines.set("SPECTRA", as_number(t.spectra))
       .set("FETCH", t.fetch)
-      .set("CLUSTER", as_number(t.cluster))
+      .set("WORDS_AT", as_number(sizes.words_at))
       .set("COUNTER", as_number(sizes.counter));
   return defines;
 }

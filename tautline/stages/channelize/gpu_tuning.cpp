@@ -35,9 +35,7 @@ jit::TunableFields<GpuTunables> fields() {
       .add("unrolled_taps", &GpuTunables::unrolled_taps, {4, 8, 16, 32},
            "taps whose loop is unrolled: more loads in flight, more registers")
       .add("fetch", &GpuTunables::fetch, {0, 1},
-           "1: samples are copied to local memory before they are filtered")
-      .add("cluster", &GpuTunables::cluster, {1, 2, 4, 8},
-           "groups that filter for one another: fewer reads, and they wait for each other")
+           "1: groups stay, and the next batch's samples come while one is transformed")
       .add("symmetry", &GpuTunables::symmetry, {0, 1},
            "1: half of a symmetric filter's coefficients are read");
   return list;
