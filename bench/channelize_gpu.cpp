@@ -92,9 +92,9 @@ std::string name(const Problem& p) {
 GpuTunables parse_tunables(const std::string& text) {
   GpuTunables t;
   int design = 0;
-  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu %d %d %zu", &design, &t.points,
+  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu %d %d %zu %d", &design, &t.points,
                   &t.spectra, &t.positions, &t.filter_spectra, &t.groups, &t.conversion,
-                  &t.unrolled_taps, &t.fetch, &t.symmetry, &t.work_bytes) < 8)
+                  &t.unrolled_taps, &t.fetch, &t.symmetry, &t.work_bytes, &t.variant) < 8)
     throw std::runtime_error("--tunables " + text + ": expected \"1 32 4 4 4 5 0 16 0 0\"");
   t.design = static_cast<GpuDesign>(design);
   t.work_bytes <<= 20;

@@ -3,7 +3,8 @@
 //
 // Transforms are planned for fixed numbers of spectra: a chunk of one input, and of all inputs
 // together the few with which a call begins, and what passes through the buffers for host memory at
-// once. A call's last chunk begins early enough to be whole: its first spectra are made twice.
+// once. A rest that is too long for those goes through a chunk that ends where it does: the first
+// spectra of that are made twice.
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -57,27 +58,30 @@ class SeparatePasses final : public Passes {
   }
 
   void run(device::Queue& queue, const Slice& slice, void* work) const override {
+    const std::size_t whole = chunk(), inputs = bank_->config.inputs;
+    const std::size_t wholes = slice.count / whole, rest = slice.count % whole;
+    for (std::size_t input = 0; input < inputs; ++input)
+      for (std::size_t n = 0; n < wholes; ++n)
+        run_part(queue, part_of(slice, *bank_, input, n * whole, whole), work);
+    if (rest == 0) return;
     for (const Small& small : small_) {
-      if (slice.count > small.spectra) continue;
-      for (std::size_t input = 0; input < bank_->config.inputs; input += small.inputs) {
-        const Slice part = part_of(slice, *bank_, input, 0, slice.count);
-        run_fir(queue, part, small.inputs, work);
-        small.fft->execute(queue, static_cast<std::complex<float>*>(work));
-        run_finish(queue, part, small.inputs, work);
-      }
+      if (rest > small.spectra) continue;
+      for (std::size_t input = 0; input < inputs; input += small.inputs)
+        run_small(queue, small, part_of(slice, *bank_, input, wholes * whole, rest), work);
       return;
     }
-    const std::size_t whole = chunk();
-    for (std::size_t input = 0; input < bank_->config.inputs; ++input)
-      for (std::size_t first = 0; first < slice.count; first += whole) {
-        const bool again = slice.count >= whole && first + whole > slice.count;
-        const std::size_t begin = again ? slice.count - whole : first;
-        run_part(queue, part_of(slice, *bank_, input, begin, std::min(whole, slice.count - begin)),
-                 work);
-      }
+    // What is too long for that goes through a whole chunk that ends where the slice does.
+    const std::size_t begin = slice.count - std::min(slice.count, whole);
+    for (std::size_t input = 0; input < inputs; ++input)
+      run_part(queue, part_of(slice, *bank_, input, begin, slice.count - begin), work);
   }
 
  private:
+  struct Small {
+    std::size_t inputs, spectra;  // that are transformed together, and most of each of them
+    std::shared_ptr<const device::FftPlan> fft;
+  };
+
   std::size_t spectrum_bytes() const { return bank_->channels * sizeof(std::complex<float>); }
   std::size_t most() const {
     return std::max<std::size_t>(1, bank_->spectra(bank_->span() - 1 + bank_->config.max_samples));
@@ -90,15 +94,19 @@ class SeparatePasses final : public Passes {
     small_.push_back({inputs, spectra, device.make_fft(bank_->channels, inputs * spectra)});
   }
 
-  // Spectra of one input that are transformed at once: equal parts of a call.
+  // Spectra of one input that are transformed at once: equal parts of what a call has beside the
+  // spectra that begin in the history. The filter reads whole granules.
   std::size_t chunk() const {
-    const std::size_t parts = groups_of(most() * spectrum_bytes(), tunables_.work_bytes);
-    return groups_of(most(), parts);
+    const std::size_t rest = most() - std::min(most(), few() / 2);
+    const std::size_t parts =
+        std::max<std::size_t>(1, groups_of(rest * spectrum_bytes(), tunables_.work_bytes));
+    return std::max<std::size_t>(1, rest / parts / granule()) * granule();
   }
-  // Spectra of each input that begin in the history.
+  // Twice the spectra of each input that begin in the history: room for what is left of chunks,
+  // too.
   std::size_t few() const {
-    const std::size_t granule = std::lcm<std::size_t>(tunables_.filter_spectra, 16);
-    return groups_of(std::min(bank_->taps, most()), granule) * granule;
+    const std::size_t whole = std::lcm<std::size_t>(granule(), 16);
+    return 2 * groups_of(bank_->taps, whole) * whole;
   }
 
   // Whether the transform of a whole chunk may be done in the caller's memory.
@@ -107,6 +115,12 @@ class SeparatePasses final : public Passes {
     return bank_->config.output == Output::spectra_float && centred(*bank_) &&
            part.count == chunk() && reinterpret_cast<std::uintptr_t>(part.out) % kStoreBytes == 0 &&
            (part.count == 1 || part.fast_stride == static_cast<std::ptrdiff_t>(bank_->channels));
+  }
+
+  void run_small(device::Queue& queue, const Small& small, const Slice& part, void* work) const {
+    run_fir(queue, part, small.inputs, work);
+    small.fft->execute(queue, static_cast<std::complex<float>*>(work));
+    run_finish(queue, part, small.inputs, work);
   }
 
   void run_part(device::Queue& queue, const Slice& part, void* work) const {
@@ -182,10 +196,6 @@ class SeparatePasses final : public Passes {
   BankPointer bank_;
   GpuTunables tunables_;
   std::shared_ptr<const device::Kernel> fir_, finish_, adjust_;
-  struct Small {
-    std::size_t inputs, spectra;  // that are transformed together, and most of each of them
-    std::shared_ptr<const device::FftPlan> fft;
-  };
   std::shared_ptr<const device::FftPlan> fft_;
   std::vector<Small> small_;  // the smallest first
   device::Buffer coefficients_, halves_;
