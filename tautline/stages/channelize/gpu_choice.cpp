@@ -15,7 +15,8 @@ namespace tautline::stages::channelize::gpu {
 namespace {
 
 constexpr std::size_t kMostSpectra = 1024;
-constexpr std::size_t kWorkBytes = std::size_t{256} << 20;
+constexpr std::size_t kWorkBytes = std::size_t{256} << 20, kCachedBytes = std::size_t{64} << 20;
+constexpr std::size_t kShortTransform = 128;
 
 [[noreturn]] void refuse(const char* field, std::size_t value, const std::string& limit) {
   throw core::Error(core::ErrorKind::config, std::string("channelize GPU tunable ") + field,
@@ -89,10 +90,10 @@ void fill(T& field, T value) {
 }
 
 // Values of a group: 128 threads of 32 points, so that one group filters while another transforms.
-// More where that reads coefficients or samples too often (many taps, long frames, float samples of
-// one component), or writes pieces of turned rows that are too short.
+// More where that reads coefficients or samples too often (very many taps, long frames, float
+// samples of one component), or writes pieces of turned rows that are too short.
 std::size_t group_values(const Bank& bank) {
-  constexpr std::size_t kManyTaps = 32;
+  constexpr std::size_t kManyTaps = 64;
   const bool real_float = bank.real && bank.config.input.is_float();
   if (bank.channels > 4096) return 16384;
   if (bank.channels > 1024) return bank.requantised() && bank.channels == 4096 ? 16384 : 8192;
@@ -100,49 +101,69 @@ std::size_t group_values(const Bank& bank) {
   return bank.requantised() && bank.channels == 1024 ? 8192 : 4096;
 }
 
-void complete_reading(GpuTunables& t, const Bank& bank) {
-  if (t.fetch < 0) t.fetch = 0;
-  // Worth it where all coefficients would crowd the first-level cache; below, it only costs.
-  constexpr std::size_t kCrowdedChannels = 2048;
-  if (t.symmetry < 0) t.symmetry = bank.channels >= kCrowdedChannels ? 1 : 0;
+void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
+  // Half of the coefficients stay in the first-level cache where all of them do not; in shorter
+  // ones, it only costs.
+  const std::size_t crowded = bank.real ? 2048 : 1024;
+  if (t.symmetry < 0) t.symmetry = bank.channels >= crowded ? 1 : 0;
+  if (t.fetch >= 0) return;
+  // A group as large as a multiprocessor filters and transforms by turns, and waits for samples
+  // with nothing else to do. Smaller ones have neighbours that work meanwhile.
+  constexpr std::size_t kLongFrame = 8192;
+  GpuTunables fetching = t;
+  fetching.fetch = 1;
+  const bool bytes = !bank.real && bank.sample_bytes == 2;
+  t.fetch = t.design == GpuDesign::fused && bank.channels >= kLongFrame && bytes &&
+                    bank.config.output == Output::spectra_float && bank.hop == bank.frame &&
+                    !target.host_cpu && t.points == 32 &&
+                    t.filter_spectra * t.positions <= t.points &&
+                    fused_sizes(fetching, bank).local_bytes <= target.local_bytes
+                ? 1
+                : 0;
 }
 
-// The filter's sums and coefficients share the registers: half as many spectra at once where a
-// value has two coefficients.
-void complete_filter(GpuTunables& t, const Bank& bank) {
+std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
   // A warp of the filter kernel alone should store whole lines at once.
-  if (t.design == GpuDesign::separate) {
-    fill<std::size_t>(t.positions, bank.channels % 2 == 0 ? 2 : 1);
-    fill<std::size_t>(
-        t.filter_spectra,
-        std::min<std::size_t>(t.spectra, bank.hop != bank.frame || bank.real ? 8 : 16));
-  }
-  const bool wide = bank.config.input.is_float(), long_frame = bank.channels >= 2048;
+  if (t.design == GpuDesign::separate || bank.config.input.is_float()) return 2;
+  if (t.design == GpuDesign::split || t.fetch == 1) return 4;
+  constexpr std::size_t kLongFrame = 2048, kFewTaps = 8;
   const bool bytes = bank.sample_bytes * (bank.real ? 2 : 1) == 2;
-  std::size_t positions = wide ? 2 : long_frame && bytes ? 8 : 4;
+  if (bank.channels >= kLongFrame && bytes) return 8;
+  return bank.requantised() && bytes && !bank.real && bank.taps > kFewTaps ? 2 : 4;
+}
+
+std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
+  // The filter's sums and coefficients share the registers: half as many spectra at once where a
+  // value has two coefficients.
+  const bool wide = bank.config.input.is_float();
+  std::size_t spectra = bank.real && !wide ? 4 : 8;
+  if (t.design == GpuDesign::separate) spectra = bank.hop != bank.frame || bank.real ? 8 : 16;
+  if (t.fetch == 1) spectra = std::min(spectra, std::max<std::size_t>(1, t.points / t.positions));
+  return std::min(t.spectra, spectra);
+}
+
+void complete_filter(GpuTunables& t, const Bank& bank) {
+  std::size_t positions = usual_positions(t, bank);
   while (bank.channels % positions != 0) positions /= 2;
+  if (t.fetch == 1) positions = std::min(positions, t.points);
   fill(t.positions, positions);
-  std::size_t together = bank.real && !wide ? 4 : 8;
-  if (t.fetch == 1) {
-    t.positions = std::min(t.positions, t.points);
-    together = std::min(together, t.points / t.positions);
-  }
-  fill(t.filter_spectra, std::min(t.spectra, together));
-  // The conversion unit is the bottleneck where samples are converted more than a few times, unless
-  // the way out has more to do.
+  fill(t.filter_spectra, usual_filter_spectra(t, bank));
+  // The conversion unit is the bottleneck where samples are converted more than a few times.
   if (t.conversion < 0)
-    t.conversion = bank.channels >= 4096                  ? 2
-                   : long_frame                           ? 1
-                   : bank.taps > 8 && !bank.requantised() ? 1
-                                                          : 0;
+    t.conversion = t.design == GpuDesign::separate       ? 0
+                   : bank.channels >= 2048               ? 2
+                   : bank.taps > 8 || bank.requantised() ? 1
+                                                         : 0;
   // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
   // many rows ahead.
-  fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : 16);
+  fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : 32);
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
   const std::size_t values = t.spectra * bank.channels;
-  const bool light = t.filter_spectra * t.positions <= 16 && !bank.real;
+  // More taps and wider samples want more registers for what is on its way.
+  const bool light = t.filter_spectra * t.positions <= 16 && !bank.real && bank.taps <= 8 &&
+                     (bank.sample_bytes == 2 || bank.config.input.is_float());
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
 }
 
@@ -151,7 +172,9 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
                                            const Bank& bank, const Target& target) {
   GpuTunables t = tunables;
   t.design = design;
-  fill(t.work_bytes, kWorkBytes);
+  // Short transforms are faster on what the second-level cache still holds.
+  fill(t.work_bytes, design == GpuDesign::separate && bank.channels < kShortTransform ? kCachedBytes
+                                                                                      : kWorkBytes);
   const std::size_t points = target.host_cpu && bank.channels <= 4096 ? 16 : 32;
   fill(t.points, std::min(points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 2)));
   const bool given = t.spectra != 0;
@@ -163,7 +186,7 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
                                              : 16;
   for (;; t.spectra /= 2) {
     GpuTunables whole = t;
-    complete_reading(whole, bank);
+    complete_reading(whole, bank, target);
     complete_filter(whole, bank);
     complete_groups(whole, bank);
     check_ranges(whole);

@@ -201,7 +201,6 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_radices(defines, sizes);
   defines.set("SPECTRA", as_number(t.spectra))
       .set("FETCH", t.fetch)
-      .set("VARIANT", t.variant)
       .set("WORDS_AT", as_number(sizes.words_at))
       .set("COUNTER", as_number(sizes.counter));
   return defines;

@@ -46,7 +46,6 @@ struct GpuTunables {
   int fetch = -1;
   /// Whether of a symmetric filter only half of the coefficients are read: 0 or 1.
   int symmetry = -1;
-  int variant = 0;
   /// Host samples and results pass through buffers of about this size; at least one spectrum of
   /// every input. 1 MiB or more.
   std::size_t slab_bytes = std::size_t{64} << 20;
