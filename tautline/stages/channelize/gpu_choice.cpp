@@ -160,6 +160,7 @@ void complete_filter(GpuTunables& t, const Bank& bank) {
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
+  if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
   // More taps and wider samples want more registers for what is on its way.
   const bool light = t.filter_spectra * t.positions <= 16 && !bank.real && bank.taps <= 8 &&
