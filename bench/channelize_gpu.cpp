@@ -3,7 +3,7 @@
 //
 //   bench_channelize_gpu [--device cuda:0] [--only TEXT] [--rounds N] [--samples N] [--designs]
 //                        [--tunables "DESIGN POINTS SPECTRA POSITIONS FILTER_SPECTRA GROUPS
-//                        CONVERSION UNROLLED_TAPS"] ...
+//                        CONVERSION UNROLLED_TAPS [FETCH SYMMETRY WORK_MIB]"] ...
 //
 // --designs adds every design that has code for a problem, --tunables configurations (0: default; a
 // design is a number: 1 fused, 2 split, 3 separate).
@@ -34,7 +34,7 @@ struct Options {
   std::string device = "cuda:0", only;
   std::size_t rounds = 7, samples = std::size_t{1} << 28;
   bool designs = false;
-  std::vector<GpuTunables> tunables;
+  std::vector<std::string> tunables;
 };
 
 struct Problem {
@@ -45,37 +45,23 @@ struct Problem {
   std::size_t p = 1, q = 1;
 };
 
-const std::vector<Problem> kProblems = {{"ci8", 1024, 4, Output::spectra_float},
-                                        {"ci8", 1024, 8, Output::spectra_float},
-                                        {"ci8", 1024, 16, Output::spectra_float},
-                                        {"ci8", 1024, 32, Output::spectra_float},
-                                        {"ci8", 1024, 64, Output::spectra_float},
-                                        {"ci8", 1024, 8, Output::turned_ci8},
-                                        {"ci8", 1024, 16, Output::turned_ci8},
-                                        {"ci8", 1024, 8, Output::turned_ci8, true},
-                                        {"ci8", 1024, 8, Output::turned_ci4},
-                                        {"ci8", 1024, 8, Output::turned_float},
-                                        {"ci8", 1024, 8, Output::turned_ci8, false, 32, 27},
-                                        {"ci8", 64, 8, Output::spectra_float},
-                                        {"ci8", 128, 8, Output::spectra_float},
-                                        {"ci8", 256, 8, Output::spectra_float},
-                                        {"ci8", 512, 8, Output::spectra_float},
-                                        {"ci8", 2048, 8, Output::spectra_float},
-                                        {"ci8", 4096, 8, Output::spectra_float},
-                                        {"ci8", 8192, 8, Output::spectra_float},
-                                        {"ci8", 16384, 8, Output::spectra_float},
-                                        {"ci8", 32768, 8, Output::spectra_float},
-                                        {"ci8", 65536, 8, Output::spectra_float},
-                                        {"ci8", 96, 8, Output::spectra_float},
-                                        {"ci8", 1000, 8, Output::spectra_float},
-                                        {"ci8", 3072, 8, Output::spectra_float},
-                                        {"ci8", 1000, 8, Output::turned_ci8},
-                                        {"ci8", 4096, 8, Output::turned_ci8},
-                                        {"ci16", 1024, 8, Output::spectra_float},
-                                        {"cf32", 1024, 8, Output::spectra_float},
-                                        {"i8", 1024, 8, Output::spectra_float},
-                                        {"i16", 1024, 8, Output::spectra_float},
-                                        {"f32", 1024, 8, Output::spectra_float}};
+const std::vector<Problem> kProblems = {
+    {"ci8", 1024, 4, Output::spectra_float},    {"ci8", 1024, 8, Output::spectra_float},
+    {"ci8", 1024, 16, Output::spectra_float},   {"ci8", 1024, 32, Output::spectra_float},
+    {"ci8", 1024, 64, Output::spectra_float},   {"ci8", 1024, 8, Output::turned_ci8},
+    {"ci8", 1024, 16, Output::turned_ci8},      {"ci8", 1024, 32, Output::turned_ci8},
+    {"ci8", 1024, 8, Output::turned_ci8, true}, {"ci8", 1024, 8, Output::turned_ci4},
+    {"ci8", 1024, 8, Output::turned_float},     {"ci8", 1024, 8, Output::turned_ci8, false, 32, 27},
+    {"ci8", 64, 8, Output::spectra_float},      {"ci8", 128, 8, Output::spectra_float},
+    {"ci8", 256, 8, Output::spectra_float},     {"ci8", 512, 8, Output::spectra_float},
+    {"ci8", 2048, 8, Output::spectra_float},    {"ci8", 4096, 8, Output::spectra_float},
+    {"ci8", 8192, 8, Output::spectra_float},    {"ci8", 16384, 8, Output::spectra_float},
+    {"ci8", 32768, 8, Output::spectra_float},   {"ci8", 65536, 8, Output::spectra_float},
+    {"ci8", 96, 8, Output::spectra_float},      {"ci8", 1000, 8, Output::spectra_float},
+    {"ci8", 3072, 8, Output::spectra_float},    {"ci8", 1000, 8, Output::turned_ci8},
+    {"ci8", 4096, 8, Output::turned_ci8},       {"ci16", 1024, 8, Output::spectra_float},
+    {"cf32", 1024, 8, Output::spectra_float},   {"i8", 1024, 8, Output::spectra_float},
+    {"i16", 1024, 8, Output::spectra_float},    {"f32", 1024, 8, Output::spectra_float}};
 
 const char* name(Output output) {
   constexpr const char* kNames[] = {"spectra", "turned cf32", "turned ci8", "turned ci4"};
@@ -92,10 +78,12 @@ std::string name(const Problem& p) {
 GpuTunables parse_tunables(const std::string& text) {
   GpuTunables t;
   int design = 0;
-  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu", &design, &t.points, &t.spectra,
-                  &t.positions, &t.filter_spectra, &t.groups, &t.conversion, &t.unrolled_taps) != 8)
-    throw std::runtime_error("--tunables " + text + ": expected \"1 32 4 4 4 5 0 16\"");
+  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu %d %d %zu", &design, &t.points,
+                  &t.spectra, &t.positions, &t.filter_spectra, &t.groups, &t.conversion,
+                  &t.unrolled_taps, &t.fetch, &t.symmetry, &t.work_bytes) < 8)
+    throw std::runtime_error("--tunables " + text + ": expected \"1 32 4 4 4 5 0 16 0 0\"");
   t.design = static_cast<GpuDesign>(design);
+  t.work_bytes <<= 20;
   return t;
 }
 
@@ -126,7 +114,8 @@ class Bench {
     return problem_.bytes() * static_cast<double>(problem_.config.inputs * problem_.spectra);
   }
 
-  void measure(const GpuTunables& tunables) {
+  /// `given`: the tunables as they were asked for, printed too.
+  void measure(const GpuTunables& tunables, const std::string& given = "") {
     try {
       stages::channelize::Tunables all;
       all.gpu = tunables;
@@ -134,19 +123,21 @@ class Bench {
       const auto state = plan->make_state(*queue_);
       std::vector<double> times;
       const auto start = gpu_->make_event(), end = gpu_->make_event();
-      for (std::size_t round = 0; round < rounds_ + 2; ++round) {
+      // The first rounds after a pause are slower.
+      constexpr std::size_t kWarmUp = 8;
+      for (std::size_t round = 0; round < rounds_ + kWarmUp; ++round) {
         state->reset();
         queue_->record(*start);
         plan->execute(*queue_, *state, input(), views());
         queue_->record(*end);
         const double seconds = gpu_->seconds_between(*start, *end);
-        if (round >= 2) times.push_back(seconds);
+        if (round >= kWarmUp) times.push_back(seconds);
       }
       std::sort(times.begin(), times.end());
       const double median = times[times.size() / 2];
-      fmt::print("  {:66} {:6.1f} G samples/s {:6.0f} GB/s  spread {:2.0f} %\n", plan->backend(),
-                 samples() / median / 1e9, bytes() / median / 1e9,
-                 100 * (times.back() - times.front()) / median);
+      fmt::print("  {:66} {:6.1f} G samples/s {:6.0f} GB/s  spread {:2.0f} %  {}\n",
+                 plan->backend(), samples() / median / 1e9, bytes() / median / 1e9,
+                 100 * (times.back() - times.front()) / median, given);
     } catch (const core::Error& error) {
       if (error.kind() != core::ErrorKind::unsupported) fmt::print("  {}\n", error.what());
     }
@@ -234,7 +225,7 @@ Options parse(int count, char** arguments) {
     else if (key == "--samples")
       options.samples = std::stoul(value);
     else if (key == "--tunables")
-      options.tunables.push_back(parse_tunables(value));
+      options.tunables.push_back(value);
     else
       throw std::runtime_error("unknown option " + key);
   }
@@ -251,7 +242,7 @@ void run(const Options& options) {
     Bench bench(problem, options, gpu);
     bench.measure({});
     bench.measure({.design = GpuDesign::separate});
-    for (const GpuTunables& tunables : options.tunables) bench.measure(tunables);
+    for (const std::string& given : options.tunables) bench.measure(parse_tunables(given), given);
     if (!options.designs) continue;
     for (const GpuDesign design : {GpuDesign::fused, GpuDesign::split})
       bench.measure({.design = design});

@@ -21,13 +21,17 @@ inline std::string shims_folder() {
   return elsewhere == nullptr ? TAUTLINE_SHIMS : elsewhere;
 }
 
-/// The file of NVIDIA's driver; empty where there is no such GPU.
-inline std::string real_driver() {
-  if (device::cuda::device_count() == 0) return {};
-  void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  link_map* map = nullptr;
-  if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
-  return map->l_name;
+/// The file of NVIDIA's driver; empty where there is no such GPU. Asked for once: in a forked child
+/// the driver would no longer answer.
+inline const std::string& real_driver() {
+  static const std::string path = []() -> std::string {
+    if (device::cuda::device_count() == 0) return {};
+    void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    link_map* map = nullptr;
+    if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
+    return map->l_name;
+  }();
+  return path;
 }
 
 /// "emulated": an NVIDIA GPU that computes nothing; "cuda:0" where there is a real one; the OpenCL

@@ -173,7 +173,7 @@ TEST(EnergyMeter, WithoutACardIsNoError) {
 TEST(LimitKernels, CompileForTheirArchitectures) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "no NVRTC here";
   const std::map<const char*, std::vector<const char*>> files{
-      {"jit/limits.kernel", {"sm_80", "sm_90a", "sm_120"}},
+      {"jit/limits.kernel", {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}},
       {"jit/limits.cuda.kernel", {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}},
       {"jit/limits_wgmma.cuda.kernel", {"sm_90a"}}};
   std::size_t all_reports = 0;

@@ -15,6 +15,8 @@ namespace tautline::stages::channelize::gpu {
 namespace {
 
 constexpr std::size_t kMostSpectra = 1024;
+constexpr std::size_t kWorkBytes = std::size_t{256} << 20, kCachedBytes = std::size_t{64} << 20;
+constexpr std::size_t kShortTransform = 128;
 
 [[noreturn]] void refuse(const char* field, std::size_t value, const std::string& limit) {
   throw core::Error(core::ErrorKind::config, std::string("channelize GPU tunable ") + field,
@@ -25,17 +27,28 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
   return std::has_single_bit(value) && value <= most;
 }
 
+// What fetching asks for.
+bool fits_fetch(const GpuTunables& t, const Bank& bank, const Target& target) {
+  constexpr std::size_t kCopied = 16;  // bytes
+  return bank.hop == bank.frame && t.filter_spectra * t.positions <= t.points &&
+         bank.frame * bank.sample_bytes % kCopied == 0 &&
+         // PoCL 3.1 with LLVM 15 makes wrong sums of some sizes when 32 are held.
+         (!target.host_cpu || t.points <= 16);
+}
+
 bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kFewest =
       64;  // a packet and a pass or two below it, groups are all overhead
   if (!std::has_single_bit(bank.channels) || bank.channels < kFewest) return false;
   if (t.points > bank.channels / 2) return false;
   if (radices_of(bank.channels, t.points)[0] == 0) return false;
+  if (t.fetch == 1 && !fits_fetch(t, bank, target)) return false;
   const TransformSizes sizes = fused_sizes(t, bank);
   return sizes.threads <= target.group_threads && sizes.local_bytes <= target.local_bytes;
 }
 
 bool fits_split(const GpuTunables& t, const Bank& bank, const Target& target) {
+  if (t.fetch == 1) return false;
   if (bank.real || bank.hop != bank.frame || !std::has_single_bit(bank.channels)) return false;
   const SplitSizes sizes = split_sizes(t, bank);
   return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= t.positions &&
@@ -51,7 +64,7 @@ bool fits(const GpuTunables& t, const Bank& bank, const Target& target) {
     case GpuDesign::split:
       return fits_split(t, bank, target);
     default:
-      return true;
+      return t.fetch == 0;
   }
 }
 
@@ -65,6 +78,8 @@ void check_ranges(const GpuTunables& t) {
     refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
   if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
   if (t.conversion > 2) refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
+  if (t.fetch > 1) refuse("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
+  if (t.symmetry > 1) refuse("symmetry", static_cast<std::size_t>(t.symmetry), "0 or 1");
   if (t.slab_bytes < kLeastBytes) refuse("slab_bytes", t.slab_bytes, "1 MiB or more");
   if (t.work_bytes < kLeastBytes) refuse("work_bytes", t.work_bytes, "1 MiB or more");
 }
@@ -75,10 +90,10 @@ void fill(T& field, T value) {
 }
 
 // Values of a group: 128 threads of 32 points, so that one group filters while another transforms.
-// More where that reads coefficients or samples too often (many taps, long frames, float samples of
-// one component), or writes pieces of turned rows that are too short.
+// More where that reads coefficients or samples too often (very many taps, long frames, float
+// samples of one component), or writes pieces of turned rows that are too short.
 std::size_t group_values(const Bank& bank) {
-  constexpr std::size_t kManyTaps = 32;
+  constexpr std::size_t kManyTaps = 64;
   const bool real_float = bank.real && bank.config.input.is_float();
   if (bank.channels > 4096) return 16384;
   if (bank.channels > 1024) return bank.requantised() && bank.channels == 4096 ? 16384 : 8192;
@@ -86,30 +101,70 @@ std::size_t group_values(const Bank& bank) {
   return bank.requantised() && bank.channels == 1024 ? 8192 : 4096;
 }
 
-// The filter's sums and coefficients share the registers: half as many spectra at once where a
-// value has two coefficients.
-void complete_filter(GpuTunables& t, const Bank& bank) {
-  const bool wide = bank.config.input.is_float(), long_frame = bank.channels >= 2048;
+void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
+  // Half of the coefficients stay in the first-level cache where all of them do not; in shorter
+  // ones, it only costs.
+  const std::size_t crowded = bank.real ? 2048 : 1024;
+  if (t.symmetry < 0) t.symmetry = bank.channels >= crowded ? 1 : 0;
+  if (t.fetch >= 0) return;
+  // A group as large as a multiprocessor filters and transforms by turns, and waits for samples
+  // with nothing else to do. Smaller ones have neighbours that work meanwhile.
+  constexpr std::size_t kLongFrame = 8192;
+  GpuTunables fetching = t;
+  fetching.fetch = 1;
+  const bool bytes = !bank.real && bank.sample_bytes == 2;
+  t.fetch = t.design == GpuDesign::fused && bank.channels >= kLongFrame && bytes &&
+                    bank.config.output == Output::spectra_float && bank.hop == bank.frame &&
+                    !target.host_cpu && t.points == 32 &&
+                    t.filter_spectra * t.positions <= t.points &&
+                    fused_sizes(fetching, bank).local_bytes <= target.local_bytes
+                ? 1
+                : 0;
+}
+
+std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
+  // A warp of the filter kernel alone should store whole lines at once.
+  if (t.design == GpuDesign::separate || bank.config.input.is_float()) return 2;
+  if (t.design == GpuDesign::split || t.fetch == 1) return 4;
+  constexpr std::size_t kLongFrame = 2048, kFewTaps = 8;
   const bool bytes = bank.sample_bytes * (bank.real ? 2 : 1) == 2;
-  std::size_t positions = wide ? 2 : long_frame && bytes ? 8 : 4;
+  if (bank.channels >= kLongFrame && bytes) return 8;
+  return bank.requantised() && bytes && !bank.real && bank.taps > kFewTaps ? 2 : 4;
+}
+
+std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
+  // The filter's sums and coefficients share the registers: half as many spectra at once where a
+  // value has two coefficients.
+  const bool wide = bank.config.input.is_float();
+  std::size_t spectra = bank.real && !wide ? 4 : 8;
+  if (t.design == GpuDesign::separate) spectra = bank.hop != bank.frame || bank.real ? 8 : 16;
+  if (t.fetch == 1) spectra = std::min(spectra, std::max<std::size_t>(1, t.points / t.positions));
+  return std::min(t.spectra, spectra);
+}
+
+void complete_filter(GpuTunables& t, const Bank& bank) {
+  std::size_t positions = usual_positions(t, bank);
   while (bank.channels % positions != 0) positions /= 2;
+  if (t.fetch == 1) positions = std::min(positions, t.points);
   fill(t.positions, positions);
-  fill<std::size_t>(t.filter_spectra, std::min<std::size_t>(t.spectra, bank.real && !wide ? 4 : 8));
-  // The conversion unit is the bottleneck where samples are converted more than a few times, unless
-  // the way out has more to do.
+  fill(t.filter_spectra, usual_filter_spectra(t, bank));
+  // The conversion unit is the bottleneck where samples are converted more than a few times.
   if (t.conversion < 0)
-    t.conversion = bank.channels >= 4096                  ? 2
-                   : long_frame                           ? 1
-                   : bank.taps > 8 && !bank.requantised() ? 1
-                                                          : 0;
+    t.conversion = t.design == GpuDesign::separate       ? 0
+                   : bank.channels >= 2048               ? 2
+                   : bank.taps > 8 || bank.requantised() ? 1
+                                                         : 0;
   // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
   // many rows ahead.
-  fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : 16);
+  fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : 32);
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
+  if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
-  const bool light = t.filter_spectra * t.positions <= 16 && !bank.real;
+  // More taps and wider samples want more registers for what is on its way.
+  const bool light = t.filter_spectra * t.positions <= 16 && !bank.real && bank.taps <= 8 &&
+                     (bank.sample_bytes == 2 || bank.config.input.is_float());
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
 }
 
@@ -118,6 +173,9 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
                                            const Bank& bank, const Target& target) {
   GpuTunables t = tunables;
   t.design = design;
+  // Short transforms are faster on what the second-level cache still holds.
+  fill(t.work_bytes, design == GpuDesign::separate && bank.channels < kShortTransform ? kCachedBytes
+                                                                                      : kWorkBytes);
   const std::size_t points = target.host_cpu && bank.channels <= 4096 ? 16 : 32;
   fill(t.points, std::min(points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 2)));
   const bool given = t.spectra != 0;
@@ -125,9 +183,11 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
     t.spectra = design == GpuDesign::fused
                     ? std::clamp<std::size_t>(group_values(bank) / std::bit_ceil(bank.channels), 1,
                                               kMostSpectra)
-                    : 8;
+                : design == GpuDesign::split ? 8
+                                             : 16;
   for (;; t.spectra /= 2) {
     GpuTunables whole = t;
+    complete_reading(whole, bank, target);
     complete_filter(whole, bank);
     complete_groups(whole, bank);
     check_ranges(whole);
@@ -152,7 +212,8 @@ std::string describe(const GpuTunables& t) {
   std::string text = name(t.design);
   if (t.design != GpuDesign::separate)
     text += fmt::format(", {} spectra of {} points a thread", t.spectra, t.points);
-  return text + fmt::format(", filter {} x {}", t.filter_spectra, t.positions);
+  return text + fmt::format(", filter {} x {}{}", t.filter_spectra, t.positions,
+                            t.fetch == 1 ? ", samples fetched" : "");
 }
 
 GpuTunables complete(const GpuTunables& tunables, const Bank& bank, const Target& target) {

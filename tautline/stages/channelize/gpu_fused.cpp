@@ -1,4 +1,5 @@
 // One kernel for everything.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -24,6 +25,12 @@ class FusedPasses final : public Passes {
       for (const std::complex<float> w : halves(bank_->channels, bank_->channels / 2))
         table.push_back(w.real()), table.push_back(w.imag());
     turns_ = upload(device, table);
+    // As many as can run at once: each takes its share of the batches.
+    const device::Properties& p = device.properties();
+    constexpr std::size_t kReserved = 1024;  // bytes of local memory that CUDA adds to a group's
+    const std::size_t fitting = (p.local_bytes + kReserved) / (sizes_.local_bytes + kReserved);
+    staying_groups_ = std::max<std::size_t>(1, p.multiprocessors) *
+                      std::clamp<std::size_t>(fitting, 1, tunables.groups);
   }
 
   std::string name() const override { return describe(tunables_); }
@@ -35,9 +42,10 @@ class FusedPasses final : public Passes {
     const std::size_t inputs = bank_->config.inputs;
     device::LaunchShape shape;
     shape.groups.x = inputs * groups_of(slice.count, tunables_.spectra);
+    if (tunables_.fetch == 1) shape.groups.x = std::min(shape.groups.x, staying_groups_);
     shape.threads.x = sizes_.threads;
     shape.local_bytes = sizes_.local_bytes;
-    const std::array<device::Argument, 18> arguments{
+    const std::array<device::Argument, 19> arguments{
         device::Argument(slice.samples),
         std::uint64_t{slice.row_bytes},
         device::Argument(coefficients_.data()),
@@ -52,6 +60,7 @@ class FusedPasses final : public Passes {
         device::Argument(slice.clipped),
         std::int64_t{slice.clipped_stride},
         std::uint64_t{slice.first},
+        narrow(inputs),
         narrow(slice.count),
         origin_of(slice, *bank_),
         narrow(bank_->taps / tunables_.filter_spectra),
@@ -65,6 +74,7 @@ class FusedPasses final : public Passes {
   TransformSizes sizes_;
   std::shared_ptr<const device::Kernel> kernel_;
   device::Buffer coefficients_, turns_;
+  std::size_t staying_groups_ = 0;
 };
 
 }  // namespace

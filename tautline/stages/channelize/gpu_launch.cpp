@@ -2,11 +2,6 @@
 
 namespace tautline::stages::channelize::gpu {
 
-std::size_t value_bytes(const Bank& bank) {
-  if (bank.config.output == Output::turned_ci8) return 2;
-  return bank.config.output == Output::turned_ci4 ? 1 : 8;
-}
-
 Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size_t first,
               std::size_t count) {
   const bool spectra = bank.config.output == Output::spectra_float;

@@ -40,7 +40,4 @@ std::uint32_t flags_of(const Slice& slice, const Bank& bank, std::size_t piece);
 /// (index HOP) mod FRAME, in samples: where the first value of the slice's first spectrum goes.
 std::uint32_t origin_of(const Slice& slice, const Bank& bank);
 
-/// Bytes of one result.
-std::size_t value_bytes(const Bank& bank);
-
 }  // namespace tautline::stages::channelize::gpu

@@ -9,6 +9,7 @@ namespace tautline::stages::channelize::gpu {
 namespace {
 
 constexpr std::size_t kValueBytes = 8;  // float2
+constexpr std::size_t kWidest = 16;     // bytes that are loaded at once
 
 // Of split: values of a row of the second kernel, if the parts are not more than a thread's points.
 constexpr std::size_t kSplitRow = 1024;
@@ -45,6 +46,11 @@ Radices radices_of(std::size_t length, std::size_t points) {
   return radices;
 }
 
+std::size_t value_bytes(const Bank& bank) {
+  if (bank.config.output == Output::turned_ci8) return 2;
+  return bank.config.output == Output::turned_ci4 ? 1 : kValueBytes;
+}
+
 TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   TransformSizes sizes;
   sizes.length = bank.channels;
@@ -52,6 +58,17 @@ TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   sizes.spectrum_stride = spectrum_stride(sizes.length, sizes.radices, true);
   sizes.threads = t.spectra * bank.channels / t.points;
   sizes.local_bytes = t.spectra * sizes.spectrum_stride * kValueBytes;
+  if (t.fetch == 1) {
+    constexpr std::size_t kAlignment = 128;
+    const std::size_t rows = (t.spectra + bank.taps - 1) * bank.frame * bank.sample_bytes;
+    // output.kernel: two values a word, and 16 bytes between the words of spectra.
+    const std::size_t words = bank.config.output == Output::spectra_float
+                                  ? 0
+                                  : t.spectra * (bank.channels * value_bytes(bank) + kWidest);
+    sizes.words_at = (rows + kAlignment - 1) / kAlignment * kAlignment;
+    sizes.counter = std::max(sizes.local_bytes, sizes.words_at + words);
+    sizes.local_bytes = sizes.counter + kWidest;
+  }
   return sizes;
 }
 
@@ -92,10 +109,7 @@ bool uses_symmetry(const GpuTunables& t, const Bank& bank) {
   if (bank.hop != bank.frame || t.design == GpuDesign::separate) return false;
   const bool rolled = bank.taps > t.filter_spectra && bank.taps > t.unrolled_taps &&
                       bank.taps / t.filter_spectra > 1;
-  // Worth it where all coefficients would crowd the first-level cache; below, it only costs.
-  constexpr std::size_t kCrowdedChannels = 2048;
-  return bank.channels >= kCrowdedChannels &&
-         (!rolled || bank.taps % (2 * t.filter_spectra) == 0) && symmetric(bank);
+  return t.symmetry == 1 && (!rolled || bank.taps % (2 * t.filter_spectra) == 0) && symmetric(bank);
 }
 
 bool centred(const Bank& bank) {
@@ -103,19 +117,27 @@ bool centred(const Bank& bank) {
 }
 
 std::size_t sample_alignment(const GpuTunables& t, const Bank& bank) {
-  constexpr std::size_t kWidest = 16;
+  if (t.fetch == 1) return kWidest;
   const std::size_t packet = t.positions * bank.sample_bytes * (bank.real ? 2 : 1);
   const std::size_t all =
       kWidest | packet | bank.hop * bank.sample_bytes | bank.frame * bank.sample_bytes;
   return all & ~(all - 1);
 }
 
+namespace {
+
+// Of a packet where it is read.
+std::size_t packet_alignment(const GpuTunables& t, const Bank& bank) {
+  GpuTunables direct = t;
+  direct.fetch = 0;
+  return sample_alignment(direct, bank);
+}
+
+}  // namespace
+
 std::size_t piece_bytes(const GpuTunables& t, const Bank& bank) {
-  const std::size_t value = bank.config.output == Output::turned_ci8   ? 2
-                            : bank.config.output == Output::turned_ci4 ? 1
-                                                                       : kValueBytes;
   if (bank.config.output == Output::spectra_float) return 2 * kValueBytes;
-  return std::min<std::size_t>(16, t.spectra * value);
+  return std::min<std::size_t>(16, t.spectra * value_bytes(bank));
 }
 
 namespace {
@@ -145,7 +167,7 @@ void set_filter(jit::Defines& defines, const GpuTunables& t, const Bank& bank) {
       .set("COMPONENT_BYTES", as_number(static_cast<std::size_t>(bank.config.input.bits) / 8))
       .set("POSITIONS", as_number(t.positions))
       .set("FILTER_SPECTRA", as_number(t.filter_spectra))
-      .set("ALIGNMENT", as_number(sample_alignment(t, bank)))
+      .set("ALIGNMENT", as_number(packet_alignment(t, bank)))
       .set("CONVERSION", t.conversion)
       .set("SYMMETRIC", uses_symmetry(t, bank) ? 1 : 0)
       .set("UNROLLED_TAPS", as_number(t.unrolled_taps))
@@ -177,7 +199,10 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_filter(defines, t, bank);
   set_transform(defines, t, sizes);
   set_radices(defines, sizes);
-  defines.set("SPECTRA", as_number(t.spectra));
+  defines.set("SPECTRA", as_number(t.spectra))
+      .set("FETCH", t.fetch)
+      .set("WORDS_AT", as_number(sizes.words_at))
+      .set("COUNTER", as_number(sizes.counter));
   return defines;
 }
 

@@ -27,6 +27,8 @@ struct TransformSizes {
   std::size_t spectrum_stride = 0;  ///< float2 from one spectrum's part of local memory to the next
   std::size_t threads = 0;          ///< of a group
   std::size_t local_bytes = 0;
+  /// Where fetched rows do not lie: turned words, and the counter of arrivals.
+  std::size_t words_at = 0, counter = 0;
 };
 
 TransformSizes fused_sizes(const GpuTunables& complete, const Bank& bank);
@@ -52,6 +54,9 @@ bool centred(const Bank& bank);
 
 /// Bytes that addresses and strides of samples have to be multiples of.
 std::size_t sample_alignment(const GpuTunables& complete, const Bank& bank);
+
+/// Bytes of one result.
+std::size_t value_bytes(const Bank& bank);
 
 /// Times of one channel that the turned outputs store at once, and their bytes.
 std::size_t piece_bytes(const GpuTunables& complete, const Bank& bank);

@@ -79,6 +79,11 @@ Staging::Staging(const Bank& bank, const device::Device& device, const GpuTunabl
   results_ = device.allocate(e.result_bytes);
 }
 
+std::size_t Staging::spectra_of(const Bank& bank, const GpuTunables& tunables,
+                                std::size_t granule) {
+  return extents_of(bank, tunables, granule).spectra;
+}
+
 std::size_t Staging::device_bytes(const Bank& bank, const GpuTunables& tunables,
                                   std::size_t granule) {
   const Extents e = extents_of(bank, tunables, granule);

@@ -25,6 +25,8 @@ class Staging {
   void stage_results(Slice& slice) const;
   void fetch_results(device::Queue& queue, const Slice& slice, const OutputViews& output) const;
 
+  /// What spectra() of it would be.
+  static std::size_t spectra_of(const Bank& bank, const GpuTunables& tunables, std::size_t granule);
   static std::size_t device_bytes(const Bank& bank, const GpuTunables& tunables,
                                   std::size_t granule);
 

@@ -15,8 +15,8 @@ namespace tautline::stages::channelize {
 ///   separate   a kernel for the filter, the device's FFT, a kernel for the rest; any size
 enum class GpuDesign { automatic, fused, split, separate };
 
-/// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu_choice.cpp; what
-/// was measured is in docs/performance/channelize_gpu.md.
+/// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu_choice.cpp;
+/// what was measured is in docs/performance/channelize_gpu.md.
 struct GpuTunables {
   GpuDesign design = GpuDesign::automatic;
   /// Values of a spectrum that a thread holds in registers: 4, 8, 16 or 32. More of them mean fewer
@@ -39,12 +39,19 @@ struct GpuTunables {
   /// Most taps whose loop is unrolled altogether: long straight code keeps more loads in flight
   /// until registers run out.
   std::size_t unrolled_taps = 0;
+  /// Whether groups stay for many batches of spectra, and the samples of the next one come to local
+  /// memory while the present one is transformed: 0 or 1. What is on its way then takes no
+  /// registers and no room in the first-level cache. Fused, critically sampled, positions x
+  /// filter_spectra at most points.
+  int fetch = -1;
+  /// Whether of a symmetric filter only half of the coefficients are read: 0 or 1.
+  int symmetry = -1;
   /// Host samples and results pass through buffers of about this size; at least one spectrum of
   /// every input. 1 MiB or more.
   std::size_t slab_bytes = std::size_t{64} << 20;
   /// What split and separate leave in memory between their kernels, about; at least one spectrum.
   /// Launches of less do not fill a large GPU. 1 MiB or more.
-  std::size_t work_bytes = std::size_t{256} << 20;
+  std::size_t work_bytes = 0;
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };

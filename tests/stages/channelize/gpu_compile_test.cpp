@@ -57,7 +57,7 @@ constexpr auto kFused = GpuDesign::fused, kSplit = GpuDesign::split,
 // Every design, format, output, sideband, and value of every tunable at least once; first what is
 // chosen by default for the problems of docs/performance/channelize_gpu.md.
 const std::vector<Covering> kCovering = {
-    {"ci8", 1024, 8, Output::spectra_float, {}},
+    {"ci8", 1024, 8, Output::spectra_float, {}, false, 1, 1, 8},
     {"ci8", 1024, 16, Output::spectra_float, {}, false, 1, 1, 8},
     {"ci8", 1024, 32, Output::spectra_float, {}, false, 1, 1, 40},
     {"ci8", 1024, 8, Output::turned_ci8, {}, false, 1, 1, 8},
@@ -65,6 +65,7 @@ const std::vector<Covering> kCovering = {
     {"ci8", 64, 8, Output::spectra_float, {}},
     {"ci8", 4096, 8, Output::spectra_float, {}, false, 1, 1, 8},
     {"ci8", 16384, 8, Output::spectra_float, {}},
+    {"ci8", 8192, 8, Output::spectra_float, {}, false, 1, 1, 8},
     {"ci16", 1024, 4, Output::turned_ci4, {}, false, 1, 1, 16},
     {"i8", 1024, 8, Output::turned_ci8, {}, true, 1, 1, 24},
     {"f32", 512, 8, Output::turned_float, {}, false, 1, 1, 8},
@@ -75,6 +76,8 @@ const std::vector<Covering> kCovering = {
     {"ci8", 128, 2, Output::turned_ci8, {kFused, 8, 1, 2, 1, 16, 1}},
     {"ci8", 256, 64, Output::turned_float, {kFused, 16, 32, 8, 4, 1, 0, 8}, false, 1, 1, 64},
     {"ci8", 512, 12, Output::turned_ci8, {kFused, 32, 16, 2, 16, 2, 2, 64}, false, 1, 1, 8},
+    {"ci8", 1024, 16, Output::turned_ci8, {kFused, 32, 8, 2, 8, 2, 1, 16, 1, 1}, false, 1, 1, 8},
+    {"i8", 512, 8, Output::turned_ci4, {kFused, 16, 8, 2, 4, 2, 0, 8, 1, 1}},
     {"ci8", 65536, 8, Output::spectra_float, {kSplit}, false, 1, 1, 8},
     {"ci16", 8192, 4, Output::turned_ci8, {kSplit}, true, 1, 1, 8},
     {"ci8", 1000, 8, Output::spectra_float, {kSeparate}, false, 1, 1, 48},

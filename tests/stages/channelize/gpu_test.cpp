@@ -236,6 +236,8 @@ TEST_P(Gpu, RefusesTunablesByName) {
                           {"filter_spectra", {.filter_spectra = 17}},
                           {"groups", {.groups = 17}},
                           {"conversion", {.conversion = 3}},
+                          {"fetch", {.fetch = 2}},
+                          {"symmetry", {.symmetry = 2}},
                           {"slab_bytes", {.slab_bytes = 1}},
                           {"work_bytes", {.work_bytes = 1}}}) {
     Tunables tunables;
