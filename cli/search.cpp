@@ -172,6 +172,11 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
                  "leave out channels whose level, noise or spectral kurtosis stands out")
       ->group("Cleaning");
   add_search_options(*command, *options);
+  command->add_option("--plot", options->config.plot_folder,
+                      "a folder for candidates.html: the candidates against DM and time, and pictures of "
+                      "the best ones");
+  command->add_option("--most-plots", options->config.most_plots, "candidates with pictures")
+      ->capture_default_str();
   command->add_option("--ifs", options->config.reader.ifs, "IFs to add up, from 0; default: all")
       ->delimiter(',');
   command->add_option("--start", options->config.start_s, "seconds to skip")->capture_default_str();

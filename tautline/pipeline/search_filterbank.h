@@ -20,7 +20,7 @@ namespace tautline::pipeline {
 struct SearchConfig {
   std::vector<std::string> inputs;
   std::string output;          ///< .csv, .cand or .singlepulse; OUTPUT.json beside it
-  std::string plot_folder;     ///< an HTML page of the candidates; empty: none
+  std::string plot_folder;     ///< candidates.html goes there; empty: no page
   std::size_t most_plots = 100;  ///< candidates drawn, best first
   bool overwrite = false;
   /// Trials. A dedispersed series is searched as it is, and has the DM that it says.

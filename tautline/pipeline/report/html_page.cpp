@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,9 @@ constexpr std::string_view kScripts[] = {
     "dygraph.min.js", "messages.js", "store.js",   "colour.js",   "format.js", "controls.js",
     "image.js",       "chart.js",    "axes.js",    "delay.js",    "map.js",    "header.js",
     "fringes.js",     "spectra.js",  "quality.js", "closures.js", "page.js"};
+constexpr std::string_view kCandidateScripts[] = {
+    "dygraph.min.js", "messages.js", "colour.js",  "format.js",      "controls.js",
+    "image.js",       "chart.js",    "scatter.js", "candidates.js"};
 constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
 
 std::string escape_html(std::string_view text) {
@@ -74,24 +78,29 @@ void fill(std::string& page, std::string_view name, std::string_view content) {
   const std::string mark = fmt::format("<!--{}-->", name);
   const std::size_t at = page.find(mark);
   if (at == std::string::npos)
-    throw Error(ErrorKind::format, "web/page.html", "no " + mark, "each mark once");
+    throw Error(ErrorKind::format, "page template", "no " + mark, "each mark once");
   page.replace(at, mark.size(), content);
 }
 
 }  // namespace
 
-std::string compose_page(const std::string& title, const std::vector<std::string>& messages) {
+std::string compose_page(const std::string& page_name, const std::string& title,
+                         const std::vector<std::string>& messages) {
+  const bool candidates = page_name == "candidates.html";
+  const std::span<const std::string_view> names =
+      candidates ? std::span<const std::string_view>(kCandidateScripts)
+                 : std::span<const std::string_view>(kScripts);
   std::string styles, scripts;
   for (std::string_view name : kStyles)
     styles += fmt::format("<style>\n{}\n</style>\n", without_source_map(asset(name)));
-  for (std::string_view name : kScripts)
+  for (std::string_view name : names)
     scripts += fmt::format("<script>\n{}\n</script>\n", without_source_map(asset(name)));
   std::string data;
   for (const std::string& message : messages)
     data += "<script type=\"application/json\" class=\"message\">" + escape_json(message) +
             "</script>\n";
 
-  std::string page(asset("page.html"));
+  std::string page(asset(page_name));
   // The messages last: they hold names from files, which must not be taken for a mark.
   fill(page, "title", escape_html(title));
   fill(page, "styles", styles);
@@ -99,6 +108,10 @@ std::string compose_page(const std::string& title, const std::vector<std::string
   fill(page, "scripts", scripts);
   fill(page, "messages", data);
   return page;
+}
+
+std::string compose_page(const std::string& title, const std::vector<std::string>& messages) {
+  return compose_page("page.html", title, messages);
 }
 
 void write_page(const std::string& path, const std::string& content, bool overwrite) {

@@ -10,6 +10,10 @@ namespace tautline::pipeline::report {
 /// anything outside; its content policy forbids the browser to fetch anything.
 std::string compose_page(const std::string& title, const std::vector<std::string>& messages);
 
+/// The same of one of web/'s templates: page.html (visibilities) or candidates.html (a search).
+std::string compose_page(const std::string& page_name, const std::string& title,
+                         const std::vector<std::string>& messages);
+
 /// Writes `content` beside `path` and renames it when complete. Throws Error(io) with the path and
 /// the reason, and leaves nothing half-written; an existing file is refused unless `overwrite`.
 void write_page(const std::string& path, const std::string& content, bool overwrite);
