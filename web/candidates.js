@@ -158,6 +158,7 @@
       const low = drawn.first_s / unit.scale, step = drawn.bin_s / unit.scale;
       const high = low + drawn.bins * step;
       const profile = floats(drawn.profile);
+      this.profile.title.textContent = `Dedispersed profile (${unit.name})`;
       this.profile.show(Array.from(profile, (value, k) => [low + (k + 0.5) * step,
                                                           isFinite(value) ? value : null]),
         { xRange: [low, high], xFormat: (x) => `${tautline.short(x)} ${unit.name} from the candidate` });

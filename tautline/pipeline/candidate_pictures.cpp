@@ -18,7 +18,10 @@ constexpr std::size_t kChunkSamples = 4096;
 class Bins {
  public:
   Bins(std::size_t channels, std::size_t bins, std::size_t spare)
-      : spare_(spare), length_(bins + 2 * spare), sums_(channels * length_), counts_(sums_.size()) {}
+      : spare_(spare),
+        length_(bins + 2 * spare),
+        sums_(channels * length_),
+        counts_(sums_.size()) {}
 
   std::size_t length() const { return length_; }
   void add(std::size_t channel, std::int64_t bin, float value) {
@@ -75,8 +78,7 @@ void add_chunk(const Sample* spectra, std::int64_t first, std::size_t samples,
     if (!used[c]) continue;
     const std::int64_t origin = geometry.first + geometry.delays[c];
     const std::int64_t from = std::max(first, origin - before);
-    const std::int64_t to =
-        std::min(first + static_cast<std::int64_t>(samples), origin + reach);
+    const std::int64_t to = std::min(first + static_cast<std::int64_t>(samples), origin + reach);
     for (std::int64_t t = from; t < to; ++t) {
       // Division that rounds down.
       const std::int64_t after = t - origin + before;
@@ -95,13 +97,11 @@ void read_bins(formats::FilterbankReader& reader, const SampleRange& range,
   const auto range_end = static_cast<std::int64_t>(range.first + range.count);
   const std::int64_t before = static_cast<std::int64_t>(spare) * geometry.bin;
   std::int64_t at = std::max(range_first, geometry.first - before);
-  const std::int64_t end =
-      std::min(range_end, geometry.first + sweep +
-                              static_cast<std::int64_t>(bins.length()) * geometry.bin);
+  const std::int64_t end = std::min(
+      range_end, geometry.first + sweep + static_cast<std::int64_t>(bins.length()) * geometry.bin);
   std::vector<std::byte> bytes(kChunkSamples * description.sample_bytes());
   while (at < end) {
-    const auto wanted =
-        static_cast<std::size_t>(std::min<std::int64_t>(kChunkSamples, end - at));
+    const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(kChunkSamples, end - at));
     const std::size_t got = reader.read(static_cast<std::uint64_t>(at), wanted, bytes);
     if (got == 0) break;
     switch (description.delivered) {
@@ -167,7 +167,8 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
   pictures.bin_s = static_cast<double>(geometry.bin) * tsamp;
   pictures.first_s = -static_cast<double>(config.bins / 2) * pictures.bin_s;
   const double half_channel =
-      channels > 1 ? (f_ref - description.lowest_mhz()) / static_cast<double>(channels - 1) / 2 : 0.5;
+      channels > 1 ? (f_ref - description.lowest_mhz()) / static_cast<double>(channels - 1) / 2
+                   : 0.5;
   pictures.low_mhz = description.lowest_mhz() - half_channel;
   pictures.high_mhz = f_ref + half_channel;
   // So much DM that the band's ends part by a third of the picture.
@@ -196,8 +197,8 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
       for (std::size_t c = 0; c < channels; ++c) {
         const double extra = core::dispersion_delay_s(part * reach, description.channel_mhz[c],
                                                       f_ref, config.dm_constant);
-        const float value = bins.at(
-            c, static_cast<std::int64_t>(k) + std::llround(extra / pictures.bin_s));
+        const float value =
+            bins.at(c, static_cast<std::int64_t>(k) + std::llround(extra / pictures.bin_s));
         if (!used[c] || !std::isfinite(value)) continue;
         sum += value;
         any = true;
@@ -226,7 +227,8 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
     for (std::size_t k = 0; k < config.bins; ++k) {
       float sum = 0, count = 0;
       for (std::size_t i = from; i < to; ++i) {
-        const float value = used[order[i]] ? bins.at(order[i], static_cast<std::int64_t>(k)) : kNothing;
+        const float value =
+            used[order[i]] ? bins.at(order[i], static_cast<std::int64_t>(k)) : kNothing;
         if (!std::isfinite(value)) continue;
         sum += value;
         count += 1;

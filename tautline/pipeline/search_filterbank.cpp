@@ -50,11 +50,15 @@ class Search {
     const auto format = formats::candidates::format_of(config_.output);
     formats::AppendFile list(config_.output, config_.overwrite);
     formats::AppendFile record(config_.output + ".json", config_.overwrite);
+    if (!config_.plot_folder.empty()) {
+      std::filesystem::create_directories(config_.plot_folder);
+      plot_path_ = (std::filesystem::path(config_.plot_folder) / "candidates.html").string();
+      const formats::PartialPath refused_if_there(plot_path_, config_.overwrite);
+    }
     clean();
     plan();
     if (announce) announce(text());
-    for (std::size_t pass = 0; pass < passes_.size(); ++pass)
-      run_pass(pass, started, progress);
+    for (std::size_t pass = 0; pass < passes_.size(); ++pass) run_pass(pass, started, progress);
     collect();
     if (!config_.plot_folder.empty()) plot();
     list.write(formats::candidates::to_text(format, summary_.candidates, search_of()));
@@ -96,11 +100,12 @@ class Search {
     DmChoice choice = config_.dms;
     if (choice.list.empty() && choice.step == 0 && choice.tolerance == 0) {
       if (!description_.time_series)
-        throw core::Error(core::ErrorKind::config, "--dms", "not given", "one of --dms and --dm-list");
+        throw core::Error(core::ErrorKind::config, "--dms", "not given",
+                          "one of --dms and --dm-list");
       choice.list = {description_.refdm.value_or(0)};
     }
-    trials_ = make_dm_plan(choice,
-                           {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
+    trials_ =
+        make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
     PassRequest request;
     request.dedisperse = stage_config(description_);
     request.dedisperse.dm_constant = config_.dm_constant;
@@ -265,11 +270,7 @@ class Search {
     page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
     page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
     page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
-    std::filesystem::create_directories(config_.plot_folder);
-    const std::string path =
-        (std::filesystem::path(config_.plot_folder) / "candidates.html").string();
-    report::write_page(path, report::compose_candidate_page(page), config_.overwrite);
-    plot_path_ = path;
+    report::write_page(plot_path_, report::compose_candidate_page(page), config_.overwrite);
   }
 
   formats::candidates::Search search_of() const {
@@ -299,8 +300,8 @@ class Search {
         {"start_mjd", core::modified_julian_date(description_.start)},
         {"threshold", config_.threshold},
         {"widths_samples", part.detect->widths()},
-        {"baseline_s",
-         static_cast<double>(part.detect->baseline_samples()) * part.detect->config().sample_time_s},
+        {"baseline_s", static_cast<double>(part.detect->baseline_samples()) *
+                           part.detect->config().sample_time_s},
         {"noise", config_.noise == stages::detect::Noise::trial ? "trial" : "width"},
         {"noise_samples", part.detect->noise_samples()},
         {"links",

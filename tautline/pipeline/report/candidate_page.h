@@ -12,13 +12,13 @@ namespace tautline::pipeline::report {
 
 struct CandidatePage {
   std::string title;
-  double duration_s = 0;             ///< of the data that were searched, from 0 on
+  double duration_s = 0;  ///< of the data that were searched, from 0 on
   double first_s = 0;
-  double low_dm = 0, high_dm = 0;    ///< of the trials
+  double low_dm = 0, high_dm = 0;  ///< of the trials
   double threshold = 0;
   std::vector<core::Candidate> candidates;  ///< best first
   double sample_s = 0;
-  std::vector<CandidatePictures> pictures;  ///< of the first of them
+  std::vector<CandidatePictures> pictures;                 ///< of the first of them
   std::vector<std::pair<std::string, std::string>> facts;  ///< shown in order
 };
 
