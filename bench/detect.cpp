@@ -1,6 +1,8 @@
 // G samples/s of detect on noise as Apertif samples it, on every instruction set that this machine
 // has, beside plain loops that search the same boxcars: a running mean, a sigma from the mean of
 // squares, and one running sum a width, with no list of what was found.
+#include "bench/rival/detect.h"
+
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -9,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/rival/detect.h"
 #include "tautline/core/error.h"
 #include "tautline/stages/detect/case.h"
 
@@ -33,8 +34,8 @@ void report(benchmark::State& state, const Case& c) {
   state.counters["boxcars/s"] =
       benchmark::Counter(c.operations() / 2 * runs, benchmark::Counter::kIsRate);
   // Seconds of 2,000 trials that a second searches.
-  state.counters["x_real_time_2000"] = benchmark::Counter(
-      samples * c.config.sample_time_s / 2000, benchmark::Counter::kIsRate);
+  state.counters["x_real_time_2000"] =
+      benchmark::Counter(samples * c.config.sample_time_s / 2000, benchmark::Counter::kIsRate);
 }
 
 void detect(benchmark::State& state, Case c, const std::string& device, std::size_t threads) {

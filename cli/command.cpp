@@ -40,6 +40,14 @@ std::shared_ptr<const device::Device> open_device(const Global& global) {
   return devices.front();
 }
 
+core::Instant utc_option(const std::string& option, const std::string& text) {
+  try {
+    return core::parse_utc(text);
+  } catch (const core::Error& error) {
+    throw core::Error(core::ErrorKind::config, option, error.value(), error.limit());
+  }
+}
+
 std::string history_line(const Global& global) {
   return "tautline " TAUTLINE_VERSION ": " + global.command_line;
 }

@@ -56,6 +56,9 @@ std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& gl
 /// The same where one device does the work. Throws core::Error(config) when several are named.
 std::shared_ptr<const device::Device> open_device(const Global& global);
 
+/// An option's time. Throws core::Error(config) with the option's name.
+core::Instant utc_option(const std::string& option, const std::string& text);
+
 /// "tautline 0.1.0: tautline correlate ...", for the outputs' history.
 std::string history_line(const Global& global);
 

@@ -24,7 +24,7 @@ int run(const Global& global, const Options& options) {
   const auto array = formats::read_array_layout(options.array);
   const auto table =
       formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
-                             core::parse_utc(options.start), options.duration_s,
+                             utc_option("--utc-start", options.start), options.duration_s,
                              {.earth = options.earth.resolve()});
   formats::PartialFile file(options.output, options.overwrite);
   file.write("# " + history_line(global) + "\n" + formats::delays::to_toml(table, array));

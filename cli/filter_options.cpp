@@ -113,7 +113,7 @@ formats::ReaderOptions InputOptions::reader() const {
         core::parse_decimal(negative ? bandwidth_hz.substr(1) : bandwidth_hz).value() *
         (negative ? -1 : 1);
   }
-  if (!utc_start.empty()) assumed.start = core::parse_utc(utc_start);
+  if (!utc_start.empty()) assumed.start = utc_option("--utc-start", utc_start);
   if (antennas > 0) assumed.antennas = antennas;
   if (polarisations > 0) assumed.polarisations = polarisations;
   return options;

@@ -80,7 +80,8 @@ void print_summary(const Global& global, const std::string& output,
                c.members);
   }
   if (s.candidates.size() > kShown) fmt::print("  ...\n");
-  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s, factor);
+  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s,
+             factor);
   fmt::print("  kernels: {}; search {}\n", s.backend, s.detect_backend);
   fmt::print("  counted: {} lost, {} dropped, {} not finite, {} masked\n", s.damage.lost_samples,
              s.damage.dropped_samples, s.not_finite, s.masked);
@@ -96,8 +97,8 @@ int run(const Global& global, Options& options) {
   config.ignored_channels = options.dms.ignored_channels();
   config.mask = options.dms.mask;
   config.zero_dm = options.dms.zero_dm;
-  config.noise = options.noise == "width" ? stages::detect::Noise::width
-                                          : stages::detect::Noise::trial;
+  config.noise =
+      options.noise == "width" ? stages::detect::Noise::width : stages::detect::Noise::trial;
   config.memory_bytes = parse_bytes(options.memory);
   config.history = history_line(global);
   ProgressLine line(global);
@@ -126,8 +127,9 @@ void add_search_options(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->group(group);
   command
-      .add_option("--baseline", config.baseline_s,
-                  "seconds of the running mean; 0: 2 s, or 16 of the widest boxcars if that is longer")
+      .add_option(
+          "--baseline", config.baseline_s,
+          "seconds of the running mean; 0: 2 s, or 16 of the widest boxcars if that is longer")
       ->capture_default_str()
       ->group(group);
   command
@@ -142,7 +144,8 @@ void add_search_options(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->group(group);
   command
-      .add_option("--link-dm", config.links.dm_trials, "detections this many trials apart are one pulse")
+      .add_option("--link-dm", config.links.dm_trials,
+                  "detections this many trials apart are one pulse")
       ->capture_default_str()
       ->group(group);
   command
@@ -159,8 +162,9 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("search", "filterbanks to pulse candidates");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("input", options->config.inputs,
-                   "filterbanks (sigproc, PSRFITS), consecutive; or a dedispersed series (.dat, .tim)")
+      ->add_option(
+          "input", options->config.inputs,
+          "filterbanks (sigproc, PSRFITS), consecutive; or a dedispersed series (.dat, .tim)")
       ->required();
   command
       ->add_option("-o,--output", options->config.output,
@@ -172,11 +176,18 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
                  "leave out channels whose level, noise or spectral kurtosis stands out")
       ->group("Cleaning");
   add_search_options(*command, *options);
+  command->add_option(
+      "--plot", options->config.plot_folder,
+      "a folder for candidates.html: the candidates against DM and time, and pictures of "
+      "the best ones");
+  command->add_option("--most-plots", options->config.most_plots, "candidates with pictures")
+      ->capture_default_str();
   command->add_option("--ifs", options->config.reader.ifs, "IFs to add up, from 0; default: all")
       ->delimiter(',');
   command->add_option("--start", options->config.start_s, "seconds to skip")->capture_default_str();
   command
-      ->add_option("--duration", options->config.duration_s, "seconds to process; negative: to the end")
+      ->add_option("--duration", options->config.duration_s,
+                   "seconds to process; negative: to the end")
       ->capture_default_str();
   command->add_option("--memory", options->memory, "cap on the memory used, bytes with K, M or G")
       ->capture_default_str();

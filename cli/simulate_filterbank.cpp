@@ -40,7 +40,7 @@ formats::scene::FilterbankScene scene_of(const CLI::App& command, const Options&
   if (given("--name")) scene.name = options.name;
   if (given("--bandpass")) scene.bandpass = options.bandpass;
   if (options.smearing) scene.smearing = true;
-  if (given("--utc-start")) scene.start = core::parse_utc(options.start);
+  if (given("--utc-start")) scene.start = utc_option("--utc-start", options.start);
   for (const std::string& text : options.pulses)
     scene.pulses.push_back(formats::scene::parse_pulse(text));
   for (const std::string& text : options.impulses)

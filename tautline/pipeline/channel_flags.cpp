@@ -94,8 +94,8 @@ ChannelStatistics measure_channels(formats::FilterbankReader& reader, const Samp
       means[c].push_back(mean);
       deviations[c].push_back(std::sqrt(variance));
       if (mean != 0)
-        statistics.kurtosis[c] += (s.count + 1) / (s.count - 1) * variance / (mean * mean) /
-                                  static_cast<double>(windows);
+        statistics.kurtosis[c] +=
+            (s.count + 1) / (s.count - 1) * variance / (mean * mean) / static_cast<double>(windows);
     }
   }
   for (std::size_t c = 0; c < description.channels; ++c) {

@@ -12,9 +12,9 @@
 namespace tautline::pipeline {
 
 struct ChannelFlagLimits {
-  double sigma = 5;              ///< robust standard deviations from the band's course
-  std::size_t neighbours = 24;   ///< channels on either side whose median is that course
-  std::size_t windows = 64;      ///< stretches of the input that are looked at
+  double sigma = 5;             ///< robust standard deviations from the band's course
+  std::size_t neighbours = 24;  ///< channels on either side whose median is that course
+  std::size_t windows = 64;     ///< stretches of the input that are looked at
   std::size_t window_samples = 1024;
 };
 
@@ -25,10 +25,10 @@ struct ChannelFlags {
   std::size_t kurtosis = 0;      ///< whose spectral kurtosis stands out
 };
 
-/// Of each channel: the median over windows of its mean and of its standard deviation, and the mean over
-/// windows of its spectral kurtosis (M + 1) / (M - 1) (M sum x^2 / (sum x)^2 - 1), M the samples of a
-/// window. In theory that is one over the number of power samples added into one of the file; here the
-/// neighbouring channels tell. Samples that are not finite are left out.
+/// Of each channel: the median over windows of its mean and of its standard deviation, and the mean
+/// over windows of its spectral kurtosis (M + 1) / (M - 1) (M sum x^2 / (sum x)^2 - 1), M the
+/// samples of a window. In theory that is one over the number of power samples added into one of
+/// the file; here the neighbouring channels tell. Samples that are not finite are left out.
 struct ChannelStatistics {
   std::vector<double> mean, deviation, kurtosis;
 };

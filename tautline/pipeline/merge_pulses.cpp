@@ -59,8 +59,8 @@ std::vector<Pulse> merge_pulses(std::vector<PlacedPulse> pulses, const Links& li
   });
   std::uint64_t longest = 0;
   for (const PlacedPulse& p : pulses)
-    longest = std::max(longest, p.pulse.end - p.pulse.begin + p.pulse.width +
-                                    links.time_samples * p.downsample);
+    longest = std::max(
+        longest, p.pulse.end - p.pulse.begin + p.pulse.width + links.time_samples * p.downsample);
   std::vector<std::size_t> parent(pulses.size());
   std::iota(parent.begin(), parent.end(), std::size_t{0});
   const auto find = [&](std::size_t i) {

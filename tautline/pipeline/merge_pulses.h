@@ -15,8 +15,8 @@ struct PlacedPulse {
   std::size_t downsample = 1;  ///< of that part
 };
 
-/// The pulse of a part whose trials begin at `first_trial` and whose samples are `downsample` of the
-/// input's.
+/// The pulse of a part whose trials begin at `first_trial` and whose samples are `downsample` of
+/// the input's.
 PlacedPulse place_pulse(stages::detect::Pulse pulse, std::size_t part, std::size_t first_trial,
                         std::size_t downsample);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,9 +10,12 @@
 #include "tautline/formats/append_file.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/pipeline/block_reader.h"
+#include "tautline/pipeline/candidate_pictures.h"
 #include "tautline/pipeline/channel_flags.h"
 #include "tautline/pipeline/filterbank_blocks.h"
 #include "tautline/pipeline/mask_intervals.h"
+#include "tautline/pipeline/report/candidate_page.h"
+#include "tautline/pipeline/report/html_page.h"
 #include "tautline/pipeline/search_pass.h"
 
 namespace tautline::pipeline {
@@ -46,14 +50,20 @@ class Search {
     const auto format = formats::candidates::format_of(config_.output);
     formats::AppendFile list(config_.output, config_.overwrite);
     formats::AppendFile record(config_.output + ".json", config_.overwrite);
+    if (!config_.plot_folder.empty()) {
+      std::filesystem::create_directories(config_.plot_folder);
+      plot_path_ = (std::filesystem::path(config_.plot_folder) / "candidates.html").string();
+      const formats::PartialPath refused_if_there(plot_path_, config_.overwrite);
+    }
     clean();
     plan();
     if (announce) announce(text());
-    for (std::size_t pass = 0; pass < passes_.size(); ++pass)
-      run_pass(pass, started, progress);
+    for (std::size_t pass = 0; pass < passes_.size(); ++pass) run_pass(pass, started, progress);
     collect();
+    if (!config_.plot_folder.empty()) plot();
     list.write(formats::candidates::to_text(format, summary_.candidates, search_of()));
     summary_.paths = {config_.output, record.path()};
+    if (!plot_path_.empty()) summary_.paths.push_back(plot_path_);
     summary_.elapsed_s = std::chrono::duration<double>(Clock::now() - started).count();
     record.write(record_text());
     list.finish();
@@ -90,11 +100,12 @@ class Search {
     DmChoice choice = config_.dms;
     if (choice.list.empty() && choice.step == 0 && choice.tolerance == 0) {
       if (!description_.time_series)
-        throw core::Error(core::ErrorKind::config, "--dms", "not given", "one of --dms and --dm-list");
+        throw core::Error(core::ErrorKind::config, "--dms", "not given",
+                          "one of --dms and --dm-list");
       choice.list = {description_.refdm.value_or(0)};
     }
-    trials_ = make_dm_plan(choice,
-                           {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
+    trials_ =
+        make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
     PassRequest request;
     request.dedisperse = stage_config(description_);
     request.dedisperse.dm_constant = config_.dm_constant;
@@ -229,6 +240,39 @@ class Search {
     summary_.damage = reader_->damage();
   }
 
+  // The page: pictures of the best candidates, read again from the input.
+  void plot() {
+    report::CandidatePage page;
+    page.title = "Pulses in " + std::filesystem::path(config_.inputs.front()).filename().string();
+    page.first_s = static_cast<double>(grid_first()) / description_.rate_hz.value();
+    page.duration_s = static_cast<double>(range_.count) / description_.rate_hz.value();
+    const std::vector<double> dms = trials_.dms();
+    page.low_dm = dms.front();
+    page.high_dm = dms.back();
+    page.threshold = config_.threshold;
+    page.candidates = summary_.candidates;
+    page.sample_s = 1 / description_.rate_hz.value();
+    PictureConfig pictures;
+    pictures.dm_constant = config_.dm_constant;
+    pictures.ignored_channels = ignored_;
+    const std::size_t drawn = std::min(config_.most_plots, page.candidates.size());
+    for (std::size_t k = 0; k < drawn; ++k) {
+      require_running(stop_);
+      page.pictures.push_back(draw_candidate(*reader_, range_, page.candidates[k],
+                                             grid_first() - range_.first, pictures));
+    }
+    for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
+    page.facts.emplace_back("run", config_.history);
+    page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);
+    page.facts.emplace_back("trials", std::to_string(summary_.trials));
+    page.facts.emplace_back("channels left out", std::to_string(ignored_.size()) + " of " +
+                                                     std::to_string(description_.channels));
+    page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
+    page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
+    page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
+    report::write_page(plot_path_, report::compose_candidate_page(page), config_.overwrite);
+  }
+
   formats::candidates::Search search_of() const {
     return {description_.start, description_.rate_hz, description_.highest_mhz(),
             config_.dm_constant, config_.inputs.front()};
@@ -256,8 +300,8 @@ class Search {
         {"start_mjd", core::modified_julian_date(description_.start)},
         {"threshold", config_.threshold},
         {"widths_samples", part.detect->widths()},
-        {"baseline_s",
-         static_cast<double>(part.detect->baseline_samples()) * part.detect->config().sample_time_s},
+        {"baseline_s", static_cast<double>(part.detect->baseline_samples()) *
+                           part.detect->config().sample_time_s},
         {"noise", config_.noise == stages::detect::Noise::trial ? "trial" : "width"},
         {"noise_samples", part.detect->noise_samples()},
         {"links",
@@ -289,6 +333,7 @@ class Search {
   DmPlan trials_;
   std::vector<PassPlan> passes_;
   std::size_t parts_done_ = 0;
+  std::string plot_path_;
   std::vector<PlacedPulse> found_;
   SearchSummary summary_;
 };

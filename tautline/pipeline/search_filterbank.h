@@ -19,8 +19,8 @@ namespace tautline::pipeline {
 
 struct SearchConfig {
   std::vector<std::string> inputs;
-  std::string output;          ///< .csv, .cand or .singlepulse; OUTPUT.json beside it
-  std::string plot_folder;     ///< an HTML page of the candidates; empty: none
+  std::string output;            ///< .csv, .cand or .singlepulse; OUTPUT.json beside it
+  std::string plot_folder;       ///< candidates.html goes there; empty: no page
   std::size_t most_plots = 100;  ///< candidates drawn, best first
   bool overwrite = false;
   /// Trials. A dedispersed series is searched as it is, and has the DM that it says.
@@ -55,7 +55,7 @@ struct SearchSummary {
   double f_ref_mhz = 0;
   double loss = 0;  ///< of S/N, the worst trial's, by sub-bands
   std::string backend, detect_backend;
-  std::vector<std::string> methods;  ///< of each segment, for people
+  std::vector<std::string> methods;         ///< of each segment, for people
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
   std::vector<std::string> paths;
   formats::Damage damage;

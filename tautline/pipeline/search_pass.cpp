@@ -41,8 +41,7 @@ std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t 
 detect::Config detect_config(const PassRequest& request, const dedisperse::Segment& segment) {
   detect::Config config = request.detect;
   config.trials = segment.dms.size();
-  config.sample_time_s =
-      request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
+  config.sample_time_s = request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
   config.max_width_s = std::max(config.max_width_s, config.sample_time_s);
   return config;
 }
@@ -55,8 +54,8 @@ std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& p
   return bytes;
 }
 
-// Blocks about as long as what is left of memory allows: raw ones, the rows that hold their overlap,
-// and trials.
+// Blocks about as long as what is left of memory allows: raw ones, the rows that hold their
+// overlap, and trials.
 std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& piece,
                          std::size_t memory_bytes) {
   std::size_t each = (FilterbankBlocks::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
@@ -83,12 +82,12 @@ std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisper
     const auto delay = static_cast<std::uint64_t>(longest);
     if (delay >= times) {
       const double sample_s = config.sample_time_s * static_cast<double>(config.downsample);
-      throw core::Error(core::ErrorKind::config, "--dms",
-                        std::to_string(config.dms[trial]) + " delays the lowest channel by " +
-                            std::to_string(static_cast<double>(delay) * sample_s) + " s",
-                        "less than the " +
-                            std::to_string(static_cast<double>(times) * sample_s) + " s of data",
-                        "lower the highest DM");
+      throw core::Error(
+          core::ErrorKind::config, "--dms",
+          std::to_string(config.dms[trial]) + " delays the lowest channel by " +
+              std::to_string(static_cast<double>(delay) * sample_s) + " s",
+          "less than the " + std::to_string(static_cast<double>(times) * sample_s) + " s of data",
+          "lower the highest DM");
     }
     lengths.push_back(times - delay);
   }
@@ -99,13 +98,11 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& piece,
                    const std::shared_ptr<const device::Device>& device) {
   PassPlan pass;
   const std::size_t searching = detect_bytes(request, piece, device);
-  const std::size_t left =
-      request.memory_bytes > searching ? request.memory_bytes - searching : 0;
+  const std::size_t left = request.memory_bytes > searching ? request.memory_bytes - searching : 0;
   dedisperse::Config config = request.dedisperse;
   config.max_samples = choose_block(request, piece, left);
   const std::size_t raw = FilterbankBlocks::kBlocks * config.max_samples * request.sample_bytes;
-  const auto plans =
-      dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
+  const auto plans = dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
   pass.block_samples = plans.front()->config().max_samples;
   const dedisperse::Summary summary = dedisperse::summarise(plans);
   pass.bytes = searching + summary.bytes +
@@ -229,8 +226,8 @@ void SearchPass::push(const std::byte* spectra, std::size_t samples) {
   for (const auto& stream : streams_) push_to(*stream, spectra, samples);
 }
 
-// Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest, and
-// each trial ends where its own data do.
+// Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest,
+// and each trial ends where its own data do.
 void SearchPass::finish(std::size_t sample_bytes) {
   const std::vector<std::byte> nothing(plan_.block_samples * sample_bytes);
   for (const auto& stream : streams_) {

@@ -1,4 +1,5 @@
-// The trials that are searched while the input is read once, and how a plan is cut into such passes.
+// The trials that are searched while the input is read once, and how a plan is cut into such
+// passes.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +38,8 @@ struct PassRequest {
   std::size_t memory_bytes = 0;
 };
 
-/// As few passes as memory allows for. Throws Error(config) when the delay of the highest DM is longer
-/// than the data, Error(memory) when not even one trial fits.
+/// As few passes as memory allows for. Throws Error(config) when the delay of the highest DM is
+/// longer than the data, Error(memory) when not even one trial fits.
 std::vector<PassPlan> plan_passes(const PassRequest& request,
                                   const stages::dedisperse::DmPlan& trials,
                                   const std::shared_ptr<const device::Device>& device);

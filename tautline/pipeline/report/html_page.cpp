@@ -24,6 +24,9 @@ constexpr std::string_view kVisibilityScripts[] = {
 constexpr std::string_view kFitScripts[] = {"dygraph.min.js", "messages.js", "colour.js",
                                             "format.js",      "controls.js", "image.js",
                                             "chart.js",       "fit.js"};
+constexpr std::string_view kCandidateScripts[] = {"dygraph.min.js", "messages.js", "colour.js",
+                                                  "format.js",      "controls.js", "image.js",
+                                                  "chart.js",       "scatter.js",  "candidates.js"};
 constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
 
 std::string escape_html(std::string_view text) {
@@ -78,28 +81,44 @@ void fill(std::string& page, std::string_view name, std::string_view content) {
   const std::string mark = fmt::format("<!--{}-->", name);
   const std::size_t at = page.find(mark);
   if (at == std::string::npos)
-    throw Error(ErrorKind::format, "web/page.html", "no " + mark, "each mark once");
+    throw Error(ErrorKind::format, "page template", "no " + mark, "each mark once");
   page.replace(at, mark.size(), content);
+}
+
+// The template of a page and the scripts that it runs, in this order.
+struct Parts {
+  std::string_view page;
+  std::span<const std::string_view> scripts;
+};
+
+Parts parts_of(PageKind kind) {
+  switch (kind) {
+    case PageKind::candidates:
+      return {"candidates.html", kCandidateScripts};
+    case PageKind::fit:
+      return {"fit.html", kFitScripts};
+    case PageKind::visibilities:
+      break;
+  }
+  return {"page.html", kVisibilityScripts};
 }
 
 }  // namespace
 
 std::string compose_page(const std::string& title, const std::vector<std::string>& messages,
                          PageKind kind) {
-  const bool fit = kind == PageKind::fit;
-  const auto names = fit ? std::span<const std::string_view>(kFitScripts)
-                         : std::span<const std::string_view>(kVisibilityScripts);
+  const Parts parts = parts_of(kind);
   std::string styles, scripts;
   for (std::string_view name : kStyles)
     styles += fmt::format("<style>\n{}\n</style>\n", without_source_map(asset(name)));
-  for (std::string_view name : names)
+  for (std::string_view name : parts.scripts)
     scripts += fmt::format("<script>\n{}\n</script>\n", without_source_map(asset(name)));
   std::string data;
   for (const std::string& message : messages)
     data += "<script type=\"application/json\" class=\"message\">" + escape_json(message) +
             "</script>\n";
 
-  std::string page(asset(fit ? "fit.html" : "page.html"));
+  std::string page(asset(parts.page));
   // The messages last: they hold names from files, which must not be taken for a mark.
   fill(page, "title", escape_html(title));
   fill(page, "styles", styles);

@@ -125,8 +125,7 @@ Sizes derive_sizes(const Config& config) {
   // Shorter than 4 of the widest boxcars only when rounding or a short baseline_s made it so.
   while (sizes.baseline() < 4 * sizes.widest()) sizes.segment += 2;
   sizes.noise = std::max(kNoiseSamples, 4 * sizes.widest());
-  for (std::size_t k = 1; k < sizes.widths.size(); ++k)
-    sizes.margin = std::max(sizes.margin, 2 * (sizes.widths[k] - sizes.widths[k - 1]));
+  sizes.margin = sizes.widest();
   return sizes;
 }
 

@@ -1,6 +1,7 @@
 #include "tautline/stages/detect/groups.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -41,6 +42,41 @@ bool friends(const Detection& a, const Detection& b, const Links& links) {
   return gap <= links.time_samples + narrow / 2;
 }
 
+namespace {
+
+bool brighter(const Detection& a, const Detection& b) {
+  return a.snr > b.snr || (a.snr == b.snr && by_trial_and_time(a, b));
+}
+
+const Detection& middle_of(const std::vector<Detection>& members, const Detection& best) {
+  const auto counts = [&](const Detection& d) {
+    return d.snr > best.snr - kAsGoodSigmas && d.first < best.first + best.width &&
+           best.first < d.first + d.width;
+  };
+  // Sums of rounded numbers, so that the order of the members does not matter.
+  std::int64_t weight = 0, moment = 0;
+  const auto weight_of = [&](const Detection& d) {
+    return static_cast<std::int64_t>((d.snr - (best.snr - kAsGoodSigmas)) * 1024);
+  };
+  for (const Detection& d : members) {
+    if (!counts(d)) continue;
+    weight += weight_of(d);
+    moment += weight_of(d) * static_cast<std::int64_t>(d.trial);
+  }
+  // |trial - moment / weight| x weight
+  const auto distance = [&](const Detection& d) {
+    return std::abs(static_cast<std::int64_t>(d.trial) * weight - moment);
+  };
+  const Detection* middle = &best;
+  for (const Detection& d : members)
+    if (counts(d) && (distance(d) < distance(*middle) ||
+                      (distance(d) == distance(*middle) && brighter(d, *middle))))
+      middle = &d;
+  return *middle;
+}
+
+}  // namespace
+
 Pulse pulse_of(const std::vector<Detection>& members) {
   const Detection* best = &members.front();
   Pulse pulse;
@@ -48,16 +84,17 @@ Pulse pulse_of(const std::vector<Detection>& members) {
   pulse.end = best->first + best->width;
   pulse.first_trial = pulse.last_trial = best->trial;
   for (const Detection& d : members) {
-    if (d.snr > best->snr || (d.snr == best->snr && by_trial_and_time(d, *best))) best = &d;
+    if (brighter(d, *best)) best = &d;
     pulse.begin = std::min(pulse.begin, d.first);
     pulse.end = std::max(pulse.end, d.first + d.width);
     pulse.first_trial = std::min(pulse.first_trial, d.trial);
     pulse.last_trial = std::max(pulse.last_trial, d.trial);
   }
-  pulse.snr = best->snr;
-  pulse.trial = best->trial;
-  pulse.first = best->first;
-  pulse.width = best->width;
+  const Detection& middle = middle_of(members, *best);
+  pulse.snr = middle.snr;
+  pulse.trial = middle.trial;
+  pulse.first = middle.first;
+  pulse.width = middle.width;
   pulse.members = members.size();
   return pulse;
 }

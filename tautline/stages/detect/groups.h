@@ -15,8 +15,11 @@ namespace tautline::stages::detect {
 ///   max(widths) <= min(widths) 2^width_octaves
 bool friends(const Detection& a, const Detection& b, const Links& links);
 
-/// A pulse of the detections: the best one's boxcar (of equals the first trial's, then the first
-/// in time), and what they span.
+/// A pulse of the detections: what they span, and the boxcar of the one in their middle. The
+/// brightest of many places, each with noise of its own, is brighter than the right one and lies
+/// beside it; so of the detections that are weaker than the brightest by less than one (sigma) and
+/// overlap it in time, the one counts whose trial is nearest their mean, weighted by what they
+/// exceed that limit by. Of equals the brightest, then the first trial's, then the first in time.
 Pulse pulse_of(const std::vector<Detection>& members);
 
 class Groups {

@@ -45,15 +45,10 @@ void Stretches::take(std::vector<Detection>& detections) {
 
 void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::uint64_t n,
                  double threshold, std::vector<double>& sums, Stretches::Stretch& stretch) {
-  constexpr std::uint64_t kMostWidths = 16;
   Detection& d = stretch.detection;
-  const std::size_t k = stretch.width_index;
-  const std::uint64_t listed = sizes.widths[k], first = d.first;
-  const std::uint64_t narrower = k == 0 ? listed : sizes.widths[k - 1] + 1;
-  const std::uint64_t wider = k + 1 == sizes.widths.size() ? listed : sizes.widths[k + 1] - 1;
-  const std::uint64_t reach = wider - narrower;
-  const std::uint64_t begin = first - std::min(reach, first - samples.first);
-  const std::uint64_t end = std::min(first + reach + wider, samples.end);
+  const std::uint64_t listed = sizes.widths[stretch.width_index], first = d.first;
+  const std::uint64_t begin = first - std::min(listed, first - samples.first);
+  const std::uint64_t end = std::min(first + listed + sizes.widest(), samples.end);
 
   // sums[i] = y[begin] + ... + y[begin + i - 1]
   sums.assign(1, 0.0);
@@ -64,20 +59,33 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
   const auto snr_of = [&](std::uint64_t start, std::uint64_t width) {
     return (sums[start + width - begin] - sums[start - begin]) / sigma * snr_factor(width, n);
   };
-  double best = snr_of(first, listed);
+  const double limit = snr_of(first, listed) - kAsGoodSigmas;
+  double weight = 0, starts = 0, ends = 0;
+  for (const std::uint64_t width : sizes.widths) {
+    if (2 * width < listed || width > 2 * listed || 2 * width > n) continue;
+    const double factor = snr_factor(width, n) / sigma;
+    for (std::uint64_t start = begin; start <= first + listed && start + width <= end; ++start) {
+      const double snr = (sums[start + width - begin] - sums[start - begin]) * factor;
+      if (!(snr > limit)) continue;
+      weight += snr - limit;
+      starts += (snr - limit) * static_cast<double>(start);
+      ends += (snr - limit) * static_cast<double>(start + width);
+    }
+  }
+  const auto middle_first = static_cast<std::uint64_t>(starts / weight + 0.5);
+  const auto middle_end = static_cast<std::uint64_t>(ends / weight + 0.5);
+  const std::uint64_t width = std::max<std::uint64_t>(1, middle_end - middle_first);
+  const double snr = snr_of(middle_first, width);
+  if (snr >= threshold) {
+    d.first = middle_first;
+    d.width = width;
+    d.snr = snr;
+    return;
+  }
   d.first = first;
   d.width = listed;
-  const std::uint64_t step = std::max<std::uint64_t>(1, (reach + kMostWidths) / kMostWidths);
-  for (std::uint64_t width = narrower; width <= wider && reach > 0 && 2 * width <= n; width += step)
-    for (std::uint64_t start = begin; start <= first + reach && start + width <= end; ++start) {
-      const double snr = snr_of(start, width);
-      if (!(snr > best)) continue;
-      best = snr;
-      d.first = start;
-      d.width = width;
-    }
   // Its samples were rounded to units when the boxcar passed the threshold.
-  d.snr = best < threshold ? stretch.best : best;
+  d.snr = std::max(snr_of(first, listed), stretch.best < threshold ? threshold : stretch.best);
 }
 
 }  // namespace tautline::stages::detect

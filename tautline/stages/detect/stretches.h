@@ -68,9 +68,17 @@ struct Samples {
   std::uint64_t first = 0, end = 0;
 };
 
-/// Looks for a better boxcar near the one that `stretch` found: of every width between the listed
-/// ones on either side (16 of them at most), from as many samples earlier to as many later. Sets
-/// detection.first, width and snr. `sums` is scratch memory.
+/// What is weaker than the best by less than this is as good, as far as noise lets one tell: the
+/// best of so many, each with noise of its own, is not where the pulse is, and brighter than it.
+/// With 2, pulses of S/N 10 in 177 trials come out 2.3 % too bright, with 1 it is 3.9 %, and the
+/// best itself 8.9 %.
+inline constexpr double kAsGoodSigmas = 2;
+
+/// Puts the middle of the boxcars that are as good in the place of the best one that `stretch`
+/// found: of those of listed widths from half to twice its own that begin at most its width earlier
+/// or later, the mean of their first samples and of their ends, weighted by what their S/N exceeds
+/// the limit by. Sets detection.first, width and snr. Where the middle is under the threshold, the
+/// best one stays. `sums` is scratch memory.
 void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::uint64_t n,
                  double threshold, std::vector<double>& sums, Stretches::Stretch& stretch);
 

@@ -262,7 +262,7 @@ TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {
   constexpr std::size_t kSamples = 20000;
   Rows<std::int32_t> rows(1, std::vector<std::int32_t>(kSamples));
   for (std::size_t t = 0; t < kSamples; ++t) rows[0][t] = t % 2 == 0 ? 10 : 12;
-  for (std::size_t t = 5000; t < 5008; ++t) rows[0][t] += 6;
+  for (std::size_t t = 5000; t < 5008; ++t) rows[0][t] += 60;
   auto random = tests::generator();
   Config config;
   config.sample_time_s = 1e-3;
@@ -276,9 +276,9 @@ TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {
   EXPECT_EQ(pulse.sample(), 5004u);
   EXPECT_EQ(pulse.trial, 0u);
   EXPECT_EQ(pulse.members, 1u);
-  // 8 x 6 less what 48 adds to a mean over 3,300 samples; sigma from a MAD of 1.
+  // The pulse's own segment is left out of the baseline; sigma from a MAD of 1.
   const double n = 3300, sigma = std::sqrt(1.4826 * 1.4826 - 1.0 / 12);
-  const double expected = (48 - 8 * 48 / n) / (sigma * std::sqrt(8 * (1 - 8 / n)));
+  const double expected = 8 * 60 / (sigma * std::sqrt(8 * (1 - 0.8 * 8 / n)));
   EXPECT_NEAR(pulse.snr, expected, 0.01 * expected);
 }
 

@@ -94,9 +94,8 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
 
 // At S/N 10 a boxcar sees 9.4: under 6 once in 3,000 times, and the chance of more than 1 % of 180
 // or of 1,000 is below 1e-4. At 8 it sees 7.5: 93 % over 6 at one place, 98 % at the best of many;
-// fewer than 90 % of 180 has a chance below 1e-6. The best of many places is also brighter than the
-// right one, by 4.5 % at 10, 2 % at 15 and 1 % at 25, as 1,000 pulses each showed; over the three
-// the mean's own error is 0.4 %.
+// fewer than 90 % of 180 has a chance below 1e-6. The middle of the
+// boxcars that are as good is 2 % too bright at 10; over the three the mean's own error is 0.4 %.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   const std::size_t count = full() ? 1000 : small() ? 45 : 180;

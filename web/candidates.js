@@ -1,0 +1,204 @@
+// The page of a search: overview, one candidate's pictures, the list.
+// tautline.receiveCandidates(message) is the one entrance.
+(function (tautline) {
+  "use strict";
+
+  const SHOWN = 500;  // rows of the list
+
+  function floats(text) {
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
+    for (let k = 0; k < binary.length; ++k) bytes[k] = binary.charCodeAt(k);
+    return new Float32Array(bytes.buffer);
+  }
+
+  function themeNow() {
+    const chosen = document.documentElement.dataset.theme;
+    if (chosen) return chosen;
+    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+
+  function setTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    const { element } = tautline;
+    document.getElementById("theme").replaceChildren(...(theme === "dark"
+      ? ["☀", element("span", {}, " Light")] : ["☾", element("span", {}, " Dark")]));
+  }
+
+  const padded = (low, high) => {
+    const pad = 0.04 * (high - low) || 1;
+    return [low - pad, high + pad];
+  };
+
+  class SearchPage {
+    constructor() {
+      const at = (id) => document.getElementById(id);
+      const { element } = tautline;
+      this.head = at("head");
+      const pick = (index) => this.choose(index);
+      this.dmTime = new tautline.Scatter("DM against time", {
+        height: 300, xName: "time (s)", yName: "DM (pc cm⁻³)", onPick: pick });
+      this.snrDm = new tautline.Scatter("S/N against DM", {
+        height: 240, xName: "DM (pc cm⁻³)", yName: "S/N", onPick: pick });
+      this.snrTime = new tautline.Scatter("S/N against time", {
+        height: 240, xName: "time (s)", yName: "S/N", onPick: pick });
+      this.dmTime.root.classList.add("both");
+      at("overview").append(
+        element("div.section-head", {}, element("h2", {}, "Overview"),
+                element("p", {}, "Discs grow with S/N. Click one to see it below.")),
+        element("div.grid", {}, this.dmTime.root, this.snrDm.root, this.snrTime.root));
+
+      this.picker = new tautline.Picker("Candidate", pick);
+      this.about = element("p");
+      this.profile = new tautline.LineChart("Dedispersed profile", {
+        series: [{ name: "S/N of a bin", colour: "one" }], height: 150 });
+      this.band = new tautline.Heatmap("Frequency against time (MHz)", { height: 300 });
+      this.dms = new tautline.Heatmap("DM against time (pc cm⁻³)", { height: 300 });
+      this.profile.root.classList.add("both");
+      this.pictures = element("div.grid", {}, this.profile.root, this.dms.root, this.band.root);
+      at("candidate").append(
+        element("div.section-head", {}, element("h2", {}, "Candidate"), this.picker.root),
+        this.about, this.pictures);
+
+      this.body = element("tbody");
+      this.listNote = element("p");
+      at("list").append(
+        element("div.section-head", {}, element("h2", {}, "List"), this.listNote),
+        element("div.card", {}, element("table", {},
+          element("thead", {}, element("tr", {},
+            ...["", "S/N", "time (s)", "DM", "width", "members"].map((name) => element("th", {}, name)))),
+          this.body)));
+      this.facts = element("tbody");
+      at("run").append(element("div.section-head", {}, element("h2", {}, "Run")),
+                       element("div.card", {}, element("table.facts-table", {}, this.facts)));
+      at("theme").addEventListener("click", () => {
+        setTheme(themeNow() === "dark" ? "light" : "dark");
+        this.redraw();
+      });
+    }
+
+    receive(message) {
+      if (message.schema !== "tautline.candidates" || message.version !== 1) {
+        throw new Error(`unknown schema ${message.schema} version ${message.version}`);
+      }
+      this.message = message;
+      this.fillHead();
+      this.fillOverview();
+      this.fillList();
+      const { element } = tautline;
+      this.facts.replaceChildren(...message.facts.map(([name, value]) =>
+        element("tr", {}, element("td", {}, name), element("td", {}, value))));
+      const drawn = message.pictures.length;
+      this.picker.fill(message.candidates.slice(0, drawn).map((one, k) => ({
+        value: k, text: `${k + 1}: S/N ${one.snr.toFixed(1)}, DM ${one.dm.toFixed(1)}, ` +
+                        `${one.time_s.toFixed(3)} s` })));
+      document.getElementById("candidate").hidden = drawn === 0;
+      if (drawn > 0) this.choose(0);
+    }
+
+    fillHead() {
+      const { element, count, duration, short } = tautline;
+      const { candidates, title, duration_s, threshold } = this.message;
+      const tile = (name, value) => element("div.tile", {}, element("span", {}, name),
+                                            element("b", {}, value));
+      this.head.replaceChildren(
+        element("h1", {}, title),
+        element("p.subtitle", {}, candidates.length ? "" : "Nothing over the threshold."),
+        element("div.tiles", {},
+          tile("candidates", count(candidates.length)),
+          tile("best S/N", candidates.length ? candidates[0].snr.toFixed(1) : "–"),
+          tile("threshold", short(threshold)),
+          tile("searched", duration(duration_s)),
+          tile("DM", `${short(this.message.low_dm)} – ${short(this.message.high_dm)}`)));
+    }
+
+    fillOverview() {
+      const { candidates, first_s, duration_s, low_dm, high_dm, threshold } = this.message;
+      const points = (x, y) => candidates.map((one, index) => ({
+        x: one[x], y: one[y], snr: one.snr, index }));
+      const time = [first_s, first_s + duration_s], dm = padded(low_dm, high_dm);
+      const best = candidates.length ? candidates[0].snr : threshold + 1;
+      const snr = [Math.floor(Math.min(threshold, best)), best * 1.06];
+      this.dmTime.show(points("time_s", "dm"), time, dm);
+      this.snrDm.show(points("dm", "snr"), dm, snr);
+      this.snrTime.show(points("time_s", "snr"), time, snr);
+    }
+
+    fillList() {
+      const { element, count, duration } = tautline;
+      const { candidates, sample_s } = this.message;
+      this.listNote.textContent = candidates.length > SHOWN
+        ? `The best ${SHOWN} of ${count(candidates.length)}; all are in the file of the search.` : "";
+      this.rows = candidates.slice(0, SHOWN).map((one, k) => element("tr", {
+        onclick: () => this.choose(k), style: "cursor: pointer" },
+        element("td", {}, String(k + 1)), element("td", {}, one.snr.toFixed(2)),
+        element("td", {}, one.time_s.toFixed(6)), element("td", {}, one.dm.toFixed(3)),
+        element("td", {}, `${one.width_samples} (${duration(one.width_samples * sample_s)})`),
+        element("td", {}, count(one.members))));
+      this.body.replaceChildren(...this.rows);
+    }
+
+    choose(index) {
+      this.chosen = index;
+      for (const scatter of [this.dmTime, this.snrDm, this.snrTime]) scatter.choose(index);
+      (this.rows || []).forEach((row, k) => row.classList.toggle("here", k === index));
+      const one = this.message.candidates[index], drawn = this.message.pictures[index];
+      this.about.textContent = `S/N ${one.snr.toFixed(2)} at ${one.time_s.toFixed(6)} s, DM ` +
+        `${one.dm.toFixed(3)} pc cm⁻³, ${one.width_samples} samples ` +
+        `(${tautline.duration(one.width_samples * this.message.sample_s)}) wide, ` +
+        `${one.members} detections.` + (drawn ? "" : " Only the best candidates have pictures.");
+      this.pictures.hidden = !drawn;
+      if (!drawn) return;
+      this.picker.select.value = index;
+      this.draw(drawn);
+    }
+
+    draw(drawn) {
+      const unit = tautline.timeUnit(drawn.bins * drawn.bin_s);
+      const low = drawn.first_s / unit.scale, step = drawn.bin_s / unit.scale;
+      const high = low + drawn.bins * step;
+      const profile = floats(drawn.profile);
+      this.profile.title.textContent = `Dedispersed profile (${unit.name})`;
+      this.profile.show(Array.from(profile, (value, k) => [low + (k + 0.5) * step,
+                                                          isFinite(value) ? value : null]),
+        { xRange: [low, high], xFormat: (x) => `${tautline.short(x)} ${unit.name} from the candidate` });
+      // Upwards on the page are higher frequencies and DMs: the axis runs through their negatives.
+      const negative = (lowest, highest, most) =>
+        tautline.ticks(-highest, -lowest, most).map((tick) => ({ value: -tick.value, text: tick.text }));
+      const picture = (values, rows, top, bottom, flip) => {
+        const size = (top - bottom) / rows;
+        const ordered = flip ? Float32Array.from(values, (_, k) => {
+          const row = Math.floor(k / drawn.bins);
+          return values[(rows - 1 - row) * drawn.bins + k % drawn.bins];
+        }) : values;
+        const finite = Array.from(ordered).filter((value) => isFinite(value)).sort((a, b) => a - b);
+        const at = (part) => finite.length ? finite[Math.floor(part * (finite.length - 1))] : 0;
+        const floor = at(0.02), ceiling = Math.max(at(0.9995), floor + 1e-6);
+        return { values: ordered, rows, columns: drawn.bins,
+                 rowEdges: Array.from({ length: rows }, (_, k) => [-top + k * size, -top + (k + 1) * size]).flat(),
+                 xLow: low, xHigh: high, xTicks: tautline.ticks, yTicks: negative,
+                 map: tautline.colourMaps.amplitude, low: floor, high: ceiling,
+                 lowText: `${tautline.short(floor)} σ`, highText: `${tautline.short(ceiling)} σ` };
+      };
+      this.band.show(picture(floats(drawn.frequency_time), drawn.sub_bands, drawn.high_mhz,
+                             drawn.low_mhz, false));
+      // Rows are centred on their DMs.
+      const half = drawn.dm_rows > 1 ? (drawn.high_dm - drawn.low_dm) / (drawn.dm_rows - 1) / 2 : 0.5;
+      this.dms.show(picture(floats(drawn.dm_time), drawn.dm_rows, drawn.high_dm + half,
+                            drawn.low_dm - half, true));
+    }
+
+    redraw() {
+      this.fillOverview();
+      if (this.chosen !== undefined && this.message.candidates.length) this.choose(this.chosen);
+      this.profile.redraw();
+    }
+  }
+
+  tautline.startCandidates = function () {
+    setTheme(themeNow());
+    const page = new SearchPage();
+    tautline.receiveCandidates = (message) => page.receive(message);
+    return page;
+  };
+})(globalThis.tautline = globalThis.tautline || {});
