@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/filter_options.h"
+#include "cli/inspect_search.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/voltage_reader.h"
@@ -90,11 +91,16 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   return kDone;
 }
 
+int inspect_file(const Global& global, const std::string& path, const InputOptions& options) {
+  if (path.ends_with(".uvh5")) return inspect_visibilities(global, path);
+  if (is_search_file(path)) return inspect_search(global, path, options.strict);
+  return inspect_voltages(global, path, options);
+}
+
 int run(const Global& global, const InputOptions& options) {
   int status = kDone;
   for (const std::string& path : options.files)
-    status = std::max(status, path.ends_with(".uvh5") ? inspect_visibilities(global, path)
-                                                      : inspect_voltages(global, path, options));
+    status = std::max(status, inspect_file(global, path, options));
   return status;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/simulate_filterbank.h"
 #include "tautline/pipeline/simulate_voltages.h"
 
 namespace tautline::cli {
@@ -76,6 +77,7 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });
+  add_simulate_filterbank(*simulate, global, action);
 }
 
 }  // namespace tautline::cli

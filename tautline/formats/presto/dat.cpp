@@ -126,7 +126,10 @@ std::string data_path(const std::string& path) {
 }  // namespace
 
 bool recognise(const std::string& name) {
-  return name.ends_with(kData) || name.ends_with(kText);
+  if (name.ends_with(kText)) return true;
+  std::error_code ignored;
+  return name.ends_with(kData) &&
+         std::filesystem::exists(stem_of(name) + std::string(kText), ignored);
 }
 
 std::unique_ptr<FilterbankReader> open(const std::string& path, const FilterbankOptions& options) {

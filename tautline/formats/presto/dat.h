@@ -15,7 +15,7 @@
 
 namespace tautline::formats::presto {
 
-/// Whether a file of this name is one: by its ending.
+/// Whether a file of this name is one: NAME.inf, or NAME.dat where NAME.inf exists.
 bool recognise(const std::string& name);
 
 /// Opens NAME.dat or NAME.inf and reads both. The size of the .dat holds, and bins that the .inf

@@ -1,0 +1,175 @@
+#include "cli/inspect_search.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "tautline/core/time.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/presto/mask.h"
+
+namespace tautline::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kFirstBytes = 2880;
+
+bool is_candidates(const std::string& path) {
+  return path.ends_with(".csv") || path.ends_with(".cand") || path.ends_with(".singlepulse");
+}
+
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json stretches_json(const formats::FilterbankReader& reader) {
+  Json list = Json::array();
+  for (const formats::Stretch& stretch : reader.stretches())
+    list.push_back({{"first_sample", stretch.first_sample},
+                    {"samples", stretch.samples},
+                    {"grid_sample", stretch.grid_sample},
+                    {"start_utc", core::to_iso(stretch.start)}});
+  return list;
+}
+
+void print_filterbank_json(const std::string& path, const formats::FilterbankReader& reader) {
+  const formats::FilterbankDescription& d = reader.description();
+  print_json("tautline.inspect.filterbank", 1,
+             {{"file", path},
+              {"format", d.format},
+              {"time_series", d.time_series},
+              {"channels", d.channels},
+              {"fch1_mhz", d.fch1_mhz},
+              {"foff_mhz", d.foff_mhz},
+              {"lowest_mhz", d.lowest_mhz()},
+              {"highest_mhz", d.highest_mhz()},
+              {"evenly_spaced", d.evenly_spaced},
+              {"tsamp_s", d.tsamp_s},
+              {"rate_hz", {d.rate_hz.numerator, d.rate_hz.denominator}},
+              {"bits", d.bits},
+              {"signed", d.is_signed},
+              {"ifs", d.ifs},
+              {"summed_ifs", d.summed_ifs},
+              {"delivered", formats::to_string(d.delivered)},
+              {"zero_level", d.zero_level},
+              {"samples", d.samples},
+              {"duration_s", d.duration_s()},
+              {"start_utc", core::to_iso(d.start)},
+              {"start_mjd", d.tstart_mjd},
+              {"stretches", stretches_json(reader)},
+              {"source", d.source},
+              {"telescope", d.telescope},
+              {"machine", d.machine},
+              {"ra_deg", or_null(d.ra_deg)},
+              {"dec_deg", or_null(d.dec_deg)},
+              {"refdm", or_null(d.refdm)},
+              {"barycentric", d.barycentric},
+              {"beam", d.beam},
+              {"beams", d.beams},
+              {"remarks", reader.remarks()},
+              {"damage", reader.damage().messages}});
+}
+
+void print_filterbank(const std::string& path, const formats::FilterbankReader& reader) {
+  const formats::FilterbankDescription& d = reader.description();
+  fmt::print("{}: {} {}\n", path, d.format, d.time_series ? "time series" : "filterbank");
+  fmt::print("  samples     {} of {} channel{} and {} IF{}, {}{} bits\n", d.samples, d.channels,
+             d.channels == 1 ? "" : "s", d.ifs, d.ifs == 1 ? "" : "s",
+             d.is_signed ? "signed, " : "", d.bits);
+  fmt::print("  rate        {:.12g} s a sample ({}/{} Hz), {:.6f} s in all\n", d.tsamp_s,
+             d.rate_hz.numerator, d.rate_hz.denominator, d.duration_s());
+  fmt::print("  start       {} UTC (MJD {:.12g})\n", core::to_iso(d.start), d.tstart_mjd);
+  if (d.channels > 1)
+    fmt::print("  band        {:.6f} to {:.6f} MHz, first channel at {:.6f}, steps of {:.6g} MHz\n",
+               d.lowest_mhz(), d.highest_mhz(), d.fch1_mhz, d.foff_mhz);
+  else
+    fmt::print("  frequency   {:.6f} MHz\n", d.fch1_mhz);
+  if (d.refdm) fmt::print("  DM          {:.10g} pc cm^-3\n", *d.refdm);
+  if (d.ra_deg && d.dec_deg)
+    fmt::print("  points at   {:.6f} {:+.6f} degrees (J2000)\n", *d.ra_deg, *d.dec_deg);
+  fmt::print("  telescope   {}  machine {}  source {}\n", d.telescope, d.machine, d.source);
+  for (const formats::Stretch& stretch : reader.stretches())
+    if (reader.stretches().size() > 1)
+      fmt::print("  stretch     {} samples from {}, {} UTC\n", stretch.samples,
+                 stretch.first_sample, core::to_iso(stretch.start));
+}
+
+int inspect_filterbank(const Global& global, const std::string& path, bool strict) {
+  const auto reader = formats::open_filterbank({path});
+  for (const std::string& remark : reader->remarks()) spdlog::info("{}", remark);
+  if (global.json)
+    print_filterbank_json(path, *reader);
+  else
+    print_filterbank(path, *reader);
+  return damage_status(reader->damage(), 0, strict);
+}
+
+int inspect_mask(const Global& global, const std::string& path) {
+  const formats::presto::Mask mask = formats::presto::read_mask(path);
+  std::uint64_t masked = 0;
+  for (const auto& channels : mask.interval_channels) masked += channels.size();
+  const double fraction = static_cast<double>(masked) / static_cast<double>(mask.channels) /
+                          static_cast<double>(mask.intervals);
+  if (global.json) {
+    print_json("tautline.inspect.mask", 1,
+               {{"file", path},
+                {"channels", mask.channels},
+                {"intervals", mask.intervals},
+                {"interval_s", mask.interval_s},
+                {"samples_per_interval", mask.samples_per_interval},
+                {"low_channel_mhz", mask.low_channel_mhz},
+                {"channel_width_mhz", mask.channel_width_mhz},
+                {"zapped_channels", mask.zapped_channels},
+                {"zapped_intervals", mask.zapped_intervals},
+                {"masked_fraction", fraction}});
+    return kDone;
+  }
+  fmt::print("{}: rfifind mask\n", path);
+  fmt::print("  channels    {} of {:.6g} MHz from {:.6f} MHz, {} zapped\n", mask.channels,
+             mask.channel_width_mhz, mask.low_channel_mhz, mask.zapped_channels.size());
+  fmt::print("  intervals   {} of {} samples ({:.6g} s), {} zapped\n", mask.intervals,
+             mask.samples_per_interval, mask.interval_s, mask.zapped_intervals.size());
+  fmt::print("  masked      {:.2f} % of channels times intervals\n", 100 * fraction);
+  return kDone;
+}
+
+int inspect_candidates(const Global& global, const std::string& path) {
+  const auto candidates = formats::candidates::read(path);
+  const auto best = std::max_element(candidates.begin(), candidates.end(),
+                                     [](const auto& a, const auto& b) { return a.snr < b.snr; });
+  if (global.json) {
+    Json object{{"file", path}, {"candidates", candidates.size()}, {"best", Json()}};
+    if (best != candidates.end())
+      object["best"] = {{"snr", best->snr},
+                        {"dm", best->dm},
+                        {"time_s", best->time_s},
+                        {"width_samples", best->width_samples}};
+    print_json("tautline.inspect.candidates", 1, std::move(object));
+    return kDone;
+  }
+  fmt::print("{}: {} candidate{}\n", path, candidates.size(), candidates.size() == 1 ? "" : "s");
+  if (best != candidates.end())
+    fmt::print("  best        S/N {:.2f} at {:.6f} s, DM {:.6g}, {} samples wide\n", best->snr,
+               best->time_s, best->dm, best->width_samples);
+  return kDone;
+}
+
+}  // namespace
+
+bool is_search_file(const std::string& path) {
+  if (path.ends_with(".mask") || is_candidates(path)) return true;
+  return formats::recognise_filterbank(formats::InputFile(path).head(kFirstBytes), path);
+}
+
+int inspect_search(const Global& global, const std::string& path, bool strict) {
+  if (path.ends_with(".mask")) return inspect_mask(global, path);
+  if (is_candidates(path)) return inspect_candidates(global, path);
+  return inspect_filterbank(global, path, strict);
+}
+
+}  // namespace tautline::cli
