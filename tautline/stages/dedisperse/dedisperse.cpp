@@ -5,6 +5,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/backends.h"
+#include "tautline/stages/dedisperse/gpu_tuning.h"
 #include "tautline/stages/dedisperse/kernels.h"
 
 namespace tautline::stages::dedisperse {
@@ -67,6 +68,8 @@ Method parse_method(const std::string& name) {
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
+  if (device->compiles())
+    return make_tuned_gpu_plan(std::make_shared<const Problem>(config), std::move(device));
   return make_plan(config, std::move(device), Tunables{});
 }
 
