@@ -8,9 +8,9 @@
 
 namespace tautline::pipeline {
 
-/// Channels from the highest down (top_khz, width_hz), trials from 0 in even steps (step_millidm), blocks
-/// of `samples` at rate_hz; method 0 to 3 as stages::dedisperse::Method counts, where the problem has
-/// one. Throws Error(config) for another.
+/// Channels from the highest down (top_khz, width_hz), trials from 0 in even steps (step_millidm),
+/// blocks of `samples` at rate_hz; method 0 to 3 as stages::dedisperse::Method counts, where the
+/// problem has one. Throws Error(config) for another.
 stages::dedisperse::Config dedisperse_config(const Problem& sizes);
 
 /// One block in the middle of a stream, its spectra where the device computes.
