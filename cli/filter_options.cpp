@@ -3,6 +3,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "cli/command.h"
 #include "tautline/core/error.h"
 #include "tautline/core/window.h"
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/measure_dedisperse.h"
 #include "tautline/pipeline/measure_host_fed.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
@@ -309,7 +310,27 @@ const std::vector<Stage>& stages() {
         {"bits", 8},
         {"half", 0},
         {"design", 0}},
-       measure_correlate}};
+       measure_correlate},
+      {"dedisperse",
+       {{"channels", 1024},
+        {"trials", 2000},
+        {"samples", 4096},
+        {"bits", 8},
+        {"top_khz", 1719854},
+        {"width_hz", 292969},
+        {"rate_hz", 20000},
+        {"step_millidm", 250},
+        {"method", 0}},
+       {{"channels", 1024},
+        {"trials", 2000},
+        {"samples", 20000},
+        {"bits", 8},
+        {"top_khz", 1719854},
+        {"width_hz", 292969},
+        {"rate_hz", 20000},
+        {"step_millidm", 250},
+        {"method", 0}},
+       measure_dedisperse}};
   return all;
 }
 
@@ -355,7 +376,7 @@ Measurement measure_stage(const std::string& stage, const Problem& problem, Devi
   m.stage = stage;
   // What was not asked for.
   if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
-  for (const char* key : {"design", "half"})
+  for (const char* key : {"design", "half", "method"})
     if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
   m.problem = describe(sizes);
   m.device = device->name();
