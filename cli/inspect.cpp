@@ -94,6 +94,7 @@ int inspect_visibilities(const Global& global, const std::string& path) {
 int inspect_file(const Global& global, const std::string& path, const InputOptions& options) {
   if (path.ends_with(".uvh5")) return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
+  if (const auto status = inspect_photons(global, path, options.strict)) return *status;
   return inspect_voltages(global, path, options);
 }
 

@@ -101,6 +101,44 @@ fit::Solution best_of(const FitConfig& config, const std::vector<fit::Parameter>
   return best;
 }
 
+// The first species is the faster one, so that curves of many sensors can be compared.
+void order_species(const FitConfig& config, const std::vector<fit::Parameter>& parameters,
+                   fit::Solution& solution) {
+  if (config.model != fit::Model::two_species_triplet) return;
+  for (std::size_t k = 1; k <= 3; ++k)
+    if (parameters[k].fixed) return;  // the user told them apart
+  auto& values = solution.values;
+  if (!(values[1] > values[2])) return;
+  std::swap(values[1], values[2]);
+  std::swap(solution.standard_errors[1], solution.standard_errors[2]);
+  values[3] = 1 - values[3];
+}
+
+// Which lags of the file the points are.
+std::vector<std::size_t> places_of(const CorrelationCurves& c, const fit::Points& points) {
+  std::vector<std::size_t> places;
+  for (std::size_t l = 0; l < c.lags && places.size() < points.lag_s.size(); ++l)
+    if (c.lag_s[l] == points.lag_s[places.size()]) places.push_back(l);
+  return places;
+}
+
+// What each segment's curve differs by from their mean; nothing where a segment does not reach.
+std::vector<std::vector<double>> deviations_of(const CorrelationCurves& c, std::size_t curve,
+                                               const fit::Points& points) {
+  const auto places = places_of(c, points);
+  std::vector<double> mean(places.size());
+  std::vector<std::vector<double>> all(c.segments, std::vector<double>(places.size()));
+  for (std::size_t k = 0; k < c.segments; ++k)
+    for (std::size_t m = 0; m < places.size(); ++m) {
+      all[k][m] = static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + places[m]]);
+      if (!std::isfinite(all[k][m])) return {};
+      mean[m] += all[k][m] / static_cast<double>(c.segments);
+    }
+  for (auto& one : all)
+    for (std::size_t m = 0; m < places.size(); ++m) one[m] -= mean[m];
+  return all;
+}
+
 void add_physics(const FitConfig& config, CurveFit& one) {
   const auto& values = one.solution.values;
   const auto& errors = one.solution.standard_errors;
@@ -198,6 +236,12 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
   result.weighted = config.weighted && !curves.standard_error.empty();
   if (config.weighted && !result.weighted)
     result.warnings.push_back("the curves have no standard errors: all lags weigh the same");
+  result.from_segments = curves.segments >= 3 &&
+                         curves.segment_g.size() == curves.segments * curves.curves * curves.lags;
+  if (!result.from_segments)
+    result.warnings.push_back(
+        "no curves of single segments in the file: errors of parameters take lags as independent, "
+        "which they are not (2 to 3 times too small is usual)");
   for (const double lag : curves.lag_s)
     if (lag > 0 && lag >= config.lowest_lag_s && lag <= config.highest_lag_s)
       result.lag_s.push_back(lag);
@@ -226,6 +270,10 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
         if (one.masked) return;
         const fit::Points points = points_of(curves, k, config, result.weighted);
         one.solution = best_of(config, result.parameters, points);
+        order_species(config, result.parameters, one.solution);
+        if (result.from_segments)
+          fit::use_segments(config.model, result.parameters, points,
+                            deviations_of(curves, k, points), one.solution);
         add_physics(config, one);
       });
     });

@@ -57,6 +57,7 @@ struct FitResult {
       medians;  ///< over the good fits, of parameters, g0, reduced_chi2, d
   std::size_t good = 0, masked = 0, hot = 0, failed = 0;
   bool weighted = false;
+  bool from_segments = false;  ///< errors of parameters are those that the run's segments give
   double elapsed_s = 0;
   std::vector<std::string> warnings;
 };

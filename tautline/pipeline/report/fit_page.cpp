@@ -204,6 +204,8 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
                {"facts",
                 {{"Model", std::string(fit::name_of(result.model))},
                  {"Lags fitted", range},
+                 {"Errors", result.from_segments ? "from the run's segments"
+                                                 : "of independent lags: too small"},
                  {"Weights", result.weighted ? "standard errors" : "none"},
                  {"Command", config.history}}}};
   // Labels and paths may hold bytes that are no UTF-8.
