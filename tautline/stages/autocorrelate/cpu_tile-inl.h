@@ -29,6 +29,17 @@ std::uint64_t measure_plain(const Value* samples, std::size_t count, std::size_t
   }
 }
 
+/// The same where times are side by side. Sums of halves fit 32 bits: blocks have at most 65,536.
+template <class Value>
+std::uint64_t measure_series(const Value* samples, std::size_t count, std::uint64_t* sum) {
+  std::uint32_t total = 0;
+  for (std::size_t t = 0; t < count; ++t) total += samples[t];
+  Value most = 0;
+  for (std::size_t t = 0; t < count; ++t) most = std::max(most, samples[t]);
+  *sum += total;
+  return most;
+}
+
 /// Bytes or halves with sensors in lanes.
 template <class Part>
 std::uint64_t measure_rows(const Row* rows, std::size_t count, std::uint64_t* sums) {
@@ -72,11 +83,11 @@ std::uint64_t measure(Storage storage, const std::byte* samples, std::size_t cou
     case Storage::bytes:
       return rows ? measure_rows<std::uint8_t>(reinterpret_cast<const Row*>(samples),
                                                (count + 3) / 4, sums)
-                  : measure_plain(reinterpret_cast<const std::uint8_t*>(samples), count, 1, sums);
+                  : measure_series(reinterpret_cast<const std::uint8_t*>(samples), count, sums);
     case Storage::halves:
       return rows ? measure_rows<std::uint16_t>(reinterpret_cast<const Row*>(samples),
                                                 (count + 1) / 2, sums)
-                  : measure_plain(reinterpret_cast<const std::uint16_t*>(samples), count, 1, sums);
+                  : measure_series(reinterpret_cast<const std::uint16_t*>(samples), count, sums);
     case Storage::words:
       return measure_plain(reinterpret_cast<const std::uint32_t*>(samples), count, lanes, sums);
     case Storage::longs:
@@ -101,6 +112,13 @@ void coarsen_plain(const Layout& layout, Storage storage_in, const std::byte* in
   auto* y = reinterpret_cast<Out*>(out);
   const std::size_t lanes = layout.lanes;
   const Coarsening coarsening = layout.config.coarsening;
+  if (lanes == 1 && coarsening == Coarsening::sum) {
+    x += from;
+    y += to;
+    for (std::size_t j = 0; j < pairs; ++j)
+      y[j] = static_cast<Out>(static_cast<Out>(x[2 * j]) + static_cast<Out>(x[2 * j + 1]));
+    return;
+  }
   if (lanes == 1) {
     for (std::size_t j = 0; j < pairs; ++j)
       y[to + j] = coarse<Out>(coarsening, static_cast<Out>(x[from + 2 * j]),
