@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <nlohmann/json.hpp>
 #include <stop_token>
 #include <string>
@@ -41,6 +42,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action);
 void add_delays(CLI::App& app, const Global& global, Action& action);
 void add_compare(CLI::App& app, const Global& global, Action& action);
 void add_report(CLI::App& app, const Global& global, Action& action);
+void add_fit(CLI::App& app, const Global& global, Action& action);
 void add_inspect(CLI::App& app, const Global& global, Action& action);
 void add_devices(CLI::App& app, const Global& global, Action& action);
 void add_bench(CLI::App& app, const Global& global, Action& action);
@@ -73,6 +75,10 @@ struct EarthOptions {
 
 /// Logs damage as warnings, and gives the status that damaged input means.
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);
+
+/// What `inspect` says of photon time tags, TIFF stacks and correlation curves: a status, or nothing
+/// when the file is none of these.
+std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict);
 
 /// One JSON object on standard output, with its schema's name and version added.
 void print_json(const std::string& schema, int version, nlohmann::ordered_json object);

@@ -93,7 +93,10 @@ int inspect_visibilities(const Global& global, const std::string& path) {
 int run(const Global& global, const InputOptions& options) {
   int status = kDone;
   for (const std::string& path : options.files)
-    status = std::max(status, path.ends_with(".uvh5") ? inspect_visibilities(global, path)
+    if (const auto found = inspect_photons(global, path, options.strict))
+      status = std::max(status, *found);
+    else
+      status = std::max(status, path.ends_with(".uvh5") ? inspect_visibilities(global, path)
                                                       : inspect_voltages(global, path, options));
   return status;
 }

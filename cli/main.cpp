@@ -85,6 +85,7 @@ int run(int argc, char** argv) {
   cli::add_delays(app, global, action);
   cli::add_compare(app, global, action);
   cli::add_report(app, global, action);
+  cli::add_fit(app, global, action);
   cli::add_inspect(app, global, action);
   cli::add_devices(app, global, action);
   cli::add_bench(app, global, action);

@@ -18,7 +18,8 @@ endforeach()
 
 set(page_assets)
 foreach(name page.html page.css messages.js store.js colour.js format.js controls.js image.js
-             chart.js axes.js delay.js map.js header.js fringes.js spectra.js quality.js closures.js page.js)
+             chart.js axes.js delay.js map.js header.js fringes.js spectra.js quality.js closures.js page.js
+             fit.html fit.js)
   list(APPEND page_assets ${name}=${CMAKE_CURRENT_LIST_DIR}/${name})
 endforeach()
 embed_assets(tautline tautline/pipeline/report/assets.h tautline::pipeline::report::asset

@@ -5,6 +5,7 @@
   // The line charts below a picture have the same margins, so that their axes line up.
   tautline.margins = { left: 58, right: 22 };
   const AXIS_HEIGHT = 22;
+  const GREY = [150, 155, 160, 255];  // no colour of a map is without hue
 
   function hatch(context, ratio) {
     const size = 6 * ratio;
@@ -58,7 +59,7 @@
 
     /**
      * data: {values, rows, columns, rowEdges, xLow, xHigh, xTicks(low, high, most), yTicks(...),
-     *        map, low, high, lowText, highText}
+     *        map, low, high, lowText, highText, grey}; cells where `grey` is set are grey.
      */
     show(data) {
       this.data = data;
@@ -80,6 +81,10 @@
       const image = context.createImageData(columns, rows);
       const scale = 255 / (high - low || 1);
       for (let k = 0; k < rows * columns; ++k) {
+        if (this.data.grey && this.data.grey[k]) {
+          image.data.set(GREY, 4 * k);
+          continue;
+        }
         if (isNaN(values[k])) continue;
         const step = Math.min(255, Math.max(0, Math.round((values[k] - low) * scale)));
         image.data[4 * k] = map[3 * step];

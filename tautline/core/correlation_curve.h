@@ -65,6 +65,10 @@ struct CorrelationCurves {
   std::vector<double> sums_float, monitor_direct_float, monitor_delayed_float;  ///< [curve][lag]
   std::vector<double> g;                   ///< [curve][lag], NaN where undefined
   std::vector<double> standard_error;      ///< [curve][lag] or empty
+  /// g of each segment alone, [segment][curve][lag]: how errors of different lags go together. Empty
+  /// where there are none, or too many to keep.
+  std::size_t segments = 0;
+  std::vector<float> segment_g;
   std::vector<CurveSignal> first, second;  ///< [curve]; `second` empty for autocorrelations
   std::vector<std::uint8_t> mask;          ///< [curve] 1 = good; empty: all good
 

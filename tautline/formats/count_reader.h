@@ -46,7 +46,7 @@ struct RawCounts {
   std::uint64_t header_bytes = 0;       ///< skipped
 };
 
-/// Opens a NPY array, told by its first bytes, or a raw file of little-endian counts. Throws
+/// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian counts. Throws
 /// Error(config) when a raw file's type or sensors are not given.
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw);
 

@@ -10,6 +10,10 @@ namespace tautline::pipeline {
 
 namespace {
 
+// Curves of single segments are kept up to this: 1,024 sensors of 320 lags and 10 segments take 13
+// MB.
+constexpr std::size_t kMostSegmentBytes = std::size_t{64} << 20;
+
 using stages::autocorrelate::Config;
 using stages::autocorrelate::Pair;
 using stages::autocorrelate::Samples;
@@ -146,6 +150,8 @@ void CurveStream::close_segment() {
   stages::autocorrelate::normalise(config_.stage, config_.normalization, segment_samples_,
                                    memory.views, view_of(g, pairs_, lags_));
   scatter_.add(g);
+  if (g.size() * config_.segments * sizeof(float) <= kMostSegmentBytes)
+    segment_g_.insert(segment_g_.end(), g.begin(), g.end());
 }
 
 template <class Count>
@@ -203,6 +209,8 @@ void CurveStream::finish(core::CorrelationCurves& curves) {
   curves.lag_samples.clear();
   for (const auto& lag : stages::autocorrelate::lags_of(config_.stage))
     curves.lag_samples.push_back(lag.samples);
+  curves.segments = segment_g_.empty() ? 0 : segments_done_;
+  curves.segment_g = segment_g_;
   curves.standard_error.clear();
   if (segments_done_ > 1) curves.standard_error = scatter_.standard_error();
   floats() ? finish_as<double>(curves) : finish_as<std::int64_t>(curves);

@@ -67,6 +67,7 @@ class CurveStream {
   std::uint64_t samples_ = 0;
   std::uint64_t segment_samples_ = 0;  ///< 0: no segments
   std::size_t segments_done_ = 0;
+  std::vector<float> segment_g_;  // [segment][pair][lag], while it is small
   stages::autocorrelate::SegmentScatter scatter_;
   stages::autocorrelate::Detrender detrender_;
   std::uint64_t trace_step_ = 0;  ///< samples; 0: no trace

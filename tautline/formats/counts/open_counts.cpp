@@ -14,6 +14,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/tiff/tiff.h"
 
 namespace tautline::formats {
 
@@ -317,6 +318,7 @@ std::unique_ptr<CountReader> open_raw(InputFile file, const RawCounts& raw) {
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw) {
   constexpr std::size_t kFirstBytes = 64;
   InputFile file(path);
+  if (const auto first = file.head(kFirstBytes); tiff::recognise(first)) return tiff::open(path);
   if (npy::recognise(file.head(kFirstBytes), path)) return open_npy(std::move(file), raw);
   return open_raw(std::move(file), raw);
 }

@@ -7,17 +7,20 @@
 
 namespace tautline::formats::curves_hdf5 {
 
-/// | dataset                                           | shape          | type             |
-/// | lag_s, lag_samples                                | [lag]          | float64, int64   |
-/// | sums, counts, monitor_direct, monitor_delayed     | [sensor][lag]  | int64 (float64 of float
-/// input) | | g, sem                                            | [sensor][lag]  | float64 | | row,
-/// column (second_row, second_column of pairs)  | [sensor]       | int64, -1: none  | | mask |
-/// [sensor]       | boolean, true: good | | mean_rate_hz (second_mean_rate_hz)                |
-/// [sensor]       | float64          | | label (second_label)                              |
-/// [sensor]       | text             | | trace_s, trace_khz (second_trace_khz)             |
-/// [step], [sensor][step] | float64; where all traces have the same steps | | schema,
-/// schema_version, bin_s, duration_s, samples, normalization, detrended, cross, history | | | |
-/// extra/NAME                                        |                | text             |
+/// | dataset                                  | shape                    | type                   |
+/// | lag_s, lag_samples                       | [lag]                    | float64, int64         |
+/// | sums, monitor_direct, monitor_delayed    | [sensor][lag]            | int64, or float64      |
+/// | counts                                   | [sensor][lag]            | int64                  |
+/// | g, sem                                   | [sensor][lag]            | float64                |
+/// | segment_g, where it was kept             | [segment][sensor][lag]   | float32                |
+/// | row, column                              | [sensor]                 | int64, -1: none        |
+/// | mask                                     | [sensor]                 | boolean, true: good    |
+/// | mean_rate_hz                             | [sensor]                 | float64                |
+/// | label                                    | [sensor]                 | text                   |
+/// | trace_s, trace_khz                       | [step], [sensor][step]   | float64                |
+/// | second_row, ... of pairs                 | as those of the first    |                        |
+/// | schema, schema_version, history, bin_s, duration_s, samples, normalization, detrended, cross |
+/// | extra/NAME                               |                          | text                   |
 void write(const std::string& path, const core::CorrelationCurves& curves,
            const curves::CurvesFacts& facts, bool overwrite);
 

@@ -93,6 +93,18 @@ void read_sums(const InputFile& file, CorrelationCurves& c) {
   file.rows("counts", H5T_NATIVE_INT64, 0, 1, 1, c.counts.data());
 }
 
+void read_segments(const InputFile& file, CorrelationCurves& c) {
+  if (!file.has("segment_g")) return;
+  const auto shape = file.shape("segment_g");
+  if (shape.size() != 3 || shape[1] != c.curves || shape[2] != c.lags || shape[0] == 0 ||
+      shape[0] > kMostValues / (c.curves * c.lags))
+    file.fail("segment_g", fmt::format("shape ({})", fmt::join(shape, ", ")),
+              "[segment][sensor][lag], as g has");
+  c.segments = static_cast<std::size_t>(shape[0]);
+  c.segment_g.resize(c.segments * c.curves * c.lags);
+  file.rows("segment_g", H5T_NATIVE_FLOAT, 0, shape[0], 1, c.segment_g.data());
+}
+
 double number_or(const InputFile& file, const std::string& name, double missing) {
   return file.has(name) ? file.number(name) : missing;
 }
@@ -129,6 +141,7 @@ CorrelationCurves read(const std::string& path, curves::CurvesFacts* facts) {
   if (std::all_of(c.standard_error.begin(), c.standard_error.end(),
                   [](double error) { return std::isnan(error); }))
     c.standard_error.clear();
+  read_segments(file, c);
   read_sums(file, c);
   c.bin_s = number_or(file, "bin_s", 0);
   c.duration_s = number_or(file, "duration_s", 0);

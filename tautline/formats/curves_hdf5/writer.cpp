@@ -113,6 +113,14 @@ void write_mask(File& file, const CorrelationCurves& c) {
   list.write(0, c.curves, mask.data());
 }
 
+void write_segments(File& file, const CorrelationCurves& c) {
+  if (c.segments == 0 || c.segment_g.size() != c.segments * c.curves * c.lags) return;
+  Growing table(file, file.root(), "segment_g", copy_type(H5T_NATIVE_FLOAT), {c.curves, c.lags}, 1,
+                {std::clamp<std::size_t>(kChunkBytes / (4 * c.lags), 1, c.curves), c.lags});
+  table.extend(c.segments);
+  table.write(0, c.segments, c.segment_g.data());
+}
+
 const char* name_of(core::Normalization normalization) {
   if (normalization == core::Normalization::none) return "none";
   return normalization == core::Normalization::global ? "global" : "symmetric";
@@ -148,6 +156,7 @@ void write(const std::string& path, const CorrelationCurves& c, const curves::Cu
   std::vector<double> errors = c.standard_error;
   errors.resize(c.g.size(), std::numeric_limits<double>::quiet_NaN());
   write_table(file, "sem", std::span<const double>(errors), c.curves);
+  write_segments(file, c);
   write_signals(file, "", c.first);
   write_signals(file, "second_", c.second);
   write_mask(file, c);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -16,10 +17,13 @@ using core::Error;
 using core::ErrorKind;
 
 /// The order in which the scripts run.
-constexpr std::string_view kScripts[] = {
+constexpr std::string_view kVisibilityScripts[] = {
     "dygraph.min.js", "messages.js", "store.js",   "colour.js",   "format.js", "controls.js",
     "image.js",       "chart.js",    "axes.js",    "delay.js",    "map.js",    "header.js",
     "fringes.js",     "spectra.js",  "quality.js", "closures.js", "page.js"};
+constexpr std::string_view kFitScripts[] = {"dygraph.min.js", "messages.js", "colour.js",
+                                            "format.js",      "controls.js", "image.js",
+                                            "chart.js",       "fit.js"};
 constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
 
 std::string escape_html(std::string_view text) {
@@ -80,18 +84,22 @@ void fill(std::string& page, std::string_view name, std::string_view content) {
 
 }  // namespace
 
-std::string compose_page(const std::string& title, const std::vector<std::string>& messages) {
+std::string compose_page(const std::string& title, const std::vector<std::string>& messages,
+                         PageKind kind) {
+  const bool fit = kind == PageKind::fit;
+  const auto names = fit ? std::span<const std::string_view>(kFitScripts)
+                         : std::span<const std::string_view>(kVisibilityScripts);
   std::string styles, scripts;
   for (std::string_view name : kStyles)
     styles += fmt::format("<style>\n{}\n</style>\n", without_source_map(asset(name)));
-  for (std::string_view name : kScripts)
+  for (std::string_view name : names)
     scripts += fmt::format("<script>\n{}\n</script>\n", without_source_map(asset(name)));
   std::string data;
   for (const std::string& message : messages)
     data += "<script type=\"application/json\" class=\"message\">" + escape_json(message) +
             "</script>\n";
 
-  std::string page(asset("page.html"));
+  std::string page(asset(fit ? "fit.html" : "page.html"));
   // The messages last: they hold names from files, which must not be taken for a mark.
   fill(page, "title", escape_html(title));
   fill(page, "styles", styles);

@@ -6,9 +6,13 @@
 
 namespace tautline::pipeline::report {
 
+/// Which files of web/ make a page.
+enum class PageKind { visibilities, fit };
+
 /// A self-contained page that feeds `messages` (JSON texts) to itself. Nothing in it refers to
 /// anything outside; its content policy forbids the browser to fetch anything.
-std::string compose_page(const std::string& title, const std::vector<std::string>& messages);
+std::string compose_page(const std::string& title, const std::vector<std::string>& messages,
+                         PageKind kind = PageKind::visibilities);
 
 /// Writes `content` beside `path` and renames it when complete. Throws Error(io) with the path and
 /// the reason, and leaves nothing half-written; an existing file is refused unless `overwrite`.

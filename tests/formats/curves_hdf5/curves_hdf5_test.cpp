@@ -43,6 +43,9 @@ core::CorrelationCurves made_up(std::size_t sensors, std::size_t lags, bool cros
     c.g.push_back(k % 17 == 3 ? std::nan("") : static_cast<double>(big()));
     c.standard_error.push_back(k % 19 == 5 ? std::nan("") : 1e-3 * static_cast<double>(k));
   }
+  c.segments = sensors % 3 == 1 ? 4 : 0;
+  for (std::size_t k = 0; k < c.segments * sensors * lags; ++k)
+    c.segment_g.push_back(static_cast<float>(k) * 0.5f);
   for (std::size_t s = 0; s < sensors; ++s) {
     core::CurveSignal signal;
     signal.label = "sensor " + std::to_string(s);
@@ -94,6 +97,8 @@ TEST(CurvesHdf5, ComesBackAsWritten) {
       EXPECT_TRUE(same(found.g, c.g));
       EXPECT_TRUE(same(found.standard_error, c.standard_error));
       EXPECT_EQ(found.mask, c.mask);
+      EXPECT_EQ(found.segments, c.segments);
+      EXPECT_EQ(found.segment_g, c.segment_g);
       ASSERT_EQ(found.first.size(), sensors);
       EXPECT_EQ(found.second.size(), cross ? sensors : 0);
       EXPECT_EQ(found.first.back().label, c.first.back().label);

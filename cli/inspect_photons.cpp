@@ -1,0 +1,136 @@
+// tautline inspect, for what autocorrelate reads and writes: time tags, TIFF stacks, curves.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/command.h"
+#include "tautline/formats/count_reader.h"
+#include "tautline/formats/curves/curves.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/photon_reader.h"
+#include "tautline/formats/tiff/tiff.h"
+
+namespace tautline::cli {
+
+namespace {
+
+nlohmann::ordered_json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+int inspect_tags(const Global& global, const std::string& path, bool strict) {
+  const auto reader = formats::open_photons(path);
+  const formats::PhotonDescription& d = reader->description();
+  const auto detectors = formats::count_detectors(*reader);
+  // Read to the end once more, so that counts and damage are those of the whole file.
+  std::vector<formats::Photon> photons(std::size_t{1} << 14);
+  while (reader->read(photons) > 0) continue;
+  const formats::TagCounts& c = reader->counts();
+  const double last_s = static_cast<double>(c.last_time) * d.time_unit_s;
+  const char* mode = d.mode == formats::TagMode::t3 ? "T3" : "T2";
+  if (global.json) {
+    nlohmann::ordered_json by_detector = nlohmann::ordered_json::array();
+    for (const auto& one : detectors)
+      by_detector.push_back({{"detector", one.channel}, {"photons", one.photons}});
+    print_json("tautline.inspect.photons", 1,
+               {{"file", path},
+                {"format", d.format},
+                {"record_type", d.record_type},
+                {"mode", mode},
+                {"time_unit_s", d.time_unit_s},
+                {"microtime_unit_s", d.microtime_unit_s},
+                {"sync_rate_hz", d.sync_rate_hz},
+                {"stated_rates_hz", d.rates_hz},
+                {"records", d.records},
+                {"stated_records", d.stated_records},
+                {"photons", c.photons},
+                {"markers", c.markers},
+                {"overflow_records", c.overflow_records},
+                {"detectors", by_detector},
+                {"acquisition_s", d.acquisition_s},
+                {"last_photon_s", last_s},
+                {"instrument", d.instrument},
+                {"created", d.created},
+                {"damage", reader->damage().messages}});
+    return damage_status(reader->damage(), 0, strict);
+  }
+  fmt::print("{}: photon time tags\n", path);
+  fmt::print("  records     {} of {}: {} photons, {} markers, {} overflows\n", d.records,
+             d.record_type, c.photons, c.markers, c.overflow_records);
+  if (d.mode == formats::TagMode::t3)
+    fmt::print("  clock       {:.9g} Hz sync rate, microtimes of {:.4g} ps\n", 1 / d.time_unit_s,
+               d.microtime_unit_s * 1e12);
+  else
+    fmt::print("  clock       {:.4g} ps\n", d.time_unit_s * 1e12);
+  fmt::print("  length      {:.6f} s to the last photon; the header says {:.3f} s\n", last_s,
+             d.acquisition_s);
+  for (const auto& one : detectors)
+    fmt::print("  detector    {}: {} photons, {:.1f} a second\n", one.channel, one.photons,
+               last_s > 0 ? static_cast<double>(one.photons) / last_s : 0.0);
+  fmt::print("  instrument  {}  software {}  created {}\n", d.instrument, d.software, d.created);
+  return damage_status(reader->damage(), 0, strict);
+}
+
+int inspect_stack(const Global& global, const std::string& path, bool strict) {
+  const auto reader = formats::tiff::open(path);
+  const formats::CountDescription& d = reader->description();
+  if (global.json)
+    print_json("tautline.inspect.counts", 1,
+               {{"file", path},
+                {"format", d.format},
+                {"type", core::to_string(d.type)},
+                {"samples", reader->total_samples()},
+                {"sensors", d.sensors},
+                {"rows", d.rows},
+                {"columns", d.columns}});
+  else
+    fmt::print("{}: photon counts\n  frames      {} of {} x {} pixels (rows x columns), {}\n", path,
+               reader->total_samples(), d.rows, d.columns, core::to_string(d.type));
+  return damage_status(reader->damage(), 0, strict);
+}
+
+int inspect_curves(const Global& global, const std::string& path) {
+  const formats::curves::CurveFile file = formats::curves::read(path);
+  if (global.json) {
+    nlohmann::ordered_json curves = nlohmann::ordered_json::array();
+    for (const core::CorrelationCurve& one : file.curves)
+      curves.push_back({{"first", one.first.label},
+                        {"second", one.second.label},
+                        {"cross", one.cross},
+                        {"lags", one.lag_s.size()},
+                        {"standard_errors", !one.standard_error.empty()},
+                        {"mean_rate_hz", number_or_null(one.first.mean_rate_hz)}});
+    print_json(
+        "tautline.inspect.curves", 1,
+        {{"file", path}, {"format", file.format}, {"curves", curves}, {"facts", file.facts}});
+    return kDone;
+  }
+  const core::CorrelationCurve& first = file.curves.front();
+  fmt::print("{}: {} correlation curve{} ({})\n", path, file.curves.size(),
+             file.curves.size() == 1 ? "" : "s", file.format);
+  fmt::print("  lags        {}, {:.4g} s to {:.4g} s{}\n", first.lag_s.size(), first.lag_s.front(),
+             first.lag_s.back(), first.standard_error.empty() ? "" : ", with standard errors");
+  if (first.duration_s > 0) fmt::print("  length      {:.6g} s\n", first.duration_s);
+  constexpr std::size_t kMostLines = 8;
+  for (std::size_t k = 0; k < file.curves.size() && k < kMostLines; ++k) {
+    const core::CorrelationCurve& one = file.curves[k];
+    fmt::print("  curve       {}{}{}: {:.1f} counts a second\n", one.first.label,
+               one.cross ? " x " : "", one.cross ? one.second.label : "", one.first.mean_rate_hz);
+  }
+  if (file.curves.size() > kMostLines)
+    fmt::print("  ...         {} more\n", file.curves.size() - kMostLines);
+  return kDone;
+}
+
+}  // namespace
+
+std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict) {
+  if (formats::curves::recognise(path)) return inspect_curves(global, path);
+  constexpr std::size_t kFirstBytes = 64;
+  const auto first = formats::InputFile(path).head(kFirstBytes);
+  if (formats::recognise_photons(first, path)) return inspect_tags(global, path, strict);
+  if (formats::tiff::recognise(first)) return inspect_stack(global, path, strict);
+  return std::nullopt;
+}
+
+}  // namespace tautline::cli

@@ -1,0 +1,172 @@
+// TIFF stacks, written byte by byte: each type, either byte order, damage.
+#include "tautline/formats/tiff/tiff.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::formats::tiff {
+namespace {
+
+struct Stack {
+  std::uint32_t columns = 5, rows = 3, frames = 4;
+  int bits = 8, format = 1;  // 1 unsigned, 2 signed, 3 float
+  bool big_endian = false;
+};
+
+class Bytes {
+ public:
+  explicit Bytes(bool big) : big_(big) {}
+  void put(std::uint64_t value, int bytes) {
+    for (int b = 0; b < bytes; ++b)
+      text += static_cast<char>(value >> 8 * (big_ ? bytes - 1 - b : b) & 255);
+  }
+  void entry(int tag, int type, std::uint32_t value) {
+    put(static_cast<std::uint64_t>(tag), 2);
+    put(static_cast<std::uint64_t>(type), 2);
+    put(1, 4);
+    put(value, type == 3 ? 2 : 4);
+    if (type == 3) put(0, 2);
+  }
+  std::string text;
+
+ private:
+  bool big_;
+};
+
+// The classic layout: a header, then for each frame its pixels and its directory.
+std::string file_of(const Stack& s, const std::vector<std::uint32_t>& values) {
+  Bytes out(s.big_endian);
+  out.text = s.big_endian ? "MM" : "II";
+  out.put(42, 2);
+  const std::uint32_t pixels = s.columns * s.rows,
+                      frame_bytes = pixels * static_cast<std::uint32_t>(s.bits) / 8;
+  const std::uint32_t padded = frame_bytes + frame_bytes % 2, directory_bytes = 2 + 9 * 12 + 4;
+  out.put(8 + padded, 4);
+  for (std::uint32_t f = 0; f < s.frames; ++f) {
+    const auto start = static_cast<std::uint32_t>(out.text.size());
+    for (std::uint32_t k = 0; k < pixels; ++k) out.put(values[f * pixels + k], s.bits / 8);
+    if (frame_bytes % 2) out.put(0, 1);
+    out.put(9, 2);
+    out.entry(256, 4, s.columns);
+    out.entry(257, 4, s.rows);
+    out.entry(258, 3, static_cast<std::uint32_t>(s.bits));
+    out.entry(259, 3, 1);
+    out.entry(262, 3, 1);
+    out.entry(273, 4, start);
+    out.entry(278, 4, s.rows);
+    out.entry(279, 4, frame_bytes);
+    out.entry(339, 3, static_cast<std::uint32_t>(s.format));
+    const bool last = f + 1 == s.frames;
+    out.put(last ? 0 : out.text.size() + 4 + padded, 4);
+    (void)directory_bytes;
+  }
+  return out.text;
+}
+
+std::vector<std::uint32_t> random_values(const Stack& s) {
+  auto random = tests::generator();
+  std::vector<std::uint32_t> values(s.columns * s.rows * s.frames);
+  for (std::uint32_t& value : values) {
+    value = static_cast<std::uint32_t>(random()) >> (32 - s.bits + (s.format == 2 ? 1 : 0));
+    const float number = 0.25f * static_cast<float>(random() % 1000);
+    if (s.format == 3) std::memcpy(&value, &number, 4);
+  }
+  return values;
+}
+
+void save(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+std::vector<std::uint32_t> read_all(CountReader& reader, std::size_t times) {
+  const std::size_t bytes = core::bytes_of(reader.description().type);
+  std::vector<std::byte> block(times * reader.description().sensors * bytes, std::byte{0xAA});
+  std::vector<std::uint32_t> all;
+  while (const std::size_t got = reader.read(block))
+    for (std::size_t k = 0; k < got * reader.description().sensors; ++k) {
+      std::uint32_t value = 0;
+      std::memcpy(&value, block.data() + k * bytes, bytes);
+      all.push_back(value);
+    }
+  return all;
+}
+
+#ifdef TAUTLINE_TIFF
+
+TEST(Tiff, EveryTypeAndByteOrder) {
+  const tests::ScratchFolder folder;
+  for (const bool big : {false, true})
+    for (const auto& [bits, format] :
+         {std::pair{8, 1}, {16, 1}, {32, 1}, {8, 2}, {16, 2}, {32, 3}}) {
+      Stack stack{5, 3, 4, bits, format, big};
+      const auto values = random_values(stack);
+      save(folder / "x.tif", file_of(stack, values));
+      const auto reader = open_counts(folder / "x.tif", {});
+      EXPECT_EQ(reader->description().rows, 3u);
+      EXPECT_EQ(reader->description().columns, 5u);
+      EXPECT_EQ(reader->description().sensors, 15u);
+      EXPECT_EQ(reader->total_samples(), 4u);
+      EXPECT_EQ(read_all(*reader, 3), values) << bits << " " << format << " " << big;
+      EXPECT_FALSE(reader->damage().any());
+      const auto later = open(folder / "x.tif");
+      later->seek(2);
+      EXPECT_EQ(read_all(*later, 1), std::vector<std::uint32_t>(values.begin() + 30, values.end()));
+    }
+}
+
+TEST(Tiff, DamageIsCountedAndNonsenseRefused) {
+  const tests::ScratchFolder folder;
+  Stack stack;
+  stack.frames = 20;
+  const auto values = random_values(stack);
+  const std::string whole = file_of(stack, values);
+  auto random = tests::generator();
+  std::size_t refused = 0, damaged = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::string bytes = whole.substr(0, 4 + random() % (whole.size() - 4));
+    if (round % 2 == 0) {
+      bytes = whole;
+      for (int flip = 0; flip < 3; ++flip)
+        bytes[4 + random() % (whole.size() - 4)] ^= static_cast<char>(1 + random() % 255);
+    }
+    save(folder / "x.tif", bytes);
+    try {
+      const auto reader = open(folder / "x.tif");
+      const auto found = read_all(*reader, 2);
+      if (found.size() < reader->total_samples() * reader->description().sensors) {
+        EXPECT_TRUE(reader->damage().any());
+      }
+      damaged += reader->damage().any() ? 1 : 0;
+    } catch (const core::Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused + damaged, 20u);
+  stack.bits = 16;
+  stack.format = 2;
+  save(folder / "negative.tif", file_of(stack, std::vector<std::uint32_t>(300, 0xFFFF)));
+  const auto negative = open(folder / "negative.tif");
+  EXPECT_THROW(read_all(*negative, 1), core::Error);
+}
+
+#else
+
+TEST(Tiff, ABuildWithoutItSaysSo) {
+  const tests::ScratchFolder folder;
+  save(folder / "x.tif", file_of({}, random_values({})));
+  EXPECT_THROW(open(folder / "x.tif"), core::Error);
+}
+
+#endif
+
+}  // namespace
+}  // namespace tautline::formats::tiff

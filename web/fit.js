@@ -1,0 +1,268 @@
+// The page of a fit: curves with residuals, maps of what was fitted, a table.
+(function (tautline) {
+  "use strict";
+
+  const { element } = tautline;
+  const OK = 0, MASKED = 1, HOT = 2;
+  const MOST_ROWS = 400;  // of the table
+
+  function decode(Type, text) {
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
+    for (let k = 0; k < binary.length; ++k) bytes[k] = binary.charCodeAt(k);
+    return new Type(bytes.buffer);
+  }
+
+  /** A time with a unit that suits it. */
+  function seconds(value) {
+    if (!isFinite(value)) return "–";
+    for (const [scale, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]) {
+      if (Math.abs(value) >= scale) return `${tautline.short(value / scale)} ${unit}`;
+    }
+    return value === 0 ? "0 s" : `${tautline.short(value / 1e-9)} ns`;
+  }
+
+  const isTime = (name) => name.endsWith("_s") && !name.endsWith("per_s");
+  const show = (name, value) => isTime(name) ? seconds(value) : tautline.short(value);
+
+  /** Powers of ten on an axis of log10(seconds). */
+  function lagTicks(low, high, most) {
+    const step = Math.max(1, Math.ceil((high - low) / Math.max(1, most)));
+    const found = [];
+    for (let power = Math.ceil(low); power <= high + 1e-9; power += step) {
+      found.push({ value: power, text: seconds(Math.pow(10, power) * 1.0000001) });
+    }
+    return found;
+  }
+
+  class FitPage {
+    constructor(message) {
+      this.data = message;
+      this.lag = decode(Float64Array, message.lag_s);
+      this.status = decode(Uint8Array, message.status);
+      this.index = decode(Int32Array, message.curves.index);
+      this.g = decode(Float32Array, message.curves.g);
+      this.fit = decode(Float32Array, message.curves.fit);
+      this.error = decode(Float32Array, message.curves.error);
+      this.columns = message.columns.map((one) => Object.assign({}, one, {
+        values: decode(Float32Array, one.values),
+        errors: one.errors ? decode(Float32Array, one.errors) : null,
+      }));
+      this.chosen = Math.max(0, Array.from(this.index).findIndex((s) => this.status[s] === OK));
+      this.maps = [];
+    }
+
+    start() {
+      this.header();
+      this.curves();
+      this.mapSection();
+      this.table();
+      this.run();
+      this.draw();
+    }
+
+    header() {
+      const { data } = this;
+      const median = (name) => data.medians[name];
+      const tiles = [["Curves", tautline.count(data.sensors), `${tautline.count(data.good)} fitted well`]];
+      for (const [name, label] of [["n", "N"], ["tau_d_s", "Diffusion time"], ["d_um2_per_s", "D, µm²/s"],
+                                   ["g0", "G(0)"], ["reduced_chi2", "Reduced χ²"]]) {
+        const value = median(name);
+        if (value !== null && value !== undefined) {
+          tiles.push([label, show(name, value), data.good > 1 ? "median" : ""]);
+        }
+      }
+      if (data.hot) tiles.push(["Hot sensors", tautline.count(data.hot), "greyed, left out of medians"]);
+      if (data.masked) tiles.push(["Masked", tautline.count(data.masked), "by the file"]);
+      if (data.failed) tiles.push(["Doubtful", tautline.count(data.failed), "see the table"]);
+      document.title = data.title;
+      const root = document.getElementById("top");
+      root.classList.add("wide");
+      root.replaceChildren(
+        element("h1", {}, data.title), element("p.subtitle", {}, data.formula),
+        element("div.tiles", {}, ...tiles.map(([label, value, small]) =>
+          element("div.tile", {}, element("span", {}, label), element("b", {}, value),
+                  small ? element("small", {}, small) : null))),
+        ...(data.warnings.length ? [element("div.warning", {},
+          element("ul", {}, ...data.warnings.map((text) => element("li", {}, text))))] : []));
+    }
+
+    curves() {
+      const root = document.getElementById("curves");
+      this.select = element("select", { "aria-label": "Curve",
+        onchange: () => { this.chosen = Number(this.select.value); this.draw(); } },
+        ...Array.from(this.index, (sensor, k) =>
+          element("option", { value: k }, this.data.labels[k] || `sensor ${sensor}`)));
+      const step = (by) => {
+        this.chosen = (this.chosen + by + this.index.length) % this.index.length;
+        this.draw();
+      };
+      this.readout = element("p.readout");
+      this.curve = new tautline.LineChart("G against lag", { height: 300, series: [
+        { name: "measured", colour: "three", points: true }, { name: "fit", colour: "two", width: 2 }] });
+      this.residual = new tautline.LineChart(
+        this.data.weighted ? "Residuals over their standard errors" : "Residuals",
+        { height: 140, series: [{ name: "residual", colour: "one", points: true }] });
+      this.curve.root.classList.add("both");
+      this.residual.root.classList.add("both");
+      root.append(
+        element("div.section-head", {}, element("h2", {}, "Curves")),
+        element("div.controls", {}, element("div.picker", {}, element("span.picker-label", {}, "Curve"),
+          element("button", { type: "button", "aria-label": "Previous curve", onclick: () => step(-1) }, "‹"),
+          this.select,
+          element("button", { type: "button", "aria-label": "Next curve", onclick: () => step(1) }, "›"))),
+        this.readout, element("div.grid", {}, this.curve.root, this.residual.root));
+    }
+
+    mapSection() {
+      const { data } = this;
+      const root = document.getElementById("maps");
+      root.hidden = data.sensors < 2;
+      if (root.hidden) return;
+      this.grid = element("div.grid");
+      for (const name of ["n", "tau_d_s", "d_um2_per_s", "g0", "reduced_chi2", "rate_hz"]) {
+        const column = this.columns.find((one) => one.name === name);
+        if (!column || !column.values.some((value) => isFinite(value))) continue;
+        const title = column.label + (column.unit ? `, ${column.unit}` : "");
+        const picture = data.shape
+          ? new tautline.Heatmap(title, { height: 320, onPick: (cell) => this.pick(cell) })
+          : new tautline.LineChart(title, { height: 160, series: [{ name: column.label, colour: "one", points: true }] });
+        this.grid.append(picture.root);
+        this.maps.push({ column, picture });
+      }
+      root.append(element("div.section-head", {}, element("h2", {}, "Maps"),
+        element("p", {}, "Hot and masked sensors are grey; where a fit failed it is hatched. " +
+                         (data.shape ? "Colours span the 2nd to the 98th percentile; click a pixel for its curve." : ""))),
+        this.grid);
+    }
+
+    pick(cell) {
+      if (!cell) return;
+      const sensor = this.cells()[cell.row * this.data.shape.columns + cell.column];
+      const at = Array.from(this.index).indexOf(sensor);
+      if (at >= 0) { this.chosen = at; this.draw(); }
+    }
+
+    /** Which sensor is at each place of the map; -1 where none is. */
+    cells() {
+      const { shape } = this.data;
+      const places = new Int32Array(shape.rows * shape.columns).fill(-1);
+      const row = decode(Int32Array, shape.row), column = decode(Int32Array, shape.column);
+      row.forEach((r, sensor) => {
+        if (r >= 0 && column[sensor] >= 0) places[r * shape.columns + column[sensor]] = sensor;
+      });
+      return places;
+    }
+
+    drawMaps() {
+      const { shape } = this.data;
+      for (const { column, picture } of this.maps) {
+        const good = Array.from(column.values).filter((v, s) => isFinite(v) && this.status[s] === OK)
+          .sort((a, b) => a - b);
+        if (!shape) {
+          const rows = Array.from(column.values, (v, s) => [s, this.status[s] === OK && isFinite(v) ? v : null]);
+          picture.show(rows, { xRange: [-0.5, rows.length - 0.5], xFormat: (x) => `sensor ${x}`,
+                               yFormat: (v) => show(column.name, v) });
+          continue;
+        }
+        const at = (part) => good.length ? good[Math.round(part * (good.length - 1))] : 0;
+        const low = at(0.02), high = at(0.98);
+        const cells = this.cells();
+        const grey = Uint8Array.from(cells, (s) => s >= 0 && (this.status[s] === HOT || this.status[s] === MASKED) ? 1 : 0);
+        const values = Float32Array.from(cells, (s) => s >= 0 && this.status[s] === OK ? column.values[s] : NaN);
+        const rowEdges = [];
+        for (let r = 0; r < shape.rows; ++r) rowEdges.push(r - 0.5, r + 0.5);
+        picture.show({ values, grey, rows: shape.rows, columns: shape.columns, rowEdges,
+                       xLow: -0.5, xHigh: shape.columns - 0.5, xTicks: tautline.ticks, yTicks: tautline.ticks,
+                       map: tautline.colourMaps.amplitude, low, high: high > low ? high : low + 1,
+                       lowText: show(column.name, low), highText: show(column.name, high) });
+      }
+    }
+
+    drawCurve() {
+      const lags = this.lag.length, first = this.chosen * lags;
+      const rows = [], residuals = [];
+      for (let l = 0; l < lags; ++l) {
+        const x = Math.log10(this.lag[l]);
+        const g = this.g[first + l], fit = this.fit[first + l], error = this.error[first + l];
+        const number = (value) => isFinite(value) ? value : null;
+        rows.push([x, number(g), number(fit)]);
+        residuals.push([x, number(this.data.weighted ? (g - fit) / error : g - fit)]);
+      }
+      const xRange = [Math.log10(this.lag[0]) - 0.05, Math.log10(this.lag[lags - 1]) + 0.05];
+      const shared = { xRange, xTicks: lagTicks, xFormat: (x) => seconds(Math.pow(10, x)) };
+      this.curve.show(rows, shared);
+      this.residual.show(residuals, shared);
+      const sensor = this.index[this.chosen];
+      this.select.value = String(this.chosen);
+      this.readout.textContent = this.columns
+        .filter((one) => isFinite(one.values[sensor]) && (!one.fixed || one.values[sensor] !== 0))
+        .map((one) => {
+          const error = one.errors && one.errors[sensor] > 0 ? ` ± ${show(one.name, one.errors[sensor])}` : "";
+          return `${one.label} ${show(one.name, one.values[sensor])}${error}${one.fixed ? " (held)" : ""}`;
+        }).concat([this.data.statuses[sensor]]).join("   ·   ");
+    }
+
+    table() {
+      const root = document.getElementById("table");
+      const shown = Math.min(MOST_ROWS, this.data.sensors);
+      const rows = [];
+      for (let s = 0; s < shown; ++s) {
+        rows.push(element("tr", {}, element("th", {}, String(s)), element("td", {}, this.data.statuses[s]),
+          ...this.columns.map((one) => element("td", {}, show(one.name, one.values[s]) +
+            (one.errors && one.errors[s] > 0 ? ` ± ${show(one.name, one.errors[s])}` : "")))));
+      }
+      root.append(element("div.section-head", {}, element("h2", {}, "Table"),
+        element("p", {}, shown < this.data.sensors
+          ? `The first ${shown} of ${tautline.count(this.data.sensors)} curves; the CSV file has all.` : "")),
+        element("div.card", { style: "overflow: auto; max-height: 480px; padding: 8px 12px" },
+          element("table", { style: "border-collapse: collapse; white-space: nowrap; font-variant-numeric: tabular-nums; width: 100%" },
+            element("thead", {}, element("tr", { style: "text-align: left" }, element("th", {}, "Sensor"),
+              element("th", {}, "Status"), ...this.columns.map((one) =>
+                element("th", {}, one.label + (one.unit && !isTime(one.name) ? `, ${one.unit}` : ""))))),
+            element("tbody", {}, ...rows))));
+      for (const cell of root.querySelectorAll("td, th")) cell.style.padding = "2px 14px 2px 0";
+      for (const cell of root.querySelectorAll("tbody th")) cell.style.textAlign = "left";
+    }
+
+    run() {
+      document.getElementById("run").append(
+        element("div.section-head", {}, element("h2", {}, "Run")),
+        element("div.card", { style: "padding: 8px 12px; overflow-wrap: anywhere" },
+          ...Object.entries(this.data.facts).map(([name, value]) => element("div", {}, element("b", {}, `${name}: `), value))));
+    }
+
+    draw() {
+      this.drawCurve();
+      this.drawMaps();
+    }
+
+    redraw() {
+      this.draw();
+      for (const chart of [this.curve, this.residual, ...this.maps.map((one) => one.picture)]) {
+        if (chart.redraw) chart.redraw(); else chart.draw();
+      }
+    }
+  }
+
+  let page = null;
+
+  function setTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    document.getElementById("theme").textContent = theme === "dark" ? "☀ Light" : "☾ Dark";
+    if (page) page.redraw();
+  }
+
+  tautline.startFitPage = function () {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    setTheme(dark.matches ? "dark" : "light");
+    document.getElementById("theme").addEventListener("click",
+      () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+    addEventListener("resize", () => page && page.redraw());
+  };
+
+  tautline.receiveFit = function (text) {
+    page = new FitPage(JSON.parse(text));
+    page.start();
+  };
+})(globalThis.tautline = globalThis.tautline || {});
