@@ -20,7 +20,7 @@ struct CountDescription {
   std::size_t sensors = 1;
   std::size_t rows = 0, columns = 0;  ///< of an array of sensors, row by row; 0: not known
   double bin_s = 0;                   ///< 0: the file does not say
-  std::vector<std::string> labels;    ///< of sensors; empty: numbers
+  std::vector<std::string> labels = {};  ///< of sensors; empty: numbers
 };
 
 /// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header

@@ -42,11 +42,12 @@ TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::s
   }
 }
 
-/// Calls multiply.run<T>(k) for tiles of T lags that cover the level's.
+/// Calls multiply.run<T>(k) for tiles of T lags that cover the level's, from `k` on, which is at
+/// most the first one.
 template <class Multiply>
-TAUTLINE_INLINE void for_lag_tiles(const Level& level, const Multiply& multiply) {
+TAUTLINE_INLINE void for_lag_tiles(const Level& level, std::size_t k, const Multiply& multiply) {
   const std::size_t end = level.rung.first_steps + level.rung.steps;
-  for (std::size_t k = level.rung.first_steps / 4 * 4; k < end;) {
+  while (k < end) {
     const std::size_t left = end - k;
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
     if (left > 12) {
@@ -249,8 +250,9 @@ void multiply_bytes(const Layout& layout, const Level& level, const Block& block
     const auto* from = reinterpret_cast<const std::uint8_t*>(block.delayed) - layout.history;
     auto* to = reinterpret_cast<std::uint8_t*>(scratch);
     for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i] ^ 0x80;
-    for_lag_tiles(level, MultiplyByteSeries{level, sums, block.direct, scratch + layout.history,
-                                            (block.count + 63) / 64});
+    for_lag_tiles(level, level.rung.first_steps,
+                  MultiplyByteSeries{level, sums, block.direct, scratch + layout.history,
+                                     (block.count + 63) / 64});
     return;
   }
   const std::size_t rows = (block.count + 3) / 4, past = layout.history / 4;
@@ -270,12 +272,13 @@ void multiply_bytes(const Layout& layout, const Level& level, const Block& block
     before = now;
   }
   const auto bytes_at = [](const Row* row) { return reinterpret_cast<const std::byte*>(row); };
-  for_lag_tiles(level, MultiplyBytes{level,
-                                     sums,
-                                     block.direct,
-                                     {bytes_at(copies[0]), bytes_at(copies[1]), bytes_at(copies[2]),
-                                      bytes_at(copies[3])},
-                                     rows});
+  for_lag_tiles(level, level.rung.first_steps / 4 * 4,
+                MultiplyBytes{level,
+                              sums,
+                              block.direct,
+                              {bytes_at(copies[0]), bytes_at(copies[1]), bytes_at(copies[2]),
+                               bytes_at(copies[3])},
+                              rows});
 }
 #endif
 
@@ -291,8 +294,9 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
   if (layout.lanes == 1) {
     for (std::size_t s = 0; s < rows; s += part_rows)
       for_lag_tiles(
-          level, MultiplyHalfSeries{level, sums, block.direct + s * kRowBytes,
-                                    block.delayed + s * kRowBytes, std::min(part_rows, rows - s)});
+          level, level.rung.first_steps,
+          MultiplyHalfSeries{level, sums, block.direct + s * kRowBytes,
+                             block.delayed + s * kRowBytes, std::min(part_rows, rows - s)});
     return;
   }
   const std::size_t past = layout.history / 2;
@@ -306,7 +310,7 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
   }
   for (std::size_t s = 0; s < rows; s += part_rows)
     for_lag_tiles(
-        level,
+        level, level.rung.first_steps / 4 * 4,
         MultiplyHalves{level, sums, block.direct + s * kRowBytes, block.delayed + s * kRowBytes,
                        reinterpret_cast<const std::byte*>(odd + s), std::min(part_rows, rows - s)});
 }

@@ -253,8 +253,20 @@ class CpuPlan final : public Plan {
         input.a = a_.data() + tile * layout_.lanes;
         input.b = b_.data() + tile * layout_.lanes;
         input.neighbours = neighbours_[tile] && samples.stride(1) == 1;
+        fetch_ahead(samples, t + layout_.block, tile - first, last - first, input.a[0]);
         kernels_.feed(layout_, state.tile(tile), state.scratch(worker), input);
       }
+  }
+
+  // Rows lie too far apart for the processor to foresee the next block's: each tile of a group asks
+  // for its share of them.
+  template <class Count>
+  void fetch_ahead(const Samples<Count>& samples, std::size_t first, std::size_t share,
+                   std::size_t shares, std::size_t sensor) const {
+    if (layout_.lanes == 1) return;
+    const std::size_t end = std::min(first + layout_.block, samples.extent(0));
+    for (std::size_t t = first + share; t < end; t += shares)
+      __builtin_prefetch(&samples(t, sensor));
   }
 
   template <class Value>
