@@ -204,7 +204,9 @@ TEST_P(Backend, EqualsTheReferenceOnBrightPulses) {
       for (std::size_t t = 9000; t < 9050; ++t) rows[1][t] += static_cast<std::int32_t>(peak);
       const Found reference = run("reference", config, rows, 18000, random);
       // The RMS of the widths includes the pulse's own baseline.
-      if (noise == Noise::trial) EXPECT_FALSE(reference.pulses.empty()) << peak;
+      if (noise == Noise::trial) {
+        EXPECT_FALSE(reference.pulses.empty()) << peak;
+      }
       expect_same(reference, run(GetParam(), config, rows, 5000, random),
                   "peak " + std::to_string(peak));
     }
