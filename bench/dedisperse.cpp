@@ -3,6 +3,7 @@
 //
 //   bench_dedisperse [--threads N] [--repeats N] [--trials N] [--seconds S] [--problem apertif]
 //                    [--set avx512] [--method shared] [--bits 8] [--rival 0]
+//                    [--device cuda:0 --times N --it 64 --id 4 --et 2 --ed 8 --channels 8]
 //                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
 #include "bench/rival/dedisperse.h"
 
@@ -40,6 +41,56 @@ double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// A GPU alone, with input and trials in its memory: one block of --times whose overlap is there.
+void measure_gpu(const Case& c, const Options& options) {
+  const auto device = device::open(device::parse_selection(options.at("device")));
+  Config config = c.config;
+  config.bits = static_cast<int>(number(options, "bits", 8));
+  config.max_samples = number(options, "times", 20000);
+  config.method = Method::exact;
+  stages::dedisperse::Tunables tunables;
+  tunables.gpu = {number(options, "it", tunables.gpu.items_time),
+                  number(options, "id", tunables.gpu.items_dm),
+                  number(options, "et", tunables.gpu.elements_time),
+                  number(options, "ed", tunables.gpu.elements_dm),
+                  number(options, "channels", tunables.gpu.channels)};
+  const auto plan = make_plan(config, device, tunables);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  std::mt19937_64 random(1);
+  const auto spectra = make_spectra(config, config.max_samples, random);
+  const device::Buffer in = device->allocate(spectra.size());
+  queue->copy(in.data(), spectra.data(), spectra.size());
+  const std::size_t room = plan->max_output_samples(), trials = config.dms.size();
+  const device::Buffer out = device->allocate(4 * trials * room);
+  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, {1, trials, room}},
+                                              {out.as<float>(), axes, {1, trials, room}}};
+  stages::dedisperse::Input input;
+  input.data = in.data();
+  input.count = config.max_samples;
+  while (state->held_samples() < plan->max_delay()) plan->execute(*queue, *state, input, views);
+  std::vector<double> seconds;
+  std::size_t samples = 0;
+  for (std::size_t repeat = 0; repeat < 2 + number(options, "repeats", 5); ++repeat) {
+    const auto start = device->make_event(), end = device->make_event();
+    queue->record(*start);
+    samples = plan->execute(*queue, *state, input, views).samples;
+    queue->record(*end);
+    if (repeat >= 2) seconds.push_back(device->seconds_between(*start, *end));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double rate = static_cast<double>(samples) / seconds[seconds.size() / 2];
+  fmt::print(
+      "{} {} {} trials {} bits, {}x{} threads of {}x{}, {} channels: {:.2f} T adds/s, {:.1f} x "
+      "real time, {:.3f} ms for {} times ({})\n",
+      device->name(), c.name, trials, config.bits, tunables.gpu.items_time, tunables.gpu.items_dm,
+      tunables.gpu.elements_time, tunables.gpu.elements_dm, tunables.gpu.channels,
+      rate * c.operations() / 1e12, rate * config.sample_time_s, 1e3 * seconds[seconds.size() / 2],
+      samples, plan->choice().text);
+  std::fflush(stdout);
 }
 
 struct Contender {
@@ -157,6 +208,7 @@ int main(int count, char** arguments) {
     options[std::string(arguments[n]).substr(2)] = arguments[n + 1];
   const std::size_t trials = number(options, "trials", 2000);
   for (const Case& c : {stages::dedisperse::apertif(trials), stages::dedisperse::lofar(trials)})
-    if (c.name.find(text(options, "problem")) != std::string::npos) measure(c, options);
+    if (c.name.find(text(options, "problem")) != std::string::npos)
+      options.contains("device") ? measure_gpu(c, options) : measure(c, options);
   return 0;
 }

@@ -63,7 +63,8 @@ void print_summary(const Global& global, const std::string& output,
   if (global.quiet) return;
   fmt::print("{}: {} trials of {} times, {} of {} channels\n", output, s.trials, s.written,
              s.channels - s.ignored_channels, s.channels);
-  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s, factor);
+  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s,
+             factor);
   for (const std::string& method : s.methods) fmt::print("  {}: {}\n", s.backend, method);
   fmt::print("  counted: {} lost, {} dropped, {} not finite, {} masked\n", s.damage.lost_samples,
              s.damage.dropped_samples, s.not_finite, s.masked);
@@ -102,13 +103,16 @@ int run(const Global& global, Options& options) {
 void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("dedisperse", "filterbanks to dedispersed time series");
   auto options = std::make_shared<Options>();
-  command->add_option("input", options->config.inputs, "filterbanks (sigproc, PSRFITS), consecutive")
+  command
+      ->add_option("input", options->config.inputs, "filterbanks (sigproc, PSRFITS), consecutive")
       ->required();
   command
       ->add_option("-o,--output", options->config.output,
                    "OUT.npy, a folder, or OUT.dat or OUT.tim for one trial")
       ->required();
-  command->add_option("--format", options->format, "of a folder's files: dat (PRESTO) or tim (sigproc)")
+  command
+      ->add_option("--format", options->format,
+                   "of a folder's files: dat (PRESTO) or tim (sigproc)")
       ->check(CLI::IsMember({"auto", "dat", "tim", "npy"}))
       ->capture_default_str();
   options->dms.add_to(*command);
@@ -116,7 +120,8 @@ void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
       ->delimiter(',');
   command->add_option("--start", options->config.start_s, "seconds to skip")->capture_default_str();
   command
-      ->add_option("--duration", options->config.duration_s, "seconds to process; negative: to the end")
+      ->add_option("--duration", options->config.duration_s,
+                   "seconds to process; negative: to the end")
       ->capture_default_str();
   command->add_option("--memory", options->memory, "cap on the memory used, bytes with K, M or G")
       ->capture_default_str();

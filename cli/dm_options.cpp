@@ -57,8 +57,8 @@ std::vector<std::size_t> parse_channels(const std::string& text) {
   for (const std::string& part : split(text, ',')) {
     const auto ends = split(part, ':');
     std::size_t first = 0, last = 0;
-    const bool good = ends.size() <= 2 && parse(ends[0], first) &&
-                      (ends.size() == 1 || parse(ends[1], last));
+    const bool good =
+        ends.size() <= 2 && parse(ends[0], first) && (ends.size() == 1 || parse(ends[1], last));
     if (ends.size() == 1) last = first;
     if (!good || last < first || last >= kMostChannels)
       refuse("--ignorechan", text, "channels and ranges of them from 0, as 0:5,34");
@@ -74,15 +74,15 @@ void DmOptions::add_to(CLI::App& to) {
   to.add_option("--dm-tolerance", tolerance,
                 "LO:HI: how many times wider a pulse may get between trials")
       ->capture_default_str();
-  to.add_option("--pulse-width", pulse_width_us, "microseconds of the pulse that tolerances are about")
+  to.add_option("--pulse-width", pulse_width_us,
+                "microseconds of the pulse that tolerances are about")
       ->capture_default_str();
   to.add_option("--dm-list", dm_list, "a file of trials, instead of --dms");
   to.add_option("--downsample-tolerance", downsample_tolerance,
                 "add neighbouring samples where that widens a smeared pulse at most so many times "
                 "(1.15); 0: never")
       ->capture_default_str();
-  to.add_option("--dm-constant", dm_constant,
-                "s MHz^2 per pc cm^-3; or \"presto\" for 1/2.41e-4")
+  to.add_option("--dm-constant", dm_constant, "s MHz^2 per pc cm^-3; or \"presto\" for 1/2.41e-4")
       ->capture_default_str();
   to.add_option("--method", method,
                 "auto, exact, shared (exact sums, fewer adds) or subband (loses up to --max-loss)")
@@ -105,7 +105,8 @@ pipeline::DmChoice DmOptions::choice() const {
   choice.pulse_width_s = pulse_width_us * 1e-6;
   choice.downsample_tolerance = downsample_tolerance;
   if (dms.empty() == dm_list.empty())
-    refuse("--dms", dms.empty() ? "not given" : "given with --dm-list", "one of --dms and --dm-list");
+    refuse("--dms", dms.empty() ? "not given" : "given with --dm-list",
+           "one of --dms and --dm-list");
   const auto useless = named(*command, {"--dm-tolerance"});
   if (!dm_list.empty()) {
     if (!useless.empty()) refuse("--dm-tolerance", "given with --dm-list", "only for --dms LO:HI");
@@ -124,7 +125,9 @@ pipeline::DmChoice DmOptions::choice() const {
   return choice;
 }
 
-std::vector<std::size_t> DmOptions::ignored_channels() const { return parse_channels(ignored); }
+std::vector<std::size_t> DmOptions::ignored_channels() const {
+  return parse_channels(ignored);
+}
 
 double DmOptions::constant() const {
   if (dm_constant == "presto") return 1 / 2.41e-4;

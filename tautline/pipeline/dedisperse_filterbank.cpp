@@ -71,29 +71,29 @@ std::string record(const DedisperseConfig& config, const device::Device& device,
                    const formats::FilterbankDescription& description, const DmPlan& plan,
                    const std::vector<std::uint64_t>& written,
                    const std::vector<std::size_t>& ignored, const DedisperseSummary& s) {
-  nlohmann::ordered_json object{{"schema", "tautline.dedisperse.record"},
-                                {"version", 1},
-                                {"history", config.history},
-                                {"device", device.name()},
-                                {"kernels", s.backend},
-                                {"inputs", config.inputs},
-                                {"dms", plan.dms()},
-                                {"tsamp_s", description.tsamp_s *
-                                                static_cast<double>(plan.segments[0].downsample)},
-                                {"f_ref_mhz", s.f_ref_mhz},
-                                {"dm_constant", config.dm_constant},
-                                {"start", core::to_iso(description.start)},
-                                {"start_mjd", core::modified_julian_date(description.start)},
-                                {"samples", s.samples},
-                                {"loss_of_snr", s.loss},
-                                {"ignored_channels", ignored},
-                                {"zero_dm", config.zero_dm},
-                                {"mask", config.mask},
-                                {"masked_samples", s.masked},
-                                {"not_finite", s.not_finite},
-                                {"lost_samples", s.damage.lost_samples},
-                                {"dropped_samples", s.damage.dropped_samples},
-                                {"trailing_bytes", s.damage.trailing_bytes}};
+  nlohmann::ordered_json object{
+      {"schema", "tautline.dedisperse.record"},
+      {"version", 1},
+      {"history", config.history},
+      {"device", device.name()},
+      {"kernels", s.backend},
+      {"inputs", config.inputs},
+      {"dms", plan.dms()},
+      {"tsamp_s", description.tsamp_s * static_cast<double>(plan.segments[0].downsample)},
+      {"f_ref_mhz", s.f_ref_mhz},
+      {"dm_constant", config.dm_constant},
+      {"start", core::to_iso(description.start)},
+      {"start_mjd", core::modified_julian_date(description.start)},
+      {"samples", s.samples},
+      {"loss_of_snr", s.loss},
+      {"ignored_channels", ignored},
+      {"zero_dm", config.zero_dm},
+      {"mask", config.mask},
+      {"masked_samples", s.masked},
+      {"not_finite", s.not_finite},
+      {"lost_samples", s.damage.lost_samples},
+      {"dropped_samples", s.damage.dropped_samples},
+      {"trailing_bytes", s.damage.trailing_bytes}};
   for (std::size_t k = 0; k < plan.segments.size(); ++k)
     object["segments"].push_back({{"first_trial", plan.segments[k].first_trial},
                                   {"trials", plan.segments[k].dms.size()},
@@ -112,19 +112,21 @@ std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Pla
     if (times <= plan->max_delay()) {
       const double delay_s = static_cast<double>(plan->max_delay()) *
                              static_cast<double>(plan->config().downsample) / rate_hz;
-      throw core::Error(core::ErrorKind::config, "--dms",
-                        std::to_string(plan->config().dms.back()) + " delays the lowest channel by " +
-                            std::to_string(delay_s) + " s",
-                        "less than the " + std::to_string(static_cast<double>(samples) / rate_hz) +
-                            " s of data",
-                        "lower the highest DM");
+      throw core::Error(
+          core::ErrorKind::config, "--dms",
+          std::to_string(plan->config().dms.back()) + " delays the lowest channel by " +
+              std::to_string(delay_s) + " s",
+          "less than the " + std::to_string(static_cast<double>(samples) / rate_hz) + " s of data",
+          "lower the highest DM");
     }
     segments.push_back({plan->config().dms, plan->config().downsample, times - plan->max_delay()});
   }
   return segments;
 }
 
-std::string name_of(const std::string& input) { return std::filesystem::path(input).stem().string(); }
+std::string name_of(const std::string& input) {
+  return std::filesystem::path(input).stem().string();
+}
 
 }  // namespace
 
@@ -155,8 +157,8 @@ stages::dedisperse::Config stage_config(const formats::FilterbankDescription& de
       break;
   }
   if (description.delivered != formats::Delivered::f32) {
-    config.max_value = static_cast<std::uint32_t>(
-        ((std::uint64_t{1} << description.bits) - 1) * description.summed_ifs.size());
+    config.max_value = static_cast<std::uint32_t>(((std::uint64_t{1} << description.bits) - 1) *
+                                                  description.summed_ifs.size());
     config.zero_level = description.zero_level;
   }
   return config;
@@ -172,8 +174,8 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
   formats::FilterbankDescription description = reader->description();
   const double rate_hz = description.rate_hz.value();
   const SampleRange range = choose_range(*reader, config.start_s, config.duration_s);
-  description.start = core::advance(description.start, static_cast<std::int64_t>(range.first),
-                                    description.rate_hz);
+  description.start =
+      core::advance(description.start, static_cast<std::int64_t>(range.first), description.rate_hz);
   description.tstart_mjd = core::modified_julian_date(description.start);
 
   stages::dedisperse::Config stage = stage_config(description);
@@ -193,8 +195,8 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
       std::unique(stage.ignored_channels.begin(), stage.ignored_channels.end()),
       stage.ignored_channels.end());
 
-  const DmPlan plan = make_dm_plan(
-      config.dms, {description.channel_mhz, description.tsamp_s, config.dm_constant});
+  const DmPlan plan =
+      make_dm_plan(config.dms, {description.channel_mhz, description.tsamp_s, config.dm_constant});
   stage.max_samples = first_guess(description, plan, config.memory_bytes, range.count);
   const std::size_t raw_bytes =
       FilterbankBlocks::kBlocks * stage.max_samples * description.sample_bytes();
@@ -202,6 +204,7 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
   const auto plans = make_plans(stage, plan, device, limit);
   const std::size_t block_samples = plans.front()->config().max_samples;
   const Summary needs = summarise(plans);
+  auto segments = lengths_of(plans, range.count, rate_hz);
   if (announce) announce(to_string(needs));
 
   TrialSinkConfig output{config.format,
@@ -211,7 +214,7 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
                          description,
                          config.dm_constant,
                          plans.front()->float_output(),
-                         lengths_of(plans, range.count, rate_hz)};
+                         std::move(segments)};
   const auto sink = make_trial_sink(output);
   formats::AppendFile beside(record_path(config), config.overwrite);
 

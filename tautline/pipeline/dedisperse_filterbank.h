@@ -21,10 +21,10 @@ namespace tautline::pipeline {
 struct DmChoice {
   std::vector<double> list;  ///< when given, the rest is not used
   double low = 0, high = 0;
-  double step = 0;       ///< linear; 0: by tolerance
-  double tolerance = 0;  ///< more than 1
-  double pulse_width_s = 40e-6;      ///< that tolerances are about
-  double downsample_tolerance = 0;   ///< more than 1: add neighbouring samples where smearing allows
+  double step = 0;                  ///< linear; 0: by tolerance
+  double tolerance = 0;             ///< more than 1
+  double pulse_width_s = 40e-6;     ///< that tolerances are about
+  double downsample_tolerance = 0;  ///< more than 1: add neighbouring samples where smearing allows
 };
 
 struct DedisperseConfig {
@@ -47,9 +47,9 @@ struct DedisperseConfig {
 
 struct DedisperseSummary {
   std::size_t trials = 0, channels = 0, ignored_channels = 0;
-  std::uint64_t samples = 0;        ///< of the input
-  std::uint64_t written = 0;        ///< of every trial of the first segment
-  std::uint64_t masked = 0;         ///< samples (times x channels) replaced because a mask said so
+  std::uint64_t samples = 0;  ///< of the input
+  std::uint64_t written = 0;  ///< of every trial of the first segment
+  std::uint64_t masked = 0;   ///< samples (times x channels) replaced because a mask said so
   std::uint64_t not_finite = 0;
   std::size_t block_samples = 0, bytes = 0;
   double elapsed_s = 0, stream_s = 0;
@@ -61,8 +61,8 @@ struct DedisperseSummary {
   formats::Damage damage;
 };
 
-/// Beside the series, OUTPUT.json (or dedisperse.json in the folder) records dms, tsamp_s, f_ref_mhz,
-/// dm_constant, what was cleaned, the kernels and all counters. Memory is bounded by
+/// Beside the series, OUTPUT.json (or dedisperse.json in the folder) records dms, tsamp_s,
+/// f_ref_mhz, dm_constant, what was cleaned, the kernels and all counters. Memory is bounded by
 /// config.memory_bytes however long the input. `announce` is given the plan before the run. Throws
 /// core::Error; no file has its final name unless this returns.
 DedisperseSummary dedisperse_filterbank(

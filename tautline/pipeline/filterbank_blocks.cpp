@@ -45,10 +45,8 @@ FilterbankBlocks::FilterbankBlocks(formats::FilterbankReader& reader, const Samp
     : reader_(reader) {
   const std::size_t bytes = block_samples * reader.description().sample_bytes();
   ring_.prepare([&](SpectraBlock& block) { block.bytes.resize(bytes); });
-  thread_ = std::jthread(
-      [this, range, block_samples, stop = std::move(stop), edit = std::move(edit)] {
-        read(range, block_samples, stop, edit);
-      });
+  thread_ = std::jthread([this, range, block_samples, stop = std::move(stop),
+                          edit = std::move(edit)] { read(range, block_samples, stop, edit); });
 }
 
 void FilterbankBlocks::read(const SampleRange& range, std::size_t block_samples,

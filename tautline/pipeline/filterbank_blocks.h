@@ -26,8 +26,9 @@ struct SampleRange {
   std::uint64_t first = 0, count = 0;
 };
 
-/// `duration_s` < 0: to the end. Throws Error(config) when it begins behind the data or is empty, and
-/// Error(format) when there is a gap inside: dedispersion sums across times, and an output has one start.
+/// `duration_s` < 0: to the end. Throws Error(config) when it begins behind the data or is empty,
+/// and Error(format) when there is a gap inside: dedispersion sums across times, and an output has
+/// one start.
 SampleRange choose_range(const formats::FilterbankReader& reader, double start_s,
                          double duration_s);
 

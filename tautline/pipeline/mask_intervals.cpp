@@ -41,7 +41,8 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, formats::FilterbankRead
       measure(reinterpret_cast<const float*>(bytes.data()), got, true);
       break;
   }
-  for (std::size_t c = 0; c < means_.size(); ++c) means_[c] = counted_ > 0 ? sums_[c] / counted_ : 0;
+  for (std::size_t c = 0; c < means_.size(); ++c)
+    means_[c] = counted_ > 0 ? sums_[c] / counted_ : 0;
 }
 
 template <class Sample>
@@ -97,8 +98,10 @@ void MaskIntervals::apply(std::span<std::byte> spectra, std::uint64_t first_samp
     if (!started_ || interval != interval_) begin_interval(interval);
     // To the interval's end; the last one has none.
     std::size_t count = samples - done;
-    const std::uint64_t end = (interval + 1) * static_cast<std::uint64_t>(mask_.samples_per_interval);
-    if (interval + 1 < mask_.intervals && end - at < count) count = static_cast<std::size_t>(end - at);
+    const std::uint64_t end =
+        (interval + 1) * static_cast<std::uint64_t>(mask_.samples_per_interval);
+    if (interval + 1 < mask_.intervals && end - at < count)
+      count = static_cast<std::size_t>(end - at);
     std::byte* from = spectra.data() + done * description_.sample_bytes();
     switch (description_.delivered) {
       case formats::Delivered::u8:

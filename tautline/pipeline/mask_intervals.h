@@ -11,9 +11,10 @@
 
 namespace tautline::pipeline {
 
-/// The mean of a channel is that of its last unmasked interval before, or, when there is none yet, of
-/// the first 4,096 samples of the data: so it does not depend on how the data are cut into blocks.
-/// Rounded to a whole number for integers. Channels masked throughout the file are left to be ignored.
+/// The mean of a channel is that of its last unmasked interval before, or, when there is none yet,
+/// of the first 4,096 samples of the data: so it does not depend on how the data are cut into
+/// blocks. Rounded to a whole number for integers. Channels masked throughout the file are left to
+/// be ignored.
 class MaskIntervals {
  public:
   /// Reads the first samples. Throws Error(config) when the mask was made for other channels.

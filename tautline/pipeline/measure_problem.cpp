@@ -25,6 +25,19 @@ std::vector<NamedProblem> make_named_problems() {
                         {{"inputs", 2 * count}, {"channels", channels}, {"samples", 3072}},
                         fmt::format("{} dual-polarisation antennas", count)};
   };
+  const auto telescope = [](const char* name, std::size_t channels, std::size_t top_khz,
+                            std::size_t width_hz, std::size_t rate_hz, std::size_t step_millidm,
+                            const char* description) {
+    return NamedProblem{"dedisperse",
+                        name,
+                        {{"channels", channels},
+                         {"top_khz", top_khz},
+                         {"width_hz", width_hz},
+                         {"rate_hz", rate_hz},
+                         {"samples", rate_hz},
+                         {"step_millidm", step_millidm}},
+                        description};
+  };
   // Channels and samples of n64 to n1024 as correlators are compared in the literature.
   return {
       {"correlate",
@@ -44,6 +57,11 @@ std::vector<NamedProblem> make_named_problems() {
        "mwa32",
        {{"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}},
        "MWA, 32 tiles: a second of 1.28 MHz"},
+      // The telescopes of the dedispersion paper; zero-dm: no delays, so that all reads can be shared.
+      telescope("apertif", 1024, 1719854, 292969, 20000, 250, "Apertif, a second of 20 kHz"),
+      telescope("lofar", 32, 145000, 187500, 200000, 250, "LOFAR, a second of 200 kHz"),
+      telescope("apertif-zero-dm", 1024, 1719854, 292969, 20000, 0, "Apertif without delays"),
+      telescope("lofar-zero-dm", 32, 145000, 187500, 200000, 0, "LOFAR without delays"),
       {"host_fed_correlate",
        "mwa128",
        {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/measure_dedisperse.h"
 #include "tautline/pipeline/measure_host_fed.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
@@ -282,7 +283,27 @@ const std::vector<Stage>& stages() {
       {"correlate",
        {{"inputs", 256}, {"channels", 8}, {"samples", 4096}, {"bits", 8}, {"design", 0}},
        {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}, {"design", 0}},
-       measure_correlate}};
+       measure_correlate},
+      {"dedisperse",
+       {{"channels", 1024},
+        {"trials", 2000},
+        {"samples", 4096},
+        {"bits", 8},
+        {"top_khz", 1719854},
+        {"width_hz", 292969},
+        {"rate_hz", 20000},
+        {"step_millidm", 250},
+        {"method", 0}},
+       {{"channels", 1024},
+        {"trials", 2000},
+        {"samples", 20000},
+        {"bits", 8},
+        {"top_khz", 1719854},
+        {"width_hz", 292969},
+        {"rate_hz", 20000},
+        {"step_millidm", 250},
+        {"method", 0}},
+       measure_dedisperse}};
   return all;
 }
 
@@ -327,7 +348,8 @@ Measurement measure_stage(const std::string& stage, const Problem& problem, Devi
                                   : find_stage(stage).measure(sizes, device, limits, budget_s);
   m.stage = stage;
   // Zero means: not asked for.
-  if (sizes.count("design") != 0 && sizes.at("design") == 0) sizes.erase("design");
+  for (const char* choice : {"design", "method"})
+    if (sizes.count(choice) != 0 && sizes.at(choice) == 0) sizes.erase(choice);
   m.problem = describe(sizes);
   m.device = device->name();
   return m;

@@ -85,10 +85,10 @@ class SeriesSink final : public TrialSink {
     for (const TrialSegment& segment : config.segments) {
       first_.push_back(k);
       for (const double dm : segment.dms) {
-        paths_.push_back(
-            single ? config.output
-                   : (std::filesystem::path(config.output) / (config.name + "_DM" + names[k] + ending))
-                         .string());
+        paths_.push_back(single ? config.output
+                                : (std::filesystem::path(config.output) /
+                                   (config.name + "_DM" + names[k] + ending))
+                                      .string());
         writers_.push_back(make(paths_.back(), segment, dm));
         ++k;
       }

@@ -26,7 +26,7 @@ struct TrialSinkConfig {
   /// npy: the file. dat, tim: a folder, or the one trial's file by its ending.
   std::string output;
   bool overwrite = false;
-  std::string name;  ///< of the files in a folder, before _DM12.50.dat
+  std::string name;                            ///< of the files in a folder, before _DM12.50.dat
   formats::FilterbankDescription description;  ///< starting where the series start
   double dm_constant = 0;
   bool float_samples = false;  ///< else int32, which only npy keeps

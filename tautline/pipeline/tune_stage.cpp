@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/measure_dedisperse.h"
 #include "tautline/stages/channelize/tune.h"
 #include "tautline/stages/correlate/tune.h"
+#include "tautline/stages/dedisperse/tune.h"
 
 namespace tautline::pipeline {
 
@@ -46,6 +48,10 @@ jit::Tunable make_channelize(const Problem& sizes, DevicePointer device) {
   return stages::channelize::make_tunable(config, std::move(device));
 }
 
+jit::Tunable make_dedisperse(const Problem& sizes, DevicePointer device) {
+  return stages::dedisperse::make_tunable(dedisperse_config(sizes), std::move(device));
+}
+
 const std::vector<Stage>& stages() {
   static const std::vector<Stage> list{
       {"channelize",
@@ -58,7 +64,17 @@ const std::vector<Stage>& stages() {
        make_channelize},
       {"correlate",
        {{"inputs", 512}, {"channels", 240}, {"samples", 3072}, {"bits", 8}},
-       make_correlate}};
+       make_correlate},
+      {"dedisperse",
+       {{"channels", 1024},
+        {"trials", 2000},
+        {"samples", 20000},
+        {"bits", 8},
+        {"top_khz", 1719854},
+        {"width_hz", 292969},
+        {"rate_hz", 20000},
+        {"step_millidm", 250}},
+       make_dedisperse}};
   return list;
 }
 

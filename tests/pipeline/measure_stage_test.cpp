@@ -17,7 +17,8 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
       {"unpack", {{"inputs", 4}, {"samples", 1000}}},
       {"channelize", {{"inputs", 2}, {"channels", 16}, {"spectra", 8}}},
       {"corner_turn", {{"inputs", 4}, {"channels", 16}, {"spectra", 64}}},
-      {"correlate", {{"inputs", 6}, {"channels", 2}, {"samples", 128}}}};
+      {"correlate", {{"inputs", 6}, {"channels", 2}, {"samples", 128}}},
+      {"dedisperse", {{"channels", 16}, {"trials", 8}, {"samples", 256}, {"rate_hz", 1000}}}};
   ASSERT_EQ(measurable_stages().size(), problems.size());
   for (const std::string& stage : measurable_stages()) {
     SCOPED_TRACE(stage);

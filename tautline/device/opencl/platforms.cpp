@@ -1,6 +1,9 @@
 #include "tautline/device/opencl/platforms.h"
 
 #include <fmt/format.h>
+#ifdef __linux__
+#include <unistd.h>
+#endif
 
 #include <array>
 
@@ -25,10 +28,21 @@ constexpr cl_device_info kPciBus = 0x4008;
 constexpr cl_device_info kPciSlot = 0x4009;
 constexpr cl_device_info kPciDomain = 0x400A;
 
+// PoCL learns of the processor through /sys, and where that is not mounted (a bare chroot) it ends
+// the process that asks.
+bool processor_is_described() {
+#ifdef __linux__
+  return ::access("/sys/devices/system/cpu", R_OK) == 0;
+#else
+  return true;
+#endif
+}
+
 }  // namespace
 
 std::vector<cl_device_id> list_devices() {
   std::vector<cl_device_id> devices;
+  if (!processor_is_described()) return devices;
   cl_uint platform_count = 0;
   if (clGetPlatformIDs(0, nullptr, &platform_count) != CL_SUCCESS) return devices;
   std::vector<cl_platform_id> platforms(platform_count);

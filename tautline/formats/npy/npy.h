@@ -51,17 +51,17 @@ class ArrayWriter {
 };
 
 /// Writes [channel][input][time] as it comes, a stretch of time at once: complex64 for cf32, int8
-/// with a last axis of 2 for ci8 and ci4 (widened). Rows lie a whole stream apart, so the number of
-/// times must be known at least roughly: the space is reserved at once, and what stays unused is
-/// taken out at the end.
+/// with a last axis of 2 for ci8 and ci4 (widened). Rows lie a whole stream apart, so the space for
+/// `expected_samples` times is reserved at once. When more come (a stream whose gaps its size does
+/// not tell) the rows are moved apart, and what stays unused is taken out at the end.
 class RowsWriter {
  public:
-  /// Throws Error(config) on another format, and Error(io) when the disk has no room for the most
-  /// that may come.
+  /// Throws Error(config) on another format, and Error(io) when the disk has no room for what is
+  /// expected.
   RowsWriter(const std::string& path, const core::SampleFormat& format, std::size_t channels,
-             std::size_t inputs, std::uint64_t most_samples, bool overwrite);
+             std::size_t inputs, std::uint64_t expected_samples, bool overwrite);
 
-  /// Appends `count` times of every row.
+  /// Appends `count` times of every row. Throws Error(io) when the disk has no room for them.
   void write(const void* samples, std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
              std::size_t count);
   std::uint64_t samples() const { return samples_; }
@@ -69,11 +69,14 @@ class RowsWriter {
 
  private:
   std::string header(std::uint64_t samples) const;
-  void close_gaps();
+  void reserve(std::uint64_t row_samples);
+  void space_rows(std::uint64_t row_samples);
+  void move(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
 
   core::SampleFormat format_;
   std::size_t channels_, inputs_;
-  std::uint64_t most_samples_, samples_ = 0;
+  std::uint64_t row_samples_ = 0;  // from one row to the next
+  std::uint64_t samples_ = 0;
   std::size_t written_bytes_;  // of one sample in the file
   std::uint64_t data_offset_bytes_ = 0;
   PartialFile file_;

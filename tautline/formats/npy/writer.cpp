@@ -52,18 +52,17 @@ void ArrayWriter::finish() {
 }
 
 RowsWriter::RowsWriter(const std::string& path, const core::SampleFormat& format,
-                       std::size_t channels, std::size_t inputs, std::uint64_t most_samples,
+                       std::size_t channels, std::size_t inputs, std::uint64_t expected_samples,
                        bool overwrite)
     : format_(checked(format)),
       channels_(channels),
       inputs_(inputs),
-      most_samples_(most_samples),
       written_bytes_(format.is_float() ? 8 : 2),
       file_(path, overwrite) {
-  // The header may only shrink, so its length holds for fewer samples too.
-  data_offset_bytes_ = header(most_samples).size();
-  file_.allocate(data_offset_bytes_ +
-                 array_bytes(format_.is_float() ? "<c8" : "<i2", {channels, inputs, most_samples}));
+  // Long enough for any number of samples.
+  data_offset_bytes_ = header(std::numeric_limits<std::uint64_t>::max()).size();
+  reserve(expected_samples);
+  row_samples_ = expected_samples;
 }
 
 std::string RowsWriter::header(std::uint64_t samples) const {
@@ -74,10 +73,11 @@ std::string RowsWriter::header(std::uint64_t samples) const {
 
 void RowsWriter::write(const void* samples, std::size_t channel_stride_bytes,
                        std::size_t row_stride_bytes, std::size_t count) {
-  if (count > most_samples_ - samples_)
-    throw core::Error(core::ErrorKind::config, file_.path() + ": samples of a row",
-                      std::to_string(samples_ + count),
-                      "at most the " + std::to_string(most_samples_) + " announced");
+  if (count > row_samples_ - samples_) {
+    const std::uint64_t wanted = std::max(samples_ + count, row_samples_ + row_samples_ / 2);
+    reserve(wanted);
+    space_rows(wanted);
+  }
   const auto* in = static_cast<const std::byte*>(samples);
   for (std::size_t c = 0; c < channels_; ++c)
     for (std::size_t i = 0; i < inputs_; ++i) {
@@ -92,31 +92,46 @@ void RowsWriter::write(const void* samples, std::size_t channel_stride_bytes,
         }
         bytes = widened_;
       }
-      const std::uint64_t place = (c * inputs_ + i) * most_samples_ + samples_;
+      const std::uint64_t place = (c * inputs_ + i) * row_samples_ + samples_;
       file_.write_at(data_offset_bytes_ + place * written_bytes_, bytes);
     }
   samples_ += count;
 }
 
-// Rows that came shorter than announced move towards the front, first row first, so that none is
-// overwritten before it has moved.
-void RowsWriter::close_gaps() {
-  constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
-  const std::uint64_t row_bytes = samples_ * written_bytes_;
-  const std::uint64_t announced_bytes = most_samples_ * written_bytes_;
-  std::vector<std::byte> piece;
-  for (std::uint64_t row = 1; row < std::uint64_t{channels_} * inputs_; ++row) {
-    for (std::uint64_t done = 0; done < row_bytes; done += kPieceBytes) {
-      piece.resize(static_cast<std::size_t>(std::min(kPieceBytes, row_bytes - done)));
-      file_.read_at(data_offset_bytes_ + row * announced_bytes + done, piece);
-      file_.write_at(data_offset_bytes_ + row * row_bytes + done, piece);
-    }
+// Room in the file for rows of `row_samples`.
+void RowsWriter::reserve(std::uint64_t row_samples) {
+  file_.allocate(data_offset_bytes_ + array_bytes(format_.is_float() ? "<c8" : "<i2",
+                                                  {channels_, inputs_, row_samples}));
+}
+
+// Puts rows `row_samples` apart: first row first when they come closer and last row first when they
+// part, so that none is overwritten before it has moved.
+void RowsWriter::space_rows(std::uint64_t row_samples) {
+  const std::uint64_t rows = std::uint64_t{channels_} * inputs_;
+  const bool apart = row_samples > row_samples_;
+  for (std::uint64_t k = 1; k < rows; ++k) {
+    const std::uint64_t row = apart ? rows - k : k;
+    move(data_offset_bytes_ + row * row_samples * written_bytes_,
+         data_offset_bytes_ + row * row_samples_ * written_bytes_, samples_ * written_bytes_);
   }
-  file_.resize(data_offset_bytes_ + row_bytes * channels_ * inputs_);
+  row_samples_ = row_samples;
+}
+
+// Within the file; the two places may overlap.
+void RowsWriter::move(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+  std::vector<std::byte> piece;
+  for (std::uint64_t done = 0; done < bytes && to != from; done += piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min(kPieceBytes, bytes - done)));
+    const std::uint64_t at = to < from ? done : bytes - done - piece.size();
+    file_.read_at(from + at, piece);
+    file_.write_at(to + at, piece);
+  }
 }
 
 void RowsWriter::finish() {
-  if (samples_ < most_samples_) close_gaps();
+  space_rows(samples_);
+  file_.resize(data_offset_bytes_ + samples_ * written_bytes_ * channels_ * inputs_);
   const std::string text = header(samples_);
   file_.write_at(0, std::as_bytes(std::span(text.data(), text.size())));
   file_.finish();

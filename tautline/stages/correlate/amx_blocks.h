@@ -6,14 +6,15 @@
 // `Tiles` holds eight tiles of 16 rows x 64 bytes from its construction to its destruction, and has
 //   zero<T>()             tile T = 0
 //   load<T>(bytes)        tile T = 1024 bytes, 64 a row
+//   load_passing<T>(bytes)   the same for bytes that will not be needed again soon
 //   store<T>(bytes)
 //   dot<T, A, B>()        T[m][n] += sum over k, q of A[m][4k+q] B[k][4n+q], signed bytes, 32-bit
 //   sums
 //
 // A product takes the tile unit 16 cycles, and a tile load 8 from the first-level cache or some 25
 // from the second; a product must wait some 52 cycles for the one before it in its tile. Hence four
-// tiles of sums in turn; and two panels' row factors that stay in the first-level cache (24 KiB at
-// 256 samples) while column panels stream past them, two loads from the second level for eight
+// tiles of sums in turn; and two panels' row factors that stay in the first-level cache (32 KiB at
+// 512 samples) while column panels pass by them, three loads from the second level for eight
 // products. Tiles begin as the sums and are stored over them: adding products to sums by vector
 // code, at once or beside the next products, was slower (docs/performance/notebook.md).
 #pragma once
@@ -25,7 +26,7 @@
 
 namespace tautline::stages::correlate::cpu::amx {
 
-// With x_i = a + ib, x_j = c + id: re += a c + b d;  im += b c + ~a d, or b c alone on the
+// With x_i = a + ib, x_j = c + id: re += a c + b d;  im += b c + a ~d, or b c alone on the
 // diagonal, where a d is its transpose.
 
 /// Two blocks of one column panel.
@@ -37,26 +38,30 @@ void add_two_blocks(Tiles& tiles, const std::byte* rows, const std::byte* next_r
   tiles.template load<1>(sums + kBlock);
   tiles.template load<2>(sums + 2 * kBlock);
   tiles.template load<3>(sums + 3 * kBlock);
+  // The sums of the two blocks that follow.
+  Prefetch next_sums(sums + 4 * kBlock, 0, 1, 4 * kBlock * sizeof *sums - 1, 1);
+  const std::size_t sums_per_step = next_sums.lines_in(steps);
   for (std::size_t s = 0; s < steps; ++s) {
-    tiles.template load<4>(columns);  // c
-    tiles.template load<6>(rows);     // a
+    tiles.template load_passing<4>(columns);  // c
+    tiles.template load<6>(rows);             // a
     tiles.template dot<0, 6, 4>();
     tiles.template load<7>(rows + kTileBytes);  // b
     tiles.template dot<1, 7, 4>();
-    tiles.template load<6>(next_rows);
-    tiles.template dot<2, 6, 4>();
-    tiles.template load<6>(next_rows + kTileBytes);
-    tiles.template dot<3, 6, 4>();
-    tiles.template load<5>(columns + kTileBytes);  // d
+    tiles.template load_passing<5>(columns + kTileBytes);  // d
     tiles.template dot<0, 7, 5>();
-    if constexpr (!kDiagonal) {
-      tiles.template load<7>(rows + 2 * kTileBytes);  // ~a
-      tiles.template dot<1, 7, 5>();
-    }
+    tiles.template load<7>(next_rows);  // a of the second block
+    tiles.template dot<2, 7, 4>();
+    tiles.template load<6>(next_rows + kTileBytes);  // b of the second block
+    tiles.template dot<3, 6, 4>();
+    tiles.template load_passing<4>(columns + 2 * kTileBytes);  // ~d
     tiles.template dot<2, 6, 5>();
-    tiles.template load<7>(next_rows + 2 * kTileBytes);
-    tiles.template dot<3, 7, 5>();
+    tiles.template dot<3, 7, 4>();
+    if constexpr (!kDiagonal) {
+      tiles.template load<6>(rows);  // a
+      tiles.template dot<1, 6, 4>();
+    }
     lines.fetch(2 * lines_per_step);
+    next_sums.fetch(sums_per_step);
     rows += kRowBytes;
     next_rows += kRowBytes;
     columns += kColumnBytes;
@@ -84,7 +89,7 @@ void add_block(Tiles& tiles, const std::byte* rows, const std::byte* columns, st
     tiles.template load<5>(columns + kTileBytes);  // d
     tiles.template dot<2, 7, 5>();
     if constexpr (!kDiagonal) {
-      tiles.template load<6>(rows + 2 * kTileBytes);  // ~a
+      tiles.template load<5>(columns + 2 * kTileBytes);  // ~d
       tiles.template dot<3, 6, 5>();
     }
     lines.fetch(lines_per_step);
@@ -131,10 +136,9 @@ constexpr IntegerKernel kernel(const char* name) {
           .step_samples = kStepSamples,
           .step_bytes = kColumnBytes,
           .step_row_bytes = kRowBytes,
-          .max_chunk_samples = 256,
+          .max_chunk_samples = 512,
           .group_panels = 2,
           .half_diagonal = true,
-          .corrects = Corrects::columns,
           .pack = pack,
           .multiply = multiply<Tiles>};
 }

@@ -52,10 +52,6 @@ struct Packed {
   }
 };
 
-/// What a panel's corrections are subtracted from: its rows' sums (re and im), or (im alone) the
-/// columns' sums in blocks off the diagonal.
-enum class Corrects { rows, columns };
-
 /// The code of one instruction set for rows of one type. Row is ci8 or complex<float>, Sum is the
 /// type of the running sums.
 template <class Row, class Sum>
@@ -67,9 +63,8 @@ struct Kernel {
   std::size_t max_chunk_samples;  ///< beyond this, panels leave the first-level cache
   std::size_t group_panels;       ///< row panels in a group
   /// Whether the imaginary part of a diagonal block is only the sum over t of im_i re_j, from
-  /// which the transpose has yet to be subtracted.
+  /// which the transpose has yet to be subtracted, and which has no correction.
   bool half_diagonal;
-  Corrects corrects;
   /// Packs `steps` steps of 16 rows, and adds to the panel's corrections.
   void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, std::byte* row_factors,
                Sum* corrections);

@@ -51,6 +51,11 @@ class HardwareTiles {
                  : "memory");
   }
   template <int kTile>
+  void load_passing(const void* bytes) {
+    asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(bytes), "r"(kRowBytes), "i"(kTile)
+                 : "memory");
+  }
+  template <int kTile>
   void store(void* bytes) {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(bytes), "r"(kRowBytes), "i"(kTile)
                  : "memory");

@@ -94,7 +94,6 @@ constexpr FloatKernel kernel_named(const char* name) {
           .max_chunk_samples = kFloatChunkSamples,
           .group_panels = 8,
           .half_diagonal = false,
-          .corrects = Corrects::rows,
           .pack = pack,
           .multiply = multiply};
 }

@@ -126,7 +126,6 @@ constexpr IntegerKernel kernel_named(const char* name) {
           .max_chunk_samples = 512,
           .group_panels = 8,
           .half_diagonal = false,
-          .corrects = Corrects::rows,
           .pack = pack,
           .multiply = multiply};
 }

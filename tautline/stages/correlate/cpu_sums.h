@@ -257,17 +257,15 @@ class SumEngine {
     const std::uint32_t* places = order_.places.data() + core::baseline_index(panel, 0);
     const auto sums = [&](std::size_t column) { return own.sums + places[column] * kSumsPerBlock; };
     if (kernel_.half_diagonal) subtract_transpose(sums(panel) + kBlock);
-    const bool of_rows = kernel_.corrects == Corrects::rows;
-    if (!of_rows)
-      for (std::size_t column = 0; column < panel; ++column)
-        correct_columns(own.corrections + column * kCorrections + kPanel, sums(column) + kBlock);
     const Sum* corrections = own.corrections + panel * kCorrections;
     for (std::size_t r = 0; r < kPanel && panel * kPanel + r < inputs_; ++r) {
       const std::size_t row = panel * kPanel + r;
-      for (std::size_t column = 0; column <= row; column += kPanel)
-        flush_row(sums(column / kPanel) + r * kPanel, of_rows ? corrections[r] : Sum{},
-                  of_rows ? corrections[kPanel + r] : Sum{}, std::min(kPanel, row + 1 - column),
+      for (std::size_t column = 0; column <= row; column += kPanel) {
+        const bool half = kernel_.half_diagonal && column == panel * kPanel;
+        flush_row(sums(column / kPanel) + r * kPanel, corrections[r],
+                  half ? Sum{} : corrections[kPanel + r], std::min(kPanel, row + 1 - column),
                   &visibilities_(channel, core::baseline_index(row, column)));
+      }
     }
     for (std::size_t column = 0; column <= panel; ++column)
       std::fill_n(sums(column), kSumsPerBlock, Sum{});
@@ -277,12 +275,6 @@ class SumEngine {
   using Modular = std::conditional_t<std::is_integral_v<Sum>, std::uint32_t, Sum>;
   static Sum difference(Sum a, Sum b) {
     return static_cast<Sum>(static_cast<Modular>(a) - static_cast<Modular>(b));
-  }
-
-  static void correct_columns(const Sum* corrections, Sum* sums) {
-    for (std::size_t r = 0; r < kPanel; ++r)
-      for (std::size_t j = 0; j < kPanel; ++j)
-        sums[r * kPanel + j] = difference(sums[r * kPanel + j], corrections[j]);
   }
 
   // im[i][j] = sum of im_i re_j, less the sum of re_i im_j, which is im[j][i].

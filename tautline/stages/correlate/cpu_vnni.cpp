@@ -93,7 +93,6 @@ const IntegerKernel& vnni_kernel() {
       .max_chunk_samples = 512,
       .group_panels = 8,
       .half_diagonal = false,
-      .corrects = Corrects::rows,
       .pack = pack8::pack_biased,
       .multiply = multiply};
   return kKernel;

@@ -14,5 +14,8 @@ std::shared_ptr<const Plan> make_reference_plan(std::shared_ptr<const Problem> p
                                                 Delays delays, Choice choice);
 std::shared_ptr<const Plan> make_cpu_plan(std::shared_ptr<const Problem> problem,
                                           const device::Device& device, const Tunables& tunables);
+std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const Problem> problem,
+                                          std::shared_ptr<const device::Device> device,
+                                          const Tunables& tunables);
 
 }  // namespace tautline::stages::dedisperse

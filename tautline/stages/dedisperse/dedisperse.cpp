@@ -1,9 +1,11 @@
 #include "tautline/stages/dedisperse/dedisperse.h"
 
+#include <bit>
 #include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/backends.h"
+#include "tautline/stages/dedisperse/gpu_tuning.h"
 #include "tautline/stages/dedisperse/kernels.h"
 
 namespace tautline::stages::dedisperse {
@@ -26,6 +28,19 @@ void require_tunables(const Tunables& tunables) {
   if (tunables.near_bytes < kLeastBytes) refuse("near_bytes", tunables.near_bytes, "4096 or more");
   if (tunables.scratch_bytes < kLeastBytes)
     refuse("scratch_bytes", tunables.scratch_bytes, "4096 or more");
+  const auto require_power = [&](const char* field, std::size_t value, std::size_t low,
+                                 std::size_t high) {
+    if (!std::has_single_bit(value) || value < low || value > high)
+      refuse(field, value,
+             "a power of two from " + std::to_string(low) + " to " + std::to_string(high));
+  };
+  require_power("gpu.items_time", tunables.gpu.items_time, 16, 256);
+  require_power("gpu.items_dm", tunables.gpu.items_dm, 1, 16);
+  require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 4);
+  require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 16);
+  if (tunables.gpu.items_time * tunables.gpu.items_dm > 1024)
+    refuse("gpu.items_dm", tunables.gpu.items_dm, "at most 1024 threads");
+  if (tunables.gpu.channels > 32) refuse("gpu.channels", tunables.gpu.channels, "at most 32");
 }
 
 }  // namespace
@@ -53,6 +68,8 @@ Method parse_method(const std::string& name) {
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
+  if (device->compiles())
+    return make_tuned_gpu_plan(std::make_shared<const Problem>(config), std::move(device));
   return make_plan(config, std::move(device), Tunables{});
 }
 
@@ -69,6 +86,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
     Delays delays = problem->delays();
     return make_reference_plan(std::move(problem), std::move(delays), std::move(choice));
   }
+  if (device->compiles()) return make_gpu_plan(std::move(problem), std::move(device), tunables);
   return make_cpu_plan(std::move(problem), *device, tunables);
 }
 

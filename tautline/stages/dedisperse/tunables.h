@@ -9,6 +9,21 @@
 
 namespace tautline::stages::dedisperse {
 
+/// Of the GPU kernel: the dedispersion paper's four, and how rows are staged. A tile of a group is
+/// items_time x elements_time x 4 times (of bytes; x 1 otherwise) by items_dm x elements_dm trials.
+struct GpuTunables {
+  std::size_t items_time = 64;    ///< threads along time: 16, 32, 64, 128 or 256
+  std::size_t items_dm = 4;       ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
+  std::size_t elements_time = 2;  ///< of a thread along time: 1, 2 or 4
+  std::size_t elements_dm = 8;    ///< of a thread along trials: 1, 2, 4, 8 or 16
+  /// Channels whose rows a group stages in local memory together, 1 to 32; 0: rows are read where
+  /// they lie. More of them mean fewer barriers, fewer leave room for more groups. Not staged where
+  /// the delays of a tile's trials lie too far apart for 40 KiB.
+  std::size_t channels = 8;
+
+  friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
+};
+
 struct Tunables {
   /// Times of a tile, a multiple of 512 up to 65,536; 0: by counting. Long tiles waste less on what
   /// trials need beyond their tile, short ones leave more shared sums in cache.
@@ -23,6 +38,8 @@ struct Tunables {
   /// Bytes of shared sums that a bundle of groups may make: half of a 1 MiB second-level cache; the
   /// rest is for the trials. 4 KiB or more.
   std::size_t scratch_bytes = 512 << 10;
+
+  GpuTunables gpu = {};  ///< of devices that compile
 
   friend bool operator==(const Tunables&, const Tunables&) = default;
 };

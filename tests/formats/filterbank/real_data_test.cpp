@@ -92,7 +92,7 @@ TEST_F(RealFilterbanks, SeriesAgreeWithTheirHeaders) {
   EXPECT_EQ(*d.refdm, 112.3802);
   EXPECT_EQ(d.fch1_mhz, 920);
   EXPECT_EQ(presto::format_epoch(d.start), "59313.309837974340741");
-  EXPECT_EQ(inf.notes.size(), 3u);
+  EXPECT_EQ(inf.notes.size(), 2u);
   EXPECT_EQ(t.samples, 131130u);
   EXPECT_EQ(t.rate_hz, d.rate_hz);
   EXPECT_TRUE(t.time_series && d.time_series);

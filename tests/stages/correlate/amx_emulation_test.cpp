@@ -38,6 +38,10 @@ class EmulatedTiles {
     std::memcpy(tiles_[kTile], bytes, kBytes);
   }
   template <int kTile>
+  void load_passing(const void* bytes) {
+    load<kTile>(bytes);
+  }
+  template <int kTile>
   void store(void* bytes) {
     std::memcpy(bytes, tiles_[kTile], kBytes);
   }

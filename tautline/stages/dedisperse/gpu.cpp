@@ -1,0 +1,383 @@
+// The plan on a GPU: rows stay in its memory, input from there is turned there, and every channel
+// is added for every trial by one kernel. Input in host memory goes through the host's cleaner, as
+// does all input that is to be cleaned, measured or downsampled.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/jit/program.h"
+#include "tautline/stages/dedisperse/backends.h"
+#include "tautline/stages/dedisperse/clean.h"
+#include "tautline/stages/dedisperse/saved_state.h"
+#include "tautline/stages/dedisperse/subband.h"
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+constexpr std::size_t kTakeTile = 32, kTakeThreads = 256;
+constexpr std::size_t kMostWindowBytes = 40 << 10;
+constexpr std::size_t kSubbandChannels = 32;
+
+Types gpu_types(const Problem& problem) {
+  if (problem.float_sums()) return Types::f32_f32;
+  return problem.max_value() <= 255 ? Types::u8_u16 : Types::u16_u32;
+}
+
+std::size_t row_bytes_of(Types types) {
+  return types == Types::u8_u16 ? 1 : types == Types::u16_u32 ? 2 : 4;
+}
+
+class GpuState final : public State {
+ public:
+  GpuState(const Problem& problem, const device::Device& device, std::size_t workers)
+      : work(problem, workers), queue(device.make_queue()) {}
+
+  void reset() override {
+    first = held = phase = 0;
+    work.reset_moments();
+  }
+  std::size_t held_samples() const override { return held; }
+  std::vector<Moments> moments() const override { return work.moments(); }
+  std::vector<std::byte> save() const override {
+    SavedState saved;
+    saved.put(held);
+    saved.put(phase);
+    std::vector<std::byte> bytes(count * held * element_bytes);
+    if (!bytes.empty())
+      queue->copy_rows(bytes.data(), held * element_bytes,
+                       rows.as<std::byte>() + first * element_bytes, stride_bytes,
+                       held * element_bytes, count);
+    queue->synchronise();
+    saved.put_all(bytes);
+    for (std::size_t r = 0; r < count; ++r)  // times that no element is complete with
+      saved.put_raw(staging.as<std::byte>() + r * staging_bytes, element_bytes);
+    saved.put_all(work.moments());
+    return saved.bytes();
+  }
+  void load(const std::vector<std::byte>& from) override {
+    SavedState saved(from);
+    first = 0;
+    held = saved.get<std::size_t>();
+    phase = saved.get<std::size_t>();
+    std::vector<std::byte> bytes;
+    saved.get_all(bytes);
+    if (held * element_bytes > stride_bytes || bytes.size() != count * held * element_bytes)
+      throw core::Error(core::ErrorKind::format, "dedisperse saved state",
+                        std::to_string(held) + " times", "what a state of this plan saved");
+    for (std::size_t r = 0; r < count; ++r)
+      saved.get_raw(staging.as<std::byte>() + r * staging_bytes, element_bytes);
+    std::vector<Moments> moments;
+    saved.get_all(moments);
+    saved.require_end();
+    work.set_moments(moments);
+    if (!bytes.empty())
+      queue->copy_rows(rows.data(), stride_bytes, bytes.data(), held * element_bytes,
+                       held * element_bytes, count);
+    queue->synchronise();
+  }
+
+  Cleaner::Work work;
+  std::unique_ptr<device::Queue> queue;  ///< of save and load
+  device::Buffer rows, delays, order, positions, out;
+  device::Buffer staging;  ///< rows on their way from the host
+  std::unique_ptr<device::Event> staged;
+  std::size_t count = 0, stride_bytes = 0, element_bytes = 0, staging_bytes = 0;
+  std::size_t first = 0, held = 0, phase = 0;  ///< as on the CPU
+};
+
+class GpuPlan final : public Plan {
+ public:
+  GpuPlan(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
+          const Tunables& tunables)
+      : problem_(std::move(problem)),
+        device_(std::move(device)),
+        types_(gpu_types(*problem_)),
+        element_bytes_(row_bytes_of(types_)),
+        tunables_(tunables.gpu),
+        cleaner_(problem_, types_, device_->instruction_set()),
+        delays_(problem_->delays()) {
+    choice_.plain_adds = choice_.adds =
+        static_cast<double>(problem_->trials()) * static_cast<double>(problem_->positions());
+    choice_.text = "exact, all of the plain adds";
+    if (config().method == Method::subband) {
+      SubbandDelays subband = subband_delays(*problem_, kSubbandChannels);
+      delays_ = std::move(subband.delays);
+      choice_.method = Method::subband;
+      choice_.loss = subband.loss;
+      choice_.text = "subband's delays, all of the plain adds";
+    }
+    fit_threads();
+    const std::size_t window = window_bytes();
+    choice_.text += window > 0 ? ", staged in local memory" : "";
+    program_ =
+        jit::build(*device_, "dedisperse/sum.kernel",
+                   jit::Defines()
+                       .set("ROW", static_cast<std::int64_t>(8 * element_bytes_))
+                       .set("ITEMS_TIME", static_cast<std::int64_t>(tunables_.items_time))
+                       .set("ITEMS_DM", static_cast<std::int64_t>(tunables_.items_dm))
+                       .set("ELEMENTS_TIME", static_cast<std::int64_t>(tunables_.elements_time))
+                       .set("ELEMENTS_DM", static_cast<std::int64_t>(tunables_.elements_dm))
+                       .set("CHANNELS",
+                            static_cast<std::int64_t>(std::max<std::size_t>(1, tunables_.channels)))
+                       .set("WINDOW", static_cast<std::int64_t>(window)));
+    sum_ = program_->kernel("dedisperse");
+    for (const int spectra : {0, 1}) {
+      take_programs_[spectra] =
+          jit::build(*device_, "dedisperse/take.kernel",
+                     jit::Defines().set("BITS", config().bits).set("SPECTRA", spectra));
+      take_[spectra] = take_programs_[spectra]->kernel("take");
+    }
+    // The overlap is copied to the front when the rows are full, which must not overlap itself.
+    row_elements_ =
+        2 * (problem_->max_delay() + problem_->max_new_samples() + 1) + tile_times() + 64;
+    row_elements_ = (row_elements_ * element_bytes_ + 127) / 128 * 128 / element_bytes_;
+  }
+
+  const Config& config() const override { return problem_->config(); }
+  std::string backend() const override {
+    return device_->api() == device::Api::cuda ? "cuda" : "opencl";
+  }
+  const Choice& choice() const override { return choice_; }
+  device::MemoryUse bytes() const override {
+    const std::size_t rows = config().beams * problem_->positions();
+    const std::size_t fresh = problem_->max_new_samples() + 1;
+    return {rows * fresh * element_bytes_ + 2 * delays_.samples.size() * 4 +
+                Cleaner::Work::bytes(*problem_, 1),
+            rows * row_elements_ * element_bytes_ + delays_.samples.size() * 4 +
+                4 * (problem_->trials() + problem_->channels()) + out_bytes()};
+  }
+  std::unique_ptr<State> make_state(device::Queue& queue) const override;
+  bool float_output() const override { return problem_->float_sums(); }
+  std::size_t max_delay() const override { return problem_->max_delay(); }
+  std::int64_t delay(std::size_t trial, std::size_t channel) const override {
+    const auto& channels = problem_->channel_at();
+    const auto found = std::find(channels.begin(), channels.end(), channel);
+    if (found == channels.end()) return problem_->channel_delay(trial, channel);
+    return delays_(trial, static_cast<std::size_t>(found - channels.begin()));
+  }
+  std::size_t max_output_samples() const override { return problem_->max_new_samples(); }
+  Result execute(device::Queue& queue, State& state, const Input& input,
+                 const OutputViews& output) const override;
+
+ private:
+  std::size_t tile_times() const {
+    return tunables_.items_time * tunables_.elements_time * (element_bytes_ == 1 ? 4 : 1);
+  }
+  std::size_t tile_trials() const { return tunables_.items_dm * tunables_.elements_dm; }
+  std::size_t channels_in_sum() const {
+    return element_bytes_ == 1 ? 65535 / problem_->max_value() : problem_->positions();
+  }
+  std::size_t out_bytes() const {
+    return 4 * config().beams * problem_->trials() * problem_->max_new_samples();
+  }
+  // Devices whose groups are small get fewer threads along trials, then along time.
+  void fit_threads() {
+    const std::size_t most = std::max<std::size_t>(16, device_->properties().max_group_threads);
+    while (tunables_.items_dm > 1 && tunables_.items_time * tunables_.items_dm > most)
+      tunables_.items_dm /= 2;
+    while (tunables_.items_time > 16 && tunables_.items_time > most) tunables_.items_time /= 2;
+  }
+  // Of a staged row; 0 where rows are not staged.
+  std::size_t window_bytes() const {
+    if (tunables_.channels == 0 || choice_.method == Method::subband) return 0;
+    std::size_t spread = 0;
+    const auto& order = problem_->order();
+    for (std::size_t first = 0; first < order.size(); first += tile_trials()) {
+      const std::size_t last = std::min(first + tile_trials(), order.size()) - 1;
+      for (std::size_t p = 0; p < problem_->positions(); ++p)
+        spread = std::max(
+            spread, static_cast<std::size_t>(delays_(order[last], p) - delays_(order[first], p)));
+    }
+    // A power of two, so that problems share programs.
+    const std::size_t bytes =
+        std::bit_ceil(((spread + tile_times()) * element_bytes_ + 7) / 4 * 4 + 8);
+    return bytes * tunables_.channels <= kMostWindowBytes ? bytes : 0;
+  }
+  // Whether input in the device's memory needs nothing but turning.
+  bool turned_there() const {
+    return !config().zero_dm && !config().measure_channels && !config().signed_samples &&
+           config().downsample == 1 &&
+           element_bytes_ == std::max<std::size_t>(1, static_cast<std::size_t>(config().bits) / 8);
+  }
+
+  void make_room(device::Queue& queue, GpuState& state, std::size_t more) const;
+  void take(device::Queue& queue, const GpuState& state, const Input& input) const;
+  std::uint64_t take_from_host(device::Queue& queue, GpuState& state, const Input& input) const;
+  template <class T>
+  void sum(device::Queue& queue, const GpuState& state, const core::View<T, 3>& output,
+           std::size_t samples) const;
+
+  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const device::Device> device_;
+  Types types_;
+  std::size_t element_bytes_;
+  GpuTunables tunables_;
+  Cleaner cleaner_;
+  Delays delays_;
+  Choice choice_;
+  std::size_t row_elements_ = 0;
+  std::shared_ptr<const device::Program> program_, take_programs_[2];
+  std::shared_ptr<const device::Kernel> sum_, take_[2];
+};
+
+std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
+  auto state = std::make_unique<GpuState>(*problem_, *device_, queue.workers());
+  state->count = config().beams * problem_->positions();
+  state->element_bytes = element_bytes_;
+  state->stride_bytes = row_elements_ * element_bytes_;
+  state->staging_bytes = (problem_->max_new_samples() + 1) * element_bytes_;
+  state->rows = device_->allocate(state->count * state->stride_bytes);
+  state->staging = device_->allocate_pinned(state->count * state->staging_bytes);
+  state->staged = device_->make_event();
+  state->out = device_->allocate(out_bytes());
+  std::vector<std::uint32_t> delays,
+      positions(problem_->channels(), static_cast<std::uint32_t>(problem_->positions()));
+  for (std::size_t p = 0; p < problem_->positions(); ++p) {
+    positions[problem_->channel_at()[p]] = static_cast<std::uint32_t>(p);
+    for (const std::uint32_t trial : problem_->order())
+      delays.push_back(static_cast<std::uint32_t>(delays_(trial, p)));
+  }
+  state->delays = device_->allocate(delays.size() * 4);
+  state->order = device_->allocate(problem_->trials() * 4);
+  state->positions = device_->allocate(positions.size() * 4);
+  queue.fill(state->rows.data(), 0, state->rows.bytes());
+  queue.copy(state->delays.data(), delays.data(), delays.size() * 4);
+  queue.copy(state->order.data(), problem_->order().data(), problem_->trials() * 4);
+  queue.copy(state->positions.data(), positions.data(), positions.size() * 4);
+  queue.synchronise();
+  return state;
+}
+
+Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
+                        const OutputViews& output) const {
+  auto& own = dynamic_cast<GpuState&>(state);
+  const std::size_t times = own.phase + given.count;
+  const std::size_t fresh = times / config().downsample;
+  const std::size_t complete = own.held + fresh;
+  const std::size_t samples = complete > max_delay() ? complete - max_delay() : 0;
+  require_call(*problem_, given, output, samples);
+  Result result;
+  if (given.count == 0) return result;
+  const Input input = with_strides(*problem_, given);
+  make_room(queue, own, fresh);
+  if (!device_->holds(input.data)) {
+    result.not_finite = take_from_host(queue, own, input);
+  } else if (turned_there()) {
+    take(queue, own, input);
+  } else {
+    throw core::Error(core::ErrorKind::unsupported, "dedisperse input", "in device memory",
+                      "host memory where samples are signed, cleaned, measured or downsampled");
+  }
+  own.phase = times % config().downsample;
+  if (problem_->float_sums()) {
+    sum(queue, own, output.floats, samples);
+  } else {
+    sum(queue, own, output.integers, samples);
+  }
+  own.held = complete - samples;
+  own.first += samples;
+  result.samples = samples;
+  return result;
+}
+
+// Moves what is held to the front of the rows when `more` would not fit behind it.
+void GpuPlan::make_room(device::Queue& queue, GpuState& state, std::size_t more) const {
+  if (state.first + state.held + more + tile_times() + 64 <= row_elements_) return;
+  if (state.held > 0)
+    queue.copy_rows(state.rows.data(), state.stride_bytes,
+                    state.rows.as<std::byte>() + state.first * element_bytes_, state.stride_bytes,
+                    state.held * element_bytes_, state.count);
+  state.first = 0;
+}
+
+void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& input) const {
+  const bool spectra = input.layout == Input::Layout::spectra;
+  const device::Argument arguments[] = {
+      input.data,
+      state.positions.data(),
+      state.rows.data(),
+      static_cast<std::uint64_t>(input.stride_bytes),
+      static_cast<std::uint64_t>(input.beam_stride_bytes),
+      static_cast<std::uint32_t>(problem_->channels()),
+      static_cast<std::uint32_t>(input.count),
+      static_cast<std::uint32_t>(problem_->positions()),
+      static_cast<std::uint64_t>(state.stride_bytes),
+      static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
+      static_cast<std::uint64_t>(state.first + state.held)};
+  queue.launch(*take_[spectra ? 1 : 0],
+               {.groups = {(input.count + kTakeTile - 1) / kTakeTile,
+                           (problem_->channels() + kTakeTile - 1) / kTakeTile, config().beams},
+                .threads = {kTakeThreads, 1, 1}},
+               arguments);
+}
+
+std::uint64_t GpuPlan::take_from_host(device::Queue& queue, GpuState& state,
+                                      const Input& input) const {
+  state.staged->synchronise();  // the pinned rows have been read
+  auto* staging = state.staging.as<std::byte>();
+  const std::uint64_t bad = cleaner_.take(
+      queue, state.work, input, {staging, state.staging_bytes / element_bytes_, element_bytes_}, 0,
+      state.phase);
+  const std::size_t fresh = (state.phase + input.count) / config().downsample;
+  if (fresh > 0)
+    queue.copy_rows(state.rows.as<std::byte>() + (state.first + state.held) * element_bytes_,
+                    state.stride_bytes, staging, state.staging_bytes, fresh * element_bytes_,
+                    state.count);
+  queue.record(*state.staged);
+  if ((state.phase + input.count) % config().downsample != 0 && fresh > 0) {
+    state.staged->synchronise();
+    for (std::size_t r = 0; r < state.count; ++r)
+      std::memcpy(staging + r * state.staging_bytes,
+                  staging + r * state.staging_bytes + fresh * element_bytes_, element_bytes_);
+  }
+  return bad;
+}
+
+template <class T>
+void GpuPlan::sum(device::Queue& queue, const GpuState& state, const core::View<T, 3>& output,
+                  std::size_t samples) const {
+  if (samples == 0) return;
+  const bool there = device_->holds(output.data());
+  const std::size_t trial_stride = there ? static_cast<std::size_t>(output.stride(1)) : samples;
+  const std::size_t beam_stride =
+      there ? static_cast<std::size_t>(output.stride(0)) : samples * problem_->trials();
+  const device::Argument arguments[] = {
+      state.rows.data(),
+      state.delays.data(),
+      state.order.data(),
+      there ? static_cast<const void*>(output.data()) : state.out.data(),
+      static_cast<std::uint64_t>(state.stride_bytes),
+      static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
+      static_cast<std::uint64_t>(state.first),
+      static_cast<std::uint32_t>(problem_->positions()),
+      static_cast<std::uint32_t>(channels_in_sum()),
+      static_cast<std::uint32_t>(problem_->trials()),
+      static_cast<std::uint32_t>(samples),
+      static_cast<std::uint64_t>(trial_stride),
+      static_cast<std::uint64_t>(beam_stride),
+      static_cast<T>(problem_->float_sums() ? 0 : problem_->offset())};
+  queue.launch(
+      *sum_,
+      {.groups = {(samples + tile_times() - 1) / tile_times(),
+                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
+       .threads = {tunables_.items_time, tunables_.items_dm, 1}},
+      arguments);
+  if (there) return;
+  for (std::size_t b = 0; b < config().beams; ++b)
+    queue.copy_rows(output.row(b, std::size_t{0}), static_cast<std::size_t>(output.stride(1)) * 4,
+                    state.out.as<std::byte>() + 4 * b * beam_stride, 4 * samples, 4 * samples,
+                    problem_->trials());
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const Problem> problem,
+                                          std::shared_ptr<const device::Device> device,
+                                          const Tunables& tunables) {
+  return std::make_shared<GpuPlan>(std::move(problem), std::move(device), tunables);
+}
+
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,132 @@
+// The GPU's sums equal the reference's, on every device that compiles: PoCL makes one of the CPU.
+#include <cmath>
+
+#include "tests/stages/dedisperse/support.h"
+#include "tests/support/gpus.h"
+
+namespace tautline::stages::dedisperse {
+namespace {
+
+// Little to unroll: PoCL takes seconds to compile the default.
+const Tunables kQuick{.gpu = {16, 2, 1, 2, 4}};
+
+class Gpu : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
+
+  void compare(const Config& config, std::size_t times, const Feed& feed = {},
+               const Tunables& tunables = kQuick) {
+    auto random = tests::generator();
+    const auto spectra = make_spectra(config, times, random);
+    const Series expected = run("reference", config, spectra, times);
+    const Series got = run(GetParam(), config, spectra, times, feed, tunables);
+    const std::string where = std::to_string(config.frequencies_mhz.size()) + " channels, " +
+                              std::to_string(config.bits) + " bits";
+    EXPECT_EQ(got.integers, expected.integers) << where;
+    ASSERT_EQ(got.floats.size(), expected.floats.size());
+    for (std::size_t k = 0; k < got.floats.size(); ++k)
+      ASSERT_NEAR(got.floats[k], expected.floats[k],
+                  Case::kFloatTolerance * static_cast<double>(config.frequencies_mhz.size()) *
+                      (config.bits == 32 ? 1 : (1 << config.bits) - 1))
+          << where;
+  }
+};
+
+TEST_P(Gpu, NamesItself) {
+  const auto plan =
+      make_plan(small_config(8, 8, 3), device::open(device::parse_selection(GetParam())), kQuick);
+  EXPECT_EQ(plan->backend(), GetParam().substr(0, GetParam().find(':')));
+}
+
+TEST_P(Gpu, EveryWidthOfChannelsAndSamples) {
+  for (const std::size_t channels : {1u, 2u, 3u, 32u, 336u, 1024u})
+    for (const int bits : {1, 2, 4, 8, 16, 32})
+      compare(small_config(channels, bits, channels > 100 ? 5 : 37, bits % 3 == 1), 170);
+}
+
+TEST_P(Gpu, AwkwardSplitsBeamsAndSavedStates) {
+  for (const int bits : {4, 8, 16}) {
+    Config config = small_config(33, bits, 40);
+    config.beams = 2;
+    config.ignored_channels = {4, 32};
+    for (const Feed& feed :
+         std::vector<Feed>{{{1000}}, {{61, 1, 130}}, {{90}, true}, {{70}, false, true}})
+      compare(config, 700, feed);
+    config.downsample = 3;
+    if (bits < 16) compare(config, 900, {{100, 7}, false, true});
+  }
+}
+
+TEST_P(Gpu, CleaningAndZeroLevels) {
+  Config config = small_config(40, 8, 12);
+  config.zero_dm = true;
+  compare(config, 300, {{111}});
+  config.zero_dm = false;
+  config.signed_samples = true;
+  compare(config, 300, {{111}});
+  config.signed_samples = false;
+  config.zero_level = 77;
+  compare(config, 300);
+}
+
+TEST_P(Gpu, EveryTunable) {
+  Config config = small_config(50, 8, 45);
+  const std::vector<std::pair<int, GpuTunables>> some{
+      {8, {64, 4, 2, 2, 8}},   {8, {16, 1, 1, 1, 0}},    {8, {32, 2, 4, 4, 1}},
+      {16, {128, 8, 2, 2, 5}}, {32, {256, 1, 1, 1, 32}}, {8, {64, 16, 1, 1, 3}}};
+  for (const auto& [bits, gpu] : some) {
+    config.bits = bits;
+    compare(config, 1200, {{800}}, {.gpu = gpu});
+  }
+}
+
+TEST_P(Gpu, FullScaleBytesOverflowNothing) {
+  Config config = small_config(600, 8, 3);
+  const std::size_t times = 90;
+  const std::vector<std::byte> spectra(times * 600, std::byte{0xff});
+  const Series series = run(GetParam(), config, spectra, times, {}, kQuick);
+  ASSERT_FALSE(series.integers.empty());
+  for (const std::int32_t sum : series.integers) ASSERT_EQ(sum, 600 * 255);
+}
+
+// Input and output in the device's memory.
+TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
+  for (const int bits : {1, 2, 4, 8, 16})
+    for (const bool rows : {false, true}) {
+      Config config = small_config(45, bits, 20);
+      config.ignored_channels = {7};
+      const std::size_t times = 400;
+      auto random = tests::generator();
+      const auto spectra = make_spectra(config, times, random);
+      const Series expected = run("reference", config, spectra, times);
+      const auto device = device::open(device::parse_selection(GetParam()));
+      config.max_samples = times;
+      const auto plan = make_plan(config, device, kQuick);
+      const auto queue = device->make_queue();
+      const auto state = plan->make_state(*queue);
+      const auto bytes = rows ? to_rows(config, spectra, times) : spectra;
+      const device::Buffer in = device->allocate(bytes.size());
+      const device::Buffer out = device->allocate(4 * 20 * times);
+      queue->copy(in.data(), bytes.data(), bytes.size());
+      const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+      Input input;
+      input.layout = rows ? Input::Layout::rows : Input::Layout::spectra;
+      input.data = in.data();
+      input.count = times;
+      const auto result = plan->execute(*queue, *state, input,
+                                        {{out.as<std::int32_t>(), axes, {1, 20, times}}, {}});
+      ASSERT_EQ(result.samples, expected.times);
+      std::vector<std::int32_t> got(20 * times);
+      queue->copy(got.data(), out.data(), 4 * got.size());
+      queue->synchronise();
+      for (std::size_t i = 0; i < 20; ++i)
+        for (std::size_t t = 0; t < expected.times; ++t)
+          ASSERT_EQ(got[i * times + t], expected.integers[i * expected.times + t]) << bits;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Gpu, ::testing::ValuesIn(tests::gpu_names()),
+                         [](const auto& info) { return tests::test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,47 @@
+// The GPU kernel as something to tune: candidates agree with the CPU and are timed.
+#include "tautline/stages/dedisperse/gpu_tuning.h"
+#include "tautline/stages/dedisperse/tune.h"
+#include "tests/stages/dedisperse/support.h"
+#include "tests/support/gpus.h"
+
+namespace tautline::stages::dedisperse {
+namespace {
+
+class Tuning : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
+  SKIP_WITHOUT_GPU(GetParam());
+  const auto device = device::open(device::parse_selection(GetParam()));
+  for (const int bits : {8, 32}) {
+    Config config = small_config(24, bits, 30);
+    config.max_samples = 300;
+    const jit::Tunable tunable = make_tunable(config, device);
+    EXPECT_EQ(tunable.key.stage, "dedisperse");
+    EXPECT_EQ(tunable.operations, 24.0 * 30 * 300);
+    tunable.prepare();
+    const auto candidate = tunable.build({{"items_time", 16},
+                                          {"items_dm", 2},
+                                          {"elements_time", 1},
+                                          {"elements_dm", 2},
+                                          {"channels", 4}});
+    EXPECT_EQ(candidate->check(), "");
+    EXPECT_GT(candidate->run(2), 0);
+    EXPECT_EQ(candidate->check(), "");
+  }
+}
+
+TEST_P(Tuning, DefaultsAreInTheSpace) {
+  SKIP_WITHOUT_GPU(GetParam());
+  const auto device = device::open(device::parse_selection(GetParam()));
+  EXPECT_EQ(tunables_of(tuning_space(*device).usual()), GpuTunables{});
+}
+
+TEST(TuningOfTheHost, IsRefused) {
+  EXPECT_THROW(make_tunable(small_config(4, 8, 2), device::open({})), core::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Tuning, ::testing::ValuesIn(tests::gpu_names()),
+                         [](const auto& info) { return tests::test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::stages::dedisperse
