@@ -129,16 +129,14 @@ Sizes derive_sizes(const Config& config) {
   return sizes;
 }
 
-double snr_factor(std::uint64_t w, std::uint64_t n) {
-  const auto width = static_cast<double>(w), samples = static_cast<double>(n);
-  const double left = std::max(1 - kOwnShare * width / samples, 0.1);  // 0.6 at half of the samples
-  return 1 / std::sqrt(width * left);
+double snr_factor(std::uint64_t w) {
+  return 1 / std::sqrt(static_cast<double>(w));
 }
 
 Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n) {
   Scales scales;
   for (const std::size_t w : sizes.widths) {
-    const double per_unit = snr_factor(w, n) / kUnitsPerSigma;
+    const double per_unit = snr_factor(w) / kUnitsPerSigma;
     scales.snr_per_unit.push_back(per_unit);
     // Half of the stream or more is no pulse on a baseline.
     scales.least_sum.push_back(

@@ -1,14 +1,13 @@
 // Pulses in dedispersed series: baseline, noise, boxcars, threshold, clusters.
 //
 //   y = x - running mean over about baseline_s        sigma = 1.4826 MAD(y), trial by trial
-//   S/N(trial, first, w) = sum of y over [first, first + w) / (sigma sqrt(w (1 - 0.8 w/n)))
+//   S/N(trial, first, w) = sum of y over [first, first + w) / (sigma sqrt(w))
 //
-// with n the samples that the running mean looks at, in 33 segments of which the highest and the
-// lowest quarter do not count; the factor puts back what a boxcar adds to its own baseline. Boxcars
-// at or over the threshold are grouped in time, DM and width; the best of a group is a pulse. Every
-// step is exact integer arithmetic or float operations of a fixed order on blocks of absolute
-// sample numbers, so that no split of a stream, number of threads or instruction set changes a
-// result (docs/maths/detect.md).
+// The running mean is that of 33 segments of which the highest and the lowest quarter do not
+// count. Boxcars at or over the threshold are grouped in time, DM and width; the middle of the best
+// of a group is a pulse. Every step is exact integer arithmetic or float operations of a fixed
+// order on blocks of absolute sample numbers, so that no split of a stream, number of threads or
+// instruction set changes a result (docs/maths/detect.md).
 //
 // | buffer | axes          | type           | unit                | written |
 // | series | [trial][time] | int32 or float | whatever it came in | read    |

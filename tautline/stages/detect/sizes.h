@@ -17,9 +17,6 @@ inline constexpr double kUnitsPerSigma = 1024;
 /// Least samples that sigma is measured on: 16,384 give it to 0.9 %, which lifts the rate of noise
 /// over 4 sigma by 1 %.
 inline constexpr std::size_t kNoiseSamples = 16384;
-/// Of the variance of w samples of noise, 2 w/n goes as they enter the n samples of their own
-/// running mean, and 1.2 w/n comes from that mean's own noise, an interquartile one's.
-inline constexpr double kOwnShare = 0.8;
 /// MAD to standard deviation of a Gaussian.
 inline constexpr double kSigmaPerMad = 1.4826;
 /// Variance of an integer spread evenly over its step, which is how integers enter the MAD.
@@ -37,8 +34,8 @@ struct Sizes {
 
 Sizes derive_sizes(const Config& config);
 
-/// Sums (in units) at or over which each width is a detection, and S/N of one unit at each width,
-/// for a running mean of `n` samples.
+/// Sums (in units) at or over which each width is a detection, and S/N of one unit at each width.
+/// Widths of more than half of `n`, the samples that the running mean looks at, are never one.
 struct Scales {
   std::vector<std::int64_t> least_sum;
   std::vector<double> snr_per_unit;
@@ -46,10 +43,8 @@ struct Scales {
 inline constexpr std::int64_t kNeverReached = std::numeric_limits<std::int64_t>::max();
 Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n);
 
-/// The factor that makes a sum of y over w samples an S/N when divided by sigma:
-/// 1 / sqrt(w (1 - 0.8 w/n)).
-/// sqrt(w(1-w/n)).
-double snr_factor(std::uint64_t w, std::uint64_t n);
+/// The factor that makes a sum of y over w samples an S/N when divided by sigma: 1 / sqrt(w).
+double snr_factor(std::uint64_t w);
 
 /// What is added to integer sample t before the median is taken: the numbers (k + 1/2)/1024 - 1/2
 /// in scattered order, again and again.

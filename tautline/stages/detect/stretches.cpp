@@ -57,13 +57,13 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
     sums.push_back(sums.back() + (std::isnan(y) ? 0 : y));
   }
   const auto snr_of = [&](std::uint64_t start, std::uint64_t width) {
-    return (sums[start + width - begin] - sums[start - begin]) / sigma * snr_factor(width, n);
+    return (sums[start + width - begin] - sums[start - begin]) / sigma * snr_factor(width);
   };
   const double limit = snr_of(first, listed) - kAsGoodSigmas;
   double weight = 0, starts = 0, ends = 0;
   for (const std::uint64_t width : sizes.widths) {
     if (2 * width < listed || width > 2 * listed || 2 * width > n) continue;
-    const double factor = snr_factor(width, n) / sigma;
+    const double factor = snr_factor(width) / sigma;
     for (std::uint64_t start = begin; start <= first + listed && start + width <= end; ++start) {
       const double snr = (sums[start + width - begin] - sums[start - begin]) * factor;
       if (!(snr > limit)) continue;

@@ -204,7 +204,9 @@ TEST_P(Backend, EqualsTheReferenceOnBrightPulses) {
       for (std::size_t t = 9000; t < 9050; ++t) rows[1][t] += static_cast<std::int32_t>(peak);
       const Found reference = run("reference", config, rows, 18000, random);
       // The RMS of the widths includes the pulse's own baseline.
-      if (noise == Noise::trial) EXPECT_FALSE(reference.pulses.empty()) << peak;
+      if (noise == Noise::trial) {
+        EXPECT_FALSE(reference.pulses.empty()) << peak;
+      }
       expect_same(reference, run(GetParam(), config, rows, 5000, random),
                   "peak " + std::to_string(peak));
     }
@@ -277,8 +279,8 @@ TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {
   EXPECT_EQ(pulse.trial, 0u);
   EXPECT_EQ(pulse.members, 1u);
   // The pulse's own segment is left out of the baseline; sigma from a MAD of 1.
-  const double n = 3300, sigma = std::sqrt(1.4826 * 1.4826 - 1.0 / 12);
-  const double expected = 8 * 60 / (sigma * std::sqrt(8 * (1 - 0.8 * 8 / n)));
+  const double sigma = std::sqrt(1.4826 * 1.4826 - 1.0 / 12);
+  const double expected = 8 * 60 / (sigma * std::sqrt(8.0));
   EXPECT_NEAR(pulse.snr, expected, 0.01 * expected);
 }
 

@@ -208,7 +208,6 @@ TEST(Noise, PassesALevelAsOftenAsAGaussian) {
   }
 }
 
-// The widest boxcar takes a sixteenth of the baseline: still a Gaussian's rate, still the pulse.
 TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   auto random = tests::generator();
   std::normal_distribution<double> normal(0, 1);
