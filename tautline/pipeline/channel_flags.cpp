@@ -8,6 +8,7 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr double kSigmaPerMad = 1.4826;
+constexpr std::size_t kLeastNeighbours = 2;
 
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -56,9 +57,12 @@ std::vector<bool> outliers(const std::vector<double>& values, const std::vector<
   std::vector<double> difference(channels, 0), magnitudes;
   for (std::size_t c = 0; c < channels; ++c) {
     if (!used[c]) continue;
+    // As far to one side as to the other, so that a slope does not count; a little at the edges.
+    const std::size_t to_edge = std::min(c, channels - 1 - c);
+    const std::size_t reach = std::max(kLeastNeighbours, std::min(limits.neighbours, to_edge));
     std::vector<double> nearby;
-    const std::size_t last = std::min(channels, c + limits.neighbours + 1);
-    for (std::size_t k = c - std::min(c, limits.neighbours); k < last; ++k)
+    const std::size_t last = std::min(channels, c + reach + 1);
+    for (std::size_t k = c - std::min(c, reach); k < last; ++k)
       if (used[k]) nearby.push_back(values[k]);
     difference[c] = values[c] - median_of(nearby);
     magnitudes.push_back(std::fabs(difference[c]));

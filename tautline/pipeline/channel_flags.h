@@ -12,9 +12,10 @@
 namespace tautline::pipeline {
 
 struct ChannelFlagLimits {
-  double sigma = 5;             ///< robust standard deviations from the band's course
-  std::size_t neighbours = 24;  ///< channels on either side whose median is that course
-  std::size_t windows = 64;     ///< stretches of the input that are looked at
+  double sigma = 5;  ///< robust standard deviations from the band's course
+  std::size_t neighbours =
+      24;  ///< channels on either side whose median is that course; fewer near an edge, 2 at least
+  std::size_t windows = 64;  ///< stretches of the input that are looked at
   std::size_t window_samples = 1024;
 };
 

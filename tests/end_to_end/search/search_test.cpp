@@ -15,11 +15,17 @@ namespace {
 
 std::string simulate(const ScratchFolder& folder) {
   const std::string fil = folder / "obs.fil";
-  const CommandResult made = run_command(
-      {"simulate", "filterbank", "--nchans", "64", "--fch1", "1500", "--foff", "-4", "--tsamp",
-       "512e-6", "--duration", "8", "--pulse", "dm=80,time=3,width=0.004,snr=20", "--pulse",
-       "dm=20,time=6,width=0.002,snr=15", "--seed", std::to_string(generator()()), "-o", fil},
-      folder.path().string());
+  const CommandResult made = run_command({"simulate",   "filterbank",
+                                          "--nchans",   "64",
+                                          "--fch1",     "1500",
+                                          "--foff",     "-4",
+                                          "--tsamp",    "512e-6",
+                                          "--duration", "8",
+                                          "--pulse",    "dm=80,time=3,width=0.004,snr=20",
+                                          "--pulse",    "dm=20,time=6,width=0.002,snr=15",
+                                          "--seed",     std::to_string(generator()()),
+                                          "-o",         fil},
+                                         folder.path().string());
   EXPECT_EQ(made.status, 0) << made.err;
   return fil;
 }
@@ -36,9 +42,9 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
   const std::string fil = simulate(folder);
   for (const char* ending : {"csv", "cand", "singlepulse"}) {
     const std::string output = folder / (std::string("c.") + ending);
-    const CommandResult found = run_command(
-        {"search", fil, "-o", output, "--dms", "0:120:1", "--plot", folder / ending},
-        folder.path().string());
+    const CommandResult found =
+        run_command({"search", fil, "-o", output, "--dms", "0:120:1", "--plot", folder / ending},
+                    folder.path().string());
     ASSERT_EQ(found.status, 0) << found.err;
     EXPECT_NE(found.err.find("121 trials"), std::string::npos) << found.err;  // the plan
     EXPECT_NE(found.out.find("candidates"), std::string::npos);
@@ -46,9 +52,10 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
     const auto lines = lines_of(read_file(output));
     ASSERT_GE(lines.size(), 2u) << ending;
     if (std::string(ending) != "csv") continue;
-    EXPECT_EQ(lines[0],
-              "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,"
-              "mjd,mjd_inf,f_ref_mhz,beam,file");
+    EXPECT_EQ(
+        lines[0],
+        "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,"
+        "mjd,mjd_inf,f_ref_mhz,beam,file");
     std::vector<std::string> fields;
     std::istringstream row(lines[1]);
     for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
@@ -62,13 +69,14 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
 
 TEST(SearchCommand, JsonLinesHoldEveryCandidate) {
   const ScratchFolder folder;
-  const CommandResult found = run_command({"--json", "search", simulate(folder), "-o", folder / "c.csv",
-                                           "--dms", "0:120:1"},
-                                          folder.path().string());
+  const CommandResult found = run_command(
+      {"--json", "search", simulate(folder), "-o", folder / "c.csv", "--dms", "0:120:1"},
+      folder.path().string());
   ASSERT_EQ(found.status, 0) << found.err;
   const auto lines = lines_of(found.out);
   ASSERT_GE(lines.size(), 3u);
-  EXPECT_EQ(lines[0].find("{\"schema\":\"tautline.candidate\",\"version\":1,\"snr\":"), 0u) << lines[0];
+  EXPECT_EQ(lines[0].find("{\"schema\":\"tautline.candidate\",\"version\":1,\"snr\":"), 0u)
+      << lines[0];
   EXPECT_EQ(lines.back().find("{\"schema\":\"tautline.search\",\"version\":1,"), 0u);
 }
 

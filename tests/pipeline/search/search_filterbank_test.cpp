@@ -101,7 +101,8 @@ TEST(SearchFilterbank, FindsSimulatedPulsesWhereAndAsBrightAsTheyAre) {
     const SearchSummary found = search(search_config(folder, fil));
     std::size_t hits = 0;
     double sum = 0, dm_error = 0, time_error = 0;
-    for (const auto& p : truth_of(fil)["pulses"]) {
+    const nlohmann::json truth = truth_of(fil);
+    for (const auto& p : truth["pulses"]) {
       const double width_s = p["width_s"];
       const core::Candidate* c = match(found.candidates, p["time_s"], p["dm"], width_s, sweep_s);
       if (c == nullptr) continue;
