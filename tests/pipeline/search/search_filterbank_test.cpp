@@ -135,7 +135,8 @@ TEST(SearchFilterbank, OnePassOrManyOneDeviceOrAnother) {
   const SearchSummary once = search(config);
   ASSERT_GE(once.candidates.size(), 3u);
   EXPECT_EQ(once.passes, 1u);
-  for (const char* device : {"cpu:portable", "cpu:avx2", "reference"}) {
+  for (const std::string device : {"cpu:portable", "cpu:avx2", "reference"}) {
+    if (small() && device == "reference") continue;
     try {
       device::parse_selection(device);
     } catch (const core::Error& error) {
