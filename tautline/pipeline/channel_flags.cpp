@@ -8,6 +8,7 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr double kSigmaPerMad = 1.4826;
+constexpr std::size_t kLeastNeighbours = 2;
 
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -56,11 +57,19 @@ std::vector<bool> outliers(const std::vector<double>& values, const std::vector<
   std::vector<double> difference(channels, 0), magnitudes;
   for (std::size_t c = 0; c < channels; ++c) {
     if (!used[c]) continue;
-    std::vector<double> nearby;
-    const std::size_t last = std::min(channels, c + limits.neighbours + 1);
-    for (std::size_t k = c - std::min(c, limits.neighbours); k < last; ++k)
-      if (used[k]) nearby.push_back(values[k]);
-    difference[c] = values[c] - median_of(nearby);
+    // As far to one side as to the other, and each for itself, so that a slope does not count; a
+    // little of one side at the edges.
+    const std::size_t to_edge = std::min(c, channels - 1 - c);
+    const std::size_t reach = std::max(kLeastNeighbours, std::min(limits.neighbours, to_edge));
+    std::vector<double> below, above;
+    for (std::size_t k = 1; k <= reach; ++k) {
+      if (k <= c && used[c - k]) below.push_back(values[c - k]);
+      if (c + k < channels && used[c + k]) above.push_back(values[c + k]);
+    }
+    if (below.empty() && above.empty()) continue;
+    if (below.empty()) below = above;
+    if (above.empty()) above = below;
+    difference[c] = values[c] - (median_of(below) + median_of(above)) / 2;
     magnitudes.push_back(std::fabs(difference[c]));
   }
   const double limit = limits.sigma * kSigmaPerMad * median_of(magnitudes);

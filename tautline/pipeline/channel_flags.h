@@ -12,9 +12,10 @@
 namespace tautline::pipeline {
 
 struct ChannelFlagLimits {
-  double sigma = 5;             ///< robust standard deviations from the band's course
-  std::size_t neighbours = 24;  ///< channels on either side whose median is that course
-  std::size_t windows = 64;     ///< stretches of the input that are looked at
+  double sigma = 5;  ///< robust standard deviations from the band's course
+  /// Channels on either side, the mean of whose two medians is that course; fewer near an edge.
+  std::size_t neighbours = 8;
+  std::size_t windows = 64;  ///< stretches of the input that are looked at
   std::size_t window_samples = 1024;
 };
 
@@ -36,8 +37,8 @@ struct ChannelStatistics {
 ChannelStatistics measure_channels(formats::FilterbankReader& reader, const SampleRange& range,
                                    const ChannelFlagLimits& limits);
 
-/// Dead channels, and those whose statistic differs from the running median over the band by more
-/// than `sigma` times 1.4826 MAD of such differences. `ignored` channels take no part.
+/// Dead channels, and those whose statistic differs from the course of the band around them by
+/// more than `sigma` times 1.4826 MAD of such differences. `ignored` channels take no part.
 ChannelFlags flag_channels(const ChannelStatistics& statistics,
                            const std::vector<std::size_t>& ignored,
                            const ChannelFlagLimits& limits);

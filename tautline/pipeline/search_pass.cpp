@@ -42,7 +42,9 @@ detect::Config detect_config(const PassRequest& request, const dedisperse::Segme
   detect::Config config = request.detect;
   config.trials = segment.dms.size();
   config.sample_time_s = request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
-  config.max_width_s = std::max(config.max_width_s, config.sample_time_s);
+  // A width that the input has samples for must not be refused for a coarser segment.
+  if (segment.downsample > 1)
+    config.max_width_s = std::max(config.max_width_s, config.sample_time_s);
   return config;
 }
 

@@ -40,7 +40,9 @@ enum class Noise {
 struct Links {
   /// Gap between two detections in time, beyond half the narrower one's width.
   std::size_t time_samples = 3;
-  std::size_t dm_trials = 8;      ///< difference of their trials, at most
+  /// Difference of their trials, at most; of Config::lengths, half the narrower one's width at most
+  /// will do too.
+  std::size_t dm_trials = 8;
   std::size_t width_octaves = 3;  ///< ratio of their widths, at most 2 to this
 };
 

@@ -29,10 +29,21 @@ bool by_trial_and_time(const Detection& a, const Detection& b) {
 
 }  // namespace
 
+namespace {
+
+// Trials that are so near in DM that what is `width` wide looks alike in them: their lengths differ
+// as their longest delays do.
+bool alike(const Detection& a, const Detection& b, std::uint64_t width) {
+  if (a.length == 0 || b.length == 0) return false;
+  return (a.length < b.length ? b.length - a.length : a.length - b.length) <= width / 2;
+}
+
+}  // namespace
+
 bool friends(const Detection& a, const Detection& b, const Links& links) {
   const std::size_t trials = a.trial < b.trial ? b.trial - a.trial : a.trial - b.trial;
-  if (trials > links.dm_trials) return false;
   const std::uint64_t narrow = std::min(a.width, b.width), wide = std::max(a.width, b.width);
+  if (trials > links.dm_trials && !alike(a, b, narrow)) return false;
   if (wide >> links.width_octaves > narrow ||
       (wide >> links.width_octaves == narrow && narrow << links.width_octaves != wide))
     return false;
@@ -113,7 +124,9 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
   const std::uint64_t reach = links_.time_samples + widest_ / 2;
   for (std::size_t a = 0; a + 1 < trial_begin.size(); ++a)
     for (std::size_t b = a; b + 1 < trial_begin.size(); ++b) {
-      if (open_[trial_begin[b]].trial - open_[trial_begin[a]].trial > links_.dm_trials) break;
+      if (open_[trial_begin[b]].trial - open_[trial_begin[a]].trial > links_.dm_trials &&
+          !alike(open_[trial_begin[a]], open_[trial_begin[b]], widest_))
+        break;
       std::size_t finger = trial_begin[b];
       for (std::size_t i = trial_begin[a]; i < trial_begin[a + 1]; ++i) {
         while (finger < trial_begin[b + 1] && open_[finger].last_time + reach < open_[i].first_time)

@@ -125,7 +125,10 @@ class Search {
  public:
   Search(const Config& config, const Sizes& sizes, std::size_t trial, const std::vector<T>& x,
          std::uint64_t* over)
-      : config_(config), sizes_(sizes), over_(over), stretches_(trial, config.links) {
+      : config_(config),
+        sizes_(sizes),
+        over_(over),
+        stretches_(trial, length_of(config, trial), config.links) {
     if (x.empty()) return;
     y_ = baselined(x, means_of(x, sizes.segment, window_), sizes.segment);
     scales_ = derive_scales(config, sizes, window_);

@@ -34,6 +34,11 @@ struct Sizes {
 
 Sizes derive_sizes(const Config& config);
 
+/// Config::lengths of a trial; 0: as long as the stream.
+inline std::uint64_t length_of(const Config& config, std::size_t trial) {
+  return config.lengths.empty() ? 0 : config.lengths[trial];
+}
+
 /// Sums (in units) at or over which each width is a detection, and S/N of one unit at each width.
 /// Widths of more than half of `n`, the samples that the running mean looks at, are never one.
 struct Scales {

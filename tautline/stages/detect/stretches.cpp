@@ -15,6 +15,7 @@ void Stretches::add(std::uint64_t time, double snr, std::uint64_t width, std::si
   if (!open_) {
     stretch_ = {};
     d.trial = trial_;
+    d.length = length_;
     d.first_time = time;
     open_ = true;
   }

@@ -20,7 +20,9 @@ std::size_t kept_samples(const Sizes& sizes) {
 }  // namespace
 
 TrialBlocks::TrialBlocks(const Setting& setting, std::size_t trial)
-    : setting_(setting), y_(kept_samples(setting.sizes)), stretches_(trial, setting.config.links) {
+    : setting_(setting),
+      y_(kept_samples(setting.sizes)),
+      stretches_(trial, length_of(setting.config, trial), setting.config.links) {
   carried_.reserve(setting.sizes.widest() / 2 + 1);
 }
 

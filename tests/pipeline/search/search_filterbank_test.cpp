@@ -101,7 +101,8 @@ TEST(SearchFilterbank, FindsSimulatedPulsesWhereAndAsBrightAsTheyAre) {
     const SearchSummary found = search(search_config(folder, fil));
     std::size_t hits = 0;
     double sum = 0, dm_error = 0, time_error = 0;
-    for (const auto& p : truth_of(fil)["pulses"]) {
+    const nlohmann::json truth = truth_of(fil);
+    for (const auto& p : truth["pulses"]) {
       const double width_s = p["width_s"];
       const core::Candidate* c = match(found.candidates, p["time_s"], p["dm"], width_s, sweep_s);
       if (c == nullptr) continue;
@@ -134,7 +135,8 @@ TEST(SearchFilterbank, OnePassOrManyOneDeviceOrAnother) {
   const SearchSummary once = search(config);
   ASSERT_GE(once.candidates.size(), 3u);
   EXPECT_EQ(once.passes, 1u);
-  for (const char* device : {"cpu:portable", "cpu:avx2", "reference"}) {
+  for (const std::string device : {"cpu:portable", "cpu:avx2", "reference"}) {
+    if (small() && device == "reference") continue;
     try {
       device::parse_selection(device);
     } catch (const core::Error& error) {

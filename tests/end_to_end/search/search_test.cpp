@@ -1,0 +1,103 @@
+// The command from a simulated file to candidates, and what it says of bad input.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+std::string simulate(const ScratchFolder& folder) {
+  const std::string fil = folder / "obs.fil";
+  const CommandResult made = run_command({"simulate",   "filterbank",
+                                          "--nchans",   "64",
+                                          "--fch1",     "1500",
+                                          "--foff",     "-4",
+                                          "--tsamp",    "512e-6",
+                                          "--duration", "8",
+                                          "--pulse",    "dm=80,time=3,width=0.004,snr=20",
+                                          "--pulse",    "dm=20,time=6,width=0.002,snr=15",
+                                          "--seed",     std::to_string(generator()()),
+                                          "-o",         fil},
+                                         folder.path().string());
+  EXPECT_EQ(made.status, 0) << made.err;
+  return fil;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
+  const ScratchFolder folder;
+  const std::string fil = simulate(folder);
+  for (const char* ending : {"csv", "cand", "singlepulse"}) {
+    const std::string output = folder / (std::string("c.") + ending);
+    const CommandResult found =
+        run_command({"search", fil, "-o", output, "--dms", "0:120:1", "--plot", folder / ending},
+                    folder.path().string());
+    ASSERT_EQ(found.status, 0) << found.err;
+    EXPECT_NE(found.err.find("121 trials"), std::string::npos) << found.err;  // the plan
+    EXPECT_NE(found.out.find("candidates"), std::string::npos);
+    EXPECT_TRUE(std::filesystem::exists(folder / (std::string(ending) + "/candidates.html")));
+    const auto lines = lines_of(read_file(output));
+    ASSERT_GE(lines.size(), 2u) << ending;
+    if (std::string(ending) != "csv") continue;
+    EXPECT_EQ(
+        lines[0],
+        "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,"
+        "mjd,mjd_inf,f_ref_mhz,beam,file");
+    std::vector<std::string> fields;
+    std::istringstream row(lines[1]);
+    for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
+    ASSERT_EQ(fields.size(), 15u);
+    EXPECT_NEAR(std::stod(fields[0]), 0.943 * 20, 3);
+    EXPECT_NEAR(std::stod(fields[1]), 3, 0.004);
+    EXPECT_NEAR(std::stod(fields[1]), std::stod(fields[2]) * 512e-6, 1e-6);
+    EXPECT_NEAR(std::stod(fields[5]), 80, 8);
+  }
+}
+
+TEST(SearchCommand, JsonLinesHoldEveryCandidate) {
+  const ScratchFolder folder;
+  const CommandResult found = run_command(
+      {"--json", "search", simulate(folder), "-o", folder / "c.csv", "--dms", "0:120:1"},
+      folder.path().string());
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = lines_of(found.out);
+  ASSERT_GE(lines.size(), 3u);
+  EXPECT_EQ(lines[0].find("{\"schema\":\"tautline.candidate\",\"version\":1,\"snr\":"), 0u)
+      << lines[0];
+  EXPECT_EQ(lines.back().find("{\"schema\":\"tautline.search\",\"version\":1,"), 0u);
+}
+
+TEST(SearchCommand, WrongUsageAndBadInput) {
+  const ScratchFolder folder;
+  const std::string fil = simulate(folder), output = folder / "c.csv";
+  const auto expect = [&](std::vector<std::string> arguments, int status, const std::string& text) {
+    arguments.insert(arguments.begin(), {"search", fil, "-o", output});
+    const CommandResult result = run_command(arguments, folder.path().string());
+    EXPECT_EQ(result.status, status) << text << ": " << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(output));
+  };
+  expect({}, 2, "--dms");
+  expect({"--dms", "0:20000:100"}, 2, "of data");  // longer than the file
+  expect({"--dms", "0:10:1", "--ignorechan", "0:63"}, 2, "all 64 channels");
+  expect({"--dms", "0:10:1", "--threshold", "-1"}, 2, "threshold");
+  expect({"--dms", "0:10:1", "--max-width", "1e-9"}, 2, "max_width");
+  expect({"--dms", "0:10:1", "--memory", "1K"}, 1, "memory");
+  expect({"--dms", "0:10:1", "--noise", "none"}, 2, "--noise");
+}
+
+}  // namespace
+}  // namespace tautline::tests
