@@ -79,8 +79,7 @@ inline CommandResult finish_command(pid_t pid, const std::string& folder) {
   return result;
 }
 
-inline CommandResult run_program(const std::string& path,
-                                 const std::vector<std::string>& arguments,
+inline CommandResult run_program(const std::string& path, const std::vector<std::string>& arguments,
                                  const std::string& folder, const Variables& variables = {}) {
   return finish_command(start_program(path, arguments, folder, variables), folder);
 }
@@ -103,7 +102,8 @@ struct DadaFile {
          << "SOURCE noise\nUTC_START " << utc << "\nPICOSECONDS 0\nOBS_OFFSET 0\nFREQ " << freq
          << "\nBW " << bw << "\nTSAMP " << tsamp << "\nNBIT " << nbit << "\nNDIM " << ndim
          << "\nNPOL " << npol << "\nNANT " << nant << "\nNCHAN " << nchan << "\nORDER " << order
-         << "\n" << extra;
+         << "\n"
+         << extra;
     std::string file = text.str();
     file.resize(4096, '\0');
     auto random = generator();

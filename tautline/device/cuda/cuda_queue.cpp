@@ -98,8 +98,7 @@ class CudaQueue final : public Queue {
   void record(Event& event) override {
     const Current current(*context_);
     context_->check(
-        context_->driver->EventRecord(dynamic_cast<CudaEvent&>(event).native(), stream_),
-        "event");
+        context_->driver->EventRecord(dynamic_cast<CudaEvent&>(event).native(), stream_), "event");
   }
   void wait(const Event& event) override {
     const Current current(*context_);

@@ -31,8 +31,8 @@ struct Context {
   std::set<cl_command_queue> queues;  // that are alive
 
   /// Throws Error(device) naming `what` for any code but CL_SUCCESS, Error(memory) when the device
-  /// had no room. After a failure that loses the device's state every check fails; its message names
-  /// the kernel that was launched last.
+  /// had no room. After a failure that loses the device's state every check fails; its message
+  /// names the kernel that was launched last.
   void check(cl_int code, const std::string& what);
   /// Waits for all queues. A copy may be on its way from or to memory that is about to go, when an
   /// exception ends the work that it belongs to.

@@ -71,8 +71,7 @@ class OpenclQueue final : public Queue {
               std::span<const Argument> arguments) override;
   void record(Event& event) override {
     cl_event marker = nullptr;
-    context_->check(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &marker),
-                    "event");
+    context_->check(clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &marker), "event");
     dynamic_cast<OpenclEvent&>(event).event = OwnedEvent(marker);
     clFlush(queue_.get());
   }

@@ -241,8 +241,7 @@ TEST_P(Backend, RefusesABlockThatIsNotThePlans) {
   for (const std::byte b : out.samples_bytes) ASSERT_EQ(b, kPoison);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Backend,
-                         ::testing::ValuesIn([] {
+INSTANTIATE_TEST_SUITE_P(Devices, Backend, ::testing::ValuesIn([] {
                            std::vector<std::string> names = tests::gpu_names();
                            names.insert(names.end(), {"reference", "cpu:portable", "cpu:avx2",
                                                       "cpu:avx512", "cpu:vnni", "cpu:amx", "auto"});
