@@ -206,6 +206,37 @@ TEST_P(Gpu, SmallBuffersGiveTheSameBits) {
   }
 }
 
+// Many batches for each group that stays, against as many groups as there are batches.
+TEST_P(Gpu, GroupsThatStayGiveTheSameBits) {
+  auto random = tests::generator();
+  for (const Output output : {Output::spectra_float, Output::turned_ci8}) {
+    Config c = config_of(kShapes[0], output);
+    c.inputs = 3;
+    Stream stream(c.input, c.inputs, Case{c, 501}.samples());
+    stream.randomise(random);
+    c.max_samples = stream.samples;
+    const auto run = [&](int fetch) {
+      Tunables tunables;
+      tunables.gpu = {.design = GpuDesign::fused,
+                      .points = 16,
+                      .spectra = 2,
+                      .positions = 4,
+                      .filter_spectra = 2,
+                      .groups = 1,
+                      .conversion = 0,
+                      .unrolled_taps = 8,
+                      .fetch = fetch,
+                      .symmetry = 0};
+      const auto plan = make_plan(c, device_, tunables);
+      EXPECT_EQ(plan->backend().find("samples fetched") != std::string::npos, fetch == 1);
+      Runner runner(plan, device_);
+      runner.gains.assign(c.channels * c.inputs, gain_for(c, 40));
+      return runner.run(stream);
+    };
+    EXPECT_TRUE(run(1) == run(0));
+  }
+}
+
 TEST_P(Gpu, StatesMoveBetweenBackends) {
   auto random = tests::generator();
   const Config c = config_of(kShapes[0], Output::turned_float);
