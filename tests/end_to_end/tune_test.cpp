@@ -153,7 +153,7 @@ TEST(TuneUsage, NamesWhatIsWrong) {
     EXPECT_EQ(result.status, status) << result.err;
     EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
   };
-  expect({"dedisperse"}, 2, "correlate");
+  expect({"unpack"}, 2, "correlate");
   expect({"correlate", "--strategy", "luck"}, 2, "exhaustive, random or guided");
   expect({"correlate", "--problem", "sizes=3"}, 2, "inputs");
   expect({"correlate", "--problem", "n257"}, 2, "n256");

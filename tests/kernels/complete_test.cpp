@@ -10,6 +10,7 @@
 #include "tautline/jit/program.h"
 #include "tautline/stages/channelize/tunables.h"
 #include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/unpack/unpack.h"
 #include "tests/support/environment.h"
 #include "tests/support/ptxas_report.h"
@@ -53,6 +54,13 @@ Sources sources_of_all_stages() {
           {.inputs = 200, .format = format, .hold_sums = design == Correlator::wgmma}, device,
           tunables);
     }
+
+  stages::dedisperse::Config series;
+  series.frequencies_mhz = {1500, 1499, 1498, 1497};
+  series.sample_time_s = 1e-3;
+  series.dms = {0, 10, 20};
+  series.max_samples = 1000;
+  stages::dedisperse::make_plan(series, device);
   return device->sources();
 }
 
