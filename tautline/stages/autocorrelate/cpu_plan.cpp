@@ -1,5 +1,6 @@
 // The plan on a CPU and its state: tiles of pairs, spread over the threads.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -15,6 +16,14 @@ namespace {
 
 // Tiles that share the lines of a row of bytes: they go through a packet together.
 constexpr std::size_t kTilesTogether = 4;
+constexpr std::size_t kSensorsTogether = kTilesTogether * kLanes;
+
+// Places of a group's sensors in the copy of its rows.
+constexpr auto kPlaces = [] {
+  std::array<std::uint32_t, kSensorsTogether> places{};
+  for (std::uint32_t i = 0; i < kSensorsTogether; ++i) places[i] = i;
+  return places;
+}();
 
 class CpuState final : public State {
  public:
@@ -22,11 +31,12 @@ class CpuState final : public State {
       : layout_(layout),
         tiles_(layout.tiles() * layout.tile_bytes),
         scratch_(workers * layout.scratch_bytes),
-        copies_(workers * layout.tile_bytes) {}
+        copies_(workers * layout.tile_bytes),
+        rows_(workers * rows_bytes(layout)) {}
 
   static std::size_t bytes(const Layout& layout, std::size_t workers) {
     return layout.tiles() * layout.tile_bytes +
-           workers * (layout.scratch_bytes + layout.tile_bytes);
+           workers * (layout.scratch_bytes + layout.tile_bytes + rows_bytes(layout));
   }
 
   std::uint64_t samples() const override { return samples_; }
@@ -62,13 +72,22 @@ class CpuState final : public State {
   std::byte* copy(std::size_t worker) const {
     return copies_.as<std::byte>() + worker * layout_.tile_bytes;
   }
+  std::byte* rows(std::size_t worker) const {
+    return rows_.as<std::byte>() + worker * rows_bytes(layout_);
+  }
   void add_samples(std::size_t count) { samples_ += count; }
   bool refused() const { return refused_; }
   void refuse() { refused_ = true; }
 
  private:
   Layout layout_;
-  device::Buffer tiles_, scratch_, copies_;
+  // A block of rows of one group of tiles.
+  static std::size_t rows_bytes(const Layout& layout) {
+    return layout.lanes == 1 ? 0
+                             : layout.block * kSensorsTogether * core::bytes_of(layout.config.type);
+  }
+
+  device::Buffer tiles_, scratch_, copies_, rows_;
   std::uint64_t samples_ = 0;
   bool refused_ = false;
 };
@@ -243,30 +262,48 @@ class CpuPlan final : public Plan {
     const std::size_t first = group * kTilesTogether;
     const std::size_t last = std::min(first + kTilesTogether, layout_.tiles());
     const std::size_t count = samples.extent(0);
-    for (std::size_t t = 0; t < count; t += layout_.block)
+    const bool copied =
+        layout_.lanes == kLanes && layout_.config.pairs.empty() && samples.stride(1) == 1;
+    for (std::size_t t = 0; t < count; t += layout_.block) {
+      const std::size_t rows = std::min(layout_.block, count - t);
+      if (copied) copy_rows(samples, t, rows, first * kLanes, state.rows(worker));
       for (std::size_t tile = first; tile < last; ++tile) {
         Input input;
-        input.rows = samples.data() + static_cast<std::ptrdiff_t>(t) * samples.stride(0);
-        input.row_stride = samples.stride(0);
-        input.sensor_stride = samples.stride(1);
-        input.count = std::min(layout_.block, count - t);
-        input.a = a_.data() + tile * layout_.lanes;
-        input.b = b_.data() + tile * layout_.lanes;
-        input.neighbours = neighbours_[tile] && samples.stride(1) == 1;
-        fetch_ahead(samples, t + layout_.block, tile - first, last - first, input.a[0]);
+        input.count = rows;
+        if (copied) {
+          input.rows = state.rows(worker);
+          input.row_stride = kSensorsTogether;
+          input.a = input.b = kPlaces.data() + (tile - first) * kLanes;
+          input.neighbours = true;
+        } else {
+          input.rows = samples.data() + static_cast<std::ptrdiff_t>(t) * samples.stride(0);
+          input.row_stride = samples.stride(0);
+          input.sensor_stride = samples.stride(1);
+          input.a = a_.data() + tile * layout_.lanes;
+          input.b = b_.data() + tile * layout_.lanes;
+          input.neighbours = neighbours_[tile] && samples.stride(1) == 1;
+        }
         kernels_.feed(layout_, state.tile(tile), state.scratch(worker), input);
       }
+    }
   }
 
-  // Rows lie too far apart for the processor to foresee the next block's: each tile of a group asks
-  // for its share of them.
+  // A row's part for one group is a cache line of bytes, and rows are far apart: four tiles that
+  // read them one after the other would fetch each line four times, into few sets of the first
+  // level. So they are gathered once; the processor does not foresee them either.
   template <class Count>
-  void fetch_ahead(const Samples<Count>& samples, std::size_t first, std::size_t share,
-                   std::size_t shares, std::size_t sensor) const {
-    if (layout_.lanes == 1) return;
-    const std::size_t end = std::min(first + layout_.block, samples.extent(0));
-    for (std::size_t t = first + share; t < end; t += shares)
-      __builtin_prefetch(&samples(t, sensor));
+  void copy_rows(const Samples<Count>& samples, std::size_t first, std::size_t rows,
+                 std::size_t sensor, std::byte* to) const {
+    constexpr std::size_t kAhead = 64;  // rows; not tuned
+    const std::size_t width = std::min(kSensorsTogether, layout_.config.sensors - sensor);
+    auto* out = reinterpret_cast<Count*>(to);
+    for (std::size_t t = 0; t < rows; ++t, out += kSensorsTogether) {
+      if (first + t + kAhead < samples.extent(0))
+        __builtin_prefetch(&samples(first + t + kAhead, sensor));
+      std::memcpy(out, &samples(first + t, sensor), width * sizeof(Count));
+      if (width < kSensorsTogether)
+        std::memset(out + width, 0, (kSensorsTogether - width) * sizeof(Count));
+    }
   }
 
   template <class Value>
