@@ -24,7 +24,8 @@ struct Named {
 
 std::vector<Named> curves_of(std::string_view mode) {
   std::vector<Named> found;
-  for (const std::string_view part : split(lower(mode), " \t\",")) {
+  const std::string text = lower(mode);
+  for (const std::string_view part : split(text, " \t\",")) {
     const bool automatic = part.starts_with("a-ch"), cross = part.starts_with("c-ch");
     if (!automatic && !cross) continue;
     for (const std::string_view one : split(part.substr(4), "+")) {
