@@ -35,7 +35,7 @@ class SavedState {
   /// These throw Error(format) when the bytes are not what was put.
   void get_raw(void* to, std::size_t count) {
     if (count > bytes_.size() - read_) refuse();
-    std::memcpy(to, bytes_.data() + read_, count);
+    if (count > 0) std::memcpy(to, bytes_.data() + read_, count);  // an empty vector has no data
     read_ += count;
   }
   template <class T>
