@@ -87,7 +87,7 @@ TEST_F(FilterbankFiles, WrongUsageIsNamedAndLeavesNothing) {
   refuses({"--duration", "1", "--pulse", "dm=3"}, "--pulse");
   refuses({"--duration", "1", "--pulse", "dm=3,time=x,width=1,snr=2"}, "time=x");
   refuses({"--duration", "1", "--random-pulses", "count=-3"}, "--random-pulses");
-  refuses({"--duration", "1", "--utc-start", "yesterday", "--bandpass", "-1"}, "");
+  refuses({"--duration", "1", "--bandpass", "1,-1"}, "--bandpass");
 }
 
 TEST_F(FilterbankFiles, BadHeadersAreRefusedByFieldAndCutFilesAreDamage) {
