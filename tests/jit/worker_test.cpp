@@ -44,9 +44,10 @@ class Toy : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
 
-  std::unique_ptr<jit::Evaluator> worker(std::stop_token stop = {}) const {
+  // Candidates run for milliseconds; a busy machine under a sanitizer may take seconds.
+  std::unique_ptr<jit::Evaluator> worker(std::stop_token stop = {}, double run_s = 60) const {
     return jit::make_process_evaluator(command("Serve"), {{kDeviceVariable, GetParam()}},
-                                       {.prepare_s = 60, .build_s = 60, .run_s = 1.5}, stop);
+                                       {.prepare_s = 60, .build_s = 60, .run_s = run_s}, stop);
   }
 };
 
@@ -74,13 +75,11 @@ TEST_P(Toy, InThisProcessWrongCandidatesAreDroppedWithTheirReason) {
 }
 
 TEST_P(Toy, AWorkerThatHangsIsEndedAndTheNextCandidateTried) {
-  const auto evaluator = worker();
-  const auto started = std::chrono::steady_clock::now();
+  const auto evaluator = worker({}, 3.5);
   EXPECT_EQ(evaluator->evaluate({.configuration = items(1)}).outcome, Outcome::measured);
   const auto hung = evaluator->evaluate({.configuration = items(tests::kHangingItems)});
   EXPECT_EQ(hung.outcome, Outcome::hung);
-  EXPECT_NE(hung.reason.find("1.5 s"), std::string::npos) << hung.reason;
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(40));
+  EXPECT_NE(hung.reason.find("3.5 s"), std::string::npos) << hung.reason;
   const auto after = evaluator->evaluate({.configuration = items(4)});
   EXPECT_EQ(after.outcome, Outcome::measured) << after.reason;
 }
