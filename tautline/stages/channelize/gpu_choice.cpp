@@ -30,7 +30,8 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
 // What fetching asks for.
 bool fits_fetch(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kCopied = 16;  // bytes
-  return bank.hop == bank.frame && t.filter_spectra * t.positions <= t.points &&
+  return bank.hop == bank.frame && t.rounds == 1 &&
+         t.filter_spectra * t.positions * (t.symmetry + 1) <= t.points &&
          bank.frame * bank.sample_bytes % kCopied == 0 &&
          // PoCL 3.1 with LLVM 15 makes wrong sums of some sizes when 32 are held.
          (!target.host_cpu || t.points <= 16);
@@ -51,7 +52,7 @@ bool fits_split(const GpuTunables& t, const Bank& bank, const Target& target) {
   if (t.fetch == 1) return false;
   if (bank.real || bank.hop != bank.frame || !std::has_single_bit(bank.channels)) return false;
   const SplitSizes sizes = split_sizes(t, bank);
-  return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= t.positions &&
+  return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= 2 * t.positions && t.rounds == 1 &&
          sizes.rest.radices[0] != 0 &&
          std::max(sizes.first.threads, sizes.rest.threads) <= target.group_threads &&
          std::max(sizes.first.local_bytes, sizes.rest.local_bytes) <= target.local_bytes;
@@ -78,6 +79,7 @@ void check_ranges(const GpuTunables& t) {
     refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
   if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
   if (t.conversion > 2) refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
+  if (t.rounds < 1 || t.spectra % t.rounds != 0) refuse("rounds", t.rounds, "a divisor of spectra");
   if (t.fetch > 1) refuse("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
   if (t.symmetry > 1) refuse("symmetry", static_cast<std::size_t>(t.symmetry), "0 or 1");
   if (t.slab_bytes < kLeastBytes) refuse("slab_bytes", t.slab_bytes, "1 MiB or more");
@@ -102,10 +104,9 @@ std::size_t group_values(const Bank& bank) {
 }
 
 void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
-  // Half of the coefficients stay in the first-level cache where all of them do not; in shorter
-  // ones, it only costs.
   const std::size_t crowded = bank.real ? 2048 : 1024;
-  if (t.symmetry < 0) t.symmetry = bank.channels >= crowded ? 1 : 0;
+  const bool paired = t.design != GpuDesign::separate && bank.hop == bank.frame;
+  if (t.symmetry < 0) t.symmetry = paired && bank.channels >= crowded ? 1 : 0;
   if (t.fetch >= 0) return;
   // A group as large as a multiprocessor filters and transforms by turns, and waits for samples
   // with nothing else to do. Smaller ones have neighbours that work meanwhile.
@@ -116,7 +117,7 @@ void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
   t.fetch = t.design == GpuDesign::fused && bank.channels >= kLongFrame && bytes &&
                     bank.config.output == Output::spectra_float && bank.hop == bank.frame &&
                     !target.host_cpu && t.points == 32 &&
-                    t.filter_spectra * t.positions <= t.points &&
+                    t.filter_spectra * t.positions * (t.symmetry + 1) <= t.points &&
                     fused_sizes(fetching, bank).local_bytes <= target.local_bytes
                 ? 1
                 : 0;
@@ -138,12 +139,14 @@ std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
   const bool wide = bank.config.input.is_float();
   std::size_t spectra = bank.real && !wide ? 4 : 8;
   if (t.design == GpuDesign::separate) spectra = bank.hop != bank.frame || bank.real ? 8 : 16;
-  if (t.fetch == 1) spectra = std::min(spectra, std::max<std::size_t>(1, t.points / t.positions));
+  const std::size_t sides = t.symmetry == 1 ? 2 : 1;
+  if (t.fetch == 1) spectra = std::min(spectra, std::max<std::size_t>(1, t.points / sides / t.positions));
   return std::min(t.spectra, spectra);
 }
 
 void complete_filter(GpuTunables& t, const Bank& bank) {
   std::size_t positions = usual_positions(t, bank);
+  if (t.symmetry == 1) positions = std::max<std::size_t>(1, positions / 2);
   while (bank.channels % positions != 0) positions /= 2;
   if (t.fetch == 1) positions = std::min(positions, t.points);
   fill(t.positions, positions);
@@ -160,6 +163,7 @@ void complete_filter(GpuTunables& t, const Bank& bank) {
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
+  fill<std::size_t>(t.rounds, 1);
   if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
   // More taps and wider samples want more registers for what is on its way.

@@ -33,7 +33,7 @@ class SeparatePasses final : public Passes {
         jit::build(device, "channelize/finish.kernel", finish_defines(*bank_), options);
     finish_ = finish->kernel("finish");
     adjust_ = finish->kernel("adjust");
-    coefficients_ = upload(device, coefficients(*bank_, false, centred(*bank_)));
+    coefficients_ = upload(device, coefficients(*bank_, centred(*bank_)));
     if (bank_->real) halves_ = upload(device, halves(bank_->channels, bank_->channels + 1));
     fft_ = device.make_fft(bank_->channels, chunk());
     plan_small(device, few());

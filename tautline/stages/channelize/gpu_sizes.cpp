@@ -56,7 +56,7 @@ TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   sizes.length = bank.channels;
   sizes.radices = radices_of(bank.channels, t.points);
   sizes.spectrum_stride = spectrum_stride(sizes.length, sizes.radices, true);
-  sizes.threads = t.spectra * bank.channels / t.points;
+  sizes.threads = t.spectra / t.rounds * bank.channels / t.points;
   sizes.local_bytes = t.spectra * sizes.spectrum_stride * kValueBytes;
   if (t.fetch == 1) {
     constexpr std::size_t kAlignment = 128;
@@ -106,10 +106,8 @@ bool symmetric(const Bank& bank) {
 }
 
 bool uses_symmetry(const GpuTunables& t, const Bank& bank) {
-  if (bank.hop != bank.frame || t.design == GpuDesign::separate) return false;
-  const bool rolled = bank.taps > t.filter_spectra && bank.taps > t.unrolled_taps &&
-                      bank.taps / t.filter_spectra > 1;
-  return t.symmetry == 1 && (!rolled || bank.taps % (2 * t.filter_spectra) == 0) && symmetric(bank);
+  return t.symmetry == 1 && t.design != GpuDesign::separate && bank.hop == bank.frame &&
+         symmetric(bank);
 }
 
 bool centred(const Bank& bank) {
@@ -200,6 +198,7 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_transform(defines, t, sizes);
   set_radices(defines, sizes);
   defines.set("SPECTRA", as_number(t.spectra))
+      .set("ROUNDS", as_number(t.rounds))
       .set("FETCH", t.fetch)
       .set("WORDS_AT", as_number(sizes.words_at))
       .set("COUNTER", as_number(sizes.counter));
