@@ -3,7 +3,7 @@
 //
 //   bench_channelize_gpu [--device cuda:0] [--only TEXT] [--rounds N] [--samples N] [--designs]
 //                        [--tunables "DESIGN POINTS SPECTRA POSITIONS FILTER_SPECTRA GROUPS
-//                        CONVERSION UNROLLED_TAPS [FETCH SYMMETRY WORK_MIB ROUNDS]"] ...
+//                        CONVERSION UNROLLED_TAPS [FETCH SYMMETRY WORK_MIB]"] ...
 //
 // --designs adds every design that has code for a problem, --tunables configurations (0: default; a
 // design is a number: 1 fused, 2 split, 3 separate).
@@ -78,10 +78,9 @@ std::string name(const Problem& p) {
 GpuTunables parse_tunables(const std::string& text) {
   GpuTunables t;
   int design = 0;
-  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu %d %d %zu %zu", &design, &t.points,
+  if (std::sscanf(text.c_str(), "%d %zu %zu %zu %zu %zu %d %zu %d %d %zu", &design, &t.points,
                   &t.spectra, &t.positions, &t.filter_spectra, &t.groups, &t.conversion,
-                  &t.unrolled_taps, &t.fetch, &t.symmetry, &t.work_bytes,
-                  &t.rounds) < 8)
+                  &t.unrolled_taps, &t.fetch, &t.symmetry, &t.work_bytes) < 8)
     throw std::runtime_error("--tunables " + text + ": expected \"1 32 4 4 4 5 0 16 0 0\"");
   t.design = static_cast<GpuDesign>(design);
   t.work_bytes <<= 20;

@@ -30,8 +30,7 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
 // What fetching asks for.
 bool fits_fetch(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kCopied = 16;  // bytes
-  return bank.hop == bank.frame && t.rounds == 1 &&
-         t.filter_spectra * t.positions * (t.symmetry + 1) <= t.points &&
+  return bank.hop == bank.frame && t.filter_spectra * t.positions * (t.symmetry + 1) <= t.points &&
          bank.frame * bank.sample_bytes % kCopied == 0 &&
          // PoCL 3.1 with LLVM 15 makes wrong sums of some sizes when 32 are held.
          (!target.host_cpu || t.points <= 16);
@@ -52,8 +51,7 @@ bool fits_split(const GpuTunables& t, const Bank& bank, const Target& target) {
   if (t.fetch == 1) return false;
   if (bank.real || bank.hop != bank.frame || !std::has_single_bit(bank.channels)) return false;
   const SplitSizes sizes = split_sizes(t, bank);
-  return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= 2 * t.positions && t.rounds == 1 &&
-         sizes.rest.radices[0] != 0 &&
+  return sizes.parts >= 4 && sizes.parts <= t.points && sizes.columns >= 2 * t.positions && sizes.rest.radices[0] != 0 &&
          std::max(sizes.first.threads, sizes.rest.threads) <= target.group_threads &&
          std::max(sizes.first.local_bytes, sizes.rest.local_bytes) <= target.local_bytes;
 }
@@ -79,7 +77,6 @@ void check_ranges(const GpuTunables& t) {
     refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
   if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
   if (t.conversion > 2) refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
-  if (t.rounds < 1 || t.spectra % t.rounds != 0) refuse("rounds", t.rounds, "a divisor of spectra");
   if (t.fetch > 1) refuse("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
   if (t.symmetry > 1) refuse("symmetry", static_cast<std::size_t>(t.symmetry), "0 or 1");
   if (t.slab_bytes < kLeastBytes) refuse("slab_bytes", t.slab_bytes, "1 MiB or more");
@@ -163,7 +160,6 @@ void complete_filter(GpuTunables& t, const Bank& bank) {
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
-  fill<std::size_t>(t.rounds, 1);
   if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
   // More taps and wider samples want more registers for what is on its way.

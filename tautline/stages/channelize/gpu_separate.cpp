@@ -45,6 +45,8 @@ class SeparatePasses final : public Passes {
     return describe(tunables_) + ", " + std::string(fft_->library());
   }
   std::size_t granule() const override { return tunables_.filter_spectra; }
+  // Whole chunks are all that is launched at once.
+  std::size_t most_spectra() const override { return std::size_t{1} << 31; }
   std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
   std::size_t table_bytes() const override {
     std::size_t bytes = coefficients_.bytes() + halves_.bytes() + fft_->work_bytes();

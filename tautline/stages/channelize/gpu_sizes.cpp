@@ -56,7 +56,7 @@ TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   sizes.length = bank.channels;
   sizes.radices = radices_of(bank.channels, t.points);
   sizes.spectrum_stride = spectrum_stride(sizes.length, sizes.radices, true);
-  sizes.threads = t.spectra / t.rounds * bank.channels / t.points;
+  sizes.threads = t.spectra * bank.channels / t.points;
   sizes.local_bytes = t.spectra * sizes.spectrum_stride * kValueBytes;
   if (t.fetch == 1) {
     constexpr std::size_t kAlignment = 128;
@@ -198,7 +198,6 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_transform(defines, t, sizes);
   set_radices(defines, sizes);
   defines.set("SPECTRA", as_number(t.spectra))
-      .set("ROUNDS", as_number(t.rounds))
       .set("FETCH", t.fetch)
       .set("WORDS_AT", as_number(sizes.words_at))
       .set("COUNTER", as_number(sizes.counter));

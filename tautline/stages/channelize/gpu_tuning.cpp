@@ -37,9 +37,7 @@ jit::TunableFields<GpuTunables> fields() {
       .add("fetch", &GpuTunables::fetch, {0, 1},
            "1: groups stay, and the next batch's samples come while one is transformed")
       .add("symmetry", &GpuTunables::symmetry, {0, 1},
-           "1: values share their coefficients with their mirror images")
-      .add("rounds", &GpuTunables::rounds, {1, 2, 4},
-           "spectra that a thread transforms one after another: fewer threads, more registers");
+           "1: values share their coefficients with their mirror images");
   return list;
 }
 

@@ -47,9 +47,6 @@ struct GpuTunables {
   /// Whether a thread filters neighbouring values of a frame together with their mirror images,
   /// for which a symmetric filter has the same coefficients: 0 or 1.
   int symmetry = -1;
-  /// Spectra that a thread transforms one after another, a divisor of `spectra`: fewer threads with
-  /// more registers. Fused, fetch 0.
-  std::size_t rounds = 0;
   /// Host samples and results pass through buffers of about this size; at least one spectrum of
   /// every input. 1 MiB or more.
   std::size_t slab_bytes = std::size_t{64} << 20;
