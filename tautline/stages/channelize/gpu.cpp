@@ -202,7 +202,8 @@ class GpuPlan final : public Plan {
                               (begin * hop - std::min(held, begin * hop)) * bank_->sample_bytes;
     if (begin == end || begin * hop < held || !usable(direct, input)) begin = end = call.count;
     run_staged(queue, s, input, output, call, 0, begin, to_host);
-    const std::size_t step = to_host ? s.staging.spectra() : passes_->most_spectra() / granule * granule;
+    const std::size_t step =
+        to_host ? s.staging.spectra() : passes_->most_spectra() / granule * granule;
     for (std::size_t first = begin; first < end; first += step) {
       Slice slice = cut(call, first, std::min(step, end - first));
       slice.samples = direct + (first - begin) * hop * bank_->sample_bytes;

@@ -106,7 +106,7 @@ bool symmetric(const Bank& bank) {
 }
 
 bool uses_symmetry(const GpuTunables& t, const Bank& bank) {
-  return t.symmetry == 1 && t.design != GpuDesign::separate && bank.hop == bank.frame &&
+  return t.symmetry == 1 && t.design == GpuDesign::fused && bank.hop == bank.frame &&
          symmetric(bank);
 }
 

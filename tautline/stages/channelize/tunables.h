@@ -45,7 +45,7 @@ struct GpuTunables {
   /// filter_spectra at most points.
   int fetch = -1;
   /// Whether a thread filters neighbouring values of a frame together with their mirror images,
-  /// for which a symmetric filter has the same coefficients: 0 or 1.
+  /// for which a symmetric filter has the same coefficients: 0 or 1. Fused.
   int symmetry = -1;
   /// Host samples and results pass through buffers of about this size; at least one spectrum of
   /// every input. 1 MiB or more.
