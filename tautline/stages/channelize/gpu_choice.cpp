@@ -170,10 +170,10 @@ void complete_groups(GpuTunables& t, const Bank& bank) {
   if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
   // More taps and wider samples want more registers for what is on its way.
-  const bool light = t.symmetry == 1
-                         ? bank.sample_bytes * (bank.real ? 2 : 1) == 2
-                         : t.filter_spectra * t.positions <= 16 && !bank.real && bank.taps <= 8 &&
-                               (bank.sample_bytes == 2 || bank.config.input.is_float());
+  const bool bytes = !bank.real && bank.sample_bytes == 2;
+  const bool light = t.filter_spectra * t.positions * (t.symmetry + 1) <= 16 &&
+                     (bytes || (bank.config.input.is_float() && !bank.real)) &&
+                     (bank.taps <= 8 || t.symmetry == 1);
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
 }
 
