@@ -2,11 +2,13 @@
 // the same run, a filter kernel followed by the device's FFT (the separate design).
 //
 //   bench_channelize_gpu [--device cuda:0] [--only TEXT] [--rounds N] [--samples N] [--designs]
-//                        [--tunables "DESIGN POINTS SPECTRA POSITIONS FILTER_SPECTRA GROUPS
-//                        CONVERSION UNROLLED_TAPS [FETCH SYMMETRY WORK_MIB]"] ...
+//                        [--problem "FORMAT CHANNELS TAPS OUTPUT"] ... [--tunables "DESIGN POINTS
+//                        SPECTRA POSITIONS FILTER_SPECTRA GROUPS CONVERSION UNROLLED_TAPS [FETCH
+//                        SYMMETRY WORK_MIB]"] ...
 //
 // --designs adds every design that has code for a problem, --tunables configurations (0: default; a
-// design is a number: 1 fused, 2 split, 3 separate).
+// design is a number: 1 fused, 2 split, 3 separate), --problem problems instead of those listed
+// here (outputs: 0 spectra, 1 turned cf32, 2 turned ci8, 3 turned ci4).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -34,11 +36,11 @@ struct Options {
   std::string device = "cuda:0", only;
   std::size_t rounds = 7, samples = std::size_t{1} << 28;
   bool designs = false;
-  std::vector<std::string> tunables;
+  std::vector<std::string> tunables, problems;
 };
 
 struct Problem {
-  const char* format;
+  std::string format;
   std::size_t channels, taps;
   Output output;
   bool delays = false;
@@ -73,6 +75,18 @@ std::string name(const Problem& p) {
       fmt::format("{} {} channels {} taps {}", p.format, p.channels, p.taps, name(p.output));
   if (p.p != p.q) text += fmt::format(" {}/{}", p.p, p.q);
   return text + (p.delays ? " delays" : "");
+}
+
+Problem parse_problem(const std::string& text) {
+  char format[16];
+  Problem p{};
+  int output = 0;
+  if (std::sscanf(text.c_str(), "%15s %zu %zu %d", format, &p.channels, &p.taps, &output) != 4)
+    throw std::runtime_error("--problem " + text + ": expected \"ci8 1024 8 0\"");
+  p.format = format;
+  p.output = static_cast<Output>(output);
+  p.p = p.q = 1;
+  return p;
 }
 
 GpuTunables parse_tunables(const std::string& text) {
@@ -224,6 +238,8 @@ Options parse(int count, char** arguments) {
       options.rounds = std::stoul(value);
     else if (key == "--samples")
       options.samples = std::stoul(value);
+    else if (key == "--problem")
+      options.problems.push_back(value);
     else if (key == "--tunables")
       options.tunables.push_back(value);
     else
@@ -236,7 +252,10 @@ void run(const Options& options) {
   const auto gpu = device::open(device::parse_selection(options.device));
   fmt::print("{}, median of {} rounds, 8 inputs, {} samples in all\n", gpu->name(), options.rounds,
              options.samples);
-  for (const Problem& problem : kProblems) {
+  std::vector<Problem> problems;
+  for (const std::string& given : options.problems) problems.push_back(parse_problem(given));
+  if (problems.empty()) problems = kProblems;
+  for (const Problem& problem : problems) {
     if (name(problem).find(options.only) == std::string::npos) continue;
     fmt::print("{}\n", name(problem));
     Bench bench(problem, options, gpu);

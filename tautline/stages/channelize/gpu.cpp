@@ -202,7 +202,8 @@ class GpuPlan final : public Plan {
                               (begin * hop - std::min(held, begin * hop)) * bank_->sample_bytes;
     if (begin == end || begin * hop < held || !usable(direct, input)) begin = end = call.count;
     run_staged(queue, s, input, output, call, 0, begin, to_host);
-    const std::size_t step = to_host ? s.staging.spectra() : kMostSpectra / granule * granule;
+    const std::size_t step =
+        to_host ? s.staging.spectra() : passes_->most_spectra() / granule * granule;
     for (std::size_t first = begin; first < end; first += step) {
       Slice slice = cut(call, first, std::min(step, end - first));
       slice.samples = direct + (first - begin) * hop * bank_->sample_bytes;
@@ -211,9 +212,6 @@ class GpuPlan final : public Plan {
     }
     run_staged(queue, s, input, output, call, end, call.count, to_host);
   }
-
-  // Launches count groups and spectra in 32 bits.
-  static constexpr std::size_t kMostSpectra = std::size_t{1} << 18;
 
   bool usable(const std::byte* samples, const Input& input) const {
     const std::size_t alignment = passes_->alignment();

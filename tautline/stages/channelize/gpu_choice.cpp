@@ -15,8 +15,7 @@ namespace tautline::stages::channelize::gpu {
 namespace {
 
 constexpr std::size_t kMostSpectra = 1024;
-constexpr std::size_t kWorkBytes = std::size_t{256} << 20, kCachedBytes = std::size_t{64} << 20;
-constexpr std::size_t kShortTransform = 128;
+constexpr std::size_t kWorkBytes = std::size_t{256} << 20;
 
 [[noreturn]] void refuse(const char* field, std::size_t value, const std::string& limit) {
   throw core::Error(core::ErrorKind::config, std::string("channelize GPU tunable ") + field,
@@ -30,7 +29,7 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
 // What fetching asks for.
 bool fits_fetch(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kCopied = 16;  // bytes
-  return bank.hop == bank.frame && t.filter_spectra * t.positions <= t.points &&
+  return bank.hop == bank.frame && t.filter_spectra * t.positions * (t.symmetry + 1) <= t.points &&
          bank.frame * bank.sample_bytes % kCopied == 0 &&
          // PoCL 3.1 with LLVM 15 makes wrong sums of some sizes when 32 are held.
          (!target.host_cpu || t.points <= 16);
@@ -93,19 +92,22 @@ void fill(T& field, T value) {
 // More where that reads coefficients or samples too often (very many taps, long frames, float
 // samples of one component), or writes pieces of turned rows that are too short.
 std::size_t group_values(const Bank& bank) {
-  constexpr std::size_t kManyTaps = 64;
+  constexpr std::size_t kManyTaps = 32;
   const bool real_float = bank.real && bank.config.input.is_float();
   if (bank.channels > 4096) return 16384;
-  if (bank.channels > 1024) return bank.requantised() && bank.channels == 4096 ? 16384 : 8192;
+  if (bank.channels == 4096) return bank.requantised() ? 16384 : 8192;
+  if (bank.channels == 2048) return bank.requantised() ? 8192 : 4096;
   if (bank.taps >= kManyTaps || real_float) return 8192;
   return bank.requantised() && bank.channels == 1024 ? 8192 : 4096;
 }
 
 void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
-  // Half of the coefficients stay in the first-level cache where all of them do not; in shorter
-  // ones, it only costs.
-  const std::size_t crowded = bank.real ? 2048 : 1024;
-  if (t.symmetry < 0) t.symmetry = bank.channels >= crowded ? 1 : 0;
+  // Mirror images cost narrower loads, and pay where coefficients or registers are what is short.
+  constexpr std::size_t kFewTaps = 8, kShortFrame = 1024;
+  const bool short_of = bank.channels > kShortFrame || bank.taps > kFewTaps || bank.real ||
+                        bank.config.input.is_float();
+  const bool paired = t.design == GpuDesign::fused && bank.hop == bank.frame;
+  if (t.symmetry < 0) t.symmetry = paired && bank.channels >= kShortFrame && short_of ? 1 : 0;
   if (t.fetch >= 0) return;
   // A group as large as a multiprocessor filters and transforms by turns, and waits for samples
   // with nothing else to do. Smaller ones have neighbours that work meanwhile.
@@ -116,7 +118,7 @@ void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
   t.fetch = t.design == GpuDesign::fused && bank.channels >= kLongFrame && bytes &&
                     bank.config.output == Output::spectra_float && bank.hop == bank.frame &&
                     !target.host_cpu && t.points == 32 &&
-                    t.filter_spectra * t.positions <= t.points &&
+                    t.filter_spectra * t.positions * (t.symmetry + 1) <= t.points &&
                     fused_sizes(fetching, bank).local_bytes <= target.local_bytes
                 ? 1
                 : 0;
@@ -126,6 +128,8 @@ std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
   // A warp of the filter kernel alone should store whole lines at once.
   if (t.design == GpuDesign::separate || bank.config.input.is_float()) return 2;
   if (t.design == GpuDesign::split || t.fetch == 1) return 4;
+  if (t.symmetry == 1 && bank.channels <= 1024) return 2;
+  if (t.symmetry == 1) return bank.channels > 8192 ? 8 : 4;
   constexpr std::size_t kLongFrame = 2048, kFewTaps = 8;
   const bool bytes = bank.sample_bytes * (bank.real ? 2 : 1) == 2;
   if (bank.channels >= kLongFrame && bytes) return 8;
@@ -138,11 +142,13 @@ std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
   const bool wide = bank.config.input.is_float();
   std::size_t spectra = bank.real && !wide ? 4 : 8;
   if (t.design == GpuDesign::separate) spectra = bank.hop != bank.frame || bank.real ? 8 : 16;
-  if (t.fetch == 1) spectra = std::min(spectra, std::max<std::size_t>(1, t.points / t.positions));
+  const std::size_t sides = t.symmetry == 1 ? 2 : 1;
+  if (t.fetch == 1)
+    spectra = std::min(spectra, std::max<std::size_t>(1, t.points / sides / t.positions));
   return std::min(t.spectra, spectra);
 }
 
-void complete_filter(GpuTunables& t, const Bank& bank) {
+void complete_filter(GpuTunables& t, const Bank& bank, bool host_cpu) {
   std::size_t positions = usual_positions(t, bank);
   while (bank.channels % positions != 0) positions /= 2;
   if (t.fetch == 1) positions = std::min(positions, t.points);
@@ -150,21 +156,24 @@ void complete_filter(GpuTunables& t, const Bank& bank) {
   fill(t.filter_spectra, usual_filter_spectra(t, bank));
   // The conversion unit is the bottleneck where samples are converted more than a few times.
   if (t.conversion < 0)
-    t.conversion = t.design == GpuDesign::separate       ? 0
-                   : bank.channels >= 2048               ? 2
-                   : bank.taps > 8 || bank.requantised() ? 1
-                                                         : 0;
+    t.conversion = t.design != GpuDesign::separate && (t.symmetry == 1 || bank.channels >= 2048 ||
+                                                       bank.taps > 8 || bank.requantised())
+                       ? 1
+                       : 0;
   // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
   // many rows ahead.
-  fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : 32);
+  const std::size_t unrolled = t.symmetry == 1 && !host_cpu ? 64 : 32;
+  fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : unrolled);
 }
 
 void complete_groups(GpuTunables& t, const Bank& bank) {
   if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
   // More taps and wider samples want more registers for what is on its way.
-  const bool light = t.filter_spectra * t.positions <= 16 && !bank.real && bank.taps <= 8 &&
-                     (bank.sample_bytes == 2 || bank.config.input.is_float());
+  const bool bytes = !bank.real && bank.sample_bytes == 2;
+  const bool light = t.filter_spectra * t.positions * (t.symmetry + 1) <= 16 &&
+                     (bytes || (bank.config.input.is_float() && !bank.real)) &&
+                     (bank.taps <= 8 || t.symmetry == 1);
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
 }
 
@@ -173,9 +182,7 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
                                            const Bank& bank, const Target& target) {
   GpuTunables t = tunables;
   t.design = design;
-  // Short transforms are faster on what the second-level cache still holds.
-  fill(t.work_bytes, design == GpuDesign::separate && bank.channels < kShortTransform ? kCachedBytes
-                                                                                      : kWorkBytes);
+  fill(t.work_bytes, kWorkBytes);
   const std::size_t points = target.host_cpu && bank.channels <= 4096 ? 16 : 32;
   fill(t.points, std::min(points, std::max<std::size_t>(4, std::bit_floor(bank.channels) / 2)));
   const bool given = t.spectra != 0;
@@ -188,7 +195,7 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
   for (;; t.spectra /= 2) {
     GpuTunables whole = t;
     complete_reading(whole, bank, target);
-    complete_filter(whole, bank);
+    complete_filter(whole, bank, target.host_cpu);
     complete_groups(whole, bank);
     check_ranges(whole);
     if (fits(whole, bank, target)) return whole;

@@ -19,7 +19,7 @@ class FusedPasses final : public Passes {
     kernel_ = jit::build(device, "channelize/fused.kernel", fused_defines(tunables, *bank_),
                          exact_options(device.api()))
                   ->kernel("fused");
-    coefficients_ = upload(device, coefficients(*bank_, uses_symmetry(tunables, *bank_), false));
+    coefficients_ = upload(device, coefficients(*bank_, false));
     std::vector<float> table = turns(sizes_.radices, 1);
     if (bank_->real)
       for (const std::complex<float> w : halves(bank_->channels, bank_->channels / 2))

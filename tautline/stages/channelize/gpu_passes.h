@@ -40,6 +40,8 @@ class Passes {
   virtual std::size_t granule() const = 0;
   /// Bytes that Slice::samples and row_bytes are multiples of.
   virtual std::size_t alignment() const = 0;
+  /// Spectra that run() takes at most: launches count groups and spectra in 32 bits.
+  virtual std::size_t most_spectra() const { return std::size_t{1} << 18; }
   virtual std::size_t gain_parts() const { return 1; }
   virtual std::size_t table_bytes() const = 0;
   /// Device memory that run() is given: a State's, since plans are shared.

@@ -33,7 +33,7 @@ class SeparatePasses final : public Passes {
         jit::build(device, "channelize/finish.kernel", finish_defines(*bank_), options);
     finish_ = finish->kernel("finish");
     adjust_ = finish->kernel("adjust");
-    coefficients_ = upload(device, coefficients(*bank_, false, centred(*bank_)));
+    coefficients_ = upload(device, coefficients(*bank_, centred(*bank_)));
     if (bank_->real) halves_ = upload(device, halves(bank_->channels, bank_->channels + 1));
     fft_ = device.make_fft(bank_->channels, chunk());
     plan_small(device, few());
@@ -45,6 +45,8 @@ class SeparatePasses final : public Passes {
     return describe(tunables_) + ", " + std::string(fft_->library());
   }
   std::size_t granule() const override { return tunables_.filter_spectra; }
+  // Whole chunks are all that is launched at once.
+  std::size_t most_spectra() const override { return std::size_t{1} << 31; }
   std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
   std::size_t table_bytes() const override {
     std::size_t bytes = coefficients_.bytes() + halves_.bytes() + fft_->work_bytes();

@@ -106,10 +106,8 @@ bool symmetric(const Bank& bank) {
 }
 
 bool uses_symmetry(const GpuTunables& t, const Bank& bank) {
-  if (bank.hop != bank.frame || t.design == GpuDesign::separate) return false;
-  const bool rolled = bank.taps > t.filter_spectra && bank.taps > t.unrolled_taps &&
-                      bank.taps / t.filter_spectra > 1;
-  return t.symmetry == 1 && (!rolled || bank.taps % (2 * t.filter_spectra) == 0) && symmetric(bank);
+  return t.symmetry == 1 && t.design == GpuDesign::fused && bank.hop == bank.frame &&
+         symmetric(bank);
 }
 
 bool centred(const Bank& bank) {

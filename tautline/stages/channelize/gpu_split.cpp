@@ -22,7 +22,7 @@ class SplitPasses final : public Passes {
             ->kernel("columns");
     rows_ = jit::build(device, "channelize/rows.kernel", rows_defines(tunables, *bank_), options)
                 ->kernel("rows");
-    coefficients_ = upload(device, coefficients(*bank_, uses_symmetry(tunables, *bank_), false));
+    coefficients_ = upload(device, coefficients(*bank_, false));
     turns_ = upload(device, turns(sizes_.rest.radices, sizes_.parts));
   }
 

@@ -47,9 +47,8 @@ void append_pass(std::vector<float>& table, std::size_t radix, std::size_t rows)
 
 }  // namespace
 
-std::vector<float> coefficients(const Bank& bank, bool half_of_taps, bool centred) {
-  const std::size_t taps = half_of_taps ? (bank.taps + 1) / 2 : bank.taps;
-  std::vector<float> h(taps * bank.frame);
+std::vector<float> coefficients(const Bank& bank, bool centred) {
+  std::vector<float> h(bank.taps * bank.frame);
   for (std::size_t n = 0; n < h.size(); ++n) {
     const double sign = centred && n % bank.frame % 2 == 1 ? -1 : 1;
     h[n] = static_cast<float>(sign * (bank.real ? 0.5 : 1.0) * bank.filter[n]);

@@ -32,12 +32,12 @@ jit::TunableFields<GpuTunables> fields() {
            "of a multiprocessor: fewer registers for each thread")
       .add("conversion", &GpuTunables::conversion, {0, 1, 2},
            "of bytes to floats: 0 by instruction, 2 by bits, 1 half of each")
-      .add("unrolled_taps", &GpuTunables::unrolled_taps, {4, 8, 16, 32},
+      .add("unrolled_taps", &GpuTunables::unrolled_taps, {4, 8, 16, 32, 64},
            "taps whose loop is unrolled: more loads in flight, more registers")
       .add("fetch", &GpuTunables::fetch, {0, 1},
            "1: groups stay, and the next batch's samples come while one is transformed")
       .add("symmetry", &GpuTunables::symmetry, {0, 1},
-           "1: half of a symmetric filter's coefficients are read");
+           "1: values share their coefficients with their mirror images");
   return list;
 }
 

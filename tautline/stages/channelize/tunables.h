@@ -44,7 +44,8 @@ struct GpuTunables {
   /// registers and no room in the first-level cache. Fused, critically sampled, positions x
   /// filter_spectra at most points.
   int fetch = -1;
-  /// Whether of a symmetric filter only half of the coefficients are read: 0 or 1.
+  /// Whether a thread filters neighbouring values of a frame together with their mirror images,
+  /// for which a symmetric filter has the same coefficients: 0 or 1. Fused.
   int symmetry = -1;
   /// Host samples and results pass through buffers of about this size; at least one spectrum of
   /// every input. 1 MiB or more.

@@ -78,6 +78,8 @@ const std::vector<Covering> kCovering = {
     {"ci8", 512, 12, Output::turned_ci8, {kFused, 32, 16, 2, 16, 2, 2, 64}, false, 1, 1, 8},
     {"ci8", 1024, 16, Output::turned_ci8, {kFused, 32, 8, 2, 8, 2, 1, 16, 1, 1}, false, 1, 1, 8},
     {"i8", 512, 8, Output::turned_ci4, {kFused, 16, 8, 2, 4, 2, 0, 8, 1, 1}},
+    {"ci8", 1024, 64, Output::spectra_float, {}, false, 1, 1, 40},
+    {"i16", 1024, 9, Output::spectra_float, {kFused, 32, 4, 4, 4, 4, 1, 4, 0, 1}, true, 1, 1, 64},
     {"ci8", 65536, 8, Output::spectra_float, {kSplit}, false, 1, 1, 8},
     {"ci16", 8192, 4, Output::turned_ci8, {kSplit}, true, 1, 1, 8},
     {"ci8", 1000, 8, Output::spectra_float, {kSeparate}, false, 1, 1, 48},
