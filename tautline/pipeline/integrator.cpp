@@ -18,7 +18,8 @@ static_assert(sizeof(core::ci64) == kSumBytes && sizeof(std::complex<double>) ==
 
 template <class T>
 core::View<const T, 3> channels_of(const core::View<const T, 3>& all, const ChannelRange& range) {
-  return all.data() == nullptr ? all : all.slice(0, range.first, range.count);
+  const bool just_them = all.data() == nullptr || all.extent(0) == range.count;
+  return just_them ? all : all.slice(0, range.first, range.count);
 }
 
 // A group is as long as fits these bytes: long ones are added to the sums in memory less often, and a
@@ -92,11 +93,8 @@ device::MemoryUse Integrator::bytes(std::size_t integrations) const {
   return use;
 }
 
-void Integrator::prepare(FinishedIntegration& out, std::size_t channels, std::size_t part) const {
-  out.visibilities.resize(channels * baselines_);
-  out.counts.resize(channels * baselines_);
+void Integrator::prepare(FinishedIntegration& out, std::size_t part) const {
   if (!device_->compiles()) return;
-  if (out.in_transit.size() <= part) out.in_transit.resize(part + 1);
   of_stage("correlate", [&] {
     out.in_transit[part] = {device_->allocate_pinned(sums() * kSumBytes),
                             device_->allocate_pinned(sums() * sizeof(std::int64_t)),
@@ -115,9 +113,13 @@ void Integrator::allocate(device::Queue& queue) {
   group_valid_ = core::ValidityMask(inputs_, group_spectra_);
 }
 
+void Integrator::make_ready(device::Queue& queue) {
+  if (!state_) of_stage("correlate", [&] { allocate(queue); });
+}
+
 void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   if (chunk.spectra == 0) return;
-  if (!state_) of_stage("correlate", [&] { allocate(queue); });
+  make_ready(queue);
   if (spectra_ == 0) first_spectrum_ = chunk.first_spectrum;
   spectra_ += chunk.spectra;
   if (format_ == core::kCi16)
@@ -223,6 +225,22 @@ void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::siz
   }
   queue.fill(sums_.data(), 0, sums_.bytes());
   queue.fill(counts_.data(), 0, counts_.bytes());
+}
+
+void Integrator::join(device::Queue& host_queue, FinishedIntegration& out, std::size_t part,
+                      std::size_t other) const {
+  const SumsInTransit& to = out.in_transit[part];
+  const SumsInTransit& from = out.in_transit[other];
+  to.arrived->synchronise();
+  from.arrived->synchronise();
+  host_queue.parallel_for(
+      channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t at = first * baselines_; at < last * baselines_; ++at) {
+          to.sums.as<core::ci64>()[at].re += from.sums.as<core::ci64>()[at].re;
+          to.sums.as<core::ci64>()[at].im += from.sums.as<core::ci64>()[at].im;
+          to.counts.as<std::int64_t>()[at] += from.counts.as<std::int64_t>()[at];
+        }
+      });
 }
 
 void Integrator::complete(device::Queue& host_queue, FinishedIntegration& out,
