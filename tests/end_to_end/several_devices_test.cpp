@@ -47,9 +47,10 @@ class SeveralDevices : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const CommandResult result =
         run_command(arguments, scratch.path().string(), {{"POCL_DEVICES", "pthread basic basic"}});
-    EXPECT_EQ(result.status, 0) << result.err;
+    const bool done = result.status == 0 || result.status == 3;  // with damage
+    EXPECT_TRUE(done) << result.err;
     Outcome run;
-    if (result.status != 0) return run;
+    if (!done) return run;
     run.summary = nlohmann::json::parse(result.out);
     const auto reader = formats::open_visibilities(scratch / "v.uvh5");
     for (std::size_t k = 0; k < reader->integrations(); ++k) {
@@ -118,16 +119,16 @@ TEST_F(SeveralDevices, AgreeOnSamplesThatAreNotFinite) {
 }
 
 TEST_F(SeveralDevices, TakeBlocksOfVoltagesInTurn) {
-  constexpr std::size_t kPayload = std::size_t{20} << 20;
+  constexpr std::size_t kPayload = std::size_t{12} << 20;
   DadaFile file;
   file.payload_bytes = kPayload;
   write_file(scratch / "in.dada", file.bytes());
-  // Blocks of 4 MiB; integrations end inside them, and some blocks end several.
+  // Blocks of 2 MiB; integrations end inside them, and some blocks end several.
   for (const std::vector<std::string>& options :
        {std::vector<std::string>{"--integration", "0.7", "--channels", "64"},
         std::vector<std::string>{"--integration", "0.05", "--channels", "50", "--taps", "3",
                                  "--requantize", "4"}}) {
-    std::vector<std::string> more{"--memory", "64M"};
+    std::vector<std::string> more{"--memory", "32M"};
     more.insert(more.end(), options.begin(), options.end());
     const Outcome one = correlate(one_, "in.dada", more), shared = correlate(several_, "in.dada", more);
     expect_same(one, shared, options[1]);
@@ -168,7 +169,7 @@ TEST_F(SeveralDevices, ShareTheChannelsOfVoltagesWhoseSumsAreFloats) {
   write_file(scratch / "in.dada", DadaFile{}.bytes());
   for (const std::vector<std::string>& options :
        {std::vector<std::string>{"--requantize", "off", "--channels", "32"},
-        std::vector<std::string>{"--oversample", "4/3", "--channels", "33"}}) {
+        std::vector<std::string>{"--oversample", "4/3", "--channels", "32"}}) {
     const Outcome one = correlate(one_, "in.dada", options);
     const Outcome shared = correlate(several_, "in.dada", options);
     expect_same(one, shared, options[0]);
