@@ -18,16 +18,17 @@ void take_tail(const core::RawBlock& block, std::size_t skipped, core::RawBlock&
   tail.samples = block.samples - skipped;
   const std::size_t time_bits = block.layout.time_stride_bits;
   const std::size_t first_byte = skipped * time_bits / 8;
-  const std::size_t end_byte = std::min(
-      block.bytes.size(), (block.layout.offset_bits + block.samples * time_bits + 7) / 8);
+  const std::size_t end_byte =
+      std::min(block.bytes.size(), (block.layout.offset_bits + block.samples * time_bits + 7) / 8);
   const auto wanted = std::span(block.bytes).subspan(first_byte, end_byte - first_byte);
   tail.bytes.assign(wanted.begin(), wanted.end());
   tail.invalid.clear();
   for (const core::InvalidSpan& span : block.invalid) {
     // A span may reach beyond the block, as far as numbers go.
-    const std::size_t end = span.samples > block.samples - std::min(span.first_sample, block.samples)
-                                ? block.samples
-                                : span.first_sample + span.samples;
+    const std::size_t end =
+        span.samples > block.samples - std::min(span.first_sample, block.samples)
+            ? block.samples
+            : span.first_sample + span.samples;
     const std::size_t first = std::max(span.first_sample, skipped);
     if (first < end) tail.invalid.push_back({span.input, first - skipped, end - first});
   }

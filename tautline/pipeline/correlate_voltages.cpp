@@ -8,8 +8,8 @@
 #include <cmath>
 #include <exception>
 #include <filesystem>
-#include <map>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -66,9 +66,12 @@ stream::SequenceOptions sequence_options(const CorrelateConfig& config) {
 
 Output output_of(Requantise requantise) {
   switch (requantise) {
-    case Requantise::off: return Output::turned_float;
-    case Requantise::bits4: return Output::turned_ci4;
-    case Requantise::bits8: return Output::turned_ci8;
+    case Requantise::off:
+      return Output::turned_float;
+    case Requantise::bits4:
+      return Output::turned_ci4;
+    case Requantise::bits8:
+      return Output::turned_ci8;
   }
   return Output::turned_float;
 }
@@ -78,7 +81,8 @@ Output output_of(Requantise requantise) {
 enum class Sharing {
   /// A stream that is channelized already: each device is sent its channels and correlates them.
   channels,
-  /// Voltages: blocks in turn, each with the samples before it that its first spectra begin with. Every
+  /// Voltages: blocks in turn, each with the samples before it that its first spectra begin with.
+  /// Every
   /// device correlates all channels, and sums of integers are added on the host.
   blocks,
   /// Voltages whose sums are floats, which added in another order would be others, or whose filter
@@ -186,16 +190,16 @@ void Correlation::plan() {
   const core::RawLayout layout = sequence_.layout(block_samples_);
   team_.each([&](std::size_t e) {
     const ChannelRange sent = sharing_ == Sharing::channels ? share(e) : ChannelRange{};
-    engines_[e].f_engine =
-        std::make_unique<FEngine>(engines_[e].device, description_, layout, filter, block_samples_,
-                                  Results::on_device, sent);
+    engines_[e].f_engine = std::make_unique<FEngine>(
+        engines_[e].device, description_, layout, filter, block_samples_, Results::on_device, sent);
   });
-  const double spectra =
-      config_.integration_s * description_.rate_hz.value() / static_cast<double>(f_engine().hop_samples());
+  const double spectra = config_.integration_s * description_.rate_hz.value() /
+                         static_cast<double>(f_engine().hop_samples());
   if (!(spectra >= 0.5 && spectra < 1e15))
-    throw Error(ErrorKind::config, "--integration", fmt::format("{} s", config_.integration_s),
-                fmt::format("at least one spectrum ({} s)",
-                            static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value()));
+    throw Error(
+        ErrorKind::config, "--integration", fmt::format("{} s", config_.integration_s),
+        fmt::format("at least one spectrum ({} s)",
+                    static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value()));
   spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
   team_.each([&](std::size_t e) {
     engines_[e].integrator =
@@ -249,7 +253,8 @@ void Correlation::describe() {
   output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
   output_.nominal_count = static_cast<std::int64_t>(spectra_per_integration_);
   output_.integration_s = static_cast<double>(spectra_per_integration_) *
-                          static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value();
+                          static_cast<double>(f_engine().hop_samples()) /
+                          description_.rate_hz.value();
   output_.earth = config_.earth;
   output_.telescope = description_.telescope;
   output_.instrument = description_.instrument;
@@ -304,7 +309,8 @@ CorrelateSummary Correlation::run() {
   });
   const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
   if (!config_.report_path.empty())
-    report_ = std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
+    report_ =
+        std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
   setup_s_ = seconds_since(started_);
   {
     BlockReader blocks(sequence_, block_samples_, stop_);
@@ -408,8 +414,8 @@ void Correlation::compute_block(const ReadBlock& block) {
   if (block.segment.first_block) begin_segment(block);
   each_at_work([&](Engine& e) { e.f_engine->push(*e.queue, block.raw); });
   for (;;) {
-    const auto limit = static_cast<std::size_t>(std::min<std::uint64_t>(
-        f_engine().max_spectra(), spectra_per_integration_ - integrated_));
+    const auto limit = static_cast<std::size_t>(
+        std::min<std::uint64_t>(f_engine().max_spectra(), spectra_per_integration_ - integrated_));
     std::atomic<std::size_t> spectra = 0;
     each_at_work([&](Engine& e) {
       const SpectraChunk chunk = e.f_engine->take(*e.queue, limit);
@@ -428,8 +434,8 @@ void Correlation::compute_block(const ReadBlock& block) {
   if (sharing_ == Sharing::blocks) pass_on(block);
 }
 
-// The next block is the next device's, which first gets the samples that the next spectrum begins with.
-// When the last block has not all of them, the same device goes on.
+// The next block is the next device's, which first gets the samples that the next spectrum begins
+// with. When the last block has not all of them, the same device goes on.
 void Correlation::pass_on(const ReadBlock& block) {
   const std::uint64_t begin = segment_spectra_ * f_engine().hop_samples();
   const std::uint64_t block_begin = segment_samples_ - block.raw.samples;
@@ -509,15 +515,17 @@ CorrelateSummary Correlation::summary() {
   s.damage = sequence_.damage();
   s.backend = kernels();
   for (const Engine& e : engines_)
-    s.memory_bytes += e.f_engine->bytes().host_bytes + e.integrator->bytes(kIntegrations).host_bytes;
+    s.memory_bytes +=
+        e.f_engine->bytes().host_bytes + e.integrator->bytes(kIntegrations).host_bytes;
   return s;
 }
 
 }  // namespace
 
-CorrelateSummary correlate_voltages(const CorrelateConfig& config,
-                                    const std::vector<std::shared_ptr<const device::Device>>& devices,
-                                    const ProgressCallback& progress, std::stop_token stop) {
+CorrelateSummary correlate_voltages(
+    const CorrelateConfig& config,
+    const std::vector<std::shared_ptr<const device::Device>>& devices,
+    const ProgressCallback& progress, std::stop_token stop) {
   return Correlation(config, devices, progress, std::move(stop)).run();
 }
 

@@ -23,8 +23,8 @@ class DeviceTeam {
   DeviceTeam(const DeviceTeam&) = delete;
   DeviceTeam& operator=(const DeviceTeam&) = delete;
 
-  /// Calls work(member) for every member, all at once, and waits for all of them. Then throws what the
-  /// first of those threw that failed: nobody goes on when one has failed.
+  /// Calls work(member) for every member, all at once, and waits for all of them. Then throws what
+  /// the first of those threw that failed: nobody goes on when one has failed.
   void each(const Work& work);
 
  private:

@@ -16,10 +16,13 @@ using stages::channelize::Output;
 
 core::SampleFormat output_format(Output output) {
   switch (output) {
-    case Output::turned_ci8: return core::kCi8;
-    case Output::turned_ci4: return core::kCi4;
+    case Output::turned_ci8:
+      return core::kCi8;
+    case Output::turned_ci4:
+      return core::kCi4;
     case Output::spectra_float:
-    case Output::turned_float: break;
+    case Output::turned_float:
+      break;
   }
   return core::kCf32;
 }
@@ -181,12 +184,12 @@ void FEngine::make_ready(device::Queue& queue) {
 void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
   make_ready(queue);
   if (line_) {
-    not_finite_ += unpack(queue, block, line_->rows(queue), line_->row_stride_bytes(), line_->mask());
+    not_finite_ +=
+        unpack(queue, block, line_->rows(queue), line_->row_stride_bytes(), line_->mask());
     line_->append(block.samples);
     return;
   }
-  not_finite_ +=
-      unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_);
+  not_finite_ += unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_);
   filled_ = block.samples;
   consumed_ = 0;
 }
@@ -194,9 +197,8 @@ void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
 // Returns how many samples are not finite.
 std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
                               std::size_t row_bytes, core::ValidityMask& valid) {
-  const stages::unpack::Result result =
-      unpack_->execute(queue, *unpack_state_, block, rows, row_bytes * inputs_, row_bytes,
-                       valid.mutable_view());
+  const stages::unpack::Result result = unpack_->execute(
+      queue, *unpack_state_, block, rows, row_bytes * inputs_, row_bytes, valid.mutable_view());
   sent_bytes_ += result.sent_bytes;
   return result.not_finite;
 }
@@ -270,8 +272,12 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
                             {channels_, inputs_, expected});
   };
   switch (output_) {
-    case Output::turned_ci8: out.turned_ci8 = turned(spectra_.as<core::ci8>()); break;
-    case Output::turned_ci4: out.turned_ci4 = turned(spectra_.as<core::ci4>()); break;
+    case Output::turned_ci8:
+      out.turned_ci8 = turned(spectra_.as<core::ci8>());
+      break;
+    case Output::turned_ci4:
+      out.turned_ci4 = turned(spectra_.as<core::ci4>());
+      break;
     case Output::turned_float:
       out.turned_float = turned(spectra_.as<std::complex<float>>());
       break;

@@ -22,8 +22,8 @@ core::View<const T, 3> channels_of(const core::View<const T, 3>& all, const Chan
   return just_them ? all : all.slice(0, range.first, range.count);
 }
 
-// A group is as long as fits these bytes: long ones are added to the sums in memory less often, and a
-// GPU wants much to do at a time.
+// A group is as long as fits these bytes: long ones are added to the sums in memory less often, and
+// a GPU wants much to do at a time.
 constexpr std::size_t kGroup_bytes = std::size_t{16} << 20;
 constexpr std::size_t kGroupOnGpu_bytes = std::size_t{256} << 20;
 constexpr std::size_t kShortestGroup = 8, kLongestGroup = 1024, kLongestGroupOnGpu = 8192;
@@ -53,9 +53,9 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
       inputs_(inputs),
       baselines_(core::baseline_count(inputs)),
       format_(format),
-      group_spectra_(exact() ? 0
-                             : group_spectra(channels.count * inputs * sample_bytes(),
-                                             device_->compiles())) {
+      group_spectra_(
+          exact() ? 0
+                  : group_spectra(channels.count * inputs * sample_bytes(), device_->compiles())) {
   const stages::correlate::Config config{.channels = channels.count,
                                          .inputs = inputs,
                                          .max_samples = exact() ? max_spectra : group_spectra_,
@@ -249,27 +249,29 @@ void Integrator::complete(device::Queue& host_queue, FinishedIntegration& out,
   if (transit) out.in_transit[part].arrived->synchronise();
   const device::Buffer& sums = transit ? out.in_transit[part].sums : sums_;
   const auto* counts = (transit ? out.in_transit[part].counts : counts_).as<std::int64_t>();
-  host_queue.parallel_for(channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-    for (std::size_t c = first; c < last; ++c) {
-      const std::size_t channel = channels_.first + c;
-      const float* gain = gains_.empty() ? nullptr : gains_.data() + channel * inputs_;
-      for (std::size_t i = 0; i < inputs_; ++i) {
-        for (std::size_t j = 0; j <= i; ++j) {
-          const std::size_t at = c * baselines_ + core::baseline_index(i, j);
-          const core::ci64 integer = exact() ? sums.as<core::ci64>()[at] : core::ci64{};
-          const std::complex<double> sum =
-              exact() ? std::complex<double>(static_cast<double>(integer.re),
-                                             static_cast<double>(integer.im))
-                      : sums.as<std::complex<double>>()[at];
-          double scale = counts[at] > 0 ? 1.0 / static_cast<double>(counts[at]) : 0.0;
-          if (gain != nullptr) scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
-          const std::size_t to = channel * baselines_ + core::baseline_index(i, j);
-          out.visibilities[to] = std::complex<float>(sum * scale);
-          out.counts[to] = counts[at];
+  host_queue.parallel_for(
+      channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t c = first; c < last; ++c) {
+          const std::size_t channel = channels_.first + c;
+          const float* gain = gains_.empty() ? nullptr : gains_.data() + channel * inputs_;
+          for (std::size_t i = 0; i < inputs_; ++i) {
+            for (std::size_t j = 0; j <= i; ++j) {
+              const std::size_t at = c * baselines_ + core::baseline_index(i, j);
+              const core::ci64 integer = exact() ? sums.as<core::ci64>()[at] : core::ci64{};
+              const std::complex<double> sum =
+                  exact() ? std::complex<double>(static_cast<double>(integer.re),
+                                                 static_cast<double>(integer.im))
+                          : sums.as<std::complex<double>>()[at];
+              double scale = counts[at] > 0 ? 1.0 / static_cast<double>(counts[at]) : 0.0;
+              if (gain != nullptr)
+                scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
+              const std::size_t to = channel * baselines_ + core::baseline_index(i, j);
+              out.visibilities[to] = std::complex<float>(sum * scale);
+              out.counts[to] = counts[at];
+            }
+          }
         }
-      }
-    }
-  });
+      });
 }
 
 }  // namespace tautline::pipeline

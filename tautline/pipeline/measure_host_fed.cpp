@@ -276,15 +276,17 @@ class Fed {
   double first_s_ = 0;
 };
 
-bool by_channels(const std::string& stage) { return stage == "host_fed_correlate"; }
+bool by_channels(const std::string& stage) {
+  return stage == "host_fed_correlate";
+}
 
 Problem part_of(const std::string& stage, Problem problem, std::size_t part, std::size_t parts) {
   if (by_channels(stage)) problem["channels"] = share_of(problem["channels"], part, parts).count;
   return problem;
 }
 
-// Seconds of a block in each stretch. Shares of a block are done when the last one is; of whole blocks
-// the devices' rates add up.
+// Seconds of a block in each stretch. Shares of a block are done when the last one is; of whole
+// blocks the devices' rates add up.
 std::vector<double> together(const std::vector<std::vector<double>>& devices, bool shares) {
   std::vector<double> seconds;
   for (std::size_t part = 0; part < kParts; ++part) {
@@ -311,7 +313,8 @@ Task whole_task(const std::vector<std::unique_ptr<Fed>>& streams, bool shares) {
 }
 
 Limits of_all(Limits limits, std::size_t devices) {
-  for (const LimitField& field : limit_fields()) limits.*field.value *= static_cast<double>(devices);
+  for (const LimitField& field : limit_fields())
+    limits.*field.value *= static_cast<double>(devices);
   return limits;
 }
 
@@ -343,7 +346,8 @@ Measurement measure_host_fed(const std::string& stage, const Problem& problem,
   DeviceTeam team(devices.size());
   std::vector<std::unique_ptr<Fed>> streams(devices.size());
   team.each([&](std::size_t d) {
-    streams[d] = std::make_unique<Fed>(stage, part_of(stage, problem, d, devices.size()), devices[d]);
+    streams[d] =
+        std::make_unique<Fed>(stage, part_of(stage, problem, d, devices.size()), devices[d]);
   });
   const double wanted = std::ceil(budget_s / std::max(streams.front()->first_s(), 1e-9));
   const auto blocks = static_cast<std::size_t>(

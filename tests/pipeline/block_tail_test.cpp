@@ -32,17 +32,18 @@ TEST(BlockTail, UnpacksToTheLastSamples) {
   auto random = tests::generator();
   for (const char* format : {"ci8", "ci4", "i8", "cf32"})
     for (int round = 0; round < 20; ++round) {
-      unpack::Case c{"", core::parse_sample_format(format), 1, 1 + random() % 5, 2, "TAP",
-                     2 + random() % 300};
+      unpack::Case c{
+          "", core::parse_sample_format(format), 1, 1 + random() % 5, 2, "TAP", 2 + random() % 300};
       if (random() % 2) c.gap_bits = 16;
       if (random() % 2) c.offset_bits = 16;
       ASSERT_TRUE(ends_with_last_samples(c.layout()));
       core::RawBlock block = unpack::make_block(c, random, false);
       block.samples = c.samples - random() % 2;
       block.first_sample = 1000;
-      block.invalid = {{random() % 2, random() % 200, random() % 200},
-                       {core::InvalidSpan::kAllInputs, random() % 300, static_cast<std::size_t>(-1)},
-                       {0, 5, 0}};
+      block.invalid = {
+          {random() % 2, random() % 200, random() % 200},
+          {core::InvalidSpan::kAllInputs, random() % 300, static_cast<std::size_t>(-1)},
+          {0, 5, 0}};
       core::RawBlock tail;
       tail.invalid = {{0, 0, 7}};  // of the tail before
       const std::size_t skipped = random() % (block.samples + 1);
@@ -51,8 +52,8 @@ TEST(BlockTail, UnpacksToTheLastSamples) {
       EXPECT_EQ(tail.first_sample, 1000 + skipped);
       if (tail.samples == 0) continue;
       const Unpacked all = unpack_block(c, block), some = unpack_block(c, tail);
-      const auto bytes = static_cast<std::size_t>(
-                             unpack::unpacked_format(c.format).bits_per_sample()) / 8;
+      const auto bytes =
+          static_cast<std::size_t>(unpack::unpacked_format(c.format).bits_per_sample()) / 8;
       for (std::size_t i = 0; i < c.layout().inputs(); ++i)
         for (std::size_t t = 0; t < tail.samples; ++t) {
           const auto bit = [i](const Unpacked& u, std::size_t at) {
@@ -68,8 +69,8 @@ TEST(BlockTail, UnpacksToTheLastSamples) {
 
 TEST(BlockTail, WhereTimeIsNotTheSlowestAxisThereIsNone) {
   for (const char* order : {"PTA", "APT", "PAT"})
-    EXPECT_FALSE(ends_with_last_samples(
-        unpack::Case{"", core::kCi8, 1, 3, 2, order, 100}.layout())) << order;
+    EXPECT_FALSE(ends_with_last_samples(unpack::Case{"", core::kCi8, 1, 3, 2, order, 100}.layout()))
+        << order;
   EXPECT_TRUE(ends_with_last_samples(unpack::Case{"", core::kCi8, 1, 1, 1, "T", 100}.layout()));
   // A time of 4 bits begins inside a byte.
   EXPECT_FALSE(ends_with_last_samples(

@@ -122,11 +122,11 @@ TEST_P(Measure, HostFedCorrelationIsCheckedAndTimed) {
 TEST_P(Measure, SeveralDevicesShareHostFedWork) {
   const pipeline::Problem channels{{"inputs", 6}, {"channels", 3}, {"samples", 100}};
   const pipeline::Problem blocks{{"inputs", 4}, {"channels", 16}, {"taps", 2}, {"spectra", 64}};
-  for (const auto& [stage, problem] : {std::pair{"host_fed_correlate", channels},
-                                       std::pair{"host_fed_fx", blocks}}) {
+  for (const auto& [stage, problem] :
+       {std::pair{"host_fed_correlate", channels}, std::pair{"host_fed_fx", blocks}}) {
     const Measurement one = pipeline::measure_stage(stage, problem, device, limits(), 0);
-    const Measurement two = pipeline::measure_stage(stage, problem, std::vector{device, device},
-                                                    limits(), 0);
+    const Measurement two =
+        pipeline::measure_stage(stage, problem, std::vector{device, device}, limits(), 0);
     EXPECT_EQ(one.operations, two.operations) << stage;
     EXPECT_EQ(one.bytes, two.bytes) << stage;
     EXPECT_DOUBLE_EQ(one.bandwidth_hz * one.seconds, two.bandwidth_hz * two.seconds) << stage;

@@ -9,7 +9,7 @@ namespace tautline::stages::unpack {
 namespace {
 
 struct Extent {
-  std::size_t core::RawLayout::* stride_bits;
+  std::size_t core::RawLayout::*stride_bits;
   std::size_t count;
 };
 

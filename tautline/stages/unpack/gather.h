@@ -1,5 +1,5 @@
-// Which bytes of a block some of its channels lie in, and where they go when only those are sent to a
-// device: pieces that follow each other in the block, one behind the other.
+// Which bytes of a block some of its channels lie in, and where they go when only those are sent to
+// a device: pieces that follow each other in the block, one behind the other.
 #pragma once
 
 #include <array>
@@ -39,9 +39,9 @@ class Gather {
 
   core::RawLayout layout_;
   std::size_t max_samples_ = 0;
-  std::size_t first_byte_ = 0;       // of the block that is needed
-  std::size_t piece_bits_ = 0;       // of max_samples_ times, from a piece's first byte on
-  std::size_t time_in_piece_ = 0;    // bits from time to time inside a piece; 0: times are pieces
+  std::size_t first_byte_ = 0;     // of the block that is needed
+  std::size_t piece_bits_ = 0;     // of max_samples_ times, from a piece's first byte on
+  std::size_t time_in_piece_ = 0;  // bits from time to time inside a piece; 0: times are pieces
   std::array<Loop, 4> loops_;
   std::size_t loops_count_ = 0;
 };

@@ -96,7 +96,9 @@ class GpuPlan final : public Plan {
   std::size_t mask_bytes() const {
     return config_.layout.inputs() * core::validity_words(config_.max_samples) * 8;
   }
-  std::size_t row_bytes() const { return config_.max_samples * unpacked_bytes(config_.layout.format); }
+  std::size_t row_bytes() const {
+    return config_.max_samples * unpacked_bytes(config_.layout.format);
+  }
 
   Result copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
                    std::byte* samples, std::size_t channel_stride_bytes,
@@ -128,9 +130,12 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   state->copies = device_->make_queue();
   const std::size_t raw = gather_.bytes(config_.max_samples);
   for (Slot& slot : state->slots)
-    slot = {device_->allocate_pinned(raw),          device_->allocate(raw),
-            device_->allocate_pinned(mask_bytes()), device_->allocate(mask_bytes()),
-            device_->make_event(),                  device_->make_event()};
+    slot = {device_->allocate_pinned(raw),
+            device_->allocate(raw),
+            device_->allocate_pinned(mask_bytes()),
+            device_->allocate(mask_bytes()),
+            device_->make_event(),
+            device_->make_event()};
   std::vector<std::uint64_t> places;
   std::vector<std::uint32_t> inputs;
   for (const Row& row : rows_) {
@@ -255,12 +260,12 @@ Result GpuPlan::copy_rows(device::Queue& queue, GpuState& state, const core::Raw
   const std::size_t inputs = config_.layout.inputs();
   queue.synchronise();  // the rows of the block before have left
   Result result = on_host_->execute(queue, *state.host, block, state.rows_pinned.data(),
-                                          inputs * row_bytes(), row_bytes(), validity);
+                                    inputs * row_bytes(), row_bytes(), validity);
   const std::size_t bytes = block.samples * unpacked_bytes(config_.layout.format);
   for (std::size_t c = 0; c < config_.unpacked_channels(); ++c)
     queue.copy_rows(samples + c * channel_stride_bytes, row_stride_bytes,
-                    state.rows_pinned.as<std::byte>() + c * inputs * row_bytes(), row_bytes(), bytes,
-                    inputs);
+                    state.rows_pinned.as<std::byte>() + c * inputs * row_bytes(), row_bytes(),
+                    bytes, inputs);
   result.sent_bytes = config_.unpacked_channels() * inputs * bytes;
   return result;
 }

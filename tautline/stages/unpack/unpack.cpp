@@ -81,8 +81,9 @@ class ReferencePlan final : public Plan {
                  std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
                  const core::View<std::uint64_t, 2>& validity) const override {
     require_block(config_, block, validity);
-    return unpack_reference(config_, block, {static_cast<std::byte*>(samples), channel_stride_bytes,
-                                             row_stride_bytes, validity});
+    return unpack_reference(
+        config_, block,
+        {static_cast<std::byte*>(samples), channel_stride_bytes, row_stride_bytes, validity});
   }
 
  private:
