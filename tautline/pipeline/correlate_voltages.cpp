@@ -115,6 +115,14 @@ class Correlation {
     for (const auto& device : devices) engines_.push_back({device, device->make_queue(), {}, {}});
   }
 
+  /// What the devices have is given back to all of them at once.
+  ~Correlation() {
+    team_.each([this](std::size_t e) {
+      engines_[e].integrator.reset();
+      engines_[e].f_engine.reset();
+    });
+  }
+
   CorrelateSummary run();
 
  private:
@@ -182,7 +190,9 @@ void Correlation::plan() {
   FilterConfig filter = config_.filter;
   filter.output = output_of(config_.requantise);
   const bool gpu = engines_.front().device->compiles();
-  block_samples_ = choose_block_samples(sequence_, filter, config_.memory_bytes, gpu);
+  // Of a channelized stream each device has a part of a block, else whole ones.
+  block_samples_ = choose_block_samples(sequence_, filter, config_.memory_bytes, gpu,
+                                        description_.channelized() ? 1 : engines_.size());
   if (engines_.size() > channels())
     throw Error(ErrorKind::config, "--device", fmt::format("{} devices", engines_.size()),
                 fmt::format("at most one for each of the {} channels", channels()));

@@ -106,8 +106,7 @@ void Integrator::allocate(device::Queue& queue) {
   state_ = plan_->make_state(queue);
   sums_ = device_->allocate(sums() * kSumBytes);
   counts_ = device_->allocate(sums() * sizeof(std::int64_t));
-  queue.fill(sums_.data(), 0, sums_.bytes());
-  queue.fill(counts_.data(), 0, counts_.bytes());
+  state_->begin();
   if (exact()) return;
   group_ = device_->allocate(channels_.count * inputs_ * group_spectra_ * sample_bytes());
   group_valid_ = core::ValidityMask(inputs_, group_spectra_);
@@ -223,8 +222,7 @@ void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::siz
   } else {
     complete(queue, out, part);
   }
-  queue.fill(sums_.data(), 0, sums_.bytes());
-  queue.fill(counts_.data(), 0, counts_.bytes());
+  if (state_) state_->begin();
 }
 
 void Integrator::join(device::Queue& host_queue, FinishedIntegration& out, std::size_t part,

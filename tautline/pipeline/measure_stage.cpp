@@ -70,6 +70,7 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
   const core::View<Visibility, 2> visibilities(sums.as<Visibility>(), kSumAxes, shape);
   const stages::correlate::Counts numbers(counts.as<std::int64_t>(), kSumAxes, shape);
   runner.time(m, [&] {
+    state->begin();
     for (std::size_t block = 0; block < blocks; ++block)
       plan.execute(
           runner.queue(), *state,

@@ -19,8 +19,6 @@ constexpr std::size_t kWarps = 8;         // that multiply
 constexpr std::size_t kStagingWarps = 4;  // of one warpgroup
 constexpr std::size_t kStagingRows = 8;   // of a warp, twice
 constexpr std::size_t kSumBuffers = 2;
-// Of a tile on the diagonal: bands of 32 rows by 32, 64, 96 and 128 columns, re and im.
-constexpr std::size_t kOldSumsBytes = 32 * (32 + 64 + 96 + 128) * 8;
 
 bool half(const Config& config) {
   return config.format == core::kCf16;
@@ -77,9 +75,9 @@ WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, boo
   if (half && t.staging_columns == 64)
     throw_config("wgmma.staging_columns", t.staging_columns, "32 for halves",
                  "their doubles take registers");
-  if (t.held_stages == 0) t.held_stages = 4;
-  if (t.held_stages < 3 || t.held_stages > 4)
-    throw_config("wgmma.held_stages", t.held_stages, "3 or 4");
+  if (t.held_stages == 0) t.held_stages = 5;
+  if (t.held_stages < 3 || t.held_stages > 7)
+    throw_config("wgmma.held_stages", t.held_stages, "3 to 7");
   check_local("wgmma.stages", t.stages, wgmma_local_bytes(t), local_bytes);
   check_local("wgmma.held_stages", t.held_stages, held_local_bytes(t), local_bytes);
   return t;
@@ -154,7 +152,7 @@ jit::Defines held_defines(const WgmmaTunables& t) {
 }
 
 std::size_t held_local_bytes(const WgmmaTunables& t) {
-  return t.held_stages * kStageBytes + kOldSumsBytes + (2 * t.held_stages + 2) * 8;
+  return t.held_stages * kStageBytes + 2 * t.held_stages * 8;
 }
 
 std::size_t tensor_step_pairs(const Config& config, std::size_t samples) {

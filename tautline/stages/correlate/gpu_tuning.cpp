@@ -98,7 +98,7 @@ Fields fields_for(const Designs& designs) {
             {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
   if (designs.held)
     fields.add(
-        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.held_stages; }, {3, 4},
+        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.held_stages; }, {3, 4, 5, 6, 7},
         "wgmma, sums held: steps in shared memory");
   return fields;
 }
