@@ -86,7 +86,8 @@ std::vector<pipeline::Problem> problems_asked(const std::string& stage, const Op
 }
 
 int run(const Global& global, const Options& options) {
-  const auto device = open_device(global);
+  const auto devices = open_devices(global);
+  const auto& device = devices.front();
   const auto stages = stages_asked(options);
   std::vector<std::vector<pipeline::Problem>> problems;
   for (const std::string& stage : stages) problems.push_back(problems_asked(stage, options));
@@ -98,7 +99,7 @@ int run(const Global& global, const Options& options) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     for (const pipeline::Problem& problem : problems[s]) try {
         const auto m =
-            pipeline::measure_stage(stages[s], problem, device, limits, options.budget_s);
+            pipeline::measure_stage(stages[s], problem, devices, limits, options.budget_s);
         if (global.json)
           print_json("tautline.bench", 1, json_line(m, limits));
         else

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <numbers>
 
 #include "tautline/core/error.h"
@@ -26,9 +27,16 @@ std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& gl
   };
   if (!global.device_memory.empty())
     options.device_memory_bytes = parse_bytes(global.device_memory, "--device-memory");
+  const std::vector<device::Selection> selections = device::parse_selections(name);
+  if (selections.size() == 1) return {device::open(selections.front(), options)};
+  // A GPU's context takes a quarter of a second: all at once.
+  std::vector<std::future<std::shared_ptr<const device::Device>>> opening;
+  for (const device::Selection& selection : selections)
+    opening.push_back(std::async(std::launch::async, [&options, selection] {
+      return device::open(selection, options);
+    }));
   std::vector<std::shared_ptr<const device::Device>> devices;
-  for (const device::Selection& selection : device::parse_selections(name))
-    devices.push_back(device::open(selection, options));
+  for (auto& one : opening) devices.push_back(one.get());
   return devices;
 }
 

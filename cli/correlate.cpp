@@ -29,6 +29,9 @@ void print_summary(const Global& global, const std::string& output,
                    const pipeline::CorrelateSummary& s) {
   const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
   if (global.json) {
+    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    for (const pipeline::DeviceShare& share : s.devices)
+      devices.push_back({{"device", share.device}, {"sent_bytes", share.sent_bytes}});
     print_json("tautline.correlate", 1,
                {{"output", output},
                 {"inputs", s.inputs},
@@ -44,6 +47,8 @@ void print_summary(const Global& global, const std::string& output,
                 {"clipped", s.clipped},
                 {"not_finite", s.not_finite},
                 {"kernels", s.backend},
+                {"devices", devices},
+                {"setup_s", s.setup_s},
                 {"elapsed_s", s.elapsed_s},
                 {"real_time_factor", factor}});
     return;

@@ -17,8 +17,8 @@ constexpr std::size_t kFewestSpectra = 8;
 }  // namespace
 
 std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
-                                 const FilterConfig& filter, std::size_t memory_bytes,
-                                 bool gpu) {
+                                 const FilterConfig& filter, std::size_t memory_bytes, bool gpu,
+                                 std::size_t devices) {
   const core::VoltageDescription& d = sequence.description();
   const bool filtered = !d.channelized();
   const std::size_t streams = d.inputs() * d.channels;
@@ -27,10 +27,10 @@ std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
   const bool floats = filtered && (filter.output == stages::channelize::Output::turned_float ||
                                    filter.output == stages::channelize::Output::spectra_float);
   const std::size_t unpacked_bits = std::max(8, d.format.bits) * (d.format.complex ? 2 : 1);
-  const std::size_t bytes_per_time =
-      std::max({raw, streams * unpacked_bits / 8, floats ? streams * 8 : streams * 2,
-                std::size_t{1}});
-  const std::size_t target = std::min(memory_bytes / 16, gpu ? kLargestFormOnGpu_bytes : kLargestForm_bytes);
+  const std::size_t bytes_per_time = std::max(
+      {raw, streams * unpacked_bits / 8, floats ? streams * 8 : streams * 2, std::size_t{1}});
+  const std::size_t most = gpu ? kLargestFormOnGpu_bytes / devices : kLargestForm_bytes;
+  const std::size_t target = std::min(memory_bytes / 16, most);
   const std::size_t hop = filtered ? filter.channels * (d.format.complex ? 1 : 2) : 1;
   std::size_t samples = target / bytes_per_time;
   // Whole hops, and many of them in multiples of 64: masks and vectors then align.

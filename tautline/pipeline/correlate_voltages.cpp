@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -14,7 +16,9 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/block_size.h"
+#include "tautline/pipeline/block_tail.h"
 #include "tautline/pipeline/device_memory.h"
+#include "tautline/pipeline/device_team.h"
 #include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/gains.h"
 #include "tautline/pipeline/integrator.h"
@@ -62,14 +66,32 @@ stream::SequenceOptions sequence_options(const CorrelateConfig& config) {
 
 Output output_of(Requantise requantise) {
   switch (requantise) {
-    case Requantise::off: return Output::turned_float;
-    case Requantise::bits4: return Output::turned_ci4;
-    case Requantise::bits8: return Output::turned_ci8;
+    case Requantise::off:
+      return Output::turned_float;
+    case Requantise::bits4:
+      return Output::turned_ci4;
+    case Requantise::bits8:
+      return Output::turned_ci8;
   }
   return Output::turned_float;
 }
 
-// One device's part: all of the filter bank, and the correlation of its share of the channels.
+// How several devices share a stream. Whatever they are sent, each one's link carries it beside the
+// others'.
+enum class Sharing {
+  /// A stream that is channelized already: each device is sent its channels and correlates them.
+  channels,
+  /// Voltages: blocks in turn, each with the samples before it that its first spectra begin with.
+  /// Every
+  /// device correlates all channels, and sums of integers are added on the host.
+  blocks,
+  /// Voltages whose sums are floats, which added in another order would be others, or whose filter
+  /// depends on more than a spectrum's samples: every device has all of them and does all of the
+  /// filter bank, and correlates its channels.
+  filtered_channels
+};
+
+// One device's part.
 struct Engine {
   std::shared_ptr<const device::Device> device;
   std::unique_ptr<device::Queue> queue;
@@ -88,29 +110,52 @@ class Correlation {
         stop_(std::move(stop)),
         host_(devices.front()->compiles() ? device::open({}) : devices.front()),
         sequence_(config.inputs, sequence_options(config)),
-        description_(sequence_.description()) {
+        description_(sequence_.description()),
+        team_(devices.size()) {
     for (const auto& device : devices) engines_.push_back({device, device->make_queue(), {}, {}});
+  }
+
+  /// What the devices have is given back to all of them at once.
+  ~Correlation() {
+    team_.each([this](std::size_t e) {
+      engines_[e].integrator.reset();
+      engines_[e].f_engine.reset();
+    });
   }
 
   CorrelateSummary run();
 
  private:
   void plan();
+  Sharing choose_sharing() const;
+  ChannelRange share(std::size_t engine) const;
   void check_memory() const;
   void describe();
   void track();
   void set_gains();
+  void complete(device::Queue& queue, FinishedIntegration& done);
   void write_integrations(formats::VisibilityWriter& writer);
   void compute(BlockReader& blocks);
+  void begin_segment(const ReadBlock& block);
   void compute_block(const ReadBlock& block);
+  void pass_on(const ReadBlock& block);
   void finish_integration();
   void finish_report(const CorrelateSummary& result,
                      const std::map<std::string, std::uint64_t>& counters);
   void report_progress(bool force);
+  std::vector<std::uint64_t> clipped_of_inputs();
   CorrelateSummary summary();
   std::string kernels() const;
   const FEngine& f_engine() const { return *engines_.front().f_engine; }
   const Integrator& integrator() const { return *engines_.front().integrator; }
+  std::size_t channels() const {
+    return description_.channelized() ? description_.channels : config_.filter.channels;
+  }
+  /// Calls work(engine) for those that work on the block: all at once, or the one whose turn it is.
+  void each_at_work(const std::function<void(Engine&)>& work) {
+    if (sharing_ == Sharing::blocks) return work(engines_[turn_]);
+    team_.each([&](std::size_t e) { work(engines_[e]); });
+  }
 
   const CorrelateConfig& config_;
   const ProgressCallback& progress_;
@@ -122,16 +167,22 @@ class Correlation {
   std::size_t block_samples_ = 0;
   std::uint64_t spectra_per_integration_ = 0;
   std::vector<Engine> engines_;
+  Sharing sharing_ = Sharing::channels;
+  DeviceTeam team_;
+  std::size_t turn_ = 0;  // whose block it is
   formats::VisibilityDescription output_;
   Tracking tracking_;
   std::unique_ptr<report::ReportBuilder> report_;
   core::Instant segment_start_;
+  std::uint64_t segment_samples_ = 0, segment_spectra_ = 0;
+  std::uint64_t integrated_ = 0;  // spectra of the integration that is being filled
+  core::RawBlock tail_;
 
   stream::Ring<FinishedIntegration> finished_{kIntegrations, stream::RingPolicy::block};
   FirstError error_;
 
   Clock::time_point started_ = Clock::now();
-  double last_report_s_ = 0;
+  double setup_s_ = 0, last_report_s_ = 0;
   std::uint64_t samples_done_ = 0, spectra_done_ = 0, integrations_ = 0;
 };
 
@@ -139,29 +190,49 @@ void Correlation::plan() {
   FilterConfig filter = config_.filter;
   filter.output = output_of(config_.requantise);
   const bool gpu = engines_.front().device->compiles();
-  block_samples_ = choose_block_samples(sequence_, filter, config_.memory_bytes, gpu);
-  for (Engine& e : engines_)
-    e.f_engine =
-        std::make_unique<FEngine>(e.device, description_, sequence_.layout(block_samples_), filter,
-                                  block_samples_, Results::on_device);
-  if (engines_.size() > f_engine().channels())
+  // Of a channelized stream each device has a part of a block, else whole ones.
+  block_samples_ = choose_block_samples(sequence_, filter, config_.memory_bytes, gpu,
+                                        description_.channelized() ? 1 : engines_.size());
+  if (engines_.size() > channels())
     throw Error(ErrorKind::config, "--device", fmt::format("{} devices", engines_.size()),
-                fmt::format("at most one for each of the {} channels", f_engine().channels()));
-  const double spectra =
-      config_.integration_s * description_.rate_hz.value() / static_cast<double>(f_engine().hop_samples());
+                fmt::format("at most one for each of the {} channels", channels()));
+  sharing_ = choose_sharing();
+  const core::RawLayout layout = sequence_.layout(block_samples_);
+  team_.each([&](std::size_t e) {
+    const ChannelRange sent = sharing_ == Sharing::channels ? share(e) : ChannelRange{};
+    engines_[e].f_engine = std::make_unique<FEngine>(
+        engines_[e].device, description_, layout, filter, block_samples_, Results::on_device, sent);
+  });
+  const double spectra = config_.integration_s * description_.rate_hz.value() /
+                         static_cast<double>(f_engine().hop_samples());
   if (!(spectra >= 0.5 && spectra < 1e15))
-    throw Error(ErrorKind::config, "--integration", fmt::format("{} s", config_.integration_s),
-                fmt::format("at least one spectrum ({} s)",
-                            static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value()));
+    throw Error(
+        ErrorKind::config, "--integration", fmt::format("{} s", config_.integration_s),
+        fmt::format("at least one spectrum ({} s)",
+                    static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value()));
   spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
-  for (std::size_t e = 0; e < engines_.size(); ++e) {
-    const std::size_t channels = f_engine().channels();
-    const std::size_t first = channels * e / engines_.size();
-    const ChannelRange share{first, channels * (e + 1) / engines_.size() - first};
+  team_.each([&](std::size_t e) {
     engines_[e].integrator =
-        std::make_unique<Integrator>(engines_[e].device, share, f_engine().inputs(),
+        std::make_unique<Integrator>(engines_[e].device, share(e), f_engine().inputs(),
                                      f_engine().sample_format(), f_engine().max_spectra());
-  }
+  });
+}
+
+Sharing Correlation::choose_sharing() const {
+  if (description_.channelized()) return Sharing::channels;
+  const FilterConfig& filter = config_.filter;
+  const bool exact = config_.requantise != Requantise::off;
+  const bool delayed = !config_.delays_path.empty() && config_.phase_centre.empty();
+  const bool by_samples_alone = filter.oversample_numerator == filter.oversample_denominator;
+  return engines_.size() > 1 && exact && !delayed && by_samples_alone &&
+                 ends_with_last_samples(sequence_.layout(block_samples_))
+             ? Sharing::blocks
+             : Sharing::filtered_channels;
+}
+
+ChannelRange Correlation::share(std::size_t engine) const {
+  return sharing_ == Sharing::blocks ? ChannelRange{0, channels()}
+                                     : share_of(channels(), engine, engines_.size());
 }
 
 void Correlation::check_memory() const {
@@ -172,12 +243,12 @@ void Correlation::check_memory() const {
     const StageMemory stages[] = {
         {description_.channelized() ? "unpack" : "unpack and channelize", filter.device_bytes},
         {"correlate", sums.device_bytes}};
-    require_device_memory(*e.device, stages, e.f_engine->inputs(), e.f_engine->channels());
+    require_device_memory(*e.device, stages, e.f_engine->inputs(), channels());
   }
   if (host_bytes > config_.memory_bytes)
     throw Error(ErrorKind::memory, "memory",
                 fmt::format("{} KiB needed for {} inputs and {} channels", host_bytes >> 10,
-                            f_engine().inputs(), f_engine().channels()),
+                            f_engine().inputs(), channels()),
                 fmt::format("at most {} KiB", config_.memory_bytes >> 10),
                 "raise --memory or lower --channels");
 }
@@ -192,7 +263,8 @@ void Correlation::describe() {
   output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
   output_.nominal_count = static_cast<std::int64_t>(spectra_per_integration_);
   output_.integration_s = static_cast<double>(spectra_per_integration_) *
-                          static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value();
+                          static_cast<double>(f_engine().hop_samples()) /
+                          description_.rate_hz.value();
   output_.earth = config_.earth;
   output_.telescope = description_.telescope;
   output_.instrument = description_.instrument;
@@ -237,13 +309,19 @@ CorrelateSummary Correlation::run() {
   track();
   check_memory();
   set_gains();
+  team_.each([this](std::size_t e) {
+    engines_[e].f_engine->make_ready(*engines_[e].queue);
+    engines_[e].integrator->make_ready(*engines_[e].queue);
+  });
   finished_.prepare([this](FinishedIntegration& out) {
-    for (std::size_t e = 0; e < engines_.size(); ++e)
-      engines_[e].integrator->prepare(out, f_engine().channels(), e);
+    out.resize(channels(), f_engine().inputs(), engines_.size());
+    team_.each([&](std::size_t e) { engines_[e].integrator->prepare(out, e); });
   });
   const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
   if (!config_.report_path.empty())
-    report_ = std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
+    report_ =
+        std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
+  setup_s_ = seconds_since(started_);
   {
     BlockReader blocks(sequence_, block_samples_, stop_);
     const std::jthread writing([this, &writer, &blocks] {
@@ -281,21 +359,18 @@ CorrelateSummary Correlation::run() {
 void Correlation::finish_report(const CorrelateSummary& result,
                                 const std::map<std::string, std::uint64_t>& counters) {
   for (const auto& [name, count] : counters) report_->add_extra(name, std::to_string(count));
-  Engine& first = engines_.front();
-  report_->set_clipped(first.f_engine->clipped(*first.queue), 2 * result.spectra * result.channels);
+  report_->set_clipped(clipped_of_inputs(), 2 * result.spectra * result.channels);
   for (const std::string& message : result.damage.messages) report_->add_warning(message);
   report_->finish();
 }
 
 void Correlation::write_integrations(formats::VisibilityWriter& writer) {
   const std::array<core::Axis, 2> axes{core::Axis::channel, core::Axis::baseline};
-  const std::array<std::size_t, 2> extents{f_engine().channels(),
-                                           core::baseline_count(f_engine().inputs())};
+  const std::array<std::size_t, 2> extents{channels(), core::baseline_count(f_engine().inputs())};
   const auto queue = host_->make_queue();
   try {
     while (FinishedIntegration* done = finished_.begin_read()) {
-      for (std::size_t e = 0; e < engines_.size(); ++e)
-        if (engines_[e].device->compiles()) engines_[e].integrator->complete(*queue, *done, e);
+      complete(*queue, *done);
       if (tracking_.table && !tracking_.before_filter)
         rotate_visibilities(delays_at(*tracking_.table, done->middle), output_.channel_hz,
                             {done->visibilities.data(), axes, extents});
@@ -313,6 +388,16 @@ void Correlation::write_integrations(formats::VisibilityWriter& writer) {
   }
 }
 
+// Means of what came from devices that compile; the others' are there already.
+void Correlation::complete(device::Queue& queue, FinishedIntegration& done) {
+  if (!engines_.front().device->compiles()) return;
+  const bool same_channels = sharing_ == Sharing::blocks;
+  for (std::size_t e = 1; same_channels && e < engines_.size(); ++e)
+    integrator().join(queue, done, 0, e);
+  for (std::size_t e = 0; e < (same_channels ? 1 : engines_.size()); ++e)
+    engines_[e].integrator->complete(queue, done, e);
+}
+
 void Correlation::compute(BlockReader& blocks) {
   try {
     while (const ReadBlock* block = blocks.next()) {
@@ -328,46 +413,65 @@ void Correlation::compute(BlockReader& blocks) {
   finished_.close();
 }
 
+void Correlation::begin_segment(const ReadBlock& block) {
+  finish_integration();
+  for (Engine& e : engines_) e.f_engine->begin_segment(block.segment.start);
+  segment_start_ = block.segment.start;
+  segment_samples_ = segment_spectra_ = 0;
+}
+
 void Correlation::compute_block(const ReadBlock& block) {
-  if (block.segment.first_block) {
-    finish_integration();
-    for (Engine& e : engines_) e.f_engine->begin_segment(block.segment.start);
-    segment_start_ = block.segment.start;
-  }
-  for (Engine& e : engines_) e.f_engine->push(*e.queue, block.raw);
+  if (block.segment.first_block) begin_segment(block);
+  each_at_work([&](Engine& e) { e.f_engine->push(*e.queue, block.raw); });
   for (;;) {
-    const auto limit = static_cast<std::size_t>(std::min<std::uint64_t>(
-        f_engine().max_spectra(), spectra_per_integration_ - integrator().spectra()));
-    std::size_t spectra = 0;
-    for (Engine& e : engines_) {
+    const auto limit = static_cast<std::size_t>(
+        std::min<std::uint64_t>(f_engine().max_spectra(), spectra_per_integration_ - integrated_));
+    std::atomic<std::size_t> spectra = 0;
+    each_at_work([&](Engine& e) {
       const SpectraChunk chunk = e.f_engine->take(*e.queue, limit);
-      spectra = chunk.spectra;
       e.integrator->add(*e.queue, chunk);
-    }
+      spectra = chunk.spectra;  // of all the same
+    });
     if (spectra == 0) break;
     require_running(stop_);
     spectra_done_ += spectra;
-    if (integrator().spectra() == spectra_per_integration_) finish_integration();
+    segment_spectra_ += spectra;
+    integrated_ += spectra;
+    if (integrated_ == spectra_per_integration_) finish_integration();
   }
   samples_done_ += block.raw.samples;
+  segment_samples_ += block.raw.samples;
+  if (sharing_ == Sharing::blocks) pass_on(block);
+}
+
+// The next block is the next device's, which first gets the samples that the next spectrum begins
+// with. When the last block has not all of them, the same device goes on.
+void Correlation::pass_on(const ReadBlock& block) {
+  const std::uint64_t begin = segment_spectra_ * f_engine().hop_samples();
+  const std::uint64_t block_begin = segment_samples_ - block.raw.samples;
+  if (begin < block_begin) return;
+  turn_ = (turn_ + 1) % engines_.size();
+  take_tail(block.raw, static_cast<std::size_t>(begin - block_begin), tail_);
+  Engine& next = engines_[turn_];
+  next.f_engine->go_on_after(*next.queue, tail_);
 }
 
 void Correlation::finish_integration() {
-  const std::uint64_t spectra = integrator().spectra();
+  const std::uint64_t spectra = integrated_;
   if (spectra == 0) return;
   FinishedIntegration* out = finished_.begin_write();
   if (out == nullptr) throw Error(ErrorKind::io, "writer", "stopped", "");  // its own error is kept
   // The middle of the span from the first spectrum's first sample to the last one's last.
-  const std::uint64_t first = integrator().first_spectrum();
+  const std::uint64_t first = segment_spectra_ - spectra;
   const std::uint64_t twice_middle =
       (2 * first + spectra - 1) * f_engine().hop_samples() + f_engine().span_samples();
   out->middle = core::advance_half(segment_start_, static_cast<std::int64_t>(twice_middle),
                                    description_.rate_hz);
   out->integration_s = static_cast<double>(spectra) *
                        static_cast<double>(f_engine().hop_samples()) / description_.rate_hz.value();
-  for (std::size_t e = 0; e < engines_.size(); ++e)
-    engines_[e].integrator->finish(*engines_[e].queue, *out, e);
+  team_.each([&](std::size_t e) { engines_[e].integrator->finish(*engines_[e].queue, *out, e); });
   finished_.end_write();
+  integrated_ = 0;
   ++integrations_;
 }
 
@@ -386,6 +490,16 @@ void Correlation::report_progress(bool force) {
   progress_(progress);
 }
 
+// Each device that filters all channels of a block counts all of its components.
+std::vector<std::uint64_t> Correlation::clipped_of_inputs() {
+  std::vector<std::uint64_t> sums(f_engine().inputs());
+  for (std::size_t e = 0; e < (sharing_ == Sharing::blocks ? engines_.size() : 1); ++e) {
+    const auto& clipped = engines_[e].f_engine->clipped(*engines_[e].queue);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += clipped[i];
+  }
+  return sums;
+}
+
 std::string Correlation::kernels() const {
   return f_engine().backend() + ", correlate " + integrator().backend();
 }
@@ -393,30 +507,35 @@ std::string Correlation::kernels() const {
 CorrelateSummary Correlation::summary() {
   CorrelateSummary s;
   s.inputs = f_engine().inputs();
-  s.channels = f_engine().channels();
+  s.channels = channels();
   s.integrations = integrations_;
   s.spectra = spectra_done_;
   s.samples = samples_done_;
   s.spectra_per_integration = spectra_per_integration_;
   s.integration_s = output_.integration_s;
   s.elapsed_s = seconds_since(started_);
+  s.setup_s = setup_s_;
   s.stream_s = static_cast<double>(samples_done_) / description_.rate_hz.value();
   s.gap_samples = sequence_.gap_samples();
-  Engine& first = engines_.front();
-  for (const std::uint64_t clipped : first.f_engine->clipped(*first.queue)) s.clipped += clipped;
-  s.not_finite = f_engine().not_finite();
+  for (const std::uint64_t clipped : clipped_of_inputs()) s.clipped += clipped;
+  for (const Engine& e : engines_) {
+    if (sharing_ == Sharing::blocks || s.devices.empty()) s.not_finite += e.f_engine->not_finite();
+    s.devices.push_back({e.device->name(), e.f_engine->sent_bytes()});
+  }
   s.damage = sequence_.damage();
   s.backend = kernels();
   for (const Engine& e : engines_)
-    s.memory_bytes += e.f_engine->bytes().host_bytes + e.integrator->bytes(kIntegrations).host_bytes;
+    s.memory_bytes +=
+        e.f_engine->bytes().host_bytes + e.integrator->bytes(kIntegrations).host_bytes;
   return s;
 }
 
 }  // namespace
 
-CorrelateSummary correlate_voltages(const CorrelateConfig& config,
-                                    const std::vector<std::shared_ptr<const device::Device>>& devices,
-                                    const ProgressCallback& progress, std::stop_token stop) {
+CorrelateSummary correlate_voltages(
+    const CorrelateConfig& config,
+    const std::vector<std::shared_ptr<const device::Device>>& devices,
+    const ProgressCallback& progress, std::stop_token stop) {
   return Correlation(config, devices, progress, std::move(stop)).run();
 }
 

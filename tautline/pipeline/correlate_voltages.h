@@ -49,6 +49,12 @@ struct CorrelateProgress {
   double real_time_factor() const { return elapsed_s > 0 ? stream_s / elapsed_s : 0; }
 };
 
+/// What one of a run's devices was sent.
+struct DeviceShare {
+  std::string device;
+  std::uint64_t sent_bytes = 0;  ///< of samples and their masks; 0 on the host
+};
+
 struct CorrelateSummary {
   std::size_t inputs = 0, channels = 0;
   std::uint64_t integrations = 0, spectra = 0, samples = 0;
@@ -60,12 +66,15 @@ struct CorrelateSummary {
   formats::Damage damage;
   std::string backend;
   std::size_t memory_bytes = 0;
+  std::vector<DeviceShare> devices;
+  double setup_s = 0;                 ///< of elapsed_s, before the first block
   bool damaged() const { return damage.any() || not_finite > 0; }
 };
 
 using ProgressCallback = std::function<void(const CorrelateProgress&)>;
-/// Several devices (GPUs of one host) each correlate a share of the channels. Throws core::Error;
-/// nothing stays under the final name unless this returns. Stopping throws Error(io, "interrupted").
+/// Several devices (GPUs of one host) share the work: each is sent its share of the channels of a
+/// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them for a
+/// share of the channels. The results are the same bits. Throws core::Error; nothing stays under the final name unless this returns. Stopping throws Error(io, "interrupted").
 CorrelateSummary correlate_voltages(const CorrelateConfig& config,
                                     const std::vector<std::shared_ptr<const device::Device>>& devices,
                                     const ProgressCallback& progress = {},

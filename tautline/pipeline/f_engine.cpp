@@ -16,10 +16,13 @@ using stages::channelize::Output;
 
 core::SampleFormat output_format(Output output) {
   switch (output) {
-    case Output::turned_ci8: return core::kCi8;
-    case Output::turned_ci4: return core::kCi4;
+    case Output::turned_ci8:
+      return core::kCi8;
+    case Output::turned_ci4:
+      return core::kCi4;
     case Output::spectra_float:
-    case Output::turned_float: break;
+    case Output::turned_float:
+      break;
   }
   return core::kCf32;
 }
@@ -28,21 +31,28 @@ core::SampleFormat output_format(Output output) {
 
 FEngine::FEngine(std::shared_ptr<const device::Device> device,
                  const core::VoltageDescription& description, const core::RawLayout& layout,
-                 const FilterConfig& config, std::size_t max_block_samples, Results results)
+                 const FilterConfig& config, std::size_t max_block_samples, Results results,
+                 const ChannelRange& share)
     : device_(std::move(device)),
       results_(results),
       description_(description),
       unpacked_(stages::unpack::unpacked_format(description.format)),
       sample_bytes_(static_cast<std::size_t>(unpacked_.bits_per_sample()) / 8),
       inputs_(description.inputs()),
-      channels_(description.channelized() ? description.channels : config.channels),
+      channels_(!description.channelized() ? config.channels
+                : share.count > 0          ? share.count
+                                           : description.channels),
       hop_(1),
       span_(1),
       max_block_samples_(max_block_samples),
       max_spectra_(max_block_samples),
       output_(config.output) {
   unpack_ = of_stage("unpack", [&] {
-    return stages::unpack::make_plan({.layout = layout, .max_samples = max_block_samples}, device_);
+    return stages::unpack::make_plan({.layout = layout,
+                                      .max_samples = max_block_samples,
+                                      .first_channel = share.first,
+                                      .channels = share.count},
+                                     device_);
   });
   if (description.channelized()) {
     if (!config.named.empty())
@@ -162,27 +172,45 @@ void FEngine::begin_segment(const core::Instant& start) {
   }
 }
 
-void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
+void FEngine::make_ready(device::Queue& queue) {
+  allocate();
   if (!unpack_state_)
     unpack_state_ = of_stage("unpack", [&] { return unpack_->make_state(queue); });
-  if (filter_ && !state_) {
-    state_ = of_stage("channelize", [&] { return filter_->make_state(queue); });
-    queue.fill(clipped_on_device_.data(), 0, clipped_on_device_.bytes());
-  }
+  if (!filter_ || state_) return;
+  state_ = of_stage("channelize", [&] { return filter_->make_state(queue); });
+  queue.fill(clipped_on_device_.data(), 0, clipped_on_device_.bytes());
+}
+
+void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
+  make_ready(queue);
   if (line_) {
-    const std::size_t stride = line_->row_stride_bytes();
-    not_finite_ += unpack_->execute(queue, *unpack_state_, block, line_->rows(queue), stride * inputs_, stride,
-                                    line_->mask().mutable_view())
-                       .not_finite;
+    not_finite_ +=
+        unpack(queue, block, line_->rows(queue), line_->row_stride_bytes(), line_->mask());
     line_->append(block.samples);
     return;
   }
-  const std::size_t row_bytes = row_samples_ * sample_bytes_;
-  not_finite_ += unpack_->execute(queue, *unpack_state_, block, samples_.data(), row_bytes * inputs_, row_bytes,
-                                  validity_.mutable_view())
-                     .not_finite;
+  not_finite_ += unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_);
   filled_ = block.samples;
   consumed_ = 0;
+}
+
+// Returns how many samples are not finite.
+std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
+                              std::size_t row_bytes, core::ValidityMask& valid) {
+  const stages::unpack::Result result = unpack_->execute(
+      queue, *unpack_state_, block, rows, row_bytes * inputs_, row_bytes, valid.mutable_view());
+  sent_bytes_ += result.sent_bytes;
+  return result.not_finite;
+}
+
+// Whoever had these samples first has counted those that are not finite.
+void FEngine::go_on_after(device::Queue& queue, const core::RawBlock& block) {
+  make_ready(queue);
+  state_->reset();
+  unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_);
+  filled_ = block.samples;
+  consumed_ = 0;
+  if (filled_ > 0) take_filtered(queue, 1);
 }
 
 SpectraChunk FEngine::take(device::Queue& queue, std::size_t limit) {
@@ -244,8 +272,12 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
                             {channels_, inputs_, expected});
   };
   switch (output_) {
-    case Output::turned_ci8: out.turned_ci8 = turned(spectra_.as<core::ci8>()); break;
-    case Output::turned_ci4: out.turned_ci4 = turned(spectra_.as<core::ci4>()); break;
+    case Output::turned_ci8:
+      out.turned_ci8 = turned(spectra_.as<core::ci8>());
+      break;
+    case Output::turned_ci4:
+      out.turned_ci4 = turned(spectra_.as<core::ci4>());
+      break;
     case Output::turned_float:
       out.turned_float = turned(spectra_.as<std::complex<float>>());
       break;

@@ -16,6 +16,7 @@
 #include "tautline/core/window.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/channel_range.h"
 #include "tautline/pipeline/delay_line.h"
 #include "tautline/pipeline/delay_tracking.h"
 #include "tautline/stages/channelize/channelize.h"
@@ -58,10 +59,11 @@ enum class Results {
 /// One stream's F-engine. Not thread-safe.
 class FEngine {
  public:
+  /// `share`: of a stream that is already channelized, the channels that this engine is for; none: all.
   /// Throws core::Error when the filter or the layout is impossible.
   FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
           const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
-          Results results = Results::on_host);
+          Results results = Results::on_host, const ChannelRange& share = {});
 
   /// Steps per unit for requantised output, [channel][input].
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
@@ -71,15 +73,23 @@ class FEngine {
   /// already channelized or models that do not cover it.
   void set_delays(std::shared_ptr<const formats::delays::Table> table, const core::Instant& end);
 
+  /// Allocates what the first block would, so that it need not wait.
+  void make_ready(device::Queue& queue);
+
   /// Forgets all history: the next sample is the first of a new segment.
   void begin_segment(const core::Instant& start);
   /// Takes a block. Every spectrum of earlier blocks must have been taken.
   void push(device::Queue& queue, const core::RawBlock& block);
+  /// Forgets all history but `block`, fewer samples than a spectrum spans, with which the next one
+  /// begins: the stream goes on here after another engine had what came before. Filtered streams
+  /// without delays only.
+  void go_on_after(device::Queue& queue, const core::RawBlock& block);
   /// Up to `limit` of the next spectra; an empty chunk asks for another block. The chunk's memory
   /// is the engine's and valid until the next call.
   SpectraChunk take(device::Queue& queue, std::size_t limit);
 
   std::size_t inputs() const { return inputs_; }
+  /// Of the spectra.
   std::size_t channels() const { return channels_; }
   /// Samples from the start of one spectrum to that of the next, and that one spectrum spans.
   std::size_t hop_samples() const { return hop_; }
@@ -93,8 +103,12 @@ class FEngine {
   /// Components clipped so far, by input. Waits for the queue when they are counted on a device.
   const std::vector<std::uint64_t>& clipped(device::Queue& queue);
   std::uint64_t not_finite() const { return not_finite_; }
+  /// Bytes of samples and their masks that went to the device.
+  std::uint64_t sent_bytes() const { return sent_bytes_; }
 
  private:
+  std::uint64_t unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
+                       std::size_t row_bytes, core::ValidityMask& valid);
   SpectraChunk take_filtered(device::Queue& queue, std::size_t limit);
   SpectraChunk take_channelized(std::size_t limit);
   SpectraChunk take_delayed(device::Queue& queue, std::size_t limit);
@@ -134,7 +148,7 @@ class FEngine {
   std::vector<float> gains_;
   std::vector<std::uint64_t> clipped_;
   device::Buffer clipped_on_device_;  // where the filter counts when results stay there
-  std::uint64_t not_finite_ = 0;
+  std::uint64_t not_finite_ = 0, sent_bytes_ = 0;
 };
 
 }  // namespace tautline::pipeline

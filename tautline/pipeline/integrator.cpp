@@ -18,11 +18,12 @@ static_assert(sizeof(core::ci64) == kSumBytes && sizeof(std::complex<double>) ==
 
 template <class T>
 core::View<const T, 3> channels_of(const core::View<const T, 3>& all, const ChannelRange& range) {
-  return all.data() == nullptr ? all : all.slice(0, range.first, range.count);
+  const bool just_them = all.data() == nullptr || all.extent(0) == range.count;
+  return just_them ? all : all.slice(0, range.first, range.count);
 }
 
-// A group is as long as fits these bytes: long ones are added to the sums in memory less often, and a
-// GPU wants much to do at a time.
+// A group is as long as fits these bytes: long ones are added to the sums in memory less often, and
+// a GPU wants much to do at a time.
 constexpr std::size_t kGroup_bytes = std::size_t{16} << 20;
 constexpr std::size_t kGroupOnGpu_bytes = std::size_t{256} << 20;
 constexpr std::size_t kShortestGroup = 8, kLongestGroup = 1024, kLongestGroupOnGpu = 8192;
@@ -52,9 +53,9 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
       inputs_(inputs),
       baselines_(core::baseline_count(inputs)),
       format_(format),
-      group_spectra_(exact() ? 0
-                             : group_spectra(channels.count * inputs * sample_bytes(),
-                                             device_->compiles())) {
+      group_spectra_(
+          exact() ? 0
+                  : group_spectra(channels.count * inputs * sample_bytes(), device_->compiles())) {
   const stages::correlate::Config config{.channels = channels.count,
                                          .inputs = inputs,
                                          .max_samples = exact() ? max_spectra : group_spectra_,
@@ -92,11 +93,8 @@ device::MemoryUse Integrator::bytes(std::size_t integrations) const {
   return use;
 }
 
-void Integrator::prepare(FinishedIntegration& out, std::size_t channels, std::size_t part) const {
-  out.visibilities.resize(channels * baselines_);
-  out.counts.resize(channels * baselines_);
+void Integrator::prepare(FinishedIntegration& out, std::size_t part) const {
   if (!device_->compiles()) return;
-  if (out.in_transit.size() <= part) out.in_transit.resize(part + 1);
   of_stage("correlate", [&] {
     out.in_transit[part] = {device_->allocate_pinned(sums() * kSumBytes),
                             device_->allocate_pinned(sums() * sizeof(std::int64_t)),
@@ -108,16 +106,19 @@ void Integrator::allocate(device::Queue& queue) {
   state_ = plan_->make_state(queue);
   sums_ = device_->allocate(sums() * kSumBytes);
   counts_ = device_->allocate(sums() * sizeof(std::int64_t));
-  queue.fill(sums_.data(), 0, sums_.bytes());
-  queue.fill(counts_.data(), 0, counts_.bytes());
+  state_->begin();
   if (exact()) return;
   group_ = device_->allocate(channels_.count * inputs_ * group_spectra_ * sample_bytes());
   group_valid_ = core::ValidityMask(inputs_, group_spectra_);
 }
 
+void Integrator::make_ready(device::Queue& queue) {
+  if (!state_) of_stage("correlate", [&] { allocate(queue); });
+}
+
 void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   if (chunk.spectra == 0) return;
-  if (!state_) of_stage("correlate", [&] { allocate(queue); });
+  make_ready(queue);
   if (spectra_ == 0) first_spectrum_ = chunk.first_spectrum;
   spectra_ += chunk.spectra;
   if (format_ == core::kCi16)
@@ -221,8 +222,23 @@ void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::siz
   } else {
     complete(queue, out, part);
   }
-  queue.fill(sums_.data(), 0, sums_.bytes());
-  queue.fill(counts_.data(), 0, counts_.bytes());
+  if (state_) state_->begin();
+}
+
+void Integrator::join(device::Queue& host_queue, FinishedIntegration& out, std::size_t part,
+                      std::size_t other) const {
+  const SumsInTransit& to = out.in_transit[part];
+  const SumsInTransit& from = out.in_transit[other];
+  to.arrived->synchronise();
+  from.arrived->synchronise();
+  host_queue.parallel_for(
+      channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t at = first * baselines_; at < last * baselines_; ++at) {
+          to.sums.as<core::ci64>()[at].re += from.sums.as<core::ci64>()[at].re;
+          to.sums.as<core::ci64>()[at].im += from.sums.as<core::ci64>()[at].im;
+          to.counts.as<std::int64_t>()[at] += from.counts.as<std::int64_t>()[at];
+        }
+      });
 }
 
 void Integrator::complete(device::Queue& host_queue, FinishedIntegration& out,
@@ -231,27 +247,29 @@ void Integrator::complete(device::Queue& host_queue, FinishedIntegration& out,
   if (transit) out.in_transit[part].arrived->synchronise();
   const device::Buffer& sums = transit ? out.in_transit[part].sums : sums_;
   const auto* counts = (transit ? out.in_transit[part].counts : counts_).as<std::int64_t>();
-  host_queue.parallel_for(channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-    for (std::size_t c = first; c < last; ++c) {
-      const std::size_t channel = channels_.first + c;
-      const float* gain = gains_.empty() ? nullptr : gains_.data() + channel * inputs_;
-      for (std::size_t i = 0; i < inputs_; ++i) {
-        for (std::size_t j = 0; j <= i; ++j) {
-          const std::size_t at = c * baselines_ + core::baseline_index(i, j);
-          const core::ci64 integer = exact() ? sums.as<core::ci64>()[at] : core::ci64{};
-          const std::complex<double> sum =
-              exact() ? std::complex<double>(static_cast<double>(integer.re),
-                                             static_cast<double>(integer.im))
-                      : sums.as<std::complex<double>>()[at];
-          double scale = counts[at] > 0 ? 1.0 / static_cast<double>(counts[at]) : 0.0;
-          if (gain != nullptr) scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
-          const std::size_t to = channel * baselines_ + core::baseline_index(i, j);
-          out.visibilities[to] = std::complex<float>(sum * scale);
-          out.counts[to] = counts[at];
+  host_queue.parallel_for(
+      channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t c = first; c < last; ++c) {
+          const std::size_t channel = channels_.first + c;
+          const float* gain = gains_.empty() ? nullptr : gains_.data() + channel * inputs_;
+          for (std::size_t i = 0; i < inputs_; ++i) {
+            for (std::size_t j = 0; j <= i; ++j) {
+              const std::size_t at = c * baselines_ + core::baseline_index(i, j);
+              const core::ci64 integer = exact() ? sums.as<core::ci64>()[at] : core::ci64{};
+              const std::complex<double> sum =
+                  exact() ? std::complex<double>(static_cast<double>(integer.re),
+                                                 static_cast<double>(integer.im))
+                          : sums.as<std::complex<double>>()[at];
+              double scale = counts[at] > 0 ? 1.0 / static_cast<double>(counts[at]) : 0.0;
+              if (gain != nullptr)
+                scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
+              const std::size_t to = channel * baselines_ + core::baseline_index(i, j);
+              out.visibilities[to] = std::complex<float>(sum * scale);
+              out.counts[to] = counts[at];
+            }
+          }
         }
-      }
-    }
-  });
+      });
 }
 
 }  // namespace tautline::pipeline

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/baseline.h"
 #include "tautline/core/time.h"
 #include "tautline/device/device.h"
+#include "tautline/pipeline/channel_range.h"
 #include "tautline/pipeline/f_engine.h"
 #include "tautline/stages/correlate/correlate.h"
 
@@ -28,11 +30,12 @@ struct FinishedIntegration {
   std::vector<std::complex<float>> visibilities;  ///< [channel][baseline], means
   std::vector<std::int64_t> counts;               ///< [channel][baseline]
   std::vector<SumsInTransit> in_transit;          ///< one a device
-};
 
-/// Some of a stream's channels.
-struct ChannelRange {
-  std::size_t first = 0, count = 0;
+  void resize(std::size_t channels, std::size_t inputs, std::size_t devices) {
+    visibilities.resize(channels * core::baseline_count(inputs));
+    counts.resize(visibilities.size());
+    in_transit.resize(devices);
+  }
 };
 
 /// The X-engine of some channels of one stream: adds chunks of spectra, and finishes an integration.
@@ -49,16 +52,22 @@ class Integrator {
   /// means.
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
-  /// Room for this integrator's channels in an integration of `channels` channels, as part `part`.
-  void prepare(FinishedIntegration& out, std::size_t channels, std::size_t part) const;
+  /// Room for this integrator's sums on their way, as part `part` of those that `out` has.
+  void prepare(FinishedIntegration& out, std::size_t part) const;
 
-  /// Adds its channels of a chunk that has all of the stream's.
+  /// Allocates what the first chunk would, so that it need not wait.
+  void make_ready(device::Queue& queue);
+  /// Adds its channels of a chunk that has all of the stream's, or just them.
   void add(device::Queue& queue, const SpectraChunk& chunk);
   std::uint64_t spectra() const { return spectra_; }
   std::uint64_t first_spectrum() const { return first_spectrum_; }
 
   /// Sends off what was added since the last time; the sums start again from zero.
   void finish(device::Queue& queue, FinishedIntegration& out, std::size_t part);
+  /// Adds the sums of part `other`, which has the same channels, to this one's. Integers on devices
+  /// that compile.
+  void join(device::Queue& host_queue, FinishedIntegration& out, std::size_t part,
+            std::size_t other) const;
   /// Waits for what finish() sent off and turns it into means and counts, on the threads of
   /// `host_queue`. Baselines without a valid sample get a mean of zero. May run on another thread
   /// than add() and finish().

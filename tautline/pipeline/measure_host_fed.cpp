@@ -7,6 +7,8 @@
 
 #include "tautline/core/error.h"
 #include "tautline/jit/timing.h"
+#include "tautline/pipeline/channel_range.h"
+#include "tautline/pipeline/device_team.h"
 #include "tautline/pipeline/host_fed_stream.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
@@ -242,6 +244,80 @@ void fill_in(Measurement& m, const Task& task, const Limits& limits) {
   m.fraction_of_limit = std::max(transfer, arithmetic) / m.seconds;
 }
 
+// One device's stream, its results those of the same blocks alone.
+class Fed {
+ public:
+  Fed(const std::string& stage, const Problem& problem, const DevicePointer& device)
+      : stage_(stage),
+        device_(device),
+        task_(make_task(stage, problem, device)),
+        stream_(device, task_.in_bytes, task_.out_bytes,
+                std::clamp<std::size_t>(kSourceBytes / task_.in_bytes, 2, 16), task_.work) {
+    task_.prepare(stream_.queue());
+    first_s_ = stream_.run(kWarmUpBlocks, 1)[0];
+  }
+
+  const Task& task() const { return task_; }
+  double first_s() const { return first_s_; }
+  std::vector<double> run(std::size_t blocks) { return stream_.run(blocks + 3, kParts); }
+  void check() {
+    task_.reset();
+    // Two: the last block's first spectra need samples of the one before.
+    if (!stream_.same_one_at_a_time(2))
+      throw Error(ErrorKind::device, device_->name() + ": " + stage_,
+                  "results of overlapping blocks differ from those of the same blocks alone", "");
+  }
+
+ private:
+  std::string stage_;
+  DevicePointer device_;
+  Task task_;
+  HostFedStream stream_;
+  double first_s_ = 0;
+};
+
+bool by_channels(const std::string& stage) {
+  return stage == "host_fed_correlate";
+}
+
+Problem part_of(const std::string& stage, Problem problem, std::size_t part, std::size_t parts) {
+  if (by_channels(stage)) problem["channels"] = share_of(problem["channels"], part, parts).count;
+  return problem;
+}
+
+// Seconds of a block in each stretch. Shares of a block are done when the last one is; of whole
+// blocks the devices' rates add up.
+std::vector<double> together(const std::vector<std::vector<double>>& devices, bool shares) {
+  std::vector<double> seconds;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    double longest = 0, rate = 0;
+    for (const auto& of_one : devices) {
+      longest = std::max(longest, of_one[part]);
+      rate += 1 / of_one[part];
+    }
+    seconds.push_back(shares ? longest : 1 / rate);
+  }
+  return seconds;
+}
+
+// What all devices do of a block.
+Task whole_task(const std::vector<std::unique_ptr<Fed>>& streams, bool shares) {
+  Task whole = streams.front()->task();
+  for (std::size_t d = 1; shares && d < streams.size(); ++d) {
+    const Task& part = streams[d]->task();
+    whole.in_bytes += part.in_bytes, whole.out_bytes += part.out_bytes;
+    whole.int8_operations += part.int8_operations;
+    whole.samples_per_input += part.samples_per_input;
+  }
+  return whole;
+}
+
+Limits of_all(Limits limits, std::size_t devices) {
+  for (const LimitField& field : limit_fields())
+    limits.*field.value *= static_cast<double>(devices);
+  return limits;
+}
+
 }  // namespace
 
 std::vector<std::string> host_fed_stages() {
@@ -258,31 +334,34 @@ Problem default_host_fed_problem(const std::string& stage) {
       {"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}, {"rate_hz", 1'280'000}};
 }
 
-Measurement measure_host_fed(const std::string& stage, const Problem& problem, DevicePointer device,
-                             const Limits& limits, double budget_s) {
-  if (!device->compiles())
-    throw Error(ErrorKind::unsupported, stage, device->name(), "cuda:N or opencl:N",
+Measurement measure_host_fed(const std::string& stage, const Problem& problem,
+                             const std::vector<DevicePointer>& devices, const Limits& limits,
+                             double budget_s) {
+  if (!devices.front()->compiles())
+    throw Error(ErrorKind::unsupported, stage, devices.front()->name(), "cuda:N or opencl:N",
                 "data are in the host's memory already");
-  const Task task = make_task(stage, problem, device);
-  const std::size_t sources = std::clamp<std::size_t>(kSourceBytes / task.in_bytes, 2, 16);
-  HostFedStream stream(device, task.in_bytes, task.out_bytes, sources, task.work);
-  task.prepare(stream.queue());
-  const double first = stream.run(kWarmUpBlocks, 1)[0];
-  const double wanted = std::ceil(budget_s / std::max(first, 1e-9));
+  if (by_channels(stage) && problem.at("channels") < devices.size())
+    throw Error(ErrorKind::config, "channels", std::to_string(problem.at("channels")),
+                "one for each of the " + std::to_string(devices.size()) + " devices");
+  DeviceTeam team(devices.size());
+  std::vector<std::unique_ptr<Fed>> streams(devices.size());
+  team.each([&](std::size_t d) {
+    streams[d] =
+        std::make_unique<Fed>(stage, part_of(stage, problem, d, devices.size()), devices[d]);
+  });
+  const double wanted = std::ceil(budget_s / std::max(streams.front()->first_s(), 1e-9));
   const auto blocks = static_cast<std::size_t>(
       std::clamp(wanted, static_cast<double>(kParts * kFewestBlocks), 1e5));
-  const jit::Timing timing = jit::summarise(stream.run(blocks + 3, kParts));
+  std::vector<std::vector<double>> seconds(devices.size());
+  team.each([&](std::size_t d) { seconds[d] = streams[d]->run(blocks); });
+  const jit::Timing timing = jit::summarise(together(seconds, by_channels(stage)));
   Measurement m;
   m.seconds = timing.seconds;
   m.spread = timing.spread;
-  fill_in(m, task, limits);
+  fill_in(m, whole_task(streams, by_channels(stage)), of_all(limits, devices.size()));
   if (problem.count("rate_hz") != 0)
     m.real_time_factor = m.bandwidth_hz / static_cast<double>(problem.at("rate_hz"));
-  task.reset();
-  // Two: the last block's first spectra need samples of the one before.
-  if (!stream.same_one_at_a_time(2))
-    throw Error(ErrorKind::device, device->name() + ": " + stage,
-                "results of overlapping blocks differ from those of the same blocks alone", "");
+  team.each([&](std::size_t d) { streams[d]->check(); });
   return m;
 }
 

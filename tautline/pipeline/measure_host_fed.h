@@ -10,10 +10,15 @@
 // host_fed_copy shows what the way there and back allows; host_fed_correlate takes some channels of
 // an array for a whole integration each time; host_fed_fx runs the filter bank, requantises, and
 // correlates the result: blocks are integrations.
+//
+// Several devices work at the same time, each with streams of its own: of host_fed_correlate each takes
+// its share of every block's channels, of the others whole blocks in turn, as `correlate` shares
+// channelized streams and voltages. The limits are so many times one device's.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tautline/pipeline/measure_stage.h"
 
@@ -26,7 +31,7 @@ Problem default_host_fed_problem(const std::string& stage);
 /// blocks give one at a time; throws Error(device) when they differ, and Error(unsupported) for
 /// devices that share the host's memory by nature (cpu, reference).
 Measurement measure_host_fed(const std::string& stage, const Problem& problem,
-                             std::shared_ptr<const device::Device> device, const Limits& limits,
-                             double budget_s);
+                             const std::vector<std::shared_ptr<const device::Device>>& devices,
+                             const Limits& limits, double budget_s);
 
 }  // namespace tautline::pipeline

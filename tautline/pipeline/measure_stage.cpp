@@ -70,6 +70,7 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
   const core::View<Visibility, 2> visibilities(sums.as<Visibility>(), kSumAxes, shape);
   const stages::correlate::Counts numbers(counts.as<std::int64_t>(), kSumAxes, shape);
   runner.time(m, [&] {
+    state->begin();
     for (std::size_t block = 0; block < blocks; ++block)
       plan.execute(
           runner.queue(), *state,
@@ -370,16 +371,27 @@ Problem default_problem(const std::string& stage, const device::Device& device) 
 
 Measurement measure_stage(const std::string& stage, const Problem& problem, DevicePointer device,
                           const Limits& limits, double budget_s) {
-  Problem sizes = complete(stage, default_problem(stage, *device), problem);
-  Measurement m = host_fed(stage) ? measure_host_fed(stage, sizes, device, limits, budget_s)
-                                  : find_stage(stage).measure(sizes, device, limits, budget_s);
+  return measure_stage(stage, problem, std::vector{std::move(device)}, limits, budget_s);
+}
+
+Measurement measure_stage(const std::string& stage, const Problem& problem,
+                          const std::vector<DevicePointer>& devices, const Limits& limits,
+                          double budget_s) {
+  if (devices.size() > 1 && !host_fed(stage))
+    throw Error(ErrorKind::config, "--device", std::to_string(devices.size()) + " devices",
+                "one device for " + stage, "the host_fed stages share their work among several");
+  Problem sizes = complete(stage, default_problem(stage, *devices.front()), problem);
+  Measurement m = host_fed(stage)
+                      ? measure_host_fed(stage, sizes, devices, limits, budget_s)
+                      : find_stage(stage).measure(sizes, devices.front(), limits, budget_s);
   m.stage = stage;
   // What was not asked for.
   if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
   for (const char* key : {"design", "half", "method"})
     if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
   m.problem = describe(sizes);
-  m.device = device->name();
+  for (const DevicePointer& device : devices)
+    m.device += (m.device.empty() ? "" : ", ") + device->name();
   return m;
 }
 

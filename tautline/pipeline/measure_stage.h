@@ -52,5 +52,9 @@ Problem default_problem(const std::string& stage, const device::Device& device);
 Measurement measure_stage(const std::string& stage, const Problem& problem,
                           std::shared_ptr<const device::Device> device, const Limits& limits,
                           double budget_s = 1.0);
+/// On several devices at once: the host_fed stages (measure_host_fed.h). `limits` are one device's.
+Measurement measure_stage(const std::string& stage, const Problem& problem,
+                          const std::vector<std::shared_ptr<const device::Device>>& devices,
+                          const Limits& limits, double budget_s = 1.0);
 
 }  // namespace tautline::pipeline

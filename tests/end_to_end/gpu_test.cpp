@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -202,38 +201,6 @@ TEST_P(OnGpu, TooLittleDeviceMemoryIsSaidAndNothingIsLeft) {
   EXPECT_NE(result.err.find("--memory"), std::string::npos) << result.err;
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
     EXPECT_EQ(entry.path().filename().string().find("v.uvh5"), std::string::npos) << entry.path();
-}
-
-// PoCL shows the CPU as two devices when asked to, which then share the channels.
-TEST(OnGpus, ShareTheChannels) {
-  std::string names;
-  if (device::cuda::device_count() > 1) {
-    names = "cuda:0,cuda:1";
-  } else if (device::opencl::device_count() > 0 && device::opencl::is_host_cpu(0)) {
-    names = "opencl:0,opencl:1";
-  } else {
-    GTEST_SKIP() << "neither two NVIDIA GPUs nor PoCL as the first OpenCL device";
-  }
-  const ScratchFolder scratch;
-  DadaFile file;
-  file.nchan = "7";  // does not divide evenly
-  file.payload_bytes = 8 * 7 * 9000;
-  write_file(scratch / "in.dada", file.bytes());
-  const char* before = std::getenv("POCL_DEVICES");
-  setenv("POCL_DEVICES", "pthread basic", 1);
-  for (const std::string& device : {std::string("cpu"), names}) {
-    const CommandResult result =
-        run_command({"--device", device, "correlate", scratch / "in.dada", "-o",
-                     scratch / (device.substr(0, 3) + ".uvh5"), "--integration", "0.003"},
-                    scratch.path().string());
-    EXPECT_EQ(result.status, 0) << result.err;
-  }
-  before == nullptr ? unsetenv("POCL_DEVICES") : setenv("POCL_DEVICES", before, 1);
-  const Visibilities one = read_all(scratch / "cpu.uvh5");
-  const Visibilities shared = read_all(scratch / (names.substr(0, 3) + ".uvh5"));
-  ASSERT_FALSE(one.values.empty());
-  EXPECT_EQ(one.counts, shared.counts);
-  EXPECT_TRUE(one.values == shared.values);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, OnGpu, ::testing::ValuesIn(gpu_names()),

@@ -306,7 +306,8 @@ TEST_P(EveryKernel, Integrator) {
       first += count;
     }
     pipeline::FinishedIntegration out;
-    integrator.prepare(out, kChannels, 0);
+    out.resize(kChannels, kInputs, 1);
+    integrator.prepare(out, 0);
     integrator.finish(*own_queue, out, 0);
     if (where->compiles()) integrator.complete(*device::open({})->make_queue(), out, 0);
     return out;

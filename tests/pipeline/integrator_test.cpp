@@ -80,7 +80,8 @@ std::vector<FinishedIntegration> integrate(const Spectra<Sample>& spectra,
       next += count;
     }
     FinishedIntegration& out = done.emplace_back();
-    integrator.prepare(out, kChannels, 0);
+    out.resize(kChannels, kInputs, 1);
+    integrator.prepare(out, 0);
     integrator.finish(*queue, out, 0);
     EXPECT_EQ(integrator.spectra(), 0U);
   }

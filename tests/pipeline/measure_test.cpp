@@ -118,6 +118,28 @@ TEST_P(Measure, HostFedCorrelationIsCheckedAndTimed) {
   EXPECT_GT(m.fraction_of_limit, 0);
 }
 
+// Each of two takes a share of the channels, or blocks in turn; together they do what one does.
+TEST_P(Measure, SeveralDevicesShareHostFedWork) {
+  const pipeline::Problem channels{{"inputs", 6}, {"channels", 3}, {"samples", 100}};
+  const pipeline::Problem blocks{{"inputs", 4}, {"channels", 16}, {"taps", 2}, {"spectra", 64}};
+  for (const auto& [stage, problem] :
+       {std::pair{"host_fed_correlate", channels}, std::pair{"host_fed_fx", blocks}}) {
+    const Measurement one = pipeline::measure_stage(stage, problem, device, limits(), 0);
+    const Measurement two =
+        pipeline::measure_stage(stage, problem, std::vector{device, device}, limits(), 0);
+    EXPECT_EQ(one.operations, two.operations) << stage;
+    EXPECT_EQ(one.bytes, two.bytes) << stage;
+    EXPECT_DOUBLE_EQ(one.bandwidth_hz * one.seconds, two.bandwidth_hz * two.seconds) << stage;
+    EXPECT_GT(two.fraction_of_limit, 0) << stage;
+    EXPECT_EQ(two.device, device->name() + ", " + device->name());
+  }
+  EXPECT_THROW(pipeline::measure_stage("host_fed_correlate", {{"channels", 1}},
+                                       std::vector{device, device}, limits(), 0),
+               core::Error);
+  EXPECT_THROW(pipeline::measure_stage("correlate", {}, std::vector{device, device}, limits(), 0),
+               core::Error);
+}
+
 TEST_P(Measure, HostFedCopiesAreBoundByTheSlowerWay) {
   const std::size_t bytes = 100000;
   const Measurement m =

@@ -76,7 +76,7 @@ struct Case {
         static_cast<double>(config.inputs * samples * blocks *
                             static_cast<std::size_t>(config.format.bits_per_sample())) /
             8 +
-        static_cast<double>(core::baseline_count(config.inputs)) * 2 * (16 + 8);
+        static_cast<double>(core::baseline_count(config.inputs)) * (16 + 8);
     return per_channel * static_cast<double>(config.channels);
   }
 };

@@ -37,6 +37,15 @@ std::string to_text(const std::array<std::size_t, Rank>& extents) {
 
 }  // namespace
 
+void Plan::release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+                   const Counts& counts) const {
+  if (state.take_begin()) clear_on_host(queue, visibilities, counts);
+}
+void Plan::release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+                   const Counts& counts) const {
+  if (state.take_begin()) clear_on_host(queue, visibilities, counts);
+}
+
 void check_config(const Config& config) {
   check_range("correlate channels", config.channels, kMaxSamples, "give at least one channel");
   check_range("correlate inputs", config.inputs, kMaxInputs,

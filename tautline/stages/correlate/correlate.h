@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/complex_int.h"
@@ -57,6 +58,15 @@ using Counts = core::View<std::int64_t, 2>;
 class State {
  public:
   virtual ~State() = default;
+  /// Another integration begins: what the visibilities and counts that come next hold does not
+  /// matter, and is replaced where it would have been added to, by release() if nothing came before
+  /// it. Cheaper than zeros to add to. Every buffer must come whole until then.
+  void begin() { begins_ = true; }
+  /// Of the plan: whether begin() was called since it last asked.
+  bool take_begin() { return std::exchange(begins_, false); }
+
+ private:
+  bool begins_ = false;
 };
 
 /// Immutable; may be shared by threads. All checking happens here.
@@ -90,11 +100,10 @@ class Plan {
 
   /// Adds what execute kept in the state; nothing without hold_sums. The buffers are those that
   /// every execute since the last release was given.
-  virtual void release(device::Queue& /*queue*/, State& /*state*/,
-                       const IntegerVisibilities& /*visibilities*/,
-                       const Counts& /*counts*/) const {}
-  virtual void release(device::Queue& /*queue*/, State& /*state*/,
-                       const FloatVisibilities& /*visibilities*/, const Counts& /*counts*/) const {}
+  virtual void release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+                       const Counts& counts) const;
+  virtual void release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+                       const Counts& counts) const;
 };
 
 /// Throws Error(config) naming the field, the value and the limit, and Error(unsupported) when the

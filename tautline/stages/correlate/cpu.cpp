@@ -128,6 +128,7 @@ class CpuPlan final : public Plan {
     if constexpr (std::is_same_v<View, core::View<Visibility, 2>>) {
       if (samples.extent(2) == 0) return;
       auto& own = dynamic_cast<CpuState&>(state);
+      if (own.take_begin()) clear_on_host(queue, visibilities, counts);
       own.counts.add(queue, loops_, validity, samples.extent(2), counts);
       SumEngine<Row, Sum, Sample, Visibility>(kernel_, loops_, layout_, order_, own.sums, samples,
                                               validity, visibilities)

@@ -69,6 +69,8 @@ class GpuState final : public State {
   device::Buffer held;
   std::size_t held_samples = 0;  // in `held`
   std::size_t held_counts = 0;   // samples that all baselines have beside what `counts` says
+  // What the caller's buffers hold does not matter.
+  bool replace_sums = false, replace_counts = false;
 };
 
 class GpuPlan final : public Plan {
@@ -168,6 +170,7 @@ class GpuPlan final : public Plan {
     check_shapes(config_, samples, validity, visibilities, counts);
     if (samples.extent(2) == 0) return;
     auto& own = dynamic_cast<GpuState&>(state);
+    note_begin(own);
     // A mask in device memory cannot be looked at without waiting for it.
     const bool masked = validity.data() != nullptr &&
                         (device_->holds(validity.data()) || has_holes(validity, samples.extent(2)));
@@ -178,12 +181,19 @@ class GpuPlan final : public Plan {
       if (in_place && hold(queue, own, samples, visibilities)) return;
     }
     const std::size_t step = in_place ? config_.channels : slab_channels_;
+    const bool counted = masked || !config_.hold_sums;
     for (std::size_t first = 0; first < config_.channels; first += step) {
       const std::size_t count = std::min(step, config_.channels - first);
       run_slab(queue, own, samples.slice(0, first, count),
                masked ? validity.slice(0, first, count) : Validity(),
                visibilities.slice(0, first, count), counts.slice(0, first, count));
     }
+    own.replace_sums = false;
+    if (counted) own.replace_counts = false;
+  }
+
+  static void note_begin(GpuState& state) {
+    if (state.take_begin()) state.replace_sums = state.replace_counts = true;
   }
 
   // Whether the sums of `samples` could be added to those that the state holds.
@@ -206,7 +216,8 @@ class GpuPlan final : public Plan {
     if (!add_in_place(visibilities))
       throw core::Error(core::ErrorKind::config, "correlate release's visibilities", "other ones",
                         "dense and in the device's memory, as execute's were");
-    kernel_->release(queue, state.held.data(), visibilities.data());
+    kernel_->release(queue, state.held.data(), visibilities.data(),
+                     std::exchange(state.replace_sums, false));
     state.held_samples = 0;
   }
 
@@ -220,9 +231,12 @@ class GpuPlan final : public Plan {
                            visibilities.extents(),
                            counts.extents()});
     auto& own = dynamic_cast<GpuState&>(state);
+    note_begin(own);
     release_sums(queue, own, visibilities);
-    if (own.held_counts > 0)
-      adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts);
+    if (std::exchange(own.replace_sums, false)) adder_.clear(queue, *device_, visibilities);
+    const bool replace = std::exchange(own.replace_counts, false);
+    if (own.held_counts > 0 || replace)
+      adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts, replace);
     own.held_counts = 0;
   }
 
@@ -233,15 +247,21 @@ class GpuPlan final : public Plan {
     if (validity.data() != nullptr)
       mask = preparer_.mask_on_device(queue, *device_, state.samples, validity);
     if (mask.data != nullptr || !config_.hold_sums)
-      adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts);
+      adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts,
+                        state.replace_counts);
     const RawSamples raw(samples);
     const GpuSamples ready = mask.data == nullptr && preparer_.usable_in_place(*device_, raw)
                                  ? preparer_.in_place(raw)
                                  : preparer_.prepare(queue, *device_, state.samples, raw, mask);
     if (add_in_place(visibilities)) {
-      kernel_->add(queue, ready, visibilities.data(), state.work.data());
+      if (state.replace_sums)
+        kernel_->store(queue, ready, visibilities.data(),
+                       visibilities.size() * sizeof(*visibilities.data()), state.work.data());
+      else
+        kernel_->add(queue, ready, visibilities.data(), state.work.data());
       return;
     }
+    if (state.replace_sums) adder_.clear(queue, *device_, visibilities);
     kernel_->store(queue, ready, state.sums.sums.data(),
                    visibilities.size() * sizeof(*visibilities.data()), state.work.data());
     adder_.add_sums(queue, *device_, state.sums, visibilities);

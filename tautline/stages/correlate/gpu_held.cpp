@@ -73,16 +73,16 @@ void HeldSums::add(device::Queue& queue, const device::TensorMap& map, std::size
   queue.launch(*add_, shape, arguments);
 }
 
-void HeldSums::release(device::Queue& queue, void* held, void* visibilities) const {
+void HeldSums::release(device::Queue& queue, void* held, void* visibilities, bool replace) const {
   const std::size_t tiles = tensor_tiles(config_.inputs);
   device::LaunchShape shape;
   shape.groups.x = config_.channels * tiles * kReleaseShares;
   shape.threads.x = kReleaseThreads;
-  const std::array<device::Argument, 7> arguments{
-      device::Argument(held),        device::Argument(of_im(held)),
-      number(config_.inputs),        number(tiles),
-      number(schedule_.whole),       number(schedule_.parts),
-      device::Argument(visibilities)};
+  const std::array<device::Argument, 8> arguments{
+      device::Argument(held),         device::Argument(of_im(held)),
+      number(config_.inputs),         number(tiles),
+      number(schedule_.whole),        number(schedule_.parts),
+      device::Argument(visibilities), number(replace ? 1 : 0)};
   queue.launch(*release_, shape, arguments);
 }
 

@@ -28,8 +28,8 @@ class HeldSums {
   /// `held` has does not matter.
   void add(device::Queue& queue, const device::TensorMap& map, std::size_t samples, void* held,
            bool first) const;
-  /// visibilities (ci64, dense) += held.
-  void release(device::Queue& queue, void* held, void* visibilities) const;
+  /// visibilities (ci64, dense) += held; `replace`: = held.
+  void release(device::Queue& queue, void* held, void* visibilities, bool replace) const;
 
  private:
   std::size_t sums_bytes() const;

@@ -58,8 +58,9 @@ class GpuKernel {
   /// Adds to the sums in `held`, or makes them when this is the `first` since they were released.
   virtual void hold(device::Queue& /*queue*/, const GpuSamples& /*samples*/, void* /*held*/,
                     bool /*first*/) const {}
-  /// visibilities += held.
-  virtual void release(device::Queue& /*queue*/, void* /*held*/, void* /*visibilities*/) const {}
+  /// visibilities += held, or = held.
+  virtual void release(device::Queue& /*queue*/, void* /*held*/, void* /*visibilities*/,
+                       bool /*replace*/) const {}
 };
 
 using GpuKernelPointer = std::shared_ptr<const GpuKernel>;

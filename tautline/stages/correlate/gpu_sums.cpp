@@ -78,6 +78,7 @@ SumAdder::SumAdder(const Config& config, const device::Device& device)
       jit::build(device, "correlate/counts.kernel", count_defines(device))->kernel("count_pairs");
   const auto additions = jit::build(device, "correlate/add.kernel", add_defines(config));
   add_value_ = additions->kernel("add_value");
+  set_value_ = additions->kernel("set_value");
   add_array_ = additions->kernel("add_array");
 }
 
@@ -116,19 +117,35 @@ void SumAdder::count_pairs(device::Queue& queue, const DeviceMask& mask, std::si
   queue.launch(*count_pairs_, shape, arguments);
 }
 
+// Runs add_value or set_value.
+void SumAdder::on_all(device::Queue& queue, const device::Kernel& kernel, std::int64_t value,
+                      const Counts& counts) const {
+  const std::array<device::Argument, 6> arguments{value,
+                                                  static_cast<std::uint32_t>(baselines_),
+                                                  parts_of(baselines_),
+                                                  device::Argument(counts.data()),
+                                                  static_cast<std::int64_t>(counts.stride(0)),
+                                                  static_cast<std::int64_t>(counts.stride(1))};
+  queue.launch(kernel, additions(counts.extent(0), baselines_), arguments);
+}
+
+void SumAdder::clear(device::Queue& queue, const device::Device& device,
+                     const Counts& counts) const {
+  if (device.holds(counts.data())) return on_all(queue, *set_value_, 0, counts);
+  for (std::size_t c = 0; c < counts.extent(0); ++c)
+    for (std::size_t b = 0; b < counts.extent(1); ++b) counts(c, b) = 0;
+}
+
 void SumAdder::add_counts(device::Queue& queue, const device::Device& device, Memory& memory,
-                          const DeviceMask& mask, std::size_t samples, const Counts& counts) const {
+                          const DeviceMask& mask, std::size_t samples, const Counts& counts,
+                          bool replace) const {
   const std::size_t channels = counts.extent(0);
   const bool on_device = device.holds(counts.data());
-  if (mask.data == nullptr && on_device) {
-    const std::array<device::Argument, 6> arguments{static_cast<std::int64_t>(samples),
-                                                    static_cast<std::uint32_t>(baselines_),
-                                                    parts_of(baselines_),
-                                                    device::Argument(counts.data()),
-                                                    static_cast<std::int64_t>(counts.stride(0)),
-                                                    static_cast<std::int64_t>(counts.stride(1))};
-    queue.launch(*add_value_, additions(channels, baselines_), arguments);
-  } else if (mask.data == nullptr) {
+  if (mask.data == nullptr && on_device)
+    return on_all(queue, replace ? *set_value_ : *add_value_, static_cast<std::int64_t>(samples),
+                  counts);
+  if (replace) clear(queue, device, counts);
+  if (mask.data == nullptr) {
     for (std::size_t c = 0; c < channels; ++c)
       for (std::size_t b = 0; b < baselines_; ++b)
         counts(c, b) += static_cast<std::int64_t>(samples);

@@ -29,8 +29,24 @@ class SumAdder {
   Memory make_memory(const device::Device& device, std::size_t slab_channels) const;
 
   /// counts[c][b] += samples that are valid in both inputs. `mask` with null data: all of them.
+  /// `replace`: the counts that are there do not matter.
   void add_counts(device::Queue& queue, const device::Device& device, Memory& memory,
-                  const DeviceMask& mask, std::size_t samples, const Counts& counts) const;
+                  const DeviceMask& mask, std::size_t samples, const Counts& counts,
+                  bool replace = false) const;
+
+  /// Zeros, in buffers of the device or the host.
+  void clear(device::Queue& queue, const device::Device& device, const Counts& counts) const;
+  template <class Visibility>
+  void clear(device::Queue& queue, const device::Device& device,
+             const core::View<Visibility, 2>& visibilities) const {
+    auto* numbers = reinterpret_cast<std::int64_t*>(visibilities.data());  // zeros are zeros
+    for (std::size_t part = 0; part < 2; ++part)
+      clear(queue, device,
+            {numbers + part,
+             {core::Axis::channel, core::Axis::baseline},
+             visibilities.extents(),
+             {2 * visibilities.stride(0), 2 * visibilities.stride(1)}});
+  }
 
   /// visibilities[c][b] += memory.sums, which a kernel made.
   template <class Visibility>
@@ -44,7 +60,10 @@ class SumAdder {
 
   Config config_;
   std::size_t baselines_;
-  std::shared_ptr<const device::Kernel> count_pairs_, add_value_, add_array_;
+  void on_all(device::Queue& queue, const device::Kernel& kernel, std::int64_t value,
+              const Counts& counts) const;
+
+  std::shared_ptr<const device::Kernel> count_pairs_, add_value_, set_value_, add_array_;
 };
 
 }  // namespace tautline::stages::correlate::gpu

@@ -46,8 +46,9 @@ class WgmmaKernel final : public GpuKernel {
             bool first) const override {
     held_->add(queue, map(samples), samples.samples, held, first);
   }
-  void release(device::Queue& queue, void* held, void* visibilities) const override {
-    held_->release(queue, held, visibilities);
+  void release(device::Queue& queue, void* held, void* visibilities,
+               bool replace) const override {
+    held_->release(queue, held, visibilities, replace);
   }
 
  private:

@@ -76,34 +76,40 @@ class ReferencePlan final : public Plan {
     return std::make_unique<ReferenceState>();
   }
 
-  void execute(device::Queue&, State&, const Samples<core::ci8>& samples, const Validity& validity,
-               const IntegerVisibilities& visibilities, const Counts& counts) const override {
-    run(core::kCi8, samples, validity, visibilities, counts);
+  void execute(device::Queue& queue, State& state, const Samples<core::ci8>& samples,
+               const Validity& validity, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, core::kCi8, samples, validity, visibilities, counts);
   }
-  void execute(device::Queue&, State&, const Samples<core::ci4>& samples, const Validity& validity,
-               const IntegerVisibilities& visibilities, const Counts& counts) const override {
-    run(core::kCi4, samples, validity, visibilities, counts);
+  void execute(device::Queue& queue, State& state, const Samples<core::ci4>& samples,
+               const Validity& validity, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, core::kCi4, samples, validity, visibilities, counts);
   }
-  void execute(device::Queue&, State&, const Samples<core::ci16>& samples, const Validity& validity,
-               const FloatVisibilities& visibilities, const Counts& counts) const override {
-    run(core::kCi16, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue&, State&, const Samples<core::cf16>& samples, const Validity& validity,
-               const FloatVisibilities& visibilities, const Counts& counts) const override {
-    run(core::kCf16, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue&, State&, const Samples<std::complex<float>>& samples,
+  void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
-    run(core::kCf32, samples, validity, visibilities, counts);
+    run(queue, state, core::kCi16, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, core::kCf16, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<std::complex<float>>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, core::kCf32, samples, validity, visibilities, counts);
   }
 
  private:
   template <class Sample, class Visibilities>
-  void run(const core::SampleFormat& format, const Samples<Sample>& samples,
-           const Validity& validity, const Visibilities& visibilities, const Counts& counts) const {
+  void run(device::Queue& queue, State& state, const core::SampleFormat& format,
+           const Samples<Sample>& samples, const Validity& validity,
+           const Visibilities& visibilities, const Counts& counts) const {
     if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
     check_shapes(config_, samples, validity, visibilities, counts);
+    if (samples.extent(2) > 0 && state.take_begin()) clear_on_host(queue, visibilities, counts);
     sum_all(samples, validity, visibilities, counts);
   }
 

@@ -30,6 +30,19 @@ void check_shapes(const Config& config, const Samples<Sample>& samples, const Va
                         validity.stride(2), visibilities.extents(), counts.extents()});
 }
 
+/// Zeros, in buffers of the host.
+template <class Visibilities>
+void clear_on_host(device::Queue& queue, const Visibilities& visibilities, const Counts& counts) {
+  const auto clear = [&](const auto& view) {
+    queue.parallel_for(view.extent(0), 1, [&](std::size_t first, std::size_t last, std::size_t) {
+      for (std::size_t c = first; c < last; ++c)
+        for (std::size_t b = 0; b < view.extent(1); ++b) view(c, b) = {};
+    });
+  };
+  clear(visibilities);
+  clear(counts);
+}
+
 /// Throws Error(config): the samples' type is not the plan's.
 [[noreturn]] void throw_wrong_type(const Config& config, const char* given);
 

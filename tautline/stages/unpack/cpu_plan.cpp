@@ -38,7 +38,10 @@ enum class Method {
 class CpuPlan final : public Plan {
  public:
   CpuPlan(Config config, device::InstructionSet set, const Tunables& tunables)
-      : config_(std::move(config)), tunables_(tunables), kernels_(kernels_for(set)) {
+      : config_(std::move(config)),
+        layout_(unpacked_layout(config_)),
+        tunables_(tunables),
+        kernels_(kernels_for(set)) {
     find_runs();
     choose_method();
   }
@@ -72,11 +75,12 @@ class CpuPlan final : public Plan {
                          const std::size_t first = first_word * 64;
                          const std::size_t last = std::min(last_word * 64, block.samples);
                          decode(block, target, first, last);
-                         mark_lost(block, config_.layout.inputs(), target.validity, first, last);
-                         if (block.layout.format.is_float())
-                           not_finite += block.layout.format.bits == 16
-                                             ? mark_not_finite<core::Half>(target, first, last)
-                                             : mark_not_finite<float>(target, first, last);
+                         mark_lost(block, layout_.inputs(), target.validity, first, last);
+                         if (layout_.format.is_float())
+                           not_finite +=
+                               layout_.format.bits == 16
+                                   ? mark_not_finite<core::Half>(block, target, first, last)
+                                   : mark_not_finite<float>(block, target, first, last);
                          zero_invalid(target, first, last);
                        });
     return {not_finite.load()};
@@ -84,7 +88,7 @@ class CpuPlan final : public Plan {
 
  private:
   void find_runs() {
-    const core::RawLayout& layout = config_.layout;
+    const core::RawLayout& layout = layout_;
     std::vector<std::pair<std::size_t, Row>> places;
     places.reserve(layout.channels * layout.inputs());
     for (std::size_t c = 0; c < layout.channels; ++c)
@@ -105,7 +109,7 @@ class CpuPlan final : public Plan {
   }
 
   void choose_method() {
-    const core::RawLayout& layout = config_.layout;
+    const core::RawLayout& layout = layout_;
     const auto bits = static_cast<std::size_t>(layout.format.bits_per_sample());
     element_bytes_ = unpacked_bytes(layout.format);
     components_ = layout.format.complex ? 2 : 1;
@@ -149,7 +153,7 @@ class CpuPlan final : public Plan {
 
   void decode_row(const core::RawBlock& block, const Target& target, const Row& row,
                   std::size_t first, std::size_t last) const {
-    const core::RawLayout& layout = config_.layout;
+    const core::RawLayout& layout = layout_;
     const std::size_t bit =
         row_offset_bits(layout, row.channel, row.input) + first * layout.time_stride_bits;
     const std::byte* in = block.bytes.data() + bit / 8;
@@ -163,7 +167,7 @@ class CpuPlan final : public Plan {
 
   void decode_sample(const core::RawBlock& block, const Target& target, const Row& row,
                      std::size_t t) const {
-    const core::RawLayout& layout = config_.layout;
+    const core::RawLayout& layout = layout_;
     const std::size_t bit =
         row_offset_bits(layout, row.channel, row.input) + t * layout.time_stride_bits;
     std::byte* out = target.row(row.channel, row.input) + t * element_bytes_;
@@ -182,7 +186,7 @@ class CpuPlan final : public Plan {
   // Up to kTileTimes times of one run.
   void turn_tile(const core::RawBlock& block, const Target& target, const Run& run, std::size_t t,
                  std::size_t times) const {
-    const core::RawLayout& layout = config_.layout;
+    const core::RawLayout& layout = layout_;
     const std::byte* in = block.bytes.data() + (run.offset_bits + t * layout.time_stride_bits) / 8;
     const std::byte* end = block.bytes.data() + block.bytes.size();
     const std::size_t stride_bytes = layout.time_stride_bits / 8;
@@ -232,7 +236,7 @@ class CpuPlan final : public Plan {
   // Fills `column` with [time][row] elements; returns the bytes from one time to the next.
   std::size_t gather(const std::byte* in, std::size_t first_row, std::size_t rows,
                      std::size_t times, std::byte* column) const {
-    const core::RawLayout& layout = config_.layout;
+    const core::RawLayout& layout = layout_;
     const std::size_t column_bytes = rows * element_bytes_;
     if (spanned_) {
       kernels_.expand(in, (times - 1) * stride_components_ + column_bytes, layout.format.bits,
@@ -268,22 +272,24 @@ class CpuPlan final : public Plan {
 
   // Flags samples that are NaN or infinite in any channel; counts them, unless they were lost.
   template <class Value>
-  std::uint64_t mark_not_finite(const Target& target, std::size_t first, std::size_t last) const {
+  std::uint64_t mark_not_finite(const core::RawBlock& block, const Target& target,
+                                std::size_t first, std::size_t last) const {
+    const bool others = layout_.channels < block.layout.channels;
     std::uint64_t count = 0;
     const auto values = [&](std::size_t c, std::size_t i) {
       return reinterpret_cast<const Value*>(target.row(c, i));
     };
-    for (std::size_t i = 0; i < config_.layout.inputs(); ++i) {
+    for (std::size_t i = 0; i < layout_.inputs(); ++i) {
       bool whole = true;
-      for (std::size_t c = 0; c < config_.layout.channels; ++c)
+      for (std::size_t c = 0; c < layout_.channels; ++c)
         whole =
             whole && all_finite(values(c, i) + first * components_, (last - first) * components_);
-      if (whole) continue;
+      if (whole && !others) continue;
       std::uint64_t* words = target.validity.row(i);
       for (std::size_t t = first; t < last; ++t) {
         if ((words[t / 64] >> (t % 64) & 1) == 0) continue;
-        std::uint64_t bad = 0;
-        for (std::size_t c = 0; c < config_.layout.channels; ++c) {
+        std::uint64_t bad = others ? not_finite_elsewhere(config_, block, i, t) : 0;
+        for (std::size_t c = 0; c < layout_.channels; ++c) {
           const Value* sample = values(c, i) + t * components_;
           bad += finite(sample[0]) && finite(sample[components_ - 1]) ? 0 : 1;
         }
@@ -295,12 +301,12 @@ class CpuPlan final : public Plan {
   }
 
   void zero_invalid(const Target& target, std::size_t first, std::size_t last) const {
-    for (std::size_t i = 0; i < config_.layout.inputs(); ++i) {
+    for (std::size_t i = 0; i < layout_.inputs(); ++i) {
       const std::uint64_t* words = target.validity.row(i);
       for (std::size_t w = first / 64; w < core::validity_words(last); ++w) {
         const std::size_t times = std::min<std::size_t>(64, last - w * 64);
         if (words[w] == core::low_bits(times)) continue;
-        for (std::size_t c = 0; c < config_.layout.channels; ++c) {
+        for (std::size_t c = 0; c < layout_.channels; ++c) {
           std::byte* out = target.row(c, i) + w * 64 * element_bytes_;
           for (std::size_t t = 0; t < times; ++t)
             if ((words[w] >> t & 1) == 0) std::memset(out + t * element_bytes_, 0, element_bytes_);
@@ -310,6 +316,7 @@ class CpuPlan final : public Plan {
   }
 
   Config config_;
+  core::RawLayout layout_;  // of the channels that are unpacked
   Tunables tunables_;
   const Kernels& kernels_;
   std::vector<Row> rows_;  // by their place in the block

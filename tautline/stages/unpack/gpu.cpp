@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/jit/program.h"
+#include "tautline/stages/unpack/gather.h"
 #include "tautline/stages/unpack/implementation.h"
 
 namespace tautline::stages::unpack {
@@ -18,16 +19,6 @@ namespace {
 constexpr std::size_t kTileTimes = 64, kTileRows = 32, kThreads = 256;
 // Blocks on their way at a time: one being filled, one being copied, one being read.
 constexpr std::size_t kBlocks = 3;
-
-std::size_t raw_bytes(const Config& config, std::size_t samples) {
-  const core::RawLayout& l = config.layout;
-  const std::size_t last = l.offset_bits + (samples - 1) * l.time_stride_bits +
-                           (l.channels - 1) * l.channel_stride_bits +
-                           (l.antennas - 1) * l.antenna_stride_bits +
-                           (l.polarisations - 1) * l.polarisation_stride_bits +
-                           static_cast<std::size_t>(l.format.bits_per_sample());
-  return (last + 7) / 8;
-}
 
 struct Row {
   std::uint64_t place_bits;
@@ -67,9 +58,10 @@ class GpuPlan final : public Plan {
   GpuPlan(Config config, std::shared_ptr<const device::Device> device, const Tunables& tunables)
       : config_(std::move(config)),
         device_(std::move(device)),
-        rows_(rows_by_place(config_.layout)),
+        gather_(config_),
+        rows_(rows_by_place(gather_.layout())),
         on_host_(make_cpu_plan(config_, device_->instruction_set(), tunables)) {
-    const core::RawLayout& layout = config_.layout;
+    const core::RawLayout& layout = gather_.layout();
     if (layout.format.is_float()) return;
     const auto bits = static_cast<std::uint64_t>(layout.format.bits_per_sample());
     by_row_ = layout.time_stride_bits != bits;
@@ -91,7 +83,7 @@ class GpuPlan final : public Plan {
     return api + (by_row_ ? ", turned" : ", contiguous");
   }
   device::MemoryUse bytes() const override {
-    const std::size_t raw = raw_bytes(config_, config_.max_samples);
+    const std::size_t raw = gather_.bytes(config_.max_samples);
     if (kernel_ == nullptr) return {on_host_->bytes().host_bytes + row_bytes() * rows_.size(), 0};
     return {kBlocks * (raw + mask_bytes()), kBlocks * (raw + mask_bytes()) + rows_.size() * 20};
   }
@@ -104,7 +96,9 @@ class GpuPlan final : public Plan {
   std::size_t mask_bytes() const {
     return config_.layout.inputs() * core::validity_words(config_.max_samples) * 8;
   }
-  std::size_t row_bytes() const { return config_.max_samples * unpacked_bytes(config_.layout.format); }
+  std::size_t row_bytes() const {
+    return config_.max_samples * unpacked_bytes(config_.layout.format);
+  }
 
   Result copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
                    std::byte* samples, std::size_t channel_stride_bytes,
@@ -114,9 +108,11 @@ class GpuPlan final : public Plan {
            std::size_t row_stride_bytes) const;
   void launch(device::Queue& queue, const GpuState& state, const Slot& slot,
               const core::RawBlock& block, void* samples, bool masked) const;
+  void gather(device::Queue& queue, const core::RawBlock& block, std::byte* pinned) const;
 
   Config config_;
   std::shared_ptr<const device::Device> device_;
+  Gather gather_;
   std::vector<Row> rows_;
   std::shared_ptr<const Plan> on_host_;
   bool by_row_ = false;
@@ -132,11 +128,14 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
     return state;
   }
   state->copies = device_->make_queue();
-  const std::size_t raw = raw_bytes(config_, config_.max_samples);
+  const std::size_t raw = gather_.bytes(config_.max_samples);
   for (Slot& slot : state->slots)
-    slot = {device_->allocate_pinned(raw),          device_->allocate(raw),
-            device_->allocate_pinned(mask_bytes()), device_->allocate(mask_bytes()),
-            device_->make_event(),                  device_->make_event()};
+    slot = {device_->allocate_pinned(raw),
+            device_->allocate(raw),
+            device_->allocate_pinned(mask_bytes()),
+            device_->allocate(mask_bytes()),
+            device_->make_event(),
+            device_->make_event()};
   std::vector<std::uint64_t> places;
   std::vector<std::uint32_t> inputs;
   for (const Row& row : rows_) {
@@ -186,28 +185,48 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   Slot& slot = own.slots[own.next];
   own.next = (own.next + 1) % kBlocks;
   slot.copied->synchronise();  // the pinned memory is free again
-  const std::size_t bytes = raw_bytes(config_, block.samples);
-  constexpr std::size_t kGrain = std::size_t{1} << 20;
-  queue.parallel_for((bytes + kGrain - 1) / kGrain, 1,
-                     [&](std::size_t first, std::size_t last, std::size_t) {
-                       const std::size_t from = first * kGrain, to = std::min(bytes, last * kGrain);
-                       std::memcpy(slot.pinned.as<std::byte>() + from, block.bytes.data() + from,
-                                   to - from);
-                     });
+  const std::size_t bytes = gather_.bytes(block.samples);
+  Result result;
+  result.sent_bytes = bytes;
+  gather(queue, block, slot.pinned.as<std::byte>());
   own.copies->wait(*slot.read);
   own.copies->copy(slot.raw.data(), slot.pinned.data(), bytes);
   if (masked) {
     const std::size_t words = core::validity_words(block.samples);
     for (std::size_t i = 0; i < config_.layout.inputs(); ++i)
       std::memcpy(slot.mask_pinned.as<std::uint64_t>() + i * words, validity.row(i), words * 8);
-    own.copies->copy(slot.mask.data(), slot.mask_pinned.data(),
-                     config_.layout.inputs() * words * 8);
+    const std::size_t mask = config_.layout.inputs() * words * 8;
+    own.copies->copy(slot.mask.data(), slot.mask_pinned.data(), mask);
+    result.sent_bytes += mask;
   }
   own.copies->record(*slot.copied);
   queue.wait(*slot.copied);
   launch(queue, own, slot, block, samples, masked);
   queue.record(*slot.read);
-  return {};
+  return result;
+}
+
+// To pinned memory, by many threads: one that is one piece in parts, many of them some at a time.
+void GpuPlan::gather(device::Queue& queue, const core::RawBlock& block, std::byte* pinned) const {
+  constexpr std::size_t kGrain = std::size_t{1} << 20;
+  const std::size_t pieces = gather_.pieces(block.samples);
+  if (pieces > 1) {
+    const std::size_t together =
+        std::max<std::size_t>(1, kGrain / gather_.piece_bytes(block.samples));
+    queue.parallel_for((pieces + together - 1) / together, 1,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         gather_.copy(block.bytes, pinned, block.samples, first * together,
+                                      std::min(pieces, last * together));
+                       });
+    return;
+  }
+  const std::size_t bytes = gather_.bytes(block.samples);
+  const std::byte* piece = block.bytes.data() + gather_.first_byte();
+  queue.parallel_for((bytes + kGrain - 1) / kGrain, 1,
+                     [&](std::size_t first, std::size_t last, std::size_t) {
+                       const std::size_t from = first * kGrain, to = std::min(bytes, last * kGrain);
+                       std::memcpy(pinned + from, piece + from, to - from);
+                     });
 }
 
 void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& slot,
@@ -220,7 +239,7 @@ void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& sl
       state.inputs.data(),
       slot.mask.data(),
       samples,
-      static_cast<std::uint64_t>(config_.layout.time_stride_bits),
+      static_cast<std::uint64_t>(gather_.layout().time_stride_bits),
       static_cast<std::uint64_t>(block.samples),
       static_cast<std::uint32_t>(rows_.size()),
       static_cast<std::uint32_t>(core::validity_words(block.samples)),
@@ -240,13 +259,14 @@ Result GpuPlan::copy_rows(device::Queue& queue, GpuState& state, const core::Raw
                           const core::View<std::uint64_t, 2>& validity) const {
   const std::size_t inputs = config_.layout.inputs();
   queue.synchronise();  // the rows of the block before have left
-  const Result result = on_host_->execute(queue, *state.host, block, state.rows_pinned.data(),
-                                          inputs * row_bytes(), row_bytes(), validity);
+  Result result = on_host_->execute(queue, *state.host, block, state.rows_pinned.data(),
+                                    inputs * row_bytes(), row_bytes(), validity);
   const std::size_t bytes = block.samples * unpacked_bytes(config_.layout.format);
-  for (std::size_t c = 0; c < config_.layout.channels; ++c)
+  for (std::size_t c = 0; c < config_.unpacked_channels(); ++c)
     queue.copy_rows(samples + c * channel_stride_bytes, row_stride_bytes,
-                    state.rows_pinned.as<std::byte>() + c * inputs * row_bytes(), row_bytes(), bytes,
-                    inputs);
+                    state.rows_pinned.as<std::byte>() + c * inputs * row_bytes(), row_bytes(),
+                    bytes, inputs);
+  result.sent_bytes = config_.unpacked_channels() * inputs * bytes;
   return result;
 }
 

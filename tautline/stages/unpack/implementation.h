@@ -32,13 +32,21 @@ inline std::size_t row_offset_bits(const core::RawLayout& layout, std::size_t ch
          input % layout.polarisations * layout.polarisation_stride_bits;
 }
 
+/// The channels that are unpacked, as if they were a block's only ones. Places are the same.
+inline core::RawLayout unpacked_layout(const Config& config) {
+  core::RawLayout layout = config.layout;
+  layout.offset_bits += config.first_channel * layout.channel_stride_bits;
+  layout.channels = config.unpacked_channels();
+  return layout;
+}
+
 /// Bytes of one unpacked sample.
 inline std::size_t unpacked_bytes(const core::SampleFormat& raw) {
   return static_cast<std::size_t>(unpacked_format(raw).bits_per_sample()) / 8;
 }
 
 /// Plain loops; the definition.
-Result unpack_reference(const core::RawBlock& block, const Target& target);
+Result unpack_reference(const Config& config, const core::RawBlock& block, const Target& target);
 
 /// The plan of cpu.cpp for one instruction set (vnni and amx take avx512's code).
 std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
@@ -55,6 +63,10 @@ void mark_lost(const core::RawBlock& block, std::size_t inputs,
 /// The same for the whole block.
 void mark_lost(const core::RawBlock& block, std::size_t inputs,
                const core::View<std::uint64_t, 2>& validity);
+
+/// How many of an input's float samples at time `t` are not finite in channels that are not unpacked.
+std::uint64_t not_finite_elsewhere(const Config& config, const core::RawBlock& block,
+                                   std::size_t input, std::size_t t);
 
 /// Throws what Plan::execute promises.
 void require_block(const Config& config, const core::RawBlock& block,

@@ -48,8 +48,26 @@ bool decode(const core::RawBlock& block, std::size_t bit, std::size_t component,
 
 }  // namespace
 
-Result unpack_reference(const core::RawBlock& block, const Target& target) {
-  const core::RawLayout& layout = block.layout;
+std::uint64_t not_finite_elsewhere(const Config& config, const core::RawBlock& block,
+                                   std::size_t input, std::size_t t) {
+  const core::RawLayout& layout = config.layout;
+  const std::size_t end = config.first_channel + config.unpacked_channels();
+  std::uint64_t count = 0;
+  if (!layout.format.is_float()) return 0;
+  for (std::size_t c = 0; c < layout.channels; ++c) {
+    if (c >= config.first_channel && c < end) continue;
+    const std::size_t bit = row_offset_bits(layout, c, input) + t * layout.time_stride_bits;
+    std::byte unused[2 * sizeof(float)];
+    bool finite = true;
+    for (std::size_t k = 0; k < (layout.format.complex ? 2 : 1); ++k)
+      finite &= decode(block, bit + k * static_cast<std::size_t>(layout.format.bits), k, unused);
+    if (!finite) ++count;
+  }
+  return count;
+}
+
+Result unpack_reference(const Config& config, const core::RawBlock& block, const Target& target) {
+  const core::RawLayout layout = unpacked_layout(config);
   const std::size_t bytes = unpacked_bytes(layout.format);
   const std::size_t components = layout.format.complex ? 2 : 1;
   Result result;
@@ -68,7 +86,9 @@ Result unpack_reference(const core::RawBlock& block, const Target& target) {
         if (present && !finite) ++result.not_finite;
         good = good && finite;
       }
-      if (good) {
+      const std::uint64_t elsewhere = present ? not_finite_elsewhere(config, block, i, t) : 0;
+      result.not_finite += elsewhere;
+      if (good && elsewhere == 0) {
         valid[t / 64] |= std::uint64_t{1} << (t % 64);
         continue;
       }

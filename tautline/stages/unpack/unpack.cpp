@@ -44,6 +44,13 @@ void require_config(const Config& config) {
   if (layout.antennas == 0) refuse("layout.antennas", 0, "1 or more");
   if (layout.polarisations == 0) refuse("layout.polarisations", 0, "1 or more");
   if (config.max_samples == 0) refuse("max_samples", 0, "1 or more");
+  if (config.first_channel >= layout.channels)
+    refuse("first_channel", config.first_channel,
+           "below the " + std::to_string(layout.channels) + " channels");
+  if (config.channels > layout.channels - config.first_channel)
+    refuse("channels", config.channels,
+           "at most the " + std::to_string(layout.channels - config.first_channel) +
+               " from first_channel on");
   constexpr Wide kMaxRows = std::numeric_limits<std::uint32_t>::max();
   if (static_cast<Wide>(layout.channels) * layout.antennas * layout.polarisations > kMaxRows)
     refuse("layout.channels", layout.channels, "fewer than 2^32 channels x inputs");
@@ -74,8 +81,9 @@ class ReferencePlan final : public Plan {
                  std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
                  const core::View<std::uint64_t, 2>& validity) const override {
     require_block(config_, block, validity);
-    return unpack_reference(block, {static_cast<std::byte*>(samples), channel_stride_bytes,
-                                    row_stride_bytes, validity});
+    return unpack_reference(
+        config_, block,
+        {static_cast<std::byte*>(samples), channel_stride_bytes, row_stride_bytes, validity});
   }
 
  private:

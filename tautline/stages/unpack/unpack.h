@@ -2,6 +2,8 @@
 //
 //   out[channel][input][t] = the sample that RawLayout places at (t, channel, antenna, pol)
 //
+// of all channels of the blocks or of some that follow each other, counted from the first of them.
+//
 // | buffer   | axes                    | type                              | written     |
 // | raw      | core::RawLayout         | bytes                             | read        |
 // | samples  | [channel][input][time]  | ci8, ci16, cf16, complex<float>   | overwritten |
@@ -10,7 +12,8 @@
 //
 // Components of up to 8 bits become 8-bit integers, 16-bit ones 16-bit (offset binary minus its
 // offset), floats stay. Lost spans, and float samples that are not finite, are invalid and zero. A
-// sample of an already channelized stream is invalid in all its channels when it is in one.
+// sample of an already channelized stream is invalid in all its channels when it is in one, be that
+// among those that are unpacked or not.
 #pragma once
 
 #include <complex>
@@ -30,13 +33,21 @@ namespace tautline::stages::unpack {
 struct Config {
   core::RawLayout layout;            ///< of every block
   std::size_t max_samples = 65536;   ///< most samples (times) in a block
+  std::size_t first_channel = 0;     ///< of those that are unpacked
+  std::size_t channels = 0;          ///< that are unpacked; 0: all from first_channel on
+
+  std::size_t unpacked_channels() const {
+    return channels > 0 ? channels : layout.channels - first_channel;
+  }
 };
 
 /// The sample type that a raw format unpacks to: ci8, ci16, cf16, cf32, or i8, i16, f16, f32.
 core::SampleFormat unpacked_format(const core::SampleFormat& raw);
 
 struct Result {
-  std::uint64_t not_finite = 0;  ///< float samples (scalars or complex) that were NaN or infinite
+  /// Float samples (scalars or complex), of all channels, that were NaN or infinite.
+  std::uint64_t not_finite = 0;
+  std::uint64_t sent_bytes = 0;  ///< of samples and masks, copied to the plan's device
 };
 
 /// One stream's buffers on the way to a device. Remembers nothing between blocks.

@@ -52,6 +52,54 @@ TEST_P(Exact, FourBits) {
   }
 }
 
+// What the buffers hold does not matter to the first call of an integration, masked or not, or to
+// release when nothing came.
+TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
+  Data<core::ci8> data(3, 7, 90);
+  Masks masks(3, 7, 90);
+  masks.randomise(0.2);
+  const auto device = opened(GetParam(), 2);
+  const auto queue = device->make_queue(), own = reference_device()->make_queue();
+  for (const bool on_device : {false, true})
+    for (const bool hold : {false, true})
+      for (const char* calls : {"", "a", "m", "aa", "am", "ma", "0a"}) {
+        if (on_device && !device->compiles()) continue;
+        Config config = config_for(data.samples());
+        config.hold_sums = hold;
+        const auto plan = make_plan(config, device);
+        const auto reference = make_plan(config, reference_device());
+        const auto state = plan->make_state(*queue), own_state = reference->make_state(*own);
+        Sums<core::ci64> got(3, 7), expected(3, 7);
+        const device::Buffer sums = device->allocate(got.visibilities.size() * sizeof(core::ci64));
+        const device::Buffer numbers = device->allocate(got.counts.size() * sizeof(std::int64_t));
+        if (on_device) {
+          queue->copy(sums.data(), got.visibilities.data(), sums.bytes());
+          queue->copy(numbers.data(), got.counts.data(), numbers.bytes());
+        }
+        const auto visibilities =
+            on_device ? got.view(sums.as<core::ci64>()) : got.visibility_view();
+        const auto counts = on_device ? got.view(numbers.as<std::int64_t>()) : got.count_view();
+        for (auto& v : expected.visibilities) v = {};
+        for (auto& n : expected.counts) n = 0;
+        state->begin();
+        for (const char* call = calls; *call != 0; ++call) {
+          const Validity valid = *call == 'm' ? masks.view() : Validity();
+          const Samples<core::ci8> some = data.samples().slice(2, 0, *call == '0' ? 0 : 90);
+          plan->execute(*queue, *state, some, valid, visibilities, counts);
+          reference->execute(*own, *own_state, some, valid, expected.visibility_view(),
+                             expected.count_view());
+        }
+        plan->release(*queue, *state, visibilities, counts);
+        plan->release(*queue, *state, visibilities, counts);  // nothing more
+        if (on_device) {
+          queue->copy(got.visibilities.data(), sums.data(), sums.bytes());
+          queue->copy(got.counts.data(), numbers.data(), numbers.bytes());
+        }
+        queue->synchronise();
+        expect_equal(got, expected, std::string(calls) + (hold ? ", held" : ""));
+      }
+}
+
 TEST_P(Exact, EveryPairOfByteValues) {
   // Input 0 runs through all 65,536 samples, input 1 through the same with re and im swapped, and
   // input 2 backwards; so every product of two values occurs in every role.

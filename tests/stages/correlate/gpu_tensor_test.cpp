@@ -270,7 +270,12 @@ TEST_F(GpuTensorSums, HeldFromCallToCall) {
       host->execute(*host_queue, *host_state, data.samples().slice(2, 0, length), validity,
                     expected.visibility_view(), expected.count_view());
     };
-    for (int integration = 0; integration < 2; ++integration) {
+    for (int integration = 0; integration < 4; ++integration) {
+      if (integration >= 2) {  // what is there does not matter
+        state->begin();
+        host_state->begin();
+      }
+      if (integration == 3) both(samples, true);  // straight to the visibilities
       const std::size_t calls = samples > 10000 ? 5 : 3;
       for (std::size_t call = 0; call < calls; ++call) both(samples, false);
       both(1, false);

@@ -220,6 +220,57 @@ TEST_P(Backend, SplitsGiveTheSameSamples) {
     }
 }
 
+// Rows of a part are those of the whole, and a sample that is not finite in another channel is invalid
+// here as well.
+TEST_P(Backend, SomeChannelsAreUnpackedAsAmongAll) {
+  auto random = tests::generator();
+  for (const char* format : {"ci8", "ci4", "i2", "u8", "ci16", "cf16", "cf32", "f32"})
+    for (const char* order : {"TFAP", "TAPF", "FTAP", "FATP", "APTF", "PTFA"}) {
+      Case c{"", core::parse_sample_format(format), 2 + random() % 9, 1 + random() % 5,
+             1 + random() % 2, order, 1 + random() % 300};
+      if (random() % 3 == 0) c.gap_bits = 16;
+      if (random() % 3 == 0) c.offset_bits = 24;
+      core::RawBlock block = make_block(c, random, true);
+      if (random() % 2) block.samples = 1 + random() % c.samples;
+      block.invalid = {{random() % c.antennas, random() % 40, random() % 100}};
+      Config part = c.config();
+      part.first_channel = random() % c.channels;
+      part.channels = random() % (c.channels - part.first_channel + 1);
+      const std::size_t channels = part.unpacked_channels();
+      const Output all = run("reference", c.config(), block), some = run(GetParam(), part, block);
+      const std::string what = std::string(format) + " " + order + " channels " +
+                               std::to_string(part.first_channel) + " + " +
+                               std::to_string(channels) + "/" + std::to_string(c.channels);
+      EXPECT_EQ(all.result.not_finite, some.result.not_finite) << what;
+      EXPECT_EQ(all.words, some.words) << what;
+      for (std::size_t ch = 0; ch < channels; ++ch)
+        for (std::size_t i = 0; i < c.layout().inputs(); ++i)
+          for (std::size_t k = 0; k < block.samples * some.element_bytes; ++k)
+            ASSERT_EQ(some.at<std::uint8_t>(ch, i, k),
+                      all.at<std::uint8_t>(part.first_channel + ch, i, k))
+                << what << " channel " << ch << " input " << i << " byte " << k;
+      for (std::size_t k = channels * some.channel_stride; k < some.samples_bytes.size(); ++k)
+        ASSERT_EQ(some.samples_bytes[k], kPoison) << what;
+    }
+}
+
+// Whatever the order of the axes: no byte of another channel goes to a device.
+TEST_P(Backend, OnlyTheUnpackedChannelsAreSent) {
+  auto random = tests::generator();
+  const bool gpu = GetParam().starts_with("cuda") || GetParam().starts_with("opencl");
+  for (const char* order : {"TFAP", "TAPF", "FTAP", "FATP", "APTF", "PTFA"})
+    for (const char* format : {"ci8", "ci4", "ci16", "cf32"}) {
+      const Case c{"", core::parse_sample_format(format), 7, 3, 2, order, 129};
+      const core::RawBlock block = make_block(c, random, false);
+      Config part = c.config();
+      part.first_channel = 2;
+      part.channels = 3;
+      const std::size_t sample = static_cast<std::size_t>(c.format.bits_per_sample()) / 8;
+      EXPECT_EQ(run(GetParam(), part, block).result.sent_bytes, gpu ? 3 * 6 * 129 * sample : 0)
+          << order << " " << format;
+    }
+}
+
 TEST_P(Backend, RefusesABlockThatIsNotThePlans) {
   auto random = tests::generator();
   const Case c{"", core::kCi8, 1, 4, 1, "TA", 100};
@@ -316,6 +367,12 @@ TEST(Config, RefusalsNameTheField) {
   Config bad = good;
   bad.max_samples = 0;
   expect(bad, "max_samples");
+  bad = good;
+  bad.first_channel = 1;
+  expect(bad, "first_channel");
+  bad = good;
+  bad.channels = 2;
+  expect(bad, "channels");
   bad = good;
   bad.layout.antennas = 0;
   expect(bad, "antennas");

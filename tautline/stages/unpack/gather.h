@@ -1,0 +1,49 @@
+// Which bytes of a block some of its channels lie in, and where they go when only those are sent to
+// a device: pieces that follow each other in the block, one behind the other.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "tautline/core/voltage.h"
+#include "tautline/stages/unpack/unpack.h"
+
+namespace tautline::stages::unpack {
+
+class Gather {
+ public:
+  explicit Gather(const Config& config);
+
+  /// Where samples lie in the gathered bytes.
+  const core::RawLayout& layout() const { return layout_; }
+  /// Of the block, the first that is copied.
+  std::size_t first_byte() const { return first_byte_; }
+  /// From the first gathered byte to the last that `samples` times need, holes and all.
+  std::size_t bytes(std::size_t samples) const;
+  /// Pieces of `samples` times, and the bytes of each.
+  std::size_t pieces(std::size_t samples) const;
+  std::size_t piece_bytes(std::size_t samples) const;
+  /// Copies pieces [first, last) of `samples` times from the block's bytes to the gathered ones.
+  void copy(std::span<const std::byte> block, std::byte* gathered, std::size_t samples,
+            std::size_t first, std::size_t last) const;
+
+ private:
+  // One axis of the pieces, the fastest first.
+  struct Loop {
+    std::size_t count = 0, from_bytes = 0, to_bytes = 0;
+    bool time = false;
+    std::size_t count_of(std::size_t samples) const { return time ? samples : count; }
+  };
+
+  core::RawLayout layout_;
+  std::size_t max_samples_ = 0;
+  std::size_t first_byte_ = 0;     // of the block that is needed
+  std::size_t piece_bits_ = 0;     // of max_samples_ times, from a piece's first byte on
+  std::size_t time_in_piece_ = 0;  // bits from time to time inside a piece; 0: times are pieces
+  std::array<Loop, 4> loops_;
+  std::size_t loops_count_ = 0;
+};
+
+}  // namespace tautline::stages::unpack
