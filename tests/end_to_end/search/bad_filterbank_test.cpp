@@ -120,8 +120,8 @@ TEST_P(BadFilterbank, ADmRangeLongerThanTheFileIsRefusedWithTheNumbers) {
   write(s, noise(s, 2000));
   expect_refused(kWrongUsage, "2.000000 s of data", {}, "0:100000:1000");
   expect_refused(kWrongUsage, "0.500000 s of data", {"--duration", "0.5"}, "0:5000:50");
-  expect_refused(kWrongUsage, "--dms", {}, "20:0:1");
-  expect_refused(kWrongUsage, "--dms", {}, "-5:10:1");
+  expect_refused(kWrongUsage, "highest DM", {}, "20:0:1");
+  expect_refused(kWrongUsage, "lowest DM", {}, "-5:10:1");
 }
 
 TEST_P(BadFilterbank, AllChannelsLeftOutIsRefused) {

@@ -99,6 +99,7 @@ TEST_F(Cleaning, AMaskTakesOutItsIntervalsAndChannelsAndIsCounted) {
   // Made for other channels.
   MaskFile other = mask;
   other.channels = 16;
+  other.zapped_channels = {};
   write_file(scratch_ / "x_rfifind.mask", other.bytes());
   run("search", {"--mask", scratch_ / "x_rfifind.mask"}, 2);
 }

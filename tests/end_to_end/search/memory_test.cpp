@@ -29,7 +29,7 @@ Peak run_on_zeros(const ScratchFolder& scratch, const std::string& command, doub
   write_file(input, std::string(bytes.begin(), bytes.end()));
   std::filesystem::resize_file(
       input, bytes.size() + 128 * static_cast<std::uintmax_t>(std::llround(seconds / shape.tsamp)));
-  const std::string output = scratch / (command == "search" ? "out.csv" : "out");
+  const std::string output = scratch / (command == "search" ? "out.csv" : "series");
   const pid_t pid = start_command({"--device", "cpu", "--quiet", command, input, "-o", output,
                                    "--overwrite", "--dms", "0:40:2", "--memory", "96M"},
                                   scratch.path().string());
