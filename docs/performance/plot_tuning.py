@@ -55,8 +55,9 @@ def curves(axis, plain, zero_dm, key, label, level=None):
             axis.plot(x, y, marker="o", markersize=4, lw=1.4, color=BLUE, linestyle=style, label=name)
     if level is not None:
         axis.axhline(level, color=GREY, lw=0.8)
-    axis.set(ylabel=label, ylim=(0, None))
-    axis.legend(fontsize=7)
+    most = max(max(column(sweep, key)[1], default=1) for sweep in (plain, zero_dm) if sweep)
+    axis.set(ylabel=label, ylim=(0, 1.25 * most))
+    axis.legend(fontsize=7, loc="upper right", ncols=2)
 
 
 def histogram(axis, problems, sweep):
@@ -88,8 +89,8 @@ def draw(found, path):
         plain, zero_dm = by_name[name]["plain"], by_name[name].get("zero")
         rates(axes[0][at], plain, zero_dm)
         axes[0][at].set_title(TITLES.get(name, name))
-        curves(axes[1][at], plain, zero_dm, "optimum_sigmas", "optimum above the mean, deviations")
-        curves(axes[2][at], plain, zero_dm, "gain_over_fixed", "speed-up over the best fixed", level=1)
+        curves(axes[1][at], plain, zero_dm, "optimum_sigmas", "deviations above the mean")
+        curves(axes[2][at], plain, zero_dm, "gain_over_fixed", "speed-up over best fixed", level=1)
         for axis in axes[:3, at]:
             axis.set_xscale("log", base=2)
             axis.set_xticks([point["value"] for point in plain["points"]][1::2])

@@ -149,7 +149,7 @@ TEST(SearchFilterbank, OnePassOrManyOneDeviceOrAnother) {
     EXPECT_EQ(search(config, device).candidates, once.candidates) << device;
   }
   std::size_t passes = 1;
-  for (const std::size_t mebibytes : {24, 12, 8}) {
+  for (const std::size_t mebibytes : {14, 8}) {
     config.memory_bytes = mebibytes << 20;
     const SearchSummary split = search(config);
     EXPECT_GT(split.passes, passes);
