@@ -158,13 +158,13 @@ std::string charts(const Sweep& sweep) {
 std::string table(const Sweep& sweep) {
   std::string html = fmt::format(
       "<table><tr><th class=n>{}<th class=n>tuned<th class=n>best fixed<th class=n>default<th "
-      "class=n>mean<th class=n>optimum above the mean<th class=n>gain over fixed<th "
+      "class=n>mean<th class=n>deviations above it<th class=n>gain over fixed<th "
       "class=n>candidates<th>configuration</tr>\n",
       escape(sweep.key));
   for (const SweepPoint& p : sweep.points)
     html += fmt::format(
         "<tr><td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td "
-        "class=n>{:.1f} deviations<td class=n>{:.2f} x<td class=n>{}<td>{}</tr>\n",
+        "class=n>{:.1f}<td class=n>{:.2f} x<td class=n>{}<td>{}</tr>\n",
         p.value, with_prefix(p.tuned), with_prefix(p.fixed), with_prefix(p.usual),
         with_prefix(p.mean), p.optimum_sigmas, p.gain_over_fixed(), p.candidates,
         escape(describe(p.best)));
