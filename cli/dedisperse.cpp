@@ -34,7 +34,7 @@ pipeline::SeriesFormat format_of(const std::string& format, const std::string& o
 }
 
 void print_summary(const Global& global, const std::string& output,
-                   const pipeline::DedisperseSummary& s) {
+                   const pipeline::DedisperseSummary& s, bool zero_dm) {
   const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
   if (global.json) {
     print_json("tautline.dedisperse", 1,
@@ -43,7 +43,10 @@ void print_summary(const Global& global, const std::string& output,
                 {"trials", s.trials},
                 {"channels", s.channels},
                 {"ignored_channels", s.ignored_channels},
+                {"flagged_channels", s.flagged_channels},
+                {"zero_dm", zero_dm},
                 {"samples", s.samples},
+                {"gap_samples", s.gap_samples},
                 {"written", s.written},
                 {"f_ref_mhz", s.f_ref_mhz},
                 {"methods", s.methods},
@@ -56,18 +59,22 @@ void print_summary(const Global& global, const std::string& output,
                 {"block_samples", s.block_samples},
                 {"bytes", s.bytes},
                 {"kernels", s.backend},
+                {"expected_s", s.expected_s},
                 {"elapsed_s", s.elapsed_s},
                 {"real_time_factor", factor}});
     return;
   }
   if (global.quiet) return;
-  fmt::print("{}: {} trials of {} times, {} of {} channels\n", output, s.trials, s.written,
-             s.channels - s.ignored_channels, s.channels);
+  fmt::print("{}: {} trials of {} times, {} of {} channels{}{}\n", output, s.trials, s.written,
+             s.channels - s.ignored_channels, s.channels,
+             s.flagged_channels > 0 ? fmt::format(" ({} flagged)", s.flagged_channels) : "",
+             zero_dm ? ", zero-DM filter" : "");
   fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s,
              factor);
   for (const std::string& method : s.methods) fmt::print("  {}: {}\n", s.backend, method);
-  fmt::print("  counted: {} lost, {} dropped, {} not finite, {} masked\n", s.damage.lost_samples,
-             s.damage.dropped_samples, s.not_finite, s.masked);
+  fmt::print("  counted: {} lost, {} dropped, {} not finite, {} masked, {} in gaps\n",
+             s.damage.lost_samples, s.damage.dropped_samples, s.not_finite, s.masked,
+             s.gap_samples);
 }
 
 int run(const Global& global, Options& options) {
@@ -80,6 +87,7 @@ int run(const Global& global, Options& options) {
   config.ignored_channels = options.dms.ignored_channels();
   config.mask = options.dms.mask;
   config.zero_dm = options.dms.zero_dm;
+  config.flag_channels = options.dms.flag_channels;
   config.memory_bytes = parse_bytes(options.memory);
   config.history = history_line(global);
   ProgressLine line(global);
@@ -94,7 +102,7 @@ int run(const Global& global, Options& options) {
         if (!global.quiet) fmt::print(stderr, "{}\n", plan);
       },
       global.stop);
-  print_summary(global, config.output, summary);
+  print_summary(global, config.output, summary, config.zero_dm);
   return damage_status(summary.damage, summary.not_finite, options.strict);
 }
 

@@ -96,6 +96,9 @@ void DmOptions::add_to(CLI::App& to) {
   to.add_option("--ignorechan", ignored, "channels of the file to leave out, from 0: 0:5,34")
       ->group(group);
   to.add_option("--mask", mask, "rfifind's NAME_rfifind.mask")->group(group);
+  to.add_flag("--flag-channels", flag_channels,
+              "leave out channels whose level, noise or spectral kurtosis stands out")
+      ->group(group);
   to.add_flag("--zero-dm", zero_dm, "subtract the mean over channels at each time (float series)")
       ->group(group);
 }

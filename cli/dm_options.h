@@ -17,7 +17,7 @@ struct DmOptions {
   std::string method = "auto";
   double max_loss_percent = 1;
   std::string ignored, mask;
-  bool zero_dm = false;
+  bool zero_dm = false, flag_channels = false;
   const CLI::App* command = nullptr;
 
   void add_to(CLI::App& to);

@@ -32,8 +32,8 @@ nlohmann::ordered_json candidate_json(const core::Candidate& c) {
           {"beam", c.beam}};
 }
 
-void print_json_summary(const std::string& output, const pipeline::SearchSummary& s,
-                        double factor) {
+void print_json_summary(const std::string& output, const pipeline::SearchSummary& s, double factor,
+                        bool zero_dm) {
   for (const core::Candidate& candidate : s.candidates)
     print_json("tautline.candidate", 1, candidate_json(candidate));
   print_json("tautline.search", 1,
@@ -48,6 +48,8 @@ void print_json_summary(const std::string& output, const pipeline::SearchSummary
               {"ignored_channels", s.ignored_channels},
               {"flagged_channels", s.flagged_channels},
               {"samples", s.samples},
+              {"stretches", s.stretches},
+              {"gap_samples", s.gap_samples},
               {"f_ref_mhz", s.f_ref_mhz},
               {"methods", s.methods},
               {"loss_of_snr", s.loss},
@@ -57,21 +59,25 @@ void print_json_summary(const std::string& output, const pipeline::SearchSummary
               {"dropped_samples", s.damage.dropped_samples},
               {"trailing_bytes", s.damage.trailing_bytes},
               {"bytes", s.bytes},
+              {"zero_dm", zero_dm},
               {"kernels", s.backend},
               {"search_kernels", s.detect_backend},
+              {"expected_s", s.expected_s},
               {"elapsed_s", s.elapsed_s},
               {"real_time_factor", factor}});
 }
 
-void print_summary(const Global& global, const std::string& output,
+void print_summary(const Global& global, const pipeline::SearchConfig& config,
                    const pipeline::SearchSummary& s) {
+  const std::string& output = config.output;
   const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
-  if (global.json) return print_json_summary(output, s, factor);
+  if (global.json) return print_json_summary(output, s, factor, config.zero_dm);
   if (global.quiet) return;
-  fmt::print("{}: {} candidates from {} detections, {} trials, {} of {} channels{}\n", output,
+  fmt::print("{}: {} candidates from {} detections, {} trials, {} of {} channels{}{}\n", output,
              s.candidates.size(), s.detections, s.trials, s.channels - s.ignored_channels,
              s.channels,
-             s.flagged_channels > 0 ? fmt::format(" ({} flagged)", s.flagged_channels) : "");
+             s.flagged_channels > 0 ? fmt::format(" ({} flagged)", s.flagged_channels) : "",
+             config.zero_dm ? ", zero-DM filter" : "");
   if (!s.candidates.empty())
     fmt::print("  {:>8} {:>14} {:>10} {:>8} {:>8}\n", "S/N", "time (s)", "DM", "width", "members");
   for (std::size_t i = 0; i < std::min(kShown, s.candidates.size()); ++i) {
@@ -83,8 +89,9 @@ void print_summary(const Global& global, const std::string& output,
   fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s,
              factor);
   fmt::print("  kernels: {}; search {}\n", s.backend, s.detect_backend);
-  fmt::print("  counted: {} lost, {} dropped, {} not finite, {} masked\n", s.damage.lost_samples,
-             s.damage.dropped_samples, s.not_finite, s.masked);
+  fmt::print("  counted: {} lost, {} dropped, {} not finite, {} masked, {} in gaps\n",
+             s.damage.lost_samples, s.damage.dropped_samples, s.not_finite, s.masked,
+             s.gap_samples);
 }
 
 int run(const Global& global, Options& options) {
@@ -97,6 +104,7 @@ int run(const Global& global, Options& options) {
   config.ignored_channels = options.dms.ignored_channels();
   config.mask = options.dms.mask;
   config.zero_dm = options.dms.zero_dm;
+  config.flag_channels = options.dms.flag_channels;
   config.noise =
       options.noise == "width" ? stages::detect::Noise::width : stages::detect::Noise::trial;
   config.memory_bytes = parse_bytes(options.memory);
@@ -113,7 +121,7 @@ int run(const Global& global, Options& options) {
         if (!global.quiet) fmt::print(stderr, "{}\n", plan);
       },
       global.stop);
-  print_summary(global, config.output, summary);
+  print_summary(global, config, summary);
   return damage_status(summary.damage, summary.not_finite, options.strict);
 }
 
@@ -171,10 +179,6 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
                    "C.csv, C.cand (heimdall's) or C.singlepulse (PRESTO's)")
       ->required();
   options->dms.add_to(*command);
-  command
-      ->add_flag("--flag-channels", options->config.flag_channels,
-                 "leave out channels whose level, noise or spectral kurtosis stands out")
-      ->group("Cleaning");
   add_search_options(*command, *options);
   command->add_option(
       "--plot", options->config.plot_folder,

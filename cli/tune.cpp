@@ -13,6 +13,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/jit/tuner.h"
+#include "tautline/jit/tuning_sweep.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/pipeline/tune_stage.h"
 
@@ -30,8 +31,9 @@ struct Options {
   std::string strategy = "guided";
   double budget_s = 60;
   std::uint64_t seed = 1;
+  std::size_t candidates = 0;
   double limit_s = 30;
-  std::string report, fixed;
+  std::string report, fixed, sweep;
   bool fresh = false;
 };
 
@@ -171,6 +173,7 @@ jit::TunerOptions tuner_options(const Global& global, const Options& options) {
   tuner.strategy = jit::parse_strategy(options.strategy);
   tuner.seed = options.seed;
   tuner.budget_s = options.budget_s;
+  tuner.most_candidates = options.candidates;
   tuner.limits.run_s = options.limit_s;
   tuner.results_folder = options.report;
   tuner.fresh = options.fresh;
@@ -237,14 +240,48 @@ int print_all(const Global& global, const Options& options, const std::vector<Tu
   return kDone;
 }
 
+// Each problem at each size of a sweep.
+std::vector<std::string> problems_of(const Options& options) {
+  const auto named =
+      options.problems.empty() ? pipeline::tuning_problems(options.stage) : options.problems;
+  if (options.sweep.empty()) return named;
+  const pipeline::Sweep sweep = pipeline::parse_sweep(options.sweep);
+  std::vector<std::string> problems;
+  for (const std::string& problem : named)
+    for (const std::size_t value : sweep.values)
+      problems.push_back(jit::swept_name(problem, sweep.key, value));
+  return problems;
+}
+
+// What the candidates of a sweep compile, as long as it takes: most sizes share their kernels.
+class ProgramsFolder {
+ public:
+  explicit ProgramsFolder(const Options& options) {
+    if (options.sweep.empty() || options.report.empty()) return;
+    path_ = std::filesystem::path(options.report) / "programs";
+    std::filesystem::create_directories(path_);
+  }
+  ~ProgramsFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  ProgramsFolder(const ProgramsFolder&) = delete;
+  ProgramsFolder& operator=(const ProgramsFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 int run(const Global& global, const Options& options) {
   jit::TunerOptions tuner = tuner_options(global, options);
-  const auto problems =
-      options.problems.empty() ? pipeline::tuning_problems(options.stage) : options.problems;
+  const auto problems = problems_of(options);
   const auto device = open_device(global);
   const auto tunables = make_tunables(options, problems, device);
   tuner.builders = builders(*device);
   if (!options.report.empty()) std::filesystem::create_directories(options.report);
+  const ProgramsFolder programs(options);
+  tuner.programs_folder = programs.path();
   std::vector<TunedProblem> tuned;
   bool good = true;
   for (std::size_t p = 0; p < problems.size() && !global.stop.stop_requested(); ++p) {
@@ -255,7 +292,8 @@ int run(const Global& global, const Options& options) {
     const bool whole = options.fixed.empty();
     good = best != nullptr && (!whole || keep(tuned.back())) && good;
     // What is good for one problem is worth a try for the next.
-    if (best != nullptr) tuner.starts.push_back(best->configuration);
+    // A sweep compares the same candidates at every size.
+    if (best != nullptr && options.sweep.empty()) tuner.starts.push_back(best->configuration);
   }
   if (tuned.size() > 1 && !global.stop.stop_requested()) compare_all(global, options, tuner, tuned);
   return print_all(global, options, tuned, good);
@@ -302,6 +340,15 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--seed", options->seed, "of the random choices")->capture_default_str();
+  command
+      ->add_option("--candidates", options->candidates,
+                   "to try at most, each problem; 0: as many as the budget allows for")
+      ->capture_default_str();
+  command->add_option(
+      "--sweep", options->sweep,
+      "each problem at many sizes, as trials=2:4096 (doubling): the report then has "
+      "rates, the optimum's distance from the mean and the gain over the best fixed "
+      "configuration against the size");
   command
       ->add_option("--limit", options->limit_s,
                    "seconds after which a candidate that runs counts as hung")

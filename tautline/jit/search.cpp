@@ -58,6 +58,7 @@ class Search {
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
   bool over() const {
     return options_.stop.stop_requested() ||
+           (options_.most_candidates > 0 && report_.results.size() >= options_.most_candidates) ||
            (options_.budget_s > 0 && elapsed() > options_.budget_s);
   }
 

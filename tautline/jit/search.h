@@ -29,6 +29,9 @@ struct SearchOptions {
   std::uint64_t seed = 1;
   /// After it no further candidate is begun. 0: until the strategy has no more.
   double budget_s = 0;
+  /// Nor after so many in all, known ones among them. 0: no limit. With the same seed and space
+  /// several random searches then try the same candidates.
+  std::size_t most_candidates = 0;
   /// How many are timed again, and how often in turn. The default configuration joins them.
   std::size_t finalists = 5;
   std::size_t rounds = 9;

@@ -18,7 +18,8 @@ namespace {
 // For what candidates leave behind; goes with its owner.
 class ScratchFolder {
  public:
-  ScratchFolder() {
+  explicit ScratchFolder(const std::filesystem::path& given) : given_(given) {
+    if (!given.empty()) return;
     std::error_code error;
     std::string name =
         (std::filesystem::temp_directory_path(error) / "tautline-tune-XXXXXX").string();
@@ -34,11 +35,13 @@ class ScratchFolder {
   // Compiled candidates would fill the user's caches, ours and those of OpenCL drivers, for
   // nothing.
   std::map<std::string, std::string> environment() const {
-    if (path_.empty()) return {};
-    return {{"TAUTLINE_CACHE", path_}, {"XDG_CACHE_HOME", path_}};
+    const std::string folder = given_.empty() ? path_ : given_.string();
+    if (folder.empty()) return {};
+    return {{"TAUTLINE_CACHE", folder}, {"XDG_CACHE_HOME", folder}};
   }
 
  private:
+  std::filesystem::path given_;  // stays
   std::string path_;
 };
 
@@ -82,13 +85,14 @@ TunedProblem tune(std::string name, const Tunable& tunable,
                        tunable.operations, tunable.unit,     options.strategy,
                        options.seed,       options.budget_s, {}};
   const auto log = open_log(tunable, options);
-  const ScratchFolder scratch;
+  const ScratchFolder scratch(options.programs_folder);
   const auto evaluator =
       make_process_evaluator(worker_command, scratch.environment(), options.limits, options.stop);
   SearchOptions search_options;
   search_options.strategy = options.strategy;
   search_options.seed = options.seed;
   search_options.budget_s = options.budget_s;
+  search_options.most_candidates = options.most_candidates;
   search_options.ahead = options.builders;
   search_options.starts = options.starts;
   if (log) search_options.known = log->earlier();
@@ -110,7 +114,7 @@ void keep_winner(const TunedProblem& problem) {
 
 void add_measurements(TunedProblem& problem, const std::vector<Configuration>& configurations,
                       const std::vector<std::string>& worker_command, const TunerOptions& options) {
-  const ScratchFolder scratch;
+  const ScratchFolder scratch(options.programs_folder);
   const auto evaluator =
       make_process_evaluator(worker_command, scratch.environment(), options.limits, options.stop);
   for (const Configuration& configuration : configurations) {

@@ -19,7 +19,11 @@ struct TunerOptions {
   StrategyKind strategy = StrategyKind::guided;
   std::uint64_t seed = 1;
   double budget_s = 60;
+  std::size_t most_candidates = 0;  ///< 0: no limit
   WorkerLimits limits;
+  /// Where the workers keep what they compile, for several problems whose kernels are the same;
+  /// empty: a folder of each problem's own. The caller removes it.
+  std::filesystem::path programs_folder{};
   /// Of the results that a later run goes on from; empty: the cache folder, if there is one.
   std::filesystem::path results_folder{};
   bool fresh = false;        ///< earlier results are put aside
@@ -34,7 +38,8 @@ struct TunerOptions {
 
 /// Searches in a worker that `worker_command` starts (it calls serve_evaluations with an equal
 /// tunable). `tunable` itself is only read here. What the worker compiles is kept in a folder of
-/// its own that is removed afterwards. Throws Error(device) when no worker comes up.
+/// its own that is removed afterwards, unless options.programs_folder names one. Throws
+/// Error(device) when no worker comes up.
 TunedProblem tune(std::string name, const Tunable& tunable,
                   const std::vector<std::string>& worker_command, const TunerOptions& options);
 

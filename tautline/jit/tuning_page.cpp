@@ -6,6 +6,7 @@
 
 #include "tautline/jit/tuning_figures.h"
 #include "tautline/jit/tuning_summary.h"
+#include "tautline/jit/tuning_sweep.h"
 
 namespace tautline::jit {
 
@@ -43,6 +44,10 @@ svg line.usual { stroke: var(--usual); } svg line.fixed { stroke: var(--fixed); 
 svg text.mean, svg text.usual { fill: var(--muted); } svg text.fixed { fill: var(--fixed); }
 svg text.best, svg text.chosen { fill: var(--best); font-weight: 600; }
 svg .bar.usual { fill: var(--usual); } svg .bar.fixed { fill: var(--fixed); } svg .bar.best, svg .bar.chosen { fill: var(--best); }
+svg .curve { fill: none; stroke-width: 2; stroke: var(--axis); } svg .dot { fill: var(--axis); }
+svg .curve.best { stroke: var(--best); } svg .curve.usual { stroke: var(--usual); } svg .curve.fixed { stroke: var(--fixed); }
+svg .curve.mean { stroke: var(--axis); stroke-dasharray: 4 3; }
+svg .dot.best { fill: var(--best); } svg .dot.usual { fill: var(--usual); } svg .dot.fixed { fill: var(--fixed); }
 summary { cursor: pointer; }
 )";
 
@@ -185,7 +190,9 @@ std::string report_page(std::span<const TunedProblem> problems) {
                     escape(key.stage), escape(key.product), escape(key.api), escape(key.driver),
                     escape(key.compiler), escape(key.kernel_hash), TAUTLINE_VERSION);
   }
-  if (problems.size() > 1) html += overview(problems, fixed);
+  const std::vector<Sweep> sweeps = sweeps_of(problems);
+  html += sweep_section(sweeps);
+  if (problems.size() > 1 && sweeps.empty()) html += overview(problems, fixed);
   for (std::size_t p = 0; p < problems.size(); ++p) {
     const Result* best = problems[p].report.best();
     const bool several = problems.size() > 1 && fixed && best != nullptr;

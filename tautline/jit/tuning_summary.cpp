@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/jit/json.h"
+#include "tautline/jit/tuning_sweep.h"
 
 namespace tautline::jit {
 
@@ -152,6 +153,7 @@ std::string report_json(std::span<const TunedProblem> problems) {
                             {"fraction_of_best", fixed->fractions},
                             {"gain_of_tuning", gains}};
   }
+  object["sweeps"] = sweeps_json(sweeps_of(problems));
   return one_line(object);
 }
 

@@ -10,7 +10,10 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/append_file.h"
 #include "tautline/pipeline/block_reader.h"
+#include "tautline/pipeline/expected_rate.h"
 #include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/gapless_reader.h"
+#include "tautline/pipeline/left_out_channels.h"
 #include "tautline/pipeline/mask_intervals.h"
 
 namespace tautline::pipeline {
@@ -69,8 +72,9 @@ std::string record_path(const DedisperseConfig& config) {
 
 std::string record(const DedisperseConfig& config, const device::Device& device,
                    const formats::FilterbankDescription& description, const DmPlan& plan,
-                   const std::vector<std::uint64_t>& written,
-                   const std::vector<std::size_t>& ignored, const DedisperseSummary& s) {
+                   const std::vector<std::uint64_t>& written, const LeftOutChannels& left_out,
+                   const std::vector<std::pair<std::uint64_t, std::uint64_t>>& there,
+                   const DedisperseSummary& s) {
   nlohmann::ordered_json object{
       {"schema", "tautline.dedisperse.record"},
       {"version", 1},
@@ -86,11 +90,15 @@ std::string record(const DedisperseConfig& config, const device::Device& device,
       {"start_mjd", core::modified_julian_date(description.start)},
       {"samples", s.samples},
       {"loss_of_snr", s.loss},
-      {"ignored_channels", ignored},
+      {"ignored_channels", left_out.all},
+      {"flagged_channels", left_out.flagged},
       {"zero_dm", config.zero_dm},
       {"mask", config.mask},
       {"masked_samples", s.masked},
       {"not_finite", s.not_finite},
+      {"gap_samples", s.gap_samples},
+      {"bytes", s.bytes},
+      {"expected_s", s.expected_s},
       {"lost_samples", s.damage.lost_samples},
       {"dropped_samples", s.damage.dropped_samples},
       {"trailing_bytes", s.damage.trailing_bytes}};
@@ -100,6 +108,8 @@ std::string record(const DedisperseConfig& config, const device::Device& device,
                                   {"downsample", plan.segments[k].downsample},
                                   {"samples", written[k]},
                                   {"method", s.methods[k]}});
+  for (const auto& [first, end] : there)
+    object["stretches"].push_back({{"first_sample", first}, {"samples", end - first}});
   return object.dump(1) + "\n";
 }
 
@@ -122,6 +132,24 @@ std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Pla
     segments.push_back({plan->config().dms, plan->config().downsample, times - plan->max_delay()});
   }
   return segments;
+}
+
+// Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
+// counts the missing times too. Returns the stretches of the range that hold data, first and
+// last + 1, from its start.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> fill_gaps(
+    std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
+  if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
+  auto filled = std::make_unique<GaplessReader>(std::move(reader));
+  const std::uint64_t first = filled->grid_of(range.first);
+  const std::uint64_t end = filled->grid_of(range.first + range.count - 1) + 1;
+  range = {first, end - first};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> there;
+  for (const auto& [from, to] : filled->filled_stretches())
+    if (from < end && to > first)
+      there.emplace_back(std::max(from, first) - first, std::min(to, end) - first);
+  reader = std::move(filled);
+  return there;
 }
 
 std::string name_of(const std::string& input) {
@@ -170,10 +198,14 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
                                         const std::function<void(const std::string&)>& announce,
                                         std::stop_token stop) {
   const auto started = Clock::now();
-  const auto reader = formats::open_filterbank(config.inputs, config.reader);
+  std::unique_ptr<formats::FilterbankReader> reader =
+      formats::open_filterbank(config.inputs, config.reader);
+  SampleRange range = choose_range(*reader, config.start_s, config.duration_s);
+  const LeftOutChannels left_out = channels_to_leave_out(
+      *reader, range, {config.ignored_channels, config.mask, config.flag_channels});
+  const auto there = fill_gaps(reader, range);
   formats::FilterbankDescription description = reader->description();
   const double rate_hz = description.rate_hz.value();
-  const SampleRange range = choose_range(*reader, config.start_s, config.duration_s);
   description.start =
       core::advance(description.start, static_cast<std::int64_t>(range.first), description.rate_hz);
   description.tstart_mjd = core::modified_julian_date(description.start);
@@ -183,18 +215,10 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
   stage.method = config.method;
   stage.max_loss = config.max_loss;
   stage.zero_dm = config.zero_dm;
-  stage.ignored_channels = config.ignored_channels;
+  stage.ignored_channels = left_out.all;
   std::unique_ptr<MaskIntervals> mask;
-  if (!config.mask.empty()) {
+  if (!config.mask.empty())
     mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config.mask), *reader);
-    stage.ignored_channels.insert(stage.ignored_channels.end(), mask->ignored_channels().begin(),
-                                  mask->ignored_channels().end());
-  }
-  std::sort(stage.ignored_channels.begin(), stage.ignored_channels.end());
-  stage.ignored_channels.erase(
-      std::unique(stage.ignored_channels.begin(), stage.ignored_channels.end()),
-      stage.ignored_channels.end());
-
   const DmPlan plan =
       make_dm_plan(config.dms, {description.channel_mhz, description.tsamp_s, config.dm_constant});
   stage.max_samples = first_guess(description, plan, config.memory_bytes, range.count);
@@ -205,7 +229,13 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
   const std::size_t block_samples = plans.front()->config().max_samples;
   const Summary needs = summarise(plans);
   auto segments = lengths_of(plans, range.count, rate_hz);
-  if (announce) announce(to_string(needs));
+  DedisperseSummary s;
+  double seconds = 0;
+  for (const auto& made : plans) seconds += seconds_per_sample(*made, device);
+  s.expected_s = seconds * static_cast<double>(range.count);
+  if (announce)
+    announce(to_string(needs) + "\nexpected: " +
+             describe_expected(seconds * rate_hz, static_cast<double>(range.count) / rate_hz));
 
   TrialSinkConfig output{config.format,
                          config.output,
@@ -214,14 +244,14 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
                          description,
                          config.dm_constant,
                          plans.front()->float_output(),
-                         std::move(segments)};
+                         std::move(segments),
+                         there};
   const auto sink = make_trial_sink(output);
   formats::AppendFile beside(record_path(config), config.overwrite);
 
   const auto queue = device->make_queue();
   std::vector<SegmentStream> streams;
   for (const auto& made : plans) streams.emplace_back(made, *queue);
-  DedisperseSummary s;
   std::vector<std::uint64_t> written(streams.size(), 0);
   FilterbankBlocks::Edit edit;
   if (mask)
@@ -259,7 +289,10 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
 
   s.trials = plan.trials();
   s.channels = description.channels;
-  s.ignored_channels = stage.ignored_channels.size();
+  s.ignored_channels = left_out.all.size();
+  s.flagged_channels = left_out.flagged.size();
+  s.gap_samples = range.count;
+  for (const auto& [first, end] : there) s.gap_samples -= end - first;
   s.written = written.front();
   s.masked = mask ? mask->masked() : 0;
   s.block_samples = block_samples;
@@ -272,7 +305,7 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
   }
   s.paths = sink->paths();
   s.damage = reader->damage();
-  beside.write(record(config, *device, description, plan, written, stage.ignored_channels, s));
+  beside.write(record(config, *device, description, plan, written, left_out, there, s));
   beside.finish();
   return s;
 }

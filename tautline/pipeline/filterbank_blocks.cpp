@@ -26,18 +26,20 @@ SampleRange choose_range(const formats::FilterbankReader& reader, double start_s
   if (range.count == 0)
     throw core::Error(core::ErrorKind::config, "input", "no samples", "at least one",
                       "there are " + available);
-  for (const formats::Stretch& stretch : reader.stretches()) {
-    const std::uint64_t end = stretch.first_sample + stretch.samples;
-    if (range.first >= end) continue;
-    if (range.first + range.count > end)
-      throw core::Error(core::ErrorKind::format, "input",
-                        "a gap after sample " + std::to_string(end) + " (" +
-                            std::to_string(static_cast<double>(end) / rate) + " s)",
-                        "one unbroken stretch, since trials add samples of different times",
-                        "name a stretch with --start and --duration");
-    break;
-  }
   return range;
+}
+
+std::vector<PlacedRange> split_at_gaps(const formats::FilterbankReader& reader,
+                                       const SampleRange& range) {
+  std::vector<PlacedRange> parts;
+  for (const formats::Stretch& stretch : reader.stretches()) {
+    const std::uint64_t first = std::max(range.first, stretch.first_sample);
+    const std::uint64_t end =
+        std::min(range.first + range.count, stretch.first_sample + stretch.samples);
+    if (first < end)
+      parts.push_back({{first, end - first}, stretch.grid_sample + (first - stretch.first_sample)});
+  }
+  return parts;
 }
 
 FilterbankBlocks::FilterbankBlocks(formats::FilterbankReader& reader, const SampleRange& range,

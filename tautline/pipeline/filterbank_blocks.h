@@ -26,11 +26,21 @@ struct SampleRange {
   std::uint64_t first = 0, count = 0;
 };
 
-/// `duration_s` < 0: to the end. Throws Error(config) when it begins behind the data or is empty,
-/// and Error(format) when there is a gap inside: dedispersion sums across times, and an output has
-/// one start.
+/// `duration_s` < 0: to the end. Seconds of data: gaps take none. Throws Error(config) when it
+/// begins behind the data or is empty.
 SampleRange choose_range(const formats::FilterbankReader& reader, double start_s,
                          double duration_s);
+
+/// A part of a range without a gap, and where it stands on the grid of times that begins with the
+/// reader's sample 0 and on which gaps take time.
+struct PlacedRange {
+  SampleRange range;
+  std::uint64_t grid_first = 0;
+};
+
+/// A range cut at its gaps: one or more, in order of time.
+std::vector<PlacedRange> split_at_gaps(const formats::FilterbankReader& reader,
+                                       const SampleRange& range);
 
 class FilterbankBlocks {
  public:
@@ -40,8 +50,8 @@ class FilterbankBlocks {
   using Edit = std::function<void(std::span<std::byte> bytes, std::uint64_t first_sample,
                                   std::size_t samples)>;
 
-  /// `reader` is this object's until it is destroyed or next() returned null. A stop request ends
-  /// the reading with Error(io, "interrupted").
+  /// `range` has no gap. `reader` is this object's until it is destroyed or next() returned null. A
+  /// stop request ends the reading with Error(io, "interrupted").
   FilterbankBlocks(formats::FilterbankReader& reader, const SampleRange& range,
                    std::size_t block_samples, std::stop_token stop, Edit edit = {});
   ~FilterbankBlocks() { ring_.close(); }

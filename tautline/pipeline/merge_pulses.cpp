@@ -1,8 +1,11 @@
 #include "tautline/pipeline/merge_pulses.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
+
+#include "tautline/stages/detect/groups.h"
 
 namespace tautline::pipeline {
 
@@ -40,6 +43,22 @@ void absorb(Pulse& into, const Pulse& other) {
 }
 
 }  // namespace
+
+std::vector<Pulse> join_detections(const std::vector<Pulse>& separate,
+                                   const std::vector<std::uint64_t>& lengths, const Links& links,
+                                   std::size_t widest) {
+  Links joining = links;
+  joining.join = true;
+  stages::detect::Groups groups(joining, widest);
+  std::vector<stages::detect::Detection> detections;
+  detections.reserve(separate.size());
+  for (const Pulse& pulse : separate)
+    detections.push_back(stages::detect::detection_of(pulse, lengths[pulse.trial]));
+  groups.add(detections);
+  std::vector<Pulse> pulses;
+  groups.settle(std::numeric_limits<std::uint64_t>::max(), pulses);
+  return pulses;
+}
 
 PlacedPulse place_pulse(Pulse pulse, std::size_t part, std::size_t first_trial,
                         std::size_t downsample) {

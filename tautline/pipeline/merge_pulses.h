@@ -11,9 +11,16 @@ namespace tautline::pipeline {
 /// A pulse in samples of the input, its trials counted over the whole plan.
 struct PlacedPulse {
   stages::detect::Pulse pulse;
-  std::size_t part = 0;        ///< of the plan: which search found it
+  std::size_t part = 0;        ///< trials that are sampled alike: a segment of the plan
   std::size_t downsample = 1;  ///< of that part
 };
+
+/// Friends of friends among detections that searches of parts of the same trials gave each for
+/// itself (Links::join = false), their trials counted over all: the pulses that one search of all
+/// trials gives. `lengths`: Config::lengths of all; `widest`: the widest boxcar.
+std::vector<stages::detect::Pulse> join_detections(
+    const std::vector<stages::detect::Pulse>& separate, const std::vector<std::uint64_t>& lengths,
+    const stages::detect::Links& links, std::size_t widest);
 
 /// The pulse of a part whose trials begin at `first_trial` and whose samples are `downsample` of
 /// the input's.

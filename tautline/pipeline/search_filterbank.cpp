@@ -11,8 +11,9 @@
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/candidate_pictures.h"
-#include "tautline/pipeline/channel_flags.h"
+#include "tautline/pipeline/expected_rate.h"
 #include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/left_out_channels.h"
 #include "tautline/pipeline/mask_intervals.h"
 #include "tautline/pipeline/report/candidate_page.h"
 #include "tautline/pipeline/report/html_page.h"
@@ -26,11 +27,6 @@ using Clock = std::chrono::steady_clock;
 using formats::FilterbankDescription;
 using stages::dedisperse::DmPlan;
 
-void sort_unique(std::vector<std::size_t>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
 // A run: what is searched, with what, and what was found.
 class Search {
  public:
@@ -41,7 +37,8 @@ class Search {
         stop_(std::move(stop)),
         reader_(formats::open_filterbank(config.inputs, config.reader)),
         description_(reader_->description()),
-        range_(choose_range(*reader_, config.start_s, config.duration_s)) {}
+        range_(choose_range(*reader_, config.start_s, config.duration_s)),
+        stretches_(split_at_gaps(*reader_, range_)) {}
 
   SearchSummary run(const ProgressCallback& progress,
                     const std::function<void(const std::string&)>& announce) {
@@ -58,8 +55,8 @@ class Search {
     clean();
     plan();
     if (announce) announce(text());
-    for (std::size_t pass = 0; pass < passes_.size(); ++pass) run_pass(pass, started, progress);
-    collect();
+    for (const PlacedRange& stretch : stretches_) search_stretch(stretch, started, progress);
+    rank();
     if (!config_.plot_folder.empty()) plot();
     list.write(formats::candidates::to_text(format, summary_.candidates, search_of()));
     summary_.paths = {config_.output, record.path()};
@@ -72,28 +69,12 @@ class Search {
   }
 
  private:
-  // Which channels are left out, and why.
   void clean() {
-    ignored_ = config_.ignored_channels;
-    if (!config_.mask.empty()) {
-      const MaskIntervals mask(formats::presto::read_mask(config_.mask), *reader_);
-      ignored_.insert(ignored_.end(), mask.ignored_channels().begin(),
-                      mask.ignored_channels().end());
-    }
-    if (config_.flag_channels) {
-      const ChannelFlagLimits limits;
-      const ChannelFlags flags =
-          flag_channels(measure_channels(*reader_, range_, limits), ignored_, limits);
-      flagged_ = flags.bad;
-      summary_.flagged_channels = flagged_.size();
-      ignored_.insert(ignored_.end(), flagged_.begin(), flagged_.end());
-    }
-    sort_unique(ignored_);
-    if (ignored_.size() >= description_.channels && description_.channels > 0)
-      throw core::Error(core::ErrorKind::config, "--ignorechan",
-                        "all " + std::to_string(description_.channels) + " channels are left out",
-                        "one that is searched at least",
-                        "leave out fewer of --ignorechan, --mask and --flag-channels");
+    LeftOutChannels out = channels_to_leave_out(
+        *reader_, range_, {config_.ignored_channels, config_.mask, config_.flag_channels});
+    ignored_ = std::move(out.all);
+    flagged_ = std::move(out.flagged);
+    summary_.flagged_channels = flagged_.size();
   }
 
   void plan() {
@@ -106,7 +87,7 @@ class Search {
     }
     trials_ =
         make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
-    PassRequest request;
+    PassRequest& request = request_;
     request.dedisperse = stage_config(description_);
     request.dedisperse.dm_constant = config_.dm_constant;
     request.dedisperse.method = config_.method;
@@ -118,7 +99,9 @@ class Search {
     request.detect.baseline_s = config_.baseline_s;
     request.detect.noise = config_.noise;
     request.detect.links = config_.links;
-    request.samples = range_.count;
+    // The longest stretch decides what can be searched at all.
+    for (const PlacedRange& stretch : stretches_)
+      request.samples = std::max(request.samples, stretch.range.count);
     request.sample_bytes = description_.sample_bytes();
     request.memory_bytes = config_.memory_bytes;
     passes_ = plan_passes(request, trials_, device_);
@@ -127,6 +110,9 @@ class Search {
     summary_.channels = description_.channels;
     summary_.ignored_channels = ignored_.size();
     summary_.passes = passes_.size();
+    summary_.stretches = stretches_.size();
+    summary_.gap_samples = stretches_.back().grid_first + stretches_.back().range.count -
+                           stretches_.front().grid_first - range_.count;
     summary_.f_ref_mhz = description_.highest_mhz();
     const SearchPart& first = passes_.front().parts.front();
     summary_.backend = first.dedisperse->backend();
@@ -139,6 +125,21 @@ class Search {
         summary_.loss = std::max(summary_.loss, part.dedisperse->choice().loss);
       }
     }
+    expect();
+  }
+
+  // All passes go as fast as the first, trial by trial.
+  void expect() {
+    double seconds = 0;
+    std::size_t trials = 0;
+    for (const SearchPart& part : passes_.front().parts) {
+      const auto downsample = static_cast<double>(part.dedisperse->config().downsample);
+      seconds += seconds_per_sample(*part.dedisperse, device_) +
+                 seconds_per_sample(*part.detect, device_) / downsample;
+      trials += part.detect->config().trials;
+    }
+    summary_.expected_s = seconds * static_cast<double>(range_.count) *
+                          static_cast<double>(summary_.trials) / static_cast<double>(trials);
   }
 
   // The plan for people.
@@ -161,69 +162,117 @@ class Search {
     if (passes_.size() > 1)
       lines += "; the input is read " + std::to_string(passes_.size()) +
                " times, since all trials at once take more than --memory";
+    const double data_s = static_cast<double>(range_.count) / description_.rate_hz.value();
+    if (stretches_.size() > 1)
+      lines += "; " + std::to_string(stretches_.size()) + " stretches of data, " +
+               std::to_string(summary_.gap_samples) + " samples missing between them";
     if (!ignored_.empty())
       lines += "; " + std::to_string(ignored_.size()) + " of " +
                std::to_string(description_.channels) + " channels left out";
+    lines += "\nexpected: " + describe_expected(summary_.expected_s / data_s, data_s);
     return lines;
   }
 
-  void run_pass(std::size_t number, Clock::time_point started, const ProgressCallback& progress) {
-    const PassPlan& plan = passes_[number];
+  // A stretch's own trials and passes: the plan's, where it is as long as it was made for.
+  std::vector<PassPlan> passes_of(const PlacedRange& stretch) {
+    if (stretch.range.count == request_.samples) return passes_;
+    PassRequest request = request_;
+    request.samples = stretch.range.count;
+    const DmPlan trials = trials_that_fit(request, trials_);
+    if (trials.trials() == trials_.trials()) return plan_again(request, passes_, device_);
+    if (trials.trials() == 0) return {};
+    return plan_passes(request, trials, device_);
+  }
+
+  void search_stretch(const PlacedRange& stretch, Clock::time_point started,
+                      const ProgressCallback& progress) {
+    const std::vector<PassPlan> passes = passes_of(stretch);
+    std::vector<SegmentPulses> found(trials_.segments.size());
+    std::vector<std::uint64_t> lengths(trials_.trials(), 0);
+    std::vector<std::size_t> widest(trials_.segments.size(), 1);
+    std::size_t searched = 0;
+    for (std::size_t k = 0; k < passes.size(); ++k) {
+      run_pass(stretch, passes[k], {k, passes.size()}, started, progress, found);
+      for (const SearchPart& part : passes[k].parts) {
+        const std::vector<std::uint64_t>& own = part.detect->config().lengths;
+        std::copy(own.begin(), own.end(),
+                  lengths.begin() + static_cast<std::ptrdiff_t>(part.first_trial));
+        widest[part.segment] = part.detect->widths().back();
+        searched += own.size();
+      }
+    }
+    trials_searched_.push_back(searched);
+    samples_done_ += stretch.range.count;
+    summary_.samples = samples_done_;
+    std::vector<PlacedPulse> placed;
+    for (std::size_t s = 0; s < found.size(); ++s) {
+      if (!found[s].joined)
+        found[s].pulses = join_detections(found[s].pulses, lengths, config_.links, widest[s]);
+      for (const auto& pulse : found[s].pulses)
+        placed.push_back(place_pulse(pulse, s, 0, trials_.segments[s].downsample));
+    }
+    collect(merge_pulses(std::move(placed), config_.links), stretch.grid_first);
+  }
+
+  // `number` of `count` passes over a stretch.
+  struct Turn {
+    std::size_t number = 0, count = 1;
+  };
+
+  void run_pass(const PlacedRange& stretch, const PassPlan& plan, const Turn& turn,
+                Clock::time_point started, const ProgressCallback& progress,
+                std::vector<SegmentPulses>& found) {
     const auto queue = device_->make_queue();
-    SearchPass pass(plan, parts_done_, *queue);
+    SearchPass pass(plan, *queue);
     std::unique_ptr<MaskIntervals> mask;
     FilterbankBlocks::Edit edit;
     if (!config_.mask.empty()) {
       mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config_.mask), *reader_);
-      edit = [&mask](std::span<std::byte> bytes, std::uint64_t first, std::size_t samples) {
-        mask->apply(bytes, first, samples);
+      // Masks count times, gaps among them.
+      const std::uint64_t missing = stretch.grid_first - stretch.range.first;
+      edit = [&mask, missing](std::span<std::byte> bytes, std::uint64_t first,
+                              std::size_t samples) {
+        mask->apply(bytes, first + missing, samples);
       };
     }
     std::uint64_t done = 0;
     {
-      FilterbankBlocks blocks(*reader_, range_, plan.block_samples, stop_, edit);
+      FilterbankBlocks blocks(*reader_, stretch.range, plan.block_samples, stop_, edit);
       while (const SpectraBlock* block = blocks.next()) {
         require_running(stop_);
         pass.push(block->bytes.data(), block->samples);
         done += block->samples;
         blocks.release();
-        report(number, done, started, progress);
+        report(static_cast<double>(turn.number * stretch.range.count + done) /
+                   static_cast<double>(turn.count),
+               started, progress);
       }
     }
     pass.finish(description_.sample_bytes());
-    found_.insert(found_.end(), pass.pulses().begin(), pass.pulses().end());
-    parts_done_ += plan.parts.size();
-    summary_.samples = done;
+    for (std::size_t s = 0; s < pass.found().size(); ++s) {
+      const SegmentPulses& own = pass.found()[s];
+      found[s].pulses.insert(found[s].pulses.end(), own.pulses.begin(), own.pulses.end());
+      found[s].joined = found[s].joined && own.joined;
+    }
     summary_.detections += pass.detections();
-    if (number == 0) summary_.not_finite = pass.not_finite();
-    if (number == 0 && mask) summary_.masked = mask->masked();
+    if (turn.number == 0) summary_.not_finite += pass.not_finite();
+    if (turn.number == 0 && mask) summary_.masked += mask->masked();
   }
 
-  void report(std::size_t pass, std::uint64_t done, Clock::time_point started,
-              const ProgressCallback& progress) {
-    const std::uint64_t total = range_.count * passes_.size();
-    const std::uint64_t all = range_.count * pass + done;
+  // `samples` of the stretch at hand, as far as all its trials together have come.
+  void report(double samples, Clock::time_point started, const ProgressCallback& progress) {
+    const double done = static_cast<double>(samples_done_) + samples;
+    const auto total = static_cast<double>(range_.count);
     const double elapsed = std::chrono::duration<double>(Clock::now() - started).count();
-    // Of the stream, as far as all trials together have come.
-    summary_.stream_s = static_cast<double>(all) / static_cast<double>(passes_.size()) /
-                        description_.rate_hz.value();
+    summary_.stream_s = done / description_.rate_hz.value();
     if (progress)
-      progress({all, total, elapsed, summary_.stream_s,
-                elapsed * static_cast<double>(total - all) / static_cast<double>(all)});
+      progress({static_cast<std::uint64_t>(done), range_.count, elapsed, summary_.stream_s,
+                elapsed * (total - done) / done});
   }
 
-  // Samples of the input's grid, on which gaps take time too.
-  std::uint64_t grid_first() const {
-    for (const formats::Stretch& stretch : reader_->stretches())
-      if (range_.first < stretch.first_sample + stretch.samples)
-        return stretch.grid_sample + (range_.first - stretch.first_sample);
-    return range_.first;
-  }
-
-  void collect() {
+  void collect(const std::vector<stages::detect::Pulse>& pulses, std::uint64_t offset) {
     const std::vector<double> dms = trials_.dms();
-    const std::uint64_t offset = grid_first();
-    for (const auto& pulse : merge_pulses(std::move(found_), config_.links)) {
+    for (const auto& pulse : pulses) {
       core::Candidate candidate;
       candidate.dm = dms[pulse.trial];
       candidate.dm_index = pulse.trial;
@@ -237,15 +286,30 @@ class Search {
       candidate.beam = static_cast<std::size_t>(std::max(0, description_.beam));
       summary_.candidates.push_back(candidate);
     }
+  }
+
+  // Best first, over all stretches.
+  void rank() {
+    std::stable_sort(
+        summary_.candidates.begin(), summary_.candidates.end(),
+        [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
     summary_.damage = reader_->damage();
+  }
+
+  const PlacedRange& stretch_of(const core::Candidate& candidate) const {
+    for (const PlacedRange& stretch : stretches_)
+      if (candidate.sample < stretch.grid_first + stretch.range.count) return stretch;
+    return stretches_.back();
   }
 
   // The page: pictures of the best candidates, read again from the input.
   void plot() {
     report::CandidatePage page;
     page.title = "Pulses in " + std::filesystem::path(config_.inputs.front()).filename().string();
-    page.first_s = static_cast<double>(grid_first()) / description_.rate_hz.value();
-    page.duration_s = static_cast<double>(range_.count) / description_.rate_hz.value();
+    page.first_s =
+        static_cast<double>(stretches_.front().grid_first) / description_.rate_hz.value();
+    page.duration_s =
+        static_cast<double>(range_.count + summary_.gap_samples) / description_.rate_hz.value();
     const std::vector<double> dms = trials_.dms();
     page.low_dm = dms.front();
     page.high_dm = dms.back();
@@ -258,8 +322,9 @@ class Search {
     const std::size_t drawn = std::min(config_.most_plots, page.candidates.size());
     for (std::size_t k = 0; k < drawn; ++k) {
       require_running(stop_);
-      page.pictures.push_back(draw_candidate(*reader_, range_, page.candidates[k],
-                                             grid_first() - range_.first, pictures));
+      const PlacedRange& stretch = stretch_of(page.candidates[k]);
+      page.pictures.push_back(draw_candidate(*reader_, stretch.range, page.candidates[k],
+                                             stretch.grid_first - stretch.range.first, pictures));
     }
     for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
     page.facts.emplace_back("run", config_.history);
@@ -267,6 +332,8 @@ class Search {
     page.facts.emplace_back("trials", std::to_string(summary_.trials));
     page.facts.emplace_back("channels left out", std::to_string(ignored_.size()) + " of " +
                                                      std::to_string(description_.channels));
+    page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
+    page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
     page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
     page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
     page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
@@ -314,12 +381,19 @@ class Search {
         {"mask", config_.mask},
         {"passes", summary_.passes},
         {"samples", summary_.samples},
+        {"gap_samples", summary_.gap_samples},
+        {"bytes", summary_.bytes},
+        {"expected_s", summary_.expected_s},
         {"masked_samples", summary_.masked},
         {"not_finite", summary_.not_finite},
         {"lost_samples", summary_.damage.lost_samples},
         {"dropped_samples", summary_.damage.dropped_samples},
         {"trailing_bytes", summary_.damage.trailing_bytes},
         {"elapsed_s", summary_.elapsed_s}};
+    for (std::size_t k = 0; k < stretches_.size(); ++k)
+      object["stretches"].push_back({{"first_sample", stretches_[k].grid_first},
+                                     {"samples", stretches_[k].range.count},
+                                     {"trials", trials_searched_[k]}});
     return object.dump(1) + "\n";
   }
 
@@ -329,12 +403,14 @@ class Search {
   std::unique_ptr<formats::FilterbankReader> reader_;
   FilterbankDescription description_;
   SampleRange range_;
+  std::vector<PlacedRange> stretches_;
+  std::vector<std::size_t> trials_searched_;  // [stretch]
   std::vector<std::size_t> ignored_, flagged_;
   DmPlan trials_;
-  std::vector<PassPlan> passes_;
-  std::size_t parts_done_ = 0;
+  PassRequest request_;             // for the longest stretch
+  std::vector<PassPlan> passes_;    // for it
+  std::uint64_t samples_done_ = 0;  // of stretches that are over
   std::string plot_path_;
-  std::vector<PlacedPulse> found_;
   SearchSummary summary_;
 };
 

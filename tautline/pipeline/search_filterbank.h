@@ -46,14 +46,17 @@ struct SearchConfig {
 struct SearchSummary {
   std::size_t trials = 0, channels = 0, ignored_channels = 0, flagged_channels = 0;
   std::size_t widths = 0, passes = 1;
-  std::uint64_t samples = 0;     ///< of the input
-  std::uint64_t detections = 0;  ///< stretches of single trials over the threshold
-  std::uint64_t masked = 0;      ///< samples (times x channels) replaced because a mask said so
+  std::uint64_t samples = 0;      ///< of the input
+  std::size_t stretches = 1;      ///< of data without a gap, each searched for itself
+  std::uint64_t gap_samples = 0;  ///< times between them
+  std::uint64_t detections = 0;   ///< stretches of single trials over the threshold
+  std::uint64_t masked = 0;       ///< samples (times x channels) replaced because a mask said so
   std::uint64_t not_finite = 0;
   std::size_t bytes = 0;
   double elapsed_s = 0, stream_s = 0;
   double f_ref_mhz = 0;
-  double loss = 0;  ///< of S/N, the worst trial's, by sub-bands
+  double loss = 0;        ///< of S/N, the worst trial's, by sub-bands
+  double expected_s = 0;  ///< that the run was expected to take, reading and cleaning aside
   std::string backend, detect_backend;
   std::vector<std::string> methods;         ///< of each segment, for people
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
@@ -61,9 +64,12 @@ struct SearchSummary {
   formats::Damage damage;
 };
 
-/// Each trial is searched to its last complete sample. When the trials do not fit into memory_bytes
-/// at once, the input is read several times. `announce` is given the plan before the run. Throws
-/// core::Error; no file has its final name unless this returns.
+/// Each trial is searched to its last complete sample. A gap in the data ends a search and begins
+/// another; of a stretch that is shorter than the highest DMs' delays the lower ones are searched.
+/// When the trials do not fit into memory_bytes at once, the input is read several times: with
+/// exact sums the list is the same to the bit, sub-bands may differ within their loss. `announce`
+/// is given the plan before the run. Throws core::Error; no file has its final name unless this
+/// returns.
 SearchSummary search_filterbank(const SearchConfig& config,
                                 std::shared_ptr<const device::Device> device,
                                 const ProgressCallback& progress = {},

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/filterbank_blocks.h"
 
@@ -96,7 +97,19 @@ std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisper
   return lengths;
 }
 
-PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& piece,
+std::size_t segment_of(const dedisperse::DmPlan& trials, const dedisperse::Segment& part) {
+  std::size_t k = 0;
+  while (k + 1 < trials.segments.size() && trials.segments[k + 1].first_trial <= part.first_trial)
+    ++k;
+  return k;
+}
+
+bool whole(const dedisperse::DmPlan& trials, const dedisperse::Segment& part) {
+  return trials.segments[segment_of(trials, part)].dms.size() == part.dms.size();
+}
+
+PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
+                   const dedisperse::DmPlan& piece,
                    const std::shared_ptr<const device::Device>& device) {
   PassPlan pass;
   const std::size_t searching = detect_bytes(request, piece, device);
@@ -115,8 +128,10 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& piece,
     found.type = plans[k]->float_output() ? detect::SampleType::float32 : detect::SampleType::int32;
     found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
     found.lengths = lengths_of(request, *plans[k]);
-    pass.parts.push_back(
-        {plans[k], detect::make_plan(found, device), piece.segments[k].first_trial});
+    // Detections of a segment's parts are joined when all passes are over.
+    found.links.join = request.detect.links.join && whole(trials, piece.segments[k]);
+    pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.segments[k].first_trial,
+                          segment_of(trials, piece.segments[k])});
   }
   return pass;
 }
@@ -137,7 +152,7 @@ std::vector<PassPlan> plan_passes(const PassRequest& request, const dedisperse::
       if (fits || count == most) {
         std::vector<PassPlan> passes;
         for (const dedisperse::DmPlan& piece : pieces)
-          passes.push_back(plan_pass(request, piece, device));
+          passes.push_back(plan_pass(request, trials, piece, device));
         return passes;
       }
     } catch (const core::Error& error) {
@@ -151,11 +166,42 @@ std::vector<PassPlan> plan_passes(const PassRequest& request, const dedisperse::
   }
 }
 
+std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPlan> passes,
+                                 const std::shared_ptr<const device::Device>& device) {
+  for (PassPlan& pass : passes)
+    for (SearchPart& part : pass.parts) {
+      detect::Config config = part.detect->config();
+      config.lengths = lengths_of(request, *part.dedisperse);
+      part.detect = detect::make_plan(config, device);
+    }
+  return passes;
+}
+
+dedisperse::DmPlan trials_that_fit(const PassRequest& request, const dedisperse::DmPlan& trials) {
+  const auto& mhz = request.dedisperse.frequencies_mhz;
+  const auto [lowest, highest] = std::minmax_element(mhz.begin(), mhz.end());
+  dedisperse::DmPlan fitting;
+  for (const dedisperse::Segment& segment : trials.segments) {
+    const double sample_s =
+        request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
+    dedisperse::Segment part{{}, segment.downsample, segment.first_trial};
+    for (const double dm : segment.dms) {
+      const std::int64_t delay = core::dispersion_delay_samples(dm, *lowest, *highest, sample_s,
+                                                                request.dedisperse.dm_constant);
+      if (static_cast<std::uint64_t>(delay) >= request.samples / segment.downsample) break;
+      part.dms.push_back(dm);
+    }
+    const bool all = part.dms.size() == segment.dms.size();
+    if (!part.dms.empty()) fitting.segments.push_back(std::move(part));
+    if (!all) break;
+  }
+  return fitting;
+}
+
 // One part's states, and room for a block of its trials.
 struct SearchPass::Stream {
-  Stream(const SearchPart& planned, std::size_t part_number, device::Queue& queue)
+  Stream(const SearchPart& planned, device::Queue& queue)
       : part(planned),
-        number(part_number),
         dedispersing(part.dedisperse->make_state(queue)),
         detecting(part.detect->make_state(queue)) {
     const std::size_t trials = part.dedisperse->config().dms.size();
@@ -171,7 +217,6 @@ struct SearchPass::Stream {
   }
 
   SearchPart part;
-  std::size_t number;  ///< over all passes
   std::unique_ptr<dedisperse::State> dedispersing;
   std::unique_ptr<detect::State> detecting;
   std::vector<std::int32_t> integers;
@@ -179,10 +224,12 @@ struct SearchPass::Stream {
   dedisperse::OutputViews views;
 };
 
-SearchPass::SearchPass(const PassPlan& plan, std::size_t first_part, device::Queue& queue)
-    : plan_(plan), queue_(queue) {
-  for (const SearchPart& part : plan.parts)
-    streams_.push_back(std::make_unique<Stream>(part, first_part++, queue));
+SearchPass::SearchPass(const PassPlan& plan, device::Queue& queue) : plan_(plan), queue_(queue) {
+  for (const SearchPart& part : plan.parts) {
+    streams_.push_back(std::make_unique<Stream>(part, queue));
+    found_.resize(std::max(found_.size(), part.segment + 1));
+    found_[part.segment].joined = part.detect->config().links.join;
+  }
 }
 
 SearchPass::~SearchPass() = default;
@@ -206,7 +253,7 @@ void SearchPass::push_to(Stream& stream, const std::byte* spectra, std::size_t s
   input.count = samples;
   const auto result =
       stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, stream.views);
-  if (stream.number == streams_.front()->number) not_finite_ += result.not_finite;
+  if (&stream == streams_.front().get()) not_finite_ += result.not_finite;
   if (result.samples == 0) return;
   queue_.synchronise();
   if (stream.part.dedisperse->float_output())
@@ -219,9 +266,12 @@ void SearchPass::push_to(Stream& stream, const std::byte* spectra, std::size_t s
 }
 
 void SearchPass::collect(Stream& stream) {
-  for (const detect::Pulse& pulse : stream.detecting->take())
-    pulses_.push_back(place_pulse(pulse, stream.number, stream.part.first_trial,
-                                  stream.part.dedisperse->config().downsample));
+  for (detect::Pulse pulse : stream.detecting->take()) {
+    pulse.trial += stream.part.first_trial;
+    pulse.first_trial += stream.part.first_trial;
+    pulse.last_trial += stream.part.first_trial;
+    found_[stream.part.segment].pulses.push_back(pulse);
+  }
 }
 
 void SearchPass::push(const std::byte* spectra, std::size_t samples) {

@@ -21,6 +21,7 @@ struct SearchPart {
   std::shared_ptr<const stages::dedisperse::Plan> dedisperse;
   std::shared_ptr<const stages::detect::Plan> detect;
   std::size_t first_trial = 0;  ///< over all passes
+  std::size_t segment = 0;      ///< of the plan: which trials are sampled alike
 };
 
 struct PassPlan {
@@ -44,11 +45,26 @@ std::vector<PassPlan> plan_passes(const PassRequest& request,
                                   const stages::dedisperse::DmPlan& trials,
                                   const std::shared_ptr<const device::Device>& device);
 
+/// The same passes for another stretch of data, `request.samples` long, with the plans for
+/// dedispersion that there are.
+std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPlan> passes,
+                                 const std::shared_ptr<const device::Device>& device);
+
+/// Leading trials of a plan whose delays the data are longer than.
+stages::dedisperse::DmPlan trials_that_fit(const PassRequest& request,
+                                           const stages::dedisperse::DmPlan& trials);
+
+/// What was found in the trials of one segment: samples and widths are the segment's, trials are
+/// counted over the whole plan.
+struct SegmentPulses {
+  std::vector<stages::detect::Pulse> pulses;
+  bool joined = true;  ///< false: detections of several passes, still to be joined
+};
+
 /// One pass: blocks in, pulses out.
 class SearchPass {
  public:
-  /// `first_part` is the number of its first part over all passes.
-  SearchPass(const PassPlan& plan, std::size_t first_part, device::Queue& queue);
+  SearchPass(const PassPlan& plan, device::Queue& queue);
   ~SearchPass();
 
   /// `samples` times of the input, plan.block_samples at most.
@@ -56,7 +72,8 @@ class SearchPass {
   /// The input has ended.
   void finish(std::size_t sample_bytes);
 
-  const std::vector<PlacedPulse>& pulses() const { return pulses_; }
+  /// [segment of the plan]
+  const std::vector<SegmentPulses>& found() const { return found_; }
   std::uint64_t not_finite() const { return not_finite_; }
   std::uint64_t detections() const;
 
@@ -68,7 +85,7 @@ class SearchPass {
   const PassPlan& plan_;
   device::Queue& queue_;
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<PlacedPulse> pulses_;
+  std::vector<SegmentPulses> found_;
   std::uint64_t not_finite_ = 0;
 };
 

@@ -131,11 +131,26 @@ formats::FilterbankDescription of_series(const TrialSinkConfig& config,
   return description;
 }
 
+// First and last bin of each stretch, in bins of a segment's series; none without gaps.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins(const TrialSinkConfig& config,
+                                                             const TrialSegment& segment) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> bins;
+  if (config.stretches.size() < 2) return bins;
+  for (const auto& [first, end] : config.stretches) {
+    const std::uint64_t from = (first + segment.downsample - 1) / segment.downsample;
+    // An odd last bin is not written.
+    const std::uint64_t to = std::min(end / segment.downsample, segment.samples / 2 * 2);
+    if (from < to) bins.emplace_back(from, to - 1);
+  }
+  return bins;
+}
+
 std::unique_ptr<TrialSink> make_dat_sink(const TrialSinkConfig& config) {
   using Writer = formats::presto::DatWriter;
   return std::make_unique<SeriesSink<Writer>>(
       config, ".dat", [&](const std::string& path, const TrialSegment& segment, double dm) {
         auto inf = formats::presto::inf_of(of_series(config, segment), dm, config.dm_constant);
+        inf.on_bins = on_bins(config, segment);
         return std::make_unique<Writer>(path, std::move(inf), config.overwrite);
       });
 }

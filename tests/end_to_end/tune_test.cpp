@@ -87,6 +87,47 @@ TEST_P(Tune, FindsKeepsAndUsesAConfigurationAndGoesOnWhereItStopped) {
   EXPECT_NE(near.err.find("inputs=10"), std::string::npos) << near.err;
 }
 
+// The dedispersion paper's experiment, small: kernels that PoCL compiles in no time.
+TEST_P(Tune, SweepsASizeWithTheSameCandidatesAndReportsWhatTuningIsWorth) {
+  const std::vector<std::string> command{"--json",
+                                         "tune",
+                                         "dedisperse",
+                                         "--problem",
+                                         "apertif,channels=16,samples=256",
+                                         "--problem",
+                                         "apertif-zero-dm,channels=16,samples=256",
+                                         "--sweep",
+                                         "trials=2:4",
+                                         "--strategy",
+                                         "random",
+                                         "--candidates",
+                                         "3",
+                                         "--budget",
+                                         "600",
+                                         "--fix",
+                                         "items_time=16,items_dm=2,elements_time=1,elements_dm=2",
+                                         "--report",
+                                         folder_ / "report"};
+  const CommandResult result = run(command);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json report = json::parse(tests::read_file(folder_ / "report/tuning-dedisperse.json"));
+  ASSERT_EQ(report["problems"].size(), 4u);
+  ASSERT_EQ(report["sweeps"].size(), 2u);
+  for (const json& sweep : report["sweeps"]) {
+    EXPECT_EQ(sweep["key"], "trials");
+    EXPECT_TRUE(sweep["best_fixed"].is_object());
+    ASSERT_EQ(sweep["points"].size(), 2u);
+    for (const json& point : sweep["points"]) {
+      EXPECT_GT(point["tuned_rate"], 0);
+      EXPECT_GE(point["gain_over_fixed"], 0.999);
+      EXPECT_GE(point["tuned_rate"].get<double>(), 0.999 * point["default_rate"].get<double>());
+    }
+  }
+  EXPECT_NE(tests::read_file(folder_ / "report/tuning-dedisperse.html").find("against trials"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "report/programs"));
+}
+
 // Processes whose command line holds all of `words`.
 int processes_with(const std::vector<std::string>& words) {
   int count = 0;

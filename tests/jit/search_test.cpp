@@ -307,6 +307,26 @@ TEST(Search, KeepsToItsBudget) {
   EXPECT_LE(report.results.size(), 51u);
 }
 
+// The same of every problem: what a comparison of problems needs.
+TEST(Search, EndsAfterSoManyCandidatesWhichTheSeedDecides) {
+  std::vector<std::set<Configuration>> tried;
+  for (const double slowness : {1.0, 100.0}) {
+    Pretender pretender([&](const Configuration& c) { return slowness * valley(c); });
+    const Space space = large();
+    jit::SearchOptions options;
+    options.strategy = StrategyKind::random;
+    options.seed = 5;
+    options.most_candidates = 12;
+    const auto report = jit::search(space, pretender, options);
+    EXPECT_EQ(report.results.size(), 12u);
+    EXPECT_FALSE(report.whole_space);
+    EXPECT_NE(report.best(), nullptr);
+    tried.emplace_back();
+    for (const Result& result : report.results) tried.back().insert(result.configuration);
+  }
+  EXPECT_EQ(tried[0], tried[1]);
+}
+
 TEST(Search, SaysSoWhenNothingRuns) {
   const Space space = Space({{"x", {1, 2}, 1, ""}});
   Pretender evaluator([](const Configuration&) { return 1.0; });

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tautline/jit/tuning_figures.h"
+#include "tautline/jit/tuning_sweep.h"
 #include "tests/support/seed.h"
 
 namespace {
@@ -141,6 +142,53 @@ TEST(Figures, RoundToThreeDigitsWithAPrefix) {
   EXPECT_EQ(jit::figures::with_prefix(999.4), "999");
   EXPECT_EQ(jit::figures::with_prefix(999.7), "1 k");
   EXPECT_EQ(jit::figures::with_prefix(12.345e12), "12.3 T");
+}
+
+TEST(Sweep, PointsAreInOrderOfSizeWithTheBestFixedConfigurationOfTheirProblem) {
+  // x = 2 is never far from the best; 1 and 3 are best once.
+  const std::vector<TunedProblem> problems{
+      problem("toy,n=16", {measured(1, 4), measured(2, 1.25), measured(3, 1)}),
+      problem("toy,n=4", {measured(1, 1), measured(2, 1.25), measured(3, 4)}),
+      problem("other,n=4", {measured(1, 1)}),
+      problem("toy", {measured(1, 1)}),
+  };
+  const auto sweeps = jit::sweeps_of(problems);
+  ASSERT_EQ(sweeps.size(), 1u);  // one size alone is no sweep
+  const jit::Sweep& sweep = sweeps[0];
+  EXPECT_EQ(sweep.problem, "toy");
+  EXPECT_EQ(sweep.key, "n");
+  EXPECT_EQ(sweep.fixed, (Configuration{{"x", 2}}));
+  ASSERT_EQ(sweep.points.size(), 2u);
+  EXPECT_EQ(sweep.points[0].value, 4u);
+  EXPECT_EQ(sweep.points[1].value, 16u);
+  for (const jit::SweepPoint& point : sweep.points) {
+    EXPECT_DOUBLE_EQ(point.tuned, 100);
+    EXPECT_NEAR(point.gain_over_fixed(), 1.25, 1e-12);
+    EXPECT_EQ(point.candidates, 3u);
+  }
+  EXPECT_DOUBLE_EQ(sweep.points[0].usual, 100);
+  EXPECT_DOUBLE_EQ(sweep.points[1].usual, 25);
+  EXPECT_NEAR(sweep.points[0].optimum_sigmas, jit::distribution(problems[1]).optimum_sigmas, 1e-12);
+
+  const auto report = nlohmann::json::parse(jit::report_json(problems));
+  EXPECT_EQ(report["sweeps"][0]["points"][1]["value"], 16);
+  EXPECT_EQ(report["sweeps"][0]["best_fixed"]["x"], 2);
+  const std::string page = jit::report_page(problems);
+  EXPECT_NE(page.find("toy: speed-up over the best fixed configuration"), std::string::npos);
+  EXPECT_EQ(jit::swept_name("toy", "n", 16), "toy,n=16");
+}
+
+TEST(Sweep, WhatNothingRanAtHasNoRate) {
+  const std::vector<TunedProblem> problems{
+      problem("toy,n=4", {measured(1, 1)}),
+      problem("toy,n=8", {{{{"x", 1}}, Outcome::hung, "hung", 0, 0, 0}}),
+  };
+  const auto sweeps = jit::sweeps_of(problems);
+  ASSERT_EQ(sweeps.size(), 1u);
+  EXPECT_EQ(sweeps[0].points[1].tuned, 0);
+  EXPECT_EQ(sweeps[0].points[1].gain_over_fixed(), 0);
+  EXPECT_FALSE(sweeps[0].fixed);
+  EXPECT_NE(jit::report_page(problems).find("<h2>toy against n"), std::string::npos);
 }
 
 }  // namespace

@@ -16,14 +16,37 @@ constexpr std::size_t kAhead = 48;  // trials ahead among which a new pattern is
 constexpr int kRefinements = 6;
 
 // One sub-band of all trials.
+//
+// A trial's true delay at channel k is DM_i s_k and its rounded one DM_i s_k + r_ik, so that what
+// another trial p's rounded delays leave of it is (DM_i - DM_p) s_k - r_pk: its sum and the sum of
+// its squares over the channels follow from five sums that are taken once for each trial.
 class Subband {
  public:
-  Subband(const Problem& problem, const PulseWidth& width, std::size_t first, std::size_t channels)
-      : problem_(problem), width_(width), first_(first), channels_(channels) {
-    true_.resize(problem.trials() * channels);
-    for (std::size_t i = 0; i < problem.trials(); ++i)
-      for (std::size_t k = 0; k < channels; ++k)
-        true_[i * channels + k] = problem.exact_delay(i, first + k);
+  Subband(const Problem& problem, const PulseWidth& width, const std::vector<double>& delays_per_dm,
+          std::size_t first, std::size_t channels)
+      : problem_(problem),
+        first_(first),
+        channels_(channels),
+        own_width_(width.own()),
+        remainders_(problem.trials()) {
+    const double* slope = delays_per_dm.data() + first;
+    for (std::size_t k = 0; k < channels; ++k) {
+      const double smear = width.smear_per_dm(first + k);
+      slopes_ += slope[k];
+      slope_squares_ += slope[k] * slope[k];
+      smear_squares_ += smear * smear;
+    }
+    for (std::size_t i = 0; i < problem.trials(); ++i) {
+      const std::int32_t* rounded = problem.delays().row(i) + first;
+      const double dm = problem.config().dms[i];
+      Remainders& sums = remainders_[i];
+      for (std::size_t k = 0; k < channels; ++k) {
+        const double r = rounded[k] - dm * slope[k];
+        sums.sum += r;
+        sums.squares += r * r;
+        sums.with_slope += r * slope[k];
+      }
+    }
   }
 
   /// `budget`: the variance that errors may add, over that of the pulse in a channel.
@@ -43,8 +66,9 @@ class Subband {
         recent.push_back(best.pattern);
         if (recent.size() > kRecent) recent.erase(recent.begin());
       }
-      for (std::size_t k = 0; k < channels_; ++k)
-        delays.row(trial)[first_ + k] = exact(best.pattern, k) + best.shift;
+      const std::int32_t* pattern = problem_.delays().row(best.pattern) + first_;
+      std::int32_t* to = delays.row(trial) + first_;
+      for (std::size_t k = 0; k < channels_; ++k) to[k] = pattern[k] + best.shift;
     }
   }
 
@@ -55,48 +79,43 @@ class Subband {
     double variance = std::numeric_limits<double>::infinity();
   };
 
-  std::int32_t exact(std::size_t trial, std::size_t k) const {
-    return problem_.delays()(trial, first_ + k);
-  }
+  // Of r over the channels of one trial.
+  struct Remainders {
+    double sum = 0, squares = 0, with_slope = 0;
+  };
+
+  double dm(std::size_t trial) const { return problem_.config().dms[trial]; }
 
   // Mean square error of a trial's own rounded delays.
   double rounding(std::size_t trial) const {
-    double sum = 0;
-    for (std::size_t k = 0; k < channels_; ++k) {
-      const double error = exact(trial, k) - true_[trial * channels_ + k];
-      sum += error * error;
-    }
-    return sum / static_cast<double>(channels_);
+    return remainders_[trial].squares / static_cast<double>(channels_);
   }
 
+  // A box of width w, sampled, has the variance (1 + w^2) / 12.
   double allowed(std::size_t trial, double budget) const {
-    double pulse = 0;
-    for (std::size_t k = 0; k < channels_; ++k) {
-      const double w = width_(trial, first_ + k);
-      pulse += (1 + w * w) / 12;
-    }
+    const double squares = own_width_ * own_width_ +
+                           dm(trial) * dm(trial) * smear_squares_ / static_cast<double>(channels_);
     const double own = rounding(trial);
-    return own + budget * (pulse / static_cast<double>(channels_) + own);
+    return own + budget * ((1 + squares) / 12 + own);
   }
 
   // The pattern of another trial, moved to where it serves this one best.
   Fit fitted(std::size_t trial, std::size_t pattern) const {
     if (trial == pattern) return {pattern, 0, rounding(trial)};
-    const double* target = true_.data() + trial * channels_;
+    const auto channels = static_cast<double>(channels_);
+    const Remainders& r = remainders_[pattern];
+    const double apart = dm(trial) - dm(pattern);
+    const double mean = (apart * slopes_ - r.sum) / channels;
+    const double squares =
+        (apart * apart * slope_squares_ - 2 * apart * r.with_slope + r.squares) / channels;
+    const double shift = std::floor(mean + 0.5);
+    // About zero, where both are large: the variance about the shift.
+    Fit fit{pattern, static_cast<std::int32_t>(shift),
+            std::max(0.0, squares - mean * mean) + (mean - shift) * (mean - shift)};
+    // Delays never fall along the positions.
     const std::int32_t* delays = problem_.delays().row(pattern) + first_;
-    double sum = 0, squares = 0;
-    std::int32_t low = delays[0], high = delays[0];
-    for (std::size_t k = 0; k < channels_; ++k) {
-      const double error = target[k] - delays[k];
-      sum += error, squares += error * error;
-      low = std::min(low, delays[k]), high = std::max(high, delays[k]);
-    }
-    const double mean = sum / static_cast<double>(channels_);
-    const auto shift = static_cast<std::int32_t>(std::lround(mean));
-    Fit fit{pattern, shift,
-            squares / static_cast<double>(channels_) - 2 * shift * mean +
-                static_cast<double>(shift) * shift};
-    if (low + shift < 0 || static_cast<std::size_t>(high + shift) > problem_.max_delay())
+    const std::int32_t low = delays[0] + fit.shift, high = delays[channels_ - 1] + fit.shift;
+    if (low < 0 || static_cast<std::size_t>(high) > problem_.max_delay())
       fit.variance = std::numeric_limits<double>::infinity();
     return fit;
   }
@@ -113,9 +132,10 @@ class Subband {
   }
 
   const Problem& problem_;
-  const PulseWidth& width_;
   std::size_t first_, channels_;
-  std::vector<double> true_;  // [trial][channel of the sub-band]
+  double own_width_;
+  double slopes_ = 0, slope_squares_ = 0, smear_squares_ = 0;  // sums over the channels
+  std::vector<Remainders> remainders_;                         // [trial]
 };
 
 }  // namespace
@@ -125,17 +145,19 @@ SubbandDelays subband_delays(const Problem& problem, std::size_t channels) {
   SubbandDelays best{problem.delays(), 0};
   if (most == 0) return best;
   const PulseWidth width(problem);
+  const std::vector<double> per_dm = delays_per_dm(problem);
   std::vector<Subband> subbands;
   for (std::size_t p = 0; p < problem.positions(); p += channels)
-    subbands.emplace_back(problem, width, p, std::min(channels, problem.positions() - p));
+    subbands.emplace_back(problem, width, per_dm, p, std::min(channels, problem.positions() - p));
 
   // A Gaussian loses a quarter of the relative variance; what is lost indeed corrects the budget.
   std::vector<double> budget(problem.trials(), 4 * most);
+  LossMeter meter(problem);
   std::vector<double> lost;
   Delays delays = problem.delays();
   for (int pass = 0; pass < kRefinements; ++pass) {
     for (const Subband& subband : subbands) subband.fill(delays, budget);
-    lost = losses(problem, delays);
+    lost = meter.losses(delays);
     for (std::size_t i = 0; i < budget.size(); ++i)
       budget[i] *= lost[i] > 0 ? std::clamp(0.9 * most / lost[i], 0.3, 1.5) : 1.2;
   }

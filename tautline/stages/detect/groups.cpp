@@ -110,8 +110,29 @@ Pulse pulse_of(const std::vector<Detection>& members) {
   return pulse;
 }
 
+Pulse separate_pulse(const Detection& d) {
+  Pulse pulse;
+  pulse.snr = d.snr;
+  pulse.trial = pulse.first_trial = pulse.last_trial = d.trial;
+  pulse.first = d.first;
+  pulse.width = d.width;
+  pulse.begin = d.first_time;
+  pulse.end = d.last_time + 1;
+  return pulse;
+}
+
+Detection detection_of(const Pulse& separate, std::uint64_t length) {
+  return {separate.trial, separate.begin, separate.end - 1, separate.snr, separate.first,
+          separate.width, length};
+}
+
 void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
   if (open_.empty()) return;
+  if (!links_.join) {
+    for (const Detection& detection : open_) pulses.push_back(separate_pulse(detection));
+    open_.clear();
+    return;
+  }
   std::sort(open_.begin(), open_.end(), by_trial_and_time);
   const std::size_t n = open_.size();
   Sets sets(n);

@@ -22,6 +22,10 @@ bool friends(const Detection& a, const Detection& b, const Links& links);
 /// exceed that limit by. Of equals the brightest, then the first trial's, then the first in time.
 Pulse pulse_of(const std::vector<Detection>& members);
 
+/// A detection as Links::join = false gives it, and back; `length` is its trial's Config::lengths.
+Pulse separate_pulse(const Detection& detection);
+Detection detection_of(const Pulse& separate, std::uint64_t length);
+
 class Groups {
  public:
   explicit Groups(const Links& links, std::size_t widest) : links_(links), widest_(widest) {}

@@ -210,6 +210,10 @@ class Search {
 // Every pair of detections.
 void group_all(const std::vector<Detection>& detections, const Links& links,
                std::vector<Pulse>& pulses) {
+  if (!links.join) {
+    for (const Detection& detection : detections) pulses.push_back(separate_pulse(detection));
+    return;
+  }
   std::vector<bool> done(detections.size(), false);
   for (std::size_t i = 0; i < detections.size(); ++i) {
     if (done[i]) continue;

@@ -1,0 +1,119 @@
+#include "tautline/pipeline/expected_rate.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+namespace tautline::pipeline {
+
+namespace {
+
+namespace dedisperse = stages::dedisperse;
+namespace detect = stages::detect;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kTimes = 4096;  ///< of one call: several tiles
+constexpr double kLeast_s = 0.02;     ///< to time for
+constexpr std::size_t kMostCalls = 8;
+constexpr std::size_t kTrials = 16;  ///< that are searched: the others take as long
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Mean of a few calls.
+template <class Call>
+double time_calls(device::Queue& queue, Call call) {
+  call();  // touches its memory for the first time
+  queue.synchronise();
+  const auto start = Clock::now();
+  std::size_t calls = 0;
+  do {
+    call();
+    queue.synchronise();
+    ++calls;
+  } while (calls < kMostCalls && seconds_since(start) < kLeast_s);
+  return seconds_since(start) / static_cast<double>(calls);
+}
+
+template <class T>
+double time_search(const detect::Plan& few, device::Queue& queue, std::size_t columns) {
+  const std::size_t trials = few.config().trials;
+  const auto state = few.make_state(queue);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(1000, 100);
+  std::vector<T> row(2 * columns), series(trials * columns);
+  for (T& x : row) x = static_cast<T>(normal(random));
+  for (std::size_t i = 0; i < trials; ++i) {
+    // Each trial the same noise from another sample on.
+    const auto from = row.begin() + static_cast<std::ptrdiff_t>(i * columns / trials);
+    std::copy_n(from, columns, series.begin() + static_cast<std::ptrdiff_t>(i * columns));
+  }
+  const core::View<const T, 2> view(series.data(), {core::kTrialAxis, core::Axis::time},
+                                    {trials, columns});
+  const auto call = [&] {
+    few.execute(queue, *state, view);
+    state->take();
+  };
+  // Until the running mean and a block of noise are full.
+  for (std::size_t n = 0; n <= few.baseline_samples() + few.noise_samples(); n += columns) call();
+  return time_calls(queue, call) / static_cast<double>(columns);
+}
+
+}  // namespace
+
+double seconds_per_sample(const dedisperse::Plan& plan,
+                          const std::shared_ptr<const device::Device>& device) {
+  const dedisperse::Config& config = plan.config();
+  const auto queue = device->make_queue();
+  const auto state = plan.make_state(*queue);
+  dedisperse::Input input;
+  input.count = std::min(kTimes, config.max_samples);
+  const std::size_t sample_bytes =
+      (config.frequencies_mhz.size() * static_cast<std::size_t>(config.bits) + 7) / 8;
+  const std::vector<std::byte> zeros(config.beams * input.count * sample_bytes);
+  input.data = zeros.data();
+  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+  const std::array<std::size_t, 3> extents{config.beams, config.dms.size(),
+                                           plan.max_output_samples()};
+  const device::Buffer out = device->allocate(4 * extents[0] * extents[1] * extents[2]);
+  dedisperse::OutputViews views;
+  if (plan.float_output())
+    views.floats = {out.as<float>(), axes, extents};
+  else
+    views.integers = {out.as<std::int32_t>(), axes, extents};
+  const auto call = [&] { plan.execute(*queue, *state, input, views); };
+  while (state->held_samples() < plan.max_delay()) call();
+  return time_calls(*queue, call) / static_cast<double>(input.count);
+}
+
+double seconds_per_sample(const detect::Plan& plan,
+                          const std::shared_ptr<const device::Device>& device) {
+  detect::Config config = plan.config();
+  const std::size_t trials = config.trials;
+  config.trials = std::min(trials, kTrials);
+  config.lengths.clear();
+  const std::size_t columns = plan.noise_samples();
+  config.max_samples = columns;
+  const auto few = detect::make_plan(config, device);
+  const auto queue = device->make_queue();
+  const double seconds = config.type == detect::SampleType::int32
+                             ? time_search<std::int32_t>(*few, *queue, columns)
+                             : time_search<float>(*few, *queue, columns);
+  return seconds * static_cast<double>(trials) / static_cast<double>(config.trials);
+}
+
+std::string describe_expected(double seconds_per_data_s, double data_s) {
+  char text[160];
+  std::snprintf(
+      text, sizeof text,
+      "about %.3g x real time, %.3g s for %.6g s of data (reading and cleaning not counted)",
+      1 / seconds_per_data_s, seconds_per_data_s * data_s, data_s);
+  return text;
+}
+
+}  // namespace tautline::pipeline

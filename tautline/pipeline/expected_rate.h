@@ -1,0 +1,27 @@
+// How fast a search or a dedispersion will be, measured for some milliseconds before it runs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/detect.h"
+
+namespace tautline::pipeline {
+
+/// Seconds that the plan takes for one time of its input when the overlap is full, measured on
+/// zeros that lie in host memory: additions take as long whatever is added.
+double seconds_per_sample(const stages::dedisperse::Plan& plan,
+                          const std::shared_ptr<const device::Device>& device);
+
+/// Seconds that searching one column of all trials takes, measured on noise in a few of the
+/// trials.
+double seconds_per_sample(const stages::detect::Plan& plan,
+                          const std::shared_ptr<const device::Device>& device);
+
+/// "about 12.3 x real time, 40 s for 492 s of data (reading and cleaning not counted)".
+std::string describe_expected(double seconds_per_data_s, double data_s);
+
+}  // namespace tautline::pipeline

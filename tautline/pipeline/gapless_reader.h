@@ -1,0 +1,46 @@
+// A filterbank without gaps: what is missing between the stretches of another reader is filled in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+
+namespace tautline::pipeline {
+
+/// Counts samples on the grid of times, gaps among them. In a gap each channel has its mean over
+/// the 4,096 samples before it (those of its stretch; rounded for integers), whatever block is
+/// read. Everything else is the reader's.
+class GaplessReader final : public formats::FilterbankReader {
+ public:
+  /// Throws Error(format) when more is missing than there is: filling that would be inventing.
+  explicit GaplessReader(std::unique_ptr<formats::FilterbankReader> reader);
+
+  const formats::FilterbankDescription& description() const override { return description_; }
+  const std::vector<formats::Stretch>& stretches() const override { return whole_; }
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> destination) override;
+  const formats::Damage& damage() const override { return reader_->damage(); }
+  const std::vector<std::string>& remarks() const override { return reader_->remarks(); }
+
+  /// Where the reader's own sample stands on the grid.
+  std::uint64_t grid_of(std::uint64_t sample) const;
+  /// First and last + 1 sample of what is there, on the grid.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> filled_stretches() const;
+
+ private:
+  void fill(std::size_t before, std::size_t count, std::span<std::byte> destination);
+  void measure(std::size_t stretch);
+
+  std::unique_ptr<formats::FilterbankReader> reader_;
+  formats::FilterbankDescription description_;
+  std::vector<formats::Stretch> whole_;
+  std::vector<std::byte> line_;  // a time of the gap that was read last
+  std::size_t measured_;         // the stretch before it
+};
+
+}  // namespace tautline::pipeline

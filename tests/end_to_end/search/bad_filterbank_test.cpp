@@ -1,0 +1,293 @@
+// Ordinary bad days of dedisperse and search: what they say, how they exit, what they leave behind.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/formats/sigproc/sigproc_files.h"
+#include "tests/support/scratch.h"
+#include "tests/support/small_disk.h"
+#ifdef TAUTLINE_CFITSIO
+#include "tests/formats/psrfits/psrfits_files.h"
+#endif
+
+namespace tautline::tests {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
+
+class BadFilterbank : public ::testing::TestWithParam<std::string> {
+ protected:
+  CommandResult run(const std::vector<std::string>& more = {}, const std::string& dms = "0:20:1") {
+    std::vector<std::string> arguments{"--json", GetParam(), input(), "-o", output(), "--dms", dms};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command(arguments, scratch.path().string());
+  }
+  std::string input() const { return scratch / "in.fil"; }
+  std::string output() const { return scratch / (GetParam() == "search" ? "out.csv" : "out.npy"); }
+  // The last object on standard output: the run's summary.
+  static nlohmann::json summary(const CommandResult& result) {
+    const std::size_t end = result.out.find_last_not_of('\n');
+    if (end == std::string::npos) return {};
+    const std::size_t before = result.out.rfind('\n', end);
+    return nlohmann::json::parse(
+        result.out.substr(before == std::string::npos ? 0 : before + 1, end + 1), nullptr, false);
+  }
+  void expect_nothing_left() {
+    for (const auto& entry : std::filesystem::directory_iterator(scratch.path())) {
+      const std::string name = entry.path().filename().string();
+      EXPECT_FALSE(name.starts_with("out.")) << name;
+    }
+  }
+  void expect_refused(int status, const std::string& named,
+                      const std::vector<std::string>& more = {},
+                      const std::string& dms = "0:20:1") {
+    const CommandResult result = run(more, dms);
+    EXPECT_EQ(result.status, status) << named << ": " << result.err;
+    EXPECT_NE(result.err.find(named), std::string::npos) << result.err;
+    expect_nothing_left();
+  }
+
+  static SigprocShape shape(int bits = 8) {
+    SigprocShape s;
+    s.nchans = 16;
+    s.nbits = bits;
+    s.fch1 = 1500;
+    s.foff = -10;
+    s.tsamp = 1e-3;
+    return s;
+  }
+  std::vector<double> noise(const SigprocShape& s, std::size_t times) {
+    std::vector<double> values;
+    std::normal_distribution<double> normal(s.nbits == 32 ? 10 : std::exp2(s.nbits - 1), 2);
+    const double most = s.nbits == 32 ? 1e9 : std::exp2(s.nbits) - 1;
+    for (std::size_t k = 0; k < times * static_cast<std::size_t>(s.nchans); ++k)
+      values.push_back(s.nbits == 32 ? normal(random_)
+                                     : std::clamp(std::round(normal(random_)), 0.0, most));
+    return values;
+  }
+  void write(const SigprocShape& s, const std::vector<double>& values, std::size_t extra_bytes = 0,
+             const std::string& name = "in.fil") {
+    SigprocBytes header = sigproc_header(s);
+    std::vector<char> data = sigproc_data(values, s.nbits);
+    data.resize(data.size() + extra_bytes, 1);
+    const std::vector<char>& all = header.data(data).bytes();
+    write_file(scratch / name, std::string(all.begin(), all.end()));
+  }
+
+  ScratchFolder scratch;
+  std::mt19937_64 random_ = generator();
+};
+
+// 16 channels of 1, 2 and 4 bits are 2, 4 and 8 bytes.
+TEST_P(BadFilterbank, SubByteFilesOfUnwholeSizeGiveWhatIsWholeAndAreDamaged) {
+  for (const int bits : {1, 2, 4}) {
+    const SigprocShape s = shape(bits);
+    const auto values = noise(s, 3000);
+    write(s, values);
+    ASSERT_EQ(run({"--overwrite"}).status, kDone);
+    write(s, values, static_cast<std::size_t>(bits) * 2 - 1);
+    const CommandResult result = run({"--overwrite"});
+    EXPECT_EQ(result.status, kDamaged) << result.err;
+    EXPECT_NE(result.err.find("in.fil"), std::string::npos) << result.err;
+    EXPECT_EQ(summary(result)["samples"], 3000);
+    EXPECT_EQ(summary(result)["trailing_bytes"], bits * 2 - 1);
+    EXPECT_TRUE(std::filesystem::exists(output()));
+    EXPECT_EQ(run({"--overwrite", "--strict"}).status, kFailed);
+  }
+}
+
+TEST_P(BadFilterbank, ZeroChannelStepIsRefusedAndEitherSignIsRead) {
+  SigprocShape s = shape();
+  s.foff = 0;
+  write(s, noise(s, 500));
+  expect_refused(kFailed, "foff");
+  for (const double step : {-10.0, 10.0}) {
+    s.foff = step;
+    write(s, noise(s, 3000));
+    const CommandResult result = run({"--overwrite"});
+    EXPECT_EQ(result.status, kDone) << result.err;
+    EXPECT_EQ(summary(result)["f_ref_mhz"], step < 0 ? 1500 : 1650);
+  }
+}
+
+TEST_P(BadFilterbank, ADmRangeLongerThanTheFileIsRefusedWithTheNumbers) {
+  const SigprocShape s = shape();
+  write(s, noise(s, 2000));
+  expect_refused(kWrongUsage, "2.000000 s of data", {}, "0:100000:1000");
+  expect_refused(kWrongUsage, "0.500000 s of data", {"--duration", "0.5"}, "0:5000:50");
+  expect_refused(kWrongUsage, "highest DM", {}, "20:0:1");
+  expect_refused(kWrongUsage, "lowest DM", {}, "-5:10:1");
+}
+
+TEST_P(BadFilterbank, AllChannelsLeftOutIsRefused) {
+  const SigprocShape s = shape();
+  write(s, noise(s, 2000));
+  expect_refused(kWrongUsage, "all 16 channels", {"--ignorechan", "0:15"});
+  expect_refused(kWrongUsage, "16", {"--ignorechan", "3:16"});  // the file has none of that number
+  // Nothing moves in them.
+  write(s, std::vector<double>(16 * 2000, 7));
+  expect_refused(kWrongUsage, "all 16 channels", {"--flag-channels"});
+}
+
+TEST_P(BadFilterbank, ConstantDataHoldNothingAndDivideByNothing) {
+  for (const int bits : {1, 8, 32})
+    for (const std::string more : {"--strict", "--zero-dm"}) {
+      const SigprocShape s = shape(bits);
+      write(s, std::vector<double>(16 * 3000, 1));
+      const CommandResult result = run({"--overwrite", more});
+      EXPECT_EQ(result.status, kDone) << result.err;
+      if (GetParam() == "search") {
+        EXPECT_EQ(summary(result)["candidates"], 0) << bits;
+      }
+    }
+}
+
+TEST_P(BadFilterbank, FloatsThatAreNoNumbersAreCountedAndTakenAsZero) {
+  const SigprocShape s = shape(32);
+  auto values = noise(s, 3000);
+  values[5] = std::numeric_limits<double>::quiet_NaN();
+  values[16 * 700] = std::numeric_limits<double>::infinity();
+  values[16 * 2999 + 3] = -std::numeric_limits<double>::infinity();
+  write(s, values);
+  const CommandResult result = run();
+  EXPECT_EQ(result.status, kDamaged) << result.err;
+  EXPECT_EQ(summary(result)["not_finite"], 3);
+  EXPECT_EQ(run({"--overwrite", "--strict"}).status, kFailed);
+}
+
+TEST_P(BadFilterbank, HeadersThatLieAreRefusedByField) {
+  const auto lie = [&](const std::string& field, const std::function<void(SigprocShape&)>& tell) {
+    SigprocShape s = shape();
+    tell(s);
+    write(shape(), noise(shape(), 100));
+    SigprocBytes header = sigproc_header(s);
+    const std::vector<char>& all = header.data(std::vector<char>(1600, 1)).bytes();
+    write_file(input(), std::string(all.begin(), all.end()));
+    expect_refused(kFailed, field);
+  };
+  lie("nbits", [](SigprocShape& s) { s.nbits = 7; });
+  lie("nchans", [](SigprocShape& s) { s.nchans = 0; });
+  lie("nchans", [](SigprocShape& s) { s.nchans = -4; });
+  lie("tsamp", [](SigprocShape& s) { s.tsamp = 0; });
+  lie("tsamp", [](SigprocShape& s) { s.tsamp = std::nan(""); });
+  lie("fch1", [](SigprocShape& s) { s.fch1 = -1500; });
+  write_file(input(), "");
+  expect_refused(kFailed, "in.fil");
+  std::filesystem::remove(input());
+  expect_refused(kFailed, "in.fil");
+}
+
+TEST_P(BadFilterbank, WrongUsageIsNamed) {
+  const SigprocShape s = shape();
+  write(s, noise(s, 2000));
+  expect_refused(kWrongUsage, "--start", {"--start", "99"});
+  expect_refused(kWrongUsage, "no samples", {"--duration", "0"});
+  expect_refused(kWrongUsage, "memory", {"--memory", "lots"});
+  expect_refused(kFailed, "memory", {"--memory", "1K"});
+  expect_refused(kFailed, "nowhere.mask", {"--mask", scratch / "nowhere.mask"});
+  expect_refused(kWrongUsage, "--method", {"--method", "magic"});
+  write_file(output(), "precious");
+  EXPECT_EQ(run().status, kFailed);
+  EXPECT_EQ(read_file(output()), "precious");
+}
+
+TEST_P(BadFilterbank, AFullDiskLeavesNothingUnderTheFinalName) {
+  SigprocShape s = shape();
+  write(s, noise(s, 30000));
+  std::filesystem::create_directory(scratch / "disk");
+  const std::string name = GetParam() == "search" ? "disk/c.csv" : "disk/c.npy";
+  const int status = on_small_disk(scratch / "disk", 40 * 1024, [&] {
+    std::vector<std::string> arguments{GetParam(),     input(), "-o",
+                                       scratch / name, "--dms", "0:20:1"};
+    // A list long enough to fill it.
+    if (GetParam() == "search")
+      arguments.insert(arguments.end(),
+                       {"--threshold", "2.5", "--link-time", "0", "--link-dm", "0"});
+    const CommandResult result = run_command(arguments, scratch.path().string());
+    for (const auto& entry : std::filesystem::directory_iterator(scratch / "disk"))
+      if (entry.path().filename().string().starts_with("c.")) return 50;
+    return result.status;
+  });
+  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+  EXPECT_EQ(status, kFailed) << read_file(scratch / "err");
+}
+
+TEST_P(BadFilterbank, KilledHalfWayLeavesNothingUnderTheFinalName) {
+  const SigprocShape s = shape();
+  write(s, std::vector<double>(16 * 2'000'000, 100));
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const pid_t pid = start_command({GetParam(), input(), "-o", output(), "--dms", "0:300:1"},
+                                    scratch.path().string());
+    const auto begun = [&] {
+      for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+        if (entry.path().string().ends_with(".partial")) return true;
+      return false;
+    };
+    for (int wait = 0; wait < 5000 && !begun(); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(begun());
+    kill(pid, signal);
+    const CommandResult result = finish_command(pid, scratch.path().string());
+    EXPECT_NE(result.status, kDone);
+    EXPECT_FALSE(std::filesystem::exists(output()));
+    if (signal != SIGTERM) continue;
+    EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
+    expect_nothing_left();
+  }
+}
+
+TEST_P(BadFilterbank, FilesThatOverlapOrDisagreeAreErrors) {
+  SigprocShape s = shape();
+  write(s, noise(s, 2000));
+  write(s, noise(s, 2000), 0, "second.fil");
+  expect_refused(kFailed, "overlap", {scratch / "second.fil"});
+  s.tstart += 1;
+  s.foff = -5;
+  write(s, noise(s, 2000), 0, "second.fil");
+  expect_refused(kFailed, "second.fil", {scratch / "second.fil"});
+}
+
+#ifdef TAUTLINE_CFITSIO
+TEST_P(BadFilterbank, PsrfitsRowsOfTheWrongSizeAreRefused) {
+  PsrfitsShape s;
+  s.nchan = 16;
+  s.nsblk = 512;
+  s.rows = 8;
+  s.foff = -10;
+  s.tbin = 1e-3;
+  std::vector<double> codes;
+  for (int k = 0; k < s.nchan * s.nsblk * s.rows; ++k)
+    codes.push_back(static_cast<double>(random_() % 16));
+  write_psrfits(input(), s, codes);
+  const CommandResult good = run({"--overwrite"});
+  EXPECT_EQ(good.status, kDone) << good.err;
+  EXPECT_EQ(summary(good)["samples"], 4096);
+  std::filesystem::remove(output());
+  std::filesystem::remove(output() + ".json");
+  s.wrong_data = 7;
+  write_psrfits(input(), s, codes);
+  expect_refused(kFailed, "DATA");
+  s.wrong_data = 0;
+  s.wrong_scales = 3;
+  write_psrfits(input(), s, codes);
+  expect_refused(kFailed, "DAT_SCL");
+  // Cut inside a row: the whole ones are read.
+  s.wrong_scales = 0;
+  write_psrfits(input(), s, codes);
+  std::filesystem::resize_file(input(), std::filesystem::file_size(input()) - 16 * 512 * 2);
+  const CommandResult cut = run();
+  EXPECT_EQ(cut.status, kDamaged) << cut.err;
+  EXPECT_NE(cut.err.find("in.fil"), std::string::npos) << cut.err;
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Commands, BadFilterbank, ::testing::Values("dedisperse", "search"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace tautline::tests

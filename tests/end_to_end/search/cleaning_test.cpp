@@ -1,0 +1,265 @@
+// Masks, flags, the zero-DM filter and gaps, from files to what is printed and recorded.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr std::size_t kTimes = 8000;
+
+class Cleaning : public ::testing::Test {
+ protected:
+  Cleaning() {
+    shape_.nchans = 32;
+    shape_.fch1 = 1500;
+    shape_.foff = -8;
+    shape_.tsamp = 1e-3;
+  }
+  nlohmann::json run(const std::string& command, std::vector<std::string> more, int status = 0) {
+    const std::string output = scratch_ / (command == "search" ? "out.csv" : "out.npy");
+    more.insert(more.begin(),
+                {"--json", command, scratch_ / "in.fil", "-o", output, "--overwrite"});
+    if (std::find(more.begin(), more.end(), "--dms") == more.end())
+      more.insert(more.end(), {"--dms", "0:100:1"});
+    const CommandResult result = run_command(more, scratch_.path().string());
+    EXPECT_EQ(result.status, status) << result.err;
+    lines_ = json_lines(result.out);
+    plan_ = result.err;
+    record_ = nlohmann::json::parse(read_file(output + ".json"), nullptr, false);
+    return lines_.empty() ? nlohmann::json() : lines_.back();
+  }
+  // Candidates of the last search within `reach` samples of one.
+  std::size_t near(std::size_t sample, double reach = 5) const {
+    std::size_t count = 0;
+    for (const auto& line : lines_)
+      count += line["schema"] == "tautline.candidate" &&
+               std::fabs(line["sample"].get<double>() - static_cast<double>(sample)) <= reach;
+    return count;
+  }
+  // The array that dedisperse wrote: sums of a trial.
+  std::vector<std::int32_t> row(std::size_t trial) const {
+    const std::string file = read_file(scratch_ / "out.npy");
+    const auto samples = record_["segments"][0]["samples"].get<std::size_t>();
+    const std::size_t trials = record_["dms"].size();
+    std::vector<std::int32_t> values(samples);
+    std::memcpy(values.data(), file.data() + file.size() - 4 * samples * (trials - trial),
+                4 * samples);
+    return values;
+  }
+
+  SigprocShape shape_;
+  ScratchFolder scratch_;
+  std::mt19937_64 random_ = generator();
+  std::vector<nlohmann::json> lines_;
+  std::string plan_;
+  nlohmann::json record_;
+};
+
+// A pulse in interval 2 of 8 and interference in interval 5, both at DM 0 to 100; and one channel
+// that is loud throughout.
+TEST_F(Cleaning, AMaskTakesOutItsIntervalsAndChannelsAndIsCounted) {
+  auto values = noise_with_pulses(shape_, kTimes, {{40, 2400, 30}, {60, 5500, 60}}, random_);
+  for (std::size_t t = 0; t < kTimes; ++t) values[t * 32 + 3] = t % 2 ? 255 : 0;
+  write_filterbank(scratch_ / "in.fil", shape_, values);
+  // Upwards in frequency: the file's channel 3 is number 28.
+  const MaskFile mask{1500 - 8 * 31, 8, 1e-3, 32, 8, 1000, {28}, {5}};
+  write_file(scratch_ / "x_rfifind.mask", mask.bytes());
+
+  const nlohmann::json before = run("search", {"--ignorechan", "3"});
+  EXPECT_GE(near(2400), 1u);
+  EXPECT_GE(near(5500), 1u);
+  EXPECT_EQ(before["masked_samples"], 0);
+  EXPECT_EQ(record_["mask"], "");
+
+  const nlohmann::json after = run("search", {"--mask", scratch_ / "x_rfifind.mask"});
+  EXPECT_GE(near(2400), 1u);
+  EXPECT_EQ(near(5500, 400), 0u);
+  EXPECT_EQ(after["ignored_channels"], 1);
+  EXPECT_EQ(record_["ignored_channels"], nlohmann::json({3}));
+  EXPECT_EQ(after["masked_samples"], 31 * 1000);
+  EXPECT_EQ(record_["masked_samples"], 31 * 1000);
+  EXPECT_EQ(record_["mask"], scratch_ / "x_rfifind.mask");
+
+  // dedisperse: at DM 0 the masked interval is constant, and that the mean of what came before.
+  const nlohmann::json series =
+      run("dedisperse", {"--mask", scratch_ / "x_rfifind.mask", "--max-loss", "0"});
+  EXPECT_EQ(series["masked_samples"], 31 * 1000);
+  const auto zero_dm = row(0);
+  double mean = 0;
+  for (std::size_t t = 4000; t < 5000; ++t) mean += zero_dm[t] / 1000.0;
+  EXPECT_NEAR(zero_dm[5000], mean, 32);  // 31 means rounded
+  for (std::size_t t = 5000; t < 6000; ++t) ASSERT_EQ(zero_dm[t], zero_dm[5000]) << t;
+  EXPECT_NE(zero_dm[6001], zero_dm[6000]);
+
+  // Made for other channels.
+  MaskFile other = mask;
+  other.channels = 16;
+  other.zapped_channels = {};
+  write_file(scratch_ / "x_rfifind.mask", other.bytes());
+  run("search", {"--mask", scratch_ / "x_rfifind.mask"}, 2);
+}
+
+TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
+  auto values = noise_with_pulses(shape_, kTimes, {{40, 2400, 30}}, random_);
+  for (std::size_t t = 0; t < kTimes; ++t) {
+    values[t * 32 + 7] = 100;                      // dead
+    values[t * 32 + 20] = t / 500 % 2 ? 250 : 10;  // comes and goes
+  }
+  write_filterbank(scratch_ / "in.fil", shape_, values);
+  for (const std::string command : {"search", "dedisperse"}) {
+    const nlohmann::json plain = run(command, {});
+    EXPECT_EQ(plain["flagged_channels"], 0);
+    EXPECT_EQ(plain["ignored_channels"], 0);
+    EXPECT_EQ(plain["zero_dm"], false);
+    const nlohmann::json clean = run(command, {"--flag-channels", "--zero-dm"});
+    EXPECT_GE(clean["flagged_channels"], 2);
+    EXPECT_LE(clean["flagged_channels"], 5);
+    EXPECT_EQ(clean["zero_dm"], true);
+    EXPECT_EQ(record_["zero_dm"], true);
+    const auto flagged = record_["flagged_channels"].get<std::vector<std::size_t>>();
+    for (const std::size_t bad : {7u, 20u})
+      EXPECT_TRUE(std::find(flagged.begin(), flagged.end(), bad) != flagged.end()) << bad;
+    if (command == "search") {
+      EXPECT_GE(near(2400), 1u);
+    }
+  }
+}
+
+TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
+  write_filterbank(scratch_ / "in.fil", shape_,
+                   noise_with_pulses(shape_, kTimes, {{80, 2400, 30}, {0, 5000, 60}}, random_));
+  run("search", {});
+  EXPECT_GE(near(5000), 1u);
+  const nlohmann::json clean = run("search", {"--zero-dm"});
+  EXPECT_GE(near(2400), 1u);
+  EXPECT_EQ(near(5000), 0u);
+  EXPECT_EQ(clean["zero_dm"], true);
+}
+
+TEST_F(Cleaning, ThePlanTellsMemoryAndTheRateToExpect) {
+  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(shape_, kTimes, {}, random_));
+  for (const std::string command : {"search", "dedisperse"}) {
+    const nlohmann::json summary = run(command, {});
+    EXPECT_NE(plan_.find("MiB"), std::string::npos) << plan_;
+    EXPECT_NE(plan_.find("x real time"), std::string::npos) << plan_;
+    EXPECT_GT(summary["expected_s"], 0);
+    EXPECT_GT(record_["expected_s"], 0);
+  }
+}
+
+// Two files with 3 s between them. Each stretch is searched for itself; a series goes on through
+// the gap, which has the channels' means.
+class Gap : public Cleaning {
+ protected:
+  static constexpr std::size_t kGap = 3000, kSecond = 5000;
+  void write_both(std::size_t second_pulse = 1000) {
+    const auto a =
+        noise_with_pulses(shape_, kTimes, {{40, 2400, 30}, {20, kTimes - 120, 30}}, random_);
+    const auto b = noise_with_pulses(shape_, kSecond, {{70, second_pulse, 30}}, random_);
+    write_filterbank(scratch_ / "in.fil", shape_, a);
+    SigprocShape later = shape_;
+    later.tstart += static_cast<double>(kTimes + kGap) * shape_.tsamp / 86400;
+    write_filterbank(scratch_ / "later.fil", later, b);
+    first_ = a, second_ = b;
+  }
+  std::vector<double> first_, second_;
+};
+
+TEST_F(Gap, EndsASearchAndBeginsAnother) {
+  write_both();
+  const nlohmann::json summary = run("search", {scratch_ / "later.fil", "--plot", scratch_ / "p"});
+  EXPECT_EQ(summary["stretches"], 2);
+  EXPECT_EQ(summary["gap_samples"], kGap);
+  EXPECT_EQ(summary["samples"], kTimes + kSecond);
+  EXPECT_EQ(near(2400), 1u);
+  EXPECT_EQ(near(kTimes + kGap + 1000), 1u);
+  EXPECT_EQ(record_["stretches"][1]["first_sample"], kTimes + kGap);
+  EXPECT_EQ(record_["stretches"][1]["trials"], 101);
+  // Times go on through the gap.
+  for (const auto& line : lines_)
+    if (line["schema"] == "tautline.candidate") {
+      EXPECT_NEAR(line["time_s"].get<double>(), line["sample"].get<double>() * 1e-3, 1e-9);
+    }
+  // The same as of each file alone.
+  std::vector<nlohmann::json> both(lines_.begin(), lines_.end() - 1);
+  run("search", {});
+  std::size_t alone = lines_.size() - 1;
+  const std::string output = scratch_ / "out2.csv";
+  const CommandResult later =
+      run_command({"--json", "search", scratch_ / "later.fil", "-o", output, "--dms", "0:100:1"},
+                  scratch_.path().string());
+  EXPECT_EQ(later.status, 0) << later.err;
+  alone += json_lines(later.out).size() - 1;
+  EXPECT_EQ(both.size(), alone);
+}
+
+// 100 pc cm^-3 are delayed by 0.085 s, 8,000 by 6.8 s: less than the first file, more than the
+// second.
+TEST_F(Gap, AShortStretchIsSearchedForTheTrialsThatFit) {
+  write_both();
+  const nlohmann::json summary =
+      run("search", {scratch_ / "later.fil", "--dms", "0:8000:50", "--max-loss", "0"});
+  EXPECT_EQ(summary["trials"], 161);
+  EXPECT_EQ(record_["stretches"][0]["trials"], 161);
+  const auto fitting = record_["stretches"][1]["trials"].get<std::size_t>();
+  EXPECT_GT(fitting, 80u);
+  EXPECT_LT(fitting, 161u);
+}
+
+TEST_F(Gap, OfASeriesIsFilledCountedAndToldToPresto) {
+  write_both();
+  const nlohmann::json summary = run("dedisperse", {scratch_ / "later.fil", "--max-loss", "0"});
+  EXPECT_EQ(summary["gap_samples"], kGap);
+  EXPECT_EQ(summary["samples"], kTimes + kGap + kSecond);
+  EXPECT_EQ(record_["gap_samples"], kGap);
+  EXPECT_EQ(record_["stretches"][1]["first_sample"], kTimes + kGap);
+  const auto zero_dm = row(0);
+  const auto sum_of = [&](const std::vector<double>& values, std::size_t t) {
+    double sum = 0;
+    for (std::size_t c = 0; c < 32; ++c) sum += values[t * 32 + c];
+    return sum;
+  };
+  double filling = 0;
+  for (std::size_t c = 0; c < 32; ++c) {
+    double mean = 0;
+    for (std::size_t t = kTimes - 4096; t < kTimes; ++t) mean += first_[t * 32 + c] / 4096;
+    filling += std::round(mean);
+  }
+  for (std::size_t t = 0; t < zero_dm.size(); ++t) {
+    const double expected = t < kTimes          ? sum_of(first_, t)
+                            : t < kTimes + kGap ? filling
+                                                : sum_of(second_, t - kTimes - kGap);
+    ASSERT_EQ(zero_dm[t], expected) << t;
+  }
+  const CommandResult presto =
+      run_command({"dedisperse", scratch_ / "in.fil", scratch_ / "later.fil", "-o",
+                   scratch_ / "s.dat", "--dms", "40"},
+                  scratch_.path().string());
+  ASSERT_EQ(presto.status, 0) << presto.err;
+  const std::string inf = read_file(scratch_ / "s.inf");
+  EXPECT_NE(inf.find("Any breaks in the data? (1 yes, 0 no)  =  1"), std::string::npos) << inf;
+  EXPECT_NE(inf.find("11000"), std::string::npos) << inf;
+}
+
+TEST_F(Gap, LongerThanTheDataIsNotFilled) {
+  write_both();
+  SigprocShape later = shape_;
+  later.tstart += 1;
+  write_filterbank(scratch_ / "later.fil", later, second_);
+  const CommandResult refused =
+      run_command({"dedisperse", scratch_ / "in.fil", scratch_ / "later.fil", "-o",
+                   scratch_ / "s.npy", "--dms", "0:10:1"},
+                  scratch_.path().string());
+  EXPECT_EQ(refused.status, 1) << refused.err;
+  EXPECT_NE(refused.err.find("gaps of"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "s.npy"));
+  EXPECT_EQ(run("search", {scratch_ / "later.fil"})["stretches"], 2);
+}
+
+}  // namespace
+}  // namespace tautline::tests
