@@ -53,6 +53,15 @@ void choose_type(const Config& config, std::size_t index, GpuLevel& level) {
   level.type = "u" + std::to_string(8 * level.sample_bytes);
 }
 
+// The first pass adds bytes in halves of words, a level's windows a multiple of its base.
+std::size_t folds_of(const Config& config) {
+  constexpr std::size_t kMostFolds = 5;
+  if (config.type != CountType::u8 || config.coarsening != Coarsening::sum) return 0;
+  const auto even = static_cast<std::size_t>(std::countr_zero(config.bins));
+  return std::min(
+      {kMostFolds, config.levels - 1, config.ladder == Ladder::chain ? even : kMostFolds});
+}
+
 std::size_t chunk_of(const Config& config, const GpuTunables& tunables, std::size_t row_bytes) {
   const std::size_t most = std::max(kFewSamples, kMostChunkBytes / row_bytes);
   return std::min({config.max_samples, tunables.chunk_samples, most});
@@ -66,6 +75,7 @@ GpuLayout make_layout(const Config& config, const GpuTunables& tunables) {
   layout.config = config;
   layout.pending = tunables.pending_rows;
   layout.lags = lag_count(config);
+  layout.folds = folds_of(config);
   layout.padded_sensors = round_up(config.sensors, 32);
   layout.chunk = chunk_of(config, tunables, layout.padded_sensors * core::bytes_of(config.type));
   const auto take = [&](std::size_t bytes) {
@@ -88,7 +98,8 @@ GpuLayout make_layout(const Config& config, const GpuTunables& tunables) {
     if (level.separate || l == 0) level.e_at = take(level.rows * level.pitch_bytes);
     level.begin_at = take(level.begin_rows * level.pitch_bytes);
     level.lead_at = take(level.pitch_bytes);
-    level.total_d_at = take(layout.padded_sensors * 8);
+    level.folded = l > 0 && l <= layout.folds;
+    level.total_d_at = level.folded ? layout.levels[0].total_d_at : take(layout.padded_sensors * 8);
     level.total_e_at = take(layout.padded_sensors * 8);
     layout.levels.push_back(level);
   }

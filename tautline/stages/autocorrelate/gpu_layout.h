@@ -30,6 +30,8 @@ struct GpuLevel {
   std::size_t d_at = 0, e_at = 0;  ///< the rings, in bytes; level 0: two buffers used in turns
   std::size_t begin_at = 0, lead_at = 0;
   std::size_t total_d_at = 0, total_e_at = 0;
+  bool folded =
+      false;  ///< made by the first pass; its total is that of level 0 but for the newest counts
 };
 
 struct GpuLayout {
@@ -37,6 +39,7 @@ struct GpuLayout {
   std::size_t chunk = 0;    ///< samples
   std::size_t pending = 0;  ///< rows
   std::size_t lags = 0;
+  std::size_t folds = 0;  ///< levels that the first pass makes (fold.kernel)
   std::size_t padded_sensors = 0;
   std::vector<GpuLevel> levels;
   std::size_t sums_at = 0, largest_at = 0;

@@ -1,6 +1,7 @@
 #include "tautline/stages/autocorrelate/gpu_levels.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace tautline::stages::autocorrelate::gpu {
 
@@ -35,6 +36,7 @@ class Launcher {
         after_(state.taken + rows.count) {}
 
   void add_totals() const;
+  void fold() const;
   void make_level(std::size_t to) const;
   void multiply(std::size_t index, std::uint64_t first, std::uint64_t last) const;
   void keep() const;
@@ -69,6 +71,17 @@ class Launcher {
     if (layout_.floats()) return std::max<std::size_t>(1, count);  // in order of time
     return std::clamp<std::size_t>(count * layout_.padded_sensors / kEnoughThreads, 16, 1024);
   }
+  // Rows of a level whose products are added up at once: few where there would be too few groups.
+  std::size_t part_of(const Products& products, std::size_t count, std::size_t lag_groups) const {
+    if (layout_.floats()) return count;
+    if (!products.matrix) return std::min(count, products.part);
+    constexpr std::size_t kTileRows = 512;
+    const std::size_t groups =
+        lag_groups * groups_of(layout_.config.pair_count(), products.group_pairs);
+    const std::size_t parts = groups_of(programs_.enough_groups, groups);
+    return std::clamp(groups_of(groups_of(count, parts), kTileRows) * kTileRows, kTileRows,
+                      products.part);
+  }
   device::LaunchShape columns_by_parts(std::size_t columns, std::size_t parts) const {
     const Threads& t = programs_.threads;
     return {.groups = {groups_of(columns, t.x), groups_of(parts, t.y), 1},
@@ -95,6 +108,49 @@ void Launcher::add_totals() const {
                                 u32(layout_.config.sensors)};
   queue_.launch(*programs_.totals,
                 columns_by_parts(layout_.config.sensors, groups_of(rows_.count, rows)), arguments);
+}
+
+// Totals and the first levels in one pass.
+void Launcher::fold() const {
+  constexpr std::size_t kMostLevels = 5, kEnoughThreads = std::size_t{1} << 16, kMostPart = 8;
+  const std::size_t folds = layout_.folds;
+  const std::uint64_t first = before_ >> folds;
+  const std::uint64_t windows = ((after_ - 1) >> folds) + 1 - first;
+  const std::size_t words = groups_of(layout_.config.sensors, 4);
+  const std::size_t part = std::clamp<std::size_t>(windows * words / kEnoughThreads, 1, kMostPart);
+  const GpuLevel& counts = layout_.levels[0];
+  std::uint64_t careful = 0;
+  for (std::size_t l = 1; l <= folds; ++l)
+    careful = std::max<std::uint64_t>(
+        careful, groups_of(layout_.levels[l].begin_rows, std::size_t{1} << (folds - l)));
+  const Series d = series(0, false);
+  std::vector<Argument> arguments{d.fresh,
+                                  d.old,
+                                  state_.at(0),
+                                  state_.at(counts.total_d_at),
+                                  std::uint64_t{d.new_pitch},
+                                  std::uint64_t{d.old_pitch},
+                                  u32(d.old_rows),
+                                  place(0, static_cast<std::int64_t>(first << folds), 0),
+                                  u32(rows_.count),
+                                  first,
+                                  u32(windows),
+                                  u32(part),
+                                  careful,
+                                  std::uint64_t{layout_.levels[1].pitch_bytes},
+                                  u32(words)};
+  for (std::size_t l = 1; l <= kMostLevels; ++l) {
+    const GpuLevel& level = layout_.levels[std::min(l, folds)];
+    const std::uint64_t row = l <= folds ? first << (folds - l) : 0;
+    arguments.insert(arguments.end(),
+                     {std::uint64_t{level.d_at}, std::uint64_t{level.begin_at}, u32(level.rows),
+                      u32(row % level.rows), u32(level.begin_rows)});
+  }
+  const Threads& t = programs_.fold_threads;
+  queue_.launch(*programs_.fold,
+                {.groups = {groups_of(words, t.x), groups_of(groups_of(windows, part), t.y), 1},
+                 .threads = {t.x, t.y, 1}},
+                arguments);
 }
 
 void Launcher::make_level(std::size_t to) const {
@@ -144,7 +200,7 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
   const auto row = static_cast<std::int64_t>(first);
   const auto e_row = row - static_cast<std::int64_t>(level.rung.first_steps + level.shift);
   const auto count = static_cast<std::size_t>(last - first);
-  const std::size_t part = layout_.floats() ? count : std::min(count, products.part);
+  const std::size_t part = part_of(products, count, lags / products.lags);
   const Argument arguments[] = {d.fresh,
                                 d.old,
                                 e.fresh,
@@ -165,9 +221,11 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
                                 u32(level.rung.steps)};
   const Threads& t = products.threads;
   queue_.launch(*products.kernel,
-                {.groups = {groups_of(layout_.config.pair_count(), t.x), lags / products.lags,
-                            groups_of(groups_of(count, part), t.y)},
-                 .threads = {t.x, t.y, 1}},
+                {.groups = {groups_of(layout_.config.pair_count(),
+                                      products.matrix ? products.group_pairs : t.x),
+                            lags / products.lags, groups_of(groups_of(count, part), t.y)},
+                 .threads = {t.x, t.y, 1},
+                 .local_bytes = products.local_bytes},
                 arguments);
 }
 
@@ -194,8 +252,11 @@ void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs
   const std::size_t below = level.rung.first_steps + level.rung.steps;
   const auto newest =
       static_cast<std::int64_t>(available(index)) - 1 - static_cast<std::int64_t>(level.shift);
+  const GpuLevel& counts = layout_.levels[0];
+  const std::uint64_t tail = level.folded ? after_ - (available(index) << index) : 0;
   const Argument arguments[] = {e.fresh,
                                 e.old,
+                                state_.kept(),
                                 state_.at(level.begin_at),
                                 state_.at(level.lead_at),
                                 state_.at(level.total_d_at),
@@ -218,7 +279,10 @@ void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs
                                 u32(level.rung.whole),
                                 u32(level.shift),
                                 u32(level.rung.has_lead_in() ? 1 : 0),
-                                available(index)};
+                                available(index),
+                                std::uint64_t{counts.pitch_bytes},
+                                u32(counts.rows),
+                                u32(tail)};
   queue_.launch(*programs_.read[index],
                 {.groups = {groups_of(pairs, programs_.read_threads), 1, 1},
                  .threads = {programs_.read_threads, 1, 1}},
@@ -232,8 +296,12 @@ void enqueue_rows(device::Queue& queue, const Programs& programs, GpuState& stat
   if (rows.count == 0) return;
   const std::size_t levels = state.layout.levels.size();
   const Launcher launcher(queue, programs, state, rows);
-  launcher.add_totals();
-  for (std::size_t l = 1; l < levels; ++l) launcher.make_level(l);
+  if (state.layout.folds > 0) {
+    launcher.fold();
+  } else {
+    launcher.add_totals();
+  }
+  for (std::size_t l = 1 + state.layout.folds; l < levels; ++l) launcher.make_level(l);
   for (std::size_t l = 0; l < levels; ++l) {
     const std::uint64_t available = launcher.available(l);
     if (l > 0 && available - state.done[l] < state.layout.pending) continue;

@@ -22,17 +22,22 @@ struct Products {
   bool matrix = false;
   Threads threads;
   std::size_t lags = 1;  ///< of a thread or a group
-  std::size_t part = 1;  ///< rows
+  std::size_t part = 1;  ///< most rows
+  // Of the matrix code:
+  std::size_t group_pairs = 1;
+  std::size_t local_bytes = 0;
 };
 
 struct Programs {
   std::vector<std::shared_ptr<const device::Program>> held;
-  KernelPointer take, totals, keep;
-  std::vector<KernelPointer> coarsen;  ///< [level] makes the next one
-  std::vector<Products> products;      ///< [level]
-  std::vector<KernelPointer> read;     ///< [level]
-  Threads threads;                     ///< of all but products and read
+  KernelPointer take, totals, fold, keep;  ///< totals or fold
+  std::vector<KernelPointer> coarsen;      ///< [level] makes the next one
+  std::vector<Products> products;          ///< [level]
+  std::vector<KernelPointer> read;         ///< [level]
+  Threads threads;                         ///< of all but fold, products and read
+  Threads fold_threads;
   std::size_t read_threads = 64;
+  std::size_t enough_groups = 1;  ///< fill the device
 };
 
 /// Compiles, or takes from the cache.
