@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <charconv>
-#include <cstdlib>
+#include <cstdio>
 
 #include "cli/command.h"
 #include "tautline/core/error.h"
@@ -111,13 +111,6 @@ void print_summary(const Global& global, const std::string& output,
              s.undefined);
 }
 
-// `auto` takes the fastest device that supports the stage, which is the CPU.
-std::shared_ptr<const device::Device> open_supported(const Global& global) {
-  Global chosen = global;
-  if (global.device == "auto" && std::getenv("TAUTLINE_DEVICE") == nullptr) chosen.device = "cpu";
-  return open_device(chosen);
-}
-
 int run(const Global& global, Options& options) {
   resolve(global, options);
   ProgressLine line(global);
@@ -129,7 +122,7 @@ int run(const Global& global, Options& options) {
                           p.elapsed_s > 0 ? p.stream_s / p.elapsed_s : 0, p.seconds_left));
   };
   const auto summary =
-      pipeline::autocorrelate_counts(options.config, open_supported(global), show, global.stop);
+      pipeline::autocorrelate_counts(options.config, open_device(global), show, global.stop);
   for (const std::string& warning : summary.warnings) spdlog::warn("{}", warning);
   print_summary(global, options.config.output, summary);
   return damage_status(summary.damage, 0, options.strict);

@@ -4,6 +4,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/measure_dedisperse.h"
+#include "tautline/stages/autocorrelate/tune.h"
 #include "tautline/stages/channelize/tune.h"
 #include "tautline/stages/correlate/tune.h"
 #include "tautline/stages/dedisperse/tune.h"
@@ -53,8 +54,33 @@ jit::Tunable make_dedisperse(const Problem& sizes, DevicePointer device) {
   return stages::dedisperse::make_tunable(dedisperse_config(sizes), std::move(device));
 }
 
+jit::Tunable make_autocorrelate(const Problem& sizes, DevicePointer device) {
+  stages::autocorrelate::Config config;
+  config.sensors = sizes.at("sensors");
+  config.bins = sizes.at("bins");
+  config.levels = sizes.at("levels");
+  config.max_samples = sizes.at("samples");
+  const std::size_t bits = sizes.at("bits");
+  if (bits != 8 && bits != 16 && bits != 32)
+    throw core::Error(core::ErrorKind::config, "--problem of autocorrelate: bits",
+                      std::to_string(bits), "8, 16 or 32");
+  config.type = bits == 8    ? core::CountType::u8
+                : bits == 16 ? core::CountType::u16
+                             : core::CountType::u32;
+  if (sizes.at("standard") != 0) config.ladder = stages::autocorrelate::Ladder::standard;
+  return stages::autocorrelate::make_tunable(config, std::move(device));
+}
+
 const std::vector<Stage>& stages() {
-  static const std::vector<Stage> list{{"channelize",
+  static const std::vector<Stage> list{{"autocorrelate",
+                                        {{"sensors", 1024},
+                                         {"bins", 32},
+                                         {"levels", 10},
+                                         {"samples", 65536},
+                                         {"bits", 8},
+                                         {"standard", 0}},
+                                        make_autocorrelate},
+                                       {"channelize",
                                         {{"inputs", 8},
                                          {"channels", 1024},
                                          {"taps", 8},

@@ -8,6 +8,7 @@
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/jit/program.h"
+#include "tautline/stages/autocorrelate/gpu.h"
 #include "tautline/stages/channelize/tunables.h"
 #include "tautline/stages/correlate/gpu.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
@@ -61,6 +62,10 @@ Sources sources_of_all_stages() {
   series.dms = {0, 10, 20};
   series.max_samples = 1000;
   stages::dedisperse::make_plan(series, device);
+
+  for (const auto design :
+       {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})
+    stages::autocorrelate::gpu::make_plan({.sensors = 100}, device, {.design = design});
   return device->sources();
 }
 

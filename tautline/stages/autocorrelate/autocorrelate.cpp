@@ -7,6 +7,7 @@
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
 #include "tautline/stages/autocorrelate/cpu.h"
+#include "tautline/stages/autocorrelate/gpu.h"
 #include "tautline/stages/autocorrelate/ladder.h"
 
 namespace tautline::stages::autocorrelate {
@@ -126,9 +127,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   check_config(config);
   if (device == nullptr) throw_config("device", "null", "an open device");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
-  if (device->compiles())
-    throw core::Error(core::ErrorKind::unsupported, "autocorrelate device", device->name(),
-                      "a CPU: there is no kernel for GPUs yet", "choose --device cpu");
+  if (device->compiles()) return gpu::make_tuned_plan(config, std::move(device));
   return cpu::make_plan(config, std::move(device), {});
 }
 

@@ -1,0 +1,24 @@
+// The autocorrelator on GPUs: not part of the stage's interface.
+#pragma once
+
+#include <memory>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/gpu_tunables.h"
+
+namespace tautline::stages::autocorrelate::gpu {
+
+/// Whether the device can run GpuDesign::matrix. Plans for others take the portable one.
+bool has_matrix_design(const device::Device& device);
+
+/// Throws Error(config) on bad tunables.
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device,
+                                      const GpuTunables& tunables);
+
+/// What tuning found for this problem or the nearest, else the defaults.
+std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
+                                            std::shared_ptr<const device::Device> device);
+
+}  // namespace tautline::stages::autocorrelate::gpu

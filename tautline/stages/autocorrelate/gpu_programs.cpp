@@ -1,0 +1,161 @@
+#include "tautline/stages/autocorrelate/gpu_programs.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "tautline/jit/program.h"
+#include "tautline/stages/autocorrelate/gpu.h"
+
+namespace tautline::stages::autocorrelate::gpu {
+
+namespace {
+
+constexpr std::size_t kThreads = 64, kFoldThreads = 128;
+
+std::int64_t number(std::size_t value) {
+  return static_cast<std::int64_t>(value);
+}
+
+// As many side by side as there are, so that an only sensor's times fill the group.
+Threads spread(std::size_t threads, std::size_t items) {
+  const std::size_t x = std::min(threads, std::bit_ceil(items));
+  return {x, threads / x};
+}
+
+class Builder {
+ public:
+  Builder(const GpuLayout& layout, const GpuTunables& tunables, const device::Device& device,
+          Programs& programs)
+      : layout_(layout),
+        tunables_(tunables),
+        device_(device),
+        programs_(programs),
+        most_threads_(std::max<std::size_t>(16, device.properties().max_group_threads)) {}
+
+  void build_all() {
+    programs_.threads = spread(std::min(kThreads, most_threads_), layout_.config.sensors);
+    programs_.read_threads = std::min(kThreads, most_threads_);
+    programs_.enough_groups = 4 * device_.properties().multiprocessors;
+    programs_.take = build("take", with_threads(typed(0), programs_.threads));
+    if (layout_.folds == 0) {
+      programs_.totals = build("totals", with_threads(typed(0), programs_.threads));
+    } else {
+      programs_.fold_threads =
+          spread(std::min(kFoldThreads, most_threads_), (layout_.config.sensors + 3) / 4);
+      programs_.fold =
+          build("fold",
+                with_threads(typed(0), programs_.fold_threads).set("FOLDS", number(layout_.folds)));
+    }
+    programs_.keep = build("keep", with_threads({}, programs_.threads));
+    for (std::size_t l = 0; l < layout_.levels.size(); ++l) {
+      if (l + 1 < layout_.levels.size())
+        programs_.coarsen.push_back(l < layout_.folds ? nullptr : build_coarsen(l));
+      programs_.products.push_back(build_products(l));
+      programs_.read.push_back(
+          build("read", typed(l)
+                            .set("SEPARATE", layout_.levels[l].separate ? 1 : 0)
+                            .set("COUNT", layout_.levels[0].type)
+                            .set("PAIRS", pairs())
+                            .set("THREADS", number(programs_.read_threads))));
+    }
+  }
+
+ private:
+  KernelPointer build(const std::string& name, const jit::Defines& defines) {
+    auto program = jit::build(device_, "autocorrelate/" + name + ".kernel", defines);
+    auto kernel = program->kernel(name.substr(0, name.find('.')));
+    programs_.held.push_back(std::move(program));
+    return kernel;
+  }
+  jit::Defines typed(std::size_t level) const {
+    return jit::Defines()
+        .set("SAMPLE", layout_.levels[level].type)
+        .set("VALUE", layout_.floats() ? "double" : "u64")
+        .set("FLOATS", layout_.floats() ? 1 : 0);
+  }
+  static jit::Defines with_threads(jit::Defines defines, const Threads& threads) {
+    return defines.set("THREADS_X", number(threads.x)).set("THREADS_Y", number(threads.y));
+  }
+  int pairs() const { return layout_.config.pairs.empty() ? 0 : 1; }
+
+  KernelPointer build_coarsen(std::size_t level) {
+    const GpuLevel& next = layout_.levels[level + 1];
+    return build("coarsen", with_threads(typed(level), programs_.threads)
+                                .set("NEXT", next.type)
+                                .set("COARSENING", static_cast<int>(layout_.config.coarsening))
+                                .set("SEPARATE", next.separate ? 1 : 0));
+  }
+
+  // Sums on matrix units, of counts up to 32 bits (matrix.cuda.kernel).
+  Products build_matrix(std::size_t index) {
+    const GpuLevel& level = layout_.levels[index];
+    constexpr std::size_t kGroupBytes = 32, kStages = 2, kTileRows = 512, kThreads = 256;
+    Products products;
+    products.matrix = true;
+    products.threads = {kThreads, 1};
+    const std::size_t blocks = level.rung.steps <= 9 ? 2 : level.rung.steps <= 25 ? 4 : 5;
+    products.lags = 8 * blocks - 7;
+    products.part = (tunables_.part_rows + kTileRows - 1) / kTileRows * kTileRows;
+    products.group_pairs = kGroupBytes / level.sample_bytes;
+    const bool same =
+        index == 0 && pairs() == 0 && blocks == 5 && level.rung.steps <= products.lags;
+    const std::size_t stage_rows = (same ? 1 : 2) * kTileRows + 32;
+    constexpr std::size_t kSumBytes = 8 * 48 * 9 * 4;
+    products.local_bytes = std::max(kStages * stage_rows * kGroupBytes, kSumBytes);
+    products.kernel =
+        build("matrix.cuda", typed(index)
+                                 .set("BYTES", number(level.sample_bytes))
+                                 .set("PLANES", (std::bit_width(level.largest) + 7) / 8)
+                                 .set("BLOCKS", number(blocks))
+                                 .set("PAIRS", pairs())
+                                 .set("SAME", same ? 1 : 0)
+                                 .set("STAGES", number(kStages)));
+    return products;
+  }
+
+  Products build_products(std::size_t index) {
+    const GpuLevel& level = layout_.levels[index];
+    if (tunables_.design == GpuDesign::matrix && has_matrix_design(device_) && level.largest > 0 &&
+        level.sample_bytes <= 4)
+      return build_matrix(index);
+    Products products;
+    products.threads =
+        spread(std::min(tunables_.threads, most_threads_), layout_.config.pair_count());
+    products.lags = std::min(tunables_.lags, std::bit_ceil(level.rung.steps));
+    products.part = tunables_.part_rows;
+    std::string product = layout_.floats() ? "double" : "u64";
+    // 32-bit sums where enough of the largest products fit them.
+    constexpr std::size_t kEnough = 1024;
+    if (level.largest > 0 && level.largest < 65536) {
+      const auto fit = static_cast<std::size_t>(0xffffffff / (level.largest * level.largest));
+      if (fit >= std::min(kEnough, products.part)) {
+        product = "u32";
+        products.part = std::min(products.part, fit);
+      }
+    }
+    products.kernel = build("products", with_threads(typed(index), products.threads)
+                                            .set("PRODUCT", product)
+                                            .set("LAGS", number(products.lags))
+                                            .set("PAIRS", pairs()));
+    return products;
+  }
+
+  const GpuLayout& layout_;
+  const GpuTunables& tunables_;
+  const device::Device& device_;
+  Programs& programs_;
+  std::size_t most_threads_;
+};
+
+}  // namespace
+
+Programs make_programs(const GpuLayout& layout, const GpuTunables& tunables,
+                       const device::Device& device) {
+  Programs programs;
+  Builder(layout, tunables, device, programs).build_all();
+  return programs;
+}
+
+}  // namespace tautline::stages::autocorrelate::gpu

@@ -1,0 +1,15 @@
+// The GPU code's tunables as something to search.
+#pragma once
+
+#include "tautline/jit/space.h"
+#include "tautline/jit/tunable.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/gpu_tunables.h"
+
+namespace tautline::stages::autocorrelate::gpu {
+
+jit::TuningKey tuning_key(const Config& config, const device::Device& device);
+jit::Space tuning_space(const device::Device& device);
+GpuTunables tunables_of(const jit::Configuration& configuration);
+
+}  // namespace tautline::stages::autocorrelate::gpu

@@ -1,0 +1,377 @@
+// The GPU's sums equal the reference's to the bit, on every device that compiles: PoCL makes one of
+// the CPU.
+#include "tautline/stages/autocorrelate/gpu.h"
+
+#include <cstdlib>
+
+#include "tests/stages/autocorrelate/support.h"
+#include "tests/support/gpus.h"
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+using gpu::make_plan;
+
+// Little to unroll, since PoCL takes its time; short chunks and parts, so that there are many.
+constexpr GpuTunables kQuick{
+    .lags = 4, .threads = 16, .part_rows = 64, .chunk_samples = 256, .pending_rows = 16};
+constexpr GpuTunables kPortable{.design = GpuDesign::portable,
+                                .lags = 4,
+                                .threads = 16,
+                                .part_rows = 64,
+                                .chunk_samples = 256,
+                                .pending_rows = 16};
+
+constexpr GpuTunables kLong{.design = GpuDesign::portable, .lags = 4, .threads = 16};
+
+class Gpu : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
+    device_ = device::open(device::parse_selection(GetParam()));
+    queue_ = device_->make_queue();
+  }
+  const std::shared_ptr<const device::Device>& device() const { return device_; }
+  device::Queue& queue() { return *queue_; }
+  bool matrix() const { return gpu::has_matrix_design(*device_); }
+  /// Where there is one design, it is not tested twice.
+  std::vector<GpuTunables> designs() const {
+    return matrix() ? std::vector{kQuick, kPortable} : std::vector{kPortable};
+  }
+
+  template <class Count>
+  void check(const Config& config, const std::vector<Count>& data) {
+    const auto expected = run_on(kReference, config, data);
+    for (const GpuTunables& tunables : designs()) check(config, data, expected, tunables);
+  }
+  template <class Count>
+  void check(const Config& config, const std::vector<Count>& data,
+             const Result<ValueOf<Count>>& expected, const GpuTunables& tunables) {
+    const std::string where = config_text(config, data.size() / config.sensors) + ", design " +
+                              (tunables.design == GpuDesign::matrix ? "matrix" : "portable") +
+                              ", chunk " + std::to_string(tunables.chunk_samples);
+    expect_equal(config, run(*make_plan(config, device_, tunables), *queue_, data), expected,
+                 where);
+  }
+
+ private:
+  std::shared_ptr<const device::Device> device_;
+  std::unique_ptr<device::Queue> queue_;
+};
+
+TEST_P(Gpu, NamesItself) {
+  EXPECT_EQ(autocorrelate::make_plan({.sensors = 4, .bins = 4, .levels = 1}, device())->backend(),
+            GetParam().substr(0, GetParam().find(':')));
+}
+
+TEST_P(Gpu, EveryNumberOfSensors) {
+  for (const std::size_t sensors : kTestSensors)
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5},
+            random_counts<std::uint8_t>(sensors > 100 ? 333 : 1111, sensors, 255));
+}
+
+TEST_P(Gpu, LengthsAroundEveryBoundary) {
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    const Config config{.sensors = 3, .ladder = ladder, .bins = 4, .levels = 5};
+    for (std::size_t samples = 1; samples < 70; ++samples)
+      check(config, random_counts<std::uint8_t>(samples, 3, 255));
+    for (const std::size_t level : {7u, 8u, 9u, 10u, 11u})
+      for (const int beside : {-1, 0, 1})
+        check(config,
+              random_counts<std::uint8_t>(static_cast<std::size_t>((1 << level) + beside), 3, 255));
+  }
+}
+
+TEST_P(Gpu, BinsAndLevels) {
+  for (const std::size_t bins : {1u, 2u, 3u, 8u, 9u, 16u, 17u, 24u, 25u, 26u, 32u, 33u, 34u, 70u}) {
+    const auto data = random_counts<std::uint8_t>(1200, 5, 255);
+    check({.sensors = 5, .bins = bins, .levels = 4}, data);
+    if (bins % 2 == 0)
+      check({.sensors = 5, .ladder = Ladder::standard, .bins = bins, .levels = 4}, data);
+  }
+}
+
+// The paper's array: level 6 and later are off the block boundary.
+TEST_P(Gpu, TenGroupsOfThirtyTwo) {
+  for (const std::size_t samples : {33'000u, 40'001u}) {
+    check({.sensors = 2, .max_samples = 100'000}, random_counts<std::uint8_t>(samples, 2, 255));
+    check({.sensors = 2, .max_samples = 100'000}, std::vector<std::uint8_t>(2 * samples, 255));
+  }
+}
+
+TEST_P(Gpu, SixteenBits) {
+  for (const double most : {300., 65535.})
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      check({.sensors = 3, .ladder = ladder, .bins = 6, .levels = 9, .type = CountType::u16},
+            random_counts<std::uint16_t>(2001, 3, most));
+  check({.sensors = 33, .bins = 32, .levels = 5, .type = CountType::u16},
+        std::vector<std::uint16_t>(33 * 700, 65535));
+}
+
+TEST_P(Gpu, ThirtyTwoBits) {
+  for (const double most : {7., 1e6})
+    check({.sensors = 3, .bins = 6, .levels = 9, .type = CountType::u32},
+          random_counts<std::uint32_t>(2001, 3, most));
+  check({.sensors = 2, .bins = 6, .levels = 1, .type = CountType::u32},
+        std::vector<std::uint32_t>{2147483651u, 2147483649u, 4294967u, 5});
+}
+
+TEST_P(Gpu, ManyLevels) {
+  check({.sensors = 3, .bins = 2, .levels = 40}, random_counts<std::uint8_t>(5000, 3, 3));
+  check({.sensors = 3, .ladder = Ladder::standard, .bins = 4, .levels = 30, .type = CountType::u32},
+        random_counts<std::uint32_t>(5000, 3, 3));
+}
+
+TEST_P(Gpu, Floats) {
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    const Config config{
+        .sensors = 3, .ladder = ladder, .bins = 6, .levels = 5, .type = CountType::f32};
+    const auto data = random_counts<float>(2001, 3, 10);
+    const auto got = run(*make_plan(config, device(), kPortable), queue(), data);
+    const auto expected = run_on(kReference, config, data);
+    expect_equal(config, got.sums, expected.sums, "sums", "floats");
+    const double total = expected.totals[0];
+    for (std::size_t i = 0; i < got.direct.size(); ++i) {
+      EXPECT_NEAR(got.direct[i], expected.direct[i], kFloatMonitorTolerance * total);
+      EXPECT_NEAR(got.delayed[i], expected.delayed[i], kFloatMonitorTolerance * total);
+      EXPECT_NEAR(got.lead_in[i], expected.lead_in[i], kFloatMonitorTolerance * total * 1000);
+    }
+  }
+}
+
+TEST_P(Gpu, Coarsenings) {
+  for (const Coarsening coarsening : {Coarsening::first, Coarsening::second})
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      for (const std::size_t bins : {6u, 32u})
+        check({.sensors = 3, .ladder = ladder, .bins = bins, .levels = 6, .coarsening = coarsening},
+              random_counts<std::uint8_t>(2500, 3, 255));
+}
+
+TEST_P(Gpu, PairsOfSensors) {
+  const std::size_t sensors = 21;
+  std::vector<Pair> pairs;
+  auto random = generator();
+  for (int i = 0; i < 37; ++i)
+    pairs.push_back({static_cast<std::uint32_t>(random() % sensors),
+                     static_cast<std::uint32_t>(random() % sensors)});
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+    for (const auto& some : {pairs, std::vector<Pair>{{3, 20}}})
+      check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5, .pairs = some},
+            random_counts<std::uint8_t>(999, sensors, 255));
+  check({.sensors = sensors, .bins = 32, .levels = 5, .type = CountType::u16, .pairs = pairs},
+        random_counts<std::uint16_t>(999, sensors, 65535));
+}
+
+// Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
+// 32 bits after 128 windows.
+TEST_P(Gpu, SumsFarBeyond32Bits) {
+  const Config config{.sensors = 3, .max_samples = 1 << 16};
+  const std::size_t samples = 60'000, calls = 10;
+  GpuTunables tunables = designs().front();
+  tunables.part_rows = tunables.chunk_samples = 65536;
+  const auto plan = make_plan(config, device(), tunables);
+  const auto state = plan->make_state(queue());
+  const std::vector<std::uint8_t> data(samples * config.sensors, 255);
+  for (std::size_t i = 0; i < calls; ++i)
+    plan->execute(queue(), *state, view_of(data, config.sensors));
+  Result<std::int64_t> result(config);
+  plan->read(queue(), *state, result.views());
+  queue().synchronise();
+  const auto lags = lags_of(config);
+  for (std::size_t i = 0; i < result.sums.size(); ++i) {
+    const Lag& lag = lags[i % lags.size()];
+    const std::int64_t count = pairs_at(config, lag, samples * calls);
+    const std::int64_t window = 255 * (std::int64_t{1} << lag.level);
+    ASSERT_EQ(result.sums[i] - result.lead_in[i], count * window * window) << "lag " << i;
+    ASSERT_EQ(result.direct[i], count * window);
+    ASSERT_EQ(result.delayed[i], count * window);
+    if (lag.level == 9) {
+      ASSERT_GT(result.sums[i], std::int64_t{1} << 33);
+    }
+  }
+}
+
+TEST_P(Gpu, AnySplit) {
+  auto random = generator();
+  for (const GpuTunables& tunables : designs())
+    for (const std::size_t sensors : {1u, 37u})
+      for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+        for (const std::size_t longest : {7u, 700u}) {
+          const Config config{.sensors = sensors, .ladder = ladder, .bins = 8, .levels = 6};
+          const std::size_t samples = longest == 7 ? 500 : 3000;
+          const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
+          const auto plan = make_plan(config, device(), tunables);
+          const auto state = plan->make_state(queue());
+          for (std::size_t t = 0; t < samples;) {
+            const std::size_t count = std::min<std::size_t>(samples - t, random() % (longest + 1));
+            plan->execute(queue(), *state, view_of(data, sensors, t, count));
+            t += count;
+            if (random() % 50 != 0) continue;
+            Result<std::int64_t> on_the_way(config);
+            plan->read(queue(), *state, on_the_way.views());
+            queue().synchronise();
+            const std::vector<std::uint8_t> part(
+                data.begin(), data.begin() + static_cast<std::ptrdiff_t>(t * sensors));
+            if (t > 0)
+              expect_equal(config, on_the_way, run_on(kReference, config, part), "on the way");
+          }
+          EXPECT_EQ(state->samples(), samples);
+          Result<std::int64_t> result(config);
+          plan->read(queue(), *state, result.views());
+          queue().synchronise();
+          expect_equal(config, result, run_on(kReference, config, data),
+                       config_text(config, samples));
+        }
+}
+
+// What one device saved another goes on with.
+TEST_P(Gpu, SavedTakenUpAgainAndReset) {
+  const Config config{.sensors = 20, .bins = 6, .levels = 6};
+  const auto data = random_counts<std::uint8_t>(2000, 20, 255);
+  const auto expected = run_on(kReference, config, data);
+  const auto first = make_plan(config, device(), kQuick);
+  const auto state = first->make_state(queue());
+  first->execute(queue(), *state, view_of(data, 20, 0, 777));
+  const auto bytes = state->save();
+  for (const std::string& name : tautline::tests::gpu_names()) {
+    const auto other = device::open(device::parse_selection(name));
+    const auto queue = other->make_queue();
+    const auto plan = make_plan(config, other, kQuick);
+    const auto second = plan->make_state(*queue);
+    second->load(bytes);
+    EXPECT_EQ(second->samples(), 777u);
+    plan->execute(*queue, *second, view_of(data, 20, 777));
+    Result<std::int64_t> result(config);
+    plan->read(*queue, *second, result.views());
+    queue->synchronise();
+    expect_equal(config, result, expected, "saved after 777, taken up on " + name);
+    EXPECT_THROW(second->load(std::span(bytes).first(10)), core::Error);
+  }
+  state->reset();
+  EXPECT_EQ(state->samples(), 0u);
+  first->execute(queue(), *state, view_of(data, 20));
+  Result<std::int64_t> result(config);
+  first->read(queue(), *state, result.views());
+  queue().synchronise();
+  expect_equal(config, result, expected, "after reset");
+}
+
+TEST_P(Gpu, NothingGiven) {
+  const Config config{.sensors = 5, .bins = 6, .levels = 6};
+  const auto plan = make_plan(config, device(), kQuick);
+  const auto state = plan->make_state(queue());
+  Result<std::int64_t> result(config);
+  plan->read(queue(), *state, result.views());
+  queue().synchronise();
+  for (const auto* values : {&result.sums, &result.lead_in, &result.direct, &result.delayed,
+                             &result.totals, &result.counts})
+    for (const std::int64_t value : *values) EXPECT_EQ(value, 0);
+}
+
+// Counts in the device's memory: as they lie, and where rows start anywhere.
+TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
+  for (const std::size_t sensors : {16u, 48u, 21u}) {
+    const Config config{.sensors = sensors, .bins = 6, .levels = 5};
+    const std::size_t samples = 900, row = sensors + 16;
+    const auto wide = random_counts<std::uint8_t>(samples, row, 255);
+    const device::Buffer there = device()->allocate(wide.size());
+    queue().copy(there.data(), wide.data(), wide.size());
+    for (const auto& [offset, stride] : {std::pair(0, 1), std::pair(16, 1), std::pair(3, 1),
+                                         std::pair(0, sensors == 16 ? 2 : 1)}) {
+      std::vector<std::uint8_t> dense;
+      for (std::size_t t = 0; t < samples; ++t)
+        for (std::size_t s = 0; s < sensors; ++s)
+          dense.push_back(wide[t * row + static_cast<std::size_t>(offset) +
+                               s * static_cast<std::size_t>(stride)]);
+      const auto plan = make_plan(config, device(), kQuick);
+      const auto state = plan->make_state(queue());
+      const Samples<std::uint8_t> view(there.as<std::uint8_t>() + offset, {Axis::time, Axis::input},
+                                       {samples, sensors},
+                                       {static_cast<std::ptrdiff_t>(row), stride});
+      for (std::size_t t = 0; t < samples; t += 300)
+        plan->execute(queue(), *state, view.slice(0, t, 300));
+      Result<std::int64_t> result(config);
+      plan->read(queue(), *state, result.views());
+      queue().synchronise();
+      expect_equal(config, result, run_on(kReference, config, dense),
+                   "offset " + std::to_string(offset) + ", stride " + std::to_string(stride));
+    }
+  }
+}
+
+TEST_P(Gpu, HostMemoryOfAnyStrides) {
+  const Config config{.sensors = 7, .bins = 6, .levels = 4};
+  const auto wide = random_counts<std::uint16_t>(600, 21, 60000);
+  std::vector<std::uint16_t> dense;
+  for (std::size_t t = 0; t < 600; ++t)
+    for (std::size_t s = 0; s < 7; ++s) dense.push_back(wide[t * 21 + 3 * s]);
+  Config of_halves = config;
+  of_halves.type = CountType::u16;
+  const auto plan = make_plan(of_halves, device(), kQuick);
+  const auto state = plan->make_state(queue());
+  plan->execute(queue(), *state,
+                Samples<std::uint16_t>(wide.data(), {Axis::time, Axis::input}, {600, 7}, {21, 3}));
+  Result<std::int64_t> result(of_halves);
+  plan->read(queue(), *state, result.views());
+  queue().synchronise();
+  expect_equal(of_halves, result, run_on(kReference, of_halves, dense), "strides");
+}
+
+TEST_P(Gpu, SumsToDeviceMemory) {
+  const Config config{.sensors = 9, .bins = 6, .levels = 4};
+  const auto data = random_counts<std::uint8_t>(800, 9, 255);
+  const auto plan = make_plan(config, device(), kQuick);
+  const auto state = plan->make_state(queue());
+  plan->execute(queue(), *state, view_of(data, 9));
+  Result<std::int64_t> result(config);
+  const device::Buffer there = device()->allocate(result.sums.size() * 8);
+  Sums<std::int64_t> views;
+  views.sums = core::View<std::int64_t, 2>(there.as<std::int64_t>(), {Axis::input, Axis::time},
+                                           {9, result.lags});
+  plan->read(queue(), *state, views);
+  queue().copy(result.sums.data(), there.data(), there.bytes());
+  queue().synchronise();
+  EXPECT_EQ(result.sums, run_on(kReference, config, data).sums);
+}
+
+TEST_P(Gpu, RefusesSumsThatCouldWrap) {
+  const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = CountType::u32};
+  const auto plan = make_plan(config, device(), kQuick);
+  const auto state = plan->make_state(queue());
+  const std::vector<std::uint32_t> good(2, 3'037'000'499u), bad(1000, 4'000'000'000u);
+  plan->execute(queue(), *state, view_of(good, 2));
+  Result<std::int64_t> result(config);
+  plan->read(queue(), *state, result.views());
+  queue().synchronise();
+  EXPECT_EQ(result.sums[0], 3'037'000'499 * std::int64_t{3'037'000'499});
+  EXPECT_THROW(plan->execute(queue(), *state, view_of(bad, 2)), core::Error);
+  EXPECT_THROW(plan->execute(queue(), *state, view_of(good, 2)), core::Error);
+  EXPECT_THROW(plan->read(queue(), *state, result.views()), core::Error);
+  state->reset();
+  EXPECT_NO_THROW(plan->execute(queue(), *state, view_of(good, 2)));
+}
+
+TEST_P(Gpu, MemoryIsAConstantPerSensor) {
+  const auto bytes = [&](std::size_t sensors) {
+    return make_plan({.sensors = sensors, .max_samples = 4096}, device(), kLong)
+        ->bytes()
+        .device_bytes;
+  };
+  const double each = static_cast<double>(bytes(20480) - bytes(10240)) / 10240;
+  EXPECT_NEAR(static_cast<double>(bytes(40960) - bytes(20480)) / 20480, each, 1);
+  EXPECT_LT(each, 48u * 1024);
+}
+
+TEST_P(Gpu, BadTunablesAreRefused) {
+  for (const GpuTunables& bad : {GpuTunables{.lags = 0}, GpuTunables{.lags = 33},
+                                 GpuTunables{.threads = 48}, GpuTunables{.part_rows = 1},
+                                 GpuTunables{.chunk_samples = 1}, GpuTunables{.pending_rows = 0}})
+    EXPECT_THROW(make_plan({.sensors = 4}, device(), bad), core::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Gpu, ::testing::ValuesIn(tautline::tests::gpu_names()),
+                         [](const auto& info) { return tautline::tests::test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests

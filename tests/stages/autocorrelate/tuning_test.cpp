@@ -1,0 +1,50 @@
+// The GPU code as something to tune: candidates agree with the CPU and are timed.
+#include "tautline/stages/autocorrelate/gpu.h"
+#include "tautline/stages/autocorrelate/gpu_tuning.h"
+#include "tautline/stages/autocorrelate/tune.h"
+#include "tests/stages/autocorrelate/support.h"
+#include "tests/support/gpus.h"
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+class Tuning : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
+  SKIP_WITHOUT_GPU(GetParam());
+  const auto device = device::open(device::parse_selection(GetParam()));
+  for (const CountType type : {CountType::u8, CountType::f32}) {
+    const Config config{.sensors = 24, .bins = 6, .levels = 5, .type = type, .max_samples = 300};
+    const jit::Tunable tunable = make_tunable(config, device);
+    EXPECT_EQ(tunable.key.stage, "autocorrelate");
+    EXPECT_EQ(tunable.operations, 24.0 * 300);
+    tunable.prepare();
+    const auto candidate = tunable.build({{"design", 0},
+                                          {"lags", 4},
+                                          {"threads", 32},
+                                          {"part_rows", 512},
+                                          {"chunk_samples", 4096},
+                                          {"pending_rows", 256}});
+    EXPECT_EQ(candidate->check(), "");
+    EXPECT_GT(candidate->run(2), 0.0);
+    EXPECT_EQ(candidate->check(), "");
+  }
+}
+
+TEST_P(Tuning, DefaultsAreInTheSpace) {
+  SKIP_WITHOUT_GPU(GetParam());
+  const auto device = device::open(device::parse_selection(GetParam()));
+  GpuTunables usual;
+  if (!gpu::has_matrix_design(*device)) usual.design = GpuDesign::portable;
+  EXPECT_EQ(gpu::tunables_of(gpu::tuning_space(*device).usual()), usual);
+}
+
+TEST(TuningOfTheHost, IsRefused) {
+  EXPECT_THROW(make_tunable({.sensors = 4}, device::open({})), core::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Tuning, ::testing::ValuesIn(tautline::tests::gpu_names()),
+                         [](const auto& info) { return tautline::tests::test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests
