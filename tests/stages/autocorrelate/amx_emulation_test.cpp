@@ -204,7 +204,8 @@ TEST(Front, TakesWhatItCan) {
   EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .pairs = {{0, 1}}}, {}));
   EXPECT_FALSE(cpu::front_fits({.sensors = 1024}, {.front_pairs = 0}));
   EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .bins = 31}, {}));
-  EXPECT_EQ(cpu::make_front_layout({.sensors = 9}, {}).pairs.size(), 2u);
+  EXPECT_EQ(cpu::make_front_layout({.sensors = 9}, {}).pairs.size(), 3u);
+  EXPECT_EQ(cpu::make_front_layout({.sensors = 9, .bins = 16}, {}).pairs.size(), 2u);
   EXPECT_EQ(cpu::make_front_layout({.sensors = 9, .levels = 5}, {}).pairs.size(), 3u);
   EXPECT_THROW(cpu::make_front_layout({.sensors = 9}, {.front_samples = 1000}), core::Error);
   EXPECT_THROW(cpu::make_front_layout({.sensors = 9}, {.front_later_samples = 0}), core::Error);
