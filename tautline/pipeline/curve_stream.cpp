@@ -115,8 +115,8 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
                                const stages::autocorrelate::Plan& plan) {
   const std::size_t values =
       config.stage.pair_count() * stages::autocorrelate::lags_of(config.stage).size();
-  // Sums and monitors as read and as they are handed on, and as they were read a segment ago, g of a
-  // segment and of the run, the scatter's two and its result, the detrender's two long doubles.
+  // Sums and monitors as read and as they are handed on, and as they were read a segment ago, g of
+  // a segment and of the run, the scatter's two and its result, the detrender's two long doubles.
   const std::size_t arrays = 4 + 3 + 2 + (config.segments > 1 ? 7 : 0) + (config.detrend ? 5 : 0);
   return plan.bytes().host_bytes + values * arrays * sizeof(double) +
          trace_steps(config.stage) * config.stage.sensors * 2 * sizeof(double);
@@ -148,8 +148,7 @@ void CurveStream::push(const void* counts, std::size_t samples) {
   samples_ += samples;
 }
 
-void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags,
-                            std::uint64_t until) {
+void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until) {
   if (trace_step_ > 0)
     for (const auto& tag : tags)
       trace_[tag.bin / trace_step_ * config_.stage.sensors + tag.sensor] += 1;

@@ -54,9 +54,7 @@ class CurveStream {
   struct Memory;
 
   void take(const void* counts, std::size_t samples);
-  bool segments_left() const {
-    return segment_samples_ > 0 && segments_done_ < config_.segments;
-  }
+  bool segments_left() const { return segment_samples_ > 0 && segments_done_ < config_.segments; }
   std::uint64_t segment_end() const { return (segments_done_ + 1) * segment_samples_; }
   void close_segment();
   template <class Count>

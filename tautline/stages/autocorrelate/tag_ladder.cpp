@@ -150,8 +150,7 @@ void TagLadder::push(std::span<const Window> a, std::span<const Window> b, std::
   }
 }
 
-void TagLadder::read(std::uint64_t samples, std::size_t pair,
-                     const Sums<std::int64_t>& out) const {
+void TagLadder::read(std::uint64_t samples, std::size_t pair, const Sums<std::int64_t>& out) const {
   for (const Level& level : levels_) {
     const Rung& rung = level.rung;
     const Series& delayed = level.shared ? level.direct : level.delayed;

@@ -145,12 +145,12 @@ class OwnTagPlan final : public TagPlan {
     for (auto& series : own.series) series.clear();
     for (const Tag& tag : tags) {
       if (tag.bin < last || tag.bin >= until || tag.sensor >= config_.sensors)
-        throw core::Error(core::ErrorKind::config, "autocorrelate tags",
-                          "sensor " + std::to_string(tag.sensor) + " in bin " +
-                              std::to_string(tag.bin),
-                          "bins " + std::to_string(last) + " to " + std::to_string(until - 1) +
-                              ", sensors below " + std::to_string(config_.sensors),
-                          "give tags in order of time");
+        throw core::Error(
+            core::ErrorKind::config, "autocorrelate tags",
+            "sensor " + std::to_string(tag.sensor) + " in bin " + std::to_string(tag.bin),
+            "bins " + std::to_string(last) + " to " + std::to_string(until - 1) +
+                ", sensors below " + std::to_string(config_.sensors),
+            "give tags in order of time");
       last = tag.bin;
       auto& series = own.series[tag.sensor];
       if (!series.empty() && series.back().index == tag.bin) {
@@ -172,9 +172,11 @@ class OwnTagPlan final : public TagPlan {
       for (const Lag& lag : lags_of(config_))
         out.counts[at++] = pairs_at(config_, lag, own.samples());
     }
-    queue.parallel_for(own.ladders.size(), 1, [&](std::size_t first, std::size_t last, std::size_t) {
-      for (std::size_t p = first; p < last; ++p) own.ladders[p].read(own.samples(), p, out);
-    });
+    queue.parallel_for(own.ladders.size(), 1,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t p = first; p < last; ++p)
+                           own.ladders[p].read(own.samples(), p, out);
+                       });
   }
   void read(device::Queue&, const State&, const Sums<double>& out) const override {
     check_sums(config_, out);
@@ -196,13 +198,14 @@ class OwnTagPlan final : public TagPlan {
 
   void push(device::Queue& queue, TagState& own, std::uint64_t until) const {
     if (own.refused()) throw_overflow(own.samples());
-    queue.parallel_for(own.ladders.size(), 1, [&](std::size_t first, std::size_t last, std::size_t) {
-      for (std::size_t p = first; p < last; ++p) {
-        const auto sensor = static_cast<std::uint32_t>(p);
-        const Pair pair = config_.pairs.empty() ? Pair{sensor, sensor} : config_.pairs[p];
-        own.ladders[p].push(own.series[pair.a], own.series[pair.b], until);
-      }
-    });
+    queue.parallel_for(
+        own.ladders.size(), 1, [&](std::size_t first, std::size_t last, std::size_t) {
+          for (std::size_t p = first; p < last; ++p) {
+            const auto sensor = static_cast<std::uint32_t>(p);
+            const Pair pair = config_.pairs.empty() ? Pair{sensor, sensor} : config_.pairs[p];
+            own.ladders[p].push(own.series[pair.a], own.series[pair.b], until);
+          }
+        });
     own.advance(until);
     if (own.refused()) throw_overflow(until);
   }
