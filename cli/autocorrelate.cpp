@@ -19,7 +19,7 @@ using stages::autocorrelate::Ladder;
 struct Options {
   pipeline::AutocorrelateConfig config;
   std::string lags = "chain", normalize = "symmetric", coarsen = "sum";
-  std::string shape, bin_sensors = "1x1", dtype, gate, memory = "2G";
+  std::string shape, bin_sensors = "1x1", dtype, gate, memory = "2G", tags = "auto";
   std::vector<std::uint16_t> detectors;
   bool strict = false;
 };
@@ -70,6 +70,9 @@ void resolve(const Global& global, Options& options) {
   if (!options.dtype.empty()) config.raw.type = parse_type(options.dtype);
   if (!options.gate.empty()) config.gate_s = parse_range(options.gate, "--gate");
   config.detectors = options.detectors;
+  config.tag_method = options.tags == "auto"   ? pipeline::TagMethod::automatic
+                      : options.tags == "bins" ? pipeline::TagMethod::bins
+                                               : pipeline::TagMethod::direct;
   config.memory_bytes = parse_bytes(options.memory);
   config.history = history_line(global);
 }
@@ -203,6 +206,12 @@ void add_input(CLI::App& command, Options& options) {
   const std::string tags = "Time tags";
   command.add_option("--detectors", options.detectors, "channels, each a sensor; default: all")
       ->delimiter(',')
+      ->group(tags);
+  command
+      .add_option("--tags", options.tags,
+                  "bins; direct: photon by photon; auto: direct where photons are rare")
+      ->check(CLI::IsMember({"auto", "bins", "direct"}))
+      ->capture_default_str()
       ->group(tags);
   command.add_option("--gate", options.gate, "LO:HI, microtimes in seconds to keep")->group(tags);
 }

@@ -9,6 +9,7 @@
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/curve_output.h"
 #include "tautline/pipeline/curve_stream.h"
+#include "tautline/pipeline/photon_counts.h"
 
 namespace tautline::pipeline {
 
@@ -184,6 +185,56 @@ void warn_constant(const core::CorrelationCurves& curves, AutocorrelateSummary& 
                          " curves are of counts that never change: g is 0 at every lag");
 }
 
+// A photon costs about as much one by one as this many bins (docs/performance/photons.md).
+constexpr std::uint64_t kBinsForAPhoton = 100;
+
+// The time tags to be taken one by one, or null.
+PhotonCounts* tags_to_take(const AutocorrelateConfig& config, formats::CountReader& reader,
+                           const SensorMap& map, const device::Device& device) {
+  auto* photons = dynamic_cast<PhotonCounts*>(&reader);
+  const bool possible = photons != nullptr && !map.adds() &&
+                        config.coarsening == stages::autocorrelate::Coarsening::sum;
+  if (config.tag_method == TagMethod::direct && !possible)
+    throw Error(ErrorKind::config, "--tags", "direct",
+                "time tags, without --bin-sensors, and --coarsen sum", "leave it out");
+  if (!possible || config.tag_method == TagMethod::bins) return nullptr;
+  const bool rare = photons->total_samples() / kBinsForAPhoton >= photons->total_photons();
+  const bool chosen = rare && device.api() == device::Api::cpu;
+  return config.tag_method == TagMethod::direct || chosen ? photons : nullptr;
+}
+
+// Tags of one bin are given together, and the last bin of a block may go on in the next one.
+class TagBlocks {
+ public:
+  TagBlocks(PhotonCounts& photons, std::uint64_t samples)
+      : photons_(photons), samples_(samples), tags_(std::size_t{1} << 15) {}
+
+  /// The tags of the bins before the second value, which is the run's length at the end.
+  std::pair<std::span<const BinnedPhoton>, std::uint64_t> next() {
+    std::copy(tags_.begin() + static_cast<std::ptrdiff_t>(given_),
+              tags_.begin() + static_cast<std::ptrdiff_t>(held_), tags_.begin());
+    held_ -= given_;
+    // One bin that fills the block: make room.
+    if (held_ == tags_.size()) tags_.resize(2 * tags_.size());
+    const std::span<BinnedPhoton> room = std::span(tags_).subspan(held_);
+    const std::size_t found = photons_.read_tags(room);
+    held_ += found;
+    std::uint64_t until = samples_;
+    if (found == room.size()) until = std::min(until, tags_[held_ - 1].bin);
+    given_ = static_cast<std::size_t>(
+        std::partition_point(tags_.begin(), tags_.begin() + static_cast<std::ptrdiff_t>(held_),
+                             [&](const BinnedPhoton& tag) { return tag.bin < until; }) -
+        tags_.begin());
+    return {std::span<const BinnedPhoton>(tags_).first(given_), until};
+  }
+
+ private:
+  PhotonCounts& photons_;
+  std::uint64_t samples_;
+  std::vector<BinnedPhoton> tags_;
+  std::size_t held_ = 0, given_ = 0;
+};
+
 }  // namespace
 
 core::CorrelationCurves correlate_counts(
@@ -219,20 +270,43 @@ core::CorrelationCurves correlate_counts(
   if (config.detrend && config.segments < 2)
     throw Error(ErrorKind::config, "--detrend", std::to_string(config.segments) + " segments",
                 "2 or more --segments, between which the mean may change");
+  PhotonCounts* const tags = tags_to_take(config, *reader, map, *device);
+  std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan;
+  if (tags != nullptr) tag_plan = stages::autocorrelate::make_tag_plan(stream_config.stage);
   {
-    const auto plan = stages::autocorrelate::make_plan(stream_config.stage, device);
-    const std::size_t needed =
-        CurveStream::bytes(stream_config, *plan) + 3 * block_samples * row_bytes;
+    std::size_t needed = 0;
+    if (tags != nullptr) {
+      needed = CurveStream::bytes(stream_config, *tag_plan);
+    } else {
+      const auto plan = stages::autocorrelate::make_plan(stream_config.stage, device);
+      needed = CurveStream::bytes(stream_config, *plan) + 3 * block_samples * row_bytes;
+    }
     if (needed > config.memory_bytes)
       throw Error(ErrorKind::memory, "memory", std::to_string((needed >> 20) + 1) + " MiB needed",
                   "at most " + std::to_string(config.memory_bytes >> 20) + " MiB",
                   "raise --memory, or take fewer sensors, pairs or levels");
   }
-  CurveStream stream(stream_config, device);
+  CurveStream stream(stream_config, device, tag_plan);
+  const auto report = [&] {
+    if (!progress) return;
+    const double elapsed = seconds_since(started);
+    const auto done = static_cast<double>(stream.samples());
+    progress({stream.samples(), part.samples, elapsed, done * bin_s,
+              elapsed * (static_cast<double>(part.samples) - done) / std::max(done, 1.0)});
+  };
+  if (tags != nullptr) {
+    TagBlocks blocks(*tags, part.samples);
+    while (stream.samples() < part.samples) {
+      require_running(stop);
+      const auto [some, until] = blocks.next();
+      stream.push_tags(some, until);
+      report();
+    }
+  }
   std::vector<std::byte> added(map.adds() ? block_samples * map.sensors().size() *
                                                 core::bytes_of(stream_config.stage.type)
                                           : 0);
-  {
+  if (tags == nullptr) {
     CountBlocks blocks(*reader, block_samples, part.samples);
     for (auto [bytes, samples] = blocks.next(); samples > 0;
          std::tie(bytes, samples) = blocks.next()) {
@@ -243,11 +317,7 @@ core::CorrelationCurves correlate_counts(
       } else {
         stream.push(bytes.data(), samples);
       }
-      if (!progress) continue;
-      const double elapsed = seconds_since(started);
-      const auto done = static_cast<double>(stream.samples());
-      progress({stream.samples(), part.samples, elapsed, done * bin_s,
-                elapsed * (static_cast<double>(part.samples) - done) / done});
+      report();
     }
   }
   core::CorrelationCurves curves;

@@ -19,6 +19,10 @@
 
 namespace tautline::pipeline {
 
+/// How time tags are correlated: in bins, or one by one, whose cost follows the photons and not the
+/// length of the run. The sums are the same, bit for bit.
+enum class TagMethod { automatic, bins, direct };
+
 struct AutocorrelateConfig {
   std::string input;
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
@@ -35,6 +39,7 @@ struct AutocorrelateConfig {
   formats::RawCounts raw;
   std::vector<std::uint16_t> detectors;             ///< of time tags; empty: all
   std::optional<std::pair<double, double>> gate_s;  ///< of time tags' microtimes
+  TagMethod tag_method = TagMethod::automatic;      ///< automatic: direct where photons are rare
   double start_s = 0, duration_s = -1;
   std::size_t memory_bytes = std::size_t{512} << 20;
   std::string history;

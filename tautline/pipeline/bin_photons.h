@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/formats/photon_reader.h"
+#include "tautline/stages/autocorrelate/tags.h"
 
 namespace tautline::pipeline {
 
@@ -27,11 +28,8 @@ struct BinPhotonsConfig {
   double duration_s = 0;              ///< 0: to the end
 };
 
-/// One photon of a selected detector.
-struct BinnedPhoton {
-  std::uint64_t bin = 0;  ///< since start_s
-  std::uint32_t sensor = 0;
-};
+/// One photon of a selected detector; its bin is counted from start_s on.
+using BinnedPhoton = stages::autocorrelate::Tag;
 
 /// Owns the reader. Memory: one block of photons, whatever the gap between them. Bin n holds the
 /// photons of ticks [first + n t, first + (n + 1) t), t = ticks_per_bin(); the last bin of a file

@@ -7,7 +7,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/photon_reader.h"
-#include "tautline/pipeline/bin_photons.h"
+#include "tautline/pipeline/photon_counts.h"
 
 namespace tautline::pipeline {
 
@@ -15,65 +15,6 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-
-/// Time tags, binned as they are read.
-class PhotonCounts final : public formats::CountReader {
- public:
-  explicit PhotonCounts(const AutocorrelateConfig& config) : path_(config.input) {
-    bin_config_.bin_s = config.bin_s;
-    bin_config_.detectors = config.detectors;
-    if (config.gate_s)
-      bin_config_.gate = MicrotimeGate{config.gate_s->first, config.gate_s->second};
-    const core::CountType type = config.raw.type.value_or(core::CountType::u8);
-    if (core::bytes_of(type) > 2)
-      throw Error(ErrorKind::config, "--dtype", core::to_string(type), "u8 or u16 for time tags");
-    open();
-    bin_config_.detectors = binner_->detectors();
-    count_bins();
-    description_ = {.format = binner_->reader().description().format,
-                    .type = type,
-                    .sensors = binner_->sensors(),
-                    .bin_s = binner_->bin_s(),
-                    .labels = {}};
-    for (const std::uint16_t detector : binner_->detectors())
-      description_.labels.push_back("detector " + std::to_string(detector));
-  }
-
-  const formats::CountDescription& description() const override { return description_; }
-  std::uint64_t total_samples() const override { return total_; }
-  void seek(std::uint64_t first_sample) override {
-    bin_config_.start_s = static_cast<double>(first_sample) * description_.bin_s;
-    open();
-  }
-  std::size_t read(std::span<std::byte> counts) override {
-    const std::size_t row_bytes = description_.sensors * core::bytes_of(description_.type);
-    const std::size_t values =
-        counts.size() / row_bytes * row_bytes / core::bytes_of(description_.type);
-    if (description_.type == core::CountType::u8)
-      return binner_->read({reinterpret_cast<std::uint8_t*>(counts.data()), values});
-    return binner_->read({reinterpret_cast<std::uint16_t*>(counts.data()), values});
-  }
-  const formats::Damage& damage() const override { return binner_->damage(); }
-
- private:
-  void open() {
-    binner_ = std::make_unique<PhotonBinner>(formats::open_photons(path_), bin_config_);
-  }
-  // The length of the run is where its last tag is: one pass, which bins nothing.
-  void count_bins() {
-    std::vector<BinnedPhoton> events(std::size_t{1} << 14);
-    while (binner_->read_events(events) == events.size()) {
-    }
-    total_ = binner_->bins_done();
-    open();
-  }
-
-  std::string path_;
-  BinPhotonsConfig bin_config_;
-  std::unique_ptr<PhotonBinner> binner_;
-  formats::CountDescription description_;
-  std::uint64_t total_ = 0;
-};
 
 formats::curves::CurvesFacts facts_of(const AutocorrelateConfig& config,
                                       const AutocorrelateSummary& s, const std::string& device) {

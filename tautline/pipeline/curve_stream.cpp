@@ -68,6 +68,18 @@ struct CurveStream::Memory {
                                    std::size_t columns) {
     return {values.data(), {core::Axis::input, core::Axis::time}, {rows, columns}};
   }
+  /// These become what `later` has more.
+  void subtract_from(const Memory& later) {
+    const auto subtract = [](auto& from, const auto& value) {
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = value[i] - from[i];
+    };
+    subtract(sums, later.sums);
+    subtract(lead_in, later.lead_in);
+    subtract(direct, later.direct);
+    subtract(delayed, later.delayed);
+    subtract(totals, later.totals);
+    subtract(counts, later.counts);
+  }
   std::vector<Value> sums, lead_in, direct, delayed, totals;
   std::vector<std::int64_t> counts;
   Sums<Value> views;
@@ -75,17 +87,22 @@ struct CurveStream::Memory {
 
 CurveStream::CurveStream(const CurveStreamConfig& config,
                          std::shared_ptr<const device::Device> device)
+    : CurveStream(config, std::move(device), nullptr) {}
+
+CurveStream::CurveStream(const CurveStreamConfig& config,
+                         std::shared_ptr<const device::Device> device,
+                         std::shared_ptr<const stages::autocorrelate::TagPlan> plan)
     : config_(config),
       device_(std::move(device)),
       queue_(device_->make_queue()),
-      plan_(stages::autocorrelate::make_plan(config.stage, device_)),
+      plan_(plan != nullptr ? plan : stages::autocorrelate::make_plan(config.stage, device_)),
+      tag_plan_(std::move(plan)),
       run_(plan_->make_state(*queue_)),
       pairs_(config.stage.pair_count()),
       lags_(stages::autocorrelate::lags_of(config.stage).size()),
       scatter_(pairs_, config.segments > 1 ? lags_ : 0),
       detrender_(pairs_, config.detrend ? lags_ : 0) {
   if (config.segments > 1) segment_samples_ = config.total_samples / config.segments;
-  if (segment_samples_ > 0) segment_ = plan_->make_state(*queue_);
   if (const std::size_t steps = trace_steps(config.stage); steps > 0 && config.total_samples > 0) {
     trace_step_ = (config.total_samples + steps - 1) / steps;
     trace_.assign((config.total_samples + trace_step_ - 1) / trace_step_ * config.stage.sensors, 0);
@@ -98,60 +115,83 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
                                const stages::autocorrelate::Plan& plan) {
   const std::size_t values =
       config.stage.pair_count() * stages::autocorrelate::lags_of(config.stage).size();
-  const std::size_t states = config.segments > 1 ? 2 : 1;
-  // Sums and monitors as read and as they are handed on, g of a segment and of the run, the
-  // scatter's two and its result, the detrender's two long doubles.
-  const std::size_t arrays = 4 + 3 + 2 + (config.segments > 1 ? 3 : 0) + (config.detrend ? 5 : 0);
-  return states * plan.bytes().host_bytes + values * arrays * sizeof(double) +
+  // Sums and monitors as read and as they are handed on, and as they were read a segment ago, g of
+  // a segment and of the run, the scatter's two and its result, the detrender's two long doubles.
+  const std::size_t arrays = 4 + 3 + 2 + (config.segments > 1 ? 7 : 0) + (config.detrend ? 5 : 0);
+  return plan.bytes().host_bytes + values * arrays * sizeof(double) +
          trace_steps(config.stage) * config.stage.sensors * 2 * sizeof(double);
 }
 
-void CurveStream::take(stages::autocorrelate::State& state, const void* counts,
-                       std::size_t samples) {
+void CurveStream::take(const void* counts, std::size_t samples) {
   for_type(config_.stage.type, [&]<class Count>(Count) {
     const Samples<Count> view(static_cast<const Count*>(counts),
                               {core::Axis::time, core::Axis::input},
                               {samples, config_.stage.sensors});
-    plan_->execute(*queue_, state, view);
+    plan_->execute(*queue_, *run_, view);
   });
 }
 
+// What is left over after the last whole segment belongs to none.
 void CurveStream::push(const void* counts, std::size_t samples) {
-  take(*run_, counts, samples);
-  if (segment_samples_ > 0) push_segments(counts, samples);
+  const std::size_t row_bytes = config_.stage.sensors * core::bytes_of(config_.stage.type);
+  for (std::size_t t = 0; t < samples;) {
+    std::uint64_t end = samples_ + samples;
+    if (segments_left()) end = std::min(end, segment_end());
+    const auto part = static_cast<std::size_t>(end - run_->samples());
+    take(static_cast<const std::byte*>(counts) + t * row_bytes, part);
+    t += part;
+    close_segment();
+  }
   if (trace_step_ > 0)
     for_type(config_.stage.type,
              [&]<class Count>(Count) { add_to_trace(static_cast<const Count*>(counts), samples); });
   samples_ += samples;
 }
 
-// What is left over after the last whole segment belongs to none.
-void CurveStream::push_segments(const void* counts, std::size_t samples) {
-  const std::size_t row_bytes = config_.stage.sensors * core::bytes_of(config_.stage.type);
-  for (std::size_t t = 0; t < samples && segments_done_ < config_.segments;) {
-    const std::uint64_t wanted = segment_samples_ - segment_->samples();
-    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, samples - t));
-    take(*segment_, static_cast<const std::byte*>(counts) + t * row_bytes, part);
-    t += part;
-    if (segment_->samples() < segment_samples_) continue;
-    floats() ? close_segment<double>() : close_segment<std::int64_t>();
-    segment_->reset();
-    ++segments_done_;
+void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until) {
+  if (trace_step_ > 0)
+    for (const auto& tag : tags)
+      trace_[tag.bin / trace_step_ * config_.stage.sensors + tag.sensor] += 1;
+  while (samples_ < until) {
+    const std::uint64_t end = segments_left() ? std::min(until, segment_end()) : until;
+    const auto next = std::partition_point(tags.begin(), tags.end(),
+                                           [&](const auto& tag) { return tag.bin < end; });
+    const auto part = static_cast<std::size_t>(next - tags.begin());
+    tag_plan_->execute_tags(*queue_, *run_, tags.first(part), end);
+    tags = tags.subspan(part);
+    samples_ = end;
+    close_segment();
   }
 }
 
-template <class Value>
 void CurveStream::close_segment() {
-  Memory<Value> memory(pairs_, lags_);
-  plan_->read(*queue_, *segment_, memory.views);
+  if (!segments_left() || run_->samples() < segment_end()) return;
+  floats() ? close_segment(before_float_) : close_segment(before_);
+  ++segments_done_;
+}
+
+// Sums and monitors only grow, by the pairs whose later window ends in the segment: a segment's are
+// what they grew by, and cost nothing but the reading.
+template <class Value>
+void CurveStream::close_segment(std::unique_ptr<Memory<Value>>& before) {
+  auto now = std::make_unique<Memory<Value>>(pairs_, lags_);
+  plan_->read(*queue_, *run_, now->views);
   queue_->synchronise();
-  if (config_.detrend) detrender_.add(memory.views);
+  if (before == nullptr) before = std::make_unique<Memory<Value>>(pairs_, lags_);
+  before->subtract_from(*now);
+  // A lag longer than a segment joins it to others, which are then not independent.
+  const auto lags = stages::autocorrelate::lags_of(config_.stage);
+  for (std::size_t l = 0; l < lags_; ++l)
+    if (stages::autocorrelate::pairs_at(config_.stage, lags[l], segment_samples_) == 0)
+      before->counts[l] = 0;
+  if (config_.detrend) detrender_.add(before->views);
   std::vector<double> g(pairs_ * lags_);
   stages::autocorrelate::normalise(config_.stage, config_.normalization, segment_samples_,
-                                   memory.views, view_of(g, pairs_, lags_));
+                                   before->views, view_of(g, pairs_, lags_));
   scatter_.add(g);
   if (g.size() * config_.segments * sizeof(float) <= kMostSegmentBytes)
     segment_g_.insert(segment_g_.end(), g.begin(), g.end());
+  before = std::move(now);
 }
 
 template <class Count>

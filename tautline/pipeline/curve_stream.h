@@ -12,6 +12,7 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/normalise.h"
+#include "tautline/stages/autocorrelate/tags.h"
 
 namespace tautline::pipeline {
 
@@ -27,6 +28,9 @@ struct CurveStreamConfig {
 class CurveStream {
  public:
   CurveStream(const CurveStreamConfig& config, std::shared_ptr<const device::Device> device);
+  /// For push_tags.
+  CurveStream(const CurveStreamConfig& config, std::shared_ptr<const device::Device> device,
+              std::shared_ptr<const stages::autocorrelate::TagPlan> plan);
   ~CurveStream();
 
   std::string backend() const { return plan_->backend(); }
@@ -37,6 +41,8 @@ class CurveStream {
 
   /// [time][sensor] of the stage's type, at most max_samples times.
   void push(const void* counts, std::size_t samples);
+  /// The tags of the bins from samples() to `until`, in order.
+  void push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until);
   std::uint64_t samples() const { return samples_; }
 
   /// Everything but labels, mask and seconds: those are left as they are, but for the traces,
@@ -47,12 +53,14 @@ class CurveStream {
   template <class Value>
   struct Memory;
 
-  void take(stages::autocorrelate::State& state, const void* counts, std::size_t samples);
-  void push_segments(const void* counts, std::size_t samples);
+  void take(const void* counts, std::size_t samples);
+  bool segments_left() const { return segment_samples_ > 0 && segments_done_ < config_.segments; }
+  std::uint64_t segment_end() const { return (segments_done_ + 1) * segment_samples_; }
+  void close_segment();
   template <class Count>
   void add_to_trace(const Count* counts, std::size_t samples);
   template <class Value>
-  void close_segment();
+  void close_segment(std::unique_ptr<Memory<Value>>& before);
   template <class Value>
   void finish_as(core::CorrelationCurves& curves);
   void finish_traces(core::CorrelationCurves& curves, const std::vector<double>& means) const;
@@ -62,7 +70,11 @@ class CurveStream {
   std::shared_ptr<const device::Device> device_;
   std::unique_ptr<device::Queue> queue_;
   std::shared_ptr<const stages::autocorrelate::Plan> plan_;
-  std::unique_ptr<stages::autocorrelate::State> run_, segment_;
+  std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan_;  ///< plan_, or null
+  std::unique_ptr<stages::autocorrelate::State> run_;
+  // What was read where the last segment ended.
+  std::unique_ptr<Memory<std::int64_t>> before_;
+  std::unique_ptr<Memory<double>> before_float_;
   std::size_t pairs_, lags_;
   std::uint64_t samples_ = 0;
   std::uint64_t segment_samples_ = 0;  ///< 0: no segments

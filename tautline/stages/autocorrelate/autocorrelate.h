@@ -114,7 +114,7 @@ class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// "reference", "portable", "avx2", "avx512" or "vnni": the code that will run.
+  /// "reference", "portable", "avx2", "avx512", "vnni" or "amx": the code that will run.
   virtual std::string backend() const = 0;
   /// Memory that a state takes, however long the run.
   virtual device::MemoryUse bytes() const = 0;

@@ -39,7 +39,7 @@ namespace {
 }  // namespace
 
 constexpr Kernels kernels_named(const char* name) {
-  return {name, false, feed, drain};
+  return {name, false, feed, drain, push};
 }
 
 }  // namespace tautline::stages::autocorrelate::cpu::HWY_NAMESPACE

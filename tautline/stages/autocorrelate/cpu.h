@@ -83,8 +83,10 @@ struct Layout {
   std::size_t tiles() const { return (config.pair_count() + lanes - 1) / lanes; }
 };
 
-/// Throws Error(config) on bad tunables. `bytes`: whether the code multiplies bytes.
-Layout make_layout(const Config& config, const Tunables& tunables, bool bytes);
+/// Throws Error(config) on bad tunables. `bytes`: whether the code multiplies bytes. `first_level`:
+/// of the layout, which has none of the levels before it.
+Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
+                   std::size_t first_level = 0);
 
 /// Samples for one tile.
 struct Input {
@@ -97,6 +99,13 @@ struct Input {
   bool neighbours = false;  ///< a and b are 16 sensors side by side
 };
 
+/// Rows of 16-bit samples as planes of low and high bytes, a row every 64 bytes.
+struct Planes {
+  const std::uint8_t *direct_low = nullptr, *direct_high = nullptr;
+  const std::uint8_t *delayed_low = nullptr, *delayed_high = nullptr;
+  std::size_t count = 0;
+};
+
 /// The code of one instruction set.
 struct Kernels {
   const char* backend;
@@ -105,6 +114,8 @@ struct Kernels {
   void (*feed)(const Layout& layout, std::byte* tile, std::byte* scratch, const Input& input);
   /// Multiplies what waits in blocks. The tile can then be read, and takes no more samples.
   void (*drain)(const Layout& layout, std::byte* tile, std::byte* scratch);
+  /// Adds samples of the layout's first level to a tile of 16 neighbours: 16 bytes of each row.
+  void (*push)(const Layout& layout, std::byte* tile, std::byte* scratch, const Planes& planes);
 };
 
 /// Highway code of `set` (portable, avx2 or avx512), or null where this build has none.

@@ -37,7 +37,8 @@ Storage storage_of(const Config& config, std::size_t level, bool bytes) {
 
 }  // namespace
 
-Layout make_layout(const Config& config, const Tunables& tunables, bool bytes) {
+Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
+                   std::size_t first_level) {
   check_range("block_samples", tunables.block_samples, 64, 4096, 64);
   check_range("series_block_samples", tunables.series_block_samples, 1024, 65536, 64);
   check_range("series_pairs", tunables.series_pairs, 0, 16, 1);
@@ -51,13 +52,13 @@ Layout make_layout(const Config& config, const Tunables& tunables, bool bytes) {
   layout.block = std::max(layout.block, round_up(layout.history, 64));
   const bool cross = std::any_of(config.pairs.begin(), config.pairs.end(),
                                  [](const Pair& pair) { return pair.a != pair.b; });
-  std::size_t at = config.levels * sizeof(Progress);
+  std::size_t at = (config.levels - std::min(first_level, config.levels)) * sizeof(Progress);
   const auto take = [&](std::size_t size) {
     const std::size_t start = round_up(at, 64);
     at = start + size;
     return start;
   };
-  for (std::size_t l = 0; l < config.levels; ++l) {
+  for (std::size_t l = first_level; l < config.levels; ++l) {
     Level level;
     level.rung = rung_of(config, l);
     level.storage = storage_of(config, l, bytes);

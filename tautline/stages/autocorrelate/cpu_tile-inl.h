@@ -442,6 +442,63 @@ void stage_series(const Layout& layout, const Level& level, const Count* rows, c
   }
 }
 
+/// Full blocks are multiplied, from the first level on.
+void multiply_full(const Layout& layout, std::byte* tile, std::byte* scratch) {
+  const auto* progress = reinterpret_cast<const Progress*>(tile);
+  for (std::size_t l = 0; l < layout.levels.size() && progress[l].pending == layout.block; ++l) {
+    multiply_level(layout, l, tile, scratch);
+    keep_history(layout, l, tile);
+  }
+}
+
+/// Two rows of planes as the halves of one row of a tile.
+TAUTLINE_INLINE void join_planes(const std::uint8_t* low, const std::uint8_t* high, Bytes16* out) {
+  const Bytes16 a = load_bytes(low), b = load_bytes(high);
+  const Bytes16 c = load_bytes(low + 64), d = load_bytes(high + 64);
+  const Bytes16 ab_low = weave_low(a, b), ab_high = weave_high(a, b);
+  const Bytes16 cd_low = weave_low(c, d), cd_high = weave_high(c, d);
+  out[0] = weave_low_halves(ab_low, cd_low);
+  out[1] = weave_high_halves(ab_low, cd_low);
+  out[2] = weave_low_halves(ab_high, cd_high);
+  out[3] = weave_high_halves(ab_high, cd_high);
+}
+
+void stage_planes(const Level& level, const std::uint8_t* low, const std::uint8_t* high,
+                  std::size_t count, std::byte* block, std::size_t at) {
+  std::size_t t = 0;
+  if (level.storage == Storage::halves && at % 2 == 0) {
+    auto* out = reinterpret_cast<Bytes16*>(block) + at / 2 * 4;
+    for (; t + 2 <= count; t += 2, out += 4) join_planes(low + 64 * t, high + 64 * t, out);
+  }
+  for (; t < count; ++t)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const auto value = static_cast<std::uint32_t>(low[64 * t + lane] | high[64 * t + lane] << 8);
+      const std::size_t place = place_of(level.storage, kLanes, at + t, lane);
+      if (level.storage == Storage::halves) {
+        reinterpret_cast<std::uint16_t*>(block)[place] = static_cast<std::uint16_t>(value);
+      } else {
+        reinterpret_cast<std::uint32_t*>(block)[place] = value;
+      }
+    }
+}
+
+void push(const Layout& layout, std::byte* tile, std::byte* scratch, const Planes& planes) {
+  const Level& level = layout.levels[0];
+  auto& progress = *reinterpret_cast<Progress*>(tile);
+  std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, layout.history);
+  for (std::size_t t = 0; t < planes.count;) {
+    const std::size_t count = std::min(layout.block - progress.pending, planes.count - t);
+    stage_planes(level, planes.delayed_low + 64 * t, planes.delayed_high + 64 * t, count, delayed,
+                 progress.pending);
+    if (level.separate)
+      stage_planes(level, planes.direct_low + 64 * t, planes.direct_high + 64 * t, count,
+                   tile + level.direct_at, progress.pending);
+    progress.pending += count;
+    t += count;
+    multiply_full(layout, tile, scratch);
+  }
+}
+
 template <class Count>
 void feed_counts(const Layout& layout, std::byte* tile, std::byte* scratch, const Input& input) {
   const Level& level = layout.levels[0];
@@ -457,10 +514,7 @@ void feed_counts(const Layout& layout, std::byte* tile, std::byte* scratch, cons
                    progress[0].pending);
     progress[0].pending += count;
     t += count;
-    for (std::size_t l = 0; l < layout.levels.size() && progress[l].pending == layout.block; ++l) {
-      multiply_level(layout, l, tile, scratch);
-      keep_history(layout, l, tile);
-    }
+    multiply_full(layout, tile, scratch);
   }
 }
 

@@ -19,6 +19,15 @@ struct Tunables {
   /// Up to this many pairs the lanes are times, 0 to 16: 16 sensors fill the lanes by themselves.
   std::size_t series_pairs = 4;
 
+  /// Pairs of levels that matrix units (AMX) take, 0 to 4, where they can: see cpu_front.h.
+  std::size_t front_pairs = 3;
+
+  /// Rows of the first pair, and of each later one, that matrix units multiply at a time: multiples
+  /// of 1024 up to 16,384; four of the second are a multiple of the first. Each block ends with the
+  /// sum of the diagonals of its products.
+  std::size_t front_samples = 4096;
+  std::size_t front_later_samples = 2048;
+
   friend constexpr bool operator==(const Tunables&, const Tunables&) = default;
 };
 

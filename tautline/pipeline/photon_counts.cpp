@@ -1,0 +1,58 @@
+#include "tautline/pipeline/photon_counts.h"
+
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+PhotonCounts::PhotonCounts(const AutocorrelateConfig& config) : path_(config.input) {
+  bin_config_.bin_s = config.bin_s;
+  bin_config_.detectors = config.detectors;
+  if (config.gate_s) bin_config_.gate = MicrotimeGate{config.gate_s->first, config.gate_s->second};
+  const core::CountType type = config.raw.type.value_or(core::CountType::u8);
+  if (core::bytes_of(type) > 2)
+    throw core::Error(core::ErrorKind::config, "--dtype", core::to_string(type),
+                      "u8 or u16 for time tags");
+  open();
+  bin_config_.detectors = binner_->detectors();
+  count_bins();
+  description_ = {.format = binner_->reader().description().format,
+                  .type = type,
+                  .sensors = binner_->sensors(),
+                  .bin_s = binner_->bin_s(),
+                  .labels = {}};
+  for (const std::uint16_t detector : binner_->detectors())
+    description_.labels.push_back("detector " + std::to_string(detector));
+}
+
+void PhotonCounts::seek(std::uint64_t first_sample) {
+  bin_config_.start_s = static_cast<double>(first_sample) * description_.bin_s;
+  open();
+}
+
+std::size_t PhotonCounts::read(std::span<std::byte> counts) {
+  const std::size_t row_bytes = description_.sensors * core::bytes_of(description_.type);
+  const std::size_t values =
+      counts.size() / row_bytes * row_bytes / core::bytes_of(description_.type);
+  if (description_.type == core::CountType::u8)
+    return binner_->read({reinterpret_cast<std::uint8_t*>(counts.data()), values});
+  return binner_->read({reinterpret_cast<std::uint16_t*>(counts.data()), values});
+}
+
+void PhotonCounts::open() {
+  binner_ = std::make_unique<PhotonBinner>(formats::open_photons(path_), bin_config_);
+}
+
+// The length of the run is where its last tag is: one pass, which bins nothing.
+void PhotonCounts::count_bins() {
+  std::vector<BinnedPhoton> events(std::size_t{1} << 14);
+  while (binner_->read_events(events) == events.size()) {
+  }
+  total_ = binner_->bins_done();
+  photons_ = binner_->photons_kept();
+  open();
+}
+
+}  // namespace tautline::pipeline

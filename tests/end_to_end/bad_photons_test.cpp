@@ -1,0 +1,210 @@
+// Ordinary bad days of photon counting: what the command says of counts and time tags, and how it
+// exits.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
+
+class BadPhotons : public ::testing::Test {
+ protected:
+  CommandResult run(std::vector<std::string> arguments) {
+    return run_command(arguments, scratch.path().string());
+  }
+  CommandResult autocorrelate(const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"autocorrelate", scratch / name, "-o", scratch / "out.csv",
+                                       "--overwrite"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+  CommandResult raw(const std::string& bytes, const std::vector<std::string>& more) {
+    write_file(scratch / "x.u8", bytes);
+    std::vector<std::string> arguments{"--dtype", "u8", "--bin", "1e-6"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return autocorrelate("x.u8", arguments);
+  }
+  static void expect_said(const CommandResult& result, int status, const std::string& words) {
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << "not said: " << words << "\n"
+                                                         << result.err;
+  }
+  // One curve's numbers: lines without a mark.
+  std::size_t values_written() const {
+    std::istringstream lines(read_file(scratch / "out.csv"));
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line) && line.find("TRACE") == std::string::npos;)
+      count += !line.empty() && line[0] != '#' ? 1 : 0;
+    return count;
+  }
+
+  ScratchFolder scratch;
+};
+
+TEST_F(BadPhotons, SensorsThatDoNotDivideTheFile) {
+  const CommandResult result = raw(std::string(1001, '\3'), {"--sensors", "10", "--levels", "1"});
+  EXPECT_EQ(result.status, kWrongUsage) << "ten curves fit no CSV: " << result.err;
+  const auto some = [&](std::vector<std::string> more) {
+    write_file(scratch / "x.u8", std::string(1001, '\3'));
+    std::vector<std::string> arguments{"autocorrelate",
+                                       scratch / "x.u8",
+                                       "-o",
+                                       scratch / "out.zip",
+                                       "--overwrite",
+                                       "--dtype",
+                                       "u8",
+                                       "--levels",
+                                       "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  expect_said(some({"--bin", "1e-6", "--sensors", "10"}), kDamaged, "1 bytes, from byte 1000");
+  EXPECT_EQ(some({"--bin", "1e-6", "--sensors", "10", "--strict"}).status, kFailed);
+  expect_said(some({"--bin", "1e-6"}), kWrongUsage, "--sensors");
+  expect_said(some({"--sensors", "10"}), kWrongUsage, "--bin");
+  expect_said(some({"--bin", "1e-6", "--sensors", "10", "--shape", "3x4"}), kWrongUsage, "--shape");
+}
+
+TEST_F(BadPhotons, NothingNoCountsAndOneCountForever) {
+  expect_said(raw("", {"--sensors", "1"}), kDone, "undefined (NaN)");
+  EXPECT_EQ(values_written(), 0u);
+  expect_said(raw(std::string(3000, '\0'), {"--sensors", "1"}), kDone, "undefined (NaN)");
+  EXPECT_EQ(values_written(), 0u);
+  expect_said(raw(std::string(3000, '\7'), {"--sensors", "1"}), kDone, "never change");
+}
+
+TEST_F(BadPhotons, LagsLongerThanTheData) {
+  auto random = generator();
+  std::string counts;
+  for (int i = 0; i < 100; ++i) counts += static_cast<char>(random() % 8);
+  const CommandResult result = raw(counts, {"--sensors", "1", "--lags", "standard", "--bins", "8",
+                                            "--levels", "6", "--segments", "1"});
+  // 1 to 8, 10 to 16, 20 to 32, 40 to 64; of 80 to 128 the first; of 160 to 256 none.
+  expect_said(result, kDone, "of 29 lags are longer than the data");
+  EXPECT_GE(values_written(), 20u);
+  EXPECT_LE(values_written(), 21u);
+}
+
+// An array of doubles as NumPy writes it.
+std::string npy(const std::vector<double>& values) {
+  std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (" +
+                       std::to_string(values.size()) + ", 1), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::string file("\x93NUMPY\x01\x00\x76\x00", 10);
+  file += header;
+  file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  return file;
+}
+
+TEST_F(BadPhotons, CountsThatTheTypeCannotHold) {
+  for (const double bad : {300., -3., 1.5}) {
+    write_file(scratch / "x.npy", npy({1, bad, 2}));
+    const CommandResult result =
+        autocorrelate("x.npy", {"--dtype", "u8", "--bin", "1e-6", "--levels", "1"});
+    expect_said(result, kFailed, "time 1, sensor 0");
+    EXPECT_FALSE(std::filesystem::exists(scratch / "out.csv"));
+  }
+  write_file(scratch / "x.npy", npy({1, 300, 2}));
+  EXPECT_EQ(autocorrelate("x.npy", {"--dtype", "u16", "--bin", "1e-6", "--levels", "1"}).status,
+            kDone);
+}
+
+// A recording of half a second, and its records to be tampered with.
+class BadTags : public BadPhotons, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    const CommandResult made = run({"simulate", "photons", "--duration", "0.3", "--tags",
+                                    GetParam(), "--seed", std::to_string(generator()()), "--model",
+                                    "diffusion:n=2,tau=2e-4,rate=2e4", "-o", scratch / "x.ptu"});
+    ASSERT_EQ(made.status, kDone) << made.err;
+    const std::string file = read_file(scratch / "x.ptu");
+    const std::size_t end = file.find("Header_End") + 48;
+    header_ = file.substr(0, end);
+    records_.resize((file.size() - end) / 4);
+    std::memcpy(records_.data(), file.data() + end, 4 * records_.size());
+    // Two photons with no overflow between.
+    while (special(photon_) || special(photon_ + 1) ||
+           (records_[photon_] & 0x3ff) == (records_[photon_ + 1] & 0x3ff))
+      ++photon_;
+    while (!special(overflow_)) ++overflow_;
+  }
+  bool special(std::size_t record) const { return records_[record] >> 31 != 0; }
+  CommandResult correlate(const std::string& records, std::vector<std::string> more = {}) {
+    write_file(scratch / "bad.ptu", header_ + records);
+    more.insert(more.end(),
+                {"--bin", "1e-6", "--lags", "standard", "--bins", "8", "--levels", "8"});
+    return autocorrelate("bad.ptu", more);
+  }
+  std::string bytes() const {
+    return {reinterpret_cast<const char*>(records_.data()), 4 * records_.size()};
+  }
+
+  std::string header_;
+  std::vector<std::uint32_t> records_;
+  std::size_t photon_ = 200, overflow_ = 1000;
+};
+
+// However they are correlated, bins or one by one.
+TEST_P(BadTags, SayWhatIsWrongAndGoOn) {
+  for (const char* method : {"bins", "direct"}) {
+    const std::vector<std::string> more{"--tags", method};
+    EXPECT_EQ(correlate(bytes(), more).status, kDone);
+    expect_said(correlate(bytes().substr(0, bytes().size() / 2 / 4 * 4 + 2), more), kDamaged,
+                "cut short at byte");
+    std::swap(records_[photon_], records_[photon_ + 1]);
+    expect_said(correlate(bytes(), more), kDamaged, "the time tags go backwards");
+    std::swap(records_[photon_], records_[photon_ + 1]);
+    const std::uint32_t kept = records_[photon_];
+    records_[photon_] = 0x80000000u | 40u << 25;
+    expect_said(correlate(bytes(), more), kDamaged, "unknown record");
+    EXPECT_EQ(correlate(bytes(), {"--tags", method, "--strict"}).status, kFailed);
+    records_[photon_] = kept;
+    std::vector<std::uint32_t> whole = records_;
+    records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(overflow_));
+    expect_said(correlate(bytes(), more), kDamaged, "bad.ptu");
+    records_ = whole;
+  }
+}
+
+TEST_P(BadTags, BinsShorterThanTheClockAndDetectorsThatAreNot) {
+  write_file(scratch / "x2.ptu", header_ + bytes());
+  const CommandResult result = autocorrelate("x2.ptu", {"--bin", "1e-13"});
+  expect_said(result, kWrongUsage, std::string(GetParam()) == "t3" ? "sync period" : "tick");
+  if (std::string(GetParam()) == "t2") {
+    expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--gate", "1e-9:2e-9"}), kWrongUsage,
+                "gate");
+  }
+  // Half a second in one bin holds more than a byte; one by one there is no such limit.
+  expect_said(autocorrelate("x2.ptu", {"--bin", "0.1", "--levels", "1", "--tags", "bins"}), kFailed,
+              "more than 255");
+  EXPECT_EQ(autocorrelate("x2.ptu", {"--bin", "0.1", "--levels", "1", "--tags", "direct"}).status,
+            kDone);
+  expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--coarsen", "first", "--tags", "direct"}),
+              kWrongUsage, "--tags");
+}
+
+TEST_P(BadTags, DirectCurvesAreThoseOfBins) {
+  std::string curves[2];
+  for (const char* method : {"bins", "direct"}) {
+    ASSERT_EQ(correlate(bytes(), {"--tags", method}).status, kDone);
+    std::string text = read_file(scratch / "out.csv"), numbers;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      if (line.empty() || line[0] != '#') numbers += line + "\n";
+    curves[method[0] == 'd'] = numbers;
+  }
+  EXPECT_FALSE(curves[0].empty());
+  EXPECT_EQ(curves[0], curves[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, BadTags, ::testing::Values("t2", "t3"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,105 @@
+"""Curves as PyCorrFit's own reader opens them, and time tags as ptufile reads them.
+
+simulate photons makes counts and time tags; autocorrelate writes one curve as CSV, several and cross-correlations as
+.zip, and all in HDF5, whose numbers the CSVs must hold: lags, G, standard errors as weights, and the type of curve.
+"""
+import json
+import pathlib
+import subprocess
+import zipfile
+
+import h5py
+import judge_support
+import numpy as np
+import ptufile
+from pycorrfit import readfiles
+
+BIN_S = 1e-5
+
+
+def tautline(options, *arguments):
+    subprocess.run([options.command, "--quiet", *map(str, arguments)], check=True)
+
+
+def check_curve(checks, name, opened, k, h5, sensor, cross):
+    checks.where = name
+    curve = np.asarray(opened["Correlation"][k])
+    lag, g, sem = h5["lag_s"][:], h5["g"][sensor], h5["sem"][sensor]
+    keep = (lag > 0) & np.isfinite(g) & (sem > 0)
+    checks.that(len(curve) == keep.sum(), f"{len(curve)} lags, expected {keep.sum()}")
+    if len(curve) != keep.sum():
+        return
+    # PyCorrFit keeps milliseconds.
+    checks.that(np.allclose(curve[:, 0], lag[keep] * 1e3, rtol=1e-9, atol=0), "lags differ")
+    checks.that(np.allclose(curve[:, 1], g[keep], rtol=0, atol=1e-9), "G differs")
+    # Its reader of archives drops the weights that its reader of single files has.
+    if "Weight" in opened:
+        weights = np.asarray(opened["Weight"][k])
+        checks.that(len(weights) == len(curve) and np.allclose(weights, sem[keep], rtol=1e-9, atol=1e-12),
+                    "weights differ")
+    else:
+        checks.that(name.endswith("in the archive"), "no weights")
+    kind = opened["Type"][k]
+    checks.that(kind.startswith("CC" if cross else "AC"), f"type {kind}")
+    trace = opened["Trace"][k]
+    traces = [] if trace is None else trace if cross else [trace]
+    checks.that(len(traces) == (2 if cross else 1), f"{len(traces)} traces")
+    for one in traces:
+        # Milliseconds, and kHz.
+        checks.that(one.ndim == 2 and one.shape[1] == 2 and len(one) > 1, f"a trace of shape {one.shape}")
+        checks.that(np.all(np.diff(one[:, 0]) > 0) and np.all(one[:, 1] >= 0), "a trace that is none")
+
+
+def check_tags(checks, options, folder, mode):
+    path = folder / f"{mode}.ptu"
+    tautline(options, "simulate", "photons", "--sensors", 3, "--duration", 0.2, "--tags", mode, "--seed", options.seed,
+             "--lifetime", 3e-9, "--model", "diffusion:n=0.3,tau=1e-4,rate=3e4", "-o", path)
+    checks.where = path.name
+    found = subprocess.run([options.command, "--json", "inspect", path], check=True, capture_output=True, text=True)
+    ours = json.loads(found.stdout)
+    with ptufile.PtuFile(str(path)) as ptu:
+        records = ptu.decode_records()
+        photons = records[records["channel"] >= 0]
+        checks.that(len(photons) == ours["photons"], f"{len(photons)} photons, ours {ours['photons']}")
+        checks.that(ptu.is_t3 == (mode == "t3"), "mode differs")
+        for one in ours["detectors"]:
+            theirs = int((photons["channel"] == one["detector"]).sum())
+            checks.that(theirs == one["photons"], f"detector {one['detector']}: {theirs} photons, ours {one['photons']}")
+        last_s = float(photons["time"][-1]) * ptu.global_resolution
+        checks.that(abs(last_s - ours["last_photon_s"]) < 1e-9, f"last photon at {last_s}, ours {ours['last_photon_s']}")
+
+
+def main():
+    options = judge_support.arguments(__doc__, needs_command=True)
+    checks = judge_support.Checks()
+    with judge_support.scratch() as name:
+        folder = pathlib.Path(name)
+        tautline(options, "simulate", "photons", "--shape", "1x3", "--duration", 1, "--bin", BIN_S, "--seed", options.seed,
+                 "--model", "diffusion:n=0.3,tau=2e-4,rate=5e4", "-o", folder / "x.npy")
+        tautline(options, "simulate", "photons", "--duration", 1, "--bin", BIN_S, "--seed", options.seed + 1,
+                 "--model", "diffusion:n=0.3,tau=2e-4,rate=5e4", "-o", folder / "one.npy")
+        ladder = ["--bin", BIN_S, "--lags", "standard", "--bins", 16, "--levels", 14]
+        for source, target in [("one.npy", "one.csv"), ("one.npy", "one.h5"), ("x.npy", "x.zip"), ("x.npy", "x.h5")]:
+            tautline(options, "autocorrelate", folder / source, "-o", folder / target, *ladder)
+        for target in ("cc.zip", "cc.h5"):
+            tautline(options, "autocorrelate", folder / "x.npy", "-o", folder / target, "--pairs", "1:0", *ladder)
+        with h5py.File(folder / "one.h5") as h5:
+            check_curve(checks, "one.csv", readfiles.open_any(str(folder / "one.csv")), 0, h5, 0, False)
+        for archive, cross, count in (("x", False, 3), ("cc", True, 2)):
+            opened = readfiles.open_any(str(folder / f"{archive}.zip"))
+            checks.where = archive
+            checks.that(len(opened["Correlation"]) == count, f"{len(opened['Correlation'])} curves, expected {count}")
+            with h5py.File(folder / f"{archive}.h5") as h5:
+                for k in range(min(count, len(opened["Correlation"]))):
+                    check_curve(checks, f"{archive}.zip {k} in the archive", opened, k, h5, k, cross)
+                with zipfile.ZipFile(folder / f"{archive}.zip") as files:
+                    for k, member in enumerate(files.namelist()):
+                        single = readfiles.open_any(files.extract(member, folder))
+                        check_curve(checks, f"{archive}.zip {member}", single, 0, h5, k, cross)
+        for mode in ("t3", "t2"):
+            check_tags(checks, options, folder, mode)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()

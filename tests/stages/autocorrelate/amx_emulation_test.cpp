@@ -1,0 +1,217 @@
+// The front of matrix products with the tile instructions emulated, so that any machine with VNNI
+// checks everything but the instructions themselves.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "tautline/stages/autocorrelate/cpu_front.h"
+#include "tests/stages/autocorrelate/support.h"
+
+// GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+#include "tautline/stages/autocorrelate/amx_front.h"
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+/// What the architecture's manual says of TILELOADD, TILESTORED, TILEZERO and TDPBUUD.
+class EmulatedTiles {
+ public:
+  EmulatedTiles() {
+    // Registers hold anything before they are first written.
+    for (auto& tile : tiles_) std::memset(tile, 0x5a, sizeof tile);
+  }
+  template <int kTile>
+  void zero() {
+    std::memset(tiles_[kTile], 0, kBytes);
+  }
+  template <int kTile>
+  void load(const void* bytes) {
+    std::memcpy(tiles_[kTile], bytes, kBytes);
+  }
+  template <int kTile>
+  void store(void* bytes, long row_bytes) {
+    for (int row = 0; row < 16; ++row)
+      std::memcpy(static_cast<std::byte*>(bytes) + row * row_bytes, tiles_[kTile] + row * 64, 64);
+  }
+  template <int kSum, int kLeft, int kRight>
+  void dot() {
+    // One instruction of VNNI has signed bytes on one side: x y = x (y - 128) + 128 x.
+    const __m512i offset = _mm512_set1_epi8(-128);
+    for (int m = 0; m < 16; ++m) {
+      __m512i sum = _mm512_loadu_si512(tiles_[kSum] + m * 64);
+      for (int k = 0; k < 16; ++k) {
+        int word;
+        std::memcpy(&word, tiles_[kLeft] + m * 64 + k * 4, 4);
+        const __m512i left = _mm512_set1_epi32(word);
+        const __m512i right = _mm512_loadu_si512(tiles_[kRight] + k * 64);
+        sum = _mm512_dpbusd_epi32(sum, left, _mm512_xor_si512(right, offset));
+        const __m512i bytes =
+            _mm512_dpbusd_epi32(_mm512_setzero_si512(), left, _mm512_set1_epi8(1));
+        sum = _mm512_add_epi32(sum, _mm512_slli_epi32(bytes, 7));
+      }
+      _mm512_storeu_si512(tiles_[kSum] + m * 64, sum);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 1024;
+  std::uint8_t tiles_[8][kBytes];
+};
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests
+
+#pragma GCC pop_options
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+class AmxEmulated : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device::supported(InstructionSet::vnni))
+      GTEST_SKIP() << "this processor has no vnni, which the packing needs";
+  }
+
+  std::shared_ptr<const Plan> plan(const Config& config, const Tunables& tunables = {}) {
+    static const cpu::FrontKernels kernels =
+        cpu::front::kernels<EmulatedTiles>("amx-emulated", cpu::vnni_kernels());
+    device_ = opened(kBackends[3]);
+    queue_ = device_->make_queue();
+    EXPECT_TRUE(cpu::front_fits(config, tunables));
+    return cpu::make_front_plan(config, device_, kernels, tunables);
+  }
+
+  void check(const Config& config, const std::vector<std::uint8_t>& data,
+             const Tunables& tunables = {}) {
+    const auto made = plan(config, tunables);
+    ASSERT_EQ(made->backend(), "amx-emulated");
+    expect_equal(config, run(*made, *queue_, data), run_on(kReference, config, data),
+                 config_text(config, data.size() / config.sensors) + ", " +
+                     std::to_string(tunables.front_pairs) + " pairs");
+  }
+
+  std::shared_ptr<const device::Device> device_;
+  std::unique_ptr<device::Queue> queue_;
+};
+
+constexpr Tunables kSmall{.front_samples = 1024, .front_later_samples = 1024};
+
+TEST_F(AmxEmulated, LengthsAroundBlocks) {
+  for (const std::size_t samples : {0u, 1u, 2u, 3u, 4u, 5u, 63u, 1023u, 1024u, 1025u, 1026u, 1027u,
+                                    4095u, 4096u, 4097u, 5000u, 6001u})
+    check({.sensors = 5}, random_counts<std::uint8_t>(samples, 5, 255), kSmall);
+}
+
+TEST_F(AmxEmulated, Pairs) {
+  for (const std::size_t pairs : {1u, 2u, 3u, 4u}) {
+    Tunables tunables = kSmall;
+    tunables.front_pairs = pairs;
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      check({.sensors = 6, .ladder = ladder, .max_samples = 1 << 17},
+            random_counts<std::uint8_t>(70'003, 6, 255), tunables);
+  }
+}
+
+TEST_F(AmxEmulated, BinsAndLevels) {
+  for (const std::size_t bins : {1u, 2u, 3u, 4u, 8u, 12u, 16u, 17u, 31u, 32u})
+    for (const std::size_t levels : {1u, 2u, 3u, 6u}) {
+      const auto data = random_counts<std::uint8_t>(2501, 5, 255);
+      // The second level of an odd number of bins does not lag by whole samples.
+      if (bins % 2 == 0 || levels == 1)
+        check({.sensors = 5, .bins = bins, .levels = levels}, data, kSmall);
+      if (bins % 2 == 0)
+        check({.sensors = 5, .ladder = Ladder::standard, .bins = bins, .levels = levels}, data,
+              kSmall);
+    }
+}
+
+TEST_F(AmxEmulated, Sensors) {
+  for (const std::size_t sensors : {5u, 16u, 17u, 63u, 64u, 65u, 129u})
+    check({.sensors = sensors, .levels = 5}, random_counts<std::uint8_t>(1500, sensors, 255),
+          kSmall);
+}
+
+// Rare counts leave high bytes empty, until a bright stretch does not.
+TEST_F(AmxEmulated, FaintThenBrightThenFaint) {
+  auto data = random_counts<std::uint8_t>(40'000, 5, 3);
+  auto bright = random_counts<std::uint8_t>(1000, 5, 255);
+  std::copy(bright.begin(), bright.end(), data.begin() + 5 * 17'111);
+  check({.sensors = 5}, data, kSmall);
+}
+
+TEST_F(AmxEmulated, FullScaleInLongBlocks) {
+  check({.sensors = 5, .max_samples = 1 << 17}, std::vector<std::uint8_t>(5 * 70'000, 255),
+        {.front_samples = 16384, .front_later_samples = 16384});
+}
+
+TEST_F(AmxEmulated, AnySplit) {
+  auto random = generator();
+  const Config config{.sensors = 66, .levels = 8};
+  const std::size_t samples = 6000;
+  const auto data = random_counts<std::uint8_t>(samples, config.sensors, 255);
+  const auto expected = run_on(kReference, config, data);
+  for (const std::size_t longest : {300u, 3000u}) {
+    const auto made = plan(config, kSmall);
+    auto state = made->make_state(*queue_);
+    for (std::size_t t = 0; t < samples;) {
+      const std::size_t count = std::min<std::size_t>(samples - t, random() % (longest + 1));
+      made->execute(*queue_, *state, view_of(data, config.sensors, t, count));
+      t += count;
+      if (random() % 8 == 0) {
+        Result<std::int64_t> on_the_way(config);
+        made->read(*queue_, *state, on_the_way.views());
+      }
+      if (random() % 8 == 0) {
+        const auto saved = state->save();
+        state = made->make_state(*queue_);
+        state->load(saved);
+      }
+    }
+    Result<std::int64_t> result(config);
+    made->read(*queue_, *state, result.views());
+    expect_equal(config, result, expected, "splits of up to " + std::to_string(longest));
+  }
+}
+
+TEST_F(AmxEmulated, StridedSamples) {
+  const Config config{.sensors = 6, .bins = 8, .levels = 4};
+  const auto wide = random_counts<std::uint8_t>(1100, 20, 255);
+  std::vector<std::uint8_t> dense;
+  for (std::size_t t = 0; t < 1100; ++t)
+    for (std::size_t s = 0; s < 6; ++s) dense.push_back(wide[t * 20 + 3 * s]);
+  const auto made = plan(config);
+  const auto state = made->make_state(*queue_);
+  made->execute(*queue_, *state,
+                Samples<std::uint8_t>(wide.data(), {Axis::time, Axis::input}, {1100, 6}, {20, 3}));
+  Result<std::int64_t> result(config);
+  made->read(*queue_, *state, result.views());
+  expect_equal(config, result, run_on(kReference, config, dense), "strides");
+}
+
+TEST(Front, TakesWhatItCan) {
+  EXPECT_TRUE(cpu::front_fits({.sensors = 1024}, {}));
+  EXPECT_FALSE(cpu::front_fits({.sensors = 2}, {}));
+  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .bins = 33}, {}));
+  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .type = CountType::u16}, {}));
+  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .coarsening = Coarsening::first}, {}));
+  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .pairs = {{0, 1}}}, {}));
+  EXPECT_FALSE(cpu::front_fits({.sensors = 1024}, {.front_pairs = 0}));
+  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .bins = 31}, {}));
+  EXPECT_EQ(cpu::make_front_layout({.sensors = 9}, {}).pairs.size(), 3u);
+  EXPECT_EQ(cpu::make_front_layout({.sensors = 9, .bins = 16}, {}).pairs.size(), 2u);
+  EXPECT_EQ(cpu::make_front_layout({.sensors = 9, .levels = 5}, {}).pairs.size(), 3u);
+  EXPECT_THROW(cpu::make_front_layout({.sensors = 9}, {.front_samples = 1000}), core::Error);
+  EXPECT_THROW(cpu::make_front_layout({.sensors = 9}, {.front_later_samples = 0}), core::Error);
+}
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests
+
+#endif
