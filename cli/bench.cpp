@@ -12,8 +12,8 @@ namespace tautline::cli {
 namespace {
 
 struct Options {
-  std::vector<std::string> stages;
-  std::string problem, sweep;
+  std::vector<std::string> stages, problems;
+  std::string sweep;
   double budget_s = 1.0;
 };
 
@@ -27,6 +27,7 @@ nlohmann::ordered_json json_line(const pipeline::Measurement& m, const pipeline:
                               {"instruction_set", m.instruction_set},
                               {"seconds", m.seconds},
                               {"spread", m.spread},
+                              {"burst_seconds", or_null(m.burst_seconds)},
                               {"operations", m.operations},
                               {"bytes", m.bytes},
                               {"rate", m.rate},
@@ -53,6 +54,9 @@ void print_row(const pipeline::Measurement& m) {
              m.instruction_set, m.seconds, 100 * m.spread,
              fmt::format("{:.4g} G {}", m.rate / 1e9, m.unit), 100 * m.fraction_of_limit, m.limit);
   std::string more = "bandwidth of an input " + with_prefix(m.bandwidth_hz, "Hz");
+  if (m.burst_seconds)
+    more +=
+        fmt::format(", {:.4g} G {} in bursts", m.rate * m.seconds / *m.burst_seconds / 1e9, m.unit);
   if (m.real_time_factor) more += fmt::format(", {:.4g} x real time", *m.real_time_factor);
   if (m.energy_j && m.power_w && m.operations > 0)
     more += fmt::format(", {} ({:.0f} W)", with_prefix(m.operations / *m.energy_j, " operations/J"),
@@ -72,17 +76,21 @@ std::vector<std::string> stages_asked(const Options& options) {
   return stages;
 }
 
-// The problem asked for, at each value of the sweep.
+// Each problem asked for, at each value of the sweep.
 std::vector<pipeline::Problem> problems_asked(const std::string& stage, const Options& options) {
-  const pipeline::Problem problem = pipeline::parse_problem(stage, options.problem);
-  if (options.sweep.empty()) return {problem};
-  const pipeline::Sweep sweep = pipeline::parse_sweep(options.sweep);
   std::vector<pipeline::Problem> problems;
-  for (const std::size_t value : sweep.values) {
-    problems.push_back(problem);
-    problems.back()[sweep.key] = value;
-  }
-  return problems;
+  for (const std::string& text : options.problems)
+    problems.push_back(pipeline::parse_problem(stage, text));
+  if (problems.empty()) problems.emplace_back();
+  if (options.sweep.empty()) return problems;
+  const pipeline::Sweep sweep = pipeline::parse_sweep(options.sweep);
+  std::vector<pipeline::Problem> swept;
+  for (const pipeline::Problem& problem : problems)
+    for (const std::size_t value : sweep.values) {
+      swept.push_back(problem);
+      swept.back()[sweep.key] = value;
+    }
+  return swept;
 }
 
 int run(const Global& global, const Options& options) {
@@ -96,6 +104,7 @@ int run(const Global& global, const Options& options) {
     fmt::print("{}\n{}", device->name(), limits_text(limits));
     print_heading();
   }
+  bool all = true;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     for (const pipeline::Problem& problem : problems[s]) try {
         const auto m =
@@ -110,12 +119,15 @@ int run(const Global& global, const Options& options) {
         const bool skip_stage =
             error.kind() == core::ErrorKind::unsupported && options.stages.empty();
         const bool end_sweep = error.kind() == core::ErrorKind::memory && !options.sweep.empty();
-        if (!skip_stage && !end_sweep) throw;
-        spdlog::warn("{} left out: {}", stages[s], error.what());
-        break;
+        // Of several problems the others are worth having.
+        const bool go_on = options.problems.size() > 1;
+        if (!skip_stage && !end_sweep && !go_on) throw;
+        spdlog::warn("{} {} left out: {}", stages[s], pipeline::describe(problem), error.what());
+        if (skip_stage || end_sweep) break;
+        all = false;
       }
   }
-  return kDone;
+  return all ? kDone : kFailed;
 }
 
 std::string problem_help() {
@@ -134,7 +146,8 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
   for (const std::string& name : pipeline::measurable_stages()) stages += name + ", ";
   command->add_option("stage", options->stages,
                       stages + "host_fed (data in the host's memory); default: all but host_fed");
-  command->add_option("--problem", options->problem, problem_help());
+  command->add_option("--problem", options->problems, "may be repeated: " + problem_help())
+      ->allow_extra_args(false);
   command->add_option("--sweep", options->sweep,
                       "one size at many values: inputs=16:2048 doubles, inputs=64:1024:64 steps, "
                       "taps=4/8/16 lists");

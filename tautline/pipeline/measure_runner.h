@@ -32,12 +32,13 @@ class Runner {
   /// `count` times the same.
   device::Buffer floats(std::size_t count, float value);
 
-  /// Fills in seconds, spread, energy_j and power_w. `run` does the work once, or enqueues it.
+  /// Fills in seconds, spread, burst_seconds, energy_j and power_w. `run` does the work once, or enqueues it.
   void time(Measurement& measurement, const std::function<void()>& run);
 
  private:
   device::Buffer repeat(const device::Buffer& pattern, std::size_t bytes);
   double sample(const std::function<void()>& run, std::size_t times);
+  void measure_bursts(Measurement& measurement, const std::function<void()>& run);
   void measure_energy(Measurement& measurement, const std::function<void()>& run);
 
   std::shared_ptr<const device::Device> device_;

@@ -11,6 +11,7 @@
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/channelize/tunables.h"
 #include "tautline/stages/corner_turn/case.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/correlate.h"
@@ -122,6 +123,19 @@ Measurement measure_correlate(const Problem& p, const DevicePointer& device, con
   return m;
 }
 
+// The same for the filter bank.
+std::shared_ptr<const stages::channelize::Plan> channelize_plan(
+    const stages::channelize::Config& config, std::size_t design, const DevicePointer& device) {
+  using stages::channelize::GpuDesign;
+  if (design == 0) return stages::channelize::make_plan(config, device);
+  if (!device->compiles() || design > static_cast<std::size_t>(GpuDesign::separate))
+    throw Error(ErrorKind::config, "--problem of channelize: design", std::to_string(design),
+                "1 (fused), 2 (split) or 3 (a filter kernel, then the device's FFT), on a GPU");
+  stages::channelize::Tunables tunables;
+  tunables.gpu.design = static_cast<GpuDesign>(design);
+  return stages::channelize::make_plan(config, device, tunables);
+}
+
 Measurement measure_channelize(const Problem& p, const DevicePointer& device, const Limits& limits,
                                double budget_s) {
   const std::size_t inputs = p.at("inputs"), spectra = p.at("spectra"), channels = p.at("channels"),
@@ -142,7 +156,7 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   const std::size_t count = spectra * config.hop_samples();
   config.max_samples = count;
   problem.spectra = spectra;
-  const auto plan = stages::channelize::make_plan(config, device);
+  const auto plan = channelize_plan(config, p.at("design"), device);
   require_on_device("channelize", plan->backend(), *device);
   Runner runner(device, budget_s);
   const auto state = plan->make_state(runner.queue());
@@ -284,13 +298,15 @@ const std::vector<Stage>& stages() {
         {"taps", 8},
         {"spectra", 512},
         {"bits", 8},
-        {"output_bits", 8}},
+        {"output_bits", 8},
+        {"design", 0}},
        {{"inputs", 64},
         {"channels", 1024},
         {"taps", 8},
         {"spectra", 8192},
         {"bits", 8},
-        {"output_bits", 8}},
+        {"output_bits", 8},
+        {"design", 0}},
        measure_channelize},
       {"corner_turn",
        {{"inputs", 64}, {"channels", 128}, {"spectra", 1024}, {"output_bits", 8}},

@@ -19,6 +19,9 @@ struct Measurement {
   std::string instruction_set;  ///< the code that ran
   double seconds = 0;           ///< of one run: median of the repeats
   double spread = 0;            ///< (upper - lower quartile) / median
+  /// Median of a few runs after a rest, in which a card that its power limits runs faster than it
+  /// can for long; on GPUs, for budgets of half a second and more.
+  std::optional<double> burst_seconds;
   double operations = 0, bytes = 0;
   double rate = 0;
   std::string unit;              ///< of rate

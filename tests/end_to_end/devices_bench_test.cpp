@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -34,10 +35,17 @@ Keys keys_of(const nlohmann::json& object) {
   return keys;
 }
 
+// Where tests were carried to another machine, TAUTLINE_TEST_SOURCE says what was carried with
+// them.
+std::string source_folder() {
+  const char* elsewhere = std::getenv("TAUTLINE_TEST_SOURCE");
+  return elsewhere == nullptr ? TAUTLINE_SOURCE_DIR : elsewhere;
+}
+
 // The fields that the guide's table of schemas lists, in the row that begins so; a word in the list
 // is a field when it has only letters, digits and underscores.
 Keys documented(const std::string& row) {
-  std::istringstream guide(read_file(TAUTLINE_SOURCE_DIR "/docs/guide/command.md"));
+  std::istringstream guide(read_file(source_folder() + "/docs/guide/command.md"));
   Keys keys;
   for (std::string line; std::getline(guide, line);) {
     if (!line.starts_with("| " + row)) continue;

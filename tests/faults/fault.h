@@ -4,7 +4,9 @@
 //                    device down
 //   memory N         the N-th allocation of device memory finds no room
 //   pinned N         the same of pinned host memory
-//   build NAME       a kernel file whose name contains NAME does not compile (emulated CUDA only)
+//   build NAME       a kernel file whose name contains NAME does not compile; with OpenCL, which
+//   knows
+//                    no names of files, a text that contains NAME
 #pragma once
 
 #include <atomic>

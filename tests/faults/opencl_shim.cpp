@@ -4,6 +4,9 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
+#include <cstring>
+#include <string>
 
 #include "tests/faults/fault.h"
 
@@ -14,6 +17,8 @@ tautline::tests::Fault& fault() {
   return one;
 }
 std::atomic<bool> lost{false};
+std::atomic<cl_program> refused{nullptr};
+constexpr char kLog[] = "error: refused by the test";
 
 // The next definition of the same name: the loader's.
 template <class Function>
@@ -71,6 +76,28 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem memory, cl_bool block
   if (lost) return CL_OUT_OF_RESOURCES;
   return NEXT(clEnqueueWriteBuffer)(queue, memory, blocking, offset, size, from, waits, list,
                                     event);
+}
+
+cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices,
+                      const char* options, void (*done)(cl_program, void*), void* user) {
+  std::size_t size = 0;
+  clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, nullptr, &size);
+  std::string text(size, '\0');
+  clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, text.data(), nullptr);
+  if (fault().strikes("build", text)) {
+    refused = program;
+    return CL_BUILD_PROGRAM_FAILURE;
+  }
+  return NEXT(clBuildProgram)(program, count, devices, options, done, user);
+}
+
+cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device, cl_program_build_info what,
+                             size_t size, void* value, size_t* needed) {
+  if (program != refused || what != CL_PROGRAM_BUILD_LOG)
+    return NEXT(clGetProgramBuildInfo)(program, device, what, size, value, needed);
+  if (needed != nullptr) *needed = sizeof kLog;
+  if (value != nullptr && size >= sizeof kLog) std::memcpy(value, kLog, sizeof kLog);
+  return CL_SUCCESS;
 }
 
 }  // extern "C"

@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,17 +22,29 @@ inline std::string shims_folder() {
   return elsewhere == nullptr ? TAUTLINE_SHIMS : elsewhere;
 }
 
+/// The file that a library is opened from; empty when there is none.
+inline std::string file_of_library(const char* name) {
+  void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  link_map* map = nullptr;
+  if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
+  return map->l_name;
+}
+
 /// The file of NVIDIA's driver; empty where there is no such GPU. Asked for once: in a forked child
 /// the driver would no longer answer.
 inline const std::string& real_driver() {
-  static const std::string path = []() -> std::string {
-    if (device::cuda::device_count() == 0) return {};
-    void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    link_map* map = nullptr;
-    if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
-    return map->l_name;
-  }();
+  static const std::string path =
+      device::cuda::device_count() == 0 ? std::string() : file_of_library("libcuda.so.1");
   return path;
+}
+
+/// The file of NVRTC, where the library finds it (device/cuda/library.h).
+inline std::string real_compiler() {
+  for (const char* name :
+       {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so.13",
+        "/usr/local/cuda/lib64/libnvrtc.so.12"})
+    if (const std::string path = file_of_library(name); !path.empty()) return path;
+  return {};
 }
 
 /// "emulated": an NVIDIA GPU that computes nothing; "cuda:0" where there is a real one; the OpenCL
@@ -60,10 +73,11 @@ inline Variables faulty(const std::string& device, const std::string& fault) {
     return variables;
   }
   std::string folders = shims + "/cuda";
-  if (device == "emulated")
-    folders = shims + "/nvrtc:" + folders;
-  else
+  if (device == "emulated" || fault.starts_with("build ")) folders = shims + "/nvrtc:" + folders;
+  if (device != "emulated") {
     variables.emplace_back("TAUTLINE_TEST_DRIVER", real_driver());
+    variables.emplace_back("TAUTLINE_TEST_NVRTC", real_compiler());
+  }
   variables.emplace_back("LD_LIBRARY_PATH", prepended(folders, "LD_LIBRARY_PATH"));
   return variables;
 }
@@ -71,6 +85,17 @@ inline Variables faulty(const std::string& device, const std::string& fault) {
 /// What --device is given for it.
 inline std::string selection(const std::string& device) {
   return device == "emulated" ? "cuda:0" : device;
+}
+
+/// What the command said of a fault, for who reads what the tests say.
+inline void record(const std::string& device, const std::string& what,
+                   const CommandResult& result) {
+  const std::size_t at = result.err.rfind("tautline: ");
+  std::printf("fault: %s, %s: status %d, %s\n", device.c_str(), what.c_str(), result.status,
+              at == std::string::npos
+                  ? "nothing said"
+                  : result.err.substr(at, result.err.find('\n', at) - at).c_str());
+  std::fflush(stdout);  // or the next child writes it again
 }
 
 /// The names in a folder, in order.

@@ -33,7 +33,8 @@ std::size_t row_bytes_of(Types types) {
 class GpuState final : public State {
  public:
   GpuState(const Problem& problem, const device::Device& device, std::size_t workers)
-      : work(problem, workers), queue(device.make_queue()) {}
+      : work(problem, workers), queue(device.make_queue()), done(device.make_event()) {}
+  ~GpuState() override { done->synchronise(); }
 
   void reset() override {
     first = held = phase = 0;
@@ -42,6 +43,7 @@ class GpuState final : public State {
   std::size_t held_samples() const override { return held; }
   std::vector<Moments> moments() const override { return work.moments(); }
   std::vector<std::byte> save() const override {
+    done->synchronise();  // the caller's queue may still be at the last call
     SavedState saved;
     saved.put(held);
     saved.put(phase);
@@ -58,6 +60,7 @@ class GpuState final : public State {
     return saved.bytes();
   }
   void load(const std::vector<std::byte>& from) override {
+    done->synchronise();
     SavedState saved(from);
     first = 0;
     held = saved.get<std::size_t>();
@@ -84,6 +87,7 @@ class GpuState final : public State {
   device::Buffer rows, delays, order, positions, out;
   device::Buffer staging;  ///< rows on their way from the host
   std::unique_ptr<device::Event> staged;
+  std::unique_ptr<device::Event> done;  ///< with all of the last call
   std::size_t count = 0, stride_bytes = 0, element_bytes = 0, staging_bytes = 0;
   std::size_t first = 0, held = 0, phase = 0;  ///< as on the CPU
 };
@@ -277,6 +281,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
   } else {
     sum(queue, own, output.integers, samples);
   }
+  queue.record(*own.done);
   own.held = complete - samples;
   own.first += samples;
   result.samples = samples;

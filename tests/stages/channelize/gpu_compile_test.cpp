@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -13,31 +12,12 @@
 #include "tautline/stages/channelize/gpu_choice.h"
 #include "tautline/stages/channelize/gpu_sizes.h"
 #include "tests/stages/channelize/support.h"
+#include "tests/support/kernel_compiler.h"
 
 namespace tautline::stages::channelize {
 namespace {
 
-constexpr const char* kArchitectures[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
-
-struct Resources {
-  std::size_t registers = 0, spilled_bytes = 0;
-};
-
-// From the lines of ptxas -v.
-Resources resources_in(const std::string& log) {
-  Resources found;
-  const auto largest = [&log](const char* pattern) {
-    std::size_t most = 0;
-    const std::regex wanted(pattern);
-    for (auto at = std::sregex_iterator(log.begin(), log.end(), wanted);
-         at != std::sregex_iterator(); ++at)
-      most = std::max<std::size_t>(most, std::stoul((*at)[1]));
-    return most;
-  };
-  found.registers = largest("Used ([0-9]+) registers");
-  found.spilled_bytes = largest("([0-9]+) bytes spill stores");
-  return found;
-}
+using tests::kArchitectures;
 
 struct Covering {
   const char* format;
@@ -125,14 +105,12 @@ TEST_P(GpuCompile, WithinItsRegisters) {
   const GpuTunables t =
       gpu::complete(covering.tunables, bank, {device::Api::cuda, 227 << 10, 1024, false});
   const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
+  tests::KernelCompiler compiler;
   for (std::size_t a = 0; a < std::size(kArchitectures); ++a) {
     if (!full && a != GetParam() % std::size(kArchitectures)) continue;
     for (const device::ProgramSource& source : sources_of(t, bank)) {
       SCOPED_TRACE(source.name + " for " + kArchitectures[a] + ", " + gpu::describe(t));
-      const auto compiled = device::cuda::compile(source, kArchitectures[a]);
-      EXPECT_FALSE(compiled.binary.empty());
-      const Resources r = resources_in(compiled.log);
-      EXPECT_GT(r.registers, 0u) << "no report in: " << compiled.log;
+      const tests::PtxasReport r = compiler.compile(source, kArchitectures[a]);
       EXPECT_LE(r.registers, 255u);
       EXPECT_LE(r.spilled_bytes, covering.spilled_bytes);
       RecordProperty("registers", static_cast<int>(r.registers));
@@ -144,6 +122,7 @@ TEST_P(GpuCompile, WithinItsRegisters) {
                 kRegistersOfAMultiprocessor);
     }
   }
+  compiler.say_what_is_unknown();
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, GpuCompile, ::testing::Range(std::size_t{0}, kCovering.size()),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <regex>
 #include <string>
 #include <utility>
 
@@ -12,49 +11,29 @@
 #include "tautline/jit/program.h"
 #include "tautline/stages/correlate/gpu_tiled.h"
 #include "tests/stages/correlate/covering_tunables.h"
+#include "tests/support/kernel_compiler.h"
 
 namespace tautline::stages::correlate::tests {
 namespace {
 
-constexpr const char* kArchitectures[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
-
-struct Resources {
-  std::size_t registers = 0, spilled_bytes = 0;
-};
-
-// From the lines of ptxas -v.
-Resources resources_in(const std::string& log) {
-  Resources found;
-  const auto largest = [&log](const char* pattern) {
-    std::size_t most = 0;
-    const std::regex wanted(pattern);
-    for (auto at = std::sregex_iterator(log.begin(), log.end(), wanted);
-         at != std::sregex_iterator(); ++at)
-      most = std::max<std::size_t>(most, std::stoul((*at)[1]));
-    return most;
-  };
-  found.registers = largest("Used ([0-9]+) registers");
-  found.spilled_bytes = largest("([0-9]+) bytes spill stores");
-  return found;
-}
+using tautline::tests::kArchitectures;
+using tautline::tests::PtxasReport;
 
 class GpuCompile : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
   }
+  void TearDown() override { compiler_.say_what_is_unknown(); }
 
   // Compiles for one architecture in six, which moves on from call to call, or for all with
   // TAUTLINE_FULL; the most that any of them takes.
-  Resources compile(const device::ProgramSource& source) {
-    Resources most;
+  PtxasReport compile(const device::ProgramSource& source) {
+    PtxasReport most;
     const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
     for (std::size_t a = 0; a < std::size(kArchitectures); ++a) {
       if (!full && a != calls_ % std::size(kArchitectures)) continue;
-      const auto compiled = device::cuda::compile(source, kArchitectures[a]);
-      EXPECT_FALSE(compiled.binary.empty());
-      const Resources r = resources_in(compiled.log);
-      EXPECT_GT(r.registers, 0u) << "no report in: " << compiled.log;
+      const PtxasReport r = compiler_.compile(source, kArchitectures[a]);
       most.registers = std::max(most.registers, r.registers);
       most.spilled_bytes = std::max(most.spilled_bytes, r.spilled_bytes);
     }
@@ -63,6 +42,7 @@ class GpuCompile : public ::testing::Test {
   }
 
   std::size_t calls_ = 0;
+  tautline::tests::KernelCompiler compiler_;
 };
 
 TEST_F(GpuCompile, TiledKernels) {
@@ -72,7 +52,7 @@ TEST_F(GpuCompile, TiledKernels) {
     const Config config{.format = format};
     for (const CoveringTunables& covering : kCovering) {
       const auto tunables = gpu::complete(covering.tunables, config, target);
-      const Resources r =
+      const PtxasReport r =
           compile(jit::make_source(device::Api::cuda, gpu::tiled_kernel_file(config),
                                    gpu::tiled_defines(config, tunables, target)));
       const std::string what = core::to_string(format) + ", " + gpu::describe(tunables);

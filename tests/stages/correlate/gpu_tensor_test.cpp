@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu.h"
 #include "tests/stages/correlate/correlate_support.h"
+#include "tests/support/kernel_compiler.h"
 
 namespace tautline::stages::correlate::tests {
 namespace {
@@ -24,31 +24,29 @@ constexpr std::size_t kAdaLocalBytes = 101376;
 constexpr WgmmaTunables kWgmmaTunables[] = {{}, {5, 32}, {6, 32}, {3, 32}};
 constexpr MmaTunables kMmaTunables[] = {{}, {3}};
 
-std::size_t largest(const std::string& log, const char* pattern) {
-  std::size_t most = 0;
-  const std::regex wanted(pattern);
-  for (auto at = std::sregex_iterator(log.begin(), log.end(), wanted); at != std::sregex_iterator();
-       ++at)
-    most = std::max<std::size_t>(most, std::stoul((*at)[1]));
-  return most;
-}
-
 // Registers are bounded where the kernel does not bound them itself; nothing may be spilled, and
 // the compiler may not put matrix instructions one behind the other for want of registers.
-void expect_fits(const device::ProgramSource& source, const char* architecture,
-                 std::size_t registers) {
-  const auto compiled = device::cuda::compile(source, architecture);
-  EXPECT_FALSE(compiled.binary.empty());
-  EXPECT_GT(largest(compiled.log, "Used ([0-9]+) registers"), 0u) << compiled.log;
-  EXPECT_LE(largest(compiled.log, "Used ([0-9]+) registers"), registers)
-      << source.name << " for " << architecture;
-  EXPECT_EQ(largest(compiled.log, "([0-9]+) bytes spill stores"), 0u)
-      << source.name << " for " << architecture;
-  EXPECT_EQ(compiled.log.find("serialized"), std::string::npos) << compiled.log;
-}
+class GpuTensorCompile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+  }
+  void TearDown() override { compiler_.say_what_is_unknown(); }
 
-TEST(GpuTensorCompile, Wgmma) {
-  if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+  void expect_fits(const device::ProgramSource& source, const char* architecture,
+                   std::size_t registers) {
+    SCOPED_TRACE(source.name + " for " + architecture);
+    const auto report = compiler_.compile(source, architecture);
+    EXPECT_LE(report.registers, registers);
+    EXPECT_EQ(report.spilled_bytes, 0u);
+    EXPECT_EQ(compiler_.log.find("serialized"), std::string::npos) << compiler_.log;
+  }
+
+ private:
+  tautline::tests::KernelCompiler compiler_;
+};
+
+TEST_F(GpuTensorCompile, Wgmma) {
   for (const WgmmaTunables& wanted : kWgmmaTunables) {
     const WgmmaTunables tunables = gpu::complete(wanted, kHopperLocalBytes);
     // 65,536 registers among 384 threads, which they share out anew at run time.
@@ -60,8 +58,7 @@ TEST(GpuTensorCompile, Wgmma) {
   }
 }
 
-TEST(GpuTensorCompile, Held) {
-  if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+TEST_F(GpuTensorCompile, Held) {
   for (const std::size_t stages : {0u, 3u, 7u})
     expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma_held.cuda.kernel",
                                  gpu::held_defines(gpu::complete(
@@ -71,8 +68,7 @@ TEST(GpuTensorCompile, Held) {
               84);
 }
 
-TEST(GpuTensorCompile, Mma) {
-  if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+TEST_F(GpuTensorCompile, Mma) {
   for (const MmaTunables& wanted : kMmaTunables)
     for (const core::SampleFormat format : {core::kCi8, core::kCf16})
       for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"})

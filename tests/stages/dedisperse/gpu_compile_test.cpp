@@ -1,31 +1,37 @@
 // The CUDA text of every kernel compiles for every architecture, without a GPU, and spills nothing.
 #include <gtest/gtest.h>
 
-#include <regex>
 #include <string>
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/dedisperse/tunables.h"
+#include "tests/support/kernel_compiler.h"
 
 namespace tautline::stages::dedisperse {
 namespace {
 
-constexpr const char* kArchitectures[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
+using tests::kArchitectures;
 
-void compile(const std::string& file, const jit::Defines& defines, const char* architecture) {
-  SCOPED_TRACE(file + " for " + architecture);
-  const auto compiled =
-      device::cuda::compile(jit::make_source(device::Api::cuda, file, defines), architecture);
-  EXPECT_FALSE(compiled.binary.empty());
-  std::smatch spilled;
-  ASSERT_TRUE(std::regex_search(compiled.log, spilled, std::regex("([0-9]+) bytes spill stores")))
-      << compiled.log;
-  EXPECT_EQ(spilled[1], "0");
-}
+class GpuCompile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+  }
+  void TearDown() override { compiler_.say_what_is_unknown(); }
 
-TEST(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
-  if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+  void compile(const std::string& file, const jit::Defines& defines, const char* architecture) {
+    SCOPED_TRACE(file + " for " + architecture);
+    const auto report =
+        compiler_.compile(jit::make_source(device::Api::cuda, file, defines), architecture);
+    EXPECT_EQ(report.spilled_bytes, 0u);
+  }
+
+ private:
+  tests::KernelCompiler compiler_;
+};
+
+TEST_F(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
   const GpuTunables t;
   std::size_t turn = 0;
   for (const int row : {8, 16, 32})
@@ -42,8 +48,7 @@ TEST(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
     }
 }
 
-TEST(GpuCompile, TakesOfEveryWidth) {
-  if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
+TEST_F(GpuCompile, TakesOfEveryWidth) {
   std::size_t turn = 0;
   for (const int bits : {1, 2, 4, 8, 16, 32})
     for (const int spectra : {0, 1})
