@@ -11,6 +11,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/detect/case.h"
+#include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::detect {
@@ -122,6 +123,7 @@ void expect_same(const Found& a, const Found& b, const std::string& what) {
 class Backend : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
     try {
       device::parse_selection(GetParam());
     } catch (const core::Error& error) {
@@ -133,7 +135,9 @@ class Backend : public ::testing::TestWithParam<std::string> {
 TEST_P(Backend, IsTheOneThatWasForced) {
   const std::string name = GetParam();
   const auto plan = make_plan({}, device::open(device::parse_selection(name)));
-  const std::string expected = name == "cpu:amx" || name == "cpu:vnni" ? "avx512" : name.substr(4);
+  const std::string expected = name == "cpu:amx" || name == "cpu:vnni" ? "avx512"
+                               : name.starts_with("cpu:")             ? name.substr(4)
+                                                          : name.substr(0, name.find(':'));
   EXPECT_EQ(plan->backend(), expected);
 }
 
@@ -268,6 +272,8 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Backend,
                          ::testing::Values("cpu:portable", "cpu:avx2", "cpu:avx512", "cpu:vnni",
                                            "cpu:amx"),
                          [](const auto& info) { return info.param.substr(4); });
+INSTANTIATE_TEST_SUITE_P(Gpu, Backend, ::testing::ValuesIn(tests::gpu_names()),
+                         [](const auto& info) { return tests::test_name(info.param); });
 
 // A pulse by hand: values, noise and S/N worked out beside the stage.
 TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {
