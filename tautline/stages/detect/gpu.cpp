@@ -70,11 +70,10 @@ class GpuPlan final : public Plan {
     const auto tile = static_cast<std::int64_t>(setting.tunables.tile);
     const auto segments = build("detect/segments.kernel", {});
     const auto baseline = build("detect/baseline.kernel", {});
-    const auto measure =
-        build("detect/measure.kernel",
-              jit::Defines()
-                  .set("THREADS", static_cast<std::int64_t>(setting.tunables.threads))
-                  .set("TILE", tile));
+    const auto threads = static_cast<std::int64_t>(setting.tunables.threads);
+    const auto noise = build("detect/noise.kernel", jit::Defines().set("THREADS", threads));
+    const auto units =
+        build("detect/units.kernel", jit::Defines().set("THREADS", threads).set("TILE", tile));
     const std::size_t local =
         std::clamp(std::bit_ceil(setting.sizes.widest() + 1), kLeastLocal, kMostLocal);
     const auto boxcars =
@@ -87,7 +86,8 @@ class GpuPlan final : public Plan {
     setting.average = baseline->kernel("average");
     setting.subtract = baseline->kernel("subtract");
     setting.gather = baseline->kernel("gather");
-    setting.measure = measure->kernel("measure");
+    setting.find_median = noise->kernel("find_median");
+    setting.add_up = units->kernel("add_up");
     setting.scan = boxcars->kernel("scan");
     setting.sum_squares = boxcars->kernel("sum_squares");
   }

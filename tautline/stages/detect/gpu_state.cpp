@@ -58,7 +58,7 @@ device::MemoryUse GpuSetting::bytes() const {
       sets * widths * 16 + (measures_widths(*this) ? batch * widths * kSquareWords * 8 : 0);
   return {jobs + sigmas + std::min(records(), kFetched) * kRecordBytes + gathers +
               2 * trials * widths * 8 + limits,
-          samples + means + jobs + sigmas + batch * (2 * 4 * sums_stride() + 4) + found + gathers +
+          samples + means + jobs + sigmas + batch * (2 * 4 * sums_stride() + 8) + found + gathers +
               limits};
 }
 
@@ -91,6 +91,7 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
   sigmas_ = device.allocate(trials * s.rings.sigma_slots * 8);
   low_ = device.allocate(batch * s.sums_stride() * 4);
   high_ = device.allocate(batch * s.sums_stride() * 4);
+  medians_ = device.allocate(batch * 4);
   kinds_ = device.allocate(batch * 4);
   widths_ = device.allocate(widths * 4);
   least_ = device.allocate(sets * widths * 8);
@@ -284,7 +285,14 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
   const std::uint64_t stride = s.sums_stride();
   for (; first < last; first += s.batch_jobs()) {
     const std::size_t count = std::min(last - first, s.batch_jobs());
-    const device::Argument measuring[] = {jobs_.data(),
+    for (const std::uint32_t deviations : {0U, 1U}) {
+      const device::Argument measuring[] = {
+          jobs_.data(),   y_.data(),   medians_.data(),         sigmas_.data(),
+          u32(first), u32(s.rings.y_samples), u32(s.rings.sigma_slots), deviations};
+      queue.launch(*s.find_median,
+                   {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, measuring);
+    }
+    const device::Argument summing[] = {jobs_.data(),
                                           y_.data(),
                                           sigmas_.data(),
                                           low_.data(),
@@ -295,8 +303,8 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
                                           u32(s.rings.sigma_slots),
                                           stride,
                                           u32(s.sizes.widest())};
-    queue.launch(*s.measure,
-                 {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, measuring);
+    queue.launch(*s.add_up, {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}},
+                 summing);
     if (measures_widths(s)) set_limits(queue, first, count);
     const device::Argument scanning[] = {
         jobs_.data(),

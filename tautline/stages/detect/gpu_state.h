@@ -21,8 +21,8 @@ struct GpuSetting {
   GpuTunables tunables;
   Scales scales;  ///< for a whole window
   std::shared_ptr<const device::Device> device;
-  std::shared_ptr<const device::Kernel> sum_segments, average, subtract, gather, measure, scan,
-      sum_squares;
+  std::shared_ptr<const device::Kernel> sum_segments, average, subtract, gather, find_median, add_up,
+      scan, sum_squares;
 
   std::size_t tiles() const { return (sizes.noise + tunables.tile - 1) / tunables.tile; }
   /// Running sums of a block, with what lies behind them.
@@ -82,7 +82,7 @@ class GpuState final : public State {
   std::vector<double> scratch_;
 
   device::Buffer x_, y_, lengths_, sums_[2], counts_[2], segment_means_, means_, missing_;
-  device::Buffer emit_jobs_, jobs_, gather_jobs_, gathered_, sigmas_, low_, high_, kinds_;
+  device::Buffer emit_jobs_, jobs_, gather_jobs_, gathered_, sigmas_, medians_, low_, high_, kinds_;
   device::Buffer widths_, least_, per_unit_, squares_, over_counts_, records_;
   int half_ = 0;  ///< which of sums_ holds those of the segment that is being filled
   // In the host's memory, for copies.

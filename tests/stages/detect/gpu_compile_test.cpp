@@ -48,7 +48,7 @@ TEST_F(GpuCompile, EveryTypeAndReachOnEveryArchitecture) {
       if (full) std::printf("%s %s: %zu registers\n", source.name.c_str(), architecture, report.registers);
     }
   }
-  EXPECT_EQ(files.size(), 4u);
+  EXPECT_EQ(files.size(), 5u);
 }
 
 }  // namespace
