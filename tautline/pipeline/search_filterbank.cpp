@@ -170,7 +170,7 @@ class Search {
   void run_pass(std::size_t number, Clock::time_point started, const ProgressCallback& progress) {
     const PassPlan& plan = passes_[number];
     const auto queue = device_->make_queue();
-    SearchPass pass(plan, parts_done_, *queue);
+    SearchPass pass(plan, parts_done_, description_.sample_bytes(), device_, *queue);
     std::unique_ptr<MaskIntervals> mask;
     FilterbankBlocks::Edit edit;
     if (!config_.mask.empty()) {
@@ -181,7 +181,7 @@ class Search {
     }
     std::uint64_t done = 0;
     {
-      FilterbankBlocks blocks(*reader_, range_, plan.block_samples, stop_, edit);
+      FilterbankBlocks blocks(*reader_, range_, plan.block_samples, stop_, edit, device_.get());
       while (const SpectraBlock* block = blocks.next()) {
         require_running(stop_);
         pass.push(block->bytes.data(), block->samples);
@@ -190,7 +190,7 @@ class Search {
         report(number, done, started, progress);
       }
     }
-    pass.finish(description_.sample_bytes());
+    pass.finish();
     found_.insert(found_.end(), pass.pulses().begin(), pass.pulses().end());
     parts_done_ += plan.parts.size();
     summary_.samples = done;

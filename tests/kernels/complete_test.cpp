@@ -11,6 +11,7 @@
 #include "tautline/stages/channelize/tunables.h"
 #include "tautline/stages/correlate/gpu.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/detect.h"
 #include "tautline/stages/unpack/unpack.h"
 #include "tests/support/environment.h"
 #include "tests/support/ptxas_report.h"
@@ -61,6 +62,7 @@ Sources sources_of_all_stages() {
   series.dms = {0, 10, 20};
   series.max_samples = 1000;
   stages::dedisperse::make_plan(series, device);
+  stages::detect::make_plan({}, device);
   return device->sources();
 }
 

@@ -151,6 +151,7 @@ class GpuPlan final : public Plan {
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
   bool float_output() const override { return problem_->float_sums(); }
+  bool takes_device_memory() const override { return turned_there(); }
   std::size_t max_delay() const override { return problem_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const override {
     const auto& channels = problem_->channel_at();
