@@ -61,6 +61,8 @@ Sources sources_of_all_stages() {
   series.dms = {0, 10, 20};
   series.max_samples = 1000;
   stages::dedisperse::make_plan(series, device);
+  series.dms = {0, 1e6};  // too far apart for local memory
+  stages::dedisperse::make_plan(series, device);
   return device->sources();
 }
 
