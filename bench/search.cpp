@@ -124,8 +124,8 @@ void alone(const Setup& s) {
   const bool there = s.device->compiles();
   device::Buffer input = there ? s.device->allocate(blocks[0].bytes()) : device::Buffer(0);
   if (there) queue->copy(input.data(), blocks[0].data(), blocks[0].bytes());
-  device::Buffer memory = there ? s.device->allocate(4 * trials * room)
-                                : device::Buffer(4 * trials * room);
+  device::Buffer memory =
+      there ? s.device->allocate(4 * trials * room) : device::Buffer(4 * trials * room);
   const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
   dedisperse::OutputViews views;
   views.integers = {memory.as<std::int32_t>(), axes, {1, trials, room}};

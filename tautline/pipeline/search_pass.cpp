@@ -173,8 +173,8 @@ struct SearchPass::Stream {
     const std::size_t room = part.dedisperse->max_output_samples();
     const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
     // On a GPU the series stay where both stages have them.
-    memory = device.compiles() ? device.allocate(4 * trials * room)
-                               : device::Buffer(4 * trials * room);
+    memory =
+        device.compiles() ? device.allocate(4 * trials * room) : device::Buffer(4 * trials * room);
     if (part.dedisperse->float_output()) {
       views.floats = {memory.as<float>(), axes, {1, trials, room}};
     } else {
@@ -245,8 +245,7 @@ void SearchPass::collect(Stream& stream) {
 }
 
 void SearchPass::push(const std::byte* spectra, std::size_t samples) {
-  const void* there =
-      upload_ ? upload_->send(queue_, spectra, samples * sample_bytes_) : nullptr;
+  const void* there = upload_ ? upload_->send(queue_, spectra, samples * sample_bytes_) : nullptr;
   for (const auto& stream : streams_)
     push_to(*stream, stream->fed_on_device() ? there : spectra, samples);
   if (upload_) upload_->wait();

@@ -53,8 +53,8 @@ class SearchPass {
              std::shared_ptr<const device::Device> device, device::Queue& queue);
   ~SearchPass();
 
-  /// `samples` times of the input, plan.block_samples at most, which are the caller's again. A device
-  /// may still be at work on them; what it finds comes with a later call.
+  /// `samples` times of the input, plan.block_samples at most, which are the caller's again. A
+  /// device may still be at work on them; what it finds comes with a later call.
   void push(const std::byte* spectra, std::size_t samples);
   /// The input has ended.
   void finish();

@@ -11,8 +11,7 @@ SpectraUpload::SpectraUpload(std::shared_ptr<const device::Device> device, std::
   }
 }
 
-const void* SpectraUpload::send(device::Queue& queue, const std::byte* spectra,
-                                std::size_t bytes) {
+const void* SpectraUpload::send(device::Queue& queue, const std::byte* spectra, std::size_t bytes) {
   if (sent_ > 0) {
     Slot& last = slots_[(sent_ - 1) % slots_.size()];
     queue.record(*last.used);

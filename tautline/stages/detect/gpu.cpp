@@ -61,9 +61,9 @@ class GpuPlan final : public Plan {
     const device::Device& device = *setting.device;
     const int floats = setting.config.type == SampleType::float32 ? 1 : 0;
     // Each operation rounded by itself, as on the host.
-    const std::vector<std::string> options =
-        device.api() == device::Api::cuda ? std::vector<std::string>{"-fmad=false"}
-                                          : std::vector<std::string>{};
+    const std::vector<std::string> options = device.api() == device::Api::cuda
+                                                 ? std::vector<std::string>{"-fmad=false"}
+                                                 : std::vector<std::string>{};
     const auto build = [&](const char* file, jit::Defines defines) {
       return jit::build(device, file, defines.set("FLOATS", floats), options);
     };
@@ -97,8 +97,7 @@ class GpuPlan final : public Plan {
     auto& own = static_cast<GpuState&>(state);
     check_series(setting_->config, type, series.extent(0), series.extent(1), series.stride(1),
                  own.finished());
-    own.execute(queue, series.data(), static_cast<std::size_t>(series.stride(0)),
-                series.extent(1));
+    own.execute(queue, series.data(), static_cast<std::size_t>(series.stride(0)), series.extent(1));
   }
 
   std::shared_ptr<const GpuSetting> setting_;

@@ -64,7 +64,7 @@ class GpuSchedule {
 
  private:
   struct Trial {
-    std::uint64_t total = 0;  ///< samples that have come and are the trial's
+    std::uint64_t total = 0;                  ///< samples that have come and are the trial's
     std::uint64_t averaged = 0, emitted = 0;  ///< segments
     std::uint64_t y_end = 0, block_first = 0;
     bool ended = false, done = false;

@@ -48,8 +48,7 @@ device::MemoryUse GpuSetting::bytes() const {
   const std::size_t trials = config.trials, widths = sizes.widths.size();
   const std::size_t batch = batch_jobs(), jobs = (step_jobs() + trials) * kJobWords * 8;
   const std::size_t sets = measures_widths(*this) ? batch : 1;
-  const std::size_t samples =
-      trials * (rings.segment_slots * sizes.segment + rings.y_samples) * 4;
+  const std::size_t samples = trials * (rings.segment_slots * sizes.segment + rings.y_samples) * 4;
   const std::size_t means = trials * (2 * rings.mean_slots * 8 + 2 * kSumLanes * 12 + 8);
   const std::size_t found = records() * kRecordBytes + trials * widths * 8;
   const std::size_t gathers = gathered() * 4 + kMostGathers * kGatherWords * 8;
@@ -216,9 +215,9 @@ void GpuState::launch(device::Queue& queue) {
   const GpuSetting& s = *setting_;
   for (std::size_t j = 0; j < step_.blocks.size(); ++j) {
     const BlockJob& b = step_.blocks[j];
-    const auto usable = std::upper_bound(
-        s.sizes.widths.begin(), s.sizes.widths.end(), b.window,
-        [](std::uint64_t n, std::size_t width) { return 2 * width > n; });
+    const auto usable =
+        std::upper_bound(s.sizes.widths.begin(), s.sizes.widths.end(), b.window,
+                         [](std::uint64_t n, std::size_t width) { return 2 * width > n; });
     const std::array<std::uint64_t, kJobWords> words{
         b.trial,
         b.first % s.rings.y_samples,
@@ -230,8 +229,7 @@ void GpuState::launch(device::Queue& queue) {
         static_cast<std::uint64_t>(usable - s.sizes.widths.begin())};
     std::copy(words.begin(), words.end(), jobs + j * kJobWords);
   }
-  if (!step_.blocks.empty())
-    queue.copy(jobs_.data(), jobs, step_.blocks.size() * kJobWords * 8);
+  if (!step_.blocks.empty()) queue.copy(jobs_.data(), jobs, step_.blocks.size() * kJobWords * 8);
   search(queue, 0, step_.measuring, true);
   search(queue, step_.measuring, step_.blocks.size(), true);
   queue.copy(host_counters_.data(), missing_.data(), kCounterBytes);
@@ -247,36 +245,31 @@ void GpuState::emit(device::Queue& queue) {
   for (std::size_t j = 0; j < step_.emits.size(); ++j) {
     const EmitJob& e = step_.emits[j];
     const std::array<std::uint64_t, kJobWords> words{
-        e.trial,         e.first_mean, e.mean_count, e.complete,
-        e.first_segment, e.samples,    e.own,        e.first_segment * s.sizes.segment %
-                                                         s.rings.y_samples};
+        e.trial,         e.first_mean,
+        e.mean_count,    e.complete,
+        e.first_segment, e.samples,
+        e.own,           e.first_segment * s.sizes.segment % s.rings.y_samples};
     std::copy(words.begin(), words.end(), jobs + j * kJobWords);
     most_means = std::max(most_means, e.mean_count);
     most_samples = std::max(most_samples, e.samples);
   }
   queue.copy(emit_jobs_.data(), jobs, step_.emits.size() * kJobWords * 8);
   if (most_means > 0) {
-    const device::Argument arguments[] = {emit_jobs_.data(), segment_means_.data(),
-                                          sums_[half_].data(),   counts_[half_].data(),
-                                          means_.data(),         u32(most_means),
-                                          u32(s.rings.mean_slots)};
+    const device::Argument arguments[] = {
+        emit_jobs_.data(), segment_means_.data(), sums_[half_].data(),    counts_[half_].data(),
+        means_.data(),     u32(most_means),       u32(s.rings.mean_slots)};
     queue.launch(*s.average,
                  {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
                  arguments);
   }
   const std::size_t groups = divide_up(most_samples, kSubtractOfGroup);
-  const device::Argument arguments[] = {emit_jobs_.data(),
-                                        x_.data(),
-                                        means_.data(),
-                                        y_.data(),
-                                        missing_.data(),
-                                        u32(groups),
-                                        u32(s.sizes.segment),
-                                        u32(s.rings.segment_slots),
-                                        u32(s.rings.mean_slots),
-                                        u32(s.rings.y_samples)};
-  queue.launch(*s.subtract,
-               {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}}, arguments);
+  const device::Argument arguments[] = {emit_jobs_.data(),       x_.data(),
+                                        means_.data(),           y_.data(),
+                                        missing_.data(),         u32(groups),
+                                        u32(s.sizes.segment),    u32(s.rings.segment_slots),
+                                        u32(s.rings.mean_slots), u32(s.rings.y_samples)};
+  queue.launch(*s.subtract, {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}},
+               arguments);
 }
 
 // The step's blocks [first, last), as many at once as there is room for their running sums.
@@ -286,43 +279,40 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
   for (; first < last; first += s.batch_jobs()) {
     const std::size_t count = std::min(last - first, s.batch_jobs());
     for (const std::uint32_t deviations : {0U, 1U}) {
-      const device::Argument measuring[] = {
-          jobs_.data(),   y_.data(),   medians_.data(),         sigmas_.data(),
-          u32(first), u32(s.rings.y_samples), u32(s.rings.sigma_slots), deviations};
-      queue.launch(*s.find_median,
-                   {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, measuring);
+      const device::Argument measuring[] = {jobs_.data(),
+                                            y_.data(),
+                                            medians_.data(),
+                                            sigmas_.data(),
+                                            u32(first),
+                                            u32(s.rings.y_samples),
+                                            u32(s.rings.sigma_slots),
+                                            deviations};
+      queue.launch(*s.find_median, {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}},
+                   measuring);
     }
     const device::Argument summing[] = {jobs_.data(),
-                                          y_.data(),
-                                          sigmas_.data(),
-                                          low_.data(),
-                                          high_.data(),
-                                          kinds_.data(),
-                                          u32(first),
-                                          u32(s.rings.y_samples),
-                                          u32(s.rings.sigma_slots),
-                                          stride,
-                                          u32(s.sizes.widest())};
+                                        y_.data(),
+                                        sigmas_.data(),
+                                        low_.data(),
+                                        high_.data(),
+                                        kinds_.data(),
+                                        u32(first),
+                                        u32(s.rings.y_samples),
+                                        u32(s.rings.sigma_slots),
+                                        stride,
+                                        u32(s.sizes.widest())};
     queue.launch(*s.add_up, {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}},
                  summing);
     if (measures_widths(s)) set_limits(queue, first, count);
     const device::Argument scanning[] = {
-        jobs_.data(),
-        low_.data(),
-        high_.data(),
-        kinds_.data(),
-        widths_.data(),
-        least_.data(),
-        per_unit_.data(),
-        over_counts_.data(),
-        missing_.data(),
-        records_.data(),
-        u32(first),
-        u32(s.tiles()),
-        stride,
-        u32(measures_widths(s) ? s.sizes.widths.size() : 0),
-        u32(s.records()),
-        std::uint32_t{counting ? 1U : 0U}};
+        jobs_.data(),     low_.data(),
+        high_.data(),     kinds_.data(),
+        widths_.data(),   least_.data(),
+        per_unit_.data(), over_counts_.data(),
+        missing_.data(),  records_.data(),
+        u32(first),       u32(s.tiles()),
+        stride,           u32(measures_widths(s) ? s.sizes.widths.size() : 0),
+        u32(s.records()), std::uint32_t{counting ? 1U : 0U}};
     queue.launch(*s.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}}, scanning);
   }
 }
@@ -332,7 +322,7 @@ void GpuState::set_limits(device::Queue& queue, std::size_t first, std::size_t c
   const GpuSetting& s = *setting_;
   const std::size_t widths = s.sizes.widths.size();
   const device::Argument arguments[] = {
-      jobs_.data(),  low_.data(),     high_.data(), kinds_.data(),
+      jobs_.data(),   low_.data(),     high_.data(), kinds_.data(),
       widths_.data(), squares_.data(), u32(first),   std::uint64_t{s.sums_stride()}};
   queue.launch(*s.sum_squares, {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}},
                arguments);
@@ -462,8 +452,8 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
     const std::size_t groups = divide_up(longest, kSubtractOfGroup);
     const device::Argument arguments[] = {gather_jobs_.data(), y_.data(), gathered_.data(),
                                           u32(groups), u32(s.rings.y_samples)};
-    aside_->launch(*s.gather,
-                   {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}}, arguments);
+    aside_->launch(*s.gather, {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
+                   arguments);
     aside_->copy(host_gathered_.data(), gathered_.data(), samples * 4);
     aside_->synchronise();
     for (std::size_t r = first; r < last; ++r) {

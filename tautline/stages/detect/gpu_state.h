@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/gpu_schedule.h"
+#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/peak_lists.h"
 #include "tautline/stages/detect/tunables.h"
 
@@ -21,8 +21,8 @@ struct GpuSetting {
   GpuTunables tunables;
   Scales scales;  ///< for a whole window
   std::shared_ptr<const device::Device> device;
-  std::shared_ptr<const device::Kernel> sum_segments, average, subtract, gather, find_median, add_up,
-      scan, sum_squares;
+  std::shared_ptr<const device::Kernel> sum_segments, average, subtract, gather, find_median,
+      add_up, scan, sum_squares;
 
   std::size_t tiles() const { return (sizes.noise + tunables.tile - 1) / tunables.tile; }
   /// Running sums of a block, with what lies behind them.
@@ -46,7 +46,8 @@ class GpuState final : public State {
   const std::vector<std::uint64_t>& over_threshold() const override { return over_; }
 
   bool finished() const { return finished_; }
-  /// The next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the device's.
+  /// The next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the
+  /// device's.
   void execute(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
   void finish(device::Queue& queue);
 
@@ -86,8 +87,8 @@ class GpuState final : public State {
   device::Buffer widths_, least_, per_unit_, squares_, over_counts_, records_;
   int half_ = 0;  ///< which of sums_ holds those of the segment that is being filled
   // In the host's memory, for copies.
-  device::Buffer host_emit_jobs_, host_jobs_, host_gather_jobs_, host_gathered_, host_sigmas_, host_records_,
-      host_counters_, host_over_, host_least_, host_per_unit_, host_squares_;
+  device::Buffer host_emit_jobs_, host_jobs_, host_gather_jobs_, host_gathered_, host_sigmas_,
+      host_records_, host_counters_, host_over_, host_least_, host_per_unit_, host_squares_;
 };
 
 }  // namespace tautline::stages::detect

@@ -12,7 +12,8 @@
 
 namespace tautline::stages::detect {
 
-/// A peak of a block job, its time counted from the block's first sample. One time may have several.
+/// A peak of a block job, its time counted from the block's first sample. One time may have
+/// several.
 struct FoundPeak {
   std::uint32_t job = 0;
   std::uint32_t time = 0;

@@ -10,7 +10,8 @@ struct GpuTunables {
   std::size_t threads = 512;
   /// Boxcars of each width that a group compares; 256 x a power of two to 4,096.
   std::size_t tile = 4096;
-  /// Peaks that a step's buffer holds at least; more are fetched block by block. A million is 16 MB.
+  /// Peaks that a step's buffer holds at least; more are fetched block by block. A million is 16
+  /// MB.
   std::size_t records = std::size_t{1} << 20;
   /// Bytes of running sums that wait for comparison at once, one block's at least.
   std::size_t sums_bytes = std::size_t{512} << 20;

@@ -74,10 +74,10 @@ TEST(SearchCommand, GivesTheSameListOnEveryDevice) {
   const std::string fil = simulate(folder);
   const auto list = [&](const std::string& device) {
     const std::string output = folder / "d.csv";
-    const CommandResult found = run_command({"--device", device, "search", fil, "-o", output,
-                                             "--dms", "0:120:1", "--method", "exact",
-                                             "--threshold", "5.5", "--overwrite"},
-                                            folder.path().string());
+    const CommandResult found =
+        run_command({"--device", device, "search", fil, "-o", output, "--dms", "0:120:1",
+                     "--method", "exact", "--threshold", "5.5", "--overwrite"},
+                    folder.path().string());
     EXPECT_EQ(found.status, 0) << found.err;
     return read_file(output);
   };

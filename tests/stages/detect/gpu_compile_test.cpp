@@ -39,13 +39,13 @@ TEST_F(GpuCompile, EveryTypeAndReachOnEveryArchitecture) {
       if (!full && a != turn % std::size(tests::kArchitectures)) continue;
       const char* architecture = tests::kArchitectures[a];
       SCOPED_TRACE(source.name + " for " + architecture);
-      const auto report =
-          tests::ptxas_report(device::cuda::compile(source, architecture).log);
+      const auto report = tests::ptxas_report(device::cuda::compile(source, architecture).log);
       EXPECT_GT(report.registers, 0u);
       // So that four groups of measure's threads fit on a multiprocessor.
       EXPECT_LE(report.registers, 64u);
       EXPECT_EQ(report.spilled_bytes, 0u);
-      if (full) std::printf("%s %s: %zu registers\n", source.name.c_str(), architecture, report.registers);
+      if (full)
+        std::printf("%s %s: %zu registers\n", source.name.c_str(), architecture, report.registers);
     }
   }
   EXPECT_EQ(files.size(), 5u);

@@ -33,12 +33,12 @@ TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
   config.sample_time_s = 1e-3;
   config.max_width_s = 0.03;
   config.threshold = 0.7;
-  const auto rows = noise_rows<std::int32_t>(small() ? 3 : 6, 18000, 30, 2, random);
-  const Found reference = run("reference", config, rows, 18000, random);
+  const auto rows = noise_rows<std::int32_t>(3, 17000, 30, 2, random);
+  const Found reference = run("reference", config, rows, 17000, random);
   EXPECT_GT(reference.over.size(), 0u);
   GpuTunables gpu;
   gpu.records = 1;  // what one block can have is kept all the same
-  expect_same(reference, run_with(gpu, config, rows, 18000), "whole");
+  expect_same(reference, run_with(gpu, config, rows, 17000), "whole");
   expect_same(reference, run_with(gpu, config, rows, 7000), "parts");
 }
 
@@ -98,8 +98,8 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
     for (std::size_t r = 0; r < trials; ++r)
       queue->copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
     plan->execute(*queue, *state,
-                  IntegerSeries(memory.as<std::int32_t>(),
-                                {core::Axis::channel, core::Axis::time}, {trials, step}));
+                  IntegerSeries(memory.as<std::int32_t>(), {core::Axis::channel, core::Axis::time},
+                                {trials, step}));
     queue->fill(memory.data(), 0x5A, memory.bytes());  // read by then, in the queue's order
     collect();
   }
