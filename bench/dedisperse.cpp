@@ -3,7 +3,8 @@
 //
 //   bench_dedisperse [--threads N] [--repeats N] [--trials N] [--seconds S] [--problem apertif]
 //                    [--set avx512] [--method shared] [--bits 8] [--rival 0]
-//                    [--device cuda:0 --times N --it 64 --id 4 --et 2 --ed 8 --channels 8]
+//                    [--device cuda:0 --times N --beams N --width SECONDS --it 32 --id 16 --et 8
+//                     --ed 4 --local KIB --groups N]
 //                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
 #include "bench/rival/dedisperse.h"
 
@@ -43,19 +44,25 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Adds/s that the local memory of the device's multiprocessors could feed without sharing: a word of
+// 32 lanes a cycle, of four 8-bit samples or one of another kind; 132 x 1.98 GHz of an H200.
+double floor_adds(int bits) { return 132 * 1.98e9 * 32 * (bits <= 8 ? 4 : 1); }
+
 // A GPU alone, with input and trials in its memory: one block of --times whose overlap is there.
-void measure_gpu(const Case& c, const Options& options) {
+void measure_gpu(const Case& c, Method method, const Options& options) {
   const auto device = device::open(device::parse_selection(options.at("device")));
   Config config = c.config;
   config.bits = static_cast<int>(number(options, "bits", 8));
+  config.beams = number(options, "beams", 1);
   config.max_samples = number(options, "times", 20000);
-  config.method = Method::exact;
+  config.method = method;
+  if (options.contains("width")) config.pulse_width_s = std::stod(options.at("width"));
   stages::dedisperse::Tunables tunables;
-  tunables.gpu = {number(options, "it", tunables.gpu.items_time),
-                  number(options, "id", tunables.gpu.items_dm),
-                  number(options, "et", tunables.gpu.elements_time),
-                  number(options, "ed", tunables.gpu.elements_dm),
-                  number(options, "channels", tunables.gpu.channels)};
+  auto& gpu = tunables.gpu;
+  gpu = {number(options, "it", gpu.items_time),    number(options, "id", gpu.items_dm),
+         number(options, "et", gpu.elements_time), number(options, "ed", gpu.elements_dm),
+         number(options, "local", gpu.local_kib),  number(options, "groups", gpu.groups),
+         number(options, "levels", gpu.levels)};
   const auto plan = make_plan(config, device, tunables);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);
@@ -64,10 +71,11 @@ void measure_gpu(const Case& c, const Options& options) {
   const device::Buffer in = device->allocate(spectra.size());
   queue->copy(in.data(), spectra.data(), spectra.size());
   const std::size_t room = plan->max_output_samples(), trials = config.dms.size();
-  const device::Buffer out = device->allocate(4 * trials * room);
+  const device::Buffer out = device->allocate(4 * config.beams * trials * room);
   const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, {1, trials, room}},
-                                              {out.as<float>(), axes, {1, trials, room}}};
+  const std::array<std::size_t, 3> extents{config.beams, trials, room};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, extents},
+                                              {out.as<float>(), axes, extents}};
   stages::dedisperse::Input input;
   input.data = in.data();
   input.count = config.max_samples;
@@ -82,14 +90,16 @@ void measure_gpu(const Case& c, const Options& options) {
     if (repeat >= 2) seconds.push_back(device->seconds_between(*start, *end));
   }
   std::sort(seconds.begin(), seconds.end());
-  const double rate = static_cast<double>(samples) / seconds[seconds.size() / 2];
+  const double rate = static_cast<double>(samples * config.beams) / seconds[seconds.size() / 2];
+  const double memory = static_cast<double>(plan->bytes().device_bytes + in.bytes() + out.bytes());
   fmt::print(
-      "{} {} {} trials {} bits, {}x{} threads of {}x{}, {} channels: {:.2f} T adds/s, {:.1f} x "
-      "real time, {:.3f} ms for {} times ({})\n",
-      device->name(), c.name, trials, config.bits, tunables.gpu.items_time, tunables.gpu.items_dm,
-      tunables.gpu.elements_time, tunables.gpu.elements_dm, tunables.gpu.channels,
-      rate * c.operations() / 1e12, rate * config.sample_time_s, 1e3 * seconds[seconds.size() / 2],
-      samples, plan->choice().text);
+      "{} {} {} trials {} bits {} beams, {}x{} threads of {}x{}, {} KiB, {} groups: {:.2f} T adds/s, "
+      "{:.1f} x real time, {:.2f} of the plain floor, {:.3f} ms for {} times, {:.2f} GB ({})\n",
+      device->name(), c.name, trials, config.bits, config.beams, gpu.items_time, gpu.items_dm,
+      gpu.elements_time, gpu.elements_dm, gpu.local_kib, gpu.groups,
+      rate * c.operations() / 1e12, rate * config.sample_time_s,
+      rate * c.operations() / floor_adds(config.bits), 1e3 * seconds[seconds.size() / 2], samples,
+      memory / 1e9, plan->choice().text);
   std::fflush(stdout);
 }
 
@@ -208,7 +218,15 @@ int main(int count, char** arguments) {
     options[std::string(arguments[n]).substr(2)] = arguments[n + 1];
   const std::size_t trials = number(options, "trials", 2000);
   for (const Case& c : {stages::dedisperse::apertif(trials), stages::dedisperse::lofar(trials)})
-    if (c.name.find(text(options, "problem")) != std::string::npos)
-      options.contains("device") ? measure_gpu(c, options) : measure(c, options);
+    if (c.name.find(text(options, "problem")) != std::string::npos) {
+      if (options.contains("device")) {
+        for (const Method method :
+             {Method::exact, Method::shared, Method::subband, Method::automatic})
+          if (to_string(method) == text(options, "method"))
+            measure_gpu(c, method, options);
+      } else {
+        measure(c, options);
+      }
+    }
   return 0;
 }

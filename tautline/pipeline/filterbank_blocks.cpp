@@ -43,10 +43,15 @@ std::vector<PlacedRange> split_at_gaps(const formats::FilterbankReader& reader,
 }
 
 FilterbankBlocks::FilterbankBlocks(formats::FilterbankReader& reader, const SampleRange& range,
-                                   std::size_t block_samples, std::stop_token stop, Edit edit)
+                                   std::size_t block_samples, std::stop_token stop, Edit edit,
+                                   const device::Device* device)
     : reader_(reader) {
   const std::size_t bytes = block_samples * reader.description().sample_bytes();
-  ring_.prepare([&](SpectraBlock& block) { block.bytes.resize(bytes); });
+  ring_.prepare([&](SpectraBlock& block) {
+    block.memory = device != nullptr && device->compiles() ? device->allocate_pinned(bytes)
+                                                           : device::Buffer(bytes);
+    block.bytes = {block.memory.as<std::byte>(), bytes};
+  });
   thread_ = std::jthread([this, range, block_samples, stop = std::move(stop),
                           edit = std::move(edit)] { read(range, block_samples, stop, edit); });
 }
@@ -66,13 +71,13 @@ void FilterbankBlocks::read(const SampleRange& range, std::size_t block_samples,
       while (block->samples < wanted) {
         const std::size_t got =
             reader_.read(block->first_sample + block->samples, wanted - block->samples,
-                         std::span(block->bytes).subspan(block->samples * sample_bytes));
+                         block->bytes.subspan(block->samples * sample_bytes));
         if (got == 0) break;
         block->samples += got;
       }
       if (block->samples == 0) break;
       if (edit)
-        edit(std::span(block->bytes).first(block->samples * sample_bytes), block->first_sample,
+        edit(block->bytes.first(block->samples * sample_bytes), block->first_sample,
              block->samples);
       done += block->samples;
       ring_.end_write();

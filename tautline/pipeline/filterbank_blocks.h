@@ -8,17 +8,19 @@
 #include <span>
 #include <stop_token>
 #include <thread>
-#include <vector>
+#include <utility>
 
+#include "tautline/device/device.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/stream/ring.h"
 
 namespace tautline::pipeline {
 
 struct SpectraBlock {
-  std::vector<std::byte> bytes;    ///< [time][channel], as the reader delivers them
+  std::span<std::byte> bytes;      ///< [time][channel], as the reader delivers them
   std::uint64_t first_sample = 0;  ///< as the reader counts
   std::size_t samples = 0;
+  device::Buffer memory;  ///< that bytes are in
 };
 
 /// Samples [first, first + count) of a reader's data: what --start and --duration name.
@@ -51,9 +53,11 @@ class FilterbankBlocks {
                                   std::size_t samples)>;
 
   /// `range` has no gap. `reader` is this object's until it is destroyed or next() returned null. A
-  /// stop request ends the reading with Error(io, "interrupted").
+  /// stop request ends the reading with Error(io, "interrupted"). For a `device` that copies from
+  /// host memory by itself the blocks are in memory that it reads at full rate.
   FilterbankBlocks(formats::FilterbankReader& reader, const SampleRange& range,
-                   std::size_t block_samples, std::stop_token stop, Edit edit = {});
+                   std::size_t block_samples, std::stop_token stop, Edit edit = {},
+                   const device::Device* device = nullptr);
   ~FilterbankBlocks() { ring_.close(); }
   FilterbankBlocks(const FilterbankBlocks&) = delete;
   FilterbankBlocks& operator=(const FilterbankBlocks&) = delete;

@@ -223,7 +223,7 @@ class Search {
                 Clock::time_point started, const ProgressCallback& progress,
                 std::vector<SegmentPulses>& found) {
     const auto queue = device_->make_queue();
-    SearchPass pass(plan, *queue);
+    SearchPass pass(plan, description_.sample_bytes(), device_, *queue);
     std::unique_ptr<MaskIntervals> mask;
     FilterbankBlocks::Edit edit;
     if (!config_.mask.empty()) {
@@ -237,7 +237,8 @@ class Search {
     }
     std::uint64_t done = 0;
     {
-      FilterbankBlocks blocks(*reader_, stretch.range, plan.block_samples, stop_, edit);
+      FilterbankBlocks blocks(*reader_, stretch.range, plan.block_samples, stop_, edit,
+                              device_.get());
       while (const SpectraBlock* block = blocks.next()) {
         require_running(stop_);
         pass.push(block->bytes.data(), block->samples);
@@ -248,7 +249,7 @@ class Search {
                started, progress);
       }
     }
-    pass.finish(description_.sample_bytes());
+    pass.finish();
     for (std::size_t s = 0; s < pass.found().size(); ++s) {
       const SegmentPulses& own = pass.found()[s];
       found[s].pulses.insert(found[s].pulses.end(), own.pulses.begin(), own.pulses.end());

@@ -49,11 +49,17 @@ detect::Config detect_config(const PassRequest& request, const dedisperse::Segme
   return config;
 }
 
+// Of the memory that is short: a GPU's own.
+std::size_t bytes_of(const device::MemoryUse& use, const device::Device& device) {
+  if (!device.compiles()) return use.host_bytes;
+  return device.properties().host_cpu ? use.host_bytes + use.device_bytes : use.device_bytes;
+}
+
 std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& piece,
                          const std::shared_ptr<const device::Device>& device) {
   std::size_t bytes = 0;
   for (const dedisperse::Segment& segment : piece.segments)
-    bytes += detect::make_plan(detect_config(request, segment), device)->bytes().host_bytes;
+    bytes += bytes_of(detect::make_plan(detect_config(request, segment), device)->bytes(), *device);
   return bytes;
 }
 
@@ -138,8 +144,12 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
 
 }  // namespace
 
-std::vector<PassPlan> plan_passes(const PassRequest& request, const dedisperse::DmPlan& trials,
+std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::DmPlan& trials,
                                   const std::shared_ptr<const device::Device>& device) {
+  PassRequest request = given;
+  // A GPU's memory is its own limit (the host keeps blocks for it, no more), some of it for others.
+  if (device->compiles() && !device->properties().host_cpu)
+    request.memory_bytes = device->free_bytes() / 10 * 9;
   const std::size_t most = trials.trials();
   for (std::size_t count = 1;;) {
     const auto pieces = cut(trials, count);
@@ -200,36 +210,46 @@ dedisperse::DmPlan trials_that_fit(const PassRequest& request, const dedisperse:
 
 // One part's states, and room for a block of its trials.
 struct SearchPass::Stream {
-  Stream(const SearchPart& planned, device::Queue& queue)
+  Stream(const SearchPart& planned, const device::Device& device, device::Queue& queue)
       : part(planned),
         dedispersing(part.dedisperse->make_state(queue)),
         detecting(part.detect->make_state(queue)) {
     const std::size_t trials = part.dedisperse->config().dms.size();
     const std::size_t room = part.dedisperse->max_output_samples();
     const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+    // On a GPU the series stay where both stages have them.
+    memory =
+        device.compiles() ? device.allocate(4 * trials * room) : device::Buffer(4 * trials * room);
     if (part.dedisperse->float_output()) {
-      floats.resize(trials * room);
-      views.floats = {floats.data(), axes, {1, trials, room}};
+      views.floats = {memory.as<float>(), axes, {1, trials, room}};
     } else {
-      integers.resize(trials * room);
-      views.integers = {integers.data(), axes, {1, trials, room}};
+      views.integers = {memory.as<std::int32_t>(), axes, {1, trials, room}};
     }
+  }
+
+  // Not-finite floats are taken out by the host.
+  bool fed_on_device() const {
+    return part.dedisperse->takes_device_memory() && part.dedisperse->config().bits < 32;
   }
 
   SearchPart part;
   std::unique_ptr<dedisperse::State> dedispersing;
   std::unique_ptr<detect::State> detecting;
-  std::vector<std::int32_t> integers;
-  std::vector<float> floats;
+  device::Buffer memory;
   dedisperse::OutputViews views;
 };
 
-SearchPass::SearchPass(const PassPlan& plan, device::Queue& queue) : plan_(plan), queue_(queue) {
+SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
+                       std::shared_ptr<const device::Device> device, device::Queue& queue)
+    : plan_(plan), sample_bytes_(sample_bytes), device_(std::move(device)), queue_(queue) {
+  bool fed = false;
   for (const SearchPart& part : plan.parts) {
-    streams_.push_back(std::make_unique<Stream>(part, queue));
+    streams_.push_back(std::make_unique<Stream>(part, *device_, queue));
+    fed = fed || streams_.back()->fed_on_device();
     found_.resize(std::max(found_.size(), part.segment + 1));
     found_[part.segment].joined = part.detect->config().links.join;
   }
+  if (fed) upload_ = std::make_unique<SpectraUpload>(device_, plan.block_samples * sample_bytes);
 }
 
 SearchPass::~SearchPass() = default;
@@ -247,7 +267,7 @@ core::View<const T, 2> columns(const core::View<T, 3>& trials, std::size_t sampl
 
 }  // namespace
 
-void SearchPass::push_to(Stream& stream, const std::byte* spectra, std::size_t samples) {
+void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t samples) {
   dedisperse::Input input;
   input.data = spectra;
   input.count = samples;
@@ -255,7 +275,6 @@ void SearchPass::push_to(Stream& stream, const std::byte* spectra, std::size_t s
       stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, stream.views);
   if (&stream == streams_.front().get()) not_finite_ += result.not_finite;
   if (result.samples == 0) return;
-  queue_.synchronise();
   if (stream.part.dedisperse->float_output())
     stream.part.detect->execute(queue_, *stream.detecting,
                                 columns(stream.views.floats, result.samples));
@@ -275,19 +294,23 @@ void SearchPass::collect(Stream& stream) {
 }
 
 void SearchPass::push(const std::byte* spectra, std::size_t samples) {
-  for (const auto& stream : streams_) push_to(*stream, spectra, samples);
+  const void* there = upload_ ? upload_->send(queue_, spectra, samples * sample_bytes_) : nullptr;
+  for (const auto& stream : streams_)
+    push_to(*stream, stream->fed_on_device() ? there : spectra, samples);
+  if (upload_) upload_->wait();
 }
 
 // Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest,
 // and each trial ends where its own data do.
-void SearchPass::finish(std::size_t sample_bytes) {
-  const std::vector<std::byte> nothing(plan_.block_samples * sample_bytes);
+void SearchPass::finish() {
+  const std::vector<std::byte> nothing(plan_.block_samples * sample_bytes_);
+  const void* there = upload_ ? upload_->send(queue_, nothing.data(), nothing.size()) : nullptr;
   for (const auto& stream : streams_) {
     const dedisperse::Plan& plan = *stream->part.dedisperse;
     std::size_t left = (plan.max_delay() + 1) * plan.config().downsample;
     while (left > 0) {
       const std::size_t samples = std::min(left, plan_.block_samples);
-      push_to(*stream, nothing.data(), samples);
+      push_to(*stream, stream->fed_on_device() ? there : nothing.data(), samples);
       left -= samples;
     }
     stream->part.detect->finish(queue_, *stream->detecting);

@@ -10,6 +10,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/pipeline/merge_pulses.h"
+#include "tautline/pipeline/spectra_upload.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/dm_plan.h"
 #include "tautline/stages/detect/detect.h"
@@ -64,13 +65,15 @@ struct SegmentPulses {
 /// One pass: blocks in, pulses out.
 class SearchPass {
  public:
-  SearchPass(const PassPlan& plan, device::Queue& queue);
+  SearchPass(const PassPlan& plan, std::size_t sample_bytes,
+             std::shared_ptr<const device::Device> device, device::Queue& queue);
   ~SearchPass();
 
-  /// `samples` times of the input, plan.block_samples at most.
+  /// `samples` times of the input, plan.block_samples at most, which are the caller's again. A
+  /// device may still be at work on them; what it finds comes with a later call.
   void push(const std::byte* spectra, std::size_t samples);
   /// The input has ended.
-  void finish(std::size_t sample_bytes);
+  void finish();
 
   /// [segment of the plan]
   const std::vector<SegmentPulses>& found() const { return found_; }
@@ -79,11 +82,14 @@ class SearchPass {
 
  private:
   struct Stream;
-  void push_to(Stream& stream, const std::byte* spectra, std::size_t samples);
+  void push_to(Stream& stream, const void* spectra, std::size_t samples);
   void collect(Stream& stream);
 
   const PassPlan& plan_;
+  std::size_t sample_bytes_;
+  std::shared_ptr<const device::Device> device_;
   device::Queue& queue_;
+  std::unique_ptr<SpectraUpload> upload_;  ///< null when no part takes input on the device
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<SegmentPulses> found_;
   std::uint64_t not_finite_ = 0;

@@ -12,6 +12,7 @@
 #include "tautline/stages/channelize/tunables.h"
 #include "tautline/stages/correlate/gpu.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/detect.h"
 #include "tautline/stages/unpack/unpack.h"
 #include "tests/support/environment.h"
 #include "tests/support/kernel_compiler.h"
@@ -66,6 +67,9 @@ Sources sources_of_all_stages() {
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})
     stages::autocorrelate::gpu::make_plan({.sensors = 100}, device, {.design = design});
+  stages::detect::make_plan({}, device);
+  series.dms = {0, 1e6};  // too far apart for local memory
+  stages::dedisperse::make_plan(series, device);
   return device->sources();
 }
 

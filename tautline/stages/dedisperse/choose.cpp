@@ -32,18 +32,45 @@ void take_subband(const Problem& problem, const Tunables& tunables, const Room& 
   }
 }
 
+Chosen plain(const Problem& problem, const Tunables& tunables, const Room& room) {
+  Chosen chosen{problem.delays(), {}, cheapest_plain(problem, problem.delays(), tunables, room)};
+  chosen.choice.plain_adds =
+      static_cast<double>(problem.trials()) * static_cast<double>(problem.positions());
+  return chosen;
+}
+
 }  // namespace
+
+Types types_for(const Problem& problem) {
+  constexpr std::uint64_t kLeastChannels = 16;
+  if (problem.float_sums()) return Types::f32_f32;
+  if (problem.max_value() <= 255) return Types::u8_u16;
+  return 65535 / problem.max_value() >= kLeastChannels ? Types::u16_u16 : Types::u16_u32;
+}
+
+std::size_t channels_in_sum(const Problem& problem, Types types) {
+  if (types == Types::u8_u16 || types == Types::u16_u16) return 65535 / problem.max_value();
+  return std::numeric_limits<std::uint32_t>::max();
+}
+
+Room room_for(const Problem& problem, const Tunables& tunables) {
+  const Types types = types_for(problem);
+  const Kernels& kernels = kernels_for(device::InstructionSet::portable, types);
+  return {channels_in_sum(problem, types), kernels.row_bytes, kernels.sum_bytes,
+          tunables.near_bytes, tunables.scratch_bytes};
+}
+
+Chosen choose_subband(const Problem& problem, const Tunables& tunables, const Room& room) {
+  Chosen best = plain(problem, tunables, room);
+  take_subband(problem, tunables, room, best, std::numeric_limits<double>::infinity());
+  return best;
+}
 
 Chosen choose(const Problem& problem, const Tunables& tunables, const Room& room) {
   const Method method = problem.config().method;
-  Chosen best{problem.delays(), {}, cheapest_plain(problem, problem.delays(), tunables, room)};
-  best.choice.plain_adds =
-      static_cast<double>(problem.trials()) * static_cast<double>(problem.positions());
+  if (method == Method::subband) return choose_subband(problem, tunables, room);
+  Chosen best = plain(problem, tunables, room);
   if (method == Method::exact) return best;
-  if (method == Method::subband) {
-    take_subband(problem, tunables, room, best, std::numeric_limits<double>::infinity());
-    return best;
-  }
   const auto shared = cheapest_shared(problem, problem.delays(), tunables, room);
   if (shared && (method == Method::shared || shared->cycles < best.estimate.cycles)) {
     best.estimate = *shared;

@@ -11,6 +11,17 @@ struct Chosen {
   Estimate estimate;
 };
 
+/// Types of the CPU's rows and sums: they lose no integer, and sums are of 16 bits where those take
+/// enough channels to be worth widening.
+Types types_for(const Problem& problem);
+std::size_t channels_in_sum(const Problem& problem, Types types);
+/// What the CPU has room for.
+Room room_for(const Problem& problem, const Tunables& tunables);
+
+/// The sub-bands that cost the CPU least, or the exact delays where there are none: what every
+/// device sums, so that all of them give the same results.
+Chosen choose_subband(const Problem& problem, const Tunables& tunables, const Room& room);
+
 /// config().method, or the cheapest for automatic.
 Chosen choose(const Problem& problem, const Tunables& tunables, const Room& room);
 

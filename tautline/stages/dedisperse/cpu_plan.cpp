@@ -1,7 +1,6 @@
 // The plan on the host's cores: rows in the state, tiles of times and blocks of trials shared out.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -17,19 +16,6 @@ namespace {
 
 // Rows are read this many elements beyond their last one: a granule, and a vector.
 constexpr std::size_t kOverread = kGranule + 64;
-
-// Types that lose no integer, 16-bit sums where they take enough channels to be worth widening.
-Types types_for(const Problem& problem) {
-  constexpr std::uint64_t kLeastChannels = 16;
-  if (problem.float_sums()) return Types::f32_f32;
-  if (problem.max_value() <= 255) return Types::u8_u16;
-  return 65535 / problem.max_value() >= kLeastChannels ? Types::u16_u16 : Types::u16_u32;
-}
-
-std::size_t channels_in_sum(const Problem& problem, Types types) {
-  if (types == Types::u8_u16 || types == Types::u16_u16) return 65535 / problem.max_value();
-  return std::numeric_limits<std::uint32_t>::max();
-}
 
 class CpuState final : public State {
  public:
@@ -96,8 +82,7 @@ class CpuPlan final : public Plan {
         kernels_(kernels_for(device.instruction_set(), types_)),
         cleaner_(problem_, types_, device.instruction_set()),
         workers_(device.make_queue()->workers()) {
-    const Room room{channels_in_sum(*problem_, types_), kernels_.row_bytes, kernels_.sum_bytes,
-                    tunables.near_bytes, tunables.scratch_bytes};
+    const Room room = room_for(*problem_, tunables);
     Chosen chosen = choose(*problem_, tunables, room);
     delays_ = std::move(chosen.delays);
     choice_ = std::move(chosen.choice);

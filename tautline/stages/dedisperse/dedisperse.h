@@ -127,6 +127,8 @@ class Plan {
 
   /// Whether trials are float (float input or zero_dm); else int32.
   virtual bool float_output() const = 0;
+  /// Whether execute takes input that is in the device's memory.
+  virtual bool takes_device_memory() const { return false; }
   /// The largest delay, in times of the trials.
   virtual std::size_t max_delay() const = 0;
   /// [trial][channel], as summed (with Method::subband not the rounded exact ones).

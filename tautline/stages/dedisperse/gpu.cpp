@@ -1,9 +1,9 @@
-// The plan on a GPU: rows stay in its memory, input from there is turned there, and every channel
-// is added for every trial by one kernel. Input in host memory goes through the host's cleaner, as
-// does all input that is to be cleaned, measured or downsampled.
+// The plan on a GPU: rows stay in its memory, input from there is turned there, and one kernel sums
+// (tile.kernel, from local memory, or sum.kernel). Input in host memory goes through the host's
+// cleaner, as does all input that is to be cleaned, measured or downsampled.
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -11,15 +11,14 @@
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/saved_state.h"
-#include "tautline/stages/dedisperse/subband.h"
+#include "tautline/stages/dedisperse/tile_choice.h"
 
 namespace tautline::stages::dedisperse {
 
 namespace {
 
 constexpr std::size_t kTakeTile = 32, kTakeThreads = 256;
-constexpr std::size_t kMostWindowBytes = 40 << 10;
-constexpr std::size_t kSubbandChannels = 32;
+constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
 
 Types gpu_types(const Problem& problem) {
   if (problem.float_sums()) return Types::f32_f32;
@@ -85,6 +84,7 @@ class GpuState final : public State {
   Cleaner::Work work;
   std::unique_ptr<device::Queue> queue;  ///< of save and load
   device::Buffer rows, delays, order, positions, out;
+  device::Buffer staged_rows, starts, ops, places;  ///< lists of the tile program
   device::Buffer staging;  ///< rows on their way from the host
   std::unique_ptr<device::Event> staged;
   std::unique_ptr<device::Event> done;  ///< with all of the last call
@@ -101,33 +101,13 @@ class GpuPlan final : public Plan {
         types_(gpu_types(*problem_)),
         element_bytes_(row_bytes_of(types_)),
         tunables_(tunables.gpu),
-        cleaner_(problem_, types_, device_->instruction_set()),
-        delays_(problem_->delays()) {
-    choice_.plain_adds = choice_.adds =
-        static_cast<double>(problem_->trials()) * static_cast<double>(problem_->positions());
-    choice_.text = "exact, all of the plain adds";
-    if (config().method == Method::subband) {
-      SubbandDelays subband = subband_delays(*problem_, kSubbandChannels);
-      delays_ = std::move(subband.delays);
-      choice_.method = Method::subband;
-      choice_.loss = subband.loss;
-      choice_.text = "subband's delays, all of the plain adds";
-    }
+        cleaner_(problem_, types_, device_->instruction_set()) {
     fit_threads();
-    const std::size_t window = window_bytes();
-    choice_.text += window > 0 ? ", staged in local memory" : "";
-    program_ =
-        jit::build(*device_, "dedisperse/sum.kernel",
-                   jit::Defines()
-                       .set("ROW", static_cast<std::int64_t>(8 * element_bytes_))
-                       .set("ITEMS_TIME", static_cast<std::int64_t>(tunables_.items_time))
-                       .set("ITEMS_DM", static_cast<std::int64_t>(tunables_.items_dm))
-                       .set("ELEMENTS_TIME", static_cast<std::int64_t>(tunables_.elements_time))
-                       .set("ELEMENTS_DM", static_cast<std::int64_t>(tunables_.elements_dm))
-                       .set("CHANNELS",
-                            static_cast<std::int64_t>(std::max<std::size_t>(1, tunables_.channels)))
-                       .set("WINDOW", static_cast<std::int64_t>(window)));
-    sum_ = program_->kernel("dedisperse");
+    TileChoice chosen = choose_tile(*problem_, tile_shape(), tunables_.levels);
+    delays_ = std::move(chosen.delays);
+    choice_ = std::move(chosen.choice);
+    tile_ = std::move(chosen.program);
+    compile_sum();
     for (const int spectra : {0, 1}) {
       take_programs_[spectra] =
           jit::build(*device_, "dedisperse/take.kernel",
@@ -138,6 +118,9 @@ class GpuPlan final : public Plan {
     row_elements_ =
         2 * (problem_->max_delay() + problem_->max_new_samples() + 1) + tile_times() + 64;
     row_elements_ = (row_elements_ * element_bytes_ + 127) / 128 * 128 / element_bytes_;
+    position_of_.assign(problem_->channels(), problem_->positions());
+    for (std::size_t p = 0; p < problem_->positions(); ++p)
+      position_of_[problem_->channel_at()[p]] = p;
   }
 
   const Config& config() const override { return problem_->config(); }
@@ -150,17 +133,18 @@ class GpuPlan final : public Plan {
     const std::size_t fresh = problem_->max_new_samples() + 1;
     return {rows * fresh * element_bytes_ + 2 * delays_.samples.size() * 4 +
                 Cleaner::Work::bytes(*problem_, 1),
-            rows * row_elements_ * element_bytes_ + delays_.samples.size() * 4 +
+            rows * row_elements_ * element_bytes_ +
+                (tile_ ? tile_->bytes() : delays_.samples.size() * 4) +
                 4 * (problem_->trials() + problem_->channels()) + out_bytes()};
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
   bool float_output() const override { return problem_->float_sums(); }
+  bool takes_device_memory() const override { return turned_there(); }
   std::size_t max_delay() const override { return problem_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const override {
-    const auto& channels = problem_->channel_at();
-    const auto found = std::find(channels.begin(), channels.end(), channel);
-    if (found == channels.end()) return problem_->channel_delay(trial, channel);
-    return delays_(trial, static_cast<std::size_t>(found - channels.begin()));
+    const std::size_t position = position_of_[channel];
+    return position < problem_->positions() ? delays_(trial, position)
+                                            : problem_->channel_delay(trial, channel);
   }
   std::size_t max_output_samples() const override { return problem_->max_new_samples(); }
   Result execute(device::Queue& queue, State& state, const Input& input,
@@ -184,21 +168,30 @@ class GpuPlan final : public Plan {
       tunables_.items_dm /= 2;
     while (tunables_.items_time > 16 && tunables_.items_time > most) tunables_.items_time /= 2;
   }
-  // Of a staged row; 0 where rows are not staged.
-  std::size_t window_bytes() const {
-    if (tunables_.channels == 0 || choice_.method == Method::subband) return 0;
-    std::size_t spread = 0;
-    const auto& order = problem_->order();
-    for (std::size_t first = 0; first < order.size(); first += tile_trials()) {
-      const std::size_t last = std::min(first + tile_trials(), order.size()) - 1;
-      for (std::size_t p = 0; p < problem_->positions(); ++p)
-        spread = std::max(
-            spread, static_cast<std::size_t>(delays_(order[last], p) - delays_(order[first], p)));
-    }
-    // A power of two, so that problems share programs.
-    const std::size_t bytes =
-        std::bit_ceil(((spread + tile_times()) * element_bytes_ + 7) / 4 * 4 + 8);
-    return bytes * tunables_.channels <= kMostWindowBytes ? bytes : 0;
+  TileShape tile_shape() const {
+    const std::size_t there = device_->properties().local_bytes;
+    return {tunables_.items_time * tunables_.elements_time,
+            tile_trials(),
+            tunables_.items_time * tunables_.items_dm,
+            element_bytes_ == 1,
+            std::min(tunables_.local_kib << 10,
+                     there > kReservedLocalBytes ? there - kReservedLocalBytes : 0),
+            channels_in_sum()};
+  }
+  void compile_sum() {
+    auto defines = jit::Defines()
+                       .set("ROW", static_cast<std::int64_t>(8 * element_bytes_))
+                       .set("ITEMS_TIME", static_cast<std::int64_t>(tunables_.items_time))
+                       .set("ITEMS_DM", static_cast<std::int64_t>(tunables_.items_dm))
+                       .set("ELEMENTS_TIME", static_cast<std::int64_t>(tunables_.elements_time))
+                       .set("ELEMENTS_DM", static_cast<std::int64_t>(tunables_.elements_dm));
+    if (tile_)
+      defines.set("LEVELS", static_cast<std::int64_t>(tile_->levels))
+          .set("GROUPS", static_cast<std::int64_t>(tunables_.groups))
+          .set("LOCAL_BYTES", static_cast<std::int64_t>(tile_->local_bytes));
+    program_ = jit::build(*device_, tile_ ? "dedisperse/tile.kernel" : "dedisperse/sum.kernel",
+                          defines);
+    sum_ = program_->kernel(tile_ ? "dedisperse_tile" : "dedisperse");
   }
   // Whether input in the device's memory needs nothing but turning.
   bool turned_there() const {
@@ -213,7 +206,13 @@ class GpuPlan final : public Plan {
   template <class T>
   void sum(device::Queue& queue, const GpuState& state, const core::View<T, 3>& output,
            std::size_t samples) const;
-
+  template <class T>
+  void sum_tiles(device::Queue& queue, const GpuState& state, const void* out,
+                 std::size_t trial_stride, std::size_t beam_stride, std::size_t samples) const;
+  template <class T>
+  void sum_where_they_lie(device::Queue& queue, const GpuState& state, const void* out,
+                          std::size_t trial_stride, std::size_t beam_stride,
+                          std::size_t samples) const;
   std::shared_ptr<const Problem> problem_;
   std::shared_ptr<const device::Device> device_;
   Types types_;
@@ -222,7 +221,9 @@ class GpuPlan final : public Plan {
   Cleaner cleaner_;
   Delays delays_;
   Choice choice_;
+  std::optional<TileProgram> tile_;
   std::size_t row_elements_ = 0;
+  std::vector<std::size_t> position_of_;  ///< [channel]; beyond all where it is left out
   std::shared_ptr<const device::Program> program_, take_programs_[2];
   std::shared_ptr<const device::Kernel> sum_, take_[2];
 };
@@ -237,20 +238,30 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   state->staging = device_->allocate_pinned(state->count * state->staging_bytes);
   state->staged = device_->make_event();
   state->out = device_->allocate(out_bytes());
-  std::vector<std::uint32_t> delays,
-      positions(problem_->channels(), static_cast<std::uint32_t>(problem_->positions()));
-  for (std::size_t p = 0; p < problem_->positions(); ++p) {
+  std::vector<std::uint32_t> delays;
+  std::vector<std::uint32_t> positions(problem_->channels(),
+                                       static_cast<std::uint32_t>(problem_->positions()));
+  for (std::size_t p = 0; p < problem_->positions(); ++p)
     positions[problem_->channel_at()[p]] = static_cast<std::uint32_t>(p);
-    for (const std::uint32_t trial : problem_->order())
-      delays.push_back(static_cast<std::uint32_t>(delays_(trial, p)));
-  }
-  state->delays = device_->allocate(delays.size() * 4);
-  state->order = device_->allocate(problem_->trials() * 4);
-  state->positions = device_->allocate(positions.size() * 4);
+  if (!tile_)
+    for (std::size_t p = 0; p < problem_->positions(); ++p)
+      for (const std::uint32_t trial : problem_->order())
+        delays.push_back(static_cast<std::uint32_t>(delays_(trial, p)));
   queue.fill(state->rows.data(), 0, state->rows.bytes());
-  queue.copy(state->delays.data(), delays.data(), delays.size() * 4);
-  queue.copy(state->order.data(), problem_->order().data(), problem_->trials() * 4);
-  queue.copy(state->positions.data(), positions.data(), positions.size() * 4);
+  const auto upload = [&](device::Buffer& buffer, const std::vector<std::uint32_t>& values) {
+    if (values.empty()) return;
+    buffer = device_->allocate(4 * values.size());
+    queue.copy(buffer.data(), values.data(), 4 * values.size());
+  };
+  upload(state->delays, delays);
+  upload(state->order, problem_->order());
+  upload(state->positions, positions);
+  if (tile_) {
+    upload(state->staged_rows, tile_->staged);
+    upload(state->starts, tile_->starts);
+    upload(state->ops, tile_->ops);
+    upload(state->places, tile_->places);
+  }
   queue.synchronise();
   return state;
 }
@@ -349,11 +360,63 @@ void GpuPlan::sum(device::Queue& queue, const GpuState& state, const core::View<
   const std::size_t trial_stride = there ? static_cast<std::size_t>(output.stride(1)) : samples;
   const std::size_t beam_stride =
       there ? static_cast<std::size_t>(output.stride(0)) : samples * problem_->trials();
+  const void* out = there ? static_cast<const void*>(output.data()) : state.out.data();
+  if (tile_) {
+    sum_tiles<T>(queue, state, out, trial_stride, beam_stride, samples);
+  } else {
+    sum_where_they_lie<T>(queue, state, out, trial_stride, beam_stride, samples);
+  }
+  if (there) return;
+  for (std::size_t b = 0; b < config().beams; ++b)
+    queue.copy_rows(output.row(b, std::size_t{0}), static_cast<std::size_t>(output.stride(1)) * 4,
+                    state.out.as<std::byte>() + 4 * b * beam_stride, 4 * samples, 4 * samples,
+                    problem_->trials());
+}
+
+template <class T>
+void GpuPlan::sum_tiles(device::Queue& queue, const GpuState& state, const void* out,
+                        std::size_t trial_stride, std::size_t beam_stride,
+                        std::size_t samples) const {
+  // Words of bytes are read: a tile begins at a whole one, and the times before are not written.
+  const std::size_t skip = element_bytes_ == 1 ? state.first % 4 : 0;
+  const device::Argument arguments[] = {
+      state.rows.data(),
+      state.staged_rows.data(),
+      state.starts.data(),
+      state.ops.data(),
+      state.places.data(),
+      state.order.data(),
+      out,
+      static_cast<std::uint64_t>(state.stride_bytes),
+      static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
+      static_cast<std::uint64_t>(state.first - skip),
+      static_cast<std::uint32_t>(problem_->positions()),
+      static_cast<std::uint32_t>(tile_->bundle_rows),
+      static_cast<std::uint32_t>(tile_->bundles_in_sum),
+      static_cast<std::uint32_t>(problem_->trials()),
+      static_cast<std::uint32_t>(skip),
+      static_cast<std::uint32_t>(skip + samples),
+      static_cast<std::uint64_t>(trial_stride),
+      static_cast<std::uint64_t>(beam_stride),
+      static_cast<T>(problem_->float_sums() ? 0 : problem_->offset())};
+  queue.launch(*sum_,
+               {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
+                           (problem_->trials() + tile_trials() - 1) / tile_trials(),
+                           config().beams},
+                .threads = {tunables_.items_time, tunables_.items_dm, 1},
+                .local_bytes = tile_->local_bytes},
+               arguments);
+}
+
+template <class T>
+void GpuPlan::sum_where_they_lie(device::Queue& queue, const GpuState& state, const void* out,
+                                 std::size_t trial_stride, std::size_t beam_stride,
+                                 std::size_t samples) const {
   const device::Argument arguments[] = {
       state.rows.data(),
       state.delays.data(),
       state.order.data(),
-      there ? static_cast<const void*>(output.data()) : state.out.data(),
+      out,
       static_cast<std::uint64_t>(state.stride_bytes),
       static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
       static_cast<std::uint64_t>(state.first),
@@ -370,11 +433,6 @@ void GpuPlan::sum(device::Queue& queue, const GpuState& state, const core::View<
                   (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
        .threads = {tunables_.items_time, tunables_.items_dm, 1}},
       arguments);
-  if (there) return;
-  for (std::size_t b = 0; b < config().beams; ++b)
-    queue.copy_rows(output.row(b, std::size_t{0}), static_cast<std::size_t>(output.stride(1)) * 4,
-                    state.out.as<std::byte>() + 4 * b * beam_stride, 4 * samples, 4 * samples,
-                    problem_->trials());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tautline/stages/dedisperse/gpu_tuning.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,12 +19,16 @@ jit::TunableFields<GpuTunables> fields() {
            "threads along time: wide reads and writes")
       .add("items_dm", &GpuTunables::items_dm, {1, 2, 4, 8, 16},
            "threads along trials: they share the rows that a group reads")
-      .add("elements_time", &GpuTunables::elements_time, {1, 2, 4},
+      .add("elements_time", &GpuTunables::elements_time, {1, 2, 4, 8},
            "of a thread along time: one delay serves them all")
       .add("elements_dm", &GpuTunables::elements_dm, {1, 2, 4, 8, 16},
            "of a thread along trials: more work in flight, more registers")
-      .add("channels", &GpuTunables::channels, {0, 1, 2, 4, 8, 16, 32},
-           "staged in local memory together; 0: read where they lie");
+      .add("local_kib", &GpuTunables::local_kib, {0, 16, 32, 48, 64, 100, 200},
+           "of local memory for rows and shared sums; 0: rows are read where they lie")
+      .add("groups", &GpuTunables::groups, {1, 2, 3},
+           "whose registers a multiprocessor has room for")
+      .add("levels", &GpuTunables::levels, {0, 2, 3, 4, 5},
+           "trials add groups of 2^levels channels; 0: by counting");
   return list;
 }
 
@@ -31,19 +36,28 @@ jit::TunableFields<GpuTunables> fields() {
 
 jit::TuningKey tuning_key(const Problem& problem, const device::Device& device) {
   const Config& config = problem.config();
-  return jit::tuning_key(device, "dedisperse", std::to_string(config.bits) + " bits",
+  const std::string sharing = config.method == Method::exact ? "" : " shared";
+  return jit::tuning_key(device, "dedisperse", std::to_string(config.bits) + " bits" + sharing,
                          {{"beams", config.beams},
                           {"channels", problem.positions()},
                           {"trials", problem.trials()},
                           {"samples", config.max_samples},
                           {"max_delay", problem.max_delay() + 1}},
-                         {"dedisperse/sum.kernel"});
+                         {"dedisperse/sum.kernel", "dedisperse/tile.kernel"});
 }
 
-jit::Space tuning_space(const device::Device& device) {
+jit::Space tuning_space(const device::Device& device, Method method) {
   const std::size_t most = device.properties().max_group_threads;
-  return fields().space({}, [most](const GpuTunables& t) {
-    return t.items_time * t.items_dm <= most && t.items_time * t.items_dm <= 1024;
+  const std::size_t local_kib = device.properties().local_bytes >> 10;
+  return fields().space({}, [most, local_kib, method](const GpuTunables& t) {
+    const std::size_t threads = t.items_time * t.items_dm;
+    const std::size_t sums = t.elements_time * t.elements_dm;
+    // What is like another value, and what needs more registers than there are.
+    if (t.local_kib > std::max<std::size_t>(16, local_kib) && t.local_kib != GpuTunables{}.local_kib)
+      return false;
+    if ((method == Method::exact || t.local_kib == 0) && t.levels != 0) return false;
+    if (t.local_kib == 0 && t.groups != 1) return false;
+    return threads <= most && threads <= 1024 && sums <= 64 && t.groups * threads <= 1536;
   });
 }
 
@@ -54,7 +68,7 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
 std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const Problem> problem,
                                                 std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
-      jit::choose(*device, tuning_key(*problem, *device), tuning_space(*device));
+      jit::choose(*device, tuning_key(*problem, *device), tuning_space(*device, problem->config().method));
   if (choice.source == jit::Choice::Source::usual)
     return make_gpu_plan(std::move(problem), std::move(device), {});
   try {

@@ -11,7 +11,8 @@
 namespace tautline::stages::dedisperse {
 
 jit::TuningKey tuning_key(const Problem& problem, const device::Device& device);
-jit::Space tuning_space(const device::Device& device);
+/// Levels of shared sums are in it unless `method` is exact.
+jit::Space tuning_space(const device::Device& device, Method method);
 GpuTunables tunables_of(const jit::Configuration& configuration);
 
 /// What tuning found for this problem or the nearest, else the defaults.

@@ -9,17 +9,20 @@
 
 namespace tautline::stages::dedisperse {
 
-/// Of the GPU kernel: the dedispersion paper's four, and how rows are staged. A tile of a group is
+/// Of the GPU kernels: the dedispersion paper's four, and how rows are staged. A tile of a group is
 /// items_time x elements_time x 4 times (of bytes; x 1 otherwise) by items_dm x elements_dm trials.
 struct GpuTunables {
-  std::size_t items_time = 64;    ///< threads along time: 16, 32, 64, 128 or 256
-  std::size_t items_dm = 4;       ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
-  std::size_t elements_time = 2;  ///< of a thread along time: 1, 2 or 4
-  std::size_t elements_dm = 8;    ///< of a thread along trials: 1, 2, 4, 8 or 16
-  /// Channels whose rows a group stages in local memory together, 1 to 32; 0: rows are read where
-  /// they lie. More of them mean fewer barriers, fewer leave room for more groups. Not staged where
-  /// the delays of a tile's trials lie too far apart for 40 KiB.
-  std::size_t channels = 8;
+  std::size_t items_time = 32;    ///< threads along time: 16, 32, 64, 128 or 256
+  std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
+  std::size_t elements_time = 8;  ///< of a thread along time: 1, 2, 4 or 8
+  std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8 or 16
+  /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of it
+  /// means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as they
+  /// are where the delays of a tile's trials lie too far apart.
+  std::size_t local_kib = 200;
+  std::size_t groups = 1;  ///< that the registers of a multiprocessor must have room for: 1 to 4
+  /// Of shared sums: trials add groups of 2^levels channels, 2 to 6; 0: by counting.
+  std::size_t levels = 0;
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };

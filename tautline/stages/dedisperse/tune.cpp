@@ -138,8 +138,9 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
   if (device == nullptr || !device->compiles())
     throw core::Error(core::ErrorKind::unsupported, "tuning of dedisperse",
                       device == nullptr ? "no device" : device->name(), "cuda:N or opencl:N");
+  // Sub-bands are shared sums of other delays, and which method wins is the plan's to say.
   Config exact = config;
-  exact.method = Method::exact;
+  if (exact.method != Method::exact) exact.method = Method::shared;
   auto data = std::make_shared<Data>();
   data->problem = std::make_shared<const Problem>(exact);
   data->device = device;
@@ -147,7 +148,7 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
       static_cast<double>(exact.beams) * static_cast<double>(data->problem->trials()) *
       static_cast<double>(data->problem->positions()) * static_cast<double>(exact.max_samples);
   return {tuning_key(*data->problem, *device),
-          tuning_space(*device),
+          tuning_space(*device, exact.method),
           adds,
           "adds/s",
           [data] { data->prepare(); },

@@ -169,7 +169,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   check_config(config);
   if (device == nullptr) refuse("device", "null", "an open device");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
-  // On a GPU's behalf the host searches, with all it has.
+  if (device->compiles()) return make_gpu_plan(config, std::move(device), Tunables{});
   return make_cpu_plan(config, device->instruction_set(), Tunables{});
 }
 

@@ -16,4 +16,9 @@ std::shared_ptr<const Plan> make_reference_plan(const Config& config);
 std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
                                           const Tunables& tunables);
 
+/// The plan of gpu.cpp, for a device that compiles.
+std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const Tunables& tunables);
+
 }  // namespace tautline::stages::detect

@@ -73,15 +73,18 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
       ends += (snr - limit) * static_cast<double>(start + width);
     }
   }
-  const auto middle_first = static_cast<std::uint64_t>(starts / weight + 0.5);
-  const auto middle_end = static_cast<std::uint64_t>(ends / weight + 0.5);
-  const std::uint64_t width = std::max<std::uint64_t>(1, middle_end - middle_first);
-  const double snr = snr_of(middle_first, width);
-  if (snr >= threshold) {
-    d.first = middle_first;
-    d.width = width;
-    d.snr = snr;
-    return;
+  // Beyond an S/N of 2^54 no float is less by 2 than the next.
+  if (weight > 0) {
+    const auto middle_first = static_cast<std::uint64_t>(starts / weight + 0.5);
+    const auto middle_end = static_cast<std::uint64_t>(ends / weight + 0.5);
+    const std::uint64_t width = std::max<std::uint64_t>(1, middle_end - middle_first);
+    const double snr = snr_of(middle_first, width);
+    if (snr >= threshold) {
+      d.first = middle_first;
+      d.width = width;
+      d.snr = snr;
+      return;
+    }
   }
   d.first = first;
   d.width = listed;

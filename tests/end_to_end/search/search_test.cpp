@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/end_to_end/run_command.h"
+#include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 
 namespace tautline::tests {
@@ -64,6 +65,27 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
     EXPECT_NEAR(std::stod(fields[1]), 3, 0.004);
     EXPECT_NEAR(std::stod(fields[1]), std::stod(fields[2]) * 512e-6, 1e-6);
     EXPECT_NEAR(std::stod(fields[5]), 80, 8);
+  }
+}
+
+// The same bytes from a device, OpenCL's or CUDA's, as from the processor.
+TEST(SearchCommand, GivesTheSameListOnEveryDevice) {
+  const ScratchFolder folder;
+  const std::string fil = simulate(folder);
+  const auto list = [&](const std::string& device) {
+    const std::string output = folder / "d.csv";
+    const CommandResult found =
+        run_command({"--device", device, "search", fil, "-o", output, "--dms", "0:120:1",
+                     "--method", "exact", "--threshold", "5.5", "--overwrite"},
+                    folder.path().string());
+    EXPECT_EQ(found.status, 0) << found.err;
+    return read_file(output);
+  };
+  const std::string expected = list("cpu");
+  EXPECT_GE(lines_of(expected).size(), 3u);
+  for (const std::string& device : gpu_names()) {
+    SKIP_WITHOUT_GPU(device);
+    EXPECT_EQ(list(device), expected) << device;
   }
 }
 

@@ -8,7 +8,7 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 // Little to unroll: PoCL takes seconds to compile the default.
-const Tunables kQuick{.gpu = {16, 2, 1, 2, 4}};
+const Tunables kQuick{.gpu = {16, 2, 1, 2, 32}};
 
 class Gpu : public ::testing::TestWithParam<std::string> {
  protected:
@@ -72,11 +72,84 @@ TEST_P(Gpu, CleaningAndZeroLevels) {
 TEST_P(Gpu, EveryTunable) {
   Config config = small_config(50, 8, 45);
   const std::vector<std::pair<int, GpuTunables>> some{
-      {8, {64, 4, 2, 2, 8}},   {8, {16, 1, 1, 1, 0}},    {8, {32, 2, 4, 4, 1}},
-      {16, {128, 8, 2, 2, 5}}, {32, {256, 1, 1, 1, 32}}, {8, {64, 16, 1, 1, 3}}};
-  for (const auto& [bits, gpu] : some) {
-    config.bits = bits;
-    compare(config, 1200, {{800}}, {.gpu = gpu});
+      {8, {64, 4, 2, 2, 32}},  {8, {16, 1, 1, 1, 0}},      {8, {32, 2, 8, 4, 64}},
+      {16, {128, 8, 2, 2, 8}}, {32, {256, 1, 1, 1, 0, 2}}, {8, {64, 16, 1, 1, 16}}};
+  for (const Method method : {Method::exact, Method::automatic})
+    for (const auto& [bits, gpu] : some) {
+      config.bits = bits;
+      config.method = method;
+      compare(config, 1200, {{800}}, {.gpu = gpu});
+    }
+}
+
+// Shared sums of every number of levels, over groups and bundles that are not whole.
+TEST_P(Gpu, SharedSumsOfEveryLevelAreExact) {
+  for (const std::size_t channels : {1u, 2u, 3u, 5u, 32u, 61u, 300u})
+    for (const std::size_t levels : {2u, 3u, 4u, 5u, 6u})
+      for (const int bits : {8, 16, 32}) {
+        if (bits != 8 && channels % 2 == 0) continue;
+        Config config = small_config(channels, bits, 21, channels == 5);
+        config.method = Method::shared;
+        Tunables tunables = kQuick;
+        tunables.gpu.levels = levels;
+        tunables.gpu.local_kib = channels > 100 ? 64 : 24;
+        compare(config, 330, {{150, 1, 77}}, tunables);
+      }
+}
+
+TEST_P(Gpu, LevelsAreUsed) {
+  const auto device = device::open(device::parse_selection(GetParam()));
+  Config config = small_config(64, 8, 45);
+  config.method = Method::shared;
+  Tunables tunables = kQuick;
+  for (const std::size_t levels : {2u, 3u, 4u}) {
+    tunables.gpu.levels = levels;
+    const auto plan = make_plan(config, device, tunables);
+    EXPECT_EQ(plan->choice().method, Method::shared);
+    const std::string groups = "groups of " + std::to_string(1 << levels);
+    EXPECT_NE(plan->choice().text.find(groups), std::string::npos) << plan->choice().text;
+  }
+  config.method = Method::exact;
+  EXPECT_EQ(make_plan(config, device, kQuick)->choice().text.find("groups of"), std::string::npos);
+}
+
+// The same delays as on the CPU, so the same sums.
+TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
+  Config config;
+  config.frequencies_mhz = falling_band(1500, 300.0 / 256, 256);
+  config.sample_time_s = 128e-6;
+  config.dms = even_dms(1, 100);
+  config.pulse_width_s = 2e-3;
+  config.max_loss = 0.03;
+  config.method = Method::subband;
+  const std::size_t times = 6000;
+  auto random = tests::generator();
+  const auto spectra = make_spectra(config, times, random);
+  Tunables tunables{.gpu = {32, 4, 2, 2, 64}};
+  const Feed feed{{2500}};
+  const auto device = device::open(device::parse_selection(GetParam()));
+  const auto plan = make_plan(fitted(config, times, feed), device, tunables);
+  ASSERT_EQ(plan->choice().method, Method::subband);
+  EXPECT_LE(plan->choice().loss, 0.03);
+  EXPECT_LT(plan->choice().adds, plan->choice().plain_adds / 2);
+  const Series expected = run("cpu", config, spectra, times, feed);
+  const Series got = run(GetParam(), config, spectra, times, feed, tunables);
+  EXPECT_EQ(got.integers, expected.integers);
+  config.method = Method::exact;
+  EXPECT_NE(run("cpu", config, spectra, times).integers, expected.integers);
+}
+
+// Trials whose delays lie far apart: rows are read where they lie.
+TEST_P(Gpu, DelaysTooFarApartForLocalMemory) {
+  for (const Method method : {Method::exact, Method::shared, Method::automatic}) {
+    Config config = small_config(3, 8, 5);
+    config.dms = even_dms(60000, 5);
+    config.method = method;
+    const auto device = device::open(device::parse_selection(GetParam()));
+    const auto plan = make_plan(config, device, kQuick);
+    EXPECT_EQ(plan->choice().method, Method::exact);
+    EXPECT_EQ(plan->choice().text, "exact, all of the plain adds");
+    compare(config, plan->max_delay() + 200, {{5000}});
   }
 }
 

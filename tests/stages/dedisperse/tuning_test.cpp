@@ -12,8 +12,10 @@ class Tuning : public ::testing::TestWithParam<std::string> {};
 TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
-  for (const int bits : {8, 32}) {
+  for (const auto& [bits, method] :
+       {std::pair(8, Method::exact), std::pair(32, Method::exact), std::pair(8, Method::automatic)}) {
     Config config = small_config(24, bits, 30);
+    config.method = method;
     config.max_samples = 300;
     const jit::Tunable tunable = make_tunable(config, device);
     EXPECT_EQ(tunable.key.stage, "dedisperse");
@@ -23,7 +25,9 @@ TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
                                           {"items_dm", 2},
                                           {"elements_time", 1},
                                           {"elements_dm", 2},
-                                          {"channels", 4}});
+                                          {"local_kib", 16},
+                                          {"groups", 1},
+                                          {"levels", method == Method::exact ? 0 : 2}});
     EXPECT_EQ(candidate->check(), "");
     EXPECT_GT(candidate->run(2), 0);
     EXPECT_EQ(candidate->check(), "");
@@ -33,7 +37,7 @@ TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
 TEST_P(Tuning, DefaultsAreInTheSpace) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
-  EXPECT_EQ(tunables_of(tuning_space(*device).usual()), GpuTunables{});
+  EXPECT_EQ(tunables_of(tuning_space(*device, Method::shared).usual()), GpuTunables{});
 }
 
 TEST(TuningOfTheHost, IsRefused) {

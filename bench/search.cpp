@@ -1,0 +1,167 @@
+// The whole search of a stream that comes from the host's memory: dedispersed, searched, clustered;
+// and its two stages alone, on data that lie where they compute.
+//
+//   bench_search [--device cuda:0] [--trials 2000] [--step 0.25] [--width 0.5] [--blocks 24]
+//                [--block 65536] [--method auto]
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tautline/pipeline/search_pass.h"
+#include "tautline/stages/dedisperse/case.h"
+
+namespace {
+
+using namespace tautline;
+using Clock = std::chrono::steady_clock;
+namespace dedisperse = stages::dedisperse;
+namespace detect = stages::detect;
+
+using Options = std::map<std::string, std::string>;
+
+double number(const Options& options, const std::string& key, double otherwise) {
+  return options.contains(key) ? std::stod(options.at(key)) : otherwise;
+}
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void print(const std::string& what, double data_s, double seconds) {
+  fmt::print("{:<44} {:8.3f} ms a second of data, {:8.1f} x real time\n", what,
+             1e3 * seconds / data_s, data_s / seconds);
+}
+
+struct Setup {
+  std::shared_ptr<const device::Device> device;
+  pipeline::PassRequest request;
+  dedisperse::DmPlan trials;
+  std::size_t blocks = 24;
+};
+
+Setup make_setup(const Options& options) {
+  Setup s;
+  s.device = device::open(
+      device::parse_selection(options.contains("device") ? options.at("device") : "auto"));
+  const auto trials = static_cast<std::size_t>(number(options, "trials", 2000));
+  const double step = number(options, "step", 0.25);
+  dedisperse::Config& config = s.request.dedisperse;
+  for (std::size_t c = 0; c < 1024; ++c)
+    config.frequencies_mhz.push_back(1719.855 - 0.29296875 * static_cast<double>(c));
+  config.sample_time_s = 1.0 / 20000;
+  config.bits = 8;
+  config.method =
+      dedisperse::parse_method(options.contains("method") ? options.at("method") : "auto");
+  s.request.detect.max_width_s = number(options, "width", 0.5);
+  s.request.samples = std::uint64_t{1} << 40;  // an endless stream
+  s.request.sample_bytes = 1024;
+  s.request.memory_bytes = std::size_t{8} << 30;
+  dedisperse::Segment segment{{}, 1, 0};
+  for (std::size_t t = 0; t < trials; ++t) segment.dms.push_back(step * static_cast<double>(t));
+  s.trials.segments.push_back(segment);
+  s.blocks = static_cast<std::size_t>(number(options, "blocks", 24));
+  return s;
+}
+
+// Noise of a receiver: a Gaussian's eight bits.
+std::vector<device::Buffer> make_blocks(const device::Device& device, std::size_t bytes) {
+  std::vector<device::Buffer> blocks;
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal(96, 12);
+  std::vector<std::uint8_t> some(std::size_t{1} << 20);
+  for (auto& x : some) x = static_cast<std::uint8_t>(normal(random));
+  for (int b = 0; b < 2; ++b) {
+    blocks.push_back(device.compiles() ? device.allocate_pinned(bytes) : device::Buffer(bytes));
+    auto* to = blocks.back().as<std::uint8_t>();
+    // Never the same stretch at the same distance, so that nothing adds up.
+    for (std::size_t i = 0; i < bytes; i += 4096) {
+      const std::size_t from = random() % (some.size() - 4096);
+      std::copy_n(some.begin() + static_cast<std::ptrdiff_t>(from),
+                  std::min<std::size_t>(4096, bytes - i), to + i);
+    }
+  }
+  return blocks;
+}
+
+void whole(const Setup& s) {
+  const auto passes = pipeline::plan_passes(s.request, s.trials, s.device);
+  fmt::print("{}\n{} passes, blocks of {} samples\n", passes.front().text, passes.size(),
+             passes.front().block_samples);
+  const std::size_t samples = passes.front().block_samples;
+  const auto blocks = make_blocks(*s.device, samples * s.request.sample_bytes);
+  const auto queue = s.device->make_queue();
+  pipeline::SearchPass pass(passes.front(), 0, s.request.sample_bytes, s.device, *queue);
+  constexpr std::size_t kWarm = 6;
+  Clock::time_point start;
+  for (std::size_t b = 0; b < kWarm + s.blocks; ++b) {
+    if (b == kWarm) {
+      queue->synchronise();
+      start = Clock::now();
+    }
+    pass.push(blocks[b % 2].as<std::byte>(), samples);
+  }
+  queue->synchronise();
+  const double seconds = since(start);
+  const double data_s =
+      static_cast<double>(samples * s.blocks) * s.request.dedisperse.sample_time_s;
+  print("whole search from the host's memory", data_s, seconds);
+  fmt::print("  {} detections, {} pulses\n", pass.detections(), pass.pulses().size());
+}
+
+// Both stages by themselves: the series of one block again and again.
+void alone(const Setup& s) {
+  const auto passes = pipeline::plan_passes(s.request, s.trials, s.device);
+  const pipeline::SearchPart& part = passes.front().parts.front();
+  const std::size_t samples = passes.front().block_samples;
+  const std::size_t trials = s.trials.trials(), room = part.dedisperse->max_output_samples();
+  const double block_s = static_cast<double>(samples) * s.request.dedisperse.sample_time_s;
+  const auto queue = s.device->make_queue();
+  const auto blocks = make_blocks(*s.device, samples * s.request.sample_bytes);
+  const bool there = s.device->compiles();
+  device::Buffer input = there ? s.device->allocate(blocks[0].bytes()) : device::Buffer(0);
+  if (there) queue->copy(input.data(), blocks[0].data(), blocks[0].bytes());
+  device::Buffer memory =
+      there ? s.device->allocate(4 * trials * room) : device::Buffer(4 * trials * room);
+  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+  dedisperse::OutputViews views;
+  views.integers = {memory.as<std::int32_t>(), axes, {1, trials, room}};
+  dedisperse::Input spectra;
+  spectra.data = there ? input.data() : blocks[0].data();
+  spectra.count = samples;
+  const auto sums = part.dedisperse->make_state(*queue);
+  for (int b = 0; b < 4; ++b) part.dedisperse->execute(*queue, *sums, spectra, views);
+  queue->synchronise();
+  auto start = Clock::now();
+  for (std::size_t b = 0; b < s.blocks; ++b)
+    part.dedisperse->execute(*queue, *sums, spectra, views);
+  queue->synchronise();
+  print("dedisperse alone", block_s * static_cast<double>(s.blocks), since(start));
+
+  const auto search = part.detect->make_state(*queue);
+  const detect::IntegerSeries series(memory.as<std::int32_t>(),
+                                     {core::kTrialAxis, core::Axis::time}, {trials, samples},
+                                     {static_cast<std::ptrdiff_t>(room), 1});
+  for (int b = 0; b < 6; ++b) part.detect->execute(*queue, *search, series);
+  queue->synchronise();
+  start = Clock::now();
+  for (std::size_t b = 0; b < s.blocks; ++b) part.detect->execute(*queue, *search, series);
+  queue->synchronise();
+  print(fmt::format("detect alone, {} boxcars ({})", part.detect->widths().size(),
+                    part.detect->backend()),
+        block_s * static_cast<double>(s.blocks), since(start));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) options[std::string(argv[i]).substr(2)] = argv[i + 1];
+  const Setup setup = make_setup(options);
+  fmt::print("{}\n", setup.device->name());
+  alone(setup);
+  whole(setup);
+}

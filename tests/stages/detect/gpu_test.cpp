@@ -1,0 +1,191 @@
+// What only a GPU's plan has: buffers that fill up, batches, series in the device's memory.
+#include <gtest/gtest.h>
+
+#include "tautline/stages/detect/gpu_schedule.h"
+#include "tautline/stages/detect/implementation.h"
+#include "tests/stages/detect/support.h"
+#include "tests/support/gpus.h"
+
+namespace tautline::stages::detect {
+namespace {
+
+class Gpu : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
+    device = device::open(device::parse_selection(GetParam()));
+  }
+  template <class T>
+  Found run_with(const GpuTunables& gpu, const Config& config, const Rows<T>& rows,
+                 std::size_t step) {
+    const auto plan = make_gpu_plan(fit(config, rows, step), device, {.gpu = gpu});
+    return run(*plan, *device, rows, random);
+  }
+
+  std::shared_ptr<const device::Device> device;
+  std::mt19937_64 random = tests::generator();
+};
+
+// A threshold that noise passes everywhere: more peaks than the buffer holds, fetched in parts,
+// none lost and none counted twice.
+TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.03;
+  config.threshold = 0.7;
+  const auto rows = noise_rows<std::int32_t>(3, 17000, 30, 2, random);
+  const Found reference = run("reference", config, rows, 17000, random);
+  EXPECT_GT(reference.over.size(), 0u);
+  GpuTunables gpu;
+  gpu.records = 1;  // what one block can have is kept all the same
+  expect_same(reference, run_with(gpu, config, rows, 17000), "whole");
+  expect_same(reference, run_with(gpu, config, rows, 7000), "parts");
+}
+
+TEST_P(Gpu, EveryTunableGivesTheSameList) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.04;
+  config.threshold = 4.5;
+  const auto rows = noise_rows<float>(5, 35000, 0.2, 5, random);
+  const Found reference = run("reference", config, rows, 35000, random);
+  EXPECT_FALSE(reference.pulses.empty());
+  for (const GpuTunables& gpu : {GpuTunables{.threads = 64, .tile = 256},
+                                 GpuTunables{.threads = 256, .tile = 1024, .sums_bytes = 1},
+                                 GpuTunables{.threads = 1024, .sums_bytes = 400'000}})
+    expect_same(reference, run_with(gpu, config, rows, 20000),
+                std::to_string(gpu.threads) + " threads");
+}
+
+// Noise whose values are few, none or far apart: medians that bins cannot tell.
+TEST_P(Gpu, MediansOfAwkwardValues) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.02;
+  config.threshold = 5;
+  Rows<float> rows(4, std::vector<float>(17000));
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  for (std::size_t t = 0; t < rows[0].size(); ++t) {
+    rows[0][t] = t % 3 == 0 ? 1.0f : 2.0f;
+    rows[1][t] = std::pow(10.0f, 20 * uniform(random));  // 40 decades
+    rows[2][t] = t % 500 == 0 ? 1e20f : uniform(random);
+    rows[3][t] = t < 16000 ? 5.0f : uniform(random);
+  }
+  for (const Noise noise : {Noise::trial, Noise::width}) {
+    config.noise = noise;
+    const Found reference = run("reference", config, rows, 17000, random);
+    expect_same(reference, run_with({}, config, rows, 6000), "floats");
+  }
+}
+
+TEST_P(Gpu, SeriesInTheDevicesMemory) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.02;
+  config.threshold = 4.5;
+  const std::size_t samples = 36000, trials = 4, step = 9000;
+  const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
+  const Found reference = run("reference", config, rows, samples, random);
+  const auto plan = make_plan(fit(config, rows, step), device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  const device::Buffer memory = device->allocate(trials * step * 4);
+  std::vector<Pulse> pulses;
+  const auto collect = [&] {
+    for (const Pulse& pulse : state->take()) pulses.push_back(pulse);
+  };
+  for (std::size_t first = 0; first < samples; first += step) {
+    for (std::size_t r = 0; r < trials; ++r)
+      queue->copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
+    plan->execute(*queue, *state,
+                  IntegerSeries(memory.as<std::int32_t>(), {core::Axis::channel, core::Axis::time},
+                                {trials, step}));
+    queue->fill(memory.data(), 0x5A, memory.bytes());  // read by then, in the queue's order
+    collect();
+  }
+  plan->finish(*queue, *state);
+  collect();
+  std::sort(pulses.begin(), pulses.end(), [](const Pulse& a, const Pulse& b) {
+    return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
+  });
+  EXPECT_EQ(pulses, reference.pulses);
+}
+
+TEST_P(Gpu, AStateMayGoBeforeItsStreamHasEnded) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  const auto rows = noise_rows<std::int32_t>(2, 40000, 30, 1, random);
+  const auto plan = make_plan(fit(config, rows, 40000), device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  std::vector<std::int32_t> block = rows[0];
+  block.insert(block.end(), rows[1].begin(), rows[1].end());
+  plan->execute(*queue, *state,
+                IntegerSeries(block.data(), {core::Axis::channel, core::Axis::time}, {2, 40000}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Gpu, ::testing::ValuesIn(tests::gpu_names()),
+                         [](const auto& info) { return tests::test_name(info.param); });
+
+// Each sample is baselined once and each block searched once, in order, whatever the calls; rings
+// never hold less than what is still needed.
+TEST(GpuSchedule, GivesOutEverySampleOnce) {
+  auto random = tests::generator();
+  for (int round = 0; round < 20; ++round) {
+    Config config;
+    config.trials = 5;
+    config.sample_time_s = 1e-3;
+    config.max_width_s = 0.001 + 0.05 * static_cast<double>(random() % 4);
+    const std::size_t total = 1 + random() % 60000, step = 1 + random() % 20000;
+    for (std::size_t t = 0; t < config.trials; ++t)
+      config.lengths.push_back(t == 0 ? total + 5 : random() % (total + 1));
+    const Sizes sizes = derive_sizes(config);
+    const GpuSizes rings = derive_gpu_sizes(sizes, step);
+    GpuSchedule schedule(config, sizes, rings);
+    std::vector<std::uint64_t> baselined(config.trials), searched(config.trials),
+        averaged(config.trials);
+    std::vector<bool> ended(config.trials);
+    const auto follow = [&] {
+      for (Step next; schedule.next(next);) {
+        for (const EmitJob& e : next.emits) {
+          ASSERT_EQ(e.first_segment * sizes.segment, baselined[e.trial]);
+          ASSERT_EQ(e.first_mean, averaged[e.trial]);
+          averaged[e.trial] += e.mean_count;
+          baselined[e.trial] += e.samples;
+          ASSERT_LE(baselined[e.trial], schedule.received());
+          // y's ring still has what the refinement of the block before looks at.
+          const std::uint64_t kept = 2 * sizes.widest();
+          const std::uint64_t oldest = searched[e.trial] - std::min(searched[e.trial], kept);
+          ASSERT_LE(baselined[e.trial] - oldest, rings.y_samples);
+        }
+        ASSERT_LE(next.blocks.size(), config.trials * rings.step_blocks);
+        std::vector<BlockJob> blocks = next.blocks;
+        std::sort(blocks.begin(), blocks.end(), [](const BlockJob& a, const BlockJob& b) {
+          return std::tuple(a.trial, a.first) < std::tuple(b.trial, b.first);
+        });
+        for (const BlockJob& b : blocks) {
+          ASSERT_EQ(b.first, searched[b.trial]);
+          ASSERT_FALSE(ended[b.trial]);
+          searched[b.trial] += b.starts;
+          ASSERT_LE(b.first + b.samples, baselined[b.trial]);
+          ended[b.trial] = b.last;
+        }
+      }
+    };
+    for (std::size_t done = 0; done < total;) {
+      const std::size_t n = std::min(total - done, 1 + random() % step);
+      schedule.receive(n);
+      follow();
+      done += n;
+    }
+    schedule.finish();
+    follow();
+    for (std::size_t t = 0; t < config.trials; ++t) {
+      EXPECT_EQ(baselined[t], std::min<std::uint64_t>(total, config.lengths[t]));
+      EXPECT_EQ(searched[t], baselined[t]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tautline::stages::detect
