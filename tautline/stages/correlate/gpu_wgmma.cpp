@@ -127,8 +127,13 @@ GpuKernelPointer make_wgmma_kernel(const Config& config,
                                    std::shared_ptr<const device::Device> device,
                                    const GpuTunables& tunables) {
   if (!wgmma_runs(config, *device)) return nullptr;
+  WgmmaTunables wanted = tunables.wgmma;
+  // Where every tile is on the diagonal, samples come from memory and not from its cache.
+  constexpr std::size_t kStagesOfOneTile = 7;
+  if (wanted.held_stages == 0 && tensor_tiles(config.inputs) == 1)
+    wanted.held_stages = kStagesOfOneTile;
   const WgmmaTunables complete_tunables =
-      complete(tunables.wgmma, device->properties().local_bytes, config.format == core::kCf16);
+      complete(wanted, device->properties().local_bytes, config.format == core::kCf16);
   return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);
 }
 
