@@ -132,7 +132,9 @@ std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
   constexpr std::size_t kShortFrame = 1024, kLongFrame = 2048, kFewTaps = 8;
   if (t.symmetry == 1 && bank.channels <= kShortFrame) return 2;
   if (t.symmetry == 1)
-    return bank.channels > 8192 || (bank.channels > 2048 && bank.taps <= 4) ? 8 : 4;
+    return bank.channels > 8192 || (bank.channels > 2048 && bank.taps <= 4 && !bank.requantised())
+               ? 8
+               : 4;
   const bool bytes = bank.sample_bytes * (bank.real ? 2 : 1) == 2;
   if (bank.channels >= kLongFrame && bytes) return 8;
   const bool narrow = bank.requantised() || bank.channels < kShortFrame;
