@@ -7,9 +7,11 @@
 #include "tautline/stages/channelize/gpu.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
+#include "tautline/core/error.h"
 #include "tautline/core/validity.h"
 #include "tautline/stages/channelize/checks.h"
 #include "tautline/stages/channelize/gpu_choice.h"
@@ -38,7 +40,24 @@ GpuTunables chosen(const Tunables& tunables, const Bank& bank, const device::Dev
   GpuTunables gpu = tunables.gpu;
   if (gpu.design == GpuDesign::automatic && bank.channels > tunables.fused_max_channels)
     gpu.design = GpuDesign::separate;
-  return complete(gpu, bank, Target::of(device));
+  const GpuTunables whole = complete(gpu, bank, Target::of(device));
+  constexpr std::size_t kMostFused = 16384;
+  const bool has_kernel = std::has_single_bit(bank.channels) && bank.channels <= kMostFused;
+  if (gpu.design != GpuDesign::automatic || whole.design != GpuDesign::separate || !has_kernel)
+    return whole;
+  try {
+    device.make_fft(bank.channels, 1);
+    return whole;
+  } catch (const core::Error& error) {
+    if (error.kind() != core::ErrorKind::unsupported) throw;
+  }
+  // Without the library, what has a kernel of its own still runs.
+  gpu.design = GpuDesign::fused;
+  try {
+    return complete(gpu, bank, Target::of(device));
+  } catch (const core::Error&) {
+    return whole;  // which will say what is missing
+  }
 }
 
 class GpuState final : public State {

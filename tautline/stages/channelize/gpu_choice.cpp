@@ -103,11 +103,12 @@ std::size_t group_values(const Bank& bank) {
 
 void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
   // Mirror images cost narrower loads, and pay where coefficients or registers are what is short.
-  constexpr std::size_t kFewTaps = 8, kShortFrame = 1024;
-  const bool short_of = bank.channels > kShortFrame || bank.taps > kFewTaps || bank.real ||
-                        bank.config.input.is_float();
+  constexpr std::size_t kFewTaps = 8, kManyTaps = 32, kShortFrame = 1024;
+  const bool crowded = bank.channels > kShortFrame || bank.taps >= kManyTaps ||
+                       (bank.channels == kShortFrame &&
+                        (bank.taps > kFewTaps || bank.real != bank.config.input.is_float()));
   const bool paired = t.design == GpuDesign::fused && bank.hop == bank.frame;
-  if (t.symmetry < 0) t.symmetry = paired && bank.channels >= kShortFrame && short_of ? 1 : 0;
+  if (t.symmetry < 0) t.symmetry = paired && crowded ? 1 : 0;
   if (t.fetch >= 0) return;
   // A group as large as a multiprocessor filters and transforms by turns, and waits for samples
   // with nothing else to do. Smaller ones have neighbours that work meanwhile.
@@ -128,12 +129,28 @@ std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
   // A warp of the filter kernel alone should store whole lines at once.
   if (t.design == GpuDesign::separate || bank.config.input.is_float()) return 2;
   if (t.design == GpuDesign::split || t.fetch == 1) return 4;
-  if (t.symmetry == 1 && bank.channels <= 1024) return 2;
-  if (t.symmetry == 1) return bank.channels > 8192 ? 8 : 4;
-  constexpr std::size_t kLongFrame = 2048, kFewTaps = 8;
+  constexpr std::size_t kShortFrame = 1024, kLongFrame = 2048, kFewTaps = 8;
+  if (t.symmetry == 1 && bank.channels <= kShortFrame) return 2;
+  if (t.symmetry == 1)
+    return bank.channels > 8192 || (bank.channels > 2048 && bank.taps <= 4 && !bank.requantised())
+               ? 8
+               : 4;
   const bool bytes = bank.sample_bytes * (bank.real ? 2 : 1) == 2;
   if (bank.channels >= kLongFrame && bytes) return 8;
-  return bank.requantised() && bytes && !bank.real && bank.taps > kFewTaps ? 2 : 4;
+  const bool narrow = bank.requantised() || bank.channels < kShortFrame;
+  return narrow && bytes && !bank.real && bank.taps > kFewTaps ? 2 : 4;
+}
+
+// The instruction has a unit of its own, which is the bottleneck where samples are converted more
+// than a few times.
+int usual_conversion(const GpuTunables& t, const Bank& bank) {
+  constexpr std::size_t kShortFrame = 1024, kFewTaps = 8, kManyTaps = 32;
+  if (t.design == GpuDesign::separate) return 0;
+  if (t.design == GpuDesign::split) return 2;
+  if (bank.channels > kShortFrame) return 1;
+  if (bank.taps <= kFewTaps) return t.symmetry == 1 || bank.requantised() ? 1 : 0;
+  if (bank.channels < kShortFrame) return bank.requantised() && bank.taps >= kManyTaps ? 1 : 0;
+  return bank.requantised() && bank.taps < kManyTaps ? 2 : 1;
 }
 
 std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
@@ -154,12 +171,7 @@ void complete_filter(GpuTunables& t, const Bank& bank, bool host_cpu) {
   if (t.fetch == 1) positions = std::min(positions, t.points);
   fill(t.positions, positions);
   fill(t.filter_spectra, usual_filter_spectra(t, bank));
-  // The conversion unit is the bottleneck where samples are converted more than a few times.
-  if (t.conversion < 0)
-    t.conversion = t.design != GpuDesign::separate && (t.symmetry == 1 || bank.channels >= 2048 ||
-                                                       bank.taps > 8 || bank.requantised())
-                       ? 1
-                       : 0;
+  if (t.conversion < 0) t.conversion = usual_conversion(t, bank);
   // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
   // many rows ahead.
   const std::size_t unrolled = t.symmetry == 1 && !host_cpu ? 64 : 32;
@@ -170,10 +182,13 @@ void complete_groups(GpuTunables& t, const Bank& bank) {
   if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
   // More taps and wider samples want more registers for what is on its way.
-  const bool bytes = !bank.real && bank.sample_bytes == 2;
-  const bool light = t.filter_spectra * t.positions * (t.symmetry + 1) <= 16 &&
-                     (bytes || (bank.config.input.is_float() && !bank.real)) &&
-                     (bank.taps <= 8 || t.symmetry == 1);
+  constexpr std::size_t kFewTaps = 8;
+  const bool complex_float = bank.config.input.is_float() && !bank.real;
+  const bool light =
+      t.filter_spectra * t.positions * (t.symmetry + 1) <= 16 &&
+      (t.symmetry == 1
+           ? bank.sample_bytes * (bank.real ? 2 : 1) == 2
+           : bank.taps <= kFewTaps && ((bank.sample_bytes == 2 && !bank.real) || complex_float));
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
 }
 
@@ -201,6 +216,17 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
     if (fits(whole, bank, target)) return whole;
     if (given || t.spectra == 1) return {};
   }
+}
+
+// Where a multiprocessor holds so few spectra at a time that a separate filter and the device's FFT
+// are faster: samples and coefficients are read again for all of them, and turned pieces are short.
+bool separate_pays(const Bank& bank, const Target& target) {
+  constexpr std::size_t kLongFrame = 4096, kLongestFrame = 16384, kManyTaps = 64, kSomeTaps = 32;
+  if (target.api != device::Api::cuda || bank.real || bank.hop != bank.frame ||
+      bank.channels > kLongestFrame)
+    return false;
+  if (bank.channels == kLongestFrame) return bank.requantised() || bank.taps >= kSomeTaps;
+  return bank.channels >= kLongFrame && bank.taps >= kManyTaps && !bank.requantised();
 }
 
 }  // namespace
@@ -233,6 +259,9 @@ GpuTunables complete(const GpuTunables& tunables, const Bank& bank, const Target
                                   bank.channels, target.local_bytes, target.group_threads),
                       "let the plan choose");
   }
+  if (separate_pays(bank, target))
+    if (const auto whole = complete_design(GpuDesign::separate, tunables, bank, target))
+      return *whole;
   for (const GpuDesign design : kBestFirst)
     if (const auto whole = complete_design(design, tunables, bank, target)) return *whole;
   throw core::Error(core::ErrorKind::unsupported, "channelize GPU tunables", describe(tunables),
