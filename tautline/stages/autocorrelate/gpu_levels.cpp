@@ -1,6 +1,7 @@
 #include "tautline/stages/autocorrelate/gpu_levels.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 namespace tautline::stages::autocorrelate::gpu {
@@ -39,6 +40,8 @@ class Launcher {
   void fold() const;
   void make_level(std::size_t to) const;
   void multiply(std::size_t index, std::uint64_t first, std::uint64_t last) const;
+  void multiply(const MatrixLevels& levels, std::span<const std::uint64_t> first,
+                std::span<const std::uint64_t> last) const;
   void keep() const;
   void read(std::size_t index, std::size_t first_pair, std::size_t pairs) const;
   std::uint64_t available(std::size_t level) const { return after_ >> level; }
@@ -67,20 +70,21 @@ class Launcher {
   }
   // Rows that a thread takes where there is nothing to share: enough threads, few additions.
   std::size_t part(std::size_t count) const {
-    constexpr std::size_t kEnoughThreads = std::size_t{1} << 17;
+    constexpr std::size_t kEnoughThreads = std::size_t{1} << 18;
     if (layout_.floats()) return std::max<std::size_t>(1, count);  // in order of time
-    return std::clamp<std::size_t>(count * layout_.padded_sensors / kEnoughThreads, 16, 1024);
+    return std::clamp<std::size_t>(count * layout_.padded_sensors / kEnoughThreads, 1, 256);
   }
-  // Rows of a level whose products are added up at once: few where there would be too few groups.
-  std::size_t part_of(const Products& products, std::size_t count, std::size_t lag_groups) const {
+  // Rows whose products are added up at once: few where there would be too few groups.
+  std::size_t part_of(const Products& products, std::size_t count, std::size_t groups) const {
     if (layout_.floats()) return count;
-    if (!products.matrix) return std::min(count, products.part);
-    constexpr std::size_t kTileRows = 512;
-    const std::size_t groups =
-        lag_groups * groups_of(layout_.config.pair_count(), products.group_pairs);
+    const std::size_t parts = groups_of(4 * programs_.enough_groups, groups);
+    const std::size_t least = std::min<std::size_t>(products.part, 16 * products.lags);
+    return std::clamp(groups_of(count, parts), least, products.part);
+  }
+  std::size_t part_of(const MatrixLevels& levels, std::size_t count, std::size_t groups) const {
+    constexpr std::size_t kRows = MatrixLevels::kTileRows;
     const std::size_t parts = groups_of(programs_.enough_groups, groups);
-    return std::clamp(groups_of(groups_of(count, parts), kTileRows) * kTileRows, kTileRows,
-                      products.part);
+    return std::clamp(groups_of(groups_of(count, parts), kRows) * kRows, kRows, levels.part);
   }
   device::LaunchShape columns_by_parts(std::size_t columns, std::size_t parts) const {
     const Threads& t = programs_.threads;
@@ -200,7 +204,9 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
   const auto row = static_cast<std::int64_t>(first);
   const auto e_row = row - static_cast<std::int64_t>(level.rung.first_steps + level.shift);
   const auto count = static_cast<std::size_t>(last - first);
-  const std::size_t part = part_of(products, count, lags / products.lags);
+  const Threads& t = products.threads;
+  const std::size_t columns = groups_of(layout_.config.pair_count(), t.x);
+  const std::size_t part = part_of(products, count, columns * (lags / products.lags) * t.y);
   const Argument arguments[] = {d.fresh,
                                 d.old,
                                 e.fresh,
@@ -219,13 +225,61 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
                                 u32(layout_.lags),
                                 u32(level.rung.first_lag),
                                 u32(level.rung.steps)};
-  const Threads& t = products.threads;
   queue_.launch(*products.kernel,
-                {.groups = {groups_of(layout_.config.pair_count(),
-                                      products.matrix ? products.group_pairs : t.x),
-                            lags / products.lags, groups_of(groups_of(count, part), t.y)},
-                 .threads = {t.x, t.y, 1},
-                 .local_bytes = products.local_bytes},
+                {.groups = {columns, lags / products.lags, groups_of(groups_of(count, part), t.y)},
+                 .threads = {t.x, t.y, 1}},
+                arguments);
+}
+
+// Rows first[l] to last[l] of levels of one kind.
+void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_t> first,
+                        std::span<const std::uint64_t> last) const {
+  std::size_t rows = 0, most_lags = 0;
+  for (std::size_t l = levels.first; l < levels.first + levels.count; ++l) {
+    rows += static_cast<std::size_t>(last[l] - first[l]);
+    most_lags = std::max(most_lags, layout_.levels[l].rung.steps);
+  }
+  if (rows == 0) return;
+  const std::size_t lag_groups = groups_of(most_lags, levels.lags);
+  const std::size_t columns = groups_of(layout_.config.pair_count(), levels.group_pairs);
+  const std::size_t part = part_of(levels, rows, columns * lag_groups);
+  const Series counts = series(0, false);
+  std::vector<Argument> arguments{
+      counts.fresh,
+      counts.old,
+      state_.at(0),
+      state_.table.as<std::byte>() + levels.first * GpuState::kTableLevelBytes,
+      state_.a(),
+      state_.b(),
+      state_.at(layout_.sums_at),
+      std::uint64_t{counts.new_pitch},
+      std::uint64_t{counts.old_pitch},
+      u32(counts.old_rows),
+      u32(part),
+      u32(layout_.config.pair_count()),
+      u32(layout_.lags),
+      u32(levels.count)};
+  std::size_t parts = 0;
+  const auto pack = [](std::uint32_t low, std::uint32_t high) {
+    return std::uint64_t{high} << 32 | low;
+  };
+  for (std::size_t k = 0; k < MatrixLevels::kMostLevels; ++k) {
+    const std::size_t l = levels.first + std::min(k, levels.count - 1);
+    const GpuLevel& level = layout_.levels[l];
+    const auto row = static_cast<std::int64_t>(first[l]);
+    const auto e_row = row - static_cast<std::int64_t>(level.rung.first_steps + level.shift);
+    const auto count = static_cast<std::size_t>(last[l] - first[l]);
+    if (k < levels.count) parts += groups_of(count, part);
+    arguments.emplace_back(
+        pack(static_cast<std::uint32_t>(place(l, row, 0)),
+             static_cast<std::uint32_t>(
+                 place(l, e_row, groups_of(level.rung.steps, levels.lags) * levels.lags))));
+    arguments.emplace_back(pack(u32(count), u32(parts)));
+  }
+  queue_.launch(*levels.kernel,
+                {.groups = {columns, lag_groups, parts},
+                 .threads = {MatrixLevels::kThreads, 1, 1},
+                 .local_bytes = levels.local_bytes},
                 arguments);
 }
 
@@ -289,6 +343,20 @@ void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs
                 arguments);
 }
 
+// Multiplies rows of level 0, and of levels where `enough` wait.
+void multiply_due(const Launcher& launcher, const Programs& programs, const GpuState& state,
+                  std::size_t enough) {
+  std::vector<std::uint64_t> last = state.done;
+  for (std::size_t l = 0; l < last.size(); ++l)
+    if (const std::uint64_t available = launcher.available(l);
+        l == 0 || available - last[l] >= enough)
+      last[l] = available;
+  for (const MatrixLevels& levels : programs.matrix) launcher.multiply(levels, state.done, last);
+  for (std::size_t l = 0; l < last.size(); ++l)
+    if (programs.products[l].kernel != nullptr) launcher.multiply(l, state.done[l], last[l]);
+  state.done = last;
+}
+
 }  // namespace
 
 void enqueue_rows(device::Queue& queue, const Programs& programs, GpuState& state,
@@ -302,12 +370,7 @@ void enqueue_rows(device::Queue& queue, const Programs& programs, GpuState& stat
     launcher.add_totals();
   }
   for (std::size_t l = 1 + state.layout.folds; l < levels; ++l) launcher.make_level(l);
-  for (std::size_t l = 0; l < levels; ++l) {
-    const std::uint64_t available = launcher.available(l);
-    if (l > 0 && available - state.done[l] < state.layout.pending) continue;
-    launcher.multiply(l, state.done[l], available);
-    state.done[l] = available;
-  }
+  multiply_due(launcher, programs, state, state.layout.pending);
   launcher.keep();
   state.taken += rows.count;
   state.parity ^= 1;
@@ -316,10 +379,7 @@ void enqueue_rows(device::Queue& queue, const Programs& programs, GpuState& stat
 void enqueue_waiting(device::Queue& queue, const Programs& programs, const GpuState& state) {
   const Rows none;
   const Launcher launcher(queue, programs, state, none);
-  for (std::size_t l = 1; l < state.layout.levels.size(); ++l) {
-    launcher.multiply(l, state.done[l], launcher.available(l));
-    state.done[l] = launcher.available(l);
-  }
+  multiply_due(launcher, programs, state, 1);
 }
 
 void enqueue_read(device::Queue& queue, const Programs& programs, const GpuState& state,

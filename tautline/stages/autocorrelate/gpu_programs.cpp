@@ -12,7 +12,7 @@ namespace tautline::stages::autocorrelate::gpu {
 
 namespace {
 
-constexpr std::size_t kThreads = 64, kFoldThreads = 128;
+constexpr std::size_t kThreads = 64, kFoldThreads = 128, kCoarsenThreads = 256;
 
 std::int64_t number(std::size_t value) {
   return static_cast<std::int64_t>(value);
@@ -21,6 +21,12 @@ std::int64_t number(std::size_t value) {
 // As many side by side as there are, so that an only sensor's times fill the group.
 Threads spread(std::size_t threads, std::size_t items) {
   const std::size_t x = std::min(threads, std::bit_ceil(items));
+  return {x, threads / x};
+}
+
+// A row's 32 neighbours at least, the rest along the time.
+Threads split(std::size_t threads, std::size_t items) {
+  const std::size_t x = std::min({threads, std::bit_ceil(items), std::size_t{32}});
   return {x, threads / x};
 }
 
@@ -35,7 +41,7 @@ class Builder {
         most_threads_(std::max<std::size_t>(16, device.properties().max_group_threads)) {}
 
   void build_all() {
-    programs_.threads = spread(std::min(kThreads, most_threads_), layout_.config.sensors);
+    programs_.threads = split(std::min(kCoarsenThreads, most_threads_), layout_.config.sensors);
     programs_.read_threads = std::min(kThreads, most_threads_);
     programs_.enough_groups = 4 * device_.properties().multiprocessors;
     programs_.take = build("take", with_threads(typed(0), programs_.threads));
@@ -49,6 +55,7 @@ class Builder {
                 with_threads(typed(0), programs_.fold_threads).set("FOLDS", number(layout_.folds)));
     }
     programs_.keep = build("keep", with_threads({}, programs_.threads));
+    build_matrix();
     for (std::size_t l = 0; l < layout_.levels.size(); ++l) {
       if (l + 1 < layout_.levels.size())
         programs_.coarsen.push_back(l < layout_.folds ? nullptr : build_coarsen(l));
@@ -89,37 +96,63 @@ class Builder {
   }
 
   // Sums on matrix units, of counts up to 32 bits (matrix.cuda.kernel).
-  Products build_matrix(std::size_t index) {
-    const GpuLevel& level = layout_.levels[index];
-    constexpr std::size_t kGroupBytes = 32, kStages = 2, kTileRows = 512, kThreads = 256;
-    Products products;
-    products.matrix = true;
-    products.threads = {kThreads, 1};
-    const std::size_t blocks = level.rung.steps <= 9 ? 2 : level.rung.steps <= 25 ? 4 : 5;
-    products.lags = 8 * blocks - 7;
-    products.part = (tunables_.part_rows + kTileRows - 1) / kTileRows * kTileRows;
-    products.group_pairs = kGroupBytes / level.sample_bytes;
-    const bool same =
-        index == 0 && pairs() == 0 && blocks == 5 && level.rung.steps <= products.lags;
-    const std::size_t stage_rows = (same ? 1 : 2) * kTileRows + 32;
-    constexpr std::size_t kSumBytes = 8 * 48 * 9 * 4;
-    products.local_bytes = std::max(kStages * stage_rows * kGroupBytes, kSumBytes);
-    products.kernel =
-        build("matrix.cuda", typed(index)
-                                 .set("BYTES", number(level.sample_bytes))
-                                 .set("PLANES", (std::bit_width(level.largest) + 7) / 8)
-                                 .set("BLOCKS", number(blocks))
-                                 .set("PAIRS", pairs())
-                                 .set("SAME", same ? 1 : 0)
-                                 .set("STAGES", number(kStages)));
-    return products;
+  bool on_matrix_units(const GpuLevel& level) const {
+    return tunables_.design == GpuDesign::matrix && has_matrix_design(device_) &&
+           level.largest > 0 && level.sample_bytes <= 4;
+  }
+  static std::size_t planes_of(const GpuLevel& level) {
+    return static_cast<std::size_t>((std::bit_width(level.largest) + 7) / 8);
+  }
+  static std::size_t blocks_of(const GpuLevel& level) {
+    return level.rung.steps <= 9 ? 2 : level.rung.steps <= 25 ? 4 : 5;
+  }
+
+  void build_matrix() {
+    for (std::size_t l = 0; l < layout_.levels.size(); ++l) {
+      const GpuLevel& level = layout_.levels[l];
+      if (!on_matrix_units(level)) break;
+      // Together with the level before, if it is of the same kind. Level 0 lies elsewhere.
+      if (l > 1) {
+        const GpuLevel& last = layout_.levels[l - 1];
+        if (programs_.matrix.back().count < MatrixLevels::kMostLevels &&
+            planes_of(level) == planes_of(last) && level.sample_bytes == last.sample_bytes &&
+            blocks_of(level) == blocks_of(last)) {
+          ++programs_.matrix.back().count;
+          continue;
+        }
+      }
+      programs_.matrix.push_back(matrix_levels(l));
+    }
+  }
+
+  MatrixLevels matrix_levels(std::size_t first) {
+    constexpr std::size_t kGroupBytes = 32, kStages = 2;
+    constexpr std::size_t kSameWords = 580, kWords = 1156;  // COLUMN_WORDS of the kernel
+    const GpuLevel& level = layout_.levels[first];
+    const std::size_t blocks = blocks_of(level);
+    MatrixLevels levels;
+    levels.first = first;
+    levels.count = 1;
+    levels.lags = 8 * blocks - 7;
+    levels.part = (tunables_.part_rows + MatrixLevels::kTileRows - 1) / MatrixLevels::kTileRows *
+                  MatrixLevels::kTileRows;
+    levels.group_pairs = kGroupBytes / level.sample_bytes;
+    const bool same = first == 0 && pairs() == 0 && blocks == 5 && level.rung.steps <= levels.lags;
+    levels.local_bytes = kStages * 8 * 4 * (same ? kSameWords : kWords);
+    levels.kernel = build("matrix.cuda", typed(first)
+                                             .set("BYTES", number(level.sample_bytes))
+                                             .set("PLANES", number(planes_of(level)))
+                                             .set("BLOCKS", number(blocks))
+                                             .set("PAIRS", pairs())
+                                             .set("COUNTS", first == 0 ? 1 : 0)
+                                             .set("SAME", same ? 1 : 0)
+                                             .set("STAGES", number(kStages)));
+    return levels;
   }
 
   Products build_products(std::size_t index) {
     const GpuLevel& level = layout_.levels[index];
-    if (tunables_.design == GpuDesign::matrix && has_matrix_design(device_) && level.largest > 0 &&
-        level.sample_bytes <= 4)
-      return build_matrix(index);
+    if (on_matrix_units(level)) return {};
     Products products;
     products.threads =
         spread(std::min(tunables_.threads, most_threads_), layout_.config.pair_count());

@@ -21,6 +21,21 @@ std::size_t out_bytes(const GpuLayout& layout) {
   return GpuState::read_pairs(layout) * layout.lags * 4 * 8;
 }
 
+// What matrix.cuda.kernel calls a Level.
+struct TableLevel {
+  std::uint64_t d_at, e_at, pitch, rows, separate, delay, lag_first, lag_count;
+};
+static_assert(sizeof(TableLevel) == GpuState::kTableLevelBytes);
+
+std::vector<TableLevel> table_of(const GpuLayout& layout) {
+  std::vector<TableLevel> table;
+  for (const GpuLevel& level : layout.levels)
+    table.push_back({level.d_at, level.separate ? level.e_at : level.d_at, level.pitch_bytes,
+                     level.rows, level.separate ? 1U : 0U, level.shift + level.rung.first_steps,
+                     level.rung.first_lag, level.rung.steps});
+  return table;
+}
+
 std::size_t list_bytes(const GpuLayout& layout) {
   return std::max<std::size_t>(1, layout.config.pairs.size()) * 2 * sizeof(std::uint32_t);
 }
@@ -33,8 +48,9 @@ std::size_t GpuState::read_pairs(const GpuLayout& layout) {
 }
 
 device::MemoryUse GpuState::bytes(const GpuLayout& layout) {
-  return {layout.padded_sensors * 8,
-          layout.bytes + 2 * slot_bytes(layout) + out_bytes(layout) + list_bytes(layout)};
+  return {layout.padded_sensors * 8, layout.bytes + layout.levels.size() * sizeof(TableLevel) +
+                                         2 * slot_bytes(layout) + out_bytes(layout) +
+                                         list_bytes(layout)};
 }
 
 GpuState::GpuState(const GpuLayout& its_layout, std::shared_ptr<const device::Device> device)
@@ -42,6 +58,7 @@ GpuState::GpuState(const GpuLayout& its_layout, std::shared_ptr<const device::De
       done(layout.levels.size()),
       memory(device->allocate(layout.bytes)),
       lists(device->allocate(list_bytes(layout))),
+      table(device->allocate(layout.levels.size() * sizeof(TableLevel))),
       out(device->allocate(out_bytes(layout))),
       queue(device->make_queue()),
       ready(device->make_event()),
@@ -57,6 +74,8 @@ GpuState::GpuState(const GpuLayout& its_layout, std::shared_ptr<const device::De
   for (const Pair& pair : layout.config.pairs) sensors.push_back(pair.a);
   for (const Pair& pair : layout.config.pairs) sensors.push_back(pair.b);
   if (!sensors.empty()) queue->copy(lists.data(), sensors.data(), lists.bytes());
+  const auto levels = table_of(layout);
+  queue->copy(table.data(), levels.data(), table.bytes());
   reset();
   queue->synchronise();
 }

@@ -40,6 +40,9 @@ class GpuState final : public State {
   const void* a() const { return lists.as<std::byte>(); }
   const void* b() const { return lists.as<std::byte>() + lists.bytes() / 2; }
 
+  /// Of a level in `table`.
+  static constexpr std::size_t kTableLevelBytes = 64;
+
   const GpuLayout layout;
   std::uint64_t taken = 0;
   std::uint64_t parity = 0;
@@ -49,7 +52,7 @@ class GpuState final : public State {
   /// As of `known_at` samples: the largest total of a sensor.
   std::uint64_t known_total = 0, known_at = 0;
 
-  device::Buffer memory, lists, out;
+  device::Buffer memory, lists, table, out;
   std::unique_ptr<device::Queue> queue;  ///< of uploads, reset, save and load
   std::array<Slot, 2> slots;
   std::size_t next_slot = 0;

