@@ -23,8 +23,8 @@ struct Scratch {
     std::size_t most = 0;
     for (const FrontPair& pair : layout.pairs) most = std::max(most, pair.block);
     left = layout.rest.scratch_bytes;
-    products = left + 4 * most / kFrontStep * kTileBytes;
-    woven = products + 6 * kProducts * sizeof(std::uint32_t);
+    products = left + 2 * most / kFrontStep * kTileBytes;
+    woven = products + 3 * kProducts * sizeof(std::uint32_t);
     coarse = woven + kGroupTiles * kTileBytes;
     series = coarse + 4 * kCoarseRows * kGroupSensors;
     bytes = series + 2 * kGroupSensors * layout.series_words * 4;
@@ -41,21 +41,9 @@ struct Work {
   std::byte* rows[kFrontMaxPairs];  ///< of each pair: in the group, or in a worker's memory
   std::size_t sensors;
   Scratch at;
-  /// Rows of the input that come after this block, to be fetched while it is multiplied.
-  const std::uint8_t* ahead = nullptr;
-  std::ptrdiff_t ahead_stride = 0;
-  std::size_t ahead_rows = 0;
 
   FrontProgress& progress(std::size_t p) const {
     return reinterpret_cast<FrontProgress*>(group)[p];
-  }
-  /// One sensor's share of the rows ahead. They lie far apart in memory, where the processor does
-  /// not foresee them, and all at once they would wait for one another.
-  void fetch(std::size_t sensor) const {
-    const std::size_t first = sensor * ahead_rows / sensors;
-    const std::size_t last = (sensor + 1) * ahead_rows / sensors;
-    for (std::size_t row = first; row < last; ++row)
-      _mm_prefetch(ahead + static_cast<std::ptrdiff_t>(row) * ahead_stride, _MM_HINT_T1);
   }
   /// Row 0 of the block.
   std::uint8_t* plane(std::size_t p, std::size_t plane) const {
@@ -143,44 +131,23 @@ void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   refuse_overflow(progress, totals);
 
   Tiles tiles;
+  std::byte* left_low = work.scratch + work.at.left;
+  std::byte* left_high = left_low + steps * kTileBytes;
+  auto* products = reinterpret_cast<std::uint32_t*>(work.scratch + work.at.products);
   auto* sums = reinterpret_cast<std::uint64_t*>(work.group + pair.sums_at);
-  const std::size_t slots = steps * (both ? (pair.shifts + 1) / 2 : (pair.shifts + 3) / 4);
-  // Of odd and even sensors.
-  std::byte* left[2][2];
-  std::uint32_t* products[2];
-  for (std::size_t i = 0; i < 2; ++i) {
-    left[i][0] = work.scratch + work.at.left + 2 * i * steps * kTileBytes;
-    left[i][1] = left[i][0] + steps * kTileBytes;
-    products[i] =
-        reinterpret_cast<std::uint32_t*>(work.scratch + work.at.products) + 3 * i * kProducts;
-  }
-  const auto factors_of = [&](std::size_t sensor) {
-    Chores::Next next;
-    if (sensor >= work.sensors) return next;
-    for (std::size_t plane = 0; plane < (both ? 2u : 1u); ++plane) {
-      next.series[plane] = series[plane] + (sensor * series_words + lead) * 4;
-      next.left[plane] = left[sensor % 2][plane];
-    }
-    return next;
-  };
-  Chores::Before before;
-  Chores(pair, steps, both ? 2 : 1, factors_of(0), before, 1).rest();
-  for (std::size_t sensor = 0; sensor < work.sensors; ++sensor) {
-    Chores chores(pair, steps, both ? 2 : 1, factors_of(sensor + 1), before, slots);
-    const std::byte* low = series[0] + (sensor * series_words + right_at) * 4;
-    const std::byte* high = series[1] + (sensor * series_words + right_at) * 4;
-    std::byte* const* own = left[sensor % 2];
-    std::uint32_t* to = products[sensor % 2];
+  for (std::size_t sensor = 0; sensor < work.sensors; ++sensor, sums += 2 * kFrontLags) {
+    const std::byte* low = series[0] + sensor * series_words * 4;
+    const std::byte* high = series[1] + sensor * series_words * 4;
+    make_left(low + lead * 4, steps, left_low);
     if (both) {
-      multiply_halves(tiles, {own[0], own[1], low, high}, steps, pair.shifts, to, chores);
+      make_left(high + lead * 4, steps, left_high);
+      multiply_halves(tiles, {left_low, left_high, low + right_at * 4, high + right_at * 4}, steps,
+                      pair.shifts, products);
     } else {
-      multiply_bytes(tiles, own[0], low, steps, pair.shifts, to, chores);
+      multiply_bytes(tiles, left_low, low + right_at * 4, steps, pair.shifts, products);
     }
-    chores.rest();
-    before = {to, sums + sensor * 2 * kFrontLags};
-    if (p == 0) work.fetch(sensor);
+    add_products(pair, products, both ? 3 : 1, sums);
   }
-  Chores(pair, steps, both ? 2 : 1, {}, before, 1).rest();
 }
 
 /// Hands `count` rows, made of four each, to the next pair.
@@ -268,7 +235,7 @@ inline void copy_rows(const Work& work, bool back) {
 
 inline Work start(const FrontLayout& layout, const Kernels& tiles, std::byte* group,
                   std::byte* scratch, std::byte* rows, std::size_t sensors) {
-  Work work{layout, tiles, group, scratch, {}, sensors, Scratch(layout), nullptr, 0, 0};
+  Work work{layout, tiles, group, scratch, {}, sensors, Scratch(layout)};
   for (std::size_t p = 0; p < layout.pairs.size(); ++p) {
     const FrontPair& pair = layout.pairs[p];
     work.rows[p] = rows == nullptr ? group + pair.rows_at : rows;
@@ -301,7 +268,7 @@ inline void stage(const FrontInput& input, std::size_t first, std::size_t count,
 template <class Tiles>
 void feed(const FrontLayout& layout, const Kernels& tiles, std::byte* group, std::byte* scratch,
           std::byte* rows, const FrontInput& input) {
-  Work work = start(layout, tiles, group, scratch, rows, input.sensors);
+  const Work work = start(layout, tiles, group, scratch, rows, input.sensors);
   if (rows != nullptr) copy_rows(work, false);
   FrontProgress& progress = work.progress(0);
   for (std::size_t t = 0; t < input.count;) {
@@ -310,13 +277,6 @@ void feed(const FrontLayout& layout, const Kernels& tiles, std::byte* group, std
     stage(input, t, count, work.plane(0, 0) + progress.pending * kGroupSensors);
     progress.pending += count;
     t += count;
-    work.ahead = t < input.count ? input.rows + static_cast<std::ptrdiff_t>(t) * input.row_stride
-                                 : input.next_rows;
-    work.ahead_stride = input.row_stride;
-    work.ahead_rows = 0;
-    if (work.ahead != nullptr)
-      work.ahead_rows =
-          std::min(layout.pairs[0].block, t < input.count ? input.count - t : input.count);
     for (std::size_t p = 0;
          p < layout.pairs.size() && work.progress(p).pending == layout.pairs[p].block; ++p)
       take_block<Tiles>(work, p);

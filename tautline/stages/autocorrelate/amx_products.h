@@ -118,14 +118,16 @@ inline PlaneTotals weave(const std::uint8_t* rows, std::size_t segment, std::siz
   return totals;
 }
 
-/// The left factors of one step: A[m][r] = X(16 r + m); `series` is X(0) of the step.
-inline void make_left(const std::byte* series, std::byte* left) {
-  __m512i x[16];
+/// The left factors of all steps: A[m][r] = X(16 r + m); `series` is X(0).
+inline void make_left(const std::byte* series, std::size_t steps, std::byte* left) {
+  for (std::size_t g = 0; g < steps; ++g, series += kTileBytes, left += kTileBytes) {
+    __m512i x[16];
 #pragma GCC unroll 16
-  for (std::size_t r = 0; r < 16; ++r) x[r] = load(series + r * 64);
-  transpose(x);
+    for (std::size_t r = 0; r < 16; ++r) x[r] = load(series + r * 64);
+    transpose(x);
 #pragma GCC unroll 16
-  for (std::size_t m = 0; m < 16; ++m) _mm512_store_si512(left + m * 64, x[m]);
+    for (std::size_t m = 0; m < 16; ++m) _mm512_store_si512(left + m * 64, x[m]);
+  }
 }
 
 /// Where the matrix of shift s begins in a row of products.
@@ -133,107 +135,10 @@ inline std::uint32_t* matrix(std::uint32_t* products, std::size_t s) {
   return products + 16 * (kFrontShifts - 1 - s);
 }
 
-/// Sums over the phases of the 16 products whose lag at phase 0 ends with `lag` + 15, the longest
-/// first. With kPaired an odd phase takes the lags of the even one before it plus one.
-template <bool kPaired>
-__m512i sum_phases(const std::uint32_t* products, std::size_t lag_end) {
-  __m512i sum[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-  const std::uint32_t* row = products + kLagZero - lag_end;
-#pragma GCC unroll 8
-  for (std::size_t m = 0; m < 16; ++m) {
-    const std::size_t phase = kPaired ? m / 2 * 2 : m;
-    sum[m % 2] = _mm512_add_epi32(sum[m % 2], load(row + m * kProductRow + phase));
-  }
-  return _mm512_add_epi32(sum[0], sum[1]);
-}
-
-inline __m512i reversed(__m512i x) {
-  const __m512i order = _mm512_set_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  return _mm512_permutexvar_epi32(order, x);
-}
-
-inline void add_to(std::uint64_t* sums, __m512i x) {
-  _mm512_storeu_si512(sums, _mm512_add_epi64(load(sums), x));
-}
-
-/// Adds 16 lags of the even level to a sensor's sums; products of plane j are worth 2^(8 j).
-inline void add_even_lags(const FrontPair& pair, const std::uint32_t* products, std::size_t plane,
-                          std::size_t i, std::uint64_t* sums) {
-  const auto shift = static_cast<unsigned>(8 * plane);
-  const __m512i x =
-      reversed(sum_phases<false>(products + plane * kProducts, pair.rungs[0].first_steps + i + 15));
-  const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(x));
-  const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(x, 1));
-  add_to(sums + i, _mm512_slli_epi64(low, shift));
-  add_to(sums + i + 8, _mm512_slli_epi64(high, shift));
-}
-
-/// The same for 8 lags of the odd level: lags second_lag - 1 + 2 i ... of even phases, in pairs.
-inline void add_odd_lags(const FrontPair& pair, const std::uint32_t* products, std::size_t plane,
-                         std::size_t i, std::uint64_t* sums) {
-  const __m512i x =
-      reversed(sum_phases<true>(products + plane * kProducts, pair.second_lag - 1 + 2 * i + 15));
-  const __m512i both = _mm512_add_epi64(_mm512_and_si512(x, _mm512_set1_epi64(0xffffffff)),
-                                        _mm512_srli_epi64(x, 32));
-  add_to(sums + kFrontLags + i, _mm512_slli_epi64(both, static_cast<unsigned>(8 * plane)));
-}
-
-/// Vector work that fills the time of matrix products: the left factors of the next sensor, and the
-/// sums of the one before. The processor overlaps the two when they lie side by side; one after the
-/// other they add up.
-class Chores {
- public:
-  struct Next {
-    const std::byte* series[2] = {};  ///< X(0) of each plane; null: none
-    std::byte* left[2] = {};
-  };
-  struct Before {
-    const std::uint32_t* products = nullptr;  ///< null: none
-    std::uint64_t* sums = nullptr;            ///< [2][kFrontLags]
-  };
-  Chores(const FrontPair& pair, std::size_t steps, std::size_t planes, const Next& next,
-         const Before& before, std::size_t slots)
-      : pair_(pair), steps_(steps), next_(next), before_(before) {
-    left_ = next.series[0] == nullptr ? 0 : steps * planes;
-    even_ = (pair.rungs[0].steps + 15) / 16;
-    odd_ = pair.second ? (pair.rungs[1].steps + 7) / 8 : 0;
-    const std::size_t kinds = planes == 2 ? 3 : 1;
-    count_ = left_ + (before.products == nullptr ? 0 : kinds * (even_ + odd_));
-    each_ = (count_ + slots - 1) / slots;
-  }
-  /// A slot's share.
-  void some() {
-    for (std::size_t n = 0; n < each_ && done_ < count_; ++n) one(done_++);
-  }
-  void rest() {
-    while (done_ < count_) one(done_++);
-  }
-
- private:
-  void one(std::size_t n) {
-    if (n < left_) {
-      const std::size_t plane = n / steps_, at = n % steps_ * kTileBytes;
-      make_left(next_.series[plane] + at, next_.left[plane] + at);
-      return;
-    }
-    const std::size_t plane = (n - left_) / (even_ + odd_), i = (n - left_) % (even_ + odd_);
-    if (i < even_) {
-      add_even_lags(pair_, before_.products, plane, 16 * i, before_.sums);
-    } else {
-      add_odd_lags(pair_, before_.products, plane, 8 * (i - even_), before_.sums);
-    }
-  }
-  const FrontPair& pair_;
-  std::size_t steps_;
-  Next next_;
-  Before before_;
-  std::size_t left_ = 0, even_ = 0, odd_ = 0, count_ = 0, each_ = 0, done_ = 0;
-};
-
 /// Products of bytes at `kShifts` shifts from `s` on. `right` is B_0 of the first step.
 template <class Tiles, std::size_t kShifts>
 void multiply_bytes(Tiles& tiles, const std::byte* left, const std::byte* right, std::size_t steps,
-                    std::size_t s, std::uint32_t* products, Chores& chores) {
+                    std::size_t s, std::uint32_t* products) {
   right -= s * 64;
   tiles.template zero<0>();
   if constexpr (kShifts > 1) tiles.template zero<1>();
@@ -255,7 +160,6 @@ void multiply_bytes(Tiles& tiles, const std::byte* left, const std::byte* right,
       tiles.template load<5>(right - 192);
       tiles.template dot<3, 4, 5>();
     }
-    chores.some();
   }
   tiles.template store<0>(matrix(products, s), kProductRow * 4);
   if constexpr (kShifts > 1) tiles.template store<1>(matrix(products, s + 1), kProductRow * 4);
@@ -265,20 +169,20 @@ void multiply_bytes(Tiles& tiles, const std::byte* left, const std::byte* right,
 
 template <class Tiles>
 void multiply_bytes(Tiles& tiles, const std::byte* left, const std::byte* right, std::size_t steps,
-                    std::size_t shifts, std::uint32_t* products, Chores& chores) {
+                    std::size_t shifts, std::uint32_t* products) {
   for (std::size_t s = 0; s < shifts; s += 4) {
     switch (shifts - s) {
       case 1:
-        multiply_bytes<Tiles, 1>(tiles, left, right, steps, s, products, chores);
+        multiply_bytes<Tiles, 1>(tiles, left, right, steps, s, products);
         break;
       case 2:
-        multiply_bytes<Tiles, 2>(tiles, left, right, steps, s, products, chores);
+        multiply_bytes<Tiles, 2>(tiles, left, right, steps, s, products);
         break;
       case 3:
-        multiply_bytes<Tiles, 3>(tiles, left, right, steps, s, products, chores);
+        multiply_bytes<Tiles, 3>(tiles, left, right, steps, s, products);
         break;
       default:
-        multiply_bytes<Tiles, 4>(tiles, left, right, steps, s, products, chores);
+        multiply_bytes<Tiles, 4>(tiles, left, right, steps, s, products);
     }
   }
 }
@@ -292,7 +196,7 @@ struct Factors {
 /// of products, low x low, low x high with high x low, and high x high, have their own matrices.
 template <class Tiles, std::size_t kShifts>
 void multiply_halves(Tiles& tiles, Factors f, std::size_t steps, std::size_t s,
-                     std::uint32_t* products, Chores& chores) {
+                     std::uint32_t* products) {
   constexpr bool kTwo = kShifts == 2;
   f.right_low -= s * 64;
   f.right_high -= s * 64;
@@ -327,7 +231,6 @@ void multiply_halves(Tiles& tiles, Factors f, std::size_t steps, std::size_t s,
     }
     tiles.template load<7>(f.right_low + at);
     tiles.template dot<2, 6, 7>();
-    chores.some();
   }
   tiles.template store<0>(matrix(products, s), kProductRow * 4);
   tiles.template store<2>(matrix(products + kProducts, s), kProductRow * 4);
@@ -341,11 +244,61 @@ void multiply_halves(Tiles& tiles, Factors f, std::size_t steps, std::size_t s,
 
 template <class Tiles>
 void multiply_halves(Tiles& tiles, const Factors& factors, std::size_t steps, std::size_t shifts,
-                     std::uint32_t* products, Chores& chores) {
+                     std::uint32_t* products) {
   std::size_t s = 0;
-  for (; s + 2 <= shifts; s += 2)
-    multiply_halves<Tiles, 2>(tiles, factors, steps, s, products, chores);
-  if (s < shifts) multiply_halves<Tiles, 1>(tiles, factors, steps, s, products, chores);
+  for (; s + 2 <= shifts; s += 2) multiply_halves<Tiles, 2>(tiles, factors, steps, s, products);
+  if (s < shifts) multiply_halves<Tiles, 1>(tiles, factors, steps, s, products);
+}
+
+/// Sums over the phases of the 16 products whose lag at phase 0 ends with `lag` + 15, the longest
+/// first. With kPaired an odd phase takes the lags of the even one before it plus one.
+template <bool kPaired>
+__m512i sum_phases(const std::uint32_t* products, std::size_t lag_end) {
+  __m512i sum[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+  const std::uint32_t* row = products + kLagZero - lag_end;
+#pragma GCC unroll 8
+  for (std::size_t m = 0; m < 16; ++m) {
+    const std::size_t phase = kPaired ? m / 2 * 2 : m;
+    sum[m % 2] = _mm512_add_epi32(sum[m % 2], load(row + m * kProductRow + phase));
+  }
+  return _mm512_add_epi32(sum[0], sum[1]);
+}
+
+inline __m512i reversed(__m512i x) {
+  const __m512i order = _mm512_set_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return _mm512_permutexvar_epi32(order, x);
+}
+
+inline void add_to(std::uint64_t* sums, __m512i x) {
+  _mm512_storeu_si512(sums, _mm512_add_epi64(load(sums), x));
+}
+
+/// Adds products to a sensor's sums [2][kFrontLags]; those of plane j are worth 2^(8 j).
+inline void add_products(const FrontPair& pair, const std::uint32_t* products, std::size_t kinds,
+                         std::uint64_t* sums) {
+  const Rung& even = pair.rungs[0];
+  for (std::size_t i = 0; i < even.steps; i += 16)
+    for (std::size_t j = 0; j < kinds; ++j) {
+      const __m512i x =
+          reversed(sum_phases<false>(products + j * kProducts, even.first_steps + i + 15));
+      const auto shift = static_cast<unsigned>(8 * j);
+      const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(x));
+      const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(x, 1));
+      add_to(sums + i, _mm512_slli_epi64(low, shift));
+      add_to(sums + i + 8, _mm512_slli_epi64(high, shift));
+    }
+  if (!pair.second) return;
+  sums += kFrontLags;
+  const __m512i low_words = _mm512_set1_epi64(0xffffffff);
+  for (std::size_t i = 0; i < pair.rungs[1].steps; i += 8)
+    for (std::size_t j = 0; j < kinds; ++j) {
+      // Lags second_lag - 1 + 2 i ... of even phases, in pairs.
+      const __m512i x =
+          reversed(sum_phases<true>(products + j * kProducts, pair.second_lag - 1 + 2 * i + 15));
+      const __m512i both =
+          _mm512_add_epi64(_mm512_and_si512(x, low_words), _mm512_srli_epi64(x, 32));
+      add_to(sums + i, _mm512_slli_epi64(both, static_cast<unsigned>(8 * j)));
+    }
 }
 
 }  // namespace tautline::stages::autocorrelate::cpu::front

@@ -78,9 +78,8 @@ FrontLayout make_front_layout(const Config& config, const Tunables& tunables);
 struct FrontInput {
   const std::uint8_t* rows = nullptr;  ///< at the group's first sensor
   std::ptrdiff_t row_stride = 0, sensor_stride = 1;
-  const std::uint8_t* next_rows = nullptr;  ///< at the next group's, or null
-  std::size_t count = 0;                    ///< rows
-  std::size_t sensors = 0;                  ///< up to 64; the others are zero
+  std::size_t count = 0;    ///< rows
+  std::size_t sensors = 0;  ///< up to 64; the others are zero
 };
 
 struct FrontKernels {

@@ -256,9 +256,6 @@ class FrontPlan final : public Plan {
     input.sensor_stride = samples.stride(1);
     input.rows =
         samples.data() + static_cast<std::ptrdiff_t>(group * kGroupSensors) * input.sensor_stride;
-    if (group + 1 < layout_.groups())
-      input.next_rows =
-          input.rows + static_cast<std::ptrdiff_t>(kGroupSensors) * input.sensor_stride;
     input.count = samples.extent(0);
     input.sensors = sensors_in(group);
     kernels_.feed(layout_, kernels_.tiles, state.group(group), state.scratch(worker),

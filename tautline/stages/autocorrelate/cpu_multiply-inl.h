@@ -300,13 +300,18 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
     return;
   }
   const std::size_t past = layout.history / 2;
-  const Row* from = reinterpret_cast<const Row*>(block.delayed);
   Row* odd = reinterpret_cast<Row*>(scratch) + past;
-  Row before = Row{};
-  for (auto j = -static_cast<std::ptrdiff_t>(past); j < static_cast<std::ptrdiff_t>(rows); ++j) {
-    const Row now = from[j];
-    odd[j] = before >> 16 | now << 16;
-    before = now;
+  for (std::size_t part = 0; part < kRowParts; ++part) {
+    const Words* from = reinterpret_cast<const Words*>(block.delayed) + part;
+    Words* to = reinterpret_cast<Words*>(odd) + part;
+    Words before = Words{};
+    const auto end = static_cast<std::ptrdiff_t>(rows * kRowParts);
+    for (auto j = -static_cast<std::ptrdiff_t>(past * kRowParts); j < end;
+         j += static_cast<std::ptrdiff_t>(kRowParts)) {
+      const Words now = from[j];
+      to[j] = before >> 16 | now << 16;
+      before = now;
+    }
   }
   for (std::size_t s = 0; s < rows; s += part_rows)
     for_lag_tiles(

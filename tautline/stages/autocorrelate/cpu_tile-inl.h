@@ -43,36 +43,30 @@ std::uint64_t measure_series(const Value* samples, std::size_t count, std::uint6
 /// Bytes or halves with sensors in lanes.
 template <class Part>
 std::uint64_t measure_rows(const Row* rows, std::size_t count, std::uint64_t* sums) {
-  typedef Part Parts __attribute__((vector_size(4 * kLanes), may_alias));
-  Row total = Row{};
-  Parts most = Parts{};
-  for (std::size_t j = 0; j < count; ++j) {
-    const Row row = rows[j];
-#if defined(TAUTLINE_AUTOCORRELATE_AVX512)
-    // One instruction adds the halves; less 32,768 each, which makes them signed.
-    if constexpr (sizeof(Part) == 2) {
-      total = (Row)add_products((Vector)total, (Vector)(row ^ 0x80008000u), Vector{} + 0x10001);
-      const Parts halves = (Parts)row;
-      most = halves > most ? halves : most;
-      continue;
-    }
-#endif
-    if constexpr (sizeof(Part) == 1) {
-      const Row pairs = (row & 0xff00ffu) + (row >> 8 & 0xff00ffu);
-      total += (pairs & 0xffffu) + (pairs >> 16);
-    } else {
-      total += (row & 0xffffu) + (row >> 16);
-    }
-    const Parts parts = (Parts)row;
-    most = parts > most ? parts : most;
-  }
-#if defined(TAUTLINE_AUTOCORRELATE_AVX512)
-  if constexpr (sizeof(Part) == 2) total += static_cast<std::uint32_t>(count) * 65536u;
-#endif
+  typedef Part Parts __attribute__((vector_size(4 * kVectorLanes), may_alias));
   Part largest = 0;
-  for (std::size_t i = 0; i < sizeof(Parts) / sizeof(Part); ++i)
-    largest = std::max<Part>(largest, most[i]);
-  for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += total[lane];
+  for (std::size_t part = 0; part < kRowParts; ++part) {
+    Words total = Words{};
+    Parts most = Parts{};
+    const Words* row = reinterpret_cast<const Words*>(rows) + part;
+    for (std::size_t j = 0; j < count; ++j, row += kRowParts) {
+      const Words now = *row;
+      if constexpr (sizeof(Part) == 1) {
+        const Words pairs = (now & 0xff00ffu) + (now >> 8 & 0xff00ffu);
+        total += (pairs & 0xffffu) + (pairs >> 16);
+      } else {
+        // One instruction adds the halves; less 32,768 each, which makes them signed.
+        total = (Words)add_products((Vector)total, (Vector)(now ^ 0x80008000u), Vector{} + 0x10001);
+      }
+      const Parts parts = (Parts)now;
+      most = parts > most ? parts : most;
+    }
+    if constexpr (sizeof(Part) == 2) total += static_cast<std::uint32_t>(count) * 65536u;
+    for (std::size_t i = 0; i < sizeof(Parts) / sizeof(Part); ++i)
+      largest = std::max<Part>(largest, most[i]);
+    for (std::size_t lane = 0; lane < kVectorLanes; ++lane)
+      sums[part * kVectorLanes + lane] += total[lane];
+  }
   return largest;
 }
 
@@ -139,23 +133,26 @@ void coarsen_rows(Coarsening coarsening, const std::byte* in, std::size_t from, 
                   std::size_t to, std::size_t pairs) {
   constexpr std::size_t kInRows = kIn == Storage::bytes ? 1 : 2;
   constexpr std::size_t kOutRows = kOut == Storage::halves ? 1 : 2;
-  const Row* x = reinterpret_cast<const Row*>(in) + from / group_of(kIn);
-  Row* y = reinterpret_cast<Row*>(out) + to / group_of(kOut);
-  for (std::size_t j = 0; j + 2 <= pairs; j += 2, x += kInRows, y += kOutRows) {
-    Row one, two;
-    if constexpr (kIn == Storage::bytes) {
-      const Row even = x[0] & 0xff00ffu, odd = x[0] >> 8 & 0xff00ffu;
-      y[0] = coarse(coarsening, even, odd);
-      continue;
-    } else {
-      one = coarse(coarsening, x[0] & 0xffffu, x[0] >> 16);
-      two = coarse(coarsening, x[1] & 0xffffu, x[1] >> 16);
-    }
-    if constexpr (kOut == Storage::halves) {
-      y[0] = one | two << 16;
-    } else {
-      y[0] = one;
-      y[1] = two;
+  for (std::size_t part = 0; part < kRowParts; ++part) {
+    const Words* x = reinterpret_cast<const Words*>(in) + from / group_of(kIn) * kRowParts + part;
+    Words* y = reinterpret_cast<Words*>(out) + to / group_of(kOut) * kRowParts + part;
+    for (std::size_t j = 0; j + 2 <= pairs;
+         j += 2, x += kInRows * kRowParts, y += kOutRows * kRowParts) {
+      Words one, two;
+      if constexpr (kIn == Storage::bytes) {
+        const Words even = x[0] & 0xff00ffu, odd = x[0] >> 8 & 0xff00ffu;
+        y[0] = coarse(coarsening, even, odd);
+        continue;
+      } else {
+        one = coarse(coarsening, x[0] & 0xffffu, x[0] >> 16);
+        two = coarse(coarsening, x[kRowParts] & 0xffffu, x[kRowParts] >> 16);
+      }
+      if constexpr (kOut == Storage::halves) {
+        y[0] = one | two << 16;
+      } else {
+        y[0] = one;
+        y[kRowParts] = two;
+      }
     }
   }
 }

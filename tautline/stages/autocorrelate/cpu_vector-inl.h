@@ -16,6 +16,12 @@ typedef std::int32_t LooseVector
 typedef std::uint16_t Halves __attribute__((vector_size(4 * kVectorLanes), may_alias));
 typedef std::uint64_t Longs __attribute__((vector_size(4 * kVectorLanes), may_alias));
 
+/// Unsigned words of one register, and how many of them make the 16 lanes of a row. GCC keeps
+/// vectors wider than registers in memory, and stores and loads them between any two operations:
+/// loops over rows go through one register's part of them at a time.
+typedef std::uint32_t Words __attribute__((vector_size(4 * kVectorLanes), may_alias));
+inline constexpr std::size_t kRowParts = kLanes / kVectorLanes;
+
 /// 16 lanes, whatever the registers' width.
 typedef std::uint32_t Row __attribute__((vector_size(4 * kLanes), may_alias));
 
