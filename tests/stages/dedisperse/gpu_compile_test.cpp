@@ -20,8 +20,8 @@ void compile(const std::string& file, const jit::Defines& defines, std::size_t t
   for (std::size_t a = 0; a < std::size(kArchitectures); ++a) {
     if (std::getenv("TAUTLINE_FULL") == nullptr && a != turn % std::size(kArchitectures)) continue;
     SCOPED_TRACE(file + " for " + kArchitectures[a]);
-    const auto compiled = device::cuda::compile(
-        jit::make_source(device::Api::cuda, file, defines), kArchitectures[a]);
+    const auto compiled = device::cuda::compile(jit::make_source(device::Api::cuda, file, defines),
+                                                kArchitectures[a]);
     EXPECT_FALSE(compiled.binary.empty());
     const tests::PtxasReport report = tests::ptxas_report(compiled.log);
     EXPECT_GT(report.registers, 0u) << compiled.log;
