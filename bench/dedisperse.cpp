@@ -44,9 +44,11 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Adds/s that the local memory of the device's multiprocessors could feed without sharing: a word of
-// 32 lanes a cycle, of four 8-bit samples or one of another kind; 132 x 1.98 GHz of an H200.
-double floor_adds(int bits) { return 132 * 1.98e9 * 32 * (bits <= 8 ? 4 : 1); }
+// Adds/s that the local memory of the device's multiprocessors could feed without sharing: a word
+// of 32 lanes a cycle, of four 8-bit samples or one of another kind; 132 x 1.98 GHz of an H200.
+double floor_adds(int bits) {
+  return 132 * 1.98e9 * 32 * (bits <= 8 ? 4 : 1);
+}
 
 // A GPU alone, with input and trials in its memory: one block of --times whose overlap is there.
 void measure_gpu(const Case& c, Method method, const Options& options) {
@@ -93,13 +95,13 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
   const double rate = static_cast<double>(samples * config.beams) / seconds[seconds.size() / 2];
   const double memory = static_cast<double>(plan->bytes().device_bytes + in.bytes() + out.bytes());
   fmt::print(
-      "{} {} {} trials {} bits {} beams, {}x{} threads of {}x{}, {} KiB, {} groups: {:.2f} T adds/s, "
+      "{} {} {} trials {} bits {} beams, {}x{} threads of {}x{}, {} KiB, {} groups: {:.2f} T "
+      "adds/s, "
       "{:.1f} x real time, {:.2f} of the plain floor, {:.3f} ms for {} times, {:.2f} GB ({})\n",
       device->name(), c.name, trials, config.bits, config.beams, gpu.items_time, gpu.items_dm,
-      gpu.elements_time, gpu.elements_dm, gpu.local_kib, gpu.groups,
-      rate * c.operations() / 1e12, rate * config.sample_time_s,
-      rate * c.operations() / floor_adds(config.bits), 1e3 * seconds[seconds.size() / 2], samples,
-      memory / 1e9, plan->choice().text);
+      gpu.elements_time, gpu.elements_dm, gpu.local_kib, gpu.groups, rate * c.operations() / 1e12,
+      rate * config.sample_time_s, rate * c.operations() / floor_adds(config.bits),
+      1e3 * seconds[seconds.size() / 2], samples, memory / 1e9, plan->choice().text);
   std::fflush(stdout);
 }
 
@@ -222,8 +224,7 @@ int main(int count, char** arguments) {
       if (options.contains("device")) {
         for (const Method method :
              {Method::exact, Method::shared, Method::subband, Method::automatic})
-          if (to_string(method) == text(options, "method"))
-            measure_gpu(c, method, options);
+          if (to_string(method) == text(options, "method")) measure_gpu(c, method, options);
       } else {
         measure(c, options);
       }

@@ -2,7 +2,9 @@
 // and its two stages alone, on data that lie where they compute.
 //
 //   bench_search [--device cuda:0] [--trials 2000] [--step 0.25] [--width 0.5] [--blocks 24]
-//                [--block 65536] [--method auto]
+//                [--method auto] [--kernels 1]
+//
+// --kernels waits after each and tells their shares.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -36,11 +38,52 @@ void print(const std::string& what, double data_s, double seconds) {
              1e3 * seconds / data_s, data_s / seconds);
 }
 
+// Waits after every launch and copy and adds up what each kernel took.
+class TimingQueue final : public device::Queue {
+ public:
+  explicit TimingQueue(std::unique_ptr<device::Queue> queue) : queue_(std::move(queue)) {}
+  void synchronise() override { queue_->synchronise(); }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    timed("copy", [&] { queue_->copy(to, from, bytes); });
+  }
+  void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                 std::size_t row_bytes, std::size_t rows) override {
+    timed("copy of rows",
+          [&] { queue_->copy_rows(to, to_stride, from, from_stride, row_bytes, rows); });
+  }
+  void fill(void* to, std::uint8_t value, std::size_t bytes) override {
+    timed("fill", [&] { queue_->fill(to, value, bytes); });
+  }
+  void launch(const device::Kernel& kernel, const device::LaunchShape& shape,
+              std::span<const device::Argument> arguments) override {
+    timed(kernel.name(), [&] { queue_->launch(kernel, shape, arguments); });
+  }
+  void record(device::Event& event) override { queue_->record(event); }
+  void wait(const device::Event& event) override { queue_->wait(event); }
+  void parallel_for(std::size_t count, std::size_t grain, const Body& body) override {
+    queue_->parallel_for(count, grain, body);
+  }
+  std::size_t workers() const override { return queue_->workers(); }
+  std::map<std::string, double> seconds;
+
+ private:
+  template <class Work>
+  void timed(const std::string& name, const Work& work) {
+    queue_->synchronise();
+    const auto start = Clock::now();
+    work();
+    queue_->synchronise();
+    seconds[name] += since(start);
+  }
+  std::unique_ptr<device::Queue> queue_;
+};
+
 struct Setup {
   std::shared_ptr<const device::Device> device;
   pipeline::PassRequest request;
   dedisperse::DmPlan trials;
   std::size_t blocks = 24;
+  bool kernels = false;
 };
 
 Setup make_setup(const Options& options) {
@@ -63,6 +106,7 @@ Setup make_setup(const Options& options) {
   dedisperse::Segment segment{{}, 1, 0};
   for (std::size_t t = 0; t < trials; ++t) segment.dms.push_back(step * static_cast<double>(t));
   s.trials.segments.push_back(segment);
+  s.kernels = number(options, "kernels", 0) != 0;
   s.blocks = static_cast<std::size_t>(number(options, "blocks", 24));
   return s;
 }
@@ -153,6 +197,11 @@ void alone(const Setup& s) {
   print(fmt::format("detect alone, {} boxcars ({})", part.detect->widths().size(),
                     part.detect->backend()),
         block_s * static_cast<double>(s.blocks), since(start));
+  if (!s.kernels) return;
+  TimingQueue timing(s.device->make_queue());
+  for (std::size_t b = 0; b < s.blocks; ++b) part.detect->execute(timing, *search, series);
+  for (const auto& [name, seconds] : timing.seconds)
+    print("  " + name, block_s * static_cast<double>(s.blocks), seconds);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ class GpuState final : public State {
   std::unique_ptr<device::Queue> queue;  ///< of save and load
   device::Buffer rows, delays, order, positions, out;
   device::Buffer staged_rows, starts, ops, places;  ///< lists of the tile program
-  device::Buffer staging;  ///< rows on their way from the host
+  device::Buffer staging;                           ///< rows on their way from the host
   std::unique_ptr<device::Event> staged;
   std::unique_ptr<device::Event> done;  ///< with all of the last call
   std::size_t count = 0, stride_bytes = 0, element_bytes = 0, staging_bytes = 0;
@@ -189,8 +189,8 @@ class GpuPlan final : public Plan {
       defines.set("LEVELS", static_cast<std::int64_t>(tile_->levels))
           .set("GROUPS", static_cast<std::int64_t>(tunables_.groups))
           .set("LOCAL_BYTES", static_cast<std::int64_t>(tile_->local_bytes));
-    program_ = jit::build(*device_, tile_ ? "dedisperse/tile.kernel" : "dedisperse/sum.kernel",
-                          defines);
+    program_ =
+        jit::build(*device_, tile_ ? "dedisperse/tile.kernel" : "dedisperse/sum.kernel", defines);
     sum_ = program_->kernel(tile_ ? "dedisperse_tile" : "dedisperse");
   }
   // Whether input in the device's memory needs nothing but turning.
@@ -399,13 +399,13 @@ void GpuPlan::sum_tiles(device::Queue& queue, const GpuState& state, const void*
       static_cast<std::uint64_t>(trial_stride),
       static_cast<std::uint64_t>(beam_stride),
       static_cast<T>(problem_->float_sums() ? 0 : problem_->offset())};
-  queue.launch(*sum_,
-               {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
-                           (problem_->trials() + tile_trials() - 1) / tile_trials(),
-                           config().beams},
-                .threads = {tunables_.items_time, tunables_.items_dm, 1},
-                .local_bytes = tile_->local_bytes},
-               arguments);
+  queue.launch(
+      *sum_,
+      {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
+                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
+       .threads = {tunables_.items_time, tunables_.items_dm, 1},
+       .local_bytes = tile_->local_bytes},
+      arguments);
 }
 
 template <class T>

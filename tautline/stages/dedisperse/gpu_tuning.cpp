@@ -53,7 +53,8 @@ jit::Space tuning_space(const device::Device& device, Method method) {
     const std::size_t threads = t.items_time * t.items_dm;
     const std::size_t sums = t.elements_time * t.elements_dm;
     // What is like another value, and what needs more registers than there are.
-    if (t.local_kib > std::max<std::size_t>(16, local_kib) && t.local_kib != GpuTunables{}.local_kib)
+    if (t.local_kib > std::max<std::size_t>(16, local_kib) &&
+        t.local_kib != GpuTunables{}.local_kib)
       return false;
     if ((method == Method::exact || t.local_kib == 0) && t.levels != 0) return false;
     if (t.local_kib == 0 && t.groups != 1) return false;
@@ -67,8 +68,8 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
 
 std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const Problem> problem,
                                                 std::shared_ptr<const device::Device> device) {
-  const jit::Choice choice =
-      jit::choose(*device, tuning_key(*problem, *device), tuning_space(*device, problem->config().method));
+  const jit::Choice choice = jit::choose(*device, tuning_key(*problem, *device),
+                                         tuning_space(*device, problem->config().method));
   if (choice.source == jit::Choice::Source::usual)
     return make_gpu_plan(std::move(problem), std::move(device), {});
   try {

@@ -60,8 +60,8 @@ TileChoice choose_tile(const Problem& problem, const TileShape& shape, std::size
   const Method method = problem.config().method;
   if (method == Method::shared || method == Method::automatic) {
     auto shared = cheapest_sharing(problem, problem.delays(), shape, levels);
-    if (shared && (method == Method::shared || !chosen.program ||
-                   shared->cycles < chosen.program->cycles)) {
+    if (shared &&
+        (method == Method::shared || !chosen.program || shared->cycles < chosen.program->cycles)) {
       chosen.program = std::move(shared);
       chosen.choice.method = Method::shared;
     }
@@ -74,7 +74,8 @@ TileChoice choose_tile(const Problem& problem, const TileShape& shape, std::size
       auto program = cheapest_sharing(problem, subband.delays, shape, levels);
       if (method == Method::subband ||
           (program && program->cycles < kWorthwhile * chosen.program->cycles)) {
-        take_cheaper(program, make_tile_program(problem, subband.delays, shape, 0));
+        if (levels == 0)
+          take_cheaper(program, make_tile_program(problem, subband.delays, shape, 0));
         chosen.program = std::move(program);
         chosen.choice.method = Method::subband;
         chosen.choice.loss = subband.choice.loss;

@@ -19,7 +19,9 @@ constexpr std::size_t kMostBundleRows = 256;
 // arithmetic, which takes about as long, and a barrier by whoever is last.
 constexpr double kStage = 2, kAddBytes = 1.2, kBarrier = 300;
 
-std::size_t rounded(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+std::size_t rounded(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 // Delays of a row over the trials of a block, the lowest a multiple of four.
 struct Window {
@@ -121,8 +123,8 @@ class TileWriter {
     for (std::size_t b = 0; b < blocks_.size(); ++b)
       for (std::size_t k = 0; k < bundles; ++k) {
         if (stages_ == 0)
-          most = std::max(most, region(b, 0, k, groups) +
-                                    (k + 1 < bundles ? region(b, 0, k + 1, groups) : 0));
+          most = std::max(
+              most, region(b, 0, k, groups) + (k + 1 < bundles ? region(b, 0, k + 1, groups) : 0));
         for (std::size_t s = 0; s < stages_; ++s)
           most = std::max(most, region(b, s, k, groups) + region(b, s + 1, k, groups));
       }
@@ -131,8 +133,8 @@ class TileWriter {
 
   bool choose_bundle() {
     const std::size_t limit = std::min(shape_.local_bytes, kMostPlaces * kWordBytes);
-    for (std::size_t groups = 1; groups * group_rows_ <= std::min(kMostBundleRows, shape_.channels_in_sum);
-         groups *= 2) {
+    for (std::size_t groups = 1;
+         groups * group_rows_ <= std::min(kMostBundleRows, shape_.channels_in_sum); groups *= 2) {
       const std::size_t bytes = local_bytes(groups);
       if (bytes > limit) break;
       bundle_groups_ = groups;
@@ -189,8 +191,8 @@ class TileWriter {
         next += entries(p);
         const double sources = s == 1 ? 4 : 2;
         const double words = static_cast<double>(entry_bytes_ / kWordBytes);
-        program_.cycles += static_cast<double>(runs * team_) / kTeam *
-                           (words + sources * (s == 1 ? 1 : words));
+        program_.cycles +=
+            static_cast<double>(runs * team_) / kTeam * (words + sources * (s == 1 ? 1 : words));
         program_.adds += (sources - 1) * static_cast<double>(p.high - p.low + 1) +
                          (sources - 1) * static_cast<double>(shape_.span - 1);
       }
@@ -218,9 +220,9 @@ class TileWriter {
   Sources halves_of(std::size_t b, std::size_t s, std::size_t n, std::size_t in_bundle,
                     const Pattern& p) const {
     const Node& first = node(b, s - 1, 2 * n);
-    Sources sources{below_[2 * in_bundle][p.a] +
-                        static_cast<std::uint32_t>(p.low - first.patterns[p.a].low),
-                    0, 0, 0};
+    Sources sources{
+        below_[2 * in_bundle][p.a] + static_cast<std::uint32_t>(p.low - first.patterns[p.a].low), 0,
+        0, 0};
     if (node(b, s, n).single) return sources;
     const Node& second = node(b, s - 1, 2 * n + 1);
     sources[1] = below_[2 * in_bundle + 1][p.b] +
@@ -231,8 +233,8 @@ class TileWriter {
   void write_op(std::uint32_t to, Sources from, std::size_t runs) {
     for (std::size_t done = 0; done < runs; done += kRuns) {
       const auto some = static_cast<std::uint32_t>(std::min(kRuns, runs - done));
-      program_.ops.insert(program_.ops.end(), {to | some << 16, from[0] | from[1] << 16,
-                                               from[2] | from[3] << 16, 0});
+      program_.ops.insert(program_.ops.end(),
+                          {to | some << 16, from[0] | from[1] << 16, from[2] | from[3] << 16, 0});
       const auto more = static_cast<std::uint32_t>(kRuns * team_);
       to += more;
       for (std::uint32_t& source : from)
@@ -251,11 +253,9 @@ class TileWriter {
         const std::uint32_t at = place(b, first + g, g, trial);
         program_.places[begin + g / 2 * shape_.trials + i] |= at << (g % 2 * 16);
       }
-      const double words =
-          stages_ == 0 ? 1 : static_cast<double>(entry_bytes_ / kWordBytes);
+      const double words = stages_ == 0 ? 1 : static_cast<double>(entry_bytes_ / kWordBytes);
       const double each = stages_ == 0 && shape_.bytes ? kAddBytes : 1;
-      program_.cycles +=
-          each * words * static_cast<double>(shape_.trials * shape_.span) / kTeam;
+      program_.cycles += each * words * static_cast<double>(shape_.trials * shape_.span) / kTeam;
       program_.adds += static_cast<double>(blocks_[b].size() * shape_.span);
     }
     (void)first_row, (void)last_row;
@@ -279,10 +279,10 @@ class TileWriter {
   std::size_t bundle_groups_ = 0;
   std::vector<std::span<const std::uint32_t>> blocks_;
   std::vector<Tree> trees_;
-  std::vector<std::vector<Window>> windows_;               // [block][position]
+  std::vector<std::vector<Window>> windows_;                 // [block][position]
   std::vector<std::vector<std::vector<std::size_t>>> room_;  // bytes, [block][stage][group]
   std::vector<std::uint32_t> row_at_;                        // words, [row of the bundle]
-  std::vector<std::vector<std::uint32_t>> at_, below_;       // entries, [node of the bundle][pattern]
+  std::vector<std::vector<std::uint32_t>> at_, below_;  // entries, [node of the bundle][pattern]
   TileProgram program_;
 };
 

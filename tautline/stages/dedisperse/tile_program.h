@@ -1,5 +1,5 @@
-// What a GPU does for a block of trials, as the lists of tile.kernel: which rows are staged where in
-// local memory, which sums are made of them, and what trials add.
+// What a GPU does for a block of trials, as the lists of tile.kernel: which rows are staged where
+// in local memory, which sums are made of them, and what trials add.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tautline::stages::dedisperse {
 
 /// What the kernel is built with, and what it may use.
 struct TileShape {
-  std::size_t span = 256;  ///< entries of a tile's time, a multiple of 16
+  std::size_t span = 256;     ///< entries of a tile's time, a multiple of 16
   std::size_t trials = 64;    ///< of a block
   std::size_t threads = 512;  ///< of a group
   bool bytes = true;          ///< rows of bytes: entries of four times, sums of two words
@@ -27,7 +27,7 @@ struct TileProgram {
   std::size_t bundles_in_sum = 1;  ///< that sums can hold
   std::size_t local_bytes = 0;
   std::vector<std::uint32_t> staged, starts, ops, places;  ///< as tile.kernel has them
-  double adds = 0;    ///< counted, for one time of all trials
+  double adds = 0;                                         ///< counted, for one time of all trials
   double cycles = 0;  ///< of a multiprocessor for a tile of all trials: relative, not a promise
 
   std::size_t bytes() const {

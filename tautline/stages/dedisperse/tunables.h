@@ -16,9 +16,9 @@ struct GpuTunables {
   std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
   std::size_t elements_time = 8;  ///< of a thread along time: 1, 2, 4 or 8
   std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8 or 16
-  /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of it
-  /// means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as they
-  /// are where the delays of a tile's trials lie too far apart.
+  /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of
+  /// it means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as
+  /// they are where the delays of a tile's trials lie too far apart.
   std::size_t local_kib = 200;
   std::size_t groups = 1;  ///< that the registers of a multiprocessor must have room for: 1 to 4
   /// Of shared sums: trials add groups of 2^levels channels, 2 to 6; 0: by counting.

@@ -1,5 +1,6 @@
 // The GPU's sums equal the reference's, on every device that compiles: PoCL makes one of the CPU.
 #include <cmath>
+#include <cstdlib>
 
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"
@@ -72,22 +73,25 @@ TEST_P(Gpu, CleaningAndZeroLevels) {
 TEST_P(Gpu, EveryTunable) {
   Config config = small_config(50, 8, 45);
   const std::vector<std::pair<int, GpuTunables>> some{
-      {8, {64, 4, 2, 2, 32}},  {8, {16, 1, 1, 1, 0}},      {8, {32, 2, 8, 4, 64}},
+      {8, {64, 4, 2, 2, 32}},  {8, {16, 1, 1, 1, 0}},      {8, {32, 2, 8, 2, 64}},
       {16, {128, 8, 2, 2, 8}}, {32, {256, 1, 1, 1, 0, 2}}, {8, {64, 16, 1, 1, 16}}};
-  for (const Method method : {Method::exact, Method::automatic})
-    for (const auto& [bits, gpu] : some) {
-      config.bits = bits;
-      config.method = method;
-      compare(config, 1200, {{800}}, {.gpu = gpu});
-    }
+  bool exact = true;
+  for (const auto& [bits, gpu] : some) {
+    config.bits = bits;
+    config.method = exact ? Method::exact : Method::automatic;
+    exact = !exact;
+    compare(config, 1200, {{800}}, {.gpu = gpu});
+  }
 }
 
 // Shared sums of every number of levels, over groups and bundles that are not whole.
 TEST_P(Gpu, SharedSumsOfEveryLevelAreExact) {
+  const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
   for (const std::size_t channels : {1u, 2u, 3u, 5u, 32u, 61u, 300u})
     for (const std::size_t levels : {2u, 3u, 4u, 5u, 6u})
       for (const int bits : {8, 16, 32}) {
-        if (bits != 8 && channels % 2 == 0) continue;
+        // A program takes PoCL a second to compile.
+        if (!full && (levels > (bits == 8 ? 4 : 2) || (bits != 8 && channels != 61))) continue;
         Config config = small_config(channels, bits, 21, channels == 5);
         config.method = Method::shared;
         Tunables tunables = kQuick;
@@ -125,13 +129,13 @@ TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
   const std::size_t times = 6000;
   auto random = tests::generator();
   const auto spectra = make_spectra(config, times, random);
-  Tunables tunables{.gpu = {32, 4, 2, 2, 64}};
+  const Tunables tunables{.gpu = {16, 4, 2, 2, 64, 1, 3}};
   const Feed feed{{2500}};
   const auto device = device::open(device::parse_selection(GetParam()));
   const auto plan = make_plan(fitted(config, times, feed), device, tunables);
   ASSERT_EQ(plan->choice().method, Method::subband);
   EXPECT_LE(plan->choice().loss, 0.03);
-  EXPECT_LT(plan->choice().adds, plan->choice().plain_adds / 2);
+  EXPECT_NE(plan->choice().text.find("groups of 8"), std::string::npos) << plan->choice().text;
   const Series expected = run("cpu", config, spectra, times, feed);
   const Series got = run(GetParam(), config, spectra, times, feed, tunables);
   EXPECT_EQ(got.integers, expected.integers);

@@ -12,8 +12,8 @@ class Tuning : public ::testing::TestWithParam<std::string> {};
 TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
-  for (const auto& [bits, method] :
-       {std::pair(8, Method::exact), std::pair(32, Method::exact), std::pair(8, Method::automatic)}) {
+  for (const auto& [bits, method] : {std::pair(8, Method::exact), std::pair(32, Method::exact),
+                                     std::pair(8, Method::automatic)}) {
     Config config = small_config(24, bits, 30);
     config.method = method;
     config.max_samples = 300;
