@@ -16,7 +16,7 @@ using tests::kArchitectures;
 
 // Each text for one architecture, in turns; for every one of them when TAUTLINE_FULL is set.
 void compile(const std::string& file, const jit::Defines& defines, std::size_t turn,
-             std::size_t most_registers) {
+             std::size_t most_registers, std::size_t most_spilled = 0) {
   for (std::size_t a = 0; a < std::size(kArchitectures); ++a) {
     if (std::getenv("TAUTLINE_FULL") == nullptr && a != turn % std::size(kArchitectures)) continue;
     SCOPED_TRACE(file + " for " + kArchitectures[a]);
@@ -26,7 +26,7 @@ void compile(const std::string& file, const jit::Defines& defines, std::size_t t
     const tests::PtxasReport report = tests::ptxas_report(compiled.log);
     EXPECT_GT(report.registers, 0u) << compiled.log;
     EXPECT_LE(report.registers, most_registers);
-    EXPECT_EQ(report.spilled_bytes, 0u);
+    EXPECT_LE(report.spilled_bytes, most_spilled);
   }
 }
 
@@ -46,8 +46,8 @@ TEST(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
   for (const int row : {8, 16, 32}) compile("dedisperse/sum.kernel", sum_defines(row), turn++, 128);
 }
 
-// A thread's 64 sums of bytes leave as many registers for all else; more than 128 would not fit a
-// group of 512 threads.
+// A group of 1,024 threads has 64 registers for each: addresses are spilled outside the loops over
+// trials, up to 60 bytes with NVRTC 13.0.
 TEST(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
   std::size_t turn = 0;
@@ -56,7 +56,7 @@ TEST(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
       if (row == 16 && levels > 3) continue;
       compile("dedisperse/tile.kernel",
               sum_defines(row).set("LEVELS", levels).set("GROUPS", 1).set("LOCAL_BYTES", 100000),
-              turn++, 128);
+              turn++, 64, 96);
     }
 }
 
