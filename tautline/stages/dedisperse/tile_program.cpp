@@ -15,9 +15,10 @@ constexpr std::size_t kRuns = 4, kTeam = 32, kWordBytes = 4;
 constexpr std::size_t kMostPlaces = 65536;  // places are 16-bit numbers
 constexpr std::size_t kMostBundleRows = 256;
 
-// Cycles in which a multiprocessor's local memory moves 32 words. Adding bytes is held up by the
-// arithmetic, which takes about as long, and a barrier by whoever is last.
-constexpr double kStage = 2, kAddBytes = 1.2, kBarrier = 300;
+// Cycles in which a multiprocessor's local memory moves 32 words, times what an H200 was measured
+// to take: adding bytes is held up by the arithmetic, shared sums by the latency of short loops.
+// docs/performance/dedisperse.md has the measurements.
+constexpr double kStage = 2, kAddBytes = 1.7, kAddSums = 1.2, kMakeSums = 3, kBarrier = 300;
 
 std::size_t rounded(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -171,7 +172,7 @@ class TileWriter {
       write_stage(b, s, k);
       below_ = at_;
     }
-    write_places(b, k, first_row, last_row);
+    write_places(b, k);
   }
 
   // The ops of one stage; at_ then has the places of its sums, [node of the bundle][pattern].
@@ -242,7 +243,7 @@ class TileWriter {
     }
   }
 
-  void write_places(std::size_t b, std::size_t k, std::size_t first_row, std::size_t last_row) {
+  void write_places(std::size_t b, std::size_t k) {
     const std::size_t first = k * bundle_groups_;
     const std::size_t pairs = (bundle_groups_ + 1) / 2;
     const std::size_t begin = program_.places.size();
@@ -254,11 +255,10 @@ class TileWriter {
         program_.places[begin + g / 2 * shape_.trials + i] |= at << (g % 2 * 16);
       }
       const double words = stages_ == 0 ? 1 : static_cast<double>(entry_bytes_ / kWordBytes);
-      const double each = stages_ == 0 && shape_.bytes ? kAddBytes : 1;
+      const double each = stages_ == 0 && shape_.bytes ? kAddBytes : kAddSums;
       program_.cycles += each * words * static_cast<double>(shape_.trials * shape_.span) / kTeam;
       program_.adds += static_cast<double>(blocks_[b].size() * shape_.span);
     }
-    (void)first_row, (void)last_row;
   }
 
   std::uint32_t place(std::size_t b, std::size_t group, std::size_t in_bundle,

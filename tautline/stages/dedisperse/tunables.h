@@ -12,9 +12,9 @@ namespace tautline::stages::dedisperse {
 /// Of the GPU kernels: the dedispersion paper's four, and how rows are staged. A tile of a group is
 /// items_time x elements_time x 4 times (of bytes; x 1 otherwise) by items_dm x elements_dm trials.
 struct GpuTunables {
-  std::size_t items_time = 32;    ///< threads along time: 16, 32, 64, 128 or 256
+  std::size_t items_time = 64;    ///< threads along time: 16, 32, 64, 128 or 256
   std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
-  std::size_t elements_time = 8;  ///< of a thread along time: 1, 2, 4 or 8
+  std::size_t elements_time = 4;  ///< of a thread along time: 1, 2, 4 or 8
   std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8 or 16
   /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of
   /// it means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as

@@ -23,7 +23,7 @@ class GpuCompile : public ::testing::Test {
   void TearDown() override { compiler_.say_what_is_unknown(); }
 
   void compile(const std::string& file, const jit::Defines& defines, std::size_t turn,
-               std::size_t most_registers) {
+               std::size_t most_registers, std::size_t most_spilled = 0) {
     for (std::size_t a = 0; a < std::size(kArchitectures); ++a) {
       if (std::getenv("TAUTLINE_FULL") == nullptr && a != turn % std::size(kArchitectures))
         continue;
@@ -31,7 +31,7 @@ class GpuCompile : public ::testing::Test {
       const auto report =
           compiler_.compile(jit::make_source(device::Api::cuda, file, defines), kArchitectures[a]);
       EXPECT_LE(report.registers, most_registers);
-      EXPECT_EQ(report.spilled_bytes, 0u);
+      EXPECT_LE(report.spilled_bytes, most_spilled);
     }
   }
 
@@ -54,8 +54,8 @@ TEST_F(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
   for (const int row : {8, 16, 32}) compile("dedisperse/sum.kernel", sum_defines(row), turn++, 128);
 }
 
-// A thread's 64 sums of bytes leave as many registers for all else; more than 128 would not fit a
-// group of 512 threads.
+// A group of 1,024 threads has 64 registers for each: addresses are spilled outside the loops over
+// trials, up to 60 bytes with NVRTC 13.0.
 TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
   std::size_t turn = 0;
   for (const int row : {8, 16, 32})
@@ -63,7 +63,7 @@ TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
       if (row == 16 && levels > 3) continue;
       compile("dedisperse/tile.kernel",
               sum_defines(row).set("LEVELS", levels).set("GROUPS", 1).set("LOCAL_BYTES", 100000),
-              turn++, 128);
+              turn++, 64, 96);
     }
 }
 
