@@ -107,7 +107,9 @@ void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
   const bool crowded = bank.channels > kShortFrame || bank.taps >= kManyTaps ||
                        (bank.channels == kShortFrame &&
                         (bank.taps > kFewTaps || bank.real != bank.config.input.is_float()));
-  const bool paired = t.design == GpuDesign::fused && bank.hop == bank.frame;
+  constexpr std::size_t kMostSums = 16;  // of one side, where they are given
+  const bool paired = t.design == GpuDesign::fused && bank.hop == bank.frame &&
+                      t.filter_spectra * t.positions <= kMostSums;
   if (t.symmetry < 0) t.symmetry = paired && crowded ? 1 : 0;
   if (t.fetch >= 0) return;
   // A group as large as a multiprocessor filters and transforms by turns, and waits for samples
