@@ -2,6 +2,7 @@
 // the CPU) and each NVIDIA GPU. Tests run on every one of them.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,13 @@ inline std::vector<std::string> gpu_names() {
     names.push_back("cuda:" + std::to_string(n));
   if (names.empty()) names.emplace_back("none");
   return names;
+}
+
+/// Whether `name` is an OpenCL device that is the host's CPU: compiling whole stages' defaults for it
+/// takes minutes on a busy machine.
+inline bool compiles_slowly(const std::string& name) {
+  return std::getenv("TAUTLINE_FULL") == nullptr && name != "none" &&
+         device::open(device::parse_selection(name))->properties().host_cpu;
 }
 
 /// For the names of parameterised tests: "opencl0".

@@ -17,7 +17,10 @@ namespace {
 
 class SearchOnGpu : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
+  void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
+    if (tests::compiles_slowly(GetParam())) GTEST_SKIP() << "a CPU's OpenCL: with TAUTLINE_FULL";
+  }
 
   std::string simulate(int bits, double duration_s) {
     SimulateFilterbankConfig config;
