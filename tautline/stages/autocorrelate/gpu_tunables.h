@@ -19,11 +19,11 @@ struct GpuTunables {
   /// Most rows of a level whose products one thread, or one group of the matrix code, adds up
   /// before it adds to the sums in memory: 64 to 65,536. Few make many groups, many make few
   /// additions.
-  std::size_t part_rows = 4096;
+  std::size_t part_rows = 8192;
   /// Samples (times) that go through all levels at a time, 64 to 1,048,576. The series of the
   /// coarse levels wait in memory in between: few stay in the second-level cache, many hide
   /// launches.
-  std::size_t chunk_samples = 65536;
+  std::size_t chunk_samples = 262144;
   /// Rows of a coarse level that wait until they are multiplied, 1 to 4096: each level costs a
   /// launch.
   std::size_t pending_rows = 512;
