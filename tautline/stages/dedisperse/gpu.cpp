@@ -399,13 +399,13 @@ void GpuPlan::sum_tiles(device::Queue& queue, const GpuState& state, const void*
       static_cast<std::uint64_t>(trial_stride),
       static_cast<std::uint64_t>(beam_stride),
       static_cast<T>(problem_->float_sums() ? 0 : problem_->offset())};
-  queue.launch(*sum_,
-               {.groups = {(skip + samples + tile_times() - 1) / tile_times() *
-                               ((problem_->trials() + tile_trials() - 1) / tile_trials()),
-                           1, config().beams},
-                .threads = {tunables_.items_time, tunables_.items_dm, 1},
-                .local_bytes = tile_->local_bytes},
-               arguments);
+  queue.launch(
+      *sum_,
+      {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
+                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
+       .threads = {tunables_.items_time, tunables_.items_dm, 1},
+       .local_bytes = tile_->local_bytes},
+      arguments);
 }
 
 template <class T>

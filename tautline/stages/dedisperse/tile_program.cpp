@@ -192,8 +192,8 @@ class TileWriter {
         next += entries(p);
         const double sources = s == 1 ? 4 : 2;
         const double words = static_cast<double>(entry_bytes_ / kWordBytes);
-        program_.cycles +=
-            static_cast<double>(runs * team_) / kTeam * (words + sources * (s == 1 ? 1 : words));
+        program_.cycles += kMakeSums * static_cast<double>(runs * team_) / kTeam *
+                           (words + sources * (s == 1 ? 1 : words));
         program_.adds += (sources - 1) * static_cast<double>(p.high - p.low + 1) +
                          (sources - 1) * static_cast<double>(shape_.span - 1);
       }
