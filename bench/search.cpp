@@ -138,7 +138,7 @@ void whole(const Setup& s) {
   const std::size_t samples = passes.front().block_samples;
   const auto blocks = make_blocks(*s.device, samples * s.request.sample_bytes);
   const auto queue = s.device->make_queue();
-  pipeline::SearchPass pass(passes.front(), 0, s.request.sample_bytes, s.device, *queue);
+  pipeline::SearchPass pass(passes.front(), s.request.sample_bytes, s.device, *queue);
   constexpr std::size_t kWarm = 6;
   Clock::time_point start;
   for (std::size_t b = 0; b < kWarm + s.blocks; ++b) {
@@ -153,7 +153,9 @@ void whole(const Setup& s) {
   const double data_s =
       static_cast<double>(samples * s.blocks) * s.request.dedisperse.sample_time_s;
   print("whole search from the host's memory", data_s, seconds);
-  fmt::print("  {} detections, {} pulses\n", pass.detections(), pass.pulses().size());
+  std::size_t pulses = 0;
+  for (const pipeline::SegmentPulses& segment : pass.found()) pulses += segment.pulses.size();
+  fmt::print("  {} detections, {} pulses\n", pass.detections(), pulses);
 }
 
 // Both stages by themselves: the series of one block again and again.
