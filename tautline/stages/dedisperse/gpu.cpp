@@ -41,6 +41,7 @@ class GpuState final : public State {
   std::size_t held_samples() const override { return held; }
   std::vector<Moments> moments() const override { return work.moments(); }
   std::vector<std::byte> save() const override {
+    done->synchronise();
     SavedState saved;
     saved.put(held);
     saved.put(phase);
@@ -57,6 +58,7 @@ class GpuState final : public State {
     return saved.bytes();
   }
   void load(const std::vector<std::byte>& from) override {
+    done->synchronise();
     SavedState saved(from);
     first = 0;
     held = saved.get<std::size_t>();
@@ -84,6 +86,7 @@ class GpuState final : public State {
   device::Buffer staged_rows, starts, ops, places;  ///< lists of the tile program
   device::Buffer staging;                           ///< rows on their way from the host
   std::unique_ptr<device::Event> staged;
+  std::unique_ptr<device::Event> done;  ///< what the caller's queue was given last
   std::size_t count = 0, stride_bytes = 0, element_bytes = 0, staging_bytes = 0;
   std::size_t first = 0, held = 0, phase = 0;  ///< as on the CPU
 };
@@ -229,6 +232,7 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   state->rows = device_->allocate(state->count * state->stride_bytes);
   state->staging = device_->allocate_pinned(state->count * state->staging_bytes);
   state->staged = device_->make_event();
+  state->done = device_->make_event();
   state->out = device_->allocate(out_bytes());
   std::vector<std::uint32_t> delays;
   std::vector<std::uint32_t> positions(problem_->channels(),
@@ -284,6 +288,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
   } else {
     sum(queue, own, output.integers, samples);
   }
+  queue.record(*own.done);
   own.held = complete - samples;
   own.first += samples;
   result.samples = samples;
