@@ -17,9 +17,10 @@ void take_tail(const core::RawBlock& block, std::size_t skipped, core::RawBlock&
   tail.first_sample = block.first_sample + skipped;
   tail.samples = block.samples - skipped;
   const std::size_t time_bits = block.layout.time_stride_bits;
-  const std::size_t first_byte = skipped * time_bits / 8;
   const std::size_t end_byte =
       std::min(block.bytes.size(), (block.layout.offset_bits + block.samples * time_bits + 7) / 8);
+  // The last time's gap need not be there, so that the end of its samples can come first.
+  const std::size_t first_byte = std::min(skipped * time_bits / 8, end_byte);
   const auto wanted = std::span(block.bytes).subspan(first_byte, end_byte - first_byte);
   tail.bytes.assign(wanted.begin(), wanted.end());
   tail.invalid.clear();

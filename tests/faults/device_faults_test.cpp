@@ -99,7 +99,7 @@ TEST_P(Faults, AKernelThatTrapsIsNamed) {
 
 TEST_P(Faults, ByItsOwnNameWhenTheDriverWaitsForEachKernel) {
   if (GetParam().starts_with("opencl")) GTEST_SKIP() << "CUDA_LAUNCH_BLOCKING is CUDA's";
-  for (const std::string kernel : {"unpack", "fused", "add"}) {
+  for (const std::string kernel : {"unpack", "fused", "correlate"}) {
     const CommandResult result =
         run("trap " + kernel + " 1", correlate(), {{"CUDA_LAUNCH_BLOCKING", "1"}});
     expect_clean_failure(result);

@@ -66,9 +66,12 @@ Sources sources_of_all_stages() {
 
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})
-    stages::autocorrelate::gpu::make_plan({.sensors = 100}, device, {.design = design});
+    for (const auto type :
+         {stages::autocorrelate::CountType::u8, stages::autocorrelate::CountType::f32})
+      stages::autocorrelate::gpu::make_plan({.sensors = 100, .type = type}, device,
+                                            {.design = design});
   stages::detect::make_plan({}, device);
-  series.dms = {0, 1e6};  // too far apart for local memory
+  series.dms = {0, 1e8};  // too far apart for local memory
   stages::dedisperse::make_plan(series, device);
   return device->sources();
 }

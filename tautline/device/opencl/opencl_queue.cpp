@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -37,10 +38,28 @@ class OpenclEvent final : public Event {
   std::shared_ptr<Context> context_;
 };
 
+// Whether this is one of several CPU devices of a platform. PoCL counts who uses a kernel's code
+// for all of them together, and ends the process when two of them finish with it at once.
+bool one_of_several_cpus(const Context& context) {
+  cl_platform_id platform = nullptr;
+  cl_uint devices = 0;
+  clGetDeviceInfo(context.device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr);
+  clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 0, nullptr, &devices);
+  return context.properties.host_cpu && devices > 1;
+}
+
+// Held by whichever of them runs a kernel.
+std::mutex& kernel_of_cpus() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 class OpenclQueue final : public Queue {
  public:
   explicit OpenclQueue(std::shared_ptr<Context> context)
-      : context_(std::move(context)), host_(cpu::make_host_queue(context_->options)) {
+      : context_(std::move(context)),
+        host_(cpu::make_host_queue(context_->options)),
+        takes_turns_(one_of_several_cpus(*context_)) {
     cl_int code = CL_SUCCESS;
     queue_ = OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device,
                                              CL_QUEUE_PROFILING_ENABLE, &code));
@@ -89,6 +108,7 @@ class OpenclQueue final : public Queue {
  private:
   std::shared_ptr<Context> context_;
   std::unique_ptr<Queue> host_;
+  bool takes_turns_;
   OwnedQueue queue_;
 };
 
@@ -147,8 +167,11 @@ void OpenclQueue::launch(const Kernel& kernel, const LaunchShape& shape,
                          std::span<const Argument> arguments) {
   const auto& own = dynamic_cast<const OpenclKernel&>(kernel);
   context_->check_usable("kernel " + own.label());
+  std::unique_lock<std::mutex> turn;
+  if (takes_turns_) turn = std::unique_lock(kernel_of_cpus());
   own.enqueue(*context_, queue_.get(), shape, arguments);
   context_->faults.note_launch(own.label());
+  if (takes_turns_) context_->check(clFinish(queue_.get()), "kernel " + own.label());
 }
 
 }  // namespace
