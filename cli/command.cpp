@@ -32,9 +32,8 @@ std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& gl
   // A GPU's context takes a quarter of a second: all at once.
   std::vector<std::future<std::shared_ptr<const device::Device>>> opening;
   for (const device::Selection& selection : selections)
-    opening.push_back(std::async(std::launch::async, [&options, selection] {
-      return device::open(selection, options);
-    }));
+    opening.push_back(std::async(
+        std::launch::async, [&options, selection] { return device::open(selection, options); }));
   std::vector<std::shared_ptr<const device::Device>> devices;
   for (auto& one : opening) devices.push_back(one.get());
   return devices;
@@ -43,8 +42,8 @@ std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& gl
 std::shared_ptr<const device::Device> open_device(const Global& global) {
   const auto devices = open_devices(global);
   if (devices.size() > 1)
-    throw core::Error(core::ErrorKind::config, "--device", global.device,
-                      "one device", "only correlate shares its work among several");
+    throw core::Error(core::ErrorKind::config, "--device", global.device, "one device",
+                      "only correlate shares its work among several");
   return devices.front();
 }
 

@@ -1,12 +1,11 @@
 // tautline correlate: voltages to visibilities.
-#include "tautline/pipeline/correlate_voltages.h"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "cli/command.h"
 #include "cli/filter_options.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/correlate_voltages.h"
 
 namespace tautline::cli {
 
@@ -56,10 +55,12 @@ void print_summary(const Global& global, const std::string& output,
   if (global.quiet) return;
   fmt::print("{}: {} integrations of {:.6g} s, {} inputs, {} channels\n", output, s.integrations,
              s.integration_s, s.inputs, s.channels);
-  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s, factor);
+  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s,
+             factor);
   fmt::print("  kernels: {}\n", s.backend);
   fmt::print("  counted: {} lost, {} dropped, {} in gaps, {} clipped, {} not finite\n",
-             s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.clipped, s.not_finite);
+             s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.clipped,
+             s.not_finite);
 }
 
 int run(const Global& global, Options& options) {
@@ -82,7 +83,8 @@ int run(const Global& global, Options& options) {
   ProgressLine line(global);
   const auto show = [&](const pipeline::CorrelateProgress& p) {
     const double fraction =
-        p.total_samples > 0 ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples) : 1;
+        p.total_samples > 0 ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples)
+                            : 1;
     line.show(fraction, fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left",
                                     p.stream_s, p.real_time_factor(), p.seconds_left));
   };
@@ -109,9 +111,10 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
                       "an HTML page with fringes, spectra and data quality");
   command->add_option("--delays", options->config.delays_path,
                       "delays.toml: delay the voltages, and so track its phase centre");
-  command->add_option("--phase-center", options->config.phase_centre,
-                      "NAME=RA_DEG,DEC_DEG: turn the visibilities there after correlation; the NAME "
-                      "of --delays: do so by that table");
+  command->add_option(
+      "--phase-center", options->config.phase_centre,
+      "NAME=RA_DEG,DEC_DEG: turn the visibilities there after correlation; the NAME "
+      "of --delays: do so by that table");
   options->earth.add_to(*command);
   command->add_option("--requantize", options->requantise, "8, 4 or off: bits between F and X")
       ->check(CLI::IsMember({"8", "4", "off"}))

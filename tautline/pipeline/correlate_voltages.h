@@ -22,29 +22,29 @@ namespace tautline::pipeline {
 enum class Requantise { off, bits4, bits8 };
 
 struct CorrelateConfig {
-  std::vector<std::string> inputs;       ///< voltage files, consecutive or receivers
-  std::string output;                    ///< .uvh5 or .ms
-  std::string report_path;               ///< a self-contained HTML page; empty: none
+  std::vector<std::string> inputs;  ///< voltage files, consecutive or receivers
+  std::string output;               ///< .uvh5 or .ms
+  std::string report_path;          ///< a self-contained HTML page; empty: none
   bool overwrite = false;
   FilterConfig filter;
-  double integration_s = 1.0;            ///< rounded to whole spectra
+  double integration_s = 1.0;  ///< rounded to whole spectra
   Requantise requantise = Requantise::bits8;
-  std::string array_path;                ///< array.toml; empty: positions unknown
-  std::string delays_path;               ///< delays.toml: track by delaying the voltages
+  std::string array_path;   ///< array.toml; empty: positions unknown
+  std::string delays_path;  ///< delays.toml: track by delaying the voltages
   /// NAME=RA_DEG,DEC_DEG: turn the visibilities to that place after correlation. NAME alone: do so
   /// by the table in delays_path, which has that name, instead of delaying the voltages.
   std::string phase_centre;
-  formats::EarthOrientation earth;       ///< for tracking and uvw
-  double start_s = 0, duration_s = -1;   ///< part of the input; negative: all
+  formats::EarthOrientation earth;      ///< for tracking and uvw
+  double start_s = 0, duration_s = -1;  ///< part of the input; negative: all
   formats::ReaderOptions reader;
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
-  std::string history;                   ///< version and command line, for the output
+  std::string history;                                ///< version and command line, for the output
 };
 
 struct CorrelateProgress {
   std::uint64_t samples = 0, total_samples = 0;  ///< times, of each input
   double elapsed_s = 0;
-  double stream_s = 0;                           ///< of data correlated
+  double stream_s = 0;  ///< of data correlated
   double seconds_left = 0;
   double real_time_factor() const { return elapsed_s > 0 ? stream_s / elapsed_s : 0; }
 };
@@ -60,24 +60,25 @@ struct CorrelateSummary {
   std::uint64_t integrations = 0, spectra = 0, samples = 0;
   std::uint64_t spectra_per_integration = 0;
   double integration_s = 0, elapsed_s = 0, stream_s = 0;
-  std::uint64_t gap_samples = 0;      ///< between files
-  std::uint64_t clipped = 0;          ///< components, of valid spectra
-  std::uint64_t not_finite = 0;       ///< float samples
+  std::uint64_t gap_samples = 0;  ///< between files
+  std::uint64_t clipped = 0;      ///< components, of valid spectra
+  std::uint64_t not_finite = 0;   ///< float samples
   formats::Damage damage;
   std::string backend;
   std::size_t memory_bytes = 0;
   std::vector<DeviceShare> devices;
-  double setup_s = 0;                 ///< of elapsed_s, before the first block
+  double setup_s = 0;  ///< of elapsed_s, before the first block
   bool damaged() const { return damage.any() || not_finite > 0; }
 };
 
 using ProgressCallback = std::function<void(const CorrelateProgress&)>;
 /// Several devices (GPUs of one host) share the work: each is sent its share of the channels of a
-/// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them for a
-/// share of the channels. The results are the same bits. Throws core::Error; nothing stays under the final name unless this returns. Stopping throws Error(io, "interrupted").
-CorrelateSummary correlate_voltages(const CorrelateConfig& config,
-                                    const std::vector<std::shared_ptr<const device::Device>>& devices,
-                                    const ProgressCallback& progress = {},
-                                    std::stop_token stop = {});
+/// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them
+/// for a share of the channels. The results are the same bits. Throws core::Error; nothing stays
+/// under the final name unless this returns. Stopping throws Error(io, "interrupted").
+CorrelateSummary correlate_voltages(
+    const CorrelateConfig& config,
+    const std::vector<std::shared_ptr<const device::Device>>& devices,
+    const ProgressCallback& progress = {}, std::stop_token stop = {});
 
 }  // namespace tautline::pipeline

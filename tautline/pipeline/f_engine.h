@@ -26,15 +26,16 @@ namespace tautline::pipeline {
 
 /// How voltages become channels. A stream that is already channelized ignores all but `output`.
 struct FilterConfig {
-  std::size_t channels = 128;   ///< channels across the band
-  std::size_t taps = 8;         ///< taps of the polyphase filter
-  core::Window window;          ///< window of its prototype
-  double cutoff = 1.0;          ///< of the prototype, in channel widths
+  std::size_t channels = 128;       ///< channels across the band
+  std::size_t taps = 8;             ///< taps of the polyphase filter
+  core::Window window;              ///< window of its prototype
+  double cutoff = 1.0;              ///< of the prototype, in channel widths
   std::vector<float> coefficients;  ///< the user's own prototype; empty: designed
   std::size_t oversample_numerator = 1;
   std::size_t oversample_denominator = 1;
   stages::channelize::Output output = stages::channelize::Output::turned_ci8;
-  /// Options of the command that its user named, as "--taps": refused when nothing would be filtered.
+  /// Options of the command that its user named, as "--taps": refused when nothing would be
+  /// filtered.
   std::vector<std::string> named;
 };
 
@@ -59,8 +60,8 @@ enum class Results {
 /// One stream's F-engine. Not thread-safe.
 class FEngine {
  public:
-  /// `share`: of a stream that is already channelized, the channels that this engine is for; none: all.
-  /// Throws core::Error when the filter or the layout is impossible.
+  /// `share`: of a stream that is already channelized, the channels that this engine is for; none:
+  /// all. Throws core::Error when the filter or the layout is impossible.
   FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
           const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
           Results results = Results::on_host, const ChannelRange& share = {});
@@ -68,9 +69,9 @@ class FEngine {
   /// Steps per unit for requantised output, [channel][input].
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
-  /// Delays every input by its model, from the next segment on: whole samples before the filter, the
-  /// rest as phases after it. `end` says how far the stream reaches. Throws Error for a stream that is
-  /// already channelized or models that do not cover it.
+  /// Delays every input by its model, from the next segment on: whole samples before the filter,
+  /// the rest as phases after it. `end` says how far the stream reaches. Throws Error for a stream
+  /// that is already channelized or models that do not cover it.
   void set_delays(std::shared_ptr<const formats::delays::Table> table, const core::Instant& end);
 
   /// Allocates what the first block would, so that it need not wait.
@@ -138,11 +139,11 @@ class FEngine {
   RunDelays run_delays_;
   std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given
 
-  device::Buffer samples_;         // [channel][input][time] as unpacked
-  core::ValidityMask validity_;    // [input][time] of samples_
-  std::size_t row_samples_ = 0;    // capacity of a row of samples_
+  device::Buffer samples_;       // [channel][input][time] as unpacked
+  core::ValidityMask validity_;  // [input][time] of samples_
+  std::size_t row_samples_ = 0;  // capacity of a row of samples_
   std::size_t filled_ = 0, consumed_ = 0;
-  device::Buffer spectra_;         // the filter's output
+  device::Buffer spectra_;  // the filter's output
   core::ValidityMask spectra_valid_, input_valid_;
   std::uint64_t next_spectrum_ = 0;
   std::vector<float> gains_;

@@ -38,18 +38,18 @@ struct FinishedIntegration {
   }
 };
 
-/// The X-engine of some channels of one stream: adds chunks of spectra, and finishes an integration.
-/// However its spectra are cut into chunks, an integration's sums are the same to the last bit:
-/// integers are exact, and floats are summed in groups that are counted from the integration's first
-/// spectrum.
+/// The X-engine of some channels of one stream: adds chunks of spectra, and finishes an
+/// integration. However its spectra are cut into chunks, an integration's sums are the same to the
+/// last bit: integers are exact, and floats are summed in groups that are counted from the
+/// integration's first spectrum.
 class Integrator {
  public:
   /// `max_spectra`: most spectra in a chunk. Throws core::Error.
   Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
              std::size_t inputs, const core::SampleFormat& format, std::size_t max_spectra);
 
-  /// Gains that the spectra were multiplied with, [channel of the stream][input]; divided out of the
-  /// means.
+  /// Gains that the spectra were multiplied with, [channel of the stream][input]; divided out of
+  /// the means.
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
   /// Room for this integrator's sums on their way, as part `part` of those that `out` has.

@@ -11,9 +11,9 @@
 // an array for a whole integration each time; host_fed_fx runs the filter bank, requantises, and
 // correlates the result: blocks are integrations.
 //
-// Several devices work at the same time, each with streams of its own: of host_fed_correlate each takes
-// its share of every block's channels, of the others whole blocks in turn, as `correlate` shares
-// channelized streams and voltages. The limits are so many times one device's.
+// Several devices work at the same time, each with streams of its own: of host_fed_correlate each
+// takes its share of every block's channels, of the others whole blocks in turn, as `correlate`
+// shares channelized streams and voltages. The limits are so many times one device's.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,8 @@ class Runner {
   /// `count` times the same.
   device::Buffer floats(std::size_t count, float value);
 
-  /// Fills in seconds, spread, burst_seconds, energy_j and power_w. `run` does the work once, or enqueues it.
+  /// Fills in seconds, spread, burst_seconds, energy_j and power_w. `run` does the work once, or
+  /// enqueues it.
   void time(Measurement& measurement, const std::function<void()>& run);
 
  private:

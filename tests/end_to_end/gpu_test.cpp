@@ -63,8 +63,9 @@ class OnGpu : public ::testing::TestWithParam<std::string> {
     return run_command(arguments, scratch.path().string());
   }
   Visibilities correlate(const std::string& device, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "v.uvh5",
-                                       "--overwrite", "--integration", "0.004"};
+    std::vector<std::string> arguments{
+        "correlate",   scratch / "in.dada", "-o",   scratch / "v.uvh5",
+        "--overwrite", "--integration",     "0.004"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const CommandResult result = run(device, arguments);
     EXPECT_EQ(result.status, 0) << result.err;
@@ -160,8 +161,8 @@ TEST_P(OnGpu, TracksASourceAsTheCpuDoes) {
                 std::to_string((antenna * 3 + (feed[0] == 'y')) * 1.7e-6) +
                 ", delay_rate = 1e-9 }]\n";
   write_file(scratch / "delays.toml", delays);
-  const std::vector<std::string> options{"--channels", "32",        "--requantize", "off",
-                                         "--delays",   scratch / "delays.toml"};
+  const std::vector<std::string> options{"--channels", "32",       "--requantize",
+                                         "off",        "--delays", scratch / "delays.toml"};
   const Visibilities cpu = correlate("cpu", options), gpu = correlate(GetParam(), options);
   ASSERT_FALSE(cpu.values.empty());
   EXPECT_EQ(cpu.counts, gpu.counts);
@@ -172,8 +173,8 @@ TEST_P(OnGpu, ChannelizeWritesWhatTheCpuWrites) {
   write_file(scratch / "in.dada", DadaFile{}.bytes());
   for (const std::string& device : {std::string("cpu"), GetParam()}) {
     const CommandResult result =
-        run(device, {"channelize", scratch / "in.dada", "-o", scratch / (test_name(device) + ".npy"),
-                     "--channels", "32"});
+        run(device, {"channelize", scratch / "in.dada", "-o",
+                     scratch / (test_name(device) + ".npy"), "--channels", "32"});
     ASSERT_EQ(result.status, 0) << result.err;
   }
   const std::string cpu = read_file(scratch / "cpu.npy");
@@ -194,8 +195,9 @@ TEST_P(OnGpu, ChannelizeWritesWhatTheCpuWrites) {
 
 TEST_P(OnGpu, TooLittleDeviceMemoryIsSaidAndNothingIsLeft) {
   write_file(scratch / "in.dada", DadaFile{}.bytes());
-  const CommandResult result = run(GetParam(), {"--device-memory", "100K", "correlate", scratch / "in.dada",
-                                                "-o", scratch / "v.uvh5", "--channels", "64"});
+  const CommandResult result =
+      run(GetParam(), {"--device-memory", "100K", "correlate", scratch / "in.dada", "-o",
+                       scratch / "v.uvh5", "--channels", "64"});
   EXPECT_EQ(result.status, 1);
   EXPECT_NE(result.err.find("needed"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("--memory"), std::string::npos) << result.err;

@@ -23,8 +23,8 @@ inline std::vector<std::string> gpu_names() {
   return names;
 }
 
-/// Whether `name` is an OpenCL device that is the host's CPU: compiling whole stages' defaults for it
-/// takes minutes on a busy machine.
+/// Whether `name` is an OpenCL device that is the host's CPU: compiling whole stages' defaults for
+/// it takes minutes on a busy machine.
 inline bool compiles_slowly(const std::string& name) {
   return std::getenv("TAUTLINE_FULL") == nullptr && name != "none" &&
          device::open(device::parse_selection(name))->properties().host_cpu;
@@ -39,5 +39,6 @@ inline std::string test_name(std::string device) {
 }  // namespace tautline::tests
 
 /// At the start of a test of device `name`.
-#define SKIP_WITHOUT_GPU(name) \
-  if ((name) == "none") GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) and no NVIDIA GPU here"
+#define SKIP_WITHOUT_GPU(name)                                                                  \
+  if ((name) == "none") GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) and no NVIDIA GPU " \
+                                        "here"

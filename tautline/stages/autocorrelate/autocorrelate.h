@@ -114,16 +114,17 @@ class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// "reference", "portable", "avx2", "avx512", "vnni", "amx", "cuda" or "opencl": the code that will
-  /// run.
+  /// "reference", "portable", "avx2", "avx512", "vnni", "amx", "cuda" or "opencl": the code that
+  /// will run.
   virtual std::string backend() const = 0;
   /// Memory that a state takes, however long the run.
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(const device::Queue& queue) const = 0;
 
-  /// Samples may lie in the host's memory or the device's. Adds them to the state; any split of a stream gives the same bits. Throws Error(config)
-  /// when a shape contradicts the config, the type is not the plan's, or a sum could reach 2^63
-  /// (the state then takes nothing more until `reset`).
+  /// Samples may lie in the host's memory or the device's. Adds them to the state; any split of a
+  /// stream gives the same bits. Throws Error(config) when a shape contradicts the config, the type
+  /// is not the plan's, or a sum could reach 2^63 (the state then takes nothing more until
+  /// `reset`).
   virtual void execute(device::Queue& queue, State& state,
                        const Samples<std::uint8_t>& samples) const = 0;
   virtual void execute(device::Queue& queue, State& state,

@@ -10,9 +10,9 @@
 
 namespace tautline::stages::channelize::gpu {
 
-/// [tap][value][component of real input], in the order of filter.kernel. Halved for real input, whose
-/// split adds two terms.
-/// `centred`: every other one negated, so that the transform comes out in ascending order.
+/// [tap][value][component of real input], in the order of filter.kernel. Halved for real input,
+/// whose split adds two terms. `centred`: every other one negated, so that the transform comes out
+/// in ascending order.
 std::vector<float> coefficients(const Bank& bank, bool centred);
 
 /// Cosines and tangents of the passes behind the first, or of all when `parts` terms stand before

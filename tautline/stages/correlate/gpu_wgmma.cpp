@@ -46,8 +46,7 @@ class WgmmaKernel final : public GpuKernel {
             bool first) const override {
     held_->add(queue, map(samples), samples.samples, held, first);
   }
-  void release(device::Queue& queue, void* held, void* visibilities,
-               bool replace) const override {
+  void release(device::Queue& queue, void* held, void* visibilities, bool replace) const override {
     held_->release(queue, held, visibilities, replace);
   }
 

@@ -44,9 +44,9 @@ struct Links {
   /// will do too.
   std::size_t dm_trials = 8;
   std::size_t width_octaves = 3;  ///< ratio of their widths, at most 2 to this
-  /// false: every detection is a pulse of its own, for a caller that joins those of several searches
-  /// (groups.h). Its begin and end are then those of its stretch: begin the first and end - 1 the
-  /// last centre of a boxcar over the threshold.
+  /// false: every detection is a pulse of its own, for a caller that joins those of several
+  /// searches (groups.h). Its begin and end are then those of its stretch: begin the first and end
+  /// - 1 the last centre of a boxcar over the threshold.
   bool join = true;
 };
 

@@ -64,7 +64,8 @@ void mark_lost(const core::RawBlock& block, std::size_t inputs,
 void mark_lost(const core::RawBlock& block, std::size_t inputs,
                const core::View<std::uint64_t, 2>& validity);
 
-/// How many of an input's float samples at time `t` are not finite in channels that are not unpacked.
+/// How many of an input's float samples at time `t` are not finite in channels that are not
+/// unpacked.
 std::uint64_t not_finite_elsewhere(const Config& config, const core::RawBlock& block,
                                    std::size_t input, std::size_t t);
 

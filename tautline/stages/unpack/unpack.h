@@ -31,10 +31,10 @@
 namespace tautline::stages::unpack {
 
 struct Config {
-  core::RawLayout layout;            ///< of every block
-  std::size_t max_samples = 65536;   ///< most samples (times) in a block
-  std::size_t first_channel = 0;     ///< of those that are unpacked
-  std::size_t channels = 0;          ///< that are unpacked; 0: all from first_channel on
+  core::RawLayout layout;           ///< of every block
+  std::size_t max_samples = 65536;  ///< most samples (times) in a block
+  std::size_t first_channel = 0;    ///< of those that are unpacked
+  std::size_t channels = 0;         ///< that are unpacked; 0: all from first_channel on
 
   std::size_t unpacked_channels() const {
     return channels > 0 ? channels : layout.channels - first_channel;
@@ -68,8 +68,9 @@ class Plan {
   /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose
   /// element size is the unpacked format's; rows are `row_stride_bytes` apart for the input axis
   /// and `channel_stride_bytes` for the channel axis. `validity` rows get bits for these samples.
-  /// `samples` may lie in the memory of the plan's device: the block's bytes have then been read when
-  /// the call returns, and its samples are there for later work of the queue. Throws Error(format) when the block's layout is not the plan's or its bytes are too few.
+  /// `samples` may lie in the memory of the plan's device: the block's bytes have then been read
+  /// when the call returns, and its samples are there for later work of the queue. Throws
+  /// Error(format) when the block's layout is not the plan's or its bytes are too few.
   virtual Result execute(device::Queue& queue, State& state, const core::RawBlock& block,
                          void* samples, std::size_t channel_stride_bytes,
                          std::size_t row_stride_bytes,

@@ -220,14 +220,19 @@ TEST_P(Backend, SplitsGiveTheSameSamples) {
     }
 }
 
-// Rows of a part are those of the whole, and a sample that is not finite in another channel is invalid
-// here as well.
+// Rows of a part are those of the whole, and a sample that is not finite in another channel is
+// invalid here as well.
 TEST_P(Backend, SomeChannelsAreUnpackedAsAmongAll) {
   auto random = tests::generator();
   for (const char* format : {"ci8", "ci4", "i2", "u8", "ci16", "cf16", "cf32", "f32"})
     for (const char* order : {"TFAP", "TAPF", "FTAP", "FATP", "APTF", "PTFA"}) {
-      Case c{"", core::parse_sample_format(format), 2 + random() % 9, 1 + random() % 5,
-             1 + random() % 2, order, 1 + random() % 300};
+      Case c{"",
+             core::parse_sample_format(format),
+             2 + random() % 9,
+             1 + random() % 5,
+             1 + random() % 2,
+             order,
+             1 + random() % 300};
       if (random() % 3 == 0) c.gap_bits = 16;
       if (random() % 3 == 0) c.offset_bits = 24;
       core::RawBlock block = make_block(c, random, true);
