@@ -103,11 +103,12 @@ class GpuPlan final : public Plan {
         tunables_(tunables.gpu),
         cleaner_(problem_, types_, device_->instruction_set()) {
     fit_threads();
-    TileChoice chosen = choose_tile(*problem_, tile_shape(), tunables_.levels);
-    delays_ = std::move(chosen.delays);
-    choice_ = std::move(chosen.choice);
-    tile_ = std::move(chosen.program);
-    compile_sum();
+    choose_sum();
+    // Not every compiler knows how many threads share the registers.
+    while (tunables_.items_dm > 1 && too_many_threads()) {
+      tunables_.items_dm /= 2;
+      choose_sum();
+    }
     for (const int spectra : {0, 1}) {
       take_programs_[spectra] =
           jit::build(*device_, "dedisperse/take.kernel",
@@ -177,6 +178,17 @@ class GpuPlan final : public Plan {
             std::min(tunables_.local_kib << 10,
                      there > kReservedLocalBytes ? there - kReservedLocalBytes : 0),
             channels_in_sum()};
+  }
+  bool too_many_threads() const {
+    const std::size_t most = sum_->resources().max_group_threads;
+    return most > 0 && tunables_.items_time * tunables_.items_dm > most;
+  }
+  void choose_sum() {
+    TileChoice chosen = choose_tile(*problem_, tile_shape(), tunables_.levels);
+    delays_ = std::move(chosen.delays);
+    choice_ = std::move(chosen.choice);
+    tile_ = std::move(chosen.program);
+    compile_sum();
   }
   void compile_sum() {
     auto defines = jit::Defines()

@@ -128,6 +128,9 @@ class TileWriter {
               most, region(b, 0, k, groups) + (k + 1 < bundles ? region(b, 0, k + 1, groups) : 0));
         for (std::size_t s = 0; s < stages_; ++s)
           most = std::max(most, region(b, s, k, groups) + region(b, s + 1, k, groups));
+        // The next bundle's rows come while the last sums are read, from the other end.
+        if (stages_ % 2 == 1 && k + 1 < bundles)
+          most = std::max(most, region(b, 0, k + 1, groups) + region(b, stages_, k, groups));
       }
     return zero_bytes_ + most;
   }
