@@ -104,6 +104,12 @@ class GpuPlan final : public Plan {
         cleaner_(problem_, types_, device_->instruction_set()) {
     fit_threads();
     choose_sum();
+    // Rows too far apart to stage are read best by fewer threads with more trials each.
+    if (!tile_ && tunables.gpu == GpuTunables{}) {
+      tunables_ = {64, 4, 2, 8, 0};
+      fit_threads();
+      choose_sum();
+    }
     // Not every compiler knows how many threads share the registers.
     while (tunables_.items_dm > 1 && too_many_threads()) {
       tunables_.items_dm /= 2;
