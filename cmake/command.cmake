@@ -7,5 +7,6 @@ set_target_properties(tautline_command PROPERTIES OUTPUT_NAME tautline)
 target_include_directories(tautline_command PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_link_libraries(tautline_command PRIVATE tautline CLI11::CLI11 spdlog::spdlog fmt::fmt
                                                nlohmann_json::nlohmann_json Threads::Threads)
-target_compile_options(tautline_command PRIVATE -Wall -Wextra -Wpedantic -Wshadow)
+target_compile_options(tautline_command PRIVATE -Wall -Wextra -Wpedantic -Wshadow
+                                                ${TAUTLINE_DRIVER_OPTIONS})
 target_compile_definitions(tautline_command PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}")
