@@ -93,7 +93,7 @@ int run(const Global& global, Options& options) {
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(
       config, open_device(global),
-      [&](const pipeline::CorrelateProgress& p) {
+      [&](const pipeline::Progress& p) {
         line.show(static_cast<double>(p.samples) / static_cast<double>(p.total_samples),
                   fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left", p.stream_s,
                               p.real_time_factor(), p.seconds_left));

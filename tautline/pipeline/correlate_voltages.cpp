@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <exception>
 #include <filesystem>
@@ -35,14 +34,8 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 using stages::channelize::Output;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kIntegrations = 2;  // one being written, one being filled
-constexpr double kProgressInterval_s = 0.2;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // The first exception of several threads wins; the others stop at the next ring operation.
 class FirstError {
@@ -106,12 +99,12 @@ class Correlation {
               const std::vector<std::shared_ptr<const device::Device>>& devices,
               const ProgressCallback& progress, std::stop_token stop)
       : config_(config),
-        progress_(progress),
         stop_(std::move(stop)),
         host_(devices.front()->compiles() ? device::open({}) : devices.front()),
         sequence_(config.inputs, sequence_options(config)),
         description_(sequence_.description()),
-        team_(devices.size()) {
+        team_(devices.size()),
+        progress_(progress) {
     for (const auto& device : devices) engines_.push_back({device, device->make_queue(), {}, {}});
   }
 
@@ -142,7 +135,6 @@ class Correlation {
   void finish_integration();
   void finish_report(const CorrelateSummary& result,
                      const std::map<std::string, std::uint64_t>& counters);
-  void report_progress(bool force);
   std::vector<std::uint64_t> clipped_of_inputs();
   CorrelateSummary summary();
   std::string kernels() const;
@@ -151,6 +143,9 @@ class Correlation {
   std::size_t channels() const {
     return description_.channelized() ? description_.channels : config_.filter.channels;
   }
+  double stream_s() const {
+    return static_cast<double>(samples_done_) / description_.rate_hz.value();
+  }
   /// Calls work(engine) for those that work on the block: all at once, or the one whose turn it is.
   void each_at_work(const std::function<void(Engine&)>& work) {
     if (sharing_ == Sharing::blocks) return work(engines_[turn_]);
@@ -158,7 +153,6 @@ class Correlation {
   }
 
   const CorrelateConfig& config_;
-  const ProgressCallback& progress_;
   std::stop_token stop_;
   std::shared_ptr<const device::Device> host_;  // for what is the host's to do
   stream::VoltageSequence sequence_;
@@ -181,8 +175,8 @@ class Correlation {
   stream::Ring<FinishedIntegration> finished_{kIntegrations, stream::RingPolicy::block};
   FirstError error_;
 
-  Clock::time_point started_ = Clock::now();
-  double setup_s_ = 0, last_report_s_ = 0;
+  ProgressReporter progress_;
+  double setup_s_ = 0;
   std::uint64_t samples_done_ = 0, spectra_done_ = 0, integrations_ = 0;
 };
 
@@ -321,7 +315,7 @@ CorrelateSummary Correlation::run() {
   if (!config_.report_path.empty())
     report_ =
         std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
-  setup_s_ = seconds_since(started_);
+  setup_s_ = progress_.elapsed_s();
   {
     BlockReader blocks(sequence_, block_samples_, stop_);
     const std::jthread writing([this, &writer, &blocks] {
@@ -403,10 +397,10 @@ void Correlation::compute(BlockReader& blocks) {
     while (const ReadBlock* block = blocks.next()) {
       compute_block(*block);
       blocks.release();
-      report_progress(false);
+      progress_.report(samples_done_, sequence_.total_samples(), stream_s());
     }
     finish_integration();
-    report_progress(true);
+    progress_.report(samples_done_, sequence_.total_samples(), stream_s(), true);
   } catch (...) {
     error_.capture();
   }
@@ -475,21 +469,6 @@ void Correlation::finish_integration() {
   ++integrations_;
 }
 
-void Correlation::report_progress(bool force) {
-  const double elapsed = seconds_since(started_);
-  if (!progress_ || (!force && elapsed - last_report_s_ < kProgressInterval_s)) return;
-  last_report_s_ = elapsed;
-  CorrelateProgress progress;
-  progress.samples = samples_done_;
-  progress.total_samples = sequence_.total_samples();
-  progress.elapsed_s = elapsed;
-  progress.stream_s = static_cast<double>(samples_done_) / description_.rate_hz.value();
-  if (samples_done_ > 0 && progress.total_samples > samples_done_)
-    progress.seconds_left = elapsed * static_cast<double>(progress.total_samples - samples_done_) /
-                            static_cast<double>(samples_done_);
-  progress_(progress);
-}
-
 // Each device that filters all channels of a block counts all of its components.
 std::vector<std::uint64_t> Correlation::clipped_of_inputs() {
   std::vector<std::uint64_t> sums(f_engine().inputs());
@@ -513,9 +492,9 @@ CorrelateSummary Correlation::summary() {
   s.samples = samples_done_;
   s.spectra_per_integration = spectra_per_integration_;
   s.integration_s = output_.integration_s;
-  s.elapsed_s = seconds_since(started_);
+  s.elapsed_s = progress_.elapsed_s();
   s.setup_s = setup_s_;
-  s.stream_s = static_cast<double>(samples_done_) / description_.rate_hz.value();
+  s.stream_s = stream_s();
   s.gap_samples = sequence_.gap_samples();
   for (const std::uint64_t clipped : clipped_of_inputs()) s.clipped += clipped;
   for (const Engine& e : engines_) {
