@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,7 +19,6 @@ namespace tautline::pipeline {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using stages::dedisperse::DmPlan;
 using stages::dedisperse::Plan;
 using stages::dedisperse::Summary;
@@ -158,51 +156,16 @@ std::string name_of(const std::string& input) {
 
 }  // namespace
 
-stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
-                                        const stages::dedisperse::Band& band) {
-  std::vector<double> dms = choice.list;
-  if (dms.empty())
-    dms = choice.step > 0
-              ? stages::dedisperse::linear_dms(choice.low, choice.high, choice.step)
-              : stages::dedisperse::tolerance_dms(band, choice.low, choice.high,
-                                                  choice.pulse_width_s, choice.tolerance);
-  return stages::dedisperse::segment(band, dms, choice.pulse_width_s, choice.downsample_tolerance);
-}
-
-stages::dedisperse::Config stage_config(const formats::FilterbankDescription& description) {
-  stages::dedisperse::Config config;
-  config.frequencies_mhz = description.channel_mhz;
-  config.sample_time_s = description.tsamp_s;
-  switch (description.delivered) {
-    case formats::Delivered::u8:
-      config.bits = 8;
-      break;
-    case formats::Delivered::u16:
-      config.bits = 16;
-      break;
-    case formats::Delivered::f32:
-      config.bits = 32;
-      break;
-  }
-  if (description.delivered != formats::Delivered::f32) {
-    config.max_value = static_cast<std::uint32_t>(((std::uint64_t{1} << description.bits) - 1) *
-                                                  description.summed_ifs.size());
-    config.zero_level = description.zero_level;
-  }
-  return config;
-}
-
 DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
                                         std::shared_ptr<const device::Device> device,
                                         const ProgressCallback& progress,
                                         const std::function<void(const std::string&)>& announce,
                                         std::stop_token stop) {
-  const auto started = Clock::now();
+  ProgressReporter reporter(progress);
   std::unique_ptr<formats::FilterbankReader> reader =
       formats::open_filterbank(config.inputs, config.reader);
   SampleRange range = choose_range(*reader, config.start_s, config.duration_s);
-  const LeftOutChannels left_out = channels_to_leave_out(
-      *reader, range, {config.ignored_channels, config.mask, config.flag_channels});
+  const LeftOutChannels left_out = channels_to_leave_out(*reader, range, config);
   const auto there = fill_gaps(reader, range);
   formats::FilterbankDescription description = reader->description();
   const double rate_hz = description.rate_hz.value();
@@ -210,12 +173,7 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
       core::advance(description.start, static_cast<std::int64_t>(range.first), description.rate_hz);
   description.tstart_mjd = core::modified_julian_date(description.start);
 
-  stages::dedisperse::Config stage = stage_config(description);
-  stage.dm_constant = config.dm_constant;
-  stage.method = config.method;
-  stage.max_loss = config.max_loss;
-  stage.zero_dm = config.zero_dm;
-  stage.ignored_channels = left_out.all;
+  stages::dedisperse::Config stage = stage_config(config, description, left_out.all);
   std::unique_ptr<MaskIntervals> mask;
   if (!config.mask.empty())
     mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config.mask), *reader);
@@ -278,12 +236,9 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
     }
     s.samples += block->samples;
     blocks.release();
-    s.elapsed_s = std::chrono::duration<double>(Clock::now() - started).count();
+    s.elapsed_s = reporter.elapsed_s();
     s.stream_s = static_cast<double>(s.samples) / rate_hz;
-    if (progress)
-      progress({s.samples, range.count, s.elapsed_s, s.stream_s,
-                s.elapsed_s * static_cast<double>(range.count - s.samples) /
-                    static_cast<double>(s.samples)});
+    reporter.report(s.samples, range.count, s.stream_s);
   }
   sink->finish();
 
