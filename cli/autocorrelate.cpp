@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstdio>
 
-#include "cli/command.h"
+#include "cli/run_output.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/autocorrelate_counts.h"
 
@@ -77,57 +77,44 @@ void resolve(const Global& global, Options& options) {
   config.history = history_line(global);
 }
 
-void print_summary(const Global& global, const std::string& output,
-                   const pipeline::AutocorrelateSummary& s) {
-  const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
-  if (global.json) {
-    print_json("tautline.autocorrelate", 1,
-               {{"output", output},
-                {"format", s.format},
-                {"sensors", s.sensors},
-                {"curves", s.curves},
-                {"lags", s.lags},
-                {"samples", s.samples},
-                {"bin_s", s.bin_s},
-                {"mean_rate_hz", s.mean_rate_hz},
-                {"masked", s.masked},
-                {"undefined_curves", s.undefined},
-                {"lags_too_long", s.lags_too_long},
-                {"lost_samples", s.damage.lost_samples},
-                {"dropped_samples", s.damage.dropped_samples},
-                {"trailing_bytes", s.damage.trailing_bytes},
-                {"kernels", s.backend},
-                {"elapsed_s", s.elapsed_s},
-                {"real_time_factor", factor}});
-    return;
-  }
-  if (global.quiet) return;
-  fmt::print("{}: {} curves of {} lags, {} sensors, {:.6g} s bins\n", output, s.curves, s.lags,
-             s.sensors, s.bin_s);
-  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time, {:.4g} samples/s\n", s.stream_s,
-             s.elapsed_s, factor,
-             static_cast<double>(s.samples) * static_cast<double>(s.sensors) / s.elapsed_s);
-  fmt::print("  mean rate: {:.6g} counts/s a sensor\n", s.mean_rate_hz);
-  fmt::print("  kernels: {}\n", s.backend);
-  fmt::print("  counted: {} lost, {} dropped, {} bytes left over, {} masked, {} without counts\n",
-             s.damage.lost_samples, s.damage.dropped_samples, s.damage.trailing_bytes, s.masked,
-             s.undefined);
+void summarise(const Global& global, const std::string& output,
+               const pipeline::AutocorrelateSummary& s) {
+  print_summary(
+      global, "tautline.autocorrelate",
+      {{"output", output},
+       {"format", s.format},
+       {"sensors", s.sensors},
+       {"curves", s.curves},
+       {"lags", s.lags},
+       {"samples", s.samples},
+       {"bin_s", s.bin_s},
+       {"mean_rate_hz", s.mean_rate_hz},
+       {"masked", s.masked},
+       {"undefined_curves", s.undefined},
+       {"lags_too_long", s.lags_too_long},
+       {"lost_samples", s.damage.lost_samples},
+       {"dropped_samples", s.damage.dropped_samples},
+       {"trailing_bytes", s.damage.trailing_bytes},
+       {"kernels", s.backend},
+       {"elapsed_s", s.elapsed_s},
+       {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
+      fmt::format("{}: {} curves of {} lags, {} sensors, {:.6g} s bins\n{}, {:.4g} samples/s\n"
+                  "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
+                  "  counted: {} lost, {} dropped, {} bytes left over, {} masked, {} without "
+                  "counts\n",
+                  output, s.curves, s.lags, s.sensors, s.bin_s, speed_line(s.stream_s, s.elapsed_s),
+                  static_cast<double>(s.samples) * static_cast<double>(s.sensors) / s.elapsed_s,
+                  s.mean_rate_hz, s.backend, s.damage.lost_samples, s.damage.dropped_samples,
+                  s.damage.trailing_bytes, s.masked, s.undefined));
 }
 
 int run(const Global& global, Options& options) {
   resolve(global, options);
   ProgressLine line(global);
-  const auto show = [&](const pipeline::AutocorrelateProgress& p) {
-    line.show(p.total_samples > 0
-                  ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples)
-                  : 1,
-              fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left", p.stream_s,
-                          p.elapsed_s > 0 ? p.stream_s / p.elapsed_s : 0, p.seconds_left));
-  };
-  const auto summary =
-      pipeline::autocorrelate_counts(options.config, open_device(global), show, global.stop);
+  const auto summary = pipeline::autocorrelate_counts(options.config, open_device(global),
+                                                      drawn_on(line), global.stop);
   for (const std::string& warning : summary.warnings) spdlog::warn("{}", warning);
-  print_summary(global, options.config.output, summary);
+  summarise(global, options.config.output, summary);
   return damage_status(summary.damage, 0, options.strict);
 }
 

@@ -1,8 +1,8 @@
 // tautline channelize: the filter bank alone.
 #include <fmt/format.h>
 
-#include "cli/command.h"
 #include "cli/filter_options.h"
+#include "cli/run_output.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/channelize_voltages.h"
 
@@ -17,34 +17,29 @@ struct Options {
   std::string requantise = "off", stokes = "I";
 };
 
-void print_summary(const Global& global, const std::string& output,
-                   const pipeline::ChannelizeSummary& s) {
-  const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
-  if (global.json) {
-    print_json("tautline.channelize", 1,
-               {{"output", output},
-                {"inputs", s.inputs},
-                {"channels", s.channels},
-                {"spectra", s.spectra},
-                {"samples", s.samples},
-                {"written", s.written},
-                {"invalid_spectra", s.invalid_spectra},
-                {"lost_samples", s.damage.lost_samples},
-                {"dropped_samples", s.damage.dropped_samples},
-                {"trailing_bytes", s.damage.trailing_bytes},
-                {"clipped", s.clipped},
-                {"not_finite", s.not_finite},
-                {"kernels", s.backend},
-                {"elapsed_s", s.elapsed_s},
-                {"real_time_factor", factor}});
-    return;
-  }
-  if (global.quiet) return;
-  fmt::print("{}: {} times written, {} inputs, {} channels\n", output, s.written, s.inputs, s.channels);
-  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s, factor);
-  fmt::print("  kernels: {}\n", s.backend);
-  fmt::print("  counted: {} lost, {} dropped, {} clipped, {} not finite, {} spectra invalid\n",
-             s.damage.lost_samples, s.damage.dropped_samples, s.clipped, s.not_finite, s.invalid_spectra);
+void summarise(const Global& global, const std::string& output, const pipeline::ChannelizeSummary& s) {
+  print_summary(
+      global, "tautline.channelize",
+      {{"output", output},
+       {"inputs", s.inputs},
+       {"channels", s.channels},
+       {"spectra", s.spectra},
+       {"samples", s.samples},
+       {"written", s.written},
+       {"invalid_spectra", s.invalid_spectra},
+       {"lost_samples", s.damage.lost_samples},
+       {"dropped_samples", s.damage.dropped_samples},
+       {"trailing_bytes", s.damage.trailing_bytes},
+       {"clipped", s.clipped},
+       {"not_finite", s.not_finite},
+       {"kernels", s.backend},
+       {"elapsed_s", s.elapsed_s},
+       {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
+      fmt::format("{}: {} times written, {} inputs, {} channels\n{}\n  kernels: {}\n"
+                  "  counted: {} lost, {} dropped, {} clipped, {} not finite, {} spectra invalid\n",
+                  output, s.written, s.inputs, s.channels, speed_line(s.stream_s, s.elapsed_s),
+                  s.backend, s.damage.lost_samples, s.damage.dropped_samples, s.clipped,
+                  s.not_finite, s.invalid_spectra));
 }
 
 int run(const Global& global, Options& options) {
@@ -53,30 +48,15 @@ int run(const Global& global, Options& options) {
     for (const std::string& name : named(*options.input.command, {"--integrate", "--stokes"}))
       throw core::Error(core::ErrorKind::config, name, "given for " + config.output,
                         "only for detected power (.fil)", "leave it out, or name the output .fil");
-  config.inputs = options.input.files;
+  options.input.fill(config);
   config.filter = options.filter.resolve();
-  config.requantise = options.requantise == "off" ? pipeline::Requantise::off
-                      : options.requantise == "4" ? pipeline::Requantise::bits4
-                                                  : pipeline::Requantise::bits8;
+  config.requantise = parse_requantise(options.requantise);
   config.stokes = options.stokes == "I" ? pipeline::Stokes::i : pipeline::Stokes::iquv;
-  config.start_s = options.input.start_s;
-  config.duration_s = options.input.duration_s;
-  config.reader = options.input.reader();
-  config.overwrite = options.input.overwrite;
-  config.memory_bytes = parse_bytes(options.input.memory);
   config.history = history_line(global);
   ProgressLine line(global);
-  const auto summary = pipeline::channelize_voltages(
-      config, open_device(global),
-      [&](const pipeline::CorrelateProgress& p) {
-        line.show(p.total_samples > 0
-                      ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples)
-                      : 1,
-                  fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left", p.stream_s,
-                              p.real_time_factor(), p.seconds_left));
-      },
-      global.stop);
-  print_summary(global, config.output, summary);
+  const auto summary =
+      pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
+  summarise(global, config.output, summary);
   return damage_status(summary.damage, summary.not_finite, options.input.strict);
 }
 

@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "cli/command.h"
 #include "cli/filter_options.h"
-#include "tautline/core/error.h"
+#include "cli/run_output.h"
 #include "tautline/pipeline/correlate_voltages.h"
 
 namespace tautline::cli {
@@ -19,61 +18,43 @@ struct Options {
   std::string requantise = "8";
 };
 
-pipeline::Requantise parse_requantise(const std::string& text) {
-  if (text == "off") return pipeline::Requantise::off;
-  return text == "4" ? pipeline::Requantise::bits4 : pipeline::Requantise::bits8;
-}
-
-void print_summary(const Global& global, const std::string& output,
-                   const pipeline::CorrelateSummary& s) {
-  const double factor = s.elapsed_s > 0 ? s.stream_s / s.elapsed_s : 0;
-  if (global.json) {
-    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
-    for (const pipeline::DeviceShare& share : s.devices)
-      devices.push_back({{"device", share.device}, {"sent_bytes", share.sent_bytes}});
-    print_json("tautline.correlate", 1,
-               {{"output", output},
-                {"inputs", s.inputs},
-                {"channels", s.channels},
-                {"integrations", s.integrations},
-                {"integration_s", s.integration_s},
-                {"spectra", s.spectra},
-                {"samples", s.samples},
-                {"gap_samples", s.gap_samples},
-                {"lost_samples", s.damage.lost_samples},
-                {"dropped_samples", s.damage.dropped_samples},
-                {"trailing_bytes", s.damage.trailing_bytes},
-                {"clipped", s.clipped},
-                {"not_finite", s.not_finite},
-                {"kernels", s.backend},
-                {"devices", devices},
-                {"setup_s", s.setup_s},
-                {"elapsed_s", s.elapsed_s},
-                {"real_time_factor", factor}});
-    return;
-  }
-  if (global.quiet) return;
-  fmt::print("{}: {} integrations of {:.6g} s, {} inputs, {} channels\n", output, s.integrations,
-             s.integration_s, s.inputs, s.channels);
-  fmt::print("  {:.3f} s of data in {:.3f} s: {:.2f} x real time\n", s.stream_s, s.elapsed_s,
-             factor);
-  fmt::print("  kernels: {}\n", s.backend);
-  fmt::print("  counted: {} lost, {} dropped, {} in gaps, {} clipped, {} not finite\n",
-             s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.clipped,
-             s.not_finite);
+void summarise(const Global& global, const std::string& output, const pipeline::CorrelateSummary& s) {
+  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  for (const pipeline::DeviceShare& share : s.devices)
+    devices.push_back({{"device", share.device}, {"sent_bytes", share.sent_bytes}});
+  print_summary(
+      global, "tautline.correlate",
+      {{"output", output},
+       {"inputs", s.inputs},
+       {"channels", s.channels},
+       {"integrations", s.integrations},
+       {"integration_s", s.integration_s},
+       {"spectra", s.spectra},
+       {"samples", s.samples},
+       {"gap_samples", s.gap_samples},
+       {"lost_samples", s.damage.lost_samples},
+       {"dropped_samples", s.damage.dropped_samples},
+       {"trailing_bytes", s.damage.trailing_bytes},
+       {"clipped", s.clipped},
+       {"not_finite", s.not_finite},
+       {"kernels", s.backend},
+       {"devices", devices},
+       {"setup_s", s.setup_s},
+       {"elapsed_s", s.elapsed_s},
+       {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
+      fmt::format("{}: {} integrations of {:.6g} s, {} inputs, {} channels\n{}\n  kernels: {}\n"
+                  "  counted: {} lost, {} dropped, {} in gaps, {} clipped, {} not finite\n",
+                  output, s.integrations, s.integration_s, s.inputs, s.channels,
+                  speed_line(s.stream_s, s.elapsed_s), s.backend, s.damage.lost_samples,
+                  s.damage.dropped_samples, s.gap_samples, s.clipped, s.not_finite));
 }
 
 int run(const Global& global, Options& options) {
   pipeline::CorrelateConfig& config = options.config;
-  config.inputs = options.input.files;
+  options.input.fill(config);
   config.filter = options.filter.resolve();
   config.requantise = parse_requantise(options.requantise);
   config.earth = options.earth.resolve();
-  config.start_s = options.input.start_s;
-  config.duration_s = options.input.duration_s;
-  config.reader = options.input.reader();
-  config.overwrite = options.input.overwrite;
-  config.memory_bytes = parse_bytes(options.input.memory);
   config.history = history_line(global);
   if (config.array_path.empty())
     spdlog::warn(
@@ -81,16 +62,9 @@ int run(const Global& global, Options& options) {
         "only with run_check_acceptability=False");
 
   ProgressLine line(global);
-  const auto show = [&](const pipeline::CorrelateProgress& p) {
-    const double fraction =
-        p.total_samples > 0 ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples)
-                            : 1;
-    line.show(fraction, fmt::format("{:.1f} s of data, {:.2f} x real time, {:.0f} s left",
-                                    p.stream_s, p.real_time_factor(), p.seconds_left));
-  };
   const auto summary =
-      pipeline::correlate_voltages(config, open_devices(global), show, global.stop);
-  print_summary(global, config.output, summary);
+      pipeline::correlate_voltages(config, open_devices(global), drawn_on(line), global.stop);
+  summarise(global, config.output, summary);
   return damage_status(summary.damage, summary.not_finite, options.input.strict);
 }
 

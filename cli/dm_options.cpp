@@ -67,7 +67,7 @@ std::vector<std::size_t> parse_channels(const std::string& text) {
   return channels;
 }
 
-void DmOptions::add_to(CLI::App& to) {
+void DmOptions::add_to(CLI::App& to, pipeline::FilterbankRunConfig& config) {
   command = &to;
   to.add_option("--dms", dms,
                 "trials in pc cm^-3: LO:HI:STEP with HI among them, LO:HI by tolerance, or one");
@@ -95,11 +95,12 @@ void DmOptions::add_to(CLI::App& to) {
   const std::string group = "Cleaning";
   to.add_option("--ignorechan", ignored, "channels of the file to leave out, from 0: 0:5,34")
       ->group(group);
-  to.add_option("--mask", mask, "rfifind's NAME_rfifind.mask")->group(group);
-  to.add_flag("--flag-channels", flag_channels,
+  to.add_option("--mask", config.mask, "rfifind's NAME_rfifind.mask")->group(group);
+  to.add_flag("--flag-channels", config.flag_channels,
               "leave out channels whose level, noise or spectral kurtosis stands out")
       ->group(group);
-  to.add_flag("--zero-dm", zero_dm, "subtract the mean over channels at each time (float series)")
+  to.add_flag("--zero-dm", config.zero_dm,
+              "subtract the mean over channels at each time (float series)")
       ->group(group);
 }
 
@@ -126,10 +127,6 @@ pipeline::DmChoice DmOptions::choice() const {
   choice.step = range.has_step ? range.step : 0;
   choice.tolerance = tolerance;
   return choice;
-}
-
-std::vector<std::size_t> DmOptions::ignored_channels() const {
-  return parse_channels(ignored);
 }
 
 double DmOptions::constant() const {

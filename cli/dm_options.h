@@ -5,25 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "tautline/pipeline/dedisperse_filterbank.h"
+#include "tautline/pipeline/filterbank_run.h"
 
 namespace tautline::cli {
 
-/// Bound to a subcommand's options; the rest gives what pipelines take.
+/// Bound to a subcommand's options and, what needs no parsing, to the config of its run.
 struct DmOptions {
   std::string dms, dm_list;
   double tolerance = 1.25, pulse_width_us = 40, downsample_tolerance = 0;
   std::string dm_constant = "4148.808";
   std::string method = "auto";
   double max_loss_percent = 1;
-  std::string ignored, mask;
-  bool zero_dm = false, flag_channels = false;
+  std::string ignored;
   const CLI::App* command = nullptr;
 
-  void add_to(CLI::App& to);
+  void add_to(CLI::App& to, pipeline::FilterbankRunConfig& config);
   /// Throws core::Error(config) naming the option.
   pipeline::DmChoice choice() const;
-  std::vector<std::size_t> ignored_channels() const;
   double constant() const;
 };
 

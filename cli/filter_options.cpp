@@ -3,7 +3,6 @@
 #include <charconv>
 #include <fstream>
 
-#include "cli/command.h"
 #include "tautline/core/error.h"
 #include "tautline/core/window.h"
 
@@ -72,6 +71,11 @@ pipeline::FilterConfig FilterOptions::resolve() const {
                                   "--oversample", "--requantize"});
   std::tie(filter.oversample_numerator, filter.oversample_denominator) = parse_ratio(oversample);
   return filter;
+}
+
+pipeline::Requantise parse_requantise(const std::string& text) {
+  if (text == "off") return pipeline::Requantise::off;
+  return text == "4" ? pipeline::Requantise::bits4 : pipeline::Requantise::bits8;
 }
 
 void InputOptions::add_to(CLI::App& to) {

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "tautline/formats/voltage_reader.h"
+#include "tautline/pipeline/correlate_voltages.h"
 #include "tautline/pipeline/f_engine.h"
 
 namespace tautline::cli {
@@ -39,8 +41,21 @@ struct InputOptions {
   const CLI::App* command = nullptr;
 
   void add_to(CLI::App& to);
+  /// What a pipeline's config says of its input and its memory.
+  template <class Config>
+  void fill(Config& config) const {
+    config.inputs = files;
+    config.start_s = start_s;
+    config.duration_s = duration_s;
+    config.reader = reader();
+    config.overwrite = overwrite;
+    config.memory_bytes = parse_bytes(memory);
+  }
   formats::ReaderOptions reader() const;
 };
+
+/// "off", "4" or "8".
+pipeline::Requantise parse_requantise(const std::string& text);
 
 /// Those of `options` that the user named.
 std::vector<std::string> named(const CLI::App& command, const std::vector<std::string>& options);

@@ -1,7 +1,7 @@
 // tautline simulate: made-up observations with the truth beside them.
 #include <fmt/format.h>
 
-#include "cli/command.h"
+#include "cli/run_output.h"
 #include "cli/simulate_filterbank.h"
 #include "tautline/pipeline/simulate_voltages.h"
 
@@ -16,41 +16,33 @@ struct Options {
 
 int run(const Global& global, Options& options) {
   pipeline::SimulateConfig& config = options.config;
-  config.format = options.format == "dada" ? pipeline::SimulateFormat::dada
-                                           : pipeline::SimulateFormat::mwa32t;
+  config.format =
+      options.format == "dada" ? pipeline::SimulateFormat::dada : pipeline::SimulateFormat::mwa32t;
   config.threads = global.threads;
   config.memory_bytes = parse_bytes(options.memory);
   config.history = history_line(global);
   ProgressLine line(global);
-  const auto s = pipeline::simulate_voltages(
-      config,
-      [&](const pipeline::SimulateProgress& p) {
-        line.show(static_cast<double>(p.samples) / static_cast<double>(p.total_samples),
-                  fmt::format("{:.1f} s made, {:.2f} x real time, {:.0f} s left", p.stream_s,
-                              p.real_time_factor(), p.seconds_left));
-      },
-      global.stop);
-  if (global.json) {
-    print_json("tautline.simulate.voltages", 1,
-               {{"files", s.files},
-                {"truth", s.truth_path},
-                {"inputs", s.inputs},
-                {"samples", s.samples},
-                {"clipped", s.clipped},
-                {"elapsed_s", s.elapsed_s}});
-  } else if (!global.quiet) {
-    for (const std::string& file : s.files) fmt::print("{}\n", file);
-    fmt::print("  {} inputs, {} samples each ({:.3f} s), {} clipped, made in {:.2f} s\n", s.inputs,
-               s.samples, s.stream_s, s.clipped, s.elapsed_s);
-    fmt::print("  the truth: {}\n", s.truth_path);
-  }
+  const auto s = pipeline::simulate_voltages(config, drawn_on(line, "made"), global.stop);
+  print_summary(
+      global, "tautline.simulate.voltages",
+      {{"files", s.files},
+       {"truth", s.truth_path},
+       {"inputs", s.inputs},
+       {"samples", s.samples},
+       {"clipped", s.clipped},
+       {"elapsed_s", s.elapsed_s}},
+      fmt::format("{}\n  {} inputs, {} samples each ({:.3f} s), {} clipped, made in {:.2f} s\n"
+                  "  the truth: {}\n",
+                  fmt::join(s.files, "\n"), s.inputs, s.samples, s.stream_s, s.clipped, s.elapsed_s,
+                  s.truth_path));
   return kDone;
 }
 
 }  // namespace
 
 void add_simulate(CLI::App& app, const Global& global, Action& action) {
-  auto* simulate = app.add_subcommand("simulate", "made-up observations with the truth beside them");
+  auto* simulate =
+      app.add_subcommand("simulate", "made-up observations with the truth beside them");
   simulate->require_subcommand(1);
   add_simulate_photons(*simulate, global, action);
   auto* command = simulate->add_subcommand("voltages", "sky sources, tones and noise on an array");
@@ -74,7 +66,8 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--memory", options->memory, "cap on the memory used")->capture_default_str();
   command->add_flag("--overwrite", config.overwrite, "replace existing files");
   command->footer(
-      "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o sky.dada");
+      "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o "
+      "sky.dada");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/run_output.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/core/time.h"
@@ -59,30 +60,20 @@ int run(const Global& global, const CLI::App& command, Options& options) {
   config.memory_bytes = parse_bytes(options.memory);
   config.history = history_line(global);
   ProgressLine line(global);
-  const auto s = pipeline::simulate_filterbank(
-      config,
-      [&](const pipeline::SimulateProgress& p) {
-        line.show(static_cast<double>(p.samples) / static_cast<double>(p.total_samples),
-                  fmt::format("{:.1f} s made, {:.2f} x real time, {:.0f} s left", p.stream_s,
-                              p.real_time_factor(), p.seconds_left));
-      },
-      global.stop);
-  if (global.json) {
-    print_json("tautline.simulate.filterbank", 1,
-               {{"output", s.file},
-                {"truth", s.truth_path},
-                {"channels", s.channels},
-                {"samples", s.samples},
-                {"pulses", s.pulses},
-                {"clipped", s.clipped},
-                {"elapsed_s", s.elapsed_s}});
-  } else if (!global.quiet) {
-    fmt::print(
-        "{}\n  {} channels, {} samples ({:.3f} s), {} pulse{}, {} clipped, made in {:.2f} s\n",
-        s.file, s.channels, s.samples, s.stream_s, s.pulses, s.pulses == 1 ? "" : "s", s.clipped,
-        s.elapsed_s);
-    fmt::print("  the truth: {}\n", s.truth_path);
-  }
+  const auto s = pipeline::simulate_filterbank(config, drawn_on(line, "made"), global.stop);
+  print_summary(
+      global, "tautline.simulate.filterbank",
+      {{"output", s.file},
+       {"truth", s.truth_path},
+       {"channels", s.channels},
+       {"samples", s.samples},
+       {"pulses", s.pulses},
+       {"clipped", s.clipped},
+       {"elapsed_s", s.elapsed_s}},
+      fmt::format("{}\n  {} channels, {} samples ({:.3f} s), {} pulse{}, {} clipped, made in "
+                  "{:.2f} s\n  the truth: {}\n",
+                  s.file, s.channels, s.samples, s.stream_s, s.pulses, s.pulses == 1 ? "" : "s",
+                  s.clipped, s.elapsed_s, s.truth_path));
   return kDone;
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "cli/command.h"
+#include "cli/run_output.h"
 #include "tautline/core/error.h"
 
 namespace tautline::cli {
@@ -53,20 +53,18 @@ int run(const Global& global, Options& options) {
       config,
       [&](double done) { line.show(done, fmt::format("{:.1f} s made", done * config.duration_s)); },
       global.stop);
-  if (global.json) {
-    print_json("tautline.simulate.photons", 1,
-               {{"files", {s.file}},
-                {"truth", s.truth_path},
-                {"sensors", config.sensors},
-                {"bins", s.bins},
-                {"photons", s.photons},
-                {"duration_s", s.stream_s},
-                {"elapsed_s", s.elapsed_s}});
-  } else if (!global.quiet) {
-    fmt::print("{}\n  {} sensor{}, {:.6g} s, {} photons, made in {:.2f} s\n  the truth: {}\n",
-               s.file, config.sensors, config.sensors == 1 ? "" : "s", s.stream_s, s.photons,
-               s.elapsed_s, s.truth_path);
-  }
+  print_summary(
+      global, "tautline.simulate.photons",
+      {{"files", {s.file}},
+       {"truth", s.truth_path},
+       {"sensors", config.sensors},
+       {"bins", s.bins},
+       {"photons", s.photons},
+       {"duration_s", s.stream_s},
+       {"elapsed_s", s.elapsed_s}},
+      fmt::format("{}\n  {} sensor{}, {:.6g} s, {} photons, made in {:.2f} s\n  the truth: {}\n",
+                  s.file, config.sensors, config.sensors == 1 ? "" : "s", s.stream_s, s.photons,
+                  s.elapsed_s, s.truth_path));
   return kDone;
 }
 

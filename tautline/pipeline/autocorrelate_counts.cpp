@@ -1,7 +1,6 @@
 #include "tautline/pipeline/autocorrelate_counts.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <future>
 
@@ -17,15 +16,10 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using Clock = std::chrono::steady_clock;
 
 // Bytes read at a time: large beside a state's levels, so that those are seldom left and entered
 // again, and small beside everything else.
 constexpr std::size_t kBlockBytes = std::size_t{16} << 20;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Blocks of a reader, the next one read while this one is worked on.
 class CountBlocks {
@@ -237,11 +231,11 @@ class TagBlocks {
 
 }  // namespace
 
-core::CorrelationCurves correlate_counts(
-    const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
-    AutocorrelateSummary& s, const std::function<void(const AutocorrelateProgress&)>& progress,
-    std::stop_token stop) {
-  const auto started = Clock::now();
+core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
+                                         std::shared_ptr<const device::Device> device,
+                                         AutocorrelateSummary& s, const ProgressCallback& progress,
+                                         std::stop_token stop) {
+  ProgressReporter reporter(progress);
   const auto reader = open_count_source(config);
   const formats::CountDescription& description = reader->description();
   const double bin_s = bin_of(config, description);
@@ -288,11 +282,7 @@ core::CorrelationCurves correlate_counts(
   }
   CurveStream stream(stream_config, device, tag_plan);
   const auto report = [&] {
-    if (!progress) return;
-    const double elapsed = seconds_since(started);
-    const auto done = static_cast<double>(stream.samples());
-    progress({stream.samples(), part.samples, elapsed, done * bin_s,
-              elapsed * (static_cast<double>(part.samples) - done) / std::max(done, 1.0)});
+    reporter.report(stream.samples(), part.samples, static_cast<double>(stream.samples()) * bin_s);
   };
   if (tags != nullptr) {
     TagBlocks blocks(*tags, part.samples);
@@ -333,20 +323,20 @@ core::CorrelationCurves correlate_counts(
   if (config.segments > 1 && curves.standard_error.empty())
     s.warnings.push_back("fewer bins than segments: no standard errors");
   s.stream_s = static_cast<double>(s.samples) * bin_s;
-  s.elapsed_s = seconds_since(started);
+  s.elapsed_s = reporter.elapsed_s();
   return curves;
 }
 
-AutocorrelateSummary autocorrelate_counts(
-    const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
-    const std::function<void(const AutocorrelateProgress&)>& progress, std::stop_token stop) {
-  const auto started = Clock::now();
+AutocorrelateSummary autocorrelate_counts(const AutocorrelateConfig& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const ProgressCallback& progress, std::stop_token stop) {
+  const Stopwatch stopwatch;
   check_curve_output(config);
   AutocorrelateSummary summary;
   const std::string name = device->name();
   const auto curves = correlate_counts(config, std::move(device), summary, progress, stop);
   write_curves(config, curves, summary, name);
-  summary.elapsed_s = seconds_since(started);
+  summary.elapsed_s = stopwatch.elapsed_s();
   return summary;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -14,6 +13,7 @@
 #include "tautline/core/correlation_curve.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/count_reader.h"
+#include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/sensor_map.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
@@ -45,11 +45,6 @@ struct AutocorrelateConfig {
   std::string history;
 };
 
-struct AutocorrelateProgress {
-  std::uint64_t samples = 0, total_samples = 0;
-  double elapsed_s = 0, stream_s = 0, seconds_left = 0;
-};
-
 struct AutocorrelateSummary {
   std::string format;
   std::size_t sensors = 0, curves = 0, lags = 0;
@@ -65,16 +60,16 @@ struct AutocorrelateSummary {
 };
 
 /// Reads, correlates and normalises. Throws core::Error; nothing is written.
-core::CorrelationCurves correlate_counts(
-    const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
-    AutocorrelateSummary& summary,
-    const std::function<void(const AutocorrelateProgress&)>& progress = {},
-    std::stop_token stop = {});
+core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
+                                         std::shared_ptr<const device::Device> device,
+                                         AutocorrelateSummary& summary,
+                                         const ProgressCallback& progress = {},
+                                         std::stop_token stop = {});
 
 /// The same, into config.output.
-AutocorrelateSummary autocorrelate_counts(
-    const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
-    const std::function<void(const AutocorrelateProgress&)>& progress = {},
-    std::stop_token stop = {});
+AutocorrelateSummary autocorrelate_counts(const AutocorrelateConfig& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const ProgressCallback& progress = {},
+                                          std::stop_token stop = {});
 
 }  // namespace tautline::pipeline

@@ -1,7 +1,6 @@
 #include "tautline/pipeline/channelize_voltages.h"
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
@@ -19,7 +18,6 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using Clock = std::chrono::steady_clock;
 
 // What the output's own format has no room for, beside it as OUTPUT.json.
 std::string record(const ChannelizeConfig& config, const device::Device& device,
@@ -66,7 +64,7 @@ std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
 ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                       std::shared_ptr<const device::Device> device,
                                       const ProgressCallback& progress, std::stop_token stop) {
-  const auto started = Clock::now();
+  ProgressReporter reporter(progress);
   const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s};
   stream::VoltageSequence sequence(config.inputs, options);
   const core::VoltageDescription& description = sequence.description();
@@ -121,12 +119,9 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     }
     s.samples += block->raw.samples;
     blocks.release();
-    s.elapsed_s = std::chrono::duration<double>(Clock::now() - started).count();
+    s.elapsed_s = reporter.elapsed_s();
     s.stream_s = static_cast<double>(s.samples) / description.rate_hz.value();
-    if (progress)
-      progress({s.samples, sequence.total_samples(), s.elapsed_s, s.stream_s,
-                s.elapsed_s * static_cast<double>(sequence.total_samples() - s.samples) /
-                    static_cast<double>(s.samples)});
+    reporter.report(s.samples, sequence.total_samples(), s.stream_s);
   }
   sink->finish();
   s.written = sink->written();

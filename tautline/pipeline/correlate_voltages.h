@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -15,6 +14,7 @@
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/f_engine.h"
+#include "tautline/pipeline/progress.h"
 
 namespace tautline::pipeline {
 
@@ -41,14 +41,6 @@ struct CorrelateConfig {
   std::string history;                                ///< version and command line, for the output
 };
 
-struct CorrelateProgress {
-  std::uint64_t samples = 0, total_samples = 0;  ///< times, of each input
-  double elapsed_s = 0;
-  double stream_s = 0;  ///< of data correlated
-  double seconds_left = 0;
-  double real_time_factor() const { return elapsed_s > 0 ? stream_s / elapsed_s : 0; }
-};
-
 /// What one of a run's devices was sent.
 struct DeviceShare {
   std::string device;
@@ -71,7 +63,6 @@ struct CorrelateSummary {
   bool damaged() const { return damage.any() || not_finite > 0; }
 };
 
-using ProgressCallback = std::function<void(const CorrelateProgress&)>;
 /// Several devices (GPUs of one host) share the work: each is sent its share of the channels of a
 /// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them
 /// for a share of the channels. The results are the same bits. Throws core::Error; nothing stays

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,12 +19,14 @@ namespace tautline::pipeline {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using stages::dedisperse::DmPlan;
 using stages::dedisperse::Plan;
 using stages::dedisperse::Summary;
 
 constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;
+
+// First and last + 1 sample of what holds data, from a range's start.
+using Stretches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 // One segment's stream: its plan, its state, and room for a block of its trials.
 struct SegmentStream {
@@ -70,49 +71,6 @@ std::string record_path(const DedisperseConfig& config) {
   return (std::filesystem::path(config.output) / "dedisperse.json").string();
 }
 
-std::string record(const DedisperseConfig& config, const device::Device& device,
-                   const formats::FilterbankDescription& description, const DmPlan& plan,
-                   const std::vector<std::uint64_t>& written, const LeftOutChannels& left_out,
-                   const std::vector<std::pair<std::uint64_t, std::uint64_t>>& there,
-                   const DedisperseSummary& s) {
-  nlohmann::ordered_json object{
-      {"schema", "tautline.dedisperse.record"},
-      {"version", 1},
-      {"history", config.history},
-      {"device", device.name()},
-      {"kernels", s.backend},
-      {"inputs", config.inputs},
-      {"dms", plan.dms()},
-      {"tsamp_s", description.tsamp_s * static_cast<double>(plan.segments[0].downsample)},
-      {"f_ref_mhz", s.f_ref_mhz},
-      {"dm_constant", config.dm_constant},
-      {"start", core::to_iso(description.start)},
-      {"start_mjd", core::modified_julian_date(description.start)},
-      {"samples", s.samples},
-      {"loss_of_snr", s.loss},
-      {"ignored_channels", left_out.all},
-      {"flagged_channels", left_out.flagged},
-      {"zero_dm", config.zero_dm},
-      {"mask", config.mask},
-      {"masked_samples", s.masked},
-      {"not_finite", s.not_finite},
-      {"gap_samples", s.gap_samples},
-      {"bytes", s.bytes},
-      {"expected_s", s.expected_s},
-      {"lost_samples", s.damage.lost_samples},
-      {"dropped_samples", s.damage.dropped_samples},
-      {"trailing_bytes", s.damage.trailing_bytes}};
-  for (std::size_t k = 0; k < plan.segments.size(); ++k)
-    object["segments"].push_back({{"first_trial", plan.segments[k].first_trial},
-                                  {"trials", plan.segments[k].dms.size()},
-                                  {"downsample", plan.segments[k].downsample},
-                                  {"samples", written[k]},
-                                  {"method", s.methods[k]}});
-  for (const auto& [first, end] : there)
-    object["stretches"].push_back({{"first_sample", first}, {"samples", end - first}});
-  return object.dump(1) + "\n";
-}
-
 // A plan whose largest delay is longer than the data gives nothing: say so before the run.
 std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Plan>>& plans,
                                      std::uint64_t samples, double rate_hz) {
@@ -137,14 +95,13 @@ std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Pla
 // Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
 // counts the missing times too. Returns the stretches of the range that hold data, first and
 // last + 1, from its start.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> fill_gaps(
-    std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
+Stretches fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
   if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
   auto filled = std::make_unique<GaplessReader>(std::move(reader));
   const std::uint64_t first = filled->grid_of(range.first);
   const std::uint64_t end = filled->grid_of(range.first + range.count - 1) + 1;
   range = {first, end - first};
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> there;
+  Stretches there;
   for (const auto& [from, to] : filled->filled_stretches())
     if (from < end && to > first)
       there.emplace_back(std::max(from, first) - first, std::min(to, end) - first);
@@ -152,162 +109,219 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> fill_gaps(
   return there;
 }
 
-std::string name_of(const std::string& input) {
-  return std::filesystem::path(input).stem().string();
+// A run: what is read, how it is summed and where that goes.
+class Dedispersion {
+ public:
+  Dedispersion(const DedisperseConfig& config, std::shared_ptr<const device::Device> device,
+               const ProgressCallback& progress, std::stop_token stop)
+      : progress_(progress),
+        config_(config),
+        device_(std::move(device)),
+        stop_(std::move(stop)),
+        reader_(formats::open_filterbank(config.inputs, config.reader)),
+        range_(choose_range(*reader_, config.start_s, config.duration_s)),
+        left_out_(channels_to_leave_out(*reader_, range_, config)),
+        stretches_(fill_gaps(reader_, range_)) {}
+
+  DedisperseSummary run(const std::function<void(const std::string&)>& announce);
+
+ private:
+  void describe();
+  void plan();
+  std::string expect();
+  void open_output();
+  void sum_all();
+  void sum(const SpectraBlock& block);
+  void summarise_run();
+  std::string record() const;
+  std::size_t raw_bytes(std::size_t block_samples) const {
+    return FilterbankBlocks::kBlocks * block_samples * description_.sample_bytes();
+  }
+
+  ProgressReporter progress_;
+  const DedisperseConfig& config_;
+  std::shared_ptr<const device::Device> device_;
+  std::stop_token stop_;
+  std::unique_ptr<formats::FilterbankReader> reader_;
+  SampleRange range_;
+  LeftOutChannels left_out_;
+  Stretches stretches_;
+  formats::FilterbankDescription description_;  // of the range
+  double rate_hz_ = 0;
+  std::unique_ptr<MaskIntervals> mask_;
+  DmPlan trials_;
+  std::vector<std::shared_ptr<const Plan>> plans_;  // [segment]
+  std::vector<TrialSegment> segments_;
+  std::unique_ptr<device::Queue> queue_;
+  std::vector<SegmentStream> streams_;  // [segment]
+  std::vector<std::uint64_t> written_;  // [segment]
+  std::unique_ptr<TrialSink> sink_;
+  DedisperseSummary summary_;
+};
+
+DedisperseSummary Dedispersion::run(const std::function<void(const std::string&)>& announce) {
+  describe();
+  plan();
+  const std::string expected = expect();
+  if (announce) announce(expected);
+  open_output();
+  formats::AppendFile beside(record_path(config_), config_.overwrite);
+  sum_all();
+  sink_->finish();
+  summarise_run();
+  beside.write(record());
+  beside.finish();
+  return std::move(summary_);
+}
+
+void Dedispersion::describe() {
+  description_ = reader_->description();
+  rate_hz_ = description_.rate_hz.value();
+  description_.start = core::advance(description_.start, static_cast<std::int64_t>(range_.first),
+                                     description_.rate_hz);
+  description_.tstart_mjd = core::modified_julian_date(description_.start);
+  if (!config_.mask.empty())
+    mask_ = std::make_unique<MaskIntervals>(formats::presto::read_mask(config_.mask), *reader_);
+}
+
+void Dedispersion::plan() {
+  stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
+  trials_ = make_dm_plan(config_.dms,
+                         {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
+  stage.max_samples = first_guess(description_, trials_, config_.memory_bytes, range_.count);
+  const std::size_t raw = raw_bytes(stage.max_samples);
+  plans_ = make_plans(stage, trials_, device_,
+                      config_.memory_bytes > raw ? config_.memory_bytes - raw : 1);
+  segments_ = lengths_of(plans_, range_.count, rate_hz_);
+  summary_.block_samples = plans_.front()->config().max_samples;
+}
+
+// What the run is expected to take, for people too.
+std::string Dedispersion::expect() {
+  const Summary needs = summarise(plans_);
+  summary_.bytes = needs.bytes + raw_bytes(summary_.block_samples);
+  double seconds = 0;
+  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_);
+  summary_.expected_s = seconds * static_cast<double>(range_.count);
+  return to_string(needs) + "\nexpected: " +
+         describe_expected(seconds * rate_hz_, static_cast<double>(range_.count) / rate_hz_);
+}
+
+void Dedispersion::open_output() {
+  sink_ = make_trial_sink({config_.format, config_.output, config_.overwrite,
+                           std::filesystem::path(config_.inputs.front()).stem().string(),
+                           description_, config_.dm_constant, plans_.front()->float_output(),
+                           std::move(segments_), stretches_});
+}
+
+void Dedispersion::sum_all() {
+  queue_ = device_->make_queue();
+  for (const auto& made : plans_) streams_.emplace_back(made, *queue_);
+  written_.assign(streams_.size(), 0);
+  FilterbankBlocks::Edit edit;
+  if (mask_)
+    edit = [this](std::span<std::byte> bytes, std::uint64_t first, std::size_t samples) {
+      mask_->apply(bytes, first, samples);
+    };
+  FilterbankBlocks blocks(*reader_, range_, summary_.block_samples, stop_, edit);
+  while (const SpectraBlock* block = blocks.next()) {
+    sum(*block);
+    summary_.samples += block->samples;
+    blocks.release();
+    summary_.elapsed_s = progress_.elapsed_s();
+    summary_.stream_s = static_cast<double>(summary_.samples) / rate_hz_;
+    progress_.report(summary_.samples, range_.count, summary_.stream_s);
+  }
+}
+
+void Dedispersion::sum(const SpectraBlock& block) {
+  for (std::size_t k = 0; k < streams_.size(); ++k) {
+    require_running(stop_);
+    SegmentStream& stream = streams_[k];
+    stages::dedisperse::Input input;
+    input.data = block.bytes.data();
+    input.count = block.samples;
+    const auto result = stream.plan->execute(*queue_, *stream.state, input, stream.views);
+    if (k == 0) summary_.not_finite += result.not_finite;
+    written_[k] += result.samples;
+    if (result.samples == 0) continue;
+    if (stream.plan->float_output()) {
+      sink_->write(k, stream.views.floats, result.samples);
+    } else {
+      sink_->write(k, stream.views.integers, result.samples);
+    }
+  }
+}
+
+void Dedispersion::summarise_run() {
+  DedisperseSummary& s = summary_;
+  s.trials = trials_.trials();
+  s.channels = description_.channels;
+  s.ignored_channels = left_out_.all.size();
+  s.flagged_channels = left_out_.flagged.size();
+  s.gap_samples = range_.count;
+  for (const auto& [first, end] : stretches_) s.gap_samples -= end - first;
+  s.written = written_.front();
+  s.masked = mask_ ? mask_->masked() : 0;
+  s.f_ref_mhz = description_.highest_mhz();
+  s.backend = plans_.front()->backend();
+  for (const auto& made : plans_) {
+    s.methods.push_back(made->choice().text);
+    s.loss = std::max(s.loss, made->choice().loss);
+  }
+  s.paths = sink_->paths();
+  s.damage = reader_->damage();
+}
+
+std::string Dedispersion::record() const {
+  const DedisperseSummary& s = summary_;
+  const auto& segments = trials_.segments;
+  nlohmann::ordered_json object{
+      {"schema", "tautline.dedisperse.record"},
+      {"version", 1},
+      {"history", config_.history},
+      {"device", device_->name()},
+      {"kernels", s.backend},
+      {"inputs", config_.inputs},
+      {"dms", trials_.dms()},
+      {"tsamp_s", description_.tsamp_s * static_cast<double>(segments[0].downsample)},
+      {"f_ref_mhz", s.f_ref_mhz},
+      {"dm_constant", config_.dm_constant},
+      {"start", core::to_iso(description_.start)},
+      {"start_mjd", core::modified_julian_date(description_.start)},
+      {"samples", s.samples},
+      {"loss_of_snr", s.loss},
+      {"ignored_channels", left_out_.all},
+      {"flagged_channels", left_out_.flagged},
+      {"zero_dm", config_.zero_dm},
+      {"mask", config_.mask},
+      {"masked_samples", s.masked},
+      {"not_finite", s.not_finite},
+      {"gap_samples", s.gap_samples},
+      {"bytes", s.bytes},
+      {"expected_s", s.expected_s},
+      {"lost_samples", s.damage.lost_samples},
+      {"dropped_samples", s.damage.dropped_samples},
+      {"trailing_bytes", s.damage.trailing_bytes}};
+  for (std::size_t k = 0; k < segments.size(); ++k)
+    object["segments"].push_back({{"first_trial", segments[k].first_trial},
+                                  {"trials", segments[k].dms.size()},
+                                  {"downsample", segments[k].downsample},
+                                  {"samples", written_[k]},
+                                  {"method", s.methods[k]}});
+  for (const auto& [first, end] : stretches_)
+    object["stretches"].push_back({{"first_sample", first}, {"samples", end - first}});
+  return object.dump(1) + "\n";
 }
 
 }  // namespace
-
-stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
-                                        const stages::dedisperse::Band& band) {
-  std::vector<double> dms = choice.list;
-  if (dms.empty())
-    dms = choice.step > 0
-              ? stages::dedisperse::linear_dms(choice.low, choice.high, choice.step)
-              : stages::dedisperse::tolerance_dms(band, choice.low, choice.high,
-                                                  choice.pulse_width_s, choice.tolerance);
-  return stages::dedisperse::segment(band, dms, choice.pulse_width_s, choice.downsample_tolerance);
-}
-
-stages::dedisperse::Config stage_config(const formats::FilterbankDescription& description) {
-  stages::dedisperse::Config config;
-  config.frequencies_mhz = description.channel_mhz;
-  config.sample_time_s = description.tsamp_s;
-  switch (description.delivered) {
-    case formats::Delivered::u8:
-      config.bits = 8;
-      break;
-    case formats::Delivered::u16:
-      config.bits = 16;
-      break;
-    case formats::Delivered::f32:
-      config.bits = 32;
-      break;
-  }
-  if (description.delivered != formats::Delivered::f32) {
-    config.max_value = static_cast<std::uint32_t>(((std::uint64_t{1} << description.bits) - 1) *
-                                                  description.summed_ifs.size());
-    config.zero_level = description.zero_level;
-  }
-  return config;
-}
 
 DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
                                         std::shared_ptr<const device::Device> device,
                                         const ProgressCallback& progress,
                                         const std::function<void(const std::string&)>& announce,
                                         std::stop_token stop) {
-  const auto started = Clock::now();
-  std::unique_ptr<formats::FilterbankReader> reader =
-      formats::open_filterbank(config.inputs, config.reader);
-  SampleRange range = choose_range(*reader, config.start_s, config.duration_s);
-  const LeftOutChannels left_out = channels_to_leave_out(
-      *reader, range, {config.ignored_channels, config.mask, config.flag_channels});
-  const auto there = fill_gaps(reader, range);
-  formats::FilterbankDescription description = reader->description();
-  const double rate_hz = description.rate_hz.value();
-  description.start =
-      core::advance(description.start, static_cast<std::int64_t>(range.first), description.rate_hz);
-  description.tstart_mjd = core::modified_julian_date(description.start);
-
-  stages::dedisperse::Config stage = stage_config(description);
-  stage.dm_constant = config.dm_constant;
-  stage.method = config.method;
-  stage.max_loss = config.max_loss;
-  stage.zero_dm = config.zero_dm;
-  stage.ignored_channels = left_out.all;
-  std::unique_ptr<MaskIntervals> mask;
-  if (!config.mask.empty())
-    mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config.mask), *reader);
-  const DmPlan plan =
-      make_dm_plan(config.dms, {description.channel_mhz, description.tsamp_s, config.dm_constant});
-  stage.max_samples = first_guess(description, plan, config.memory_bytes, range.count);
-  const std::size_t raw_bytes =
-      FilterbankBlocks::kBlocks * stage.max_samples * description.sample_bytes();
-  const std::size_t limit = config.memory_bytes > raw_bytes ? config.memory_bytes - raw_bytes : 1;
-  const auto plans = make_plans(stage, plan, device, limit);
-  const std::size_t block_samples = plans.front()->config().max_samples;
-  const Summary needs = summarise(plans);
-  auto segments = lengths_of(plans, range.count, rate_hz);
-  DedisperseSummary s;
-  double seconds = 0;
-  for (const auto& made : plans) seconds += seconds_per_sample(*made, device);
-  s.expected_s = seconds * static_cast<double>(range.count);
-  if (announce)
-    announce(to_string(needs) + "\nexpected: " +
-             describe_expected(seconds * rate_hz, static_cast<double>(range.count) / rate_hz));
-
-  TrialSinkConfig output{config.format,
-                         config.output,
-                         config.overwrite,
-                         name_of(config.inputs.front()),
-                         description,
-                         config.dm_constant,
-                         plans.front()->float_output(),
-                         std::move(segments),
-                         there};
-  const auto sink = make_trial_sink(output);
-  formats::AppendFile beside(record_path(config), config.overwrite);
-
-  const auto queue = device->make_queue();
-  std::vector<SegmentStream> streams;
-  for (const auto& made : plans) streams.emplace_back(made, *queue);
-  std::vector<std::uint64_t> written(streams.size(), 0);
-  FilterbankBlocks::Edit edit;
-  if (mask)
-    edit = [&](std::span<std::byte> bytes, std::uint64_t first, std::size_t samples) {
-      mask->apply(bytes, first, samples);
-    };
-  FilterbankBlocks blocks(*reader, range, block_samples, stop, edit);
-  while (const SpectraBlock* block = blocks.next()) {
-    for (std::size_t k = 0; k < streams.size(); ++k) {
-      require_running(stop);
-      SegmentStream& stream = streams[k];
-      stages::dedisperse::Input input;
-      input.data = block->bytes.data();
-      input.count = block->samples;
-      const auto result = stream.plan->execute(*queue, *stream.state, input, stream.views);
-      if (k == 0) s.not_finite += result.not_finite;
-      written[k] += result.samples;
-      if (result.samples == 0) continue;
-      if (stream.plan->float_output()) {
-        sink->write(k, stream.views.floats, result.samples);
-      } else {
-        sink->write(k, stream.views.integers, result.samples);
-      }
-    }
-    s.samples += block->samples;
-    blocks.release();
-    s.elapsed_s = std::chrono::duration<double>(Clock::now() - started).count();
-    s.stream_s = static_cast<double>(s.samples) / rate_hz;
-    if (progress)
-      progress({s.samples, range.count, s.elapsed_s, s.stream_s,
-                s.elapsed_s * static_cast<double>(range.count - s.samples) /
-                    static_cast<double>(s.samples)});
-  }
-  sink->finish();
-
-  s.trials = plan.trials();
-  s.channels = description.channels;
-  s.ignored_channels = left_out.all.size();
-  s.flagged_channels = left_out.flagged.size();
-  s.gap_samples = range.count;
-  for (const auto& [first, end] : there) s.gap_samples -= end - first;
-  s.written = written.front();
-  s.masked = mask ? mask->masked() : 0;
-  s.block_samples = block_samples;
-  s.bytes = needs.bytes + FilterbankBlocks::kBlocks * block_samples * description.sample_bytes();
-  s.f_ref_mhz = description.highest_mhz();
-  s.backend = plans.front()->backend();
-  for (const auto& made : plans) {
-    s.methods.push_back(made->choice().text);
-    s.loss = std::max(s.loss, made->choice().loss);
-  }
-  s.paths = sink->paths();
-  s.damage = reader->damage();
-  beside.write(record(config, *device, description, plan, written, left_out, there, s));
-  beside.finish();
-  return s;
+  return Dedispersion(config, std::move(device), progress, std::move(stop)).run(announce);
 }
 
 }  // namespace tautline::pipeline

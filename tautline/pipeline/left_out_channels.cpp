@@ -9,14 +9,14 @@
 namespace tautline::pipeline {
 
 LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const SampleRange& range,
-                                      const LeftOutRequest& request) {
+                                      const FilterbankRunConfig& config) {
   LeftOutChannels out;
-  out.all = request.ignored;
-  if (!request.mask.empty()) {
-    const MaskIntervals mask(formats::presto::read_mask(request.mask), reader);
+  out.all = config.ignored_channels;
+  if (!config.mask.empty()) {
+    const MaskIntervals mask(formats::presto::read_mask(config.mask), reader);
     out.all.insert(out.all.end(), mask.ignored_channels().begin(), mask.ignored_channels().end());
   }
-  if (request.flag) {
+  if (config.flag_channels) {
     const ChannelFlagLimits limits;
     out.flagged = flag_channels(measure_channels(reader, range, limits), out.all, limits).bad;
     out.all.insert(out.all.end(), out.flagged.begin(), out.flagged.end());

@@ -1,7 +1,6 @@
 #include "tautline/pipeline/search_filterbank.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -23,7 +22,6 @@ namespace tautline::pipeline {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using formats::FilterbankDescription;
 using stages::dedisperse::DmPlan;
 
@@ -31,18 +29,17 @@ using stages::dedisperse::DmPlan;
 class Search {
  public:
   Search(const SearchConfig& config, std::shared_ptr<const device::Device> device,
-         std::stop_token stop)
+         const ProgressCallback& progress, std::stop_token stop)
       : config_(config),
         device_(std::move(device)),
         stop_(std::move(stop)),
         reader_(formats::open_filterbank(config.inputs, config.reader)),
         description_(reader_->description()),
         range_(choose_range(*reader_, config.start_s, config.duration_s)),
-        stretches_(split_at_gaps(*reader_, range_)) {}
+        stretches_(split_at_gaps(*reader_, range_)),
+        progress_(progress) {}
 
-  SearchSummary run(const ProgressCallback& progress,
-                    const std::function<void(const std::string&)>& announce) {
-    const auto started = Clock::now();
+  SearchSummary run(const std::function<void(const std::string&)>& announce) {
     // Other endings, and files that exist, are refused before the run.
     const auto format = formats::candidates::format_of(config_.output);
     formats::AppendFile list(config_.output, config_.overwrite);
@@ -55,13 +52,13 @@ class Search {
     clean();
     plan();
     if (announce) announce(text());
-    for (const PlacedRange& stretch : stretches_) search_stretch(stretch, started, progress);
+    for (const PlacedRange& stretch : stretches_) search_stretch(stretch);
     rank();
     if (!config_.plot_folder.empty()) plot();
     list.write(formats::candidates::to_text(format, summary_.candidates, search_of()));
     summary_.paths = {config_.output, record.path()};
     if (!plot_path_.empty()) summary_.paths.push_back(plot_path_);
-    summary_.elapsed_s = std::chrono::duration<double>(Clock::now() - started).count();
+    summary_.elapsed_s = progress_.elapsed_s();
     record.write(record_text());
     list.finish();
     record.finish();
@@ -70,8 +67,7 @@ class Search {
 
  private:
   void clean() {
-    LeftOutChannels out = channels_to_leave_out(
-        *reader_, range_, {config_.ignored_channels, config_.mask, config_.flag_channels});
+    LeftOutChannels out = channels_to_leave_out(*reader_, range_, config_);
     ignored_ = std::move(out.all);
     flagged_ = std::move(out.flagged);
     summary_.flagged_channels = flagged_.size();
@@ -88,12 +84,7 @@ class Search {
     trials_ =
         make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
     PassRequest& request = request_;
-    request.dedisperse = stage_config(description_);
-    request.dedisperse.dm_constant = config_.dm_constant;
-    request.dedisperse.method = config_.method;
-    request.dedisperse.max_loss = config_.max_loss;
-    request.dedisperse.zero_dm = config_.zero_dm;
-    request.dedisperse.ignored_channels = ignored_;
+    request.dedisperse = stage_config(config_, description_, ignored_);
     request.detect.threshold = config_.threshold;
     request.detect.max_width_s = config_.max_width_s;
     request.detect.baseline_s = config_.baseline_s;
@@ -184,15 +175,14 @@ class Search {
     return plan_passes(request, trials, device_);
   }
 
-  void search_stretch(const PlacedRange& stretch, Clock::time_point started,
-                      const ProgressCallback& progress) {
+  void search_stretch(const PlacedRange& stretch) {
     const std::vector<PassPlan> passes = passes_of(stretch);
     std::vector<SegmentPulses> found(trials_.segments.size());
     std::vector<std::uint64_t> lengths(trials_.trials(), 0);
     std::vector<std::size_t> widest(trials_.segments.size(), 1);
     std::size_t searched = 0;
     for (std::size_t k = 0; k < passes.size(); ++k) {
-      run_pass(stretch, passes[k], {k, passes.size()}, started, progress, found);
+      run_pass(stretch, passes[k], {k, passes.size()}, found);
       for (const SearchPart& part : passes[k].parts) {
         const std::vector<std::uint64_t>& own = part.detect->config().lengths;
         std::copy(own.begin(), own.end(),
@@ -220,7 +210,6 @@ class Search {
   };
 
   void run_pass(const PlacedRange& stretch, const PassPlan& plan, const Turn& turn,
-                Clock::time_point started, const ProgressCallback& progress,
                 std::vector<SegmentPulses>& found) {
     const auto queue = device_->make_queue();
     SearchPass pass(plan, description_.sample_bytes(), device_, *queue);
@@ -245,8 +234,7 @@ class Search {
         done += block->samples;
         blocks.release();
         report(static_cast<double>(turn.number * stretch.range.count + done) /
-                   static_cast<double>(turn.count),
-               started, progress);
+               static_cast<double>(turn.count));
       }
     }
     pass.finish();
@@ -261,14 +249,10 @@ class Search {
   }
 
   // `samples` of the stretch at hand, as far as all its trials together have come.
-  void report(double samples, Clock::time_point started, const ProgressCallback& progress) {
+  void report(double samples) {
     const double done = static_cast<double>(samples_done_) + samples;
-    const auto total = static_cast<double>(range_.count);
-    const double elapsed = std::chrono::duration<double>(Clock::now() - started).count();
     summary_.stream_s = done / description_.rate_hz.value();
-    if (progress)
-      progress({static_cast<std::uint64_t>(done), range_.count, elapsed, summary_.stream_s,
-                elapsed * (total - done) / done});
+    progress_.report(static_cast<std::uint64_t>(done), range_.count, summary_.stream_s);
   }
 
   void collect(const std::vector<stages::detect::Pulse>& pulses, std::uint64_t offset) {
@@ -413,6 +397,7 @@ class Search {
   std::uint64_t samples_done_ = 0;  // of stretches that are over
   std::string plot_path_;
   SearchSummary summary_;
+  ProgressReporter progress_;
 };
 
 }  // namespace
@@ -422,7 +407,7 @@ SearchSummary search_filterbank(const SearchConfig& config,
                                 const ProgressCallback& progress,
                                 const std::function<void(const std::string&)>& announce,
                                 std::stop_token stop) {
-  return Search(config, std::move(device), std::move(stop)).run(progress, announce);
+  return Search(config, std::move(device), progress, std::move(stop)).run(announce);
 }
 
 }  // namespace tautline::pipeline

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -25,10 +24,7 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-
-constexpr double kProgressInterval_s = 0.2;
 
 // "3" or "2:5".
 void parse_range(const std::string& key, std::string_view text, double& low, double& high) {
@@ -93,14 +89,14 @@ formats::sigproc::Header header_of(const formats::scene::FilterbankScene& scene)
 
 class Simulation {
  public:
-  Simulation(const SimulateFilterbankConfig& config, const SimulateProgressCallback& progress,
+  Simulation(const SimulateFilterbankConfig& config, const ProgressCallback& progress,
              std::stop_token stop)
       : config_(config),
-        progress_(progress),
         stop_(std::move(stop)),
         scene_(with_random_pulses(config)),
         samples_(samples_of(config)),
-        maker_(scene_, config.dm_constant, config.seed) {}
+        maker_(scene_, config.dm_constant, config.seed),
+        progress_(progress) {}
 
   SimulateFilterbankSummary run();
 
@@ -109,24 +105,18 @@ class Simulation {
   void make_all(formats::sigproc::FilterbankWriter& writer);
   void write(const simulation::FilterbankWorkspace& workspace,
              formats::sigproc::FilterbankWriter& writer);
-  void report_progress(bool force);
   std::string truth() const;
-  double elapsed_s() const {
-    return std::chrono::duration<double>(Clock::now() - started_).count();
-  }
   double stream_s(std::uint64_t samples) const {
     return static_cast<double>(samples) * scene_.tsamp_s;
   }
 
   const SimulateFilterbankConfig& config_;
-  const SimulateProgressCallback& progress_;
   std::stop_token stop_;
   formats::scene::FilterbankScene scene_;
   std::uint64_t samples_, written_ = 0, clipped_ = 0;
   simulation::FilterbankMaker maker_;
   std::vector<simulation::FilterbankWorkspace> workspaces_;
-  Clock::time_point started_ = Clock::now();
-  double last_report_s_ = 0;
+  ProgressReporter progress_;
 };
 
 std::size_t Simulation::choose_workspaces() const {
@@ -167,7 +157,7 @@ void Simulation::make_all(formats::sigproc::FilterbankWriter& writer) {
     arena.execute([&] { tbb::parallel_for(std::size_t{0}, round, make); });
 #endif
     for (std::size_t k = 0; k < round; ++k) write(workspaces_[k], writer);
-    report_progress(false);
+    progress_.report(written_, samples_, stream_s(written_));
   }
 }
 
@@ -181,21 +171,6 @@ void Simulation::write(const simulation::FilterbankWorkspace& workspace,
     writer.write(workspace.bytes);
   clipped_ += workspace.clipped;
   written_ = writer.samples();
-}
-
-void Simulation::report_progress(bool force) {
-  const double elapsed = elapsed_s();
-  if (!progress_ || (!force && elapsed - last_report_s_ < kProgressInterval_s)) return;
-  last_report_s_ = elapsed;
-  SimulateProgress progress;
-  progress.samples = written_;
-  progress.total_samples = samples_;
-  progress.elapsed_s = elapsed;
-  progress.stream_s = stream_s(written_);
-  if (written_ > 0)
-    progress.seconds_left =
-        elapsed * static_cast<double>(samples_ - written_) / static_cast<double>(written_);
-  progress_(progress);
 }
 
 std::string Simulation::truth() const {
@@ -262,12 +237,12 @@ SimulateFilterbankSummary Simulation::run() {
   writer.finish();
   truth_file.write(truth());
   truth_file.finish();
-  report_progress(true);
+  progress_.report(written_, samples_, stream_s(written_));
   summary.channels = scene_.channels;
   summary.pulses = maker_.pulses().size();
   summary.samples = samples_;
   summary.clipped = clipped_;
-  summary.elapsed_s = elapsed_s();
+  summary.elapsed_s = progress_.elapsed_s();
   summary.stream_s = stream_s(samples_);
   summary.memory_bytes = workspaces_.size() * maker_.piece_bytes();
   summary.file = config_.output;
@@ -314,7 +289,7 @@ std::string filterbank_truth_path(const std::string& output) {
 }
 
 SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& config,
-                                              const SimulateProgressCallback& progress,
+                                              const ProgressCallback& progress,
                                               std::stop_token stop) {
   if (config.output.empty())
     throw Error(ErrorKind::config, "--output", "missing", "the name of a .fil file");

@@ -50,7 +50,7 @@ struct SimulateFilterbankSummary {
 /// begins with a shorter one's samples where its pulses are the same. Throws core::Error; a file
 /// gets its final name only when it is whole. Stopping throws Error(io, "interrupted").
 SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& config,
-                                              const SimulateProgressCallback& progress = {},
+                                              const ProgressCallback& progress = {},
                                               std::stop_token stop = {});
 
 /// X.truth.json for X.fil, NAME.truth.json for NAME.

@@ -6,7 +6,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -24,9 +23,6 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using Clock = std::chrono::steady_clock;
-
-constexpr double kProgressInterval_s = 0.2;
 
 // A piece is what one thread makes at a time. Its first block is transformed only for its end, so
 // that more segments a piece waste less: a sixteenth here. Its bytes are kept near a few MiB.
@@ -94,17 +90,17 @@ std::size_t hardware_threads() {
 class Simulation {
  public:
   Simulation(const SimulateConfig& config, const formats::ArrayLayout& array,
-             const formats::scene::Scene& scene, const SimulateProgressCallback& progress,
+             const formats::scene::Scene& scene, const ProgressCallback& progress,
              std::stop_token stop)
       : config_(config),
-        progress_(progress),
         stop_(std::move(stop)),
         threads_(config.threads == 0 ? hardware_threads() : config.threads),
         // An arena of more threads than the process may use would make oneTBB print a warning.
         arena_(static_cast<int>(std::min(threads_, hardware_threads()))),
         maker_(std::make_shared<simulation::Plan>(scene, array, sampling_of(config))),
         plan_(maker_.plan()),
-        total_clipped_(plan_.inputs()) {}
+        total_clipped_(plan_.inputs()),
+        progress_(progress) {}
 
   SimulateSummary run();
 
@@ -112,13 +108,11 @@ class Simulation {
   void size_pieces();
   void make_all(simulation::Sink& sink);
   void write(Piece& piece, simulation::Sink& sink);
-  void report_progress(bool force);
-  double elapsed_s() const {
-    return std::chrono::duration<double>(Clock::now() - started_).count();
+  double stream_s(std::uint64_t samples) const {
+    return static_cast<double>(samples) / plan_.rate_hz.value();
   }
 
   const SimulateConfig& config_;
-  const SimulateProgressCallback& progress_;
   std::stop_token stop_;
   std::size_t threads_;
   tbb::task_arena arena_;
@@ -129,8 +123,7 @@ class Simulation {
   std::uint64_t segments_ = 0;
   std::uint64_t samples_written_ = 0;
   std::vector<std::uint64_t> total_clipped_;
-  Clock::time_point started_ = Clock::now();
-  double last_report_s_ = 0;
+  ProgressReporter progress_;
 };
 
 void Simulation::size_pieces() {
@@ -162,7 +155,7 @@ void Simulation::write(Piece& piece, simulation::Sink& sink) {
   samples_written_ += samples;
   for (std::size_t i = 0; i < total_clipped_.size(); ++i)
     total_clipped_[i] += std::exchange(piece.clipped[i], 0);
-  report_progress(false);
+  progress_.report(samples_written_, plan_.samples, stream_s(samples_written_));
 }
 
 void Simulation::make_all(simulation::Sink& sink) {
@@ -207,21 +200,6 @@ void Simulation::make_all(simulation::Sink& sink) {
 #endif
 }
 
-void Simulation::report_progress(bool force) {
-  const double elapsed = elapsed_s();
-  if (!progress_ || (!force && elapsed - last_report_s_ < kProgressInterval_s)) return;
-  last_report_s_ = elapsed;
-  SimulateProgress progress;
-  progress.samples = samples_written_;
-  progress.total_samples = plan_.samples;
-  progress.elapsed_s = elapsed;
-  progress.stream_s = static_cast<double>(samples_written_) / plan_.rate_hz.value();
-  if (samples_written_ > 0)
-    progress.seconds_left = elapsed * static_cast<double>(plan_.samples - samples_written_) /
-                            static_cast<double>(samples_written_);
-  progress_(progress);
-}
-
 SimulateSummary Simulation::run() {
   size_pieces();
   const std::string truth_file = truth_path(config_.output);
@@ -237,14 +215,14 @@ SimulateSummary Simulation::run() {
   sink->finish();
   truth.write(simulation::truth_json(plan_, {total_clipped_, sink->files(), config_.history}));
   truth.finish();
-  report_progress(true);
+  progress_.report(samples_written_, plan_.samples, stream_s(samples_written_));
 
   SimulateSummary summary;
   summary.inputs = plan_.inputs();
   summary.samples = plan_.samples;
   for (const std::uint64_t clipped : total_clipped_) summary.clipped += clipped;
-  summary.elapsed_s = elapsed_s();
-  summary.stream_s = static_cast<double>(plan_.samples) / plan_.rate_hz.value();
+  summary.elapsed_s = progress_.elapsed_s();
+  summary.stream_s = stream_s(plan_.samples);
   summary.memory_bytes = memory_bytes_;
   summary.files = sink->files();
   summary.truth_path = truth_file;
@@ -259,8 +237,8 @@ std::string truth_path(const std::string& output) {
   return output.substr(0, output.size() - (dada ? kEnding.size() : 0)) + ".truth.json";
 }
 
-SimulateSummary simulate_voltages(const SimulateConfig& config,
-                                  const SimulateProgressCallback& progress, std::stop_token stop) {
+SimulateSummary simulate_voltages(const SimulateConfig& config, const ProgressCallback& progress,
+                                  std::stop_token stop) {
   if (config.array_path.empty())
     throw Error(ErrorKind::config, "--array", "missing", "an array.toml");
   if (config.scene_path.empty())
@@ -272,7 +250,7 @@ SimulateSummary simulate_voltages(const SimulateConfig& config,
 
 SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::ArrayLayout& array,
                                   const formats::scene::Scene& scene,
-                                  const SimulateProgressCallback& progress, std::stop_token stop) {
+                                  const ProgressCallback& progress, std::stop_token stop) {
   return Simulation(config, array, scene, progress, std::move(stop)).run();
 }
 

@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "tautline/formats/array_layout.h"
 #include "tautline/formats/scene/scene.h"
+#include "tautline/pipeline/progress.h"
 
 namespace tautline::pipeline {
 
@@ -33,14 +33,6 @@ struct SimulateConfig {
   std::string history;                                ///< version and command line, for the truth
 };
 
-struct SimulateProgress {
-  std::uint64_t samples = 0, total_samples = 0;  ///< times, of each input
-  double elapsed_s = 0;
-  double stream_s = 0;  ///< of voltages made
-  double seconds_left = 0;
-  double real_time_factor() const { return elapsed_s > 0 ? stream_s / elapsed_s : 0; }
-};
-
 struct SimulateSummary {
   std::size_t inputs = 0;
   std::uint64_t samples = 0;  ///< of each input
@@ -51,22 +43,18 @@ struct SimulateSummary {
   std::string truth_path;
 };
 
-using SimulateProgressCallback = std::function<void(const SimulateProgress&)>;
-
 /// Where the truth goes: X.truth.json for X.dada, NAME.truth.json for NAME.
 std::string truth_path(const std::string& output);
 
-/// Reads the array and the scene, writes the voltages and then the truth. Throws core::Error; a file
-/// gets its final name only when it is whole. Stopping throws Error(io, "interrupted").
+/// Reads the array and the scene, writes the voltages and then the truth. Throws core::Error; a
+/// file gets its final name only when it is whole. Stopping throws Error(io, "interrupted").
 /// Progress comes from one thread at a time.
 SimulateSummary simulate_voltages(const SimulateConfig& config,
-                                  const SimulateProgressCallback& progress = {},
-                                  std::stop_token stop = {});
+                                  const ProgressCallback& progress = {}, std::stop_token stop = {});
 
 /// The same with the array and the scene in memory; config's two paths are ignored.
 SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::ArrayLayout& array,
                                   const formats::scene::Scene& scene,
-                                  const SimulateProgressCallback& progress = {},
-                                  std::stop_token stop = {});
+                                  const ProgressCallback& progress = {}, std::stop_token stop = {});
 
 }  // namespace tautline::pipeline

@@ -213,9 +213,9 @@ TEST(SimulateVoltages, ReportsProgress) {
   pipeline::SimulateConfig config;
   config.output = folder / "v.dada";
   config.duration_s = 0.05;
-  pipeline::SimulateProgress last;
+  pipeline::Progress last;
   pipeline::simulate_voltages(config, small_array(), scene_of(kScene),
-                              [&](const pipeline::SimulateProgress& p) { last = p; });
+                              [&](const pipeline::Progress& p) { last = p; });
   EXPECT_EQ(last.samples, 64000u);
   EXPECT_EQ(last.total_samples, 64000u);
   EXPECT_NEAR(last.stream_s, 0.05, 1e-12);

@@ -32,6 +32,14 @@ std::string show(const toml::node& node) {
   return shown;
 }
 
+const toml::array& list_in(const TomlTable& errors, const void* table, std::string_view key,
+                           const std::string& expected) {
+  const toml::node* node = as_table(table).get(key);
+  if (node == nullptr) throw errors.error(key, "missing", expected);
+  if (!node->is_array()) throw errors.error(key, show(*node), expected);
+  return *node->as_array();
+}
+
 core::Instant instant_of(const toml::date_time& t) {
   const std::string text =
       fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}", t.date.year, t.date.month,
@@ -136,6 +144,29 @@ std::vector<double> TomlTable::numbers(std::string_view key) const {
     const auto value = item.is_number() ? item.value<double>() : std::nullopt;
     if (!value || !std::isfinite(*value)) throw error(key, show(item), "a list of finite numbers");
     values.push_back(*value);
+  }
+  return values;
+}
+
+std::vector<std::string> TomlTable::texts(std::string_view key) const {
+  const std::string expected = "a list of texts in quotes";
+  std::vector<std::string> values;
+  for (const toml::node& item : list_in(*this, table_, key, expected)) {
+    if (!item.is_string()) throw error(key, show(item), expected);
+    values.push_back(*item.value<std::string>());
+  }
+  return values;
+}
+
+std::vector<std::pair<std::int64_t, std::string>> TomlTable::pairs(std::string_view key) const {
+  const std::string expected = R"([[number, "text"], ...])";
+  std::vector<std::pair<std::int64_t, std::string>> values;
+  for (const toml::node& item : list_in(*this, table_, key, expected)) {
+    const toml::array* pair = item.as_array();
+    if (pair == nullptr || pair->size() != 2 || !pair->get(0)->is_integer() ||
+        !pair->get(1)->is_string())
+      throw error(key, show(item), expected);
+    values.emplace_back(*pair->get(0)->value<std::int64_t>(), *pair->get(1)->value<std::string>());
   }
   return values;
 }

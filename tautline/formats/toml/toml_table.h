@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -37,6 +38,9 @@ class TomlTable {
   std::string text_or(std::string_view key, const std::string& fallback) const;
   /// A number stands for a list of one.
   std::vector<double> numbers(std::string_view key) const;
+  std::vector<std::string> texts(std::string_view key) const;
+  /// [[7, "x"], ...]
+  std::vector<std::pair<std::int64_t, std::string>> pairs(std::string_view key) const;
   /// A string as parse_utc reads it, or a TOML date-time, taken as UTC when it names no offset.
   core::Instant instant(std::string_view key) const;
   /// A positive number taken by its shortest decimal digits: 1.28e6 and "1.28e6" are 1280000/1.

@@ -1,0 +1,43 @@
+#include "cli/run_output.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace tautline::cli {
+
+pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done) {
+  return [&line, done](const pipeline::Progress& p) {
+    const double fraction =
+        p.total_samples > 0 ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples)
+                            : 1;
+    line.show(fraction, fmt::format("{:.1f} s {}, {:.2f} x real time, {:.0f} s left", p.stream_s,
+                                    done, p.real_time_factor(), p.seconds_left));
+  };
+}
+
+std::function<void(const std::string&)> print_plan(const Global& global) {
+  return [&global](const std::string& plan) {
+    if (!global.quiet) fmt::print(stderr, "{}\n", plan);
+  };
+}
+
+double real_time_factor(double stream_s, double elapsed_s) {
+  return elapsed_s > 0 ? stream_s / elapsed_s : 0;
+}
+
+std::string speed_line(double stream_s, double elapsed_s) {
+  return fmt::format("  {:.3f} s of data in {:.3f} s: {:.2f} x real time", stream_s, elapsed_s,
+                     real_time_factor(stream_s, elapsed_s));
+}
+
+void print_summary(const Global& global, const std::string& schema,
+                   const nlohmann::ordered_json& object, const std::string& text) {
+  if (global.json) {
+    print_json(schema, 1, object);
+  } else if (!global.quiet) {
+    fmt::print("{}", text);
+  }
+}
+
+}  // namespace tautline::cli

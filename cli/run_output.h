@@ -1,0 +1,27 @@
+// What runs say: their plan, how far they have come, and their summary.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cli/command.h"
+#include "tautline/pipeline/progress.h"
+
+namespace tautline::cli {
+
+/// Redraws `line` as a run goes on; "1.5 s of data" or "1.5 s made" is done.
+pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done = "of data");
+
+/// Prints a run's plan on standard error, unless --quiet.
+std::function<void(const std::string&)> print_plan(const Global& global);
+
+/// Seconds of data in a second; 0 where no time passed.
+double real_time_factor(double stream_s, double elapsed_s);
+/// "  10.000 s of data in 2.000 s: 5.00 x real time"
+std::string speed_line(double stream_s, double elapsed_s);
+
+/// With --json one object of version 1 on standard output, else, unless --quiet, the text.
+void print_summary(const Global& global, const std::string& schema,
+                   const nlohmann::ordered_json& object, const std::string& text);
+
+}  // namespace tautline::cli

@@ -1,0 +1,68 @@
+// What runs over filterbanks have in common: what is read, cleaned and dedispersed, and how.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/stages/dedisperse/dm_plan.h"
+
+namespace tautline::pipeline {
+
+/// Which trials, before the band is known.
+struct DmChoice {
+  std::vector<double> list;  ///< when given, the rest is not used
+  double low = 0, high = 0;
+  double step = 0;                  ///< linear; 0: by tolerance
+  double tolerance = 0;             ///< more than 1
+  double pulse_width_s = 40e-6;     ///< that tolerances are about
+  double downsample_tolerance = 0;  ///< more than 1: add neighbouring samples where smearing allows
+};
+
+struct FilterbankRunConfig {
+  std::vector<std::string> inputs;
+  std::string output;
+  bool overwrite = false;
+  DmChoice dms;
+  double dm_constant = core::kDispersionConstant;
+  stages::dedisperse::Method method = stages::dedisperse::Method::automatic;
+  double max_loss = 0.01;
+  std::vector<std::size_t> ignored_channels;  ///< in the file's order, from 0
+  std::string mask;                           ///< rfifind's; empty: none
+  bool zero_dm = false;
+  bool flag_channels = false;  ///< leave out channels that channel_flags.h finds bad
+  formats::FilterbankOptions reader;
+  double start_s = 0, duration_s = -1;
+  std::size_t memory_bytes = std::size_t{512} << 20;
+  std::string history;
+};
+
+struct FilterbankRunSummary {
+  std::size_t trials = 0, channels = 0, ignored_channels = 0, flagged_channels = 0;
+  std::uint64_t samples = 0;      ///< of the input
+  std::uint64_t gap_samples = 0;  ///< times of the input that are missing
+  std::uint64_t masked = 0;       ///< samples (times x channels) replaced because a mask said so
+  std::uint64_t not_finite = 0;
+  std::size_t bytes = 0;
+  double elapsed_s = 0, stream_s = 0;
+  double expected_s = 0;  ///< that the run was expected to take, reading and cleaning aside
+  double f_ref_mhz = 0;
+  double loss = 0;  ///< of S/N, the worst trial's, by sub-bands
+  std::string backend;
+  std::vector<std::string> methods;  ///< of each segment, for people
+  std::vector<std::string> paths;
+  formats::Damage damage;
+};
+
+/// The trials for a band. Throws Error(config).
+stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
+                                        const stages::dedisperse::Band& band);
+
+/// The stage's Config for what a reader delivers less the channels left out, without trials.
+stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
+                                        const formats::FilterbankDescription& description,
+                                        const std::vector<std::size_t>& left_out);
+
+}  // namespace tautline::pipeline
