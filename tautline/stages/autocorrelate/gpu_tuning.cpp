@@ -61,13 +61,14 @@ std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
       jit::choose(*device, tuning_key(config, *device), tuning_space(*device));
-  if (choice.source == jit::Choice::Source::usual) return make_plan(config, std::move(device), {});
+  if (choice.source == jit::Choice::Source::usual)
+    return make_plan(config, std::move(device), {}, choice.note);
   try {
-    return make_plan(config, device, tunables_of(choice.configuration));
+    return make_plan(config, device, tunables_of(choice.configuration), choice.note);
   } catch (const core::Error& error) {
     device->shared().warn_once("what tuning found for autocorrelate does not work here any more (" +
                                std::string(error.what()) + "): taking the default");
-    return make_plan(config, std::move(device), {});
+    return make_plan(config, std::move(device), {}, "default");
   }
 }
 
