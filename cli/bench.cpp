@@ -45,12 +45,12 @@ nlohmann::ordered_json json_line(const pipeline::Measurement& m, const pipeline:
 }
 
 void print_heading() {
-  fmt::print("{:<12} {:<42} {:<22} {:>12} {:>8} {:>28} {:>9}\n", "stage", "problem", "code",
+  fmt::print("{:<13} {:<42} {:<22} {:>12} {:>8} {:>28} {:>9}\n", "stage", "problem", "code",
              "median s", "spread", "rate", "of limit");
 }
 
 void print_row(const pipeline::Measurement& m) {
-  fmt::print("{:<12} {:<42} {:<22} {:>12.6f} {:>7.1f}% {:>28} {:>8.1f}% {}\n", m.stage, m.problem,
+  fmt::print("{:<13} {:<42} {:<22} {:>12.6f} {:>7.1f}% {:>28} {:>8.1f}% {}\n", m.stage, m.problem,
              m.instruction_set, m.seconds, 100 * m.spread,
              fmt::format("{:.4g} G {}", m.rate / 1e9, m.unit), 100 * m.fraction_of_limit, m.limit);
   std::string more = "bandwidth of an input " + with_prefix(m.bandwidth_hz, "Hz");
@@ -61,7 +61,7 @@ void print_row(const pipeline::Measurement& m) {
   if (m.energy_j && m.power_w && m.operations > 0)
     more += fmt::format(", {} ({:.0f} W)", with_prefix(m.operations / *m.energy_j, " operations/J"),
                         *m.power_w);
-  fmt::print("{:<12} {}\n", "", more);
+  fmt::print("{:<13} {}\n", "", more);
 }
 
 // "host_fed" stands for all of them; nothing for every stage.

@@ -123,7 +123,7 @@
       for (const name of ["n", "tau_d_s", "d_um2_per_s", "g0", "reduced_chi2", "rate_hz"]) {
         const column = this.columns.find((one) => one.name === name);
         if (!column || !column.values.some((value) => isFinite(value))) continue;
-        const title = column.label + (column.unit ? `, ${column.unit}` : "");
+        const title = column.label + (column.unit && !isTime(name) ? `, ${column.unit}` : "");
         const picture = data.shape
           ? new tautline.Heatmap(title, { height: 320, onPick: (cell) => this.pick(cell) })
           : new tautline.LineChart(title, { height: 160, series: [{ name: column.label, colour: "one", points: true }] });
@@ -131,7 +131,7 @@
         this.maps.push({ column, picture });
       }
       root.append(element("div.section-head", {}, element("h2", {}, "Maps"),
-        element("p", {}, "Hot and masked sensors are grey; where a fit failed it is hatched. " +
+        element("p", {}, "Hot and masked sensors are grey, doubtful fits are hatched. " +
                          (data.shape ? "Colours span the 2nd to the 98th percentile; click a pixel for its curve." : ""))),
         this.grid);
     }
@@ -176,6 +176,9 @@
                        xLow: -0.5, xHigh: shape.columns - 0.5, xTicks: tautline.ticks, yTicks: tautline.ticks,
                        map: tautline.colourMaps.amplitude, low, high: high > low ? high : low + 1,
                        lowText: show(column.name, low), highText: show(column.name, high) });
+        const place = cells.indexOf(this.index[this.chosen]);
+        picture.setCross(null, place < 0 ? null : { row: Math.floor(place / shape.columns),
+                                                    column: place % shape.columns });
       }
     }
 
@@ -199,7 +202,8 @@
         .filter((one) => isFinite(one.values[sensor]) && (!one.fixed || one.values[sensor] !== 0))
         .map((one) => {
           const error = one.errors && one.errors[sensor] > 0 ? ` ± ${show(one.name, one.errors[sensor])}` : "";
-          return `${one.label} ${show(one.name, one.values[sensor])}${error}${one.fixed ? " (held)" : ""}`;
+          const unit = one.unit && !isTime(one.name) ? ` ${one.unit}` : "";
+          return `${one.label} ${show(one.name, one.values[sensor])}${error}${unit}${one.fixed ? " (held)" : ""}`;
         }).concat([this.data.statuses[sensor]]).join("   ·   ");
     }
 

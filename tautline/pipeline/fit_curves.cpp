@@ -166,10 +166,10 @@ void set_status(FitResult& result) {
   for (CurveFit& one : result.fits) {
     if (one.masked)
       one.status = "masked";
-    else if (!one.solution.converged)
-      one.status = one.solution.trouble.empty() ? "not converged" : one.solution.trouble;
     else if (one.hot)
       one.status = "hot";
+    else if (!one.solution.converged)
+      one.status = one.solution.trouble.empty() ? "not converged" : one.solution.trouble;
     else
       one.status = one.solution.trouble.empty() ? "ok" : one.solution.trouble;
     result.masked += one.masked ? 1 : 0;

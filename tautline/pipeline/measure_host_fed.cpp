@@ -10,6 +10,7 @@
 #include "tautline/pipeline/channel_range.h"
 #include "tautline/pipeline/device_team.h"
 #include "tautline/pipeline/host_fed_stream.h"
+#include "tautline/pipeline/measure_autocorrelate.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
@@ -321,11 +322,13 @@ Limits of_all(Limits limits, std::size_t devices) {
 }  // namespace
 
 std::vector<std::string> host_fed_stages() {
-  return {"host_fed_copy", "host_fed_channelize", "host_fed_correlate", "host_fed_fx"};
+  return {"host_fed_copy", "host_fed_channelize", "host_fed_correlate", "host_fed_fx",
+          "host_fed_autocorrelate"};
 }
 
 Problem default_host_fed_problem(const std::string& stage) {
   if (stage == "host_fed_copy") return {{"bytes", std::size_t{1} << 28}};
+  if (stage == "host_fed_autocorrelate") return default_host_fed_counts();
   if (stage == "host_fed_correlate")
     return {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}};
   if (stage == "host_fed_channelize")
@@ -340,6 +343,8 @@ Measurement measure_host_fed(const std::string& stage, const Problem& problem,
   if (!devices.front()->compiles())
     throw Error(ErrorKind::unsupported, stage, devices.front()->name(), "cuda:N or opencl:N",
                 "data are in the host's memory already");
+  if (stage == "host_fed_autocorrelate")
+    return measure_host_fed_counts(problem, devices, limits, budget_s);
   if (by_channels(stage) && problem.at("channels") < devices.size())
     throw Error(ErrorKind::config, "channels", std::to_string(problem.at("channels")),
                 "one for each of the " + std::to_string(devices.size()) + " devices");

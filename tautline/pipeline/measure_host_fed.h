@@ -7,12 +7,16 @@
 // | host_fed_channelize | [input][time] ci8               | [channel][input][time] ci8      |
 // | host_fed_fx         | [input][time] ci8               | [channel][baseline] ci64, int64 |
 //
+// and host_fed_autocorrelate, [time][sensor] counts of a stream without an end, which uploads by
+// itself (measure_autocorrelate.h).
+//
 // host_fed_copy shows what the way there and back allows; host_fed_correlate takes some channels of
 // an array for a whole integration each time; host_fed_fx runs the filter bank, requantises, and
 // correlates the result: blocks are integrations.
 //
 // Several devices work at the same time, each with streams of its own: of host_fed_correlate each
-// takes its share of every block's channels, of the others whole blocks in turn, as `correlate`
+// takes its share of every block's channels, of host_fed_autocorrelate of the sensors, of the
+// others whole blocks in turn, as `correlate`
 // shares channelized streams and voltages. The limits are so many times one device's.
 #pragma once
 

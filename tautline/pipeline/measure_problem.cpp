@@ -62,6 +62,23 @@ std::vector<NamedProblem> make_named_problems() {
       telescope("lofar", 32, 145000, 187500, 200000, 250, "LOFAR, a second of 200 kHz"),
       telescope("apertif-zero-dm", 1024, 1719854, 292969, 20000, 0, "Apertif without delays"),
       telescope("lofar-zero-dm", 32, 145000, 187500, 200000, 0, "LOFAR without delays"),
+      {"autocorrelate", "array1024", {{"sensors", 1024}}, "1,024 sensors, bytes, 10 groups of 32"},
+      {"autocorrelate",
+       "array1024-u16",
+       {{"sensors", 1024}, {"bits", 16}},
+       "the same with counts of 16 bits"},
+      {"autocorrelate",
+       "array100000",
+       {{"sensors", 100'000}, {"samples", 16384}},
+       "100,000 sensors, bytes"},
+      {"autocorrelate",
+       "detector",
+       {{"sensors", 1}, {"standard", 1}, {"bins", 16}, {"levels", 17}, {"samples", 10'000'000}},
+       "one detector, ten million bins, standard ladder"},
+      {"host_fed_autocorrelate",
+       "array100000",
+       {{"sensors", 100'000}, {"samples", 8192}},
+       "100,000 sensors, bytes"},
       {"host_fed_correlate",
        "mwa128",
        {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}},
@@ -85,6 +102,17 @@ std::optional<std::size_t> take_number(std::string_view& text) {
 std::optional<std::size_t> whole_number(std::string_view text) {
   const auto value = take_number(text);
   return text.empty() ? value : std::nullopt;
+}
+
+// "type=u16" and "ladder=standard" of autocorrelate, in sizes.
+Problem count_words(std::string_view word) {
+  if (word == "type=u8") return {{"bits", 8}, {"float", 0}};
+  if (word == "type=u16") return {{"bits", 16}, {"float", 0}};
+  if (word == "type=u32") return {{"bits", 32}, {"float", 0}};
+  if (word == "type=f32") return {{"bits", 32}, {"float", 1}};
+  if (word == "ladder=chain") return {{"standard", 0}};
+  if (word == "ladder=standard") return {{"standard", 1}};
+  return {};
 }
 
 // "c1024t8".
@@ -143,7 +171,10 @@ Problem parse_problem(const std::string& stage, const std::string& text) {
   bool first = true;
   for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
-    if (equals == std::string::npos && first) {
+    const Problem words = stage.ends_with("autocorrelate") ? count_words(part) : Problem{};
+    if (!words.empty()) {
+      for (const auto& [key, value] : words) problem[key] = value;
+    } else if (equals == std::string::npos && first) {
       problem = find_named(stage, part);
     } else if (part.starts_with("format=")) {
       const core::SampleFormat format = complex_format(part.substr(equals + 1));

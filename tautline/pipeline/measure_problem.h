@@ -26,7 +26,8 @@ const std::vector<NamedProblem>& named_problems();
 
 /// "n256", "channels=1024,taps=16" or "n256,bits=32": a name, sizes, or a name and sizes that
 /// replace its own. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32),
-/// `format=cf16` to write bits=16,half=1. Throws Error(config) on an unknown name and on anything
+/// `format=cf16` to write bits=16,half=1; of autocorrelate `type=u16` (u8, u16, u32, f32) and
+/// `ladder=standard` (or chain) are others. Throws Error(config) on an unknown name and on anything
 /// that is no size.
 Problem parse_problem(const std::string& stage, const std::string& text);
 

@@ -31,13 +31,14 @@ class Runner {
   device::Buffer random_halves(std::size_t bytes);
   /// `count` times the same.
   device::Buffer floats(std::size_t count, float value);
+  /// What lies in host memory, again and again.
+  device::Buffer repeat(const device::Buffer& pattern, std::size_t bytes);
 
   /// Fills in seconds, spread, burst_seconds, energy_j and power_w. `run` does the work once, or
   /// enqueues it.
   void time(Measurement& measurement, const std::function<void()>& run);
 
  private:
-  device::Buffer repeat(const device::Buffer& pattern, std::size_t bytes);
   double sample(const std::function<void()>& run, std::size_t times);
   void measure_bursts(Measurement& measurement, const std::function<void()>& run);
   void measure_energy(Measurement& measurement, const std::function<void()>& run);

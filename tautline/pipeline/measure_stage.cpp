@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/measure_autocorrelate.h"
 #include "tautline/pipeline/measure_dedisperse.h"
 #include "tautline/pipeline/measure_host_fed.h"
 #include "tautline/pipeline/measure_runner.h"
@@ -347,7 +348,27 @@ const std::vector<Stage>& stages() {
         {"rate_hz", 20000},
         {"step_millidm", 250},
         {"method", 0}},
-       measure_dedisperse}};
+       measure_dedisperse},
+      {"autocorrelate",
+       {{"sensors", 1024},
+        {"bins", 32},
+        {"levels", 10},
+        {"samples", 8192},
+        {"bits", 8},
+        {"float", 0},
+        {"standard", 0},
+        {"most", 255},
+        {"rate_hz", 625'000}},
+       {{"sensors", 1024},
+        {"bins", 32},
+        {"levels", 10},
+        {"samples", 262144},
+        {"bits", 8},
+        {"float", 0},
+        {"standard", 0},
+        {"most", 255},
+        {"rate_hz", 625'000}},
+       measure_autocorrelate}};
   return all;
 }
 
@@ -403,7 +424,7 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
   m.stage = stage;
   // What was not asked for.
   if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
-  for (const char* key : {"design", "half", "method"})
+  for (const char* key : {"design", "half", "method", "float", "standard"})
     if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
   m.problem = describe(sizes);
   for (const DevicePointer& device : devices)

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/measure_autocorrelate.h"
 #include "tautline/pipeline/measure_dedisperse.h"
 #include "tautline/stages/autocorrelate/tune.h"
 #include "tautline/stages/channelize/tune.h"
@@ -55,20 +56,7 @@ jit::Tunable make_dedisperse(const Problem& sizes, DevicePointer device) {
 }
 
 jit::Tunable make_autocorrelate(const Problem& sizes, DevicePointer device) {
-  stages::autocorrelate::Config config;
-  config.sensors = sizes.at("sensors");
-  config.bins = sizes.at("bins");
-  config.levels = sizes.at("levels");
-  config.max_samples = sizes.at("samples");
-  const std::size_t bits = sizes.at("bits");
-  if (bits != 8 && bits != 16 && bits != 32)
-    throw core::Error(core::ErrorKind::config, "--problem of autocorrelate: bits",
-                      std::to_string(bits), "8, 16 or 32");
-  config.type = bits == 8    ? core::CountType::u8
-                : bits == 16 ? core::CountType::u16
-                             : core::CountType::u32;
-  if (sizes.at("standard") != 0) config.ladder = stages::autocorrelate::Ladder::standard;
-  return stages::autocorrelate::make_tunable(config, std::move(device));
+  return stages::autocorrelate::make_tunable(autocorrelate_config(sizes), std::move(device));
 }
 
 const std::vector<Stage>& stages() {
@@ -76,8 +64,9 @@ const std::vector<Stage>& stages() {
                                         {{"sensors", 1024},
                                          {"bins", 32},
                                          {"levels", 10},
-                                         {"samples", 65536},
+                                         {"samples", 262144},
                                          {"bits", 8},
+                                         {"float", 0},
                                          {"standard", 0}},
                                         make_autocorrelate},
                                        {"channelize",

@@ -131,6 +131,48 @@ TEST_F(DevicesAndBench, BenchGivesOneObjectForEachProblem) {
   }
 }
 
+// From the device's memory and, on GPUs, the host's.
+TEST_F(DevicesAndBench, BenchOfTheAutocorrelator) {
+  auto devices = gpu_names();
+  std::erase(devices, "none");
+  devices.emplace_back("cpu");
+  for (const std::string& device : devices) {
+    std::vector<std::string> command{"--device", device, "bench", "autocorrelate"};
+    if (device != "cpu") command.emplace_back("host_fed_autocorrelate");
+    const std::string problem = "sensors=8,samples=300,bins=4,levels=2,type=u16,ladder=chain";
+    command.insert(command.end(), {"--problem", problem, "--budget", "0"});
+    const auto lines = json_lines(command);
+    ASSERT_EQ(lines.size(), device == "cpu" ? 1u : 2u) << device;
+    for (const auto& line : lines) {
+      EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
+      EXPECT_EQ(line["unit"], "samples/s");
+      EXPECT_EQ(line["bytes"], 2 * 8 * 300);
+      EXPECT_EQ(line["problem"],
+                "bins=4,bits=16,levels=2,most=255,rate_hz=625000,samples=300,sensors=8");
+      EXPECT_GT(line["rate"].get<double>(), 0);
+      EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
+    }
+    command.erase(command.begin() + 4, command.end());
+    command.insert(command.end(), {"--problem", problem, "--budget", "0"});
+    const CommandResult table = run_command(command, scratch.path().string());
+    EXPECT_EQ(table.status, 0) << table.err;
+    EXPECT_NE(table.out.find(" G samples/s"), std::string::npos) << table.out;
+    EXPECT_NE(table.out.find("x real time"), std::string::npos) << table.out;
+  }
+}
+
+TEST_F(DevicesAndBench, AutocorrelateSaysWhatTheGuideLists) {
+  std::string counts(4000, '\1');
+  counts[7] = '\3';
+  write_file(scratch / "x.u8", counts);
+  const auto lines = json_lines({"--device", "cpu", "autocorrelate", scratch / "x.u8", "-o",
+                                 scratch / "g.csv", "--dtype", "u8", "--sensors", "1", "--bin",
+                                 "1e-5", "--levels", "2"});
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["schema"], "tautline.autocorrelate");
+  EXPECT_EQ(keys_of(lines[0]), documented_object("`tautline.autocorrelate` 1"));
+}
+
 TEST_F(DevicesAndBench, BenchRefusesWhatItDoesNotKnow) {
   const auto status = [&](std::vector<std::string> arguments) {
     return run_command(arguments, scratch.path().string()).status;

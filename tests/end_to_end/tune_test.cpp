@@ -87,6 +87,71 @@ TEST_P(Tune, FindsKeepsAndUsesAConfigurationAndGoesOnWhereItStopped) {
   EXPECT_NE(near.err.find("inputs=10"), std::string::npos) << near.err;
 }
 
+// Kernels of few lags, which PoCL compiles in no time; then the command takes what was found.
+TEST_P(Tune, AutocorrelateIsTunedReportedAndGoesOn) {
+  const std::string problem = "sensors=8,samples=300,bins=4,levels=2";
+  const std::vector<std::string> command{"--json",    "tune",     "autocorrelate",
+                                         "--problem", problem,    "--strategy",
+                                         "random",    "--seed",   "3",
+                                         "--budget",  "600",      "--candidates",
+                                         "3",         "--report", folder_ / "report"};
+  const CommandResult first = run(command);
+  ASSERT_EQ(first.status, 0) << first.err;
+  const json winner = lines_of(first.out).back();
+  EXPECT_EQ(winner["schema"], "tautline.tuned");
+  EXPECT_EQ(winner["stage"], "autocorrelate");
+  EXPECT_EQ(winner["unit"], "samples/s");
+  EXPECT_GE(winner["tried"], 3);
+  EXPECT_GE(winner["gain_over_default"], 1);
+  const json report = json::parse(tests::read_file(folder_ / "report/tuning-autocorrelate.json"));
+  EXPECT_EQ(report["problems"][0]["best"]["configuration"], winner["configuration"]);
+  EXPECT_NE(tests::read_file(folder_ / "report/tuning-autocorrelate.html").find("<svg"),
+            std::string::npos);
+  const auto wisdom = lines_of(tests::read_file(folder_ / "cache/wisdom.jsonl"));
+  ASSERT_EQ(wisdom.size(), 1u);
+  EXPECT_EQ(wisdom[0]["variant"], "u8");
+  EXPECT_EQ(wisdom[0]["configuration"], winner["configuration"]);
+
+  std::vector<std::string> more = command;
+  *std::find(more.begin(), more.end(), "3") = "4";  // another seed
+  *std::find(more.rbegin(), more.rend(), "3") = "5";
+  const CommandResult again = run(more);
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(lines_of(again.out).back()["tried"],
+            winner["tried"].get<std::size_t>() + lines_of(again.out).size() - 1);
+
+  const CommandResult bench =
+      run({"--json", "bench", "autocorrelate", "--problem", problem, "--budget", "0"});
+  ASSERT_EQ(bench.status, 0) << bench.err;
+  EXPECT_NE(bench.out.find("(tuned)"), std::string::npos) << bench.out;
+
+  // Of other sizes: the nearest problem's configuration, and the reference's curve.
+  std::string counts(5000, '\0');
+  for (char& count : counts) count = static_cast<char>(tests::generator()() % 5);
+  tests::write_file(folder_ / "counts.u8", counts);
+  const auto curve = [&](const std::string& device, const std::string& output) {
+    const CommandResult result =
+        tests::run_command({"--device", device, "--json", "autocorrelate", folder_ / "counts.u8",
+                            "-o", folder_ / output, "--dtype", "u8", "--sensors", "1", "--bin",
+                            "1e-5", "--bins", "4", "--levels", "2"},
+                           folder_.path());
+    EXPECT_EQ(result.status, 0) << result.err;
+    return lines_of(result.out).at(0);
+  };
+  const json there = curve(GetParam(), "there.csv");
+  EXPECT_NE(there["kernels"].get<std::string>().find("(tuned for"), std::string::npos) << there;
+  curve("reference", "here.csv");
+  const auto rows = [&](const std::string& name) {
+    std::vector<std::string> kept;
+    std::istringstream text(tests::read_file(folder_ / name));
+    for (std::string line; std::getline(text, line);)
+      if (!line.starts_with("#")) kept.push_back(line);
+    return kept;
+  };
+  EXPECT_GE(rows("there.csv").size(), 8u);
+  EXPECT_EQ(rows("there.csv"), rows("here.csv"));
+}
+
 // The dedispersion paper's experiment, small: kernels that PoCL compiles in no time.
 TEST_P(Tune, SweepsASizeWithTheSameCandidatesAndReportsWhatTuningIsWorth) {
   const std::vector<std::string> command{"--json",

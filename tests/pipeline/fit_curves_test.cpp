@@ -8,10 +8,13 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/pipeline/report/base64.h"
+#include "tautline/pipeline/report/fit_page.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -239,6 +242,10 @@ TEST(FitCurves, HotMaskedAndBrokenSensors) {
   EXPECT_EQ(result.fits[3].status, "masked");
   EXPECT_EQ(result.fits[5].status, "hot");
   EXPECT_NE(result.fits[7].status.find("only 0 points"), std::string::npos);
+  // Where the search started is no result.
+  EXPECT_TRUE(std::isnan(result.fits[7].solution.values[0]));
+  EXPECT_TRUE(std::isnan(result.fits[7].g0));
+  EXPECT_TRUE(std::isnan(result.fits[7].solution.chi_squared));
   EXPECT_EQ(result.fits[8].status, "ok");
   EXPECT_EQ(result.good, 21u);
   EXPECT_EQ(result.hot + result.masked + result.failed, 3u);
@@ -246,6 +253,36 @@ TEST(FitCurves, HotMaskedAndBrokenSensors) {
   const std::string csv = fit_csv(result, c, "who");
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 27);
   EXPECT_NE(csv.find("\n3,sensor 3,0,3,masked,nan,"), std::string::npos);
+}
+
+// Maps: 0 is coloured, 1 and 2 are grey, 3 is hatched.
+TEST(FitPage, MarksWhatIsHotMaskedAndDoubtful) {
+  auto c = exact(Model::diffusion_3d, 12, 0.02);
+  add_noise(c);
+  c.mask.assign(12, 1);
+  c.mask[3] = 0;
+  c.first[5].mean_rate_hz = 1e6;
+  // Hot, and noise alone: hot all the same.
+  c.first[6].mean_rate_hz = 2e6;
+  for (std::size_t l = 0; l < c.lags; ++l) {
+    c.g[6 * c.lags + l] = std::nan("");
+    c.g[7 * c.lags + l] = std::nan("");
+    c.g[8 * c.lags + l] *= 1e-3;  // far more particles than the bound allows for
+  }
+  FitConfig config;
+  config.bounds["n"] = {0.1, 100};
+  const FitResult result = fit_curves(c, config);
+  EXPECT_EQ(result.hot, 2u);
+  EXPECT_EQ(result.fits[6].status, "hot");
+  EXPECT_NE(result.fits[8].status.find("n is at a bound"), std::string::npos)
+      << result.fits[8].status;
+  EXPECT_EQ(result.failed, 2u);
+  const auto message = nlohmann::json::parse(report::fit_message(result, c, config));
+  const std::vector<std::uint8_t> expected{0, 0, 0, 1, 0, 2, 2, 3, 3, 0, 0, 0};
+  EXPECT_EQ(message["status"], report::base64(expected));
+  EXPECT_EQ(message["good"], 7);
+  EXPECT_EQ(message["shape"]["rows"], 2);
+  EXPECT_EQ(message["shape"]["columns"], 8);
 }
 
 TEST(FitCurves, RefusalsNameTheParameter) {

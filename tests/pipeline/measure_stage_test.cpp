@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "tautline/core/error.h"
 
 namespace tautline::pipeline {
@@ -18,7 +21,8 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
       {"channelize", {{"inputs", 2}, {"channels", 16}, {"spectra", 8}}},
       {"corner_turn", {{"inputs", 4}, {"channels", 16}, {"spectra", 64}}},
       {"correlate", {{"inputs", 6}, {"channels", 2}, {"samples", 128}}},
-      {"dedisperse", {{"channels", 16}, {"trials", 8}, {"samples", 256}, {"rate_hz", 1000}}}};
+      {"dedisperse", {{"channels", 16}, {"trials", 8}, {"samples", 256}, {"rate_hz", 1000}}},
+      {"autocorrelate", {{"sensors", 5}, {"bins", 8}, {"levels", 3}, {"samples", 500}}}};
   ASSERT_EQ(measurable_stages().size(), problems.size());
   for (const std::string& stage : measurable_stages()) {
     SCOPED_TRACE(stage);
@@ -32,6 +36,38 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
     EXPECT_THROW(measure_stage(stage, {{"dishes", 3}}, device, limits, 0.001), core::Error);
   }
   EXPECT_THROW(measure_stage("fold", {}, device, limits), core::Error);
+}
+
+// Every type of counts, on the ladder that was asked for.
+TEST(MeasureStage, AutocorrelateHasItsWorkAndItsRealTime) {
+  const auto device = device::open(device::parse_selection("cpu:portable"), {.threads = 1});
+  Limits limits;
+  limits.copy_bytes_per_s = 1e9;
+  limits.float_operations_per_s = 1e15;
+  limits.int8_operations_per_s = 1e6;
+  const std::map<std::string, std::size_t> types{{"u8", 1}, {"u16", 2}, {"u32", 4}, {"f32", 4}};
+  for (const auto& [type, bytes] : types) {
+    SCOPED_TRACE(type);
+    const Measurement m = measure_stage(
+        "autocorrelate",
+        parse_problem("autocorrelate", "type=" + type + ",sensors=7,bins=8,levels=2,samples=400," +
+                                           "ladder=standard,most=200,rate_hz=1000"),
+        device, limits, 0);
+    EXPECT_NE(m.problem.find("standard=1"), std::string::npos) << m.problem;
+    EXPECT_EQ(m.bytes, 7 * 400.0 * static_cast<double>(bytes));
+    EXPECT_EQ(m.operations, 2 * 7 * 400 * (9 + 4 / 2.0));
+    EXPECT_DOUBLE_EQ(m.rate, 7 * 400 / m.seconds);
+    EXPECT_DOUBLE_EQ(m.bandwidth_hz, 400 / m.seconds);
+    ASSERT_TRUE(m.real_time_factor.has_value());
+    EXPECT_DOUBLE_EQ(*m.real_time_factor, m.bandwidth_hz / 1000);
+    EXPECT_EQ(m.unit, "samples/s");
+    EXPECT_EQ(m.limit, type == "f32" ? "memory" : "arithmetic");
+  }
+  for (const char* wrong : {"bits=7", "most=256", "bits=16,float=1", "levels=41", "bins=1025"})
+    EXPECT_THROW(
+        measure_stage("autocorrelate", parse_problem("autocorrelate", wrong), device, limits, 0),
+        core::Error)
+        << wrong;
 }
 
 }  // namespace

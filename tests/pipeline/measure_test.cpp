@@ -101,6 +101,29 @@ TEST_P(Measure, CorrelateRunsTheDesignAskedFor) {
   EXPECT_THROW(pipeline::measure_stage("correlate", problem, cpu, limits(), 0), core::Error);
 }
 
+TEST_P(Measure, AutocorrelateFromItsMemoryAndFromTheHosts) {
+  const pipeline::Problem problem{
+      {"sensors", 6}, {"bins", 4}, {"levels", 2}, {"samples", 300}, {"rate_hz", 1000}};
+  const Measurement there = pipeline::measure_stage("autocorrelate", problem, device, limits(), 0);
+  EXPECT_EQ(there.problem, "bins=4,bits=8,levels=2,most=255,rate_hz=1000,samples=300,sensors=6");
+  EXPECT_EQ(there.operations, 2 * 6 * 300 * (4 + 4 / 2.0));
+  EXPECT_GT(there.fraction_of_limit, 0);
+  const Measurement fed =
+      pipeline::measure_stage("host_fed_autocorrelate", problem, device, limits(), 0);
+  const Measurement shared = pipeline::measure_stage("host_fed_autocorrelate", problem,
+                                                     std::vector{device, device}, limits(), 0);
+  for (const Measurement& m : {fed, shared}) {
+    EXPECT_EQ(m.operations, there.operations);
+    EXPECT_EQ(m.bytes, there.bytes);
+    EXPECT_DOUBLE_EQ(m.rate, 6 * 300 / m.seconds);
+    EXPECT_EQ(m.limit, "transfer");
+    EXPECT_DOUBLE_EQ(*m.real_time_factor, m.bandwidth_hz / 1000);
+  }
+  EXPECT_THROW(pipeline::measure_stage("host_fed_autocorrelate", {{"sensors", 1}},
+                                       std::vector{device, device}, limits(), 0),
+               core::Error);
+}
+
 TEST_P(Measure, UnpackIsBoundByTheWayToTheDevice) {
   const Measurement m =
       pipeline::measure_stage("unpack", {{"inputs", 4}, {"samples", 4096}}, device, limits(), 0);
@@ -222,8 +245,15 @@ TEST(Problem, IsANameOrSizesOrBoth) {
   EXPECT_EQ(parse_problem("correlate", "format=cf32"), (Problem{{"bits", 32}}));
   EXPECT_EQ(parse_problem("correlate", "format=cf16"), (Problem{{"bits", 16}, {"half", 1}}));
   EXPECT_EQ(parse_problem("channelize", "c1024t8"), (Problem{{"channels", 1024}, {"taps", 8}}));
-  for (const char* wrong : {"n257", "c1024", "c1024t", "ct8", "c8t8x", "inputs=", "=4", "inputs=0",
-                            "inputs=-1", "inputs=4x", "samples=1,n256", "format=i8"})
+  EXPECT_EQ(
+      parse_problem("autocorrelate", "array1024,type=u16,ladder=standard,bins=16"),
+      (Problem{{"sensors", 1024}, {"bits", 16}, {"float", 0}, {"standard", 1}, {"bins", 16}}));
+  EXPECT_EQ(parse_problem("host_fed_autocorrelate", "type=f32"),
+            (Problem{{"bits", 32}, {"float", 1}}));
+  for (const char* wrong : {"type=i8", "ladder=rope", "standard=0", "array1"})
+    EXPECT_THROW(parse_problem("autocorrelate", wrong), core::Error) << wrong;
+  for (const char* wrong : {"type=u8", "n257", "c1024", "c1024t", "ct8", "c8t8x", "inputs=", "=4",
+                            "inputs=0", "inputs=-1", "inputs=4x", "samples=1,n256", "format=i8"})
     EXPECT_THROW(parse_problem("correlate", wrong), core::Error) << wrong;
   const auto device = device::open(device::parse_selection("cpu"));
   EXPECT_THROW(pipeline::measure_stage("correlate", {{"taps", 8}}, device, {}, 0), core::Error);

@@ -152,7 +152,9 @@ Solution solve(Model model, const std::vector<Parameter>& parameters, const Poin
     solution.trouble = free == 0 ? "nothing to fit"
                                  : "only " + std::to_string(count) + " points for " +
                                        std::to_string(free) + " parameters";
-    for (const std::size_t k : problem.free) solution.standard_errors[k] = kNan;
+    // A start is no result.
+    for (const std::size_t k : problem.free) solution.values[k] = solution.standard_errors[k] = kNan;
+    solution.chi_squared = kNan;
     return solution;
   }
   const auto n = static_cast<std::size_t>(free), m = static_cast<std::size_t>(count);

@@ -153,10 +153,11 @@ Json shape_json(const core::CorrelationCurves& c) {
   return {{"rows", rows}, {"columns", columns}, {"row", base64(row)}, {"column", base64(column)}};
 }
 
+// As fit.js knows them: masked, hot, good, doubtful.
 std::uint8_t code_of(const CurveFit& one) {
   if (one.masked) return 1;
   if (one.hot) return 2;
-  return one.solution.converged ? 0 : 3;
+  return one.good() ? 0 : 3;
 }
 
 }  // namespace

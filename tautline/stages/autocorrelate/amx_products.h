@@ -1,12 +1,8 @@
 // Lags in matrix products, over any implementation of the tile operations: the real instructions
 // (cpu_amx.cpp), or a plain emulation of them for a test on any machine with VNNI.
 //
-// Only for files that compile with AVX-512 F, BW, DQ, VL and VNNI. `Tiles` holds eight tiles of 16
-// rows x 64 bytes from its construction to its destruction, and has
-//   zero<T>()
-//   load<T>(bytes)               tile T = 1024 bytes, 64 a row
-//   store<T>(bytes, row_bytes)
-//   dot<T, A, B>()               T[m][n] += sum over k, q of A[m][4k+q] B[k][4n+q], unsigned bytes
+// Only for files that compile with AVX-512 F, BW, DQ, VL and VNNI. `Tiles` has what
+// device/cpu/amx_tiles.h says, of its products those of unsigned bytes.
 //
 // A block of rows is cut into four segments, whose bytes at the same place u lie in one word. With
 // words X(u) of one sensor, a step multiplies
@@ -147,18 +143,18 @@ void multiply_bytes(Tiles& tiles, const std::byte* left, const std::byte* right,
   for (std::size_t g = 0; g < steps; ++g, left += kTileBytes, right += kTileBytes) {
     tiles.template load<4>(left);
     tiles.template load<5>(right);
-    tiles.template dot<0, 4, 5>();
+    tiles.template dot_unsigned<0, 4, 5>();
     if constexpr (kShifts > 1) {
       tiles.template load<6>(right - 64);
-      tiles.template dot<1, 4, 6>();
+      tiles.template dot_unsigned<1, 4, 6>();
     }
     if constexpr (kShifts > 2) {
       tiles.template load<7>(right - 128);
-      tiles.template dot<2, 4, 7>();
+      tiles.template dot_unsigned<2, 4, 7>();
     }
     if constexpr (kShifts > 3) {
       tiles.template load<5>(right - 192);
-      tiles.template dot<3, 4, 5>();
+      tiles.template dot_unsigned<3, 4, 5>();
     }
   }
   tiles.template store<0>(matrix(products, s), kProductRow * 4);
@@ -212,25 +208,25 @@ void multiply_halves(Tiles& tiles, Factors f, std::size_t steps, std::size_t s,
     const std::size_t at = g * kTileBytes;
     tiles.template load<6>(f.left_low + at);
     tiles.template load<7>(f.right_low + at);
-    tiles.template dot<0, 6, 7>();
+    tiles.template dot_unsigned<0, 6, 7>();
     if constexpr (kTwo) {
       tiles.template load<7>(f.right_low + at - 64);
-      tiles.template dot<1, 6, 7>();
+      tiles.template dot_unsigned<1, 6, 7>();
       tiles.template load<7>(f.right_high + at - 64);
-      tiles.template dot<3, 6, 7>();
+      tiles.template dot_unsigned<3, 6, 7>();
     }
     tiles.template load<7>(f.right_high + at);
-    tiles.template dot<2, 6, 7>();
+    tiles.template dot_unsigned<2, 6, 7>();
     tiles.template load<6>(f.left_high + at);
-    tiles.template dot<4, 6, 7>();
+    tiles.template dot_unsigned<4, 6, 7>();
     if constexpr (kTwo) {
       tiles.template load<7>(f.right_high + at - 64);
-      tiles.template dot<5, 6, 7>();
+      tiles.template dot_unsigned<5, 6, 7>();
       tiles.template load<7>(f.right_low + at - 64);
-      tiles.template dot<3, 6, 7>();
+      tiles.template dot_unsigned<3, 6, 7>();
     }
     tiles.template load<7>(f.right_low + at);
-    tiles.template dot<2, 6, 7>();
+    tiles.template dot_unsigned<2, 6, 7>();
   }
   tiles.template store<0>(matrix(products, s), kProductRow * 4);
   tiles.template store<2>(matrix(products + kProducts, s), kProductRow * 4);

@@ -114,8 +114,9 @@ class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// "reference", "portable", "avx2", "avx512", "vnni", "amx", "cuda" or "opencl": the code that
-  /// will run.
+  /// "reference", "portable", "avx2", "avx512", "vnni" or "amx": the code that will run; on GPUs
+  /// "cuda" or "opencl", whether sums are made on matrix units ("mma") or not ("portable"), and where
+  /// the tunables come from: "cuda mma (tuned)".
   virtual std::string backend() const = 0;
   /// Memory that a state takes, however long the run.
   virtual device::MemoryUse bytes() const = 0;

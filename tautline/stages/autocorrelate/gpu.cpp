@@ -25,14 +25,17 @@ std::size_t groups_of(std::size_t items, std::size_t each) {
 class GpuPlan final : public Plan {
  public:
   GpuPlan(const Config& config, std::shared_ptr<const device::Device> device,
-          const GpuTunables& tunables)
+          const GpuTunables& tunables, std::string origin)
       : device_(std::move(device)),
         layout_(make_layout(config, tunables)),
-        programs_(make_programs(layout_, tunables, *device_)) {}
+        programs_(make_programs(layout_, tunables, *device_)),
+        origin_(std::move(origin)) {}
 
   const Config& config() const override { return layout_.config; }
   std::string backend() const override {
-    return device_->api() == device::Api::cuda ? "cuda" : "opencl";
+    return std::string(device_->api() == device::Api::cuda ? "cuda " : "opencl ") +
+           (programs_.matrix.empty() ? "portable" : "mma") +
+           (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override { return GpuState::bytes(layout_); }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
@@ -81,6 +84,7 @@ class GpuPlan final : public Plan {
   std::shared_ptr<const device::Device> device_;
   GpuLayout layout_;
   Programs programs_;
+  std::string origin_;  ///< of the tunables
 };
 
 template <class Count>
@@ -256,8 +260,8 @@ bool has_matrix_design(const device::Device& device) {
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device,
-                                      const GpuTunables& tunables) {
-  return std::make_shared<GpuPlan>(config, std::move(device), tunables);
+                                      const GpuTunables& tunables, const std::string& origin) {
+  return std::make_shared<GpuPlan>(config, std::move(device), tunables, origin);
 }
 
 }  // namespace tautline::stages::autocorrelate::gpu

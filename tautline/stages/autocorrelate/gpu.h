@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
@@ -12,10 +13,11 @@ namespace tautline::stages::autocorrelate::gpu {
 /// Whether the device can run GpuDesign::matrix. Plans for others take the portable one.
 bool has_matrix_design(const device::Device& device);
 
-/// Throws Error(config) on bad tunables.
+/// `origin` of the tunables ends backend(). Throws Error(config) on bad tunables.
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device,
-                                      const GpuTunables& tunables);
+                                      const GpuTunables& tunables,
+                                      const std::string& origin = {});
 
 /// What tuning found for this problem or the nearest, else the defaults.
 std::shared_ptr<const Plan> make_tuned_plan(const Config& config,

@@ -47,6 +47,11 @@ struct GpuLayout {
   bool floats() const { return config.type == CountType::f32; }
 };
 
+/// Whether matrix units, where there are any, can sum a level's products: of counts up to 32 bits.
+inline bool fits_matrix_units(const GpuLevel& level) {
+  return level.largest > 0 && level.sample_bytes <= 4;
+}
+
 /// Throws Error(config) on bad tunables.
 GpuLayout make_layout(const Config& config, const GpuTunables& tunables);
 

@@ -95,10 +95,10 @@ class Builder {
                                 .set("SEPARATE", next.separate ? 1 : 0));
   }
 
-  // Sums on matrix units, of counts up to 32 bits (matrix.cuda.kernel).
+  // matrix.cuda.kernel.
   bool on_matrix_units(const GpuLevel& level) const {
     return tunables_.design == GpuDesign::matrix && has_matrix_design(device_) &&
-           level.largest > 0 && level.sample_bytes <= 4;
+           fits_matrix_units(level);
   }
   static std::size_t planes_of(const GpuLevel& level) {
     return static_cast<std::size_t>((std::bit_width(level.largest) + 7) / 8);

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/autocorrelate/gpu.h"
+#include "tautline/stages/autocorrelate/gpu_layout.h"
 #include "tautline/stages/autocorrelate/ladder.h"
 
 namespace tautline::stages::autocorrelate::gpu {
@@ -34,22 +37,34 @@ jit::TunableFields<GpuTunables> fields() {
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
   std::string variant = core::to_string(config.type);
   if (!config.pairs.empty()) variant += " pairs";
+  std::vector<std::string_view> files{"autocorrelate/products.kernel",
+                                      "autocorrelate/coarsen.kernel", "autocorrelate/fold.kernel"};
+  if (has_matrix_design(device)) files.emplace_back("autocorrelate/matrix.cuda.kernel");
   return jit::tuning_key(device, "autocorrelate", std::move(variant),
                          {{"sensors", config.sensors},
                           {"curves", config.pair_count()},
                           {"lags", lag_count(config)},
                           {"levels", config.levels},
                           {"samples", config.max_samples}},
-                         {"autocorrelate/products.kernel", "autocorrelate/coarsen.kernel"});
+                         files);
 }
 
-jit::Space tuning_space(const device::Device& device) {
+bool portable_tunables_matter(const Config& config, const GpuTunables& tunables) {
+  if (tunables.design == GpuDesign::portable) return true;
+  const auto levels = make_layout(config, {}).levels;
+  return !std::all_of(levels.begin(), levels.end(), fits_matrix_units);
+}
+
+jit::Space tuning_space(const Config& config, const device::Device& device) {
   const std::size_t most = std::max<std::size_t>(32, device.properties().max_group_threads);
   const bool matrix = has_matrix_design(device);
   GpuTunables usual;
   if (!matrix) usual.design = GpuDesign::portable;
-  return fields().space(usual, [most, matrix](const GpuTunables& t) {
-    return t.threads <= most && (matrix || t.design == GpuDesign::portable);
+  return fields().space(usual, [=](const GpuTunables& t) {
+    if (t.threads > most || (!matrix && t.design == GpuDesign::matrix)) return false;
+    // A configuration should not have many names.
+    const bool same = t.lags == usual.lags && t.threads == usual.threads;
+    return same || portable_tunables_matter(config, t);
   });
 }
 
@@ -60,14 +75,15 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
 std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
-      jit::choose(*device, tuning_key(config, *device), tuning_space(*device));
-  if (choice.source == jit::Choice::Source::usual) return make_plan(config, std::move(device), {});
+      jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
+  if (choice.source == jit::Choice::Source::usual)
+    return make_plan(config, std::move(device), {}, choice.note);
   try {
-    return make_plan(config, device, tunables_of(choice.configuration));
+    return make_plan(config, device, tunables_of(choice.configuration), choice.note);
   } catch (const core::Error& error) {
     device->shared().warn_once("what tuning found for autocorrelate does not work here any more (" +
                                std::string(error.what()) + "): taking the default");
-    return make_plan(config, std::move(device), {});
+    return make_plan(config, std::move(device), {}, "default");
   }
 }
 

@@ -166,7 +166,7 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
   data->config = config;
   data->device = device;
   return {gpu::tuning_key(config, *device),
-          gpu::tuning_space(*device),
+          gpu::tuning_space(config, *device),
           static_cast<double>(config.pair_count()) * static_cast<double>(config.max_samples),
           "samples/s",
           [data] { data->prepare(); },

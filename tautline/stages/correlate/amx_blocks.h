@@ -3,13 +3,7 @@
 //
 // Like amx_pack.h, only for files that compile with AVX-512 F, BW and VNNI.
 //
-// `Tiles` holds eight tiles of 16 rows x 64 bytes from its construction to its destruction, and has
-//   zero<T>()             tile T = 0
-//   load<T>(bytes)        tile T = 1024 bytes, 64 a row
-//   load_passing<T>(bytes)   the same for bytes that will not be needed again soon
-//   store<T>(bytes)
-//   dot<T, A, B>()        T[m][n] += sum over k, q of A[m][4k+q] B[k][4n+q], signed bytes, 32-bit
-//   sums
+// `Tiles` has what device/cpu/amx_tiles.h says, of its products those of signed bytes.
 //
 // A product takes the tile unit 16 cycles, and a tile load 8 from the first-level cache or some 25
 // from the second; a product must wait some 52 cycles for the one before it in its tile. Hence four
@@ -44,21 +38,21 @@ void add_two_blocks(Tiles& tiles, const std::byte* rows, const std::byte* next_r
   for (std::size_t s = 0; s < steps; ++s) {
     tiles.template load_passing<4>(columns);  // c
     tiles.template load<6>(rows);             // a
-    tiles.template dot<0, 6, 4>();
+    tiles.template dot_signed<0, 6, 4>();
     tiles.template load<7>(rows + kTileBytes);  // b
-    tiles.template dot<1, 7, 4>();
+    tiles.template dot_signed<1, 7, 4>();
     tiles.template load_passing<5>(columns + kTileBytes);  // d
-    tiles.template dot<0, 7, 5>();
+    tiles.template dot_signed<0, 7, 5>();
     tiles.template load<7>(next_rows);  // a of the second block
-    tiles.template dot<2, 7, 4>();
+    tiles.template dot_signed<2, 7, 4>();
     tiles.template load<6>(next_rows + kTileBytes);  // b of the second block
-    tiles.template dot<3, 6, 4>();
+    tiles.template dot_signed<3, 6, 4>();
     tiles.template load_passing<4>(columns + 2 * kTileBytes);  // ~d
-    tiles.template dot<2, 6, 5>();
-    tiles.template dot<3, 7, 4>();
+    tiles.template dot_signed<2, 6, 5>();
+    tiles.template dot_signed<3, 7, 4>();
     if constexpr (!kDiagonal) {
       tiles.template load<6>(rows);  // a
-      tiles.template dot<1, 6, 4>();
+      tiles.template dot_signed<1, 6, 4>();
     }
     lines.fetch(2 * lines_per_step);
     next_sums.fetch(sums_per_step);
@@ -83,14 +77,14 @@ void add_block(Tiles& tiles, const std::byte* rows, const std::byte* columns, st
   for (std::size_t s = 0; s < steps; ++s) {
     tiles.template load<4>(columns);  // c
     tiles.template load<6>(rows);     // a
-    tiles.template dot<0, 6, 4>();
+    tiles.template dot_signed<0, 6, 4>();
     tiles.template load<7>(rows + kTileBytes);  // b
-    tiles.template dot<1, 7, 4>();
+    tiles.template dot_signed<1, 7, 4>();
     tiles.template load<5>(columns + kTileBytes);  // d
-    tiles.template dot<2, 7, 5>();
+    tiles.template dot_signed<2, 7, 5>();
     if constexpr (!kDiagonal) {
       tiles.template load<5>(columns + 2 * kTileBytes);  // ~d
-      tiles.template dot<3, 6, 5>();
+      tiles.template dot_signed<3, 6, 5>();
     }
     lines.fetch(lines_per_step);
     rows += kRowBytes;

@@ -10,69 +10,13 @@
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
 #include "tautline/stages/correlate/cpu_pack8.h"
 #pragma GCC target("avx512vnni")
+#include "tautline/device/cpu/amx_tiles.h"
 #include "tautline/stages/correlate/amx_blocks.h"
 
 namespace tautline::stages::correlate::cpu {
 
-namespace {
-
-// The operand of ldtilecfg, as the architecture defines it: palette 1, and each of eight tiles 16
-// rows of 64 bytes.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
-
-// The tile registers of the calling thread. device::supported() has asked the kernel for them.
-//
-// The instructions are written out because GCC 12's intrinsics paste the tile number into the text,
-// so it cannot be a template's parameter, and do not say which memory they read.
-class HardwareTiles {
- public:
-  HardwareTiles() {
-    const TileConfig config;
-    asm volatile("ldtilecfg %0" ::"m"(config));
-  }
-  ~HardwareTiles() { asm volatile("tilerelease"); }
-  HardwareTiles(const HardwareTiles&) = delete;
-  HardwareTiles& operator=(const HardwareTiles&) = delete;
-
-  template <int kTile>
-  void zero() {
-    asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
-  }
-  template <int kTile>
-  void load(const void* bytes) {
-    asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(bytes), "r"(kRowBytes), "i"(kTile)
-                 : "memory");
-  }
-  template <int kTile>
-  void load_passing(const void* bytes) {
-    asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(bytes), "r"(kRowBytes), "i"(kTile)
-                 : "memory");
-  }
-  template <int kTile>
-  void store(void* bytes) {
-    asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(bytes), "r"(kRowBytes), "i"(kTile)
-                 : "memory");
-  }
-  template <int kSum, int kLeft, int kRight>
-  void dot() {
-    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kLeft), "i"(kRight));
-  }
-
- private:
-  static constexpr long kRowBytes = 64;
-};
-
-}  // namespace
-
 const IntegerKernel& amx_kernel() {
-  static constexpr IntegerKernel kKernel = amx::kernel<HardwareTiles>("amx");
+  static constexpr IntegerKernel kKernel = amx::kernel<device::cpu::HardwareTiles>("amx");
   return kKernel;
 }
 

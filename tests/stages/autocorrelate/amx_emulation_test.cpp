@@ -15,57 +15,7 @@
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
 #include "tautline/stages/autocorrelate/amx_front.h"
-
-namespace tautline::stages::autocorrelate::tests {
-namespace {
-
-/// What the architecture's manual says of TILELOADD, TILESTORED, TILEZERO and TDPBUUD.
-class EmulatedTiles {
- public:
-  EmulatedTiles() {
-    // Registers hold anything before they are first written.
-    for (auto& tile : tiles_) std::memset(tile, 0x5a, sizeof tile);
-  }
-  template <int kTile>
-  void zero() {
-    std::memset(tiles_[kTile], 0, kBytes);
-  }
-  template <int kTile>
-  void load(const void* bytes) {
-    std::memcpy(tiles_[kTile], bytes, kBytes);
-  }
-  template <int kTile>
-  void store(void* bytes, long row_bytes) {
-    for (int row = 0; row < 16; ++row)
-      std::memcpy(static_cast<std::byte*>(bytes) + row * row_bytes, tiles_[kTile] + row * 64, 64);
-  }
-  template <int kSum, int kLeft, int kRight>
-  void dot() {
-    // One instruction of VNNI has signed bytes on one side: x y = x (y - 128) + 128 x.
-    const __m512i offset = _mm512_set1_epi8(-128);
-    for (int m = 0; m < 16; ++m) {
-      __m512i sum = _mm512_loadu_si512(tiles_[kSum] + m * 64);
-      for (int k = 0; k < 16; ++k) {
-        int word;
-        std::memcpy(&word, tiles_[kLeft] + m * 64 + k * 4, 4);
-        const __m512i left = _mm512_set1_epi32(word);
-        const __m512i right = _mm512_loadu_si512(tiles_[kRight] + k * 64);
-        sum = _mm512_dpbusd_epi32(sum, left, _mm512_xor_si512(right, offset));
-        const __m512i bytes =
-            _mm512_dpbusd_epi32(_mm512_setzero_si512(), left, _mm512_set1_epi8(1));
-        sum = _mm512_add_epi32(sum, _mm512_slli_epi32(bytes, 7));
-      }
-      _mm512_storeu_si512(tiles_[kSum] + m * 64, sum);
-    }
-  }
-
- private:
-  static constexpr std::size_t kBytes = 1024;
-  std::uint8_t tiles_[8][kBytes];
-};
-
-}  // namespace
-}  // namespace tautline::stages::autocorrelate::tests
+#include "tests/support/emulated_tiles.h"
 
 #pragma GCC pop_options
 
@@ -81,7 +31,7 @@ class AmxEmulated : public ::testing::Test {
 
   std::shared_ptr<const Plan> plan(const Config& config, const Tunables& tunables = {}) {
     static const cpu::FrontKernels kernels =
-        cpu::front::kernels<EmulatedTiles>("amx-emulated", cpu::vnni_kernels());
+        cpu::front::kernels<tautline::tests::EmulatedTiles>("amx-emulated", cpu::vnni_kernels());
     device_ = opened(kBackends[3]);
     queue_ = device_->make_queue();
     EXPECT_TRUE(cpu::front_fits(config, tunables));

@@ -60,8 +60,14 @@ class Gpu : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Gpu, NamesItself) {
-  EXPECT_EQ(autocorrelate::make_plan({.sensors = 4, .bins = 4, .levels = 1}, device())->backend(),
-            GetParam().substr(0, GetParam().find(':')));
+  const Config config{.sensors = 4, .bins = 4, .levels = 1};
+  const std::string api = GetParam().substr(0, GetParam().find(':'));
+  const std::string units = matrix() ? " mma" : " portable";
+  const std::string name = autocorrelate::make_plan(config, device())->backend();
+  EXPECT_TRUE(name.starts_with(api + units + " (")) << name;
+  EXPECT_EQ(make_plan(config, device(), designs()[0], "by hand")->backend(),
+            api + units + " (by hand)");
+  EXPECT_EQ(make_plan(config, device(), kPortable)->backend(), api + " portable");
 }
 
 TEST_P(Gpu, EveryNumberOfSensors) {

@@ -36,7 +36,20 @@ TEST_P(Tuning, DefaultsAreInTheSpace) {
   const auto device = device::open(device::parse_selection(GetParam()));
   GpuTunables usual;
   if (!gpu::has_matrix_design(*device)) usual.design = GpuDesign::portable;
-  EXPECT_EQ(gpu::tunables_of(gpu::tuning_space(*device).usual()), usual);
+  EXPECT_EQ(gpu::tunables_of(gpu::tuning_space({.sensors = 4}, *device).usual()), usual);
+}
+
+TEST(PortableTunables, MatterWhereMatrixUnitsDoNotTakeEveryLevel) {
+  const auto matter = [](const Config& config, GpuDesign design = GpuDesign::matrix) {
+    return gpu::portable_tunables_matter(config, {.design = design});
+  };
+  EXPECT_FALSE(matter({.sensors = 4}));
+  EXPECT_TRUE(matter({.sensors = 4}, GpuDesign::portable));
+  EXPECT_FALSE(matter({.sensors = 4, .type = CountType::u16}));
+  EXPECT_FALSE(matter({.sensors = 4, .levels = 1, .type = CountType::u32}));
+  EXPECT_TRUE(matter({.sensors = 4, .levels = 2, .type = CountType::u32}));
+  EXPECT_TRUE(matter({.sensors = 4, .levels = 26}));
+  EXPECT_TRUE(matter({.sensors = 4, .levels = 1, .type = CountType::f32}));
 }
 
 TEST(TuningOfTheHost, IsRefused) {

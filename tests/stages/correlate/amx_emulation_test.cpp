@@ -18,53 +18,13 @@
 #include "tautline/stages/correlate/cpu_pack8.h"
 #pragma GCC target("avx512vnni")
 #include "tautline/stages/correlate/amx_blocks.h"
+#include "tests/support/emulated_tiles.h"
 
 namespace tautline::stages::correlate::tests {
 namespace {
 
-/// What the architecture's manual says of TILELOADD, TILESTORED, TILEZERO and TDPBSSD.
-class EmulatedTiles {
- public:
-  EmulatedTiles() {
-    // Registers hold anything before they are first written.
-    for (auto& tile : tiles_) std::memset(tile, 0x5a, sizeof tile);
-  }
-  template <int kTile>
-  void zero() {
-    std::memset(tiles_[kTile], 0, kBytes);
-  }
-  template <int kTile>
-  void load(const void* bytes) {
-    std::memcpy(tiles_[kTile], bytes, kBytes);
-  }
-  template <int kTile>
-  void load_passing(const void* bytes) {
-    load<kTile>(bytes);
-  }
-  template <int kTile>
-  void store(void* bytes) {
-    std::memcpy(bytes, tiles_[kTile], kBytes);
-  }
-  template <int kSum, int kLeft, int kRight>
-  void dot() {
-    for (int m = 0; m < 16; ++m)
-      for (int n = 0; n < 16; ++n) {
-        std::uint32_t sum;
-        std::memcpy(&sum, tiles_[kSum] + m * 64 + n * 4, 4);
-        for (int k = 0; k < 16; ++k)
-          for (int q = 0; q < 4; ++q)
-            sum += static_cast<std::uint32_t>(tiles_[kLeft][m * 64 + k * 4 + q] *
-                                              tiles_[kRight][k * 64 + n * 4 + q]);
-        std::memcpy(tiles_[kSum] + m * 64 + n * 4, &sum, 4);
-      }
-  }
-
- private:
-  static constexpr std::size_t kBytes = 1024;
-  std::int8_t tiles_[8][kBytes];
-};
-
-constexpr cpu::IntegerKernel kEmulated = cpu::amx::kernel<EmulatedTiles>("amx-emulated");
+constexpr cpu::IntegerKernel kEmulated =
+    cpu::amx::kernel<tautline::tests::EmulatedTiles>("amx-emulated");
 
 }  // namespace
 }  // namespace tautline::stages::correlate::tests

@@ -1,0 +1,94 @@
+// Random counts for autocorrelators: within their range, and never more than 64 bits can hold.
+#include "tautline/pipeline/count_feed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/autocorrelate/ladder.h"
+
+namespace tautline::pipeline {
+namespace {
+
+using core::CountType;
+using stages::autocorrelate::Config;
+
+std::shared_ptr<const device::Device> one_core() {
+  return device::open(device::parse_selection("cpu:portable"), {.threads = 1});
+}
+
+template <class Count>
+std::vector<Count> drawn(std::size_t count, CountType type, std::size_t most) {
+  std::vector<Count> counts(count, Count{99});
+  draw_counts(counts.data(), count, type, most);
+  return counts;
+}
+
+template <class Count>
+void expect_all_up_to(CountType type, std::size_t most) {
+  const auto counts = drawn<Count>(20'000, type, most);
+  EXPECT_EQ(*std::min_element(counts.begin(), counts.end()), Count{0});
+  EXPECT_EQ(*std::max_element(counts.begin(), counts.end()), static_cast<Count>(most));
+}
+
+TEST(DrawCounts, HoldsEveryCountUpToTheLargest) {
+  expect_all_up_to<std::uint8_t>(CountType::u8, 255);
+  expect_all_up_to<std::uint8_t>(CountType::u8, 3);
+  expect_all_up_to<std::uint16_t>(CountType::u16, 1000);
+  expect_all_up_to<std::uint32_t>(CountType::u32, 70);
+  expect_all_up_to<float>(CountType::f32, 70);
+}
+
+TEST(CountFeed, SumsAreThoseOfItsCounts) {
+  const Config config{.sensors = 3, .bins = 4, .levels = 2, .max_samples = 50};
+  const auto device = one_core();
+  const auto queue = device->make_queue();
+  CountFeed feed(config, 9, device, *queue);
+  const auto counts = drawn<std::uint8_t>(150, config.type, 9);
+  ASSERT_EQ(feed.packet_bytes(), counts.size());
+  feed.give(*queue, counts.data());
+  feed.give(*queue, counts.data());
+  EXPECT_EQ(feed.state().samples(), 100u);
+  std::vector<std::int64_t> curves(feed.read_bytes() / sizeof(std::int64_t), -1);
+  feed.read(*queue, curves.data());
+  const std::size_t lags = stages::autocorrelate::lag_count(config);
+  ASSERT_EQ(curves.size(), 4 * 3 * lags);
+  for (std::size_t s = 0; s < 3; ++s) {
+    std::int64_t squares = 0, total = 0;
+    for (std::size_t t = 0; t < 50; ++t) {
+      squares += 2 * counts[3 * t + s] * counts[3 * t + s];
+      total += 2 * counts[3 * t + s];
+    }
+    EXPECT_EQ(curves[s * lags], squares);
+    EXPECT_EQ(curves[(2 * 3 + s) * lags], total);
+    EXPECT_EQ(curves[(3 * 3 + s) * lags], total);
+  }
+}
+
+// 65,535 x 2^19 at the last level times the total: the fourth packet would pass 2^62.
+TEST(CountFeed, BeginsAnewBeforeSumsLeave64Bits) {
+  const Config config{.bins = 2, .levels = 20, .type = CountType::u16, .max_samples = 10'000};
+  const auto device = one_core();
+  const auto queue = device->make_queue();
+  CountFeed feed(config, 65535, device, *queue);
+  const std::vector<std::uint16_t> full(10'000, 65535);
+  for (const std::uint64_t packets : {1u, 2u, 3u, 1u, 2u}) {
+    feed.give(*queue, full.data());
+    EXPECT_EQ(feed.state().samples(), 10'000 * packets);
+  }
+}
+
+TEST(CountFeed, RefusesCountsThatTheTypeHasNot) {
+  const auto device = one_core();
+  const auto queue = device->make_queue();
+  EXPECT_THROW(CountFeed({.type = CountType::u8}, 256, device, *queue), core::Error);
+  EXPECT_THROW(CountFeed({.type = CountType::u16}, 65536, device, *queue), core::Error);
+  EXPECT_THROW(CountFeed({.type = CountType::f32}, (1 << 24) + 1, device, *queue), core::Error);
+  EXPECT_NO_THROW(
+      CountFeed({.bins = 2, .levels = 1, .type = CountType::f32}, 1 << 24, device, *queue));
+}
+
+}  // namespace
+}  // namespace tautline::pipeline
