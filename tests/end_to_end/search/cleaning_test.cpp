@@ -34,10 +34,10 @@ class Cleaning : public ::testing::Test {
     return lines_.empty() ? nlohmann::json() : lines_.back();
   }
   // Candidates of the last search within `reach` samples of one.
-  std::size_t near(std::size_t sample, double reach = 5) const {
+  std::size_t near(std::size_t sample, double reach = 5, double over_snr = 0) const {
     std::size_t count = 0;
     for (const auto& line : lines_)
-      count += line["schema"] == "tautline.candidate" &&
+      count += line["schema"] == "tautline.candidate" && line["snr"] > over_snr &&
                std::fabs(line["sample"].get<double>() - static_cast<double>(sample)) <= reach;
     return count;
   }
@@ -176,8 +176,9 @@ TEST_F(Gap, EndsASearchAndBeginsAnother) {
   EXPECT_EQ(summary["stretches"], 2);
   EXPECT_EQ(summary["gap_samples"], kGap);
   EXPECT_EQ(summary["samples"], kTimes + kSecond);
-  EXPECT_EQ(near(2400), 1u);
-  EXPECT_EQ(near(kTimes + kGap + 1000), 1u);
+  // Noise may cut a wing of a bright pulse off, which is then a faint one.
+  EXPECT_EQ(near(2400, 5, 10), 1u);
+  EXPECT_EQ(near(kTimes + kGap + 1000, 5, 10), 1u);
   EXPECT_EQ(record_["stretches"][1]["first_sample"], kTimes + kGap);
   EXPECT_EQ(record_["stretches"][1]["trials"], 101);
   // Times go on through the gap.
