@@ -87,7 +87,7 @@ TEST_F(GpuCompile, CleaningOfEveryKind) {
                     .set("ROW", row)
                     .set("ZERO_DM", row == 32 ? 1 : 0)
                     .set("SIGNED", bits == 1 ? 0 : 1),
-                turn++, 64);
+                turn++, 96);
 }
 
 }  // namespace
