@@ -23,7 +23,7 @@ jit::TunableFields<GpuTunables> fields() {
            "of a thread along time: one delay serves them all")
       .add("elements_dm", &GpuTunables::elements_dm, {1, 2, 4, 8, 16},
            "of a thread along trials: more work in flight, more registers")
-      .add("local_kib", &GpuTunables::local_kib, {0, 16, 32, 48, 64, 100, 200},
+      .add("local_kib", &GpuTunables::local_kib, {0, 16, 32, 48, 64, 100, 256},
            "of local memory for rows and shared sums; 0: rows are read where they lie")
       .add("groups", &GpuTunables::groups, {1, 2, 3},
            "whose registers a multiprocessor has room for")

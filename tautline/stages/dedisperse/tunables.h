@@ -19,7 +19,7 @@ struct GpuTunables {
   /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of
   /// it means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as
   /// they are where the delays of a tile's trials lie too far apart.
-  std::size_t local_kib = 200;
+  std::size_t local_kib = 256;
   std::size_t groups = 1;  ///< that the registers of a multiprocessor must have room for: 1 to 4
   /// Of shared sums: trials add groups of 2^levels channels, 2 to 6; 0: by counting.
   std::size_t levels = 0;

@@ -1,0 +1,76 @@
+// Every GPU kernel of the autocorrelator, on problems small enough for compute-sanitizer.
+#include "tautline/stages/autocorrelate/gpu.h"
+#include "tests/stages/autocorrelate/support.h"
+#include "tests/support/gpus.h"
+
+namespace tautline::stages::autocorrelate::tests {
+namespace {
+
+class EveryAutocorrelator : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
+    device_ = device::open(device::parse_selection(GetParam()));
+    queue_ = device_->make_queue();
+  }
+  /// In two calls, so that what is kept is used.
+  template <class Count>
+  void check(const Config& config, std::size_t samples, double most, GpuDesign design) {
+    const auto data = random_counts<Count>(samples, config.sensors, most);
+    const auto plan = gpu::make_plan(config, device_,
+                                     {.design = design,
+                                      .lags = 4,
+                                      .threads = 32,
+                                      .part_rows = 64,
+                                      .chunk_samples = 256,
+                                      .pending_rows = 16});
+    const auto state = plan->make_state(*queue_);
+    plan->execute(*queue_, *state, view_of(data, config.sensors, 0, samples / 3));
+    plan->execute(*queue_, *state, view_of(data, config.sensors, samples / 3));
+    Result<ValueOf<Count>> got(config);
+    plan->read(*queue_, *state, got.views());
+    queue_->synchronise();
+    const auto expected = run_on(kReference, config, data);
+    const std::string where = config_text(config, samples);
+    if constexpr (std::is_same_v<Count, float>) {
+      EXPECT_EQ(got.sums, expected.sums) << where;
+    } else {
+      expect_equal(config, got, expected, where);
+    }
+  }
+  void check_all(GpuDesign design) {
+    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+      check<std::uint8_t>({.sensors = 37, .ladder = ladder, .bins = 32, .levels = 6}, 900, 255,
+                          design);
+      check<std::uint16_t>(
+          {.sensors = 5, .ladder = ladder, .bins = 6, .levels = 5, .type = CountType::u16}, 700,
+          65535, design);
+    }
+    check<std::uint8_t>(
+        {.sensors = 21, .bins = 8, .levels = 5, .pairs = {{3, 20}, {20, 3}, {7, 7}}}, 700, 255,
+        design);
+    check<std::uint32_t>({.sensors = 3, .bins = 6, .levels = 7, .type = CountType::u32}, 700, 1e6,
+                         design);
+    check<float>({.sensors = 3, .bins = 6, .levels = 5, .type = CountType::f32}, 700, 10, design);
+  }
+  std::shared_ptr<const device::Device> device_;
+  std::unique_ptr<device::Queue> queue_;
+};
+
+// autocorrelate/: take, read, series, products, coarsen, keep, totals and fold.
+TEST_P(EveryAutocorrelator, Portable) {
+  check_all(GpuDesign::portable);
+}
+
+// autocorrelate/matrix.cuda.kernel.
+TEST_P(EveryAutocorrelator, Matrix) {
+  if (!gpu::has_matrix_design(*device_)) GTEST_SKIP() << "no matrix units to use";
+  check_all(GpuDesign::matrix);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, EveryAutocorrelator,
+                         ::testing::ValuesIn(tautline::tests::gpu_names()),
+                         [](const auto& info) { return tautline::tests::test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::stages::autocorrelate::tests
