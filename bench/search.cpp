@@ -3,6 +3,7 @@
 //
 //   bench_search [--device cuda:0] [--trials 2000] [--step 0.25] [--width 0.5] [--blocks 24]
 //                [--method auto] [--kernels 1] [--zero-dm 1] [--downsample 1]
+//                [--block 65536]
 //
 // --kernels waits after each and tells their shares.
 #include <fmt/format.h>
@@ -100,6 +101,7 @@ Setup make_setup(const Options& options) {
   config.method =
       dedisperse::parse_method(options.contains("method") ? options.at("method") : "auto");
   s.request.detect.max_width_s = number(options, "width", 0.5);
+  s.request.most_block_samples = static_cast<std::size_t>(number(options, "block", 65536));
   s.request.samples = std::uint64_t{1} << 40;  // an endless stream
   s.request.sample_bytes = 1024;
   s.request.memory_bytes = std::size_t{8} << 30;

@@ -15,7 +15,7 @@ namespace {
 namespace dedisperse = stages::dedisperse;
 namespace detect = stages::detect;
 
-constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;
+constexpr std::size_t kLeastBlock = 1024;
 
 // Contiguous trials, about as many in each of `count` pieces.
 std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t count) {
@@ -71,7 +71,7 @@ std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& p
   std::size_t each = (FilterbankBlocks::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
   for (const dedisperse::Segment& segment : piece.segments)
     each += 4 * segment.dms.size() / segment.downsample;
-  std::size_t block = kMostBlock;
+  std::size_t block = request.most_block_samples;
   while (block > kLeastBlock &&
          (block / 2 >= request.samples || block * each > memory_bytes * 3 / 4))
     block /= 2;
