@@ -2,7 +2,8 @@
 // and its two stages alone, on data that lie where they compute.
 //
 //   bench_search [--device cuda:0] [--trials 2000] [--step 0.25] [--width 0.5] [--blocks 24]
-//                [--method auto] [--kernels 1]
+//                [--method auto] [--kernels 1] [--zero-dm 1] [--downsample 1]
+//                [--block 65536]
 //
 // --kernels waits after each and tells their shares.
 #include <fmt/format.h>
@@ -100,10 +101,13 @@ Setup make_setup(const Options& options) {
   config.method =
       dedisperse::parse_method(options.contains("method") ? options.at("method") : "auto");
   s.request.detect.max_width_s = number(options, "width", 0.5);
+  s.request.most_block_samples = static_cast<std::size_t>(number(options, "block", 65536));
   s.request.samples = std::uint64_t{1} << 40;  // an endless stream
   s.request.sample_bytes = 1024;
   s.request.memory_bytes = std::size_t{8} << 30;
-  dedisperse::Segment segment{{}, 1, 0};
+  config.zero_dm = number(options, "zero-dm", 0) != 0;
+  const auto downsample = static_cast<std::size_t>(number(options, "downsample", 1));
+  dedisperse::Segment segment{{}, downsample, 0};
   for (std::size_t t = 0; t < trials; ++t) segment.dms.push_back(step * static_cast<double>(t));
   s.trials.segments.push_back(segment);
   s.kernels = number(options, "kernels", 0) != 0;
@@ -156,12 +160,21 @@ void whole(const Setup& s) {
   std::size_t pulses = 0;
   for (const pipeline::SegmentPulses& segment : pass.found()) pulses += segment.pulses.size();
   fmt::print("  {} detections, {} pulses\n", pass.detections(), pulses);
+  if (!s.kernels) return;
+  TimingQueue timing(s.device->make_queue());
+  pipeline::SearchPass timed(passes.front(), s.request.sample_bytes, s.device, timing);
+  for (std::size_t b = 0; b < kWarm + s.blocks; ++b) {
+    if (b == kWarm) timing.seconds.clear();
+    timed.push(blocks[b % 2].as<std::byte>(), samples);
+  }
+  for (const auto& [name, shares] : timing.seconds) print("  " + name, data_s, shares);
 }
 
-// Both stages by themselves: the series of one block again and again.
+// Both stages by themselves: the (integer) series of one block again and again.
 void alone(const Setup& s) {
   const auto passes = pipeline::plan_passes(s.request, s.trials, s.device);
   const pipeline::SearchPart& part = passes.front().parts.front();
+  if (part.dedisperse->float_output() || part.dedisperse->config().downsample > 1) return;
   const std::size_t samples = passes.front().block_samples;
   const std::size_t trials = s.trials.trials(), room = part.dedisperse->max_output_samples();
   const double block_s = static_cast<double>(samples) * s.request.dedisperse.sample_time_s;

@@ -15,7 +15,7 @@ namespace {
 namespace dedisperse = stages::dedisperse;
 namespace detect = stages::detect;
 
-constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;
+constexpr std::size_t kLeastBlock = 1024;
 
 // Contiguous trials, about as many in each of `count` pieces.
 std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t count) {
@@ -42,6 +42,7 @@ std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t 
 detect::Config detect_config(const PassRequest& request, const dedisperse::Segment& segment) {
   detect::Config config = request.detect;
   config.trials = segment.dms.size();
+  config.in_place = true;
   config.sample_time_s = request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
   // A width that the input has samples for must not be refused for a coarser segment.
   if (segment.downsample > 1)
@@ -70,7 +71,7 @@ std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& p
   std::size_t each = (FilterbankBlocks::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
   for (const dedisperse::Segment& segment : piece.segments)
     each += 4 * segment.dms.size() / segment.downsample;
-  std::size_t block = kMostBlock;
+  std::size_t block = request.most_block_samples;
   while (block > kLeastBlock &&
          (block / 2 >= request.samples || block * each > memory_bytes * 3 / 4))
     block /= 2;
@@ -214,17 +215,28 @@ struct SearchPass::Stream {
       : part(planned),
         dedispersing(part.dedisperse->make_state(queue)),
         detecting(part.detect->make_state(queue)) {
+    if (!device.compiles())
+      memory = device::Buffer(4 * part.dedisperse->config().dms.size() *
+                              part.dedisperse->max_output_samples());
+  }
+
+  // Where the next block of trials goes: on a GPU to where the search has its series.
+  dedisperse::OutputViews views() const {
     const std::size_t trials = part.dedisperse->config().dms.size();
-    const std::size_t room = part.dedisperse->max_output_samples();
+    const std::size_t samples = part.dedisperse->max_output_samples();
+    detect::Room room = detecting->room();
+    if (room.data == nullptr) room = {memory.data(), samples, samples};
     const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-    // On a GPU the series stay where both stages have them.
-    memory =
-        device.compiles() ? device.allocate(4 * trials * room) : device::Buffer(4 * trials * room);
+    const auto stride = static_cast<std::ptrdiff_t>(room.stride);
+    const std::array<std::ptrdiff_t, 3> strides{static_cast<std::ptrdiff_t>(trials) * stride,
+                                                stride, 1};
+    dedisperse::OutputViews there;
     if (part.dedisperse->float_output()) {
-      views.floats = {memory.as<float>(), axes, {1, trials, room}};
+      there.floats = {static_cast<float*>(room.data), axes, {1, trials, samples}, strides};
     } else {
-      views.integers = {memory.as<std::int32_t>(), axes, {1, trials, room}};
+      there.integers = {static_cast<std::int32_t*>(room.data), axes, {1, trials, samples}, strides};
     }
+    return there;
   }
 
   // Not-finite floats are taken out by the host.
@@ -235,8 +247,7 @@ struct SearchPass::Stream {
   SearchPart part;
   std::unique_ptr<dedisperse::State> dedispersing;
   std::unique_ptr<detect::State> detecting;
-  device::Buffer memory;
-  dedisperse::OutputViews views;
+  device::Buffer memory;  ///< a block of trials, in the host's memory
 };
 
 SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
@@ -271,16 +282,14 @@ void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t sample
   dedisperse::Input input;
   input.data = spectra;
   input.count = samples;
-  const auto result =
-      stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, stream.views);
+  const dedisperse::OutputViews views = stream.views();
+  const auto result = stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, views);
   if (&stream == streams_.front().get()) not_finite_ += result.not_finite;
   if (result.samples == 0) return;
   if (stream.part.dedisperse->float_output())
-    stream.part.detect->execute(queue_, *stream.detecting,
-                                columns(stream.views.floats, result.samples));
+    stream.part.detect->execute(queue_, *stream.detecting, columns(views.floats, result.samples));
   else
-    stream.part.detect->execute(queue_, *stream.detecting,
-                                columns(stream.views.integers, result.samples));
+    stream.part.detect->execute(queue_, *stream.detecting, columns(views.integers, result.samples));
   collect(stream);
 }
 

@@ -38,6 +38,7 @@ struct PassRequest {
   std::uint64_t samples = 0;              ///< of the input, to be searched
   std::size_t sample_bytes = 1;           ///< of one time of the input
   std::size_t memory_bytes = 0;
+  std::size_t most_block_samples = 65536;  ///< of the input, at once
 };
 
 /// As few passes as memory allows for. Throws Error(config) when the delay of the highest DM is

@@ -73,6 +73,8 @@ Sources sources_of_all_stages() {
   stages::detect::make_plan({}, device);
   series.dms = {0, 1e8};  // too far apart for local memory
   stages::dedisperse::make_plan(series, device);
+  series.zero_dm = true;
+  stages::dedisperse::make_plan(series, device);
   return device->sources();
 }
 

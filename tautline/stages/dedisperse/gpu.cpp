@@ -1,6 +1,6 @@
-// The plan on a GPU: rows stay in its memory, input from there is turned there, and one kernel sums
-// (tile.kernel, from local memory, or sum.kernel). Input in host memory goes through the host's
-// cleaner, as does all input that is to be cleaned, measured or downsampled.
+// The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and one
+// kernel sums (tile.kernel, from local memory, or sum.kernel). Input in host memory goes through
+// the host's cleaner.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -10,7 +10,8 @@
 #include "tautline/jit/program.h"
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/clean.h"
-#include "tautline/stages/dedisperse/saved_state.h"
+#include "tautline/stages/dedisperse/gpu_clean.h"
+#include "tautline/stages/dedisperse/gpu_state.h"
 #include "tautline/stages/dedisperse/tile_choice.h"
 
 namespace tautline::stages::dedisperse {
@@ -29,69 +30,6 @@ std::size_t row_bytes_of(Types types) {
   return types == Types::u8_u16 ? 1 : types == Types::u16_u32 ? 2 : 4;
 }
 
-class GpuState final : public State {
- public:
-  GpuState(const Problem& problem, const device::Device& device, std::size_t workers)
-      : work(problem, workers), queue(device.make_queue()), done(device.make_event()) {}
-  ~GpuState() override { done->synchronise(); }
-
-  void reset() override {
-    first = held = phase = 0;
-    work.reset_moments();
-  }
-  std::size_t held_samples() const override { return held; }
-  std::vector<Moments> moments() const override { return work.moments(); }
-  std::vector<std::byte> save() const override {
-    done->synchronise();  // the caller's queue may still be at the last call
-    SavedState saved;
-    saved.put(held);
-    saved.put(phase);
-    std::vector<std::byte> bytes(count * held * element_bytes);
-    if (!bytes.empty())
-      queue->copy_rows(bytes.data(), held * element_bytes,
-                       rows.as<std::byte>() + first * element_bytes, stride_bytes,
-                       held * element_bytes, count);
-    queue->synchronise();
-    saved.put_all(bytes);
-    for (std::size_t r = 0; r < count; ++r)  // times that no element is complete with
-      saved.put_raw(staging.as<std::byte>() + r * staging_bytes, element_bytes);
-    saved.put_all(work.moments());
-    return saved.bytes();
-  }
-  void load(const std::vector<std::byte>& from) override {
-    done->synchronise();
-    SavedState saved(from);
-    first = 0;
-    held = saved.get<std::size_t>();
-    phase = saved.get<std::size_t>();
-    std::vector<std::byte> bytes;
-    saved.get_all(bytes);
-    if (held * element_bytes > stride_bytes || bytes.size() != count * held * element_bytes)
-      throw core::Error(core::ErrorKind::format, "dedisperse saved state",
-                        std::to_string(held) + " times", "what a state of this plan saved");
-    for (std::size_t r = 0; r < count; ++r)
-      saved.get_raw(staging.as<std::byte>() + r * staging_bytes, element_bytes);
-    std::vector<Moments> moments;
-    saved.get_all(moments);
-    saved.require_end();
-    work.set_moments(moments);
-    if (!bytes.empty())
-      queue->copy_rows(rows.data(), stride_bytes, bytes.data(), held * element_bytes,
-                       held * element_bytes, count);
-    queue->synchronise();
-  }
-
-  Cleaner::Work work;
-  std::unique_ptr<device::Queue> queue;  ///< of save and load
-  device::Buffer rows, delays, order, positions, out;
-  device::Buffer staged_rows, starts, ops, places;  ///< lists of the tile program
-  device::Buffer staging;                           ///< rows on their way from the host
-  std::unique_ptr<device::Event> staged;
-  std::unique_ptr<device::Event> done;  ///< with all of the last call
-  std::size_t count = 0, stride_bytes = 0, element_bytes = 0, staging_bytes = 0;
-  std::size_t first = 0, held = 0, phase = 0;  ///< as on the CPU
-};
-
 class GpuPlan final : public Plan {
  public:
   GpuPlan(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
@@ -101,7 +39,8 @@ class GpuPlan final : public Plan {
         types_(gpu_types(*problem_)),
         element_bytes_(row_bytes_of(types_)),
         tunables_(tunables.gpu),
-        cleaner_(problem_, types_, device_->instruction_set()) {
+        cleaner_(problem_, types_, device_->instruction_set()),
+        gpu_cleaner_(std::make_shared<const GpuCleaner>(problem_, device_, row_bytes_of(types_))) {
     fit_threads();
     choose_sum();
     // Rows too far apart to stage are read best by fewer threads with more trials each.
@@ -142,11 +81,12 @@ class GpuPlan final : public Plan {
                 Cleaner::Work::bytes(*problem_, 1),
             rows * row_elements_ * element_bytes_ +
                 (tile_ ? tile_->bytes() : delays_.samples.size() * 4) +
-                4 * (problem_->trials() + problem_->channels()) + out_bytes()};
+                4 * (problem_->trials() + problem_->channels()) + out_bytes() +
+                gpu_cleaner_->bytes()};
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
   bool float_output() const override { return problem_->float_sums(); }
-  bool takes_device_memory() const override { return turned_there(); }
+  bool takes_device_memory() const override { return turned_there() || gpu_cleaner_->ready(); }
   std::size_t max_delay() const override { return problem_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const override {
     const std::size_t position = position_of_[channel];
@@ -212,14 +152,11 @@ class GpuPlan final : public Plan {
     sum_ = program_->kernel(tile_ ? "dedisperse_tile" : "dedisperse");
   }
   // Whether input in the device's memory needs nothing but turning.
-  bool turned_there() const {
-    return !config().zero_dm && !config().measure_channels && !config().signed_samples &&
-           config().downsample == 1 &&
-           element_bytes_ == std::max<std::size_t>(1, static_cast<std::size_t>(config().bits) / 8);
-  }
+  bool turned_there() const { return !GpuCleaner::needed(*problem_, element_bytes_); }
 
   void make_room(device::Queue& queue, GpuState& state, std::size_t more) const;
   void take(device::Queue& queue, const GpuState& state, const Input& input) const;
+  void take_cleaned(device::Queue& queue, GpuState& state, const Input& input) const;
   std::uint64_t take_from_host(device::Queue& queue, GpuState& state, const Input& input) const;
   template <class T>
   void sum(device::Queue& queue, const GpuState& state, const core::View<T, 3>& output,
@@ -237,6 +174,7 @@ class GpuPlan final : public Plan {
   std::size_t element_bytes_;
   GpuTunables tunables_;
   Cleaner cleaner_;
+  std::shared_ptr<const GpuCleaner> gpu_cleaner_;
   Delays delays_;
   Choice choice_;
   std::optional<TileProgram> tile_;
@@ -247,7 +185,7 @@ class GpuPlan final : public Plan {
 };
 
 std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
-  auto state = std::make_unique<GpuState>(*problem_, *device_, queue.workers());
+  auto state = std::make_unique<GpuState>(*problem_, *device_, gpu_cleaner_, queue.workers());
   state->count = config().beams * problem_->positions();
   state->element_bytes = element_bytes_;
   state->stride_bytes = row_elements_ * element_bytes_;
@@ -300,9 +238,11 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
     result.not_finite = take_from_host(queue, own, input);
   } else if (turned_there()) {
     take(queue, own, input);
+  } else if (gpu_cleaner_->ready()) {
+    take_cleaned(queue, own, input);
   } else {
     throw core::Error(core::ErrorKind::unsupported, "dedisperse input", "in device memory",
-                      "host memory where samples are signed, cleaned, measured or downsampled");
+                      "host memory where floats are cleaned, measured or downsampled");
   }
   own.phase = times % config().downsample;
   if (problem_->float_sums()) {
@@ -320,10 +260,11 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
 // Moves what is held to the front of the rows when `more` would not fit behind it.
 void GpuPlan::make_room(device::Queue& queue, GpuState& state, std::size_t more) const {
   if (state.first + state.held + more + tile_times() + 64 <= row_elements_) return;
-  if (state.held > 0)
+  const std::size_t kept = state.held + (state.begun_there && state.phase > 0 ? 1 : 0);
+  if (kept > 0)
     queue.copy_rows(state.rows.data(), state.stride_bytes,
                     state.rows.as<std::byte>() + state.first * element_bytes_, state.stride_bytes,
-                    state.held * element_bytes_, state.count);
+                    kept * element_bytes_, state.count);
   state.first = 0;
 }
 
@@ -348,10 +289,25 @@ void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& inp
                arguments);
 }
 
+void GpuPlan::take_cleaned(device::Queue& queue, GpuState& state, const Input& input) const {
+  if (state.phase > 0 && !state.begun_there) {
+    queue.copy_rows(state.rows.as<std::byte>() + (state.first + state.held) * element_bytes_,
+                    state.stride_bytes, state.staging.data(), state.staging_bytes, element_bytes_,
+                    state.count);
+    queue.record(*state.staged);
+  }
+  state.begun_there = true;
+  gpu_cleaner_->take(queue, state.cleaned, input,
+                     {state.rows.data(), state.positions.data(), state.stride_bytes},
+                     state.first + state.held, state.phase);
+}
+
 std::uint64_t GpuPlan::take_from_host(device::Queue& queue, GpuState& state,
                                       const Input& input) const {
   state.staged->synchronise();  // the pinned rows have been read
   auto* staging = state.staging.as<std::byte>();
+  if (state.phase > 0) state.fetch_begun(queue, staging, state.staging_bytes);
+  state.begun_there = false;
   const std::uint64_t bad = cleaner_.take(
       queue, state.work, input, {staging, state.staging_bytes / element_bytes_, element_bytes_}, 0,
       state.phase);

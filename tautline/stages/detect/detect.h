@@ -62,6 +62,8 @@ struct Config {
   Noise noise = Noise::trial;
   Links links = {};
   std::size_t max_samples = 65536;  ///< most samples (columns) that one execute is given
+  /// On a GPU: State::room gives out where series may be written, so that execute copies none.
+  bool in_place = false;
   /// Samples of each trial, of which the series may hold more: what comes later is not looked at.
   /// Empty: all are as long as the stream. (A trial of low DM is complete for longer than one of
   /// high DM.)
@@ -95,6 +97,14 @@ struct Counters {
   std::uint64_t detections = 0;  ///< stretches of time over the threshold, over all trials
 };
 
+/// Where the next columns of every trial may be written, in the device's memory: rows `stride`
+/// samples apart, with room for `samples`. Null where there is no such place.
+struct Room {
+  void* data = nullptr;
+  std::size_t stride = 0;
+  std::size_t samples = 0;
+};
+
 /// One stream's samples that are still needed, and its open groups.
 class State {
  public:
@@ -102,6 +112,10 @@ class State {
   /// Pulses whose groups are complete, in order of time and trial; each is given once.
   virtual std::vector<Pulse> take() = 0;
   virtual Counters counters() const = 0;
+  /// With Config::in_place, on a GPU: series that execute is given there, by the queue that wrote
+  /// them, are taken as they lie. Each execute moves the place. Nothing may be written there but
+  /// what execute is given next.
+  virtual Room room() const { return {}; }
   /// Boxcars at or over the threshold so far, before any grouping: [trial][width].
   virtual const std::vector<std::uint64_t>& over_threshold() const = 0;
 };

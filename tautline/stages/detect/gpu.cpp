@@ -72,15 +72,20 @@ class GpuPlan final : public Plan {
     const auto baseline = build("detect/baseline.kernel", {});
     const auto threads = static_cast<std::int64_t>(setting.tunables.threads);
     const auto noise = build("detect/noise.kernel", jit::Defines().set("THREADS", threads));
-    const auto units =
-        build("detect/units.kernel", jit::Defines().set("THREADS", threads).set("TILE", tile));
+    const auto units = build("detect/units.kernel", jit::Defines()
+                                                        .set("THREADS", threads)
+                                                        .set("TILE", tile)
+                                                        .set("FRONT", std::int64_t{kFront}));
     const std::size_t local =
         std::clamp(std::bit_ceil(setting.sizes.widest() + 1), kLeastLocal, kMostLocal);
+    const std::size_t coarse = std::min(kCoarseWidest, std::bit_ceil(setting.sizes.widest()));
     const auto boxcars =
         build("detect/boxcars.kernel",
               jit::Defines()
                   .set("TILE", tile)
                   .set("LOCAL_WIDEST", static_cast<std::int64_t>(local))
+                  .set("COARSE_WIDEST", static_cast<std::int64_t>(coarse))
+                  .set("FRONT", std::int64_t{kFront})
                   .set("WIDTHS", static_cast<std::int64_t>(setting.sizes.widths.size())));
     setting.sum_segments = segments->kernel("sum_segments");
     setting.average = baseline->kernel("average");

@@ -32,7 +32,8 @@ GpuSizes derive_gpu_sizes(const Sizes& sizes, std::size_t max_samples) {
   rings.mean_slots = 2 * kWindowSegments + 2 + std::max(fresh, rings.step_segments);
   const std::size_t step = (rings.step_segments + 1) * sizes.segment;
   const std::size_t waiting = sizes.noise + kept_after(sizes);
-  rings.y_samples = kept_before(sizes) + waiting + step;
+  // Kernels read four at a time, from blocks that begin at multiples of four.
+  rings.y_samples = (kept_before(sizes) + waiting + step + 3) / 4 * 4;
   rings.step_blocks = (waiting + step) / sizes.noise + 1;
   rings.sigma_slots = rings.step_blocks + 2;
   return rings;

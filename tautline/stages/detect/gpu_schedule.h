@@ -16,7 +16,7 @@ namespace tautline::stages::detect {
 struct GpuSizes {
   std::size_t segment_slots = 0;  ///< of samples as they came, in segments
   std::size_t mean_slots = 0;     ///< of means of segments and running means
-  std::size_t y_samples = 0;      ///< of baselined samples
+  std::size_t y_samples = 0;      ///< of baselined samples, a multiple of 4
   std::size_t sigma_slots = 0;    ///< of blocks
   std::size_t step_segments = 0;  ///< baselined in a step at most
   std::size_t step_blocks = 0;    ///< searched in a step at most

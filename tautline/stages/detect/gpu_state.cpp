@@ -11,7 +11,7 @@ namespace tautline::stages::detect {
 namespace {
 
 constexpr std::size_t kJobWords = 8, kGatherWords = 4, kRecordBytes = 16, kCounterBytes = 16;
-constexpr std::size_t kSumLanes = 8, kSegmentsOfGroup = 32, kSubtractOfGroup = 1024;
+constexpr std::size_t kSumLanes = 8, kSegmentsOfGroup = 32, kGatheredOfGroup = 1024;
 constexpr std::size_t kSquareWords = 5;
 constexpr std::size_t kMostGathers = 4096;
 // Records that are fetched at once.
@@ -44,11 +44,27 @@ std::size_t GpuSetting::gathered() const {
   return std::max<std::size_t>(std::size_t{1} << 20, 4 * sizes.widest() + 1);
 }
 
+// The highest S/N of noise in a tile of 4,096 boxcars is about 4.4, and the best of eight
+// neighbours is less than what bounds them by some 14 sigma of one sample at most.
+std::size_t GpuSetting::coarse_from() const {
+  double least = static_cast<double>(tunables.coarse);
+  if (tunables.coarse == 0) {
+    constexpr double kHighestOfNoise = 4.4, kSlackSigmas = 14, kLeast = 64;
+    const double above = config.threshold - kHighestOfNoise;
+    if (above <= 0) return sizes.widths.size();
+    least = std::max(kLeast, std::pow(kSlackSigmas / above, 2));
+  }
+  return static_cast<std::size_t>(
+      std::find_if(sizes.widths.begin(), sizes.widths.end(),
+                   [&](std::size_t w) { return static_cast<double>(w) >= least; }) -
+      sizes.widths.begin());
+}
+
 device::MemoryUse GpuSetting::bytes() const {
   const std::size_t trials = config.trials, widths = sizes.widths.size();
   const std::size_t batch = batch_jobs(), jobs = (step_jobs() + trials) * kJobWords * 8;
   const std::size_t sets = measures_widths(*this) ? batch : 1;
-  const std::size_t samples = trials * (rings.segment_slots * sizes.segment + rings.y_samples) * 4;
+  const std::size_t samples = trials * (x_stride() + rings.y_samples) * 4;
   const std::size_t means = trials * (2 * rings.mean_slots * 8 + 2 * kSumLanes * 12 + 8);
   const std::size_t found = records() * kRecordBytes + trials * widths * 8;
   const std::size_t gathers = gathered() * 4 + kMostGathers * kGatherWords * 8;
@@ -73,7 +89,7 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
   const device::Device& device = *s.device;
   const std::size_t trials = s.config.trials, widths = s.sizes.widths.size();
   const std::size_t batch = s.batch_jobs(), sets = measures_widths(s) ? batch : 1;
-  x_ = device.allocate(trials * s.rings.segment_slots * s.sizes.segment * 4);
+  x_ = device.allocate(trials * s.x_stride() * 4);
   y_ = device.allocate(trials * s.rings.y_samples * 4);
   lengths_ = device.allocate(trials * 8);
   for (int half = 0; half < 2; ++half) {
@@ -144,19 +160,34 @@ void GpuState::execute(device::Queue& queue, const void* series, std::size_t str
                        std::size_t samples) {
   counters_.samples += samples;
   if (samples == 0) return;
-  const std::size_t ring = setting_->rings.segment_slots * setting_->sizes.segment;
-  const auto* from = static_cast<const std::byte*>(series);
-  const auto place = static_cast<std::size_t>(schedule_.received() % ring);
-  for (std::size_t done = 0; done < samples;) {
-    const std::size_t to = (place + done) % ring;
-    const std::size_t count = std::min(samples - done, ring - to);
-    queue.copy_rows(x_.as<std::byte>() + to * 4, ring * 4, from + done * 4, stride * 4, count * 4,
-                    setting_->config.trials);
-    done += count;
-  }
+  copy_in(queue, series, stride, samples);
   sum_segments(queue, samples);
   schedule_.receive(samples);
   advance(queue);
+}
+
+Room GpuState::room() const {
+  if (!setting_->config.in_place) return {};
+  const std::size_t ring = setting_->rings.segment_slots * setting_->sizes.segment;
+  return {x_.as<std::byte>() + schedule_.received() % ring * 4, setting_->x_stride(),
+          setting_->config.max_samples};
+}
+
+// Into the ring. Of what was written there already only what lies behind its end.
+void GpuState::copy_in(device::Queue& queue, const void* series, std::size_t stride,
+                       std::size_t samples) {
+  const std::size_t ring = setting_->rings.segment_slots * setting_->sizes.segment;
+  const std::size_t x_stride = setting_->x_stride();
+  const auto* from = static_cast<const std::byte*>(series);
+  const auto place = static_cast<std::size_t>(schedule_.received() % ring);
+  const bool there = setting_->config.in_place && series == room().data && stride == x_stride;
+  for (std::size_t done = there ? std::min(samples, ring - place) : 0; done < samples;) {
+    const std::size_t to = (place + done) % ring;
+    const std::size_t count = std::min(samples - done, ring - to);
+    queue.copy_rows(x_.as<std::byte>() + to * 4, x_stride * 4, from + done * 4, stride * 4,
+                    count * 4, setting_->config.trials);
+    done += count;
+  }
 }
 
 void GpuState::finish(device::Queue& queue) {
@@ -185,6 +216,7 @@ void GpuState::sum_segments(device::Queue& queue, std::size_t samples) {
                                         u32(begun),
                                         u32(first % s.rings.segment_slots),
                                         u32(s.rings.segment_slots),
+                                        std::uint64_t{s.x_stride()},
                                         u32(first % s.rings.mean_slots),
                                         u32(s.rings.mean_slots),
                                         u32(touched),
@@ -262,12 +294,19 @@ void GpuState::emit(device::Queue& queue) {
                  {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
                  arguments);
   }
-  const std::size_t groups = divide_up(most_samples, kSubtractOfGroup);
-  const device::Argument arguments[] = {emit_jobs_.data(),       x_.data(),
-                                        means_.data(),           y_.data(),
-                                        missing_.data(),         u32(groups),
-                                        u32(s.sizes.segment),    u32(s.rings.segment_slots),
-                                        u32(s.rings.mean_slots), u32(s.rings.y_samples)};
+  const std::size_t groups = divide_up(most_samples, s.subtract_samples());
+  const device::Argument arguments[] = {emit_jobs_.data(),
+                                        x_.data(),
+                                        means_.data(),
+                                        y_.data(),
+                                        missing_.data(),
+                                        u32(groups),
+                                        u32(s.subtract_samples()),
+                                        u32(s.sizes.segment),
+                                        u32(s.rings.segment_slots),
+                                        std::uint64_t{s.x_stride()},
+                                        u32(s.rings.mean_slots),
+                                        u32(s.rings.y_samples)};
   queue.launch(*s.subtract, {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}},
                arguments);
 }
@@ -304,15 +343,23 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
     queue.launch(*s.add_up, {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}},
                  summing);
     if (measures_widths(s)) set_limits(queue, first, count);
-    const device::Argument scanning[] = {
-        jobs_.data(),     low_.data(),
-        high_.data(),     kinds_.data(),
-        widths_.data(),   least_.data(),
-        per_unit_.data(), over_counts_.data(),
-        missing_.data(),  records_.data(),
-        u32(first),       u32(s.tiles()),
-        stride,           u32(measures_widths(s) ? s.sizes.widths.size() : 0),
-        u32(s.records()), std::uint32_t{counting ? 1U : 0U}};
+    const device::Argument scanning[] = {jobs_.data(),
+                                         low_.data(),
+                                         high_.data(),
+                                         kinds_.data(),
+                                         widths_.data(),
+                                         least_.data(),
+                                         per_unit_.data(),
+                                         over_counts_.data(),
+                                         missing_.data(),
+                                         records_.data(),
+                                         u32(first),
+                                         u32(s.tiles()),
+                                         stride,
+                                         u32(measures_widths(s) ? s.sizes.widths.size() : 0),
+                                         u32(s.records()),
+                                         std::uint32_t{counting ? 1U : 0U},
+                                         u32(s.coarse_from())};
     queue.launch(*s.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}}, scanning);
   }
 }
@@ -449,7 +496,7 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
       longest = std::max(longest, length);
     }
     aside_->copy(gather_jobs_.data(), jobs, (last - first) * kGatherWords * 8);
-    const std::size_t groups = divide_up(longest, kSubtractOfGroup);
+    const std::size_t groups = divide_up(longest, kGatheredOfGroup);
     const device::Argument arguments[] = {gather_jobs_.data(), y_.data(), gathered_.data(),
                                           u32(groups), u32(s.rings.y_samples)};
     aside_->launch(*s.gather, {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},

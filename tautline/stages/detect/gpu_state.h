@@ -2,6 +2,7 @@
 // one found, which the host fetches before it launches the next.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,15 @@
 #include "tautline/stages/detect/tunables.h"
 
 namespace tautline::stages::detect {
+
+/// Places before a block's running sums, so that those that are written together begin at a
+/// multiple of four (units.kernel).
+inline constexpr std::size_t kFront = 3;
+/// Samples that a group takes its baseline off at most, and halves of segments that they may touch
+/// besides two (baseline.kernel).
+inline constexpr std::size_t kMostSubtracted = 4096, kSubtractLines = 254;
+/// Widest boxcars that are compared eight at once: their cells fill 10 KiB of local memory.
+inline constexpr std::size_t kCoarseWidest = 16384;
 
 /// What the states of a plan share.
 struct GpuSetting {
@@ -25,8 +35,21 @@ struct GpuSetting {
       add_up, scan, sum_squares;
 
   std::size_t tiles() const { return (sizes.noise + tunables.tile - 1) / tunables.tile; }
-  /// Running sums of a block, with what lies behind them.
-  std::size_t sums_stride() const { return tiles() * tunables.tile + sizes.widest() + 1; }
+  /// Samples between trials as they came: the ring and, for who writes there, a block behind it.
+  std::size_t x_stride() const {
+    const std::size_t block = config.in_place ? (config.max_samples + 1) / 2 * 2 : 0;
+    return rings.segment_slots * sizes.segment + block;
+  }
+  /// Running sums of a block, with what lies before and behind them: a multiple of four.
+  std::size_t sums_stride() const {
+    return (kFront + tiles() * tunables.tile + sizes.widest() + 1 + 3) / 4 * 4;
+  }
+  /// Samples that a group takes its baseline off.
+  std::size_t subtract_samples() const {
+    return std::min(kMostSubtracted, kSubtractLines * (sizes.segment / 2) / 2 * 2);
+  }
+  /// The first of the widths whose boxcars are compared eight at once.
+  std::size_t coarse_from() const;
   /// Blocks whose running sums are held at once.
   std::size_t batch_jobs() const;
   std::size_t step_jobs() const { return config.trials * rings.step_blocks; }
@@ -49,9 +72,11 @@ class GpuState final : public State {
   /// The next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the
   /// device's.
   void execute(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
+  Room room() const override;
   void finish(device::Queue& queue);
 
  private:
+  void copy_in(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
   void sum_segments(device::Queue& queue, std::size_t samples);
   void advance(device::Queue& queue);
   void launch(device::Queue& queue);

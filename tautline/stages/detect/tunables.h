@@ -13,6 +13,9 @@ struct GpuTunables {
   /// Peaks that a step's buffer holds at least; more are fetched block by block. A million is 16
   /// MB.
   std::size_t records = std::size_t{1} << 20;
+  /// Least width whose boxcars are compared eight at once; 0: where noise hardly ever makes eight
+  /// look like one over the threshold.
+  std::size_t coarse = 0;
   /// Bytes of running sums that wait for comparison at once, one block's at least.
   std::size_t sums_bytes = std::size_t{512} << 20;
 

@@ -75,5 +75,20 @@ TEST_F(GpuCompile, TakesOfEveryWidth) {
               turn++, 48);
 }
 
+TEST_F(GpuCompile, CleaningOfEveryKind) {
+  std::size_t turn = 0;
+  for (const int bits : {1, 8, 16})
+    for (const int spectra : {0, 1})
+      for (const int row : {8, 16, 32})
+        compile("dedisperse/clean.kernel",
+                jit::Defines()
+                    .set("BITS", bits)
+                    .set("SPECTRA", spectra)
+                    .set("ROW", row)
+                    .set("ZERO_DM", row == 32 ? 1 : 0)
+                    .set("SIGNED", bits == 1 ? 0 : 1),
+                turn++, 96);
+}
+
 }  // namespace
 }  // namespace tautline::stages::dedisperse

@@ -50,9 +50,10 @@ TEST_P(Gpu, EveryTunableGivesTheSameList) {
   const auto rows = noise_rows<float>(5, 35000, 0.2, 5, random);
   const Found reference = run("reference", config, rows, 35000, random);
   EXPECT_FALSE(reference.pulses.empty());
-  for (const GpuTunables& gpu : {GpuTunables{.threads = 64, .tile = 256},
-                                 GpuTunables{.threads = 256, .tile = 1024, .sums_bytes = 1},
-                                 GpuTunables{.threads = 1024, .sums_bytes = 400'000}})
+  for (const GpuTunables& gpu :
+       {GpuTunables{.threads = 64, .tile = 256, .coarse = 1},
+        GpuTunables{.threads = 256, .tile = 1024, .coarse = 3, .sums_bytes = 1},
+        GpuTunables{.threads = 1024, .sums_bytes = 400'000}})
     expect_same(reference, run_with(gpu, config, rows, 20000),
                 std::to_string(gpu.threads) + " threads");
 }
@@ -63,13 +64,16 @@ TEST_P(Gpu, MediansOfAwkwardValues) {
   config.sample_time_s = 1e-3;
   config.max_width_s = 0.02;
   config.threshold = 5;
-  Rows<float> rows(4, std::vector<float>(17000));
+  Rows<float> rows(6, std::vector<float>(17000));
   std::uniform_real_distribution<float> uniform(-1, 1);
   for (std::size_t t = 0; t < rows[0].size(); ++t) {
     rows[0][t] = t % 3 == 0 ? 1.0f : 2.0f;
     rows[1][t] = std::pow(10.0f, 20 * uniform(random));  // 40 decades
     rows[2][t] = t % 500 == 0 ? 1e20f : uniform(random);
     rows[3][t] = t < 16000 ? 5.0f : uniform(random);
+    // The few that are looked at first tell nothing about the rest.
+    rows[4][t] = t % 32 < 4 ? 1000 + uniform(random) : uniform(random);
+    rows[5][t] = t % 32 < 4 ? NAN : uniform(random);
   }
   for (const Noise noise : {Noise::trial, Noise::width}) {
     config.noise = noise;
@@ -109,6 +113,69 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
     return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
   });
   EXPECT_EQ(pulses, reference.pulses);
+}
+
+// Wide boxcars, eight at once or one by one, over tiles that end where the stream does.
+TEST_P(Gpu, WideBoxcarsEightAtOnce) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.7;
+  config.threshold = 6;
+  const auto rows = noise_rows<std::int32_t>(4, 40001, 30, 6, random);
+  const Found reference = run("reference", config, rows, 40001, random);
+  EXPECT_FALSE(reference.pulses.empty());
+  for (const std::size_t coarse : {std::size_t{0}, std::size_t{8}, kMaxWidthSamples}) {
+    GpuTunables gpu;
+    gpu.coarse = coarse;
+    expect_same(reference, run_with(gpu, config, rows, 30000), std::to_string(coarse));
+  }
+}
+
+// Series written to where the state wants them, or not, in calls of any length: the ring's end
+// comes in the middle of some.
+TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.02;
+  config.threshold = 4.5;
+  const std::size_t samples = 40000, trials = 3, step = 5001;
+  const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
+  const Found reference = run("reference", config, rows, samples, random);
+  config = fit(config, rows, step);
+  EXPECT_EQ(make_plan(config, device)->make_state(*device->make_queue())->room().data, nullptr);
+  config.in_place = true;
+  const auto plan = make_plan(config, device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  const device::Buffer elsewhere = device->allocate(trials * step * 4);
+  Found found;
+  const auto collect = [&] {
+    for (const Pulse& pulse : state->take()) found.pulses.push_back(pulse);
+  };
+  std::size_t call = 0;
+  for (std::size_t first = 0; first < samples; ++call) {
+    const std::size_t n = std::min(samples - first, step - random() % 3000);
+    const Room there = state->room();
+    ASSERT_TRUE(device->holds(there.data));
+    ASSERT_GE(there.samples, n);
+    const Room room = call % 4 == 3 ? Room{elsewhere.data(), step, step} : there;
+    for (std::size_t r = 0; r < trials; ++r)
+      queue->copy(static_cast<std::byte*>(room.data) + r * room.stride * 4, rows[r].data() + first,
+                  n * 4);
+    plan->execute(*queue, *state,
+                  IntegerSeries(static_cast<std::int32_t*>(room.data),
+                                {core::Axis::channel, core::Axis::time}, {trials, n},
+                                {static_cast<std::ptrdiff_t>(room.stride), 1}));
+    collect();
+    first += n;
+  }
+  plan->finish(*queue, *state);
+  collect();
+  std::sort(found.pulses.begin(), found.pulses.end(), [](const Pulse& a, const Pulse& b) {
+    return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
+  });
+  EXPECT_EQ(found.pulses, reference.pulses);
+  EXPECT_EQ(state->over_threshold(), reference.over);
 }
 
 TEST_P(Gpu, AStateMayGoBeforeItsStreamHasEnded) {
