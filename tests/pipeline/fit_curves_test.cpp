@@ -133,7 +133,7 @@ TEST(FitCurves, ExactCurvesGiveTheirParameters) {
 // With independent noise of known size the differences from the truth, over the errors that the fit
 // states, have variance 1, and chi-squared its degrees of freedom.
 TEST(FitCurves, StandardErrorsAreTheScatter) {
-  constexpr std::size_t kCurves = 400;
+  constexpr std::size_t kCurves = 800;
   for (const Model model : kModels)
     for (const bool weighted : {true, false}) {
       if (!weighted && model != Model::diffusion_3d) continue;
@@ -154,8 +154,8 @@ TEST(FitCurves, StandardErrorsAreTheScatter) {
           if (one.good())
             pulls.push_back((one.solution.values[k] - true_values(model)[k]) /
                             one.solution.standard_errors[k]);
-        // The median and the middle 68 %: with two species a few fits find another minimum. Of 400
-        // draws the width is known to 5 %, the median to 0.06; two species are not linear.
+        // The median and the middle 68 %: with two species a few fits find another minimum. Of 800
+        // draws the width is known to 4 %, the median to 0.05; two species are not linear.
         std::sort(pulls.begin(), pulls.end());
         const auto at = [&](double part) {
           return pulls.at(static_cast<std::size_t>(part * static_cast<double>(pulls.size())));
