@@ -14,8 +14,8 @@ class EverySearchKernel : public ::testing::TestWithParam<std::string> {
   void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
 };
 
-// dedisperse/: take.kernel of spectra and of rows, tile.kernel with and without shared sums and
-// local memory, sum.kernel; history from call to call.
+// dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows,
+// tile.kernel with and without shared sums and local memory, sum.kernel; history from call to call.
 TEST_P(EverySearchKernel, Dedisperse) {
   namespace dedisperse = stages::dedisperse;
   using dedisperse::Method;
@@ -27,6 +27,7 @@ TEST_P(EverySearchKernel, Dedisperse) {
     Method method;
     bool rows;
     std::size_t levels, furthest_trial_steps;
+    bool cleaned = false;
   };
   for (const Shape& shape : std::vector<Shape>{{33, 1, Method::exact, false, 2, 1},
                                                {33, 2, Method::exact, true, 2, 1},
@@ -36,17 +37,22 @@ TEST_P(EverySearchKernel, Dedisperse) {
                                                {40, 16, Method::shared, false, 2, 1},
                                                {40, 32, Method::exact, false, 2, 1},
                                                {40, 32, Method::shared, false, 2, 1},
-                                               {3, 8, Method::exact, false, 2, 24000}}) {
+                                               {3, 8, Method::exact, false, 2, 24000},
+                                               {61, 8, Method::exact, false, 2, 1, true},
+                                               {33, 4, Method::exact, true, 2, 1, true}}) {
     dedisperse::Config config = dedisperse::small_config(shape.channels, shape.bits, 21);
     config.dms = dedisperse::even_dms(2.5 * static_cast<double>(shape.furthest_trial_steps),
                                       shape.furthest_trial_steps > 1 ? 3 : 21);
     config.method = shape.method;
     config.ignored_channels = {1};
+    config.zero_dm = shape.cleaned;
+    config.downsample = shape.cleaned ? 2 : 1;
     dedisperse::Tunables tunables = quick;
     tunables.gpu.levels = shape.levels;
     tunables.gpu.local_kib = 24;
     const auto cpu = device::open({});
-    const std::size_t delay = dedisperse::make_plan(config, cpu)->max_delay(), times = delay + 210;
+    const std::size_t delay = config.downsample * dedisperse::make_plan(config, cpu)->max_delay(),
+                      times = delay + 210;
     const auto spectra = dedisperse::make_spectra(config, times, random);
     const dedisperse::Series expected = dedisperse::run("cpu", config, spectra, times);
     const dedisperse::Series got = dedisperse::run(GetParam(), config, spectra, times,
@@ -57,8 +63,10 @@ TEST_P(EverySearchKernel, Dedisperse) {
     EXPECT_EQ(got.integers, expected.integers);
     ASSERT_EQ(got.floats.size(), expected.floats.size());
     for (std::size_t k = 0; k < got.floats.size(); ++k)
-      ASSERT_NEAR(got.floats[k], expected.floats[k],
-                  2 * dedisperse::Case::kFloatTolerance * static_cast<double>(shape.channels));
+      ASSERT_NEAR(
+          got.floats[k], expected.floats[k],
+          2 * dedisperse::Case::kFloatTolerance * static_cast<double>(shape.channels) *
+              (shape.bits == 32 ? 1 : (1 << shape.bits) * static_cast<int>(config.downsample)));
   }
 }
 
