@@ -16,8 +16,9 @@ constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
 class BadInput : public ::testing::Test {
  protected:
   CommandResult correlate(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5",
-                                       "--channels", "16", "--integration", "0.005"};
+    std::vector<std::string> arguments{
+        "correlate", scratch / "in.dada", "-o",   scratch / "out.uvh5", "--channels",
+        "16",        "--integration",     "0.005"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_command(arguments, scratch.path().string());
   }
@@ -143,10 +144,9 @@ TEST_F(BadInput, AFullDiskLeavesNothingUnderTheFinalName) {
   std::filesystem::create_directory(scratch / "disk");
   const std::string output = scratch / "disk/out.uvh5";
   const int status = on_small_disk(scratch / "disk", 300 * 1024, [&] {
-    const CommandResult result =
-        run_command({"correlate", scratch / "in.dada", "-o", output, "--channels", "512",
-                     "--integration", "0.005"},
-                    scratch.path().string());
+    const CommandResult result = run_command({"correlate", scratch / "in.dada", "-o", output,
+                                              "--channels", "512", "--integration", "0.005"},
+                                             scratch.path().string());
     if (std::filesystem::exists(output) || std::filesystem::exists(output + ".partial")) return 50;
     return result.status;
   });
@@ -157,15 +157,17 @@ TEST_F(BadInput, AFullDiskLeavesNothingUnderTheFinalName) {
 
 TEST_F(BadInput, KilledHalfWayLeavesNothingUnderTheFinalName) {
   DadaFile file;
-  file.payload_bytes = 8 * 2000000;
   write(file);
+  // Long, so that it still runs when the signal comes; of zeros, which take no room.
+  std::filesystem::resize_file(scratch / "in.dada", 4096 + 8 * 40'000'000);
   for (const int signal : {SIGKILL, SIGTERM}) {
     std::filesystem::remove(scratch / "out.uvh5.partial");
     const pid_t pid = start_command({"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5",
                                      "--channels", "16", "--integration", "0.001"},
                                     scratch.path().string());
     // Until it has begun to write.
-    for (int wait = 0; wait < 2000 && !std::filesystem::exists(scratch / "out.uvh5.partial"); ++wait)
+    for (int wait = 0; wait < 60'000 && !std::filesystem::exists(scratch / "out.uvh5.partial");
+         ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_TRUE(std::filesystem::exists(scratch / "out.uvh5.partial"));
     kill(pid, signal);
@@ -212,13 +214,19 @@ TEST_F(BadInput, WrongUsageIsStatusTwoAndSaysWhat) {
   const struct {
     std::vector<std::string> more;
     const char* named;
-  } cases[] = {{{"--channels", "1"}, "channels"},      {{"--channels", "100000"}, "channels"},
-               {{"--taps", "0"}, "taps"},              {{"--window", "gauss"}, "window"},
-               {{"--integration", "0"}, "integration"}, {{"--integration", "-1"}, "integration"},
-               {{"--start", "99"}, "start"},           {{"--memory", "lots"}, "memory"},
-               {{"--oversample", "1/2"}, "oversample"}, {{"--phase-center", "nowhere"}, "phase-center"}};
+  } cases[] = {{{"--channels", "1"}, "channels"},
+               {{"--channels", "100000"}, "channels"},
+               {{"--taps", "0"}, "taps"},
+               {{"--window", "gauss"}, "window"},
+               {{"--integration", "0"}, "integration"},
+               {{"--integration", "-1"}, "integration"},
+               {{"--start", "99"}, "start"},
+               {{"--memory", "lots"}, "memory"},
+               {{"--oversample", "1/2"}, "oversample"},
+               {{"--phase-center", "nowhere"}, "phase-center"}};
   for (const auto& c : cases) {
-    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5"};
+    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o",
+                                       scratch / "out.uvh5"};
     arguments.insert(arguments.end(), c.more.begin(), c.more.end());
     const CommandResult result = run_command(arguments, scratch.path().string());
     EXPECT_EQ(result.status, kWrongUsage) << c.named << ": " << result.err;

@@ -219,7 +219,9 @@ TEST_P(BadFilterbank, AFullDiskLeavesNothingUnderTheFinalName) {
 
 TEST_P(BadFilterbank, KilledHalfWayLeavesNothingUnderTheFinalName) {
   const SigprocShape s = shape();
-  write(s, std::vector<double>(16 * 2'000'000, 100));
+  write(s, std::vector<double>(16 * 2000, 100));
+  // Long, so that it still runs when the signal comes; of zeros, which take no room.
+  std::filesystem::resize_file(input(), std::filesystem::file_size(input()) + 16 * 20'000'000);
   for (const int signal : {SIGTERM, SIGKILL}) {
     const pid_t pid = start_command({GetParam(), input(), "-o", output(), "--dms", "0:300:1"},
                                     scratch.path().string());
@@ -228,7 +230,7 @@ TEST_P(BadFilterbank, KilledHalfWayLeavesNothingUnderTheFinalName) {
         if (entry.path().string().ends_with(".partial")) return true;
       return false;
     };
-    for (int wait = 0; wait < 5000 && !begun(); ++wait)
+    for (int wait = 0; wait < 60'000 && !begun(); ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_TRUE(begun());
     kill(pid, signal);
