@@ -111,10 +111,9 @@ void summarise(const Global& global, const std::string& output,
 
 int run(const Global& global, Options& options) {
   const pipeline::AutocorrelateConfig& config = options.config;
-  formats::require_distinct({{"-o", config.output}},
-                            {{"input", config.input},
-                             {"--sensor-mask", config.sensors.mask_path},
-                             {"--pairs", config.sensors.pairs}});
+  formats::require_distinct({{"-o", config.output}}, {{"input", config.input},
+                                                      {"--sensor-mask", config.sensors.mask_path},
+                                                      {"--pairs", config.sensors.pairs}});
   resolve(global, options);
   ProgressLine line(global);
   const auto summary = pipeline::autocorrelate_counts(options.config, open_device(global),

@@ -81,8 +81,7 @@ std::vector<formats::NamedFile> files_written(const pipeline::DedisperseConfig& 
     return {{"-o", config.output},
             {"-o (its header)", fs::path(output).replace_extension(".inf").string()},
             {"-o (its record)", config.output + ".json"}};
-  std::vector<formats::NamedFile> files{
-      {"-o (its record)", (output / "dedisperse.json").string()}};
+  std::vector<formats::NamedFile> files{{"-o (its record)", (output / "dedisperse.json").string()}};
   const std::string series = fs::path(config.inputs.front()).stem().string() + "_DM";
   for (const formats::NamedFile& file : read)
     if (const fs::path name = fs::path(file.path).filename(); name.string().starts_with(series))

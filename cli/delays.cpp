@@ -1,11 +1,12 @@
 // tautline delays: the delay models that keep an array pointed at a place.
+#include "tautline/formats/delays/delays.h"
+
 #include <fmt/format.h>
 
 #include <span>
 
 #include "cli/command.h"
 #include "tautline/core/time.h"
-#include "tautline/formats/delays/delays.h"
 #include "tautline/formats/delays/track.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/partial_file.h"

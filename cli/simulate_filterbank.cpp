@@ -55,8 +55,7 @@ formats::scene::FilterbankScene scene_of(const CLI::App& command, const Options&
 int run(const Global& global, const CLI::App& command, Options& options) {
   pipeline::SimulateFilterbankConfig& config = options.config;
   formats::require_distinct(
-      {{"-o", config.output},
-       {"-o (the truth)", pipeline::filterbank_truth_path(config.output)}},
+      {{"-o", config.output}, {"-o (the truth)", pipeline::filterbank_truth_path(config.output)}},
       {{"--scene", options.scene_path}});
   config.scene = scene_of(command, options);
   if (!options.random_pulses.empty())

@@ -7,7 +7,8 @@
 
 namespace tautline::formats {
 
-/// A file and where its name comes from ("-o", "--array"). One without a path is left out of account.
+/// A file and where its name comes from ("-o", "--array"). One without a path is left out of
+/// account.
 struct NamedFile {
   std::string option, path;
 };

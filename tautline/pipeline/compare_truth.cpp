@@ -113,11 +113,12 @@ class Comparison {
     const double low_hz = truth_.centre_hz - truth_.bandwidth_hz / 2;
     const double high_hz = truth_.centre_hz + truth_.bandwidth_hz / 2;
     if (low == description_.channel_hz.end() || (*low <= high_hz && *high >= low_hz)) return;
-    throw Error(ErrorKind::config, "frequencies of the visibilities",
-                fmt::format("{:.6f} to {:.6f} MHz", *low / core::kHzPerMhz, *high / core::kHzPerMhz),
-                fmt::format("some in the simulated band, {:.6f} to {:.6f} MHz", low_hz / core::kHzPerMhz,
-                            high_hz / core::kHzPerMhz),
-                "they do not overlap: give the truth of the file that was correlated");
+    throw Error(
+        ErrorKind::config, "frequencies of the visibilities",
+        fmt::format("{:.6f} to {:.6f} MHz", *low / core::kHzPerMhz, *high / core::kHzPerMhz),
+        fmt::format("some in the simulated band, {:.6f} to {:.6f} MHz", low_hz / core::kHzPerMhz,
+                    high_hz / core::kHzPerMhz),
+        "they do not overlap: give the truth of the file that was correlated");
   }
 
   void choose_channels() {
