@@ -88,7 +88,7 @@ TEST_P(BrokenOff, KilledHalfWayLeavesNothingUnderTheFinalName) {
 
 const std::vector<std::string> kCorrelate{"--channels", "128", "--integration", "0.001"};
 // Slow enough to be caught.
-const std::vector<std::string> kChannelize{"--channels", "16", "--taps", "512"};
+const std::vector<std::string> kChannelize{"--channels", "16", "--taps", "4096"};
 
 INSTANTIATE_TEST_SUITE_P(
     Outputs, BrokenOff,
