@@ -7,6 +7,7 @@
 
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/autocorrelate_counts.h"
 
 namespace tautline::cli {
@@ -109,6 +110,10 @@ void summarise(const Global& global, const std::string& output,
 }
 
 int run(const Global& global, Options& options) {
+  const pipeline::AutocorrelateConfig& config = options.config;
+  formats::require_distinct({{"-o", config.output}}, {{"input", config.input},
+                                                      {"--sensor-mask", config.sensors.mask_path},
+                                                      {"--pairs", config.sensors.pairs}});
   resolve(global, options);
   ProgressLine line(global);
   const auto summary = pipeline::autocorrelate_counts(options.config, open_device(global),

@@ -4,6 +4,7 @@
 #include "cli/filter_options.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/channelize_voltages.h"
 
 namespace tautline::cli {
@@ -44,6 +45,8 @@ void summarise(const Global& global, const std::string& output, const pipeline::
 
 int run(const Global& global, Options& options) {
   pipeline::ChannelizeConfig& config = options.config;
+  formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
+                            files_read(options.input, options.filter));
   if (!config.output.ends_with(".fil"))
     for (const std::string& name : named(*options.input.command, {"--integrate", "--stokes"}))
       throw core::Error(core::ErrorKind::config, name, "given for " + config.output,

@@ -51,6 +51,9 @@ void summarise(const Global& global, const std::string& output, const pipeline::
 
 int run(const Global& global, Options& options) {
   pipeline::CorrelateConfig& config = options.config;
+  auto read = files_read(options.input, options.filter);
+  read.insert(read.end(), {{"--array", config.array_path}, {"--delays", config.delays_path}});
+  formats::require_distinct({{"-o", config.output}, {"--report", config.report_path}}, read);
   options.input.fill(config);
   config.filter = options.filter.resolve();
   config.requantise = parse_requantise(options.requantise);

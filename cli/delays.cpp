@@ -1,12 +1,14 @@
 // tautline delays: the delay models that keep an array pointed at a place.
+#include "tautline/formats/delays/delays.h"
+
 #include <fmt/format.h>
 
 #include <span>
 
 #include "cli/command.h"
 #include "tautline/core/time.h"
-#include "tautline/formats/delays/delays.h"
 #include "tautline/formats/delays/track.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/formats/partial_file.h"
 
 namespace tautline::cli {
@@ -21,6 +23,7 @@ struct Options {
 };
 
 int run(const Global& global, const Options& options) {
+  formats::require_distinct({{"-o", options.output}}, {{"--array", options.array}});
   const auto array = formats::read_array_layout(options.array);
   const auto table =
       formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},

@@ -1,7 +1,9 @@
 #include "cli/filter_options.h"
 
+#include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <system_error>
 
 #include "tautline/core/error.h"
 #include "tautline/core/window.h"
@@ -11,7 +13,11 @@ namespace tautline::cli {
 namespace {
 
 std::vector<float> read_coefficients(const std::string& path) {
+  errno = 0;
   std::ifstream file(path);
+  if (!file)
+    throw core::Error(core::ErrorKind::io, path + ": opening it",
+                      std::generic_category().message(errno), "a text file of coefficients");
   std::vector<float> values;
   float value;
   while (file >> value) values.push_back(value);
@@ -19,6 +25,26 @@ std::vector<float> read_coefficients(const std::string& path) {
     throw core::Error(core::ErrorKind::io, path, "no coefficients or not a number among them",
                       "one coefficient after the other, taps x channels of them, in sample order");
   return values;
+}
+
+// An option's number. Throws core::Error(config) with the option's name.
+core::Rational decimal_option(const std::string& option, const std::string& text) {
+  try {
+    return core::parse_decimal(text);
+  } catch (const core::Error& error) {
+    throw core::Error(core::ErrorKind::config, option, text, error.limit());
+  }
+}
+
+// Of a band: negative for the lower sideband.
+double bandwidth_option(const std::string& option, const std::string& text) {
+  const bool negative = text.front() == '-';
+  try {
+    return core::parse_decimal(negative ? text.substr(1) : text).value() * (negative ? -1 : 1);
+  } catch (const core::Error& error) {
+    throw core::Error(core::ErrorKind::config, option, text,
+                      error.limit() + ", after a minus sign for the lower sideband");
+  }
 }
 
 // "32/27" -> {32, 27}
@@ -61,6 +87,10 @@ void FilterOptions::add_to(CLI::App& to) {
 }
 
 pipeline::FilterConfig FilterOptions::resolve() const {
+  if (!coefficients_path.empty())
+    for (const std::string& name : named(*command, {"--window", "--cutoff"}))
+      throw core::Error(core::ErrorKind::config, name, "given with --coefficients",
+                        "one of them: coefficients are the whole filter", "leave one out");
   pipeline::FilterConfig filter;
   filter.channels = channels;
   filter.taps = taps;
@@ -71,6 +101,12 @@ pipeline::FilterConfig FilterOptions::resolve() const {
                                   "--oversample", "--requantize"});
   std::tie(filter.oversample_numerator, filter.oversample_denominator) = parse_ratio(oversample);
   return filter;
+}
+
+std::vector<formats::NamedFile> files_read(const InputOptions& input, const FilterOptions& filter) {
+  auto files = formats::name_files("input", input.files);
+  files.push_back({"--coefficients", filter.coefficients_path});
+  return files;
 }
 
 pipeline::Requantise parse_requantise(const std::string& text) {
@@ -110,14 +146,10 @@ formats::ReaderOptions InputOptions::reader() const {
                                    "--utc-start", "--antennas", "--polarisations", "--receivers"});
   core::VoltageDescription& assumed = options.assumed;
   if (!format.empty()) assumed.format = core::parse_sample_format(format);
-  if (!rate_hz.empty()) assumed.rate_hz = core::parse_decimal(rate_hz);
-  if (!centre_hz.empty()) assumed.centre_hz = core::parse_decimal(centre_hz).value();
-  if (!bandwidth_hz.empty()) {
-    const bool negative = bandwidth_hz.front() == '-';
-    assumed.bandwidth_hz =
-        core::parse_decimal(negative ? bandwidth_hz.substr(1) : bandwidth_hz).value() *
-        (negative ? -1 : 1);
-  }
+  if (!rate_hz.empty()) assumed.rate_hz = decimal_option("--rate-hz", rate_hz);
+  if (!centre_hz.empty()) assumed.centre_hz = decimal_option("--centre-hz", centre_hz).value();
+  if (!bandwidth_hz.empty())
+    assumed.bandwidth_hz = bandwidth_option("--bandwidth-hz", bandwidth_hz);
   if (!utc_start.empty()) assumed.start = utc_option("--utc-start", utc_start);
   if (antennas > 0) assumed.antennas = antennas;
   if (polarisations > 0) assumed.polarisations = polarisations;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/correlate_voltages.h"
 #include "tautline/pipeline/f_engine.h"
@@ -53,6 +54,9 @@ struct InputOptions {
   }
   formats::ReaderOptions reader() const;
 };
+
+/// What both read.
+std::vector<formats::NamedFile> files_read(const InputOptions& input, const FilterOptions& filter);
 
 /// "off", "4" or "8".
 pipeline::Requantise parse_requantise(const std::string& text);

@@ -24,6 +24,13 @@ void FilterbankRunOptions::fill(const Global& global, pipeline::FilterbankRunCon
   config.history = history_line(global);
 }
 
+std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
+                                           const DmOptions& dms) {
+  auto files = formats::name_files("input", config.inputs);
+  files.insert(files.end(), {{"--dm-list", dms.dm_list}, {"--mask", config.mask}});
+  return files;
+}
+
 std::string channels_text(const pipeline::FilterbankRunSummary& s, bool zero_dm) {
   return fmt::format("{} of {} channels{}{}", s.channels - s.ignored_channels, s.channels,
                      s.flagged_channels > 0 ? fmt::format(" ({} flagged)", s.flagged_channels) : "",

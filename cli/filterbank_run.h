@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/dm_options.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/filterbank_run.h"
 
 namespace tautline::cli {
@@ -23,6 +24,10 @@ struct FilterbankRunOptions {
   /// All but the trials, which DmOptions::choice() gives. Throws core::Error(config).
   void fill(const Global& global, pipeline::FilterbankRunConfig& config) const;
 };
+
+/// What the run reads.
+std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
+                                           const DmOptions& dms);
 
 /// "300 of 336 channels (6 flagged), zero-DM filter"
 std::string channels_text(const pipeline::FilterbankRunSummary& summary, bool zero_dm);

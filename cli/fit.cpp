@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/fit_curves.h"
 
 namespace tautline::cli {
@@ -98,6 +99,8 @@ void print_result(const Options& options, const pipeline::FitResult& result) {
 }
 
 int run(const Global& global, Options& options) {
+  formats::require_distinct({{"-o", options.config.output}, {"--report", options.config.report}},
+                            {{"input", options.config.input}});
   resolve(global, options);
   pipeline::FitResult result;
   {

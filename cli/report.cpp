@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/report/report_file.h"
 
 namespace tautline::cli {
@@ -14,6 +15,7 @@ struct Options {
 };
 
 int run(const Global& global, const Options& options) {
+  formats::require_distinct({{"-o", options.output}}, {{"input", options.visibilities}});
   {
     ProgressLine line(global);
     pipeline::report::report_file(

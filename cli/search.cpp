@@ -1,6 +1,8 @@
 // tautline search: filterbanks to pulse candidates.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
 #include "tautline/pipeline/search_filterbank.h"
@@ -87,6 +89,13 @@ void summarise(const Global& global, const pipeline::SearchConfig& config,
 
 int run(const Global& global, Options& options) {
   pipeline::SearchConfig& config = options.config;
+  const std::string page =
+      config.plot_folder.empty()
+          ? ""
+          : (std::filesystem::path(config.plot_folder) / "candidates.html").string();
+  formats::require_distinct(
+      {{"-o", config.output}, {"-o (its record)", config.output + ".json"}, {"--plot", page}},
+      files_read(config, options.run.dms));
   // Without either option the pipeline decides: a dedispersed series has its DM.
   const DmOptions& dms = options.run.dms;
   if (!dms.dms.empty() || !dms.dm_list.empty()) config.dms = dms.choice();

@@ -59,6 +59,19 @@ std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
   return invalid;
 }
 
+// An output without a single time is a mistake, not a result.
+void require_some(const ChannelizeConfig& config, const ChannelizeSummary& s,
+                  std::size_t span_samples) {
+  if (s.spectra == 0)
+    throw Error(ErrorKind::format, config.inputs.front() + ": samples", std::to_string(s.samples),
+                std::to_string(span_samples) + " at least, one spectrum",
+                "give a longer stream, or fewer --channels or --taps");
+  if (s.written == 0)
+    throw Error(ErrorKind::format, config.inputs.front() + ": spectra", std::to_string(s.spectra),
+                std::to_string(config.integrate) + " at least, one power sample",
+                "give a longer stream, or a smaller --integrate");
+}
+
 }  // namespace
 
 ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
@@ -123,8 +136,9 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     s.stream_s = static_cast<double>(s.samples) / description.rate_hz.value();
     reporter.report(s.samples, sequence.total_samples(), s.stream_s);
   }
-  sink->finish();
   s.written = sink->written();
+  require_some(config, s, engine.span_samples());
+  sink->finish();
   s.inputs = engine.inputs();
   s.channels = engine.channels();
   for (const std::uint64_t clipped : engine.clipped(*queue)) s.clipped += clipped;

@@ -209,6 +209,22 @@ TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
   truth.antenna_numbers.assign(truth.antenna_numbers.size(), -1);
   Spoilt strangers(run.visibilities_path, as_it_is);
   EXPECT_THROW(compare_truth(strangers, truth), core::Error);
+
+  // Of another band: the message has both.
+  Spoilt elsewhere(run.visibilities_path, as_it_is, [](formats::VisibilityDescription& d) {
+    for (double& hz : d.channel_hz) hz += 100e6;
+  });
+  try {
+    compare_truth(elsewhere, truth);
+    ADD_FAILURE() << "other frequencies were compared";
+  } catch (const core::Error& error) {
+    const auto mhz = [](double hz) { return std::to_string(hz / 1e6); };
+    for (const double hz :
+         {elsewhere.description().channel_hz.front(), truth.centre_hz - truth.bandwidth_hz / 2,
+          truth.centre_hz + truth.bandwidth_hz / 2})
+      EXPECT_NE(std::string(error.what()).find(mhz(hz)), std::string::npos)
+          << mhz(hz) << " in " << error.what();
+  }
 }
 
 TEST(CompareTruth, RefusesWhatIsNoTruth) {
