@@ -1,5 +1,7 @@
 #include "cli/filter_options.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cerrno>
 #include <charconv>
 #include <fstream>
@@ -154,6 +156,14 @@ formats::ReaderOptions InputOptions::reader() const {
   if (antennas > 0) assumed.antennas = antennas;
   if (polarisations > 0) assumed.polarisations = polarisations;
   return options;
+}
+
+void InputOptions::warn_of_unknown_frequency(const core::VoltageDescription& input) const {
+  if (input.centre_hz != 0 || !centre_hz.empty()) return;
+  spdlog::warn(
+      "no --centre-hz, and {} does not say the sky frequency: frequencies are written as if the "
+      "middle of the band were 0 Hz",
+      files.front());
 }
 
 }  // namespace tautline::cli

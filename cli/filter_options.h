@@ -51,8 +51,11 @@ struct InputOptions {
     config.reader = reader();
     config.overwrite = overwrite;
     config.memory_bytes = parse_bytes(memory);
+    config.opened = [this](const auto& input) { warn_of_unknown_frequency(input); };
   }
   formats::ReaderOptions reader() const;
+  /// Warns where neither the file nor --centre-hz says the sky frequency.
+  void warn_of_unknown_frequency(const core::VoltageDescription& input) const;
 };
 
 /// What both read.

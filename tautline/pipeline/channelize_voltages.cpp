@@ -85,6 +85,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     throw Error(ErrorKind::unsupported, config.inputs.front(),
                 std::to_string(description.channels) + " channels already",
                 "voltages that are not channelized");
+  if (config.opened) config.opened(description);
   FilterConfig filter = config.filter;
   filter.output = form_wanted(config);
   const std::size_t block_samples = choose_block_samples(sequence, filter, config.memory_bytes);

@@ -1,9 +1,15 @@
 // Ordinary bad days: what the command says, how it exits, and what it leaves behind.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "tautline/core/baseline.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/visibility_reader.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -117,6 +123,51 @@ TEST_F(BadInput, SamplesThatAreNotFiniteAreFlaggedAndCounted) {
   const CommandResult result = correlate({"--json"});
   EXPECT_EQ(result.status, kDamaged) << result.err;
   EXPECT_NE(result.out.find("\"not_finite\":2"), std::string::npos) << result.out;
+}
+
+// Finite samples whose products are not: no infinity is written as if it had been measured.
+TEST_F(BadInput, VisibilitiesThatOverflowAreFlaggedAndCounted) {
+  constexpr std::size_t kInputs = 3, kTimes = 4000, kLoud = 1;
+  auto random = generator();
+  std::normal_distribution<float> normal;
+  for (const bool all : {false, true})  // one loud sample, or every one
+    for (const char* requantise : {"8", "off"}) {
+      const std::string what = std::string(all ? "all, " : "one, ") + requantise;
+      std::string bytes = formats::npy::format_header("<c8", {kInputs, kTimes});
+      for (std::size_t i = 0; i < kInputs; ++i)
+        for (std::size_t t = 0; t < kTimes; ++t) {
+          std::complex<float> value(normal(random), normal(random));
+          if (all) value *= 1e37f;
+          if (!all && i == kLoud && t == 1000) value = 3e38f;
+          bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+        }
+      write_file(scratch / "in.npy", bytes);
+      const CommandResult result = run_command(
+          {"--json", "correlate", scratch / "in.npy", "-o", scratch / "out.uvh5", "--rate-hz",
+           "1280000", "--centre-hz", "1e8", "--channels", "16", "--integration", "0.001",
+           "--requantize", requantise, "--overwrite"},
+          scratch.path().string());
+      EXPECT_EQ(result.status, kDamaged) << what << result.err;
+      EXPECT_NE(result.err.find("overflowed"), std::string::npos) << what << result.err;
+      const auto reader = formats::open_visibilities(scratch / "out.uvh5");
+      std::size_t flagged = 0;
+      for (std::size_t k = 0; k < reader->integrations(); ++k) {
+        const formats::Integration one = reader->read(k);
+        for (std::size_t c = 0; c < 16; ++c)
+          for (std::size_t i = 0; i < kInputs; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+              const std::complex<float> value = one.visibilities(c, core::baseline_index(i, j));
+              const std::int64_t count = one.counts(c, core::baseline_index(i, j));
+              EXPECT_TRUE(std::isfinite(value.real()) && std::isfinite(value.imag())) << what;
+              flagged += count == 0 ? 1 : 0;
+              if (count == 0) EXPECT_EQ(value, std::complex<float>()) << what;
+              if (count == 0 && !all) EXPECT_TRUE(i == kLoud && j == kLoud && k == 0) << what;
+            }
+      }
+      const std::size_t values = reader->integrations() * 16 * core::baseline_count(kInputs);
+      EXPECT_EQ(flagged, all ? values : 16) << what;
+      EXPECT_EQ(nlohmann::json::parse(result.out)["overflowed"], flagged) << what;
+    }
 }
 
 TEST_F(BadInput, AnExistingOutputIsKept) {
