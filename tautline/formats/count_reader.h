@@ -39,6 +39,10 @@ class CountReader {
   virtual const Damage& damage() const = 0;
 };
 
+/// The place of the first of these floats that is no count, NaN, infinite or below zero; how many
+/// there are when all are counts.
+std::size_t first_bad_float(std::span<const std::byte> floats);
+
 /// What a file without a header cannot say.
 struct RawCounts {
   std::optional<core::CountType> type;  ///< needed for raw files; NPY: the type to count in

@@ -91,6 +91,18 @@ Part part_of(const AutocorrelateConfig& config, std::uint64_t total, double bin_
   return part;
 }
 
+void check_detrending(const AutocorrelateConfig& config) {
+  if (!config.detrend) return;
+  if (config.segments < 2)
+    throw Error(ErrorKind::config, "--detrend", std::to_string(config.segments) + " segments",
+                "2 or more --segments, between which the mean may change");
+  if (config.normalization != core::Normalization::symmetric)
+    throw Error(ErrorKind::config, "--detrend",
+                std::string("with --normalize ") + core::to_string(config.normalization),
+                "--normalize symmetric, whose means it takes segment by segment",
+                "leave one of them out");
+}
+
 std::string label_of(const formats::CountDescription& description, const MappedSensor& sensor,
                      std::size_t index) {
   if (sensor.row >= 0)
@@ -179,6 +191,18 @@ void warn_constant(const core::CorrelationCurves& curves, AutocorrelateSummary& 
                          " curves are of counts that never change: g is 0 at every lag");
 }
 
+// Detrended, a lag that fits the run but no segment has no g.
+void warn_beyond_segments(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
+                          AutocorrelateSummary& s) {
+  std::size_t beyond = 0;
+  for (std::size_t l = 0; l < curves.lags; ++l)
+    beyond += curves.counts[l] > 0 && curves.lag_samples[l] >= curves.samples / config.segments;
+  if (beyond > 0)
+    s.warnings.push_back(std::to_string(beyond) + " of " + std::to_string(s.lags) +
+                         " lags are longer than a segment: with --detrend their g is NaN; fewer "
+                         "--segments or --levels leave them out");
+}
+
 // A photon costs about as much one by one as this many bins (docs/performance/photons.md).
 constexpr std::uint64_t kBinsForAPhoton = 100;
 
@@ -236,6 +260,7 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
                                          AutocorrelateSummary& s, const ProgressCallback& progress,
                                          std::stop_token stop) {
   ProgressReporter reporter(progress);
+  check_detrending(config);
   const auto reader = open_count_source(config);
   const formats::CountDescription& description = reader->description();
   const double bin_s = bin_of(config, description);
@@ -261,9 +286,6 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
                                   .total_samples = part.samples,
                                   .segments = config.segments,
                                   .detrend = config.detrend};
-  if (config.detrend && config.segments < 2)
-    throw Error(ErrorKind::config, "--detrend", std::to_string(config.segments) + " segments",
-                "2 or more --segments, between which the mean may change");
   PhotonCounts* const tags = tags_to_take(config, *reader, map, *device);
   std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan;
   if (tags != nullptr) tag_plan = stages::autocorrelate::make_tag_plan(stream_config.stage);
@@ -320,6 +342,7 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
   s.damage = reader->damage();
   summarise(curves, map, s);
   warn_constant(curves, s);
+  if (curves.detrended) warn_beyond_segments(config, curves, s);
   if (config.segments > 1 && curves.standard_error.empty())
     s.warnings.push_back("fewer bins than segments: no standard errors");
   s.stream_s = static_cast<double>(s.samples) * bin_s;
