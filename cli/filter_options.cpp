@@ -78,10 +78,9 @@ pipeline::Requantise parse_requantise(const std::string& text) {
   return text == "4" ? pipeline::Requantise::bits4 : pipeline::Requantise::bits8;
 }
 
-void InputOptions::add_to(CLI::App& to) {
+void InputOptions::add_to(CLI::App& to, const std::string& description) {
   command = &to;
-  to.add_option("input", files, "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)")
-      ->required();
+  to.add_option("input", files, description)->required();
   to.add_option("--start", start_s, "seconds to skip")->capture_default_str();
   to.add_option("--duration", duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
