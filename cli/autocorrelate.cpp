@@ -180,10 +180,13 @@ void add_input(CLI::App& command, Options& options) {
   command.add_option("--memory", options.memory, "most memory to take: bytes, with K, M or G")
       ->capture_default_str();
   const std::string raw = "Raw files";
-  command.add_option("--dtype", options.dtype, "u8, u16, u32 or f32; of NPY and time tags: the type to count in")
+  command
+      .add_option("--dtype", options.dtype,
+                  "u8, u16, u32 or f32; of NPY and time tags: the type to count in")
       ->check(CLI::IsMember({"u8", "u16", "u32", "f32"}))
       ->group(raw);
-  command.add_option("--sensors", config.raw.sensors, "sensors in a row; else --shape says it")->group(raw);
+  command.add_option("--sensors", config.raw.sensors, "sensors in a row; else --shape says it")
+      ->group(raw);
   command.add_option("--header", config.raw.header_bytes, "bytes to skip")
       ->capture_default_str()
       ->group(raw);

@@ -86,14 +86,14 @@ struct CorrelationCurves {
   std::vector<std::int64_t> sums, monitor_direct, monitor_delayed;              ///< [curve][lag]
   std::vector<double> sums_float, monitor_direct_float, monitor_delayed_float;  ///< [curve][lag]
   /// The part of the sums that counts and monitors leave out: sums - lead_in is what is normalised.
-  std::vector<std::int64_t> lead_in;     ///< [curve][lag]
-  std::vector<double> lead_in_float;     ///< [curve][lag]
-  std::vector<std::int64_t> totals;      ///< [curve][2], of both signals over the whole run
-  std::vector<double> totals_float;      ///< [curve][2]
-  std::vector<double> g;                   ///< [curve][lag], NaN where undefined
-  std::vector<double> standard_error;      ///< [curve][lag] or empty
-  /// g of each segment alone, [segment][curve][lag]: how errors of different lags go together. Empty
-  /// where there are none, or too many to keep.
+  std::vector<std::int64_t> lead_in;   ///< [curve][lag]
+  std::vector<double> lead_in_float;   ///< [curve][lag]
+  std::vector<std::int64_t> totals;    ///< [curve][2], of both signals over the whole run
+  std::vector<double> totals_float;    ///< [curve][2]
+  std::vector<double> g;               ///< [curve][lag], NaN where undefined
+  std::vector<double> standard_error;  ///< [curve][lag] or empty
+  /// g of each segment alone, [segment][curve][lag]: how errors of different lags go together.
+  /// Empty where there are none, or too many to keep.
   std::size_t segments = 0;
   std::vector<float> segment_g;
   std::vector<CurveSignal> first, second;  ///< [curve]; `second` empty for autocorrelations

@@ -115,9 +115,9 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
                                const stages::autocorrelate::Plan& plan) {
   const std::size_t values =
       config.stage.pair_count() * stages::autocorrelate::lags_of(config.stage).size();
-  // Sums, lead-in and monitors as read and as they are handed on, and as they were read a segment ago, g of
-  // a segment and of the run, the scatter's two and its result, the detrender's two long doubles.
-  const std::size_t arrays = 4 + 3 + 2 + (config.segments > 1 ? 8 : 0) + (config.detrend ? 5 : 0);
+  // Sums, lead-in and monitors as read, g and its error twice; for segments the four as they were
+  // read a segment ago, g, mean products, the scatter's two; the detrender's two long doubles, g.
+  const std::size_t arrays = 4 + 4 + (config.segments > 1 ? 8 : 0) + (config.detrend ? 5 : 0);
   return plan.bytes().host_bytes + values * arrays * sizeof(double) +
          trace_steps(config.stage) * config.stage.sensors * 2 * sizeof(double);
 }

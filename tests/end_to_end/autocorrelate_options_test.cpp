@@ -40,8 +40,8 @@ class AutocorrelateOptions : public ::testing::Test {
 
   core::CorrelationCurves curves(const std::string& input, std::vector<std::string> more) {
     more.insert(more.begin(), {"autocorrelate", scratch_ / input, "-o", scratch_ / "g.h5",
-                               "--overwrite", "--lags", "standard", "--bins",
-                               std::to_string(kBins), "--levels", "2", "--segments", "1"});
+                               "--overwrite", "--lags", "standard", "--bins", std::to_string(kBins),
+                               "--levels", "2", "--segments", "1"});
     const CommandResult result = run_command(more, scratch_.path().string());
     EXPECT_EQ(result.status, 0) << result.err;
     return formats::curves::read_hdf5(scratch_ / "g.h5");
@@ -82,15 +82,14 @@ TEST_F(AutocorrelateOptions, SensorMaskAndBinSensors) {
   }
   expect_sums(masked, 5, sensor(5), sensor(5), "a good sensor");
 
-  const auto c = curves({"--shape", "4x6", "--sensor-mask", scratch_ / "mask.txt", "--bin-sensors",
-                         "2x2"});
+  const auto c =
+      curves({"--shape", "4x6", "--sensor-mask", scratch_ / "mask.txt", "--bin-sensors", "2x2"});
   ASSERT_EQ(c.curves, 6u);
   EXPECT_EQ(c.mask, (std::vector<std::uint8_t>{1, 1, 1, 1, 1, 0}));
   for (std::size_t block = 0; block < 6; ++block) {
     Series added(kSamples);
     for (std::size_t member = 0; member < 4; ++member) {
-      const std::size_t s =
-          (block / 3 * 2 + member / 2) * kColumns + block % 3 * 2 + member % 2;
+      const std::size_t s = (block / 3 * 2 + member / 2) * kColumns + block % 3 * 2 + member % 2;
       const Series one = sensor(s);
       for (std::size_t t = 0; t < kSamples && good[s]; ++t) added[t] += one[t];
     }
@@ -162,11 +161,10 @@ TEST_F(AutocorrelateOptions, Normalize) {
 
 TEST_F(AutocorrelateOptions, Gate) {
   const std::string path = scratch_ / "x.ptu";
-  const CommandResult made =
-      run_command({"simulate", "photons", "--duration", "0.1", "--seed",
-                   std::to_string(generator()()), "--model", "diffusion:n=2,tau=2e-4,rate=1e5",
-                   "-o", path},
-                  scratch_.path().string());
+  const CommandResult made = run_command(
+      {"simulate", "photons", "--duration", "0.1", "--seed", std::to_string(generator()()),
+       "--model", "diffusion:n=2,tau=2e-4,rate=1e5", "-o", path},
+      scratch_.path().string());
   ASSERT_EQ(made.status, 0) << made.err;
   constexpr double kLow = 1e-9, kHigh = 3e-9, kBin = 1e-5;
   const auto reader = formats::open_photons(path);

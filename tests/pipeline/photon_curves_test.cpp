@@ -121,8 +121,7 @@ TEST(PhotonCurves, StandardErrorsOfLagsAreTheirScatter) {
     const double ratio = std::sqrt(moments_of(squares).mean) / moments_of(g).deviation;
     sum += ratio;
     ++compared;
-    if (std::abs(ratio - 1) > 0.2)
-      std::cout << "lag " << c.lag_s[l] << " s: " << ratio << "\n";
+    if (std::abs(ratio - 1) > 0.2) std::cout << "lag " << c.lag_s[l] << " s: " << ratio << "\n";
     // The scatter of 100 repeats is itself known to 7 % (a little more, as it is not normal).
     outside += std::abs(ratio - 1) > 0.2 ? 1 : 0;
   }

@@ -243,8 +243,8 @@ std::uint64_t whole_rows(const InputFile& file, std::uint64_t offset_bytes, std:
 Element element_of(const npy::Header& header, const std::string& path) {
   static constexpr std::pair<const char*, Element> kElements[] = {
       {"u1", Element::u1}, {"u2", Element::u2}, {"u4", Element::u4}, {"u8", Element::u8},
-      {"b1", Element::u1}, {"i1", Element::i1}, {"i2", Element::i2}, {"i4", Element::i4}, {"i8", Element::i8},
-      {"f4", Element::f4}, {"f8", Element::f8}};
+      {"b1", Element::u1}, {"i1", Element::i1}, {"i2", Element::i2}, {"i4", Element::i4},
+      {"i8", Element::i8}, {"f4", Element::f4}, {"f8", Element::f8}};
   const std::string& type = header.type;
   if (type.size() == 3 && (type[0] == '<' || (type[0] == '|' && type[2] == '1')))
     for (const auto& [name, element] : kElements)

@@ -109,8 +109,8 @@ std::vector<double> SegmentScatter::standard_error() const {
   std::vector<double> errors(squares_.size(), kUndefined);
   if (segments_ < 2) return errors;
   for (std::size_t i = 0; i < errors.size(); ++i)
-    errors[i] = std::sqrt(squares_[i] / (static_cast<double>(segments_ - 1) *
-                                         weight_[i % weight_.size()]));
+    errors[i] =
+        std::sqrt(squares_[i] / (static_cast<double>(segments_ - 1) * weight_[i % weight_.size()]));
   return errors;
 }
 

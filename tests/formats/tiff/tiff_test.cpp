@@ -162,8 +162,8 @@ TEST(Tiff, DamageIsCountedAndNonsenseRefused) {
 TEST(Tiff, NumbersThatAreNoCountsAreRefused) {
   const tests::ScratchFolder folder;
   const Stack stack{5, 3, 4, 32, 3, false};
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::infinity(), -0.25f}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -0.25f}) {
     auto values = random_values(stack);
     std::memcpy(&values[2 * 15 + 7], &bad, 4);
     save(folder / "x.tif", file_of(stack, values));

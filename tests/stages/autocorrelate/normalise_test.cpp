@@ -135,10 +135,10 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
         }
     }
     growth.counts.pop_back();
-    EXPECT_THROW(normalise(config, core::Normalization::symmetric, 400, growth.views(),
-                           core::View<double, 2>(g.data(), {Axis::input, Axis::time},
-                                                 {1, growth.lags})),
-                 core::Error);
+    EXPECT_THROW(
+        normalise(config, core::Normalization::symmetric, 400, growth.views(),
+                  core::View<double, 2>(g.data(), {Axis::input, Axis::time}, {1, growth.lags})),
+        core::Error);
   }
 }
 
