@@ -251,7 +251,7 @@ TEST_P(BadTags, BinsShorterThanTheClockAndDetectorsThatAreNot) {
                 "gate");
   }
   expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--detectors", "9"}), kWrongUsage,
-              "--detectors: 9, allowed: detectors with photons in " + scratch / "x2.ptu" + ": 0");
+              "--detectors: 9, expected detectors with photons in " + scratch / "x2.ptu" + ": 0");
   EXPECT_EQ(autocorrelate("x2.ptu", {"--bin", "1e-6", "--detectors", "0"}).status, kDone);
   // Half a second in one bin holds more than a byte; one by one there is no such limit.
   expect_said(autocorrelate("x2.ptu", {"--bin", "0.1", "--levels", "1", "--tags", "bins"}), kFailed,

@@ -173,7 +173,9 @@ TEST_P(Gpu, PairsOfSensors) {
 // 32 bits after 128 windows.
 TEST_P(Gpu, SumsFarBeyond32Bits) {
   for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.sensors = 3, .ladder = ladder, .max_samples = 1 << 16};
+    // Fewer lags the second time, for PoCL's sake.
+    const std::size_t bins = ladder == Ladder::chain ? 32 : 8;
+    const Config config{.sensors = 3, .ladder = ladder, .bins = bins, .max_samples = 1 << 16};
     const std::size_t samples = 40'000, calls = 3;
     GpuTunables tunables = designs().front();
     tunables.part_rows = tunables.chunk_samples = 65536;
