@@ -55,7 +55,7 @@ void FilterOptions::add_to(CLI::App& to) {
   to.add_option("--cutoff", cutoff, "the prototype's cutoff in channel widths")
       ->capture_default_str();
   to.add_option("--coefficients", coefficients_path,
-                     "text file with the prototype's coefficients instead of a window");
+                "text file with the prototype's coefficients instead of a window");
   to.add_option("--oversample", oversample, "oversampling ratio P/Q, such as 32/27")
       ->capture_default_str();
 }
@@ -85,7 +85,7 @@ void InputOptions::add_to(CLI::App& to, const std::string& description) {
   to.add_option("--duration", duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
   to.add_flag("--receivers", receivers,
-                   "the files are receivers of one array, not consecutive in time");
+              "the files are receivers of one array, not consecutive in time");
   to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
   to.add_flag("--overwrite", overwrite, "replace an existing output");
   to.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
@@ -96,8 +96,7 @@ void InputOptions::add_to(CLI::App& to, const std::string& description) {
   to.add_option("--centre-hz", centre_hz, "sky frequency of the band's middle")->group(group);
   to.add_option("--bandwidth-hz", bandwidth_hz, "of the band; negative: lower sideband")
       ->group(group);
-  to.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")
-      ->group(group);
+  to.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")->group(group);
   to.add_option("--antennas", antennas, "antennas in the file")->group(group);
   to.add_option("--polarisations", polarisations, "polarisations in the file")->group(group);
 }

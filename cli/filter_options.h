@@ -35,7 +35,7 @@ struct InputOptions {
   bool strict = false;
   bool overwrite = false;
   std::string memory = "512M";
-  std::string format;       // of headerless files
+  std::string format;  // of headerless files
   std::string rate_hz, centre_hz, bandwidth_hz, utc_start;
   std::size_t antennas = 0, polarisations = 0;
   const CLI::App* command = nullptr;
