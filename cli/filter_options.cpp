@@ -83,7 +83,7 @@ void FilterOptions::add_to(CLI::App& to) {
   to.add_option("--cutoff", cutoff, "the prototype's cutoff in channel widths")
       ->capture_default_str();
   to.add_option("--coefficients", coefficients_path,
-                     "text file with the prototype's coefficients instead of a window");
+                "text file with the prototype's coefficients instead of a window");
   to.add_option("--oversample", oversample, "oversampling ratio P/Q, such as 32/27")
       ->capture_default_str();
 }
@@ -116,15 +116,14 @@ pipeline::Requantise parse_requantise(const std::string& text) {
   return text == "4" ? pipeline::Requantise::bits4 : pipeline::Requantise::bits8;
 }
 
-void InputOptions::add_to(CLI::App& to) {
+void InputOptions::add_to(CLI::App& to, const std::string& description) {
   command = &to;
-  to.add_option("input", files, "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)")
-      ->required();
+  to.add_option("input", files, description)->required();
   to.add_option("--start", start_s, "seconds to skip")->capture_default_str();
   to.add_option("--duration", duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
   to.add_flag("--receivers", receivers,
-                   "the files are receivers of one array, not consecutive in time");
+              "the files are receivers of one array, not consecutive in time");
   to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
   to.add_flag("--overwrite", overwrite, "replace an existing output");
   to.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
@@ -135,8 +134,7 @@ void InputOptions::add_to(CLI::App& to) {
   to.add_option("--centre-hz", centre_hz, "sky frequency of the band's middle")->group(group);
   to.add_option("--bandwidth-hz", bandwidth_hz, "of the band; negative: lower sideband")
       ->group(group);
-  to.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")
-      ->group(group);
+  to.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")->group(group);
   to.add_option("--antennas", antennas, "antennas in the file")->group(group);
   to.add_option("--polarisations", polarisations, "polarisations in the file")->group(group);
 }

@@ -36,12 +36,13 @@ struct InputOptions {
   bool strict = false;
   bool overwrite = false;
   std::string memory = "512M";
-  std::string format;       // of headerless files
+  std::string format;  // of headerless files
   std::string rate_hz, centre_hz, bandwidth_hz, utc_start;
   std::size_t antennas = 0, polarisations = 0;
   const CLI::App* command = nullptr;
 
-  void add_to(CLI::App& to);
+  void add_to(CLI::App& to, const std::string& description =
+                                "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)");
   /// What a pipeline's config says of its input and its memory.
   template <class Config>
   void fill(Config& config) const {

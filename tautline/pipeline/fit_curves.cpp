@@ -202,6 +202,9 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
   if (c.curves == 0 || c.g.size() != c.curves * c.lags || c.lag_s.size() != c.lags)
     throw Error(ErrorKind::config, "curves", std::to_string(c.curves),
                 "one or more, with their lags");
+  if (c.normalization == core::Normalization::none)
+    throw Error(ErrorKind::config, config.input + ": normalization", "none: g holds sums",
+                "symmetric or global", "correlate again with --normalize symmetric");
   if (!(config.lowest_lag_s >= 0) || !(config.lowest_lag_s < config.highest_lag_s))
     throw Error(ErrorKind::config, "range",
                 fmt::format("{:g}:{:g}", config.lowest_lag_s, config.highest_lag_s),

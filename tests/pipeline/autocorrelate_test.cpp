@@ -3,22 +3,21 @@
 
 #include <cmath>
 #include <fstream>
-#include <random>
 #include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/npy/npy.h"
 #include "tautline/pipeline/autocorrelate_counts.h"
 #include "tautline/pipeline/sensor_map.h"
-#include "tautline/stages/autocorrelate/normalise.h"
-#include "tests/support/scratch.h"
-#include "tests/support/seed.h"
+#include "tests/pipeline/count_files.h"
 
 namespace tautline::pipeline {
 namespace {
 
 using stages::autocorrelate::Ladder;
 using stages::autocorrelate::Pair;
+using tests::config_for;
+using tests::poisson;
+using tests::save;
 
 TEST(SensorMap, PixelOffsetsStayInsideTheArray) {
   const SensorMap right({.rows = 2, .columns = 3, .mask_path = {}, .pairs = "1:0"}, 6, 0, 0);
@@ -50,33 +49,6 @@ TEST(SensorMap, MasksAndSums) {
   EXPECT_EQ(sums, (std::vector<std::uint16_t>{765, 0, 8, 0}));
   EXPECT_THROW(SensorMap({.mask_path = mask}, 7, 0, 0), core::Error);
   EXPECT_THROW(SensorMap({.mask_path = {}, .bin_rows = 2, .bin_columns = 3}, 8, 2, 4), core::Error);
-}
-
-std::vector<std::uint8_t> poisson(std::size_t size, double mean) {
-  auto random = tests::generator();
-  std::poisson_distribution<int> draw(mean);
-  std::vector<std::uint8_t> counts(size);
-  for (auto& count : counts) count = static_cast<std::uint8_t>(draw(random));
-  return counts;
-}
-
-std::string save(const tests::ScratchFolder& scratch, const std::vector<std::uint8_t>& counts,
-                 std::uint64_t sensors) {
-  const std::string path = scratch / "counts.npy";
-  formats::npy::ArrayWriter writer(path, "|u1", {counts.size() / sensors, sensors}, true);
-  writer.write(std::as_bytes(std::span(counts)));
-  writer.finish();
-  return path;
-}
-
-AutocorrelateConfig config_for(const std::string& input) {
-  AutocorrelateConfig config;
-  config.input = input;
-  config.bin_s = 1e-5;
-  config.ladder = Ladder::standard;
-  config.bins = 8;
-  config.levels = 6;
-  return config;
 }
 
 // The sums of a file read in blocks, with segments beside them, are those of the array in one call.

@@ -109,11 +109,13 @@ TEST(PhotonCurves, StandardErrorsOfLagsAreTheirScatter) {
   simulation.model.species = {{0.5, 2e-4, 1e5}};
   simulation.seed = tests::seed() + 1;
   simulate_photons(simulation);
-  const core::CorrelationCurves c = correlate(simulation.output, simulation.bin_s, 10);
+  // Half a segment: the first one has half the pairs of the others there.
+  constexpr double kLongest = 0.5;
+  const core::CorrelationCurves c = correlate(simulation.output, simulation.bin_s, 13);
   std::size_t compared = 0, outside = 0;
   double sum = 0;
   for (std::size_t l = 1; l < c.lags; ++l) {
-    if (c.lag_s[l] > 0.02) continue;
+    if (c.lag_s[l] > kLongest) continue;
     std::vector<double> g, squares;
     for (std::size_t s = 0; s < c.curves; ++s) {
       g.push_back(c.g[s * c.lags + l]);
@@ -122,13 +124,13 @@ TEST(PhotonCurves, StandardErrorsOfLagsAreTheirScatter) {
     const double ratio = std::sqrt(moments_of(squares).mean) / moments_of(g).deviation;
     sum += ratio;
     ++compared;
-    // The scatter of 100 repeats is itself known to 7 % (a little more, as it is not normal), and
-    // lags go together.
-    outside += std::abs(ratio - 1) > 0.5 ? 1 : 0;
+    // The scatter of 100 repeats is itself known to 7 % (a little more, as it is not normal): one
+    // lag may be far off, the mean over lags may not.
+    outside += std::abs(ratio - 1) > 0.4 ? 1 : 0;
   }
   std::cout << "standard error over scatter: mean " << sum / static_cast<double>(compared) << " of "
-            << compared << " lags, " << outside << " off by more than 50 %\n";
-  EXPECT_NEAR(sum / static_cast<double>(compared), 1, 0.4);
+            << compared << " lags, " << outside << " off by more than 40 %\n";
+  EXPECT_NEAR(sum / static_cast<double>(compared), 1, 0.2);
   EXPECT_LE(outside, compared / 10);
 }
 
