@@ -12,7 +12,7 @@ namespace {
 
 struct Options {
   pipeline::DedisperseConfig config;
-  FilterbankRunOptions run{"512M"};
+  FilterbankRunOptions run{"512M", "the memory used"};
   std::string format = "auto";
 };
 
@@ -70,7 +70,7 @@ void summarise(const Global& global, const std::string& output,
 int run(const Global& global, Options& options) {
   pipeline::DedisperseConfig& config = options.config;
   config.format = format_of(options.format, config.output);
-  config.dms = options.run.dms.choice();
+  if (options.run.dms.given()) config.dms = options.run.dms.choice();
   options.run.fill(global, config);
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
