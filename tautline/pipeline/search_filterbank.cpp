@@ -309,6 +309,12 @@ class Search {
     PictureConfig pictures;
     pictures.dm_constant = config_.dm_constant;
     pictures.ignored_channels = ignored_;
+    pictures.zero_dm = config_.zero_dm;
+    formats::presto::Mask mask;
+    if (!config_.mask.empty()) {
+      mask = formats::presto::read_mask(config_.mask);
+      pictures.mask = &mask;
+    }
     const std::size_t drawn = std::min(config_.most_plots, page.candidates.size());
     for (std::size_t k = 0; k < drawn; ++k) {
       require_running(stop_);
