@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   pipeline::DedisperseConfig config;
-  FilterbankRunOptions run{"512M"};
+  FilterbankRunOptions run{"512M", "the memory used"};
   std::string format = "auto";
 };
 
@@ -94,7 +94,7 @@ int run(const Global& global, Options& options) {
   config.format = format_of(options.format, config.output);
   const auto read = files_read(config, options.run.dms);
   formats::require_distinct(files_written(config, read), read);
-  config.dms = options.run.dms.choice();
+  if (options.run.dms.given()) config.dms = options.run.dms.choice();
   options.run.fill(global, config);
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),

@@ -9,7 +9,7 @@ void FilterbankRunOptions::add_input(CLI::App& to, pipeline::FilterbankRunConfig
   to.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();
   to.add_option("--duration", config.duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
-  to.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
+  to.add_option("--memory", memory, "cap on " + memory_caps_ + ", bytes with K, M or G")
       ->capture_default_str();
   to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
   to.add_flag("--overwrite", config.overwrite, "replace existing outputs");

@@ -18,11 +18,16 @@ struct FilterbankRunOptions {
   std::string memory;
   bool strict = false;
 
-  explicit FilterbankRunOptions(std::string default_memory) : memory(std::move(default_memory)) {}
+  /// `memory_caps`: what --memory is a cap on.
+  FilterbankRunOptions(std::string default_memory, std::string memory_caps)
+      : memory(std::move(default_memory)), memory_caps_(std::move(memory_caps)) {}
   /// --ifs to --overwrite; DmOptions has the options of trials and cleaning.
   void add_input(CLI::App& to, pipeline::FilterbankRunConfig& config);
   /// All but the trials, which DmOptions::choice() gives. Throws core::Error(config).
   void fill(const Global& global, pipeline::FilterbankRunConfig& config) const;
+
+ private:
+  std::string memory_caps_;
 };
 
 /// What the run reads.

@@ -185,6 +185,10 @@ void Dedispersion::describe() {
 }
 
 void Dedispersion::plan() {
+  if (description_.time_series)
+    throw core::Error(core::ErrorKind::config, config_.inputs.front(), "is dedispersed already",
+                      "filterbanks", "tautline search reads such a series as it is");
+  require_trials(config_.dms);
   stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
   trials_ = make_dm_plan(config_.dms,
                          {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});

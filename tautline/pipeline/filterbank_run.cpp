@@ -1,6 +1,13 @@
 #include "tautline/pipeline/filterbank_run.h"
 
+#include "tautline/core/error.h"
+
 namespace tautline::pipeline {
+
+void require_trials(const DmChoice& choice) {
+  if (!choice.given())
+    throw core::Error(core::ErrorKind::config, "--dms", "not given", "one of --dms and --dm-list");
+}
 
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
                                         const stages::dedisperse::Band& band) {

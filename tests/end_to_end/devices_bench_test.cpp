@@ -117,9 +117,9 @@ TEST_F(DevicesAndBench, AutocorrelateSaysWhatTheGuideLists) {
   std::string counts(4000, '\1');
   counts[7] = '\3';
   write_file(scratch / "x.u8", counts);
-  const auto lines = json_lines({"--device", "cpu", "autocorrelate", scratch / "x.u8", "-o",
-                                 scratch / "g.csv", "--dtype", "u8", "--sensors", "1", "--bin",
-                                 "1e-5", "--levels", "2"});
+  const auto lines =
+      json_lines({"--device", "cpu", "autocorrelate", scratch / "x.u8", "-o", scratch / "g.csv",
+                  "--dtype", "u8", "--sensors", "1", "--bin", "1e-5", "--levels", "2"});
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["schema"], "tautline.autocorrelate");
   EXPECT_EQ(keys_of(lines[0]), documented_object("`tautline.autocorrelate` 1"));
