@@ -11,6 +11,7 @@
 #include "tautline/formats/mwa32t/writer.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/visibility_reader.h"
+#include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -18,7 +19,6 @@ namespace tautline::tests {
 namespace {
 
 constexpr int kDone = 0, kFailed = 1, kDamaged = 3;
-const std::string kDemoArray = TAUTLINE_SOURCE_DIR "/examples/demo/array.toml";
 
 struct Visibilities {
   std::vector<double> channel_hz;
@@ -165,6 +165,7 @@ struct Span {
 TEST_F(CorrelateFormats, CountsOfMwaReceiversAreThoseOfTheMaskToTheLast) {
   constexpr std::size_t kReceivers = 4, kInputs = 64, kChannels = 32, kTaps = 4;
   constexpr std::size_t kSpectra = 800, kSamples = 140800;  // of an integration; in all
+  const std::string array = source_folder() + "/examples/demo/array.toml";
   const std::vector<Span> gaps{
       {1, 38400, 5120}, {2, 64000, 3200}, {0, 100000, 1}, {2, 120000, 700}, {1, 120500, 700}};
   std::string scene =
@@ -178,14 +179,14 @@ TEST_F(CorrelateFormats, CountsOfMwaReceiversAreThoseOfTheMaskToTheLast) {
     scene += "]\n";
   }
   write_file(scratch / "scene.toml", scene);
-  ASSERT_EQ(run({"simulate", "voltages", "--array", kDemoArray, "--scene", scratch / "scene.toml",
+  ASSERT_EQ(run({"simulate", "voltages", "--array", array, "--scene", scratch / "scene.toml",
                  "--duration", "0.11", "--format", "mwa32t", "-o", scratch / "mwa"})
                 .status,
             kDone)
       << read_file(scratch / "err");
   const CommandResult result = correlate(
       {"mwa.0", "mwa.1", "mwa.2", "mwa.3"}, "out.uvh5",
-      {"--receivers", "--utc-start", "2026-03-20-14:00:00", "--array", kDemoArray, "--channels",
+      {"--receivers", "--utc-start", "2026-03-20-14:00:00", "--array", array, "--channels",
        std::to_string(kChannels), "--taps", std::to_string(kTaps), "--integration", "0.02"});
   ASSERT_EQ(result.status, kDamaged) << result.err;
   EXPECT_NE(result.err.find("mwa.1"), std::string::npos) << result.err;

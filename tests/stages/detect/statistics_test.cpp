@@ -102,15 +102,15 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
 }
 
 // With TAUTLINE_FULL the promised numbers, flat: recall of 99 % at S/N 10 and above and of 90 % at
-// 8, mean S/N within 5 % at each. One in 400 is missed at 10, by noise that puts it under 6 or
-// another place over it; so that this passes 1 % less than once in 10^7 runs, there are 4,000 of
-// these. At 8 one in 100 is; means are 1.6 % high there, of their own error 0.4 %. One in 500 at
-// most is further off than kReach. Fewer pulses are asked for less, at the same chance.
+// 8, mean S/N within 5 % at each. Seen: 2 of 5,000 are missed at 10, one in 100 at 8, where means
+// are 2 % high; one in 170 is further off than kReach. With 4,000 pulses a right search is outside
+// any of the limits less than once in 10^7 runs. Fewer pulses are asked for less, at the same
+// chance.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   double ratio = 0;
   for (const double snr : {8.0, 10.0, 15.0, 25.0}) {
-    const std::size_t count = full() ? (snr == 10 ? 4000 : 1000) : small() ? 45 : 180;
+    const std::size_t count = full() ? 4000 : small() ? 45 : 180;
     const auto share = [&](double part) { return part * static_cast<double>(count); };
     const Outcome outcome = inject(snr, count, random);
     std::cout << "S/N " << snr << ": " << outcome.found << " of " << count << ", ratio "
@@ -118,8 +118,8 @@ TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
               << outcome.misplaced << ", another trial " << outcome.wrong_trial << "\n";
     const double recall = small() ? 0.7 : snr < 10 ? 0.9 : full() ? 0.99 : 0.95;
     EXPECT_GE(static_cast<double>(outcome.found), share(recall)) << snr;
-    EXPECT_LE(static_cast<double>(outcome.misplaced), share(0.02) + (full() ? 0 : 6)) << snr;
-    EXPECT_LE(static_cast<double>(outcome.wrong_trial), share(0.05) + (full() ? 0 : 6)) << snr;
+    EXPECT_LE(static_cast<double>(outcome.misplaced), share(0.02) + (full() ? 0 : 8)) << snr;
+    EXPECT_LE(static_cast<double>(outcome.wrong_trial), share(0.05) + (full() ? 0 : 8)) << snr;
     if (full()) {
       EXPECT_NEAR(outcome.snr_ratio, 1, 0.05) << snr;
     }
