@@ -55,6 +55,13 @@ std::vector<Pulse> search(const Config& config,
                                       {rows.size(), rows[0].size()}));
 }
 
+// The brightest first: noise alone is over 6 somewhere in one of a few thousand searches.
+std::vector<Pulse> by_brightness(std::vector<Pulse> pulses) {
+  std::sort(pulses.begin(), pulses.end(),
+            [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; });
+  return pulses;
+}
+
 // Injects pulses over a grid of widths and places; returns recall and the mean of measured S/N over
 // that of the best boxcar.
 struct Outcome {
@@ -128,9 +135,9 @@ TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   EXPECT_NEAR(ratio, 1, 0.05);
 }
 
-// S/N itself, of pulses so bright that only the error of sigma is left: 0.7 % from the MAD of
-// 30,000 samples, of which five are allowed. The best boxcar finds 0.943 of a Gaussian, at most all
-// of one of few samples, and the widths between two boxcars lose 5 % at most.
+// S/N itself, of pulses so bright that only the error of sigma is left: 0.9 % from the MAD of
+// 16,384 samples, of which seven are allowed. The best boxcar finds 0.943 of a Gaussian, at most
+// all of one of few samples, and the widths between two boxcars lose 5 % at most.
 TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   auto random = tests::generator();
   Config config;
@@ -138,7 +145,8 @@ TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   config.max_width_s = 0.12;
   for (const double width : {1.5, 3.0, 7.0, 20.0, 60.0}) {
     const TruePulse pulse{15000.3, width, 300};
-    const auto found = search(config, pulse_rows(30000, pulse, 4, width * 0.7, random));
+    const auto found =
+        by_brightness(search(config, pulse_rows(30000, pulse, 4, width * 0.7, random)));
     ASSERT_FALSE(found.empty()) << width;
     EXPECT_EQ(found[0].trial, 4u);
     EXPECT_GT(found[0].snr, 0.965 * 0.95 * 0.943 * 300) << width;
@@ -157,7 +165,7 @@ TEST(Pulses, TwoThatAreApartAreTwo) {
   const auto later = pulse_rows(8000, {2400, 5, 30}, 4, 3, random);
   for (std::size_t r = 0; r < kTrials; ++r)
     for (std::size_t t = 2200; t < 2600; ++t) rows[r][t] = later[r][t];
-  const auto found = search(config, rows);
+  const auto found = by_brightness(search(config, rows));
   ASSERT_GE(found.size(), 2u);
   EXPECT_NEAR(
       std::fabs(static_cast<double>(found[0].sample()) - static_cast<double>(found[1].sample())),
@@ -242,7 +250,8 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   for (const Pulse& pulse : found)
     if (pulse.snr > 12) snrs.push_back(pulse.snr);
   ASSERT_EQ(snrs.size(), 4u);
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(snrs[i], (i < 2 ? 20 : 10) * std::sqrt(10.0), 6);
+  // 1 of noise and of sigma's error, and 0.8 of baseline and place: seven of them.
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(snrs[i], (i < 2 ? 20 : 10) * std::sqrt(10.0), 8);
 }
 
 }  // namespace
