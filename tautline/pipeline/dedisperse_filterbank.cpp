@@ -80,12 +80,7 @@ std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Pla
     if (times <= plan->max_delay()) {
       const double delay_s = static_cast<double>(plan->max_delay()) *
                              static_cast<double>(plan->config().downsample) / rate_hz;
-      throw core::Error(
-          core::ErrorKind::config, "--dms",
-          std::to_string(plan->config().dms.back()) + " delays the lowest channel by " +
-              std::to_string(delay_s) + " s",
-          "less than the " + std::to_string(static_cast<double>(samples) / rate_hz) + " s of data",
-          "lower the highest DM");
+      refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
     }
     segments.push_back({plan->config().dms, plan->config().downsample, times - plan->max_delay()});
   }

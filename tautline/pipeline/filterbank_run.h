@@ -62,6 +62,9 @@ struct FilterbankRunSummary {
 /// Throws Error(config) naming --dms when nobody said which trials.
 void require_trials(const DmChoice& choice);
 
+/// Throws Error(config): the highest trial's delay is as long as the data or longer.
+[[noreturn]] void refuse_delay(double dm, double delay_s, double data_s);
+
 /// The trials for a band. Throws Error(config).
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
                                         const stages::dedisperse::Band& band);

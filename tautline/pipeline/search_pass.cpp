@@ -8,6 +8,7 @@
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/filterbank_run.h"
 
 namespace tautline::pipeline {
 
@@ -93,12 +94,8 @@ std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisper
     const auto delay = static_cast<std::uint64_t>(longest);
     if (delay >= times) {
       const double sample_s = config.sample_time_s * static_cast<double>(config.downsample);
-      throw core::Error(
-          core::ErrorKind::config, "--dms",
-          std::to_string(config.dms[trial]) + " delays the lowest channel by " +
-              std::to_string(static_cast<double>(delay) * sample_s) + " s",
-          "less than the " + std::to_string(static_cast<double>(times) * sample_s) + " s of data",
-          "lower the highest DM");
+      refuse_delay(config.dms[trial], static_cast<double>(delay) * sample_s,
+                   static_cast<double>(times) * sample_s);
     }
     lengths.push_back(times - delay);
   }

@@ -109,10 +109,10 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
 }
 
 // With TAUTLINE_FULL the promised numbers, flat: recall of 99 % at S/N 10 and above and of 90 % at
-// 8, mean S/N within 5 % at each. Seen: 2 of 5,000 are missed at 10, one in 100 at 8, where means
-// are 2 % high; one in 170 is further off than kReach. With 4,000 pulses a right search is outside
-// any of the limits less than once in 10^7 runs. Fewer pulses are asked for less, at the same
-// chance.
+// 8, mean S/N within 5 % at each. Seen: 2 of 9,000 are missed at 10, one in 60 at 8, where means
+// are 1 to 2 % high; one in 160 is further off than kReach. With 4,000 pulses a right search is
+// outside any of the limits less than once in 10^7 runs. Fewer pulses are asked for less, at the
+// same chance.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   double ratio = 0;
