@@ -18,7 +18,8 @@ struct Options {
   std::string requantise = "off", stokes = "I";
 };
 
-void summarise(const Global& global, const std::string& output, const pipeline::ChannelizeSummary& s) {
+void summarise(const Global& global, const std::string& output,
+               const pipeline::ChannelizeSummary& s) {
   print_summary(
       global, "tautline.channelize",
       {{"output", output},
@@ -75,12 +76,14 @@ void add_channelize(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--requantize", options->requantise, "8, 4 or off: bits of voltages")
       ->check(CLI::IsMember({"8", "4", "off"}))
       ->capture_default_str();
-  command->add_option("--integrate", options->config.integrate, "spectra in one power sample (.fil)")
+  command
+      ->add_option("--integrate", options->config.integrate, "spectra in one power sample (.fil)")
       ->capture_default_str();
   command->add_option("--stokes", options->stokes, "I or IQUV (.fil)")
       ->check(CLI::IsMember({"I", "IQUV"}))
       ->capture_default_str();
-  command->footer("Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
+  command->footer(
+      "Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });

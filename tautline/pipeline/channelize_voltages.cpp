@@ -48,7 +48,8 @@ std::string record(const ChannelizeConfig& config, const device::Device& device,
 void check_memory(std::size_t needed, std::size_t limit) {
   if (needed <= limit) return;
   throw Error(ErrorKind::memory, "memory", std::to_string(needed >> 10) + " KiB needed",
-              "at most " + std::to_string(limit >> 10) + " KiB", "raise --memory or lower --channels");
+              "at most " + std::to_string(limit >> 10) + " KiB",
+              "raise --memory or lower --channels");
 }
 
 std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
@@ -105,8 +106,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     engine.set_gains(gains);
   }
 
-  SinkDescription output{description, engine.channels(), engine.hop_samples(), engine.span_samples(),
-                         0};
+  SinkDescription output{description, engine.channels(), engine.hop_samples(),
+                         engine.span_samples(), 0};
   if (sequence.total_samples() >= engine.span_samples())
     output.spectra = (sequence.total_samples() - engine.span_samples()) / engine.hop_samples() + 1;
   const auto sink = make_voltage_sink(config, output);

@@ -23,7 +23,8 @@ core::Instant end_of(const formats::VoltageReader& reader) {
 // Keeps the first `samples` of a block.
 void cut_block(core::RawBlock& block, std::size_t samples) {
   block.samples = samples;
-  std::erase_if(block.invalid, [&](const core::InvalidSpan& span) { return span.first_sample >= samples; });
+  std::erase_if(block.invalid,
+                [&](const core::InvalidSpan& span) { return span.first_sample >= samples; });
   for (core::InvalidSpan& span : block.invalid)
     span.samples = std::min(span.samples, samples - span.first_sample);
 }
@@ -90,10 +91,10 @@ void VoltageSequence::check_overlaps() const {
 void VoltageSequence::check_agreement(const Part& part) const {
   const auto& a = description_;
   const auto& b = part.reader->description();
-  const auto differ = [&](const char* field, const std::string& found, const std::string& expected) {
+  const auto differ = [&](const char* field, const std::string& found,
+                          const std::string& expected) {
     return Error(ErrorKind::format, part.path + ": " + field, found,
-                 expected + " as in " + parts_.front().path,
-                 "give only files of one observation");
+                 expected + " as in " + parts_.front().path, "give only files of one observation");
   };
   if (b.format != a.format)
     throw differ("sample format", core::to_string(b.format), core::to_string(a.format));
@@ -149,8 +150,8 @@ void VoltageSequence::select(const SequenceOptions& options) {
 void VoltageSequence::open_part(Part& part) {
   part.opened = true;
   const core::Rational& rate = description_.rate_hz;
-  const core::Instant start = core::advance(part.reader->description().start,
-                                            static_cast<std::int64_t>(part.skip), rate);
+  const core::Instant start =
+      core::advance(part.reader->description().start, static_cast<std::int64_t>(part.skip), rate);
   if (part.skip > 0) part.reader->seek(part.skip);
   if (last_ != nullptr) {
     const core::Instant end =

@@ -158,7 +158,9 @@ TEST(Validity, CopiesBitsAtAnyOffset) {
     const std::size_t count = random() % 200, first = random() % (320 - count),
                       to_first = random() % (320 - count);
     copy_bits(from, first, count, to, to_first);
-    const auto bit = [](const std::uint64_t* words, std::size_t k) { return words[k / 64] >> (k % 64) & 1; };
+    const auto bit = [](const std::uint64_t* words, std::size_t k) {
+      return words[k / 64] >> (k % 64) & 1;
+    };
     for (std::size_t k = 0; k < 320; ++k) {
       const bool inside = k >= to_first && k < to_first + count;
       EXPECT_EQ(bit(to, k), inside ? bit(from, first + k - to_first) : bit(before, k));

@@ -21,8 +21,9 @@ constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
 class BadInput : public ::testing::Test {
  protected:
   CommandResult correlate(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5",
-                                       "--channels", "16", "--integration", "0.005"};
+    std::vector<std::string> arguments{
+        "correlate", scratch / "in.dada", "-o",   scratch / "out.uvh5", "--channels",
+        "16",        "--integration",     "0.005"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_command(arguments, scratch.path().string());
   }
@@ -142,11 +143,11 @@ TEST_F(BadInput, VisibilitiesThatOverflowAreFlaggedAndCounted) {
           bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
         }
       write_file(scratch / "in.npy", bytes);
-      const CommandResult result = run_command(
-          {"--json", "correlate", scratch / "in.npy", "-o", scratch / "out.uvh5", "--rate-hz",
-           "1280000", "--centre-hz", "1e8", "--channels", "16", "--integration", "0.001",
-           "--requantize", requantise, "--overwrite"},
-          scratch.path().string());
+      const CommandResult result =
+          run_command({"--json", "correlate", scratch / "in.npy", "-o", scratch / "out.uvh5",
+                       "--rate-hz", "1280000", "--centre-hz", "1e8", "--channels", "16",
+                       "--integration", "0.001", "--requantize", requantise, "--overwrite"},
+                      scratch.path().string());
       EXPECT_EQ(result.status, kDamaged) << what << result.err;
       EXPECT_NE(result.err.find("overflowed"), std::string::npos) << what << result.err;
       const auto reader = formats::open_visibilities(scratch / "out.uvh5");
@@ -220,13 +221,19 @@ TEST_F(BadInput, WrongUsageIsStatusTwoAndSaysWhat) {
   const struct {
     std::vector<std::string> more;
     const char* named;
-  } cases[] = {{{"--channels", "1"}, "channels"},      {{"--channels", "100000"}, "channels"},
-               {{"--taps", "0"}, "taps"},              {{"--window", "gauss"}, "window"},
-               {{"--integration", "0"}, "integration"}, {{"--integration", "-1"}, "integration"},
-               {{"--start", "99"}, "start"},           {{"--memory", "lots"}, "memory"},
-               {{"--oversample", "1/2"}, "oversample"}, {{"--phase-center", "nowhere"}, "phase-center"}};
+  } cases[] = {{{"--channels", "1"}, "channels"},
+               {{"--channels", "100000"}, "channels"},
+               {{"--taps", "0"}, "taps"},
+               {{"--window", "gauss"}, "window"},
+               {{"--integration", "0"}, "integration"},
+               {{"--integration", "-1"}, "integration"},
+               {{"--start", "99"}, "start"},
+               {{"--memory", "lots"}, "memory"},
+               {{"--oversample", "1/2"}, "oversample"},
+               {{"--phase-center", "nowhere"}, "phase-center"}};
   for (const auto& c : cases) {
-    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5"};
+    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o",
+                                       scratch / "out.uvh5"};
     arguments.insert(arguments.end(), c.more.begin(), c.more.end());
     const CommandResult result = run_command(arguments, scratch.path().string());
     EXPECT_EQ(result.status, kWrongUsage) << c.named << ": " << result.err;
