@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/filterbank_reader.h"
@@ -68,6 +69,7 @@ void print_filterbank_json(const std::string& path, const formats::FilterbankRea
               {"ra_deg", or_null(d.ra_deg)},
               {"dec_deg", or_null(d.dec_deg)},
               {"refdm", or_null(d.refdm)},
+              {"refdm_constant", or_null(d.refdm_constant)},
               {"barycentric", d.barycentric},
               {"beam", d.beam},
               {"beams", d.beams},
@@ -89,7 +91,11 @@ void print_filterbank(const std::string& path, const formats::FilterbankReader& 
                d.lowest_mhz(), d.highest_mhz(), d.fch1_mhz, d.foff_mhz);
   else
     fmt::print("  frequency   {:.6f} MHz\n", d.fch1_mhz);
-  if (d.refdm) fmt::print("  DM          {:.10g} pc cm^-3\n", *d.refdm);
+  if (d.refdm) fmt::print("  DM          {:.10g} pc cm^-3", *d.refdm);
+  if (d.refdm && d.refdm_constant)
+    fmt::print(" with the constant {:.9g}: {:.10g} with {:.9g}", *d.refdm_constant,
+               d.dm_with(core::kDispersionConstant), core::kDispersionConstant);
+  if (d.refdm) fmt::print("\n");
   if (d.ra_deg && d.dec_deg)
     fmt::print("  points at   {:.6f} {:+.6f} degrees (J2000)\n", *d.ra_deg, *d.dec_deg);
   fmt::print("  telescope   {}  machine {}  source {}\n", d.telescope, d.machine, d.source);

@@ -77,11 +77,17 @@ struct FilterbankDescription {
   std::optional<double> ra_deg, dec_deg;  ///< J2000, where the file says it
   std::optional<double> azimuth_deg, zenith_angle_deg;
   std::optional<double> refdm;  ///< of a time series, pc cm^-3, as the file has it
+  /// s MHz^2 per pc cm^-3: the constant that refdm goes with, where the format has one of its own.
+  std::optional<double> refdm_constant;
   bool barycentric = false;     ///< times were moved to the solar system's barycentre
   int beams = 0, beam = 0;      ///< nbeams, ibeam; 0 where not known
 
   double highest_mhz() const;  ///< centre of the highest channel: f_ref
   double lowest_mhz() const;
+  /// The DM that has refdm's delays with the constant `dm_constant`; 0 without a refdm.
+  double dm_with(double dm_constant) const {
+    return refdm.value_or(0) * refdm_constant.value_or(dm_constant) / dm_constant;
+  }
   std::size_t sample_bytes() const { return channels * bytes_of(delivered); }
   double duration_s() const { return static_cast<double>(samples) / rate_hz.value(); }
 };

@@ -83,7 +83,7 @@ class Search {
         throw core::Error(core::ErrorKind::config, "--dms",
                           "given for " + config_.inputs.front() + ", which is dedispersed already",
                           "trials for filterbanks only", "leave --dms and --dm-list out");
-      choice.list = {description_.refdm.value_or(0)};
+      choice.list = {description_.dm_with(config_.dm_constant)};
     }
     require_trials(choice);
     trials_ =

@@ -54,6 +54,7 @@ FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
   d.ra_deg = degrees_of(inf.right_ascension, 15);
   d.dec_deg = degrees_of(inf.declination, 1);
   d.refdm = inf.dm;
+  d.refdm_constant = kDispersionConstant;
   d.barycentric = inf.barycentred;
   return d;
 }

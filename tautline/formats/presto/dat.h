@@ -20,7 +20,7 @@ bool recognise(const std::string& name);
 
 /// Opens NAME.dat or NAME.inf and reads both. The size of the .dat holds, and bins that the .inf
 /// promises and the file lacks are damage. The description's refdm is the .inf's DM as it stands,
-/// with PRESTO's constant; its frequency is the highest channel's.
+/// its refdm_constant PRESTO's; its frequency is the highest channel's.
 std::unique_ptr<FilterbankReader> open(const std::string& path,
                                        const FilterbankOptions& options = {});
 

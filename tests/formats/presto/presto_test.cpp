@@ -115,6 +115,8 @@ TEST(Dat, WhatIsWrittenReadsBackWithAnEvenNumberOfBins) {
       EXPECT_EQ(d.samples, count / 2 * 2);
       EXPECT_TRUE(d.time_series);
       EXPECT_EQ(*d.refdm, 56.7712345);
+      EXPECT_EQ(*d.refdm_constant, kDispersionConstant);
+      EXPECT_DOUBLE_EQ(d.dm_with(4148.808), 56.7712345 / 2.41e-4 / 4148.808);
       EXPECT_EQ(d.rawdatafile, "series");
       EXPECT_EQ(d.fch1_mhz, 1300);
       EXPECT_EQ(d.rate_hz, (core::Rational{15625, 8}));

@@ -200,6 +200,7 @@ TEST(DedisperseFilterbank, FoldersOfPrestoAndSigprocFilesHoldTheSameSeries) {
       ASSERT_EQ(description.samples, expected);
       const double dm = 2.5 * static_cast<double>(i);
       EXPECT_NEAR(*description.refdm, format == SeriesFormat::dat ? dm * 4150 * 2.41e-4 : dm, 1e-6);
+      EXPECT_NEAR(description.dm_with(4150), dm, 1e-9);
       EXPECT_NEAR(description.tstart_mjd, 58000.25, 1e-9);
       std::vector<float> values(expected);
       series->read(0, expected, std::as_writable_bytes(std::span(values)));

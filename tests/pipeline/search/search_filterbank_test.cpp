@@ -11,11 +11,13 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/presto/dat.h"
 #include "tautline/formats/sigproc/filterbank_writer.h"
 #include "tautline/pipeline/simulate_filterbank.h"
 #include "tests/support/scratch.h"
@@ -332,6 +334,35 @@ TEST(SearchFilterbank, ConstantDataHoldNothingAndNotANumberIsCounted) {
   for (const auto& c : found.candidates) EXPECT_TRUE(std::isfinite(c.snr));
 }
 
+// A .inf has the DM that goes with PRESTO's constant, and so has a .singlepulse; other lists go with
+// the run's.
+TEST(SearchFilterbank, ThePrestoDmOfASeriesKeepsItsDelays) {
+  const tests::ScratchFolder folder;
+  formats::presto::Inf inf;
+  inf.bin_s = 1e-3, inf.dm = 500, inf.low_channel_mhz = 1400;
+  formats::presto::DatWriter writer(folder / "x.dat", inf, false);
+  auto random = tests::generator();
+  std::vector<float> samples(4000);
+  for (float& x : samples) x = std::normal_distribution<float>()(random);
+  samples[2000] += 30;
+  writer.write(samples);
+  writer.finish();
+  for (const double constant : {4148.808, 4150.0, 1 / 2.41e-4}) {
+    SearchConfig config;
+    config.inputs = {folder / "x.dat"};
+    config.dm_constant = constant;
+    config.overwrite = true;
+    for (const std::string ending : {"csv", "cand", "singlepulse"}) {
+      config.output = folder / ("c." + ending);
+      const SearchSummary found = search(config);
+      ASSERT_FALSE(found.candidates.empty());
+      EXPECT_NEAR(found.candidates[0].dm * constant, 500 / 2.41e-4, 1e-5);
+      const double written = formats::candidates::read(config.output)[0].dm;
+      EXPECT_NEAR(written * (ending == "singlepulse" ? 1 / 2.41e-4 : constant), 500 / 2.41e-4, 1);
+    }
+  }
+}
+
 TEST(SearchFilterbank, RealSeriesOfAPulsar) {
   const std::string dat = std::string(TAUTLINE_DATA_DIR) + "/filterbank/GBT_J1807-0847.dat";
   if (!std::filesystem::exists(dat)) GTEST_SKIP() << "no " << dat;
@@ -342,7 +373,8 @@ TEST(SearchFilterbank, RealSeriesOfAPulsar) {
   const SearchSummary found = search(config);
   EXPECT_EQ(found.trials, 1u);
   ASSERT_GT(found.candidates.size(), 100u);
-  EXPECT_NEAR(found.candidates[0].dm, 112.38, 0.01);
+  EXPECT_NEAR(found.candidates[0].dm, 112.3802 / 2.41e-4 / 4148.808, 1e-9);
+  EXPECT_NEAR(formats::candidates::read(config.output)[0].dm, 112.3802, 1e-4);
   // PSR J1807-0847 turns once in 163.71 ms as seen from the Earth then: pulses come at one phase.
   constexpr double kPeriod_s = 0.163713;
   double cosines = 0, sines = 0, n = 0;
