@@ -34,38 +34,18 @@ pipeline::SeriesFormat format_of(const std::string& format, const std::string& o
   return chosen == "tim" ? pipeline::SeriesFormat::tim : pipeline::SeriesFormat::dat;
 }
 
-void summarise(const Global& global, const std::string& output,
-               const pipeline::DedisperseSummary& s, bool zero_dm) {
+void summarise(const Global& global, const pipeline::DedisperseConfig& config,
+               const pipeline::DedisperseSummary& s) {
   std::string methods;
   for (const std::string& method : s.methods)
     methods += fmt::format("  {}: {}\n", s.backend, method);
-  print_summary(global, "tautline.dedisperse",
-                {{"output", output},
-                 {"files", s.paths.size()},
-                 {"trials", s.trials},
-                 {"channels", s.channels},
-                 {"ignored_channels", s.ignored_channels},
-                 {"flagged_channels", s.flagged_channels},
-                 {"zero_dm", zero_dm},
-                 {"samples", s.samples},
-                 {"gap_samples", s.gap_samples},
-                 {"written", s.written},
-                 {"f_ref_mhz", s.f_ref_mhz},
-                 {"methods", s.methods},
-                 {"loss_of_snr", s.loss},
-                 {"masked_samples", s.masked},
-                 {"not_finite", s.not_finite},
-                 {"lost_samples", s.damage.lost_samples},
-                 {"dropped_samples", s.damage.dropped_samples},
-                 {"trailing_bytes", s.damage.trailing_bytes},
-                 {"block_samples", s.block_samples},
-                 {"bytes", s.bytes},
-                 {"kernels", s.backend},
-                 {"expected_s", s.expected_s},
-                 {"elapsed_s", s.elapsed_s},
-                 {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-                fmt::format("{}: {} trials of {} times, {}\n{}\n{}{}\n", output, s.trials,
-                            s.written, channels_text(s, zero_dm),
+  nlohmann::ordered_json object = summary_fields(config, s);
+  object["files"] = s.paths.size();
+  object["written"] = s.written;
+  object["block_samples"] = s.block_samples;
+  print_summary(global, "tautline.dedisperse", object,
+                fmt::format("{}: {} trials of {} times, {}\n{}\n{}{}\n", config.output, s.trials,
+                            s.written, channels_text(s, config.zero_dm),
                             speed_line(s.stream_s, s.elapsed_s), methods, counted_line(s)));
 }
 
@@ -99,7 +79,7 @@ int run(const Global& global, Options& options) {
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
                                                        print_plan(global), global.stop);
-  summarise(global, config.output, summary, config.zero_dm);
+  summarise(global, config, summary);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
 }
 

@@ -117,6 +117,9 @@ void DmOptions::add_to(CLI::App& to, pipeline::FilterbankRunConfig& config) {
   to.add_flag("--zero-dm", config.zero_dm,
               "subtract the mean over channels at each time (float series)")
       ->group(group);
+  to.add_flag("--bandpass", config.bandpass,
+              "record every channel's mean and standard deviation (OUTPUT.json)")
+      ->group(group);
 }
 
 pipeline::DmChoice DmOptions::choice() const {

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "cli/run_output.h"
+
 namespace tautline::cli {
 
 void FilterbankRunOptions::add_input(CLI::App& to, pipeline::FilterbankRunConfig& config) {
-  to.add_option("--ifs", config.reader.ifs, "IFs to add up, from 0; default: all")->delimiter(',');
+  to.add_option("--ifs", config.reader.ifs,
+                "IFs (polarisations) to add up, from 0; default: all of sigproc, total intensity "
+                "of PSRFITS")
+      ->delimiter(',');
   to.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();
   to.add_option("--duration", config.duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
@@ -29,6 +34,31 @@ std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& 
   auto files = formats::name_files("input", config.inputs);
   files.insert(files.end(), {{"--dm-list", dms.dm_list}, {"--mask", config.mask}});
   return files;
+}
+
+nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& config,
+                                      const pipeline::FilterbankRunSummary& s) {
+  return {{"output", config.output},
+          {"trials", s.trials},
+          {"channels", s.channels},
+          {"ignored_channels", s.ignored_channels},
+          {"flagged_channels", s.flagged_channels},
+          {"zero_dm", config.zero_dm},
+          {"samples", s.samples},
+          {"gap_samples", s.gap_samples},
+          {"f_ref_mhz", s.f_ref_mhz},
+          {"methods", s.methods},
+          {"loss_of_snr", s.loss},
+          {"masked_samples", s.masked},
+          {"not_finite", s.not_finite},
+          {"lost_samples", s.damage.lost_samples},
+          {"dropped_samples", s.damage.dropped_samples},
+          {"trailing_bytes", s.damage.trailing_bytes},
+          {"bytes", s.bytes},
+          {"kernels", s.backend},
+          {"expected_s", s.expected_s},
+          {"elapsed_s", s.elapsed_s},
+          {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}};
 }
 
 std::string channels_text(const pipeline::FilterbankRunSummary& s, bool zero_dm) {

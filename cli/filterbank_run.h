@@ -34,6 +34,9 @@ struct FilterbankRunOptions {
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
                                            const DmOptions& dms);
 
+/// The fields that both summaries have, "output" first.
+nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& config,
+                                      const pipeline::FilterbankRunSummary& summary);
 /// "300 of 336 channels (6 flagged), zero-DM filter"
 std::string channels_text(const pipeline::FilterbankRunSummary& summary, bool zero_dm);
 /// "  counted: 0 lost, ..."

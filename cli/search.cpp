@@ -58,35 +58,15 @@ void summarise(const Global& global, const pipeline::SearchConfig& config,
                const pipeline::SearchSummary& s) {
   for (std::size_t i = 0; global.json && i < s.candidates.size(); ++i)
     print_json("tautline.candidate", 1, candidate_json(s.candidates[i], s.searched));
-  print_summary(global, "tautline.search",
-                {{"output", config.output},
-                 {"files", s.paths},
-                 {"candidates", s.candidates.size()},
-                 {"detections", s.detections},
-                 {"trials", s.trials},
-                 {"widths", s.widths},
-                 {"passes", s.passes},
-                 {"channels", s.channels},
-                 {"ignored_channels", s.ignored_channels},
-                 {"flagged_channels", s.flagged_channels},
-                 {"samples", s.samples},
-                 {"stretches", s.stretches},
-                 {"gap_samples", s.gap_samples},
-                 {"f_ref_mhz", s.f_ref_mhz},
-                 {"methods", s.methods},
-                 {"loss_of_snr", s.loss},
-                 {"masked_samples", s.masked},
-                 {"not_finite", s.not_finite},
-                 {"lost_samples", s.damage.lost_samples},
-                 {"dropped_samples", s.damage.dropped_samples},
-                 {"trailing_bytes", s.damage.trailing_bytes},
-                 {"bytes", s.bytes},
-                 {"zero_dm", config.zero_dm},
-                 {"kernels", s.backend},
-                 {"search_kernels", s.detect_backend},
-                 {"expected_s", s.expected_s},
-                 {"elapsed_s", s.elapsed_s},
-                 {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
+  nlohmann::ordered_json object = summary_fields(config, s);
+  object["files"] = s.paths;
+  object["candidates"] = s.candidates.size();
+  object["detections"] = s.detections;
+  object["widths"] = s.widths;
+  object["passes"] = s.passes;
+  object["stretches"] = s.stretches;
+  object["search_kernels"] = s.detect_backend;
+  print_summary(global, "tautline.search", object,
                 fmt::format("{}: {} candidates from {} detections, {} trials, {}\n{}{}\n"
                             "  kernels: {}; search {}\n{}\n",
                             config.output, s.candidates.size(), s.detections, s.trials,

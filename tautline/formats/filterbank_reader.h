@@ -79,8 +79,8 @@ struct FilterbankDescription {
   std::optional<double> refdm;  ///< of a time series, pc cm^-3, as the file has it
   /// s MHz^2 per pc cm^-3: the constant that refdm goes with, where the format has one of its own.
   std::optional<double> refdm_constant;
-  bool barycentric = false;     ///< times were moved to the solar system's barycentre
-  int beams = 0, beam = 0;      ///< nbeams, ibeam; 0 where not known
+  bool barycentric = false;  ///< times were moved to the solar system's barycentre
+  int beams = 0, beam = 0;   ///< nbeams, ibeam; 0 where not known
 
   double highest_mhz() const;  ///< centre of the highest channel: f_ref
   double lowest_mhz() const;

@@ -11,6 +11,7 @@
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/expected_rate.h"
 #include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/filterbank_record.h"
 #include "tautline/pipeline/gapless_reader.h"
 #include "tautline/pipeline/left_out_channels.h"
 #include "tautline/pipeline/mask_intervals.h"
@@ -116,7 +117,9 @@ class Dedispersion {
         reader_(formats::open_filterbank(config.inputs, config.reader)),
         range_(choose_range(*reader_, config.start_s, config.duration_s)),
         left_out_(channels_to_leave_out(*reader_, range_, config)),
-        stretches_(fill_gaps(reader_, range_)) {}
+        stretches_(fill_gaps(reader_, range_)) {
+    log_remarks(*reader_, *device_);
+  }
 
   DedisperseSummary run(const std::function<void(const std::string&)>& announce);
 
@@ -217,12 +220,8 @@ void Dedispersion::sum_all() {
   queue_ = device_->make_queue();
   for (const auto& made : plans_) streams_.emplace_back(made, *queue_);
   written_.assign(streams_.size(), 0);
-  FilterbankBlocks::Edit edit;
-  if (mask_)
-    edit = [this](std::span<std::byte> bytes, std::uint64_t first, std::size_t samples) {
-      mask_->apply(bytes, first, samples);
-    };
-  FilterbankBlocks blocks(*reader_, range_, summary_.block_samples, stop_, edit);
+  FilterbankBlocks blocks(*reader_, range_, summary_.block_samples, stop_,
+                          mask_ ? mask_->edit() : FilterbankBlocks::Edit());
   while (const SpectraBlock* block = blocks.next()) {
     sum(*block);
     summary_.samples += block->samples;
@@ -268,46 +267,23 @@ void Dedispersion::summarise_run() {
     s.methods.push_back(made->choice().text);
     s.loss = std::max(s.loss, made->choice().loss);
   }
+  s.bandpass = bandpass_of(streams_.front().state->moments(), description_.zero_level);
   s.paths = sink_->paths();
   s.damage = reader_->damage();
 }
 
 std::string Dedispersion::record() const {
-  const DedisperseSummary& s = summary_;
   const auto& segments = trials_.segments;
-  nlohmann::ordered_json object{
-      {"schema", "tautline.dedisperse.record"},
-      {"version", 1},
-      {"history", config_.history},
-      {"device", device_->name()},
-      {"kernels", s.backend},
-      {"inputs", config_.inputs},
-      {"dms", trials_.dms()},
-      {"tsamp_s", description_.tsamp_s * static_cast<double>(segments[0].downsample)},
-      {"f_ref_mhz", s.f_ref_mhz},
-      {"dm_constant", config_.dm_constant},
-      {"start", core::to_iso(description_.start)},
-      {"start_mjd", core::modified_julian_date(description_.start)},
-      {"samples", s.samples},
-      {"loss_of_snr", s.loss},
-      {"ignored_channels", left_out_.all},
-      {"flagged_channels", left_out_.flagged},
-      {"zero_dm", config_.zero_dm},
-      {"mask", config_.mask},
-      {"masked_samples", s.masked},
-      {"not_finite", s.not_finite},
-      {"gap_samples", s.gap_samples},
-      {"bytes", s.bytes},
-      {"expected_s", s.expected_s},
-      {"lost_samples", s.damage.lost_samples},
-      {"dropped_samples", s.damage.dropped_samples},
-      {"trailing_bytes", s.damage.trailing_bytes}};
+  nlohmann::ordered_json object = filterbank_record("tautline.dedisperse.record", config_, summary_,
+                                                    description_, left_out_, *device_);
+  object["dms"] = trials_.dms();
+  object["tsamp_s"] = description_.tsamp_s * static_cast<double>(segments[0].downsample);
   for (std::size_t k = 0; k < segments.size(); ++k)
     object["segments"].push_back({{"first_trial", segments[k].first_trial},
                                   {"trials", segments[k].dms.size()},
                                   {"downsample", segments[k].downsample},
                                   {"samples", written_[k]},
-                                  {"method", s.methods[k]}});
+                                  {"method", summary_.methods[k]}});
   for (const auto& [first, end] : stretches_)
     object["stretches"].push_back({{"first_sample", first}, {"samples", end - first}});
   return object.dump(1) + "\n";

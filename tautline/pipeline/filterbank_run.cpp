@@ -53,6 +53,7 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
   stage.method = config.method;
   stage.max_loss = config.max_loss;
   stage.zero_dm = config.zero_dm;
+  stage.measure_channels = config.bandpass;
   stage.ignored_channels = left_out;
   return stage;
 }

@@ -36,10 +36,18 @@ struct FilterbankRunConfig {
   std::string mask;                           ///< rfifind's; empty: none
   bool zero_dm = false;
   bool flag_channels = false;  ///< leave out channels that channel_flags.h finds bad
+  bool bandpass = false;       ///< measure every channel on the way
   formats::FilterbankOptions reader;
   double start_s = 0, duration_s = -1;
   std::size_t memory_bytes = std::size_t{512} << 20;
   std::string history;
+};
+
+/// [channel] in the file's order, those left out too: of the samples as they are summed, before
+/// zero-DM (masked ones replaced, gaps filled). The variance is the mean square's distance from the
+/// mean's square.
+struct Bandpass {
+  std::vector<double> mean, standard_deviation;
 };
 
 struct FilterbankRunSummary {
@@ -55,6 +63,7 @@ struct FilterbankRunSummary {
   double loss = 0;  ///< of S/N, the worst trial's, by sub-bands
   std::string backend;
   std::vector<std::string> methods;  ///< of each segment, for people
+  Bandpass bandpass;                 ///< empty unless asked for
   std::vector<std::string> paths;
   formats::Damage damage;
 };

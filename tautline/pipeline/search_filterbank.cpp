@@ -13,6 +13,7 @@
 #include "tautline/pipeline/candidate_pictures.h"
 #include "tautline/pipeline/expected_rate.h"
 #include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/filterbank_record.h"
 #include "tautline/pipeline/left_out_channels.h"
 #include "tautline/pipeline/mask_intervals.h"
 #include "tautline/pipeline/report/candidate_page.h"
@@ -37,7 +38,9 @@ class Search {
         description_(reader_->description()),
         range_(choose_range(*reader_, config.start_s, config.duration_s)),
         stretches_(split_at_gaps(*reader_, range_)),
-        progress_(progress) {}
+        progress_(progress) {
+    log_remarks(*reader_, *device_);
+  }
 
   SearchSummary run(const std::function<void(const std::string&)>& announce) {
     // Other endings, and files that exist, are refused before the run.
@@ -69,10 +72,8 @@ class Search {
 
  private:
   void clean() {
-    LeftOutChannels out = channels_to_leave_out(*reader_, range_, config_);
-    ignored_ = std::move(out.all);
-    flagged_ = std::move(out.flagged);
-    summary_.flagged_channels = flagged_.size();
+    left_out_ = channels_to_leave_out(*reader_, range_, config_);
+    summary_.flagged_channels = left_out_.flagged.size();
   }
 
   void plan() {
@@ -89,7 +90,7 @@ class Search {
     trials_ =
         make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
     PassRequest& request = request_;
-    request.dedisperse = stage_config(config_, description_, ignored_);
+    request.dedisperse = stage_config(config_, description_, left_out_.all);
     request.detect.threshold = config_.threshold;
     request.detect.max_width_s = config_.max_width_s;
     request.detect.baseline_s = config_.baseline_s;
@@ -104,7 +105,7 @@ class Search {
 
     summary_.trials = trials_.trials();
     summary_.channels = description_.channels;
-    summary_.ignored_channels = ignored_.size();
+    summary_.ignored_channels = left_out_.all.size();
     summary_.passes = passes_.size();
     summary_.stretches = stretches_.size();
     summary_.gap_samples = stretches_.back().grid_first + stretches_.back().range.count -
@@ -162,8 +163,8 @@ class Search {
     if (stretches_.size() > 1)
       lines += "; " + std::to_string(stretches_.size()) + " stretches of data, " +
                std::to_string(summary_.gap_samples) + " samples missing between them";
-    if (!ignored_.empty())
-      lines += "; " + std::to_string(ignored_.size()) + " of " +
+    if (!left_out_.all.empty())
+      lines += "; " + std::to_string(left_out_.all.size()) + " of " +
                std::to_string(description_.channels) + " channels left out";
     lines += "\nexpected: " + describe_expected(summary_.expected_s / data_s, data_s);
     return lines;
@@ -222,12 +223,7 @@ class Search {
     FilterbankBlocks::Edit edit;
     if (!config_.mask.empty()) {
       mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config_.mask), *reader_);
-      // Masks count times, gaps among them.
-      const std::uint64_t missing = stretch.grid_first - stretch.range.first;
-      edit = [&mask, missing](std::span<std::byte> bytes, std::uint64_t first,
-                              std::size_t samples) {
-        mask->apply(bytes, first + missing, samples);
-      };
+      edit = mask->edit(stretch.grid_first - stretch.range.first);
     }
     std::uint64_t done = 0;
     {
@@ -242,6 +238,7 @@ class Search {
                static_cast<double>(turn.count));
       }
     }
+    if (turn.number == 0) add_moments(pass.moments(), moments_);
     pass.finish();
     for (std::size_t s = 0; s < pass.found().size(); ++s) {
       const SegmentPulses& own = pass.found()[s];
@@ -280,6 +277,7 @@ class Search {
 
   // Best first, over all stretches.
   void rank() {
+    summary_.bandpass = bandpass_of(moments_, description_.zero_level);
     std::stable_sort(
         summary_.candidates.begin(), summary_.candidates.end(),
         [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
@@ -308,7 +306,7 @@ class Search {
     page.sample_s = 1 / description_.rate_hz.value();
     PictureConfig pictures;
     pictures.dm_constant = config_.dm_constant;
-    pictures.ignored_channels = ignored_;
+    pictures.ignored_channels = left_out_.all;
     pictures.zero_dm = config_.zero_dm;
     formats::presto::Mask mask;
     if (!config_.mask.empty()) {
@@ -326,7 +324,7 @@ class Search {
     page.facts.emplace_back("run", config_.history);
     page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);
     page.facts.emplace_back("trials", std::to_string(summary_.trials));
-    page.facts.emplace_back("channels left out", std::to_string(ignored_.size()) + " of " +
+    page.facts.emplace_back("channels left out", std::to_string(left_out_.all.size()) + " of " +
                                                      std::to_string(description_.channels));
     page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
     page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
@@ -343,49 +341,25 @@ class Search {
 
   std::string record_text() const {
     const SearchPart& part = passes_.front().parts.front();
-    nlohmann::ordered_json object{
-        {"schema", "tautline.search.record"},
-        {"version", 1},
-        {"history", config_.history},
-        {"device", device_->name()},
-        {"kernels", summary_.backend},
-        {"search_kernels", summary_.detect_backend},
-        {"methods", summary_.methods},
-        {"loss_of_snr", summary_.loss},
-        {"inputs", config_.inputs},
-        {"candidates", summary_.candidates.size()},
-        {"detections", summary_.detections},
-        {"dms", trials_.dms()},
-        {"f_ref_mhz", summary_.f_ref_mhz},
-        {"dm_constant", config_.dm_constant},
-        {"tsamp_s", description_.tsamp_s},
-        {"start", core::to_iso(description_.start)},
-        {"start_mjd", core::modified_julian_date(description_.start)},
-        {"threshold", config_.threshold},
-        {"widths_samples", part.detect->widths()},
-        {"baseline_s", static_cast<double>(part.detect->baseline_samples()) *
-                           part.detect->config().sample_time_s},
-        {"noise", config_.noise == stages::detect::Noise::trial ? "trial" : "width"},
-        {"noise_samples", part.detect->noise_samples()},
-        {"links",
-         {{"time_samples", config_.links.time_samples},
-          {"dm_trials", config_.links.dm_trials},
-          {"width_octaves", config_.links.width_octaves}}},
-        {"ignored_channels", ignored_},
-        {"flagged_channels", flagged_},
-        {"zero_dm", config_.zero_dm},
-        {"mask", config_.mask},
-        {"passes", summary_.passes},
-        {"samples", summary_.samples},
-        {"gap_samples", summary_.gap_samples},
-        {"bytes", summary_.bytes},
-        {"expected_s", summary_.expected_s},
-        {"masked_samples", summary_.masked},
-        {"not_finite", summary_.not_finite},
-        {"lost_samples", summary_.damage.lost_samples},
-        {"dropped_samples", summary_.damage.dropped_samples},
-        {"trailing_bytes", summary_.damage.trailing_bytes},
-        {"elapsed_s", summary_.elapsed_s}};
+    nlohmann::ordered_json object = filterbank_record("tautline.search.record", config_, summary_,
+                                                      description_, left_out_, *device_);
+    object.update({{"search_kernels", summary_.detect_backend},
+                   {"methods", summary_.methods},
+                   {"candidates", summary_.candidates.size()},
+                   {"detections", summary_.detections},
+                   {"dms", trials_.dms()},
+                   {"tsamp_s", description_.tsamp_s},
+                   {"threshold", config_.threshold},
+                   {"widths_samples", part.detect->widths()},
+                   {"baseline_s", static_cast<double>(part.detect->baseline_samples()) *
+                                      part.detect->config().sample_time_s},
+                   {"noise", config_.noise == stages::detect::Noise::trial ? "trial" : "width"},
+                   {"noise_samples", part.detect->noise_samples()},
+                   {"links",
+                    {{"time_samples", config_.links.time_samples},
+                     {"dm_trials", config_.links.dm_trials},
+                     {"width_octaves", config_.links.width_octaves}}},
+                   {"passes", summary_.passes}});
     for (std::size_t k = 0; k < stretches_.size(); ++k)
       object["stretches"].push_back({{"first_sample", stretches_[k].grid_first},
                                      {"samples", stretches_[k].range.count},
@@ -401,11 +375,12 @@ class Search {
   SampleRange range_;
   std::vector<PlacedRange> stretches_;
   std::vector<std::size_t> trials_searched_;  // [stretch]
-  std::vector<std::size_t> ignored_, flagged_;
+  LeftOutChannels left_out_;
   DmPlan trials_;
-  PassRequest request_;             // for the longest stretch
-  std::vector<PassPlan> passes_;    // for it
-  std::uint64_t samples_done_ = 0;  // of stretches that are over
+  PassRequest request_;                               // for the longest stretch
+  std::vector<PassPlan> passes_;                      // for it
+  std::uint64_t samples_done_ = 0;                    // of stretches that are over
+  std::vector<stages::dedisperse::Moments> moments_;  // [channel] of those
   std::string plot_path_;
   std::unique_ptr<formats::PartialFile> page_;
   SearchSummary summary_;

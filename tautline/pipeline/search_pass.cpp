@@ -343,4 +343,8 @@ std::uint64_t SearchPass::detections() const {
   return total;
 }
 
+std::vector<dedisperse::Moments> SearchPass::moments() const {
+  return streams_.front()->dedispersing->moments();
+}
+
 }  // namespace tautline::pipeline

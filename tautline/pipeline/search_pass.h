@@ -85,6 +85,8 @@ class SearchPass {
   const std::vector<SegmentPulses>& found() const { return found_; }
   std::uint64_t not_finite() const { return not_finite_; }
   std::uint64_t detections() const;
+  /// [channel] of the input pushed so far, where the plans measure it: before finish().
+  std::vector<stages::dedisperse::Moments> moments() const;
 
  private:
   struct Stream;

@@ -170,9 +170,12 @@ class Reader final : public FilterbankReader {
     if (parsed.header.data_type == kTimeSeries && d.channels > 1)
       remark(fmt::format("data_type 2 (time series) with {} channels: read as a filterbank",
                          d.channels));
-    if (d.ifs > 2 && d.summed_ifs.size() == d.ifs)
-      remark(fmt::format("{} IFs, of which the format does not say what they are: all are added up",
-                         d.ifs));
+    if (d.summed_ifs.size() > 2)
+      remark(fmt::format(
+          "{} IFs are added up, and the format does not say what they are: choose those that make "
+          "total intensity (--ifs 0 of Stokes parameters I, Q, U, V; --ifs 0,1 of two "
+          "polarisations and their products)",
+          d.summed_ifs.size()));
     if (d.tstart_mjd == 0) remark("tstart is 0: times count from MJD 0");
     if (time_bits_ % 8 != 0)
       remark(

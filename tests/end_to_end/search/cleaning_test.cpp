@@ -145,6 +145,58 @@ TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
   EXPECT_EQ(clean["zero_dm"], true);
 }
 
+// Of every channel, of those left out too, and of what the file says of signed samples.
+TEST_F(Cleaning, TheBandpassIsRecordedWhenAskedFor) {
+  const auto noise = noise_with_pulses(shape_, kTimes, {}, random_);
+  for (const double level : {0, 128}) {
+    auto values = noise;
+    std::vector<double> mean(32, 0), squares(32, 0);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      values[k] = values[k] * (k % 32 + 1) / 32 - level;
+      values[k] = std::round(values[k]);
+      mean[k % 32] += values[k] / kTimes;
+      squares[k % 32] += values[k] * values[k] / kTimes;
+    }
+    shape_.is_signed = level > 0;
+    write_filterbank(scratch_ / "in.fil", shape_, values);
+    for (const std::string command : {"search", "dedisperse"}) {
+      run(command, {});
+      EXPECT_TRUE(record_["bandpass"].is_null());
+      for (const std::vector<std::string>& more :
+           {std::vector<std::string>{},
+            {"--zero-dm", "--ignorechan", "3"},
+            {"--memory", "8M", "--downsample-tolerance", "1.15"}}) {
+        std::vector<std::string> options = more;
+        options.push_back("--bandpass");
+        if (command == "dedisperse" && more.size() == 4) continue;  // an array has one sample time
+        run(command, options);
+        const nlohmann::json& bandpass = record_["bandpass"];
+        ASSERT_EQ(bandpass["mean"].size(), 32u);
+        for (std::size_t c = 0; c < 32; ++c) {
+          EXPECT_NEAR(bandpass["mean"][c].get<double>(), mean[c], 1e-9);
+          EXPECT_NEAR(bandpass["standard_deviation"][c].get<double>(),
+                      std::sqrt(squares[c] - mean[c] * mean[c]), 1e-8);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Cleaning, IfsWhoseMeaningNobodyKnowsAreWarnedOf) {
+  shape_.nifs = 4;
+  SigprocShape wide = shape_;
+  wide.nchans *= 4;
+  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(wide, kTimes, {}, random_));
+  for (const std::string command : {"search", "dedisperse"}) {
+    run(command, {});
+    EXPECT_NE(plan_.find("4 IFs are added up"), std::string::npos) << plan_;
+    EXPECT_EQ(record_["summed_ifs"], nlohmann::json({0, 1, 2, 3}));
+    run(command, {"--ifs", "0,1"});
+    EXPECT_EQ(plan_.find("IFs are added up"), std::string::npos) << plan_;
+    EXPECT_EQ(record_["summed_ifs"], nlohmann::json({0, 1}));
+  }
+}
+
 TEST_F(Cleaning, ThePlanTellsMemoryAndTheRateToExpect) {
   write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(shape_, kTimes, {}, random_));
   for (const std::string command : {"search", "dedisperse"}) {

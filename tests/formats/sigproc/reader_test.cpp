@@ -167,7 +167,12 @@ TEST_F(SigprocReader, ChosenIfs) {
   const auto read = read_filterbank(*one, random_);
   for (std::size_t t = 0; t < 10; ++t)
     for (std::size_t c = 0; c < 3; ++c) ASSERT_EQ(read[t * 3 + c], values[(t * 4 + 2) * 3 + c]);
-  EXPECT_FALSE(open(path_)->remarks().empty());  // four IFs of unknown meaning are added up
+  EXPECT_TRUE(one->remarks().empty());
+  // Four IFs of unknown meaning are added up.
+  ASSERT_EQ(open(path_)->remarks().size(), 1u);
+  EXPECT_NE(open(path_)->remarks()[0].find("4 IFs are added up"), std::string::npos);
+  options.ifs = {0, 3};
+  EXPECT_TRUE(open(path_, options)->remarks().empty());
   options.ifs = {4};
   EXPECT_THROW(open(path_, options), core::Error);
 }
