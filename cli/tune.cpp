@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/jit/compare_problems.h"
 #include "tautline/jit/tuner.h"
 #include "tautline/jit/tuning_sweep.h"
 #include "tautline/jit/wisdom.h"
@@ -156,18 +157,6 @@ void show_progress(ProgressLine& line, const Options& options, const std::string
                         1e3 * p.best_s, p.final_rounds ? ", timing the best few again" : ""));
 }
 
-// Every problem's winner and default in every other problem.
-void compare_all(const Global& global, const Options& options, const jit::TunerOptions& tuner,
-                 std::vector<TunedProblem>& problems) {
-  std::vector<jit::Configuration> all;
-  for (const TunedProblem& problem : problems) {
-    all.push_back(problem.space.usual());
-    for (const Result& finalist : problem.report.finalists) all.push_back(finalist.configuration);
-  }
-  for (TunedProblem& problem : problems)
-    jit::add_measurements(problem, all, worker_command(global, options, problem.name), tuner);
-}
-
 jit::TunerOptions tuner_options(const Global& global, const Options& options) {
   jit::TunerOptions tuner;
   tuner.strategy = jit::parse_strategy(options.strategy);
@@ -206,6 +195,28 @@ TunedProblem tune_one(const Global& global, const Options& options, jit::TunerOp
                     jit::describe(result.configuration), result.reason);
   };
   return jit::tune(problem, tunable, worker_command(global, options, problem), tuner);
+}
+
+// Beside each other; winners that this changes are remembered too. False when they could not be.
+bool compare_all(const Global& global, const Options& options, const jit::TunerOptions& tuner,
+                 std::vector<TunedProblem>& problems) {
+  std::vector<jit::Configuration> winners;
+  for (const TunedProblem& problem : problems)
+    winners.push_back(problem.report.best() ? problem.report.best()->configuration
+                                            : jit::Configuration());
+  jit::compare_problems(
+      problems,
+      [&](const TunedProblem& problem) {
+        return jit::make_worker(worker_command(global, options, problem.name), tuner);
+      },
+      tuner);
+  bool good = true;
+  for (std::size_t p = 0; p < problems.size(); ++p) {
+    const Result* best = problems[p].report.best();
+    const bool changed = best != nullptr && best->configuration != winners[p];
+    if (changed && options.fixed.empty()) good = keep(problems[p]) && good;
+  }
+  return good;
 }
 
 // All are made before the first is searched: a mistake in the last should not cost the others'
@@ -295,7 +306,8 @@ int run(const Global& global, const Options& options) {
     // A sweep compares the same candidates at every size.
     if (best != nullptr && options.sweep.empty()) tuner.starts.push_back(best->configuration);
   }
-  if (tuned.size() > 1 && !global.stop.stop_requested()) compare_all(global, options, tuner, tuned);
+  if (tuned.size() > 1 && !global.stop.stop_requested())
+    good = compare_all(global, options, tuner, tuned) && good;
   return print_all(global, options, tuned, good);
 }
 

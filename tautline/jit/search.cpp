@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "tautline/jit/timing.h"
+#include "tautline/jit/final_rounds.h"
 
 namespace tautline::jit {
 
@@ -16,10 +16,6 @@ using Clock = std::chrono::steady_clock;
 
 // A candidate that needs this many times the best's time is not timed with care.
 constexpr double kPlainlySlower = 3;
-// Final rounds end early, after this many at least, when they take longer than this and than a
-// quarter of the budget.
-constexpr std::size_t kFewestRounds = 3;
-constexpr double kFinalSeconds = 10;
 
 class Search {
  public:
@@ -112,60 +108,9 @@ class Search {
   }
 
   void final_rounds() {
-    evaluator_.expect({});
-    std::map<Configuration, std::vector<double>> samples;
-    const auto list = entrants();
-    for (const Configuration& configuration : list) samples[configuration];
-    const double start_s = elapsed(), allowed_s = std::max(kFinalSeconds, options_.budget_s / 4);
-    for (std::size_t round = 0; round < options_.rounds; ++round) {
-      if (round >= kFewestRounds && elapsed() - start_s > allowed_s) break;
-      for (const Configuration& configuration : list) {
-        if (!samples.contains(configuration)) continue;
-        show(configuration, true);
-        const Result result =
-            evaluator_.evaluate({.configuration = configuration, .check = false, .keep = true});
-        if (result.outcome == Outcome::interrupted) return;
-        if (result.outcome == Outcome::measured)
-          samples[configuration].push_back(result.seconds);
-        else
-          drop(samples, result);
-      }
-    }
-    check_again(list, samples);
-    rank(samples);
-  }
-
-  // Kernels whose threads race may be right most of the time.
-  void check_again(const std::vector<Configuration>& list,
-                   std::map<Configuration, std::vector<double>>& samples) {
-    for (const Configuration& configuration : list) {
-      if (!samples.contains(configuration)) continue;
-      const Result result = evaluator_.evaluate({.configuration = configuration, .time = false});
-      if (result.outcome != Outcome::measured && result.outcome != Outcome::interrupted)
-        drop(samples, result);
-    }
-  }
-
-  void drop(std::map<Configuration, std::vector<double>>& samples, Result result) {
-    samples.erase(result.configuration);
-    result.reason = "in the final rounds: " + result.reason;
-    if (options_.on_result) options_.on_result(result);
-    for (Result& earlier : report_.results)
-      if (earlier.configuration == result.configuration) earlier = result;
-  }
-
-  void rank(const std::map<Configuration, std::vector<double>>& samples) {
-    for (const auto& [configuration, seconds] : samples) {
-      if (seconds.empty()) continue;
-      const Timing timing = summarise(seconds);
-      report_.finalists.push_back(
-          {configuration, Outcome::measured, {}, timing.seconds, timing.spread, timing.samples});
-    }
-    std::stable_sort(report_.finalists.begin(), report_.finalists.end(),
-                     [](const Result& a, const Result& b) { return a.seconds < b.seconds; });
-    for (const auto* list : {&report_.results, &report_.finalists})
-      for (const Result& result : *list)
-        if (result.configuration == space_.usual()) report_.usual = result;
+    run_final_rounds(
+        space_, evaluator_, options_, entrants(),
+        [this](const Configuration& configuration) { show(configuration, true); }, report_);
   }
 
   const Space& space_;

@@ -45,6 +45,22 @@ class ScratchFolder {
   std::string path_;
 };
 
+// A worker and its folder, which is removed behind it.
+class Worker final : public Evaluator {
+ public:
+  Worker(const std::vector<std::string>& command, const TunerOptions& options)
+      : scratch_(options.programs_folder),
+        process_(make_process_evaluator(command, scratch_.environment(), options.limits,
+                                        options.stop)) {}
+
+  void expect(std::span<const Configuration> next) override { process_->expect(next); }
+  Result evaluate(const Request& request) override { return process_->evaluate(request); }
+
+ private:
+  ScratchFolder scratch_;
+  std::unique_ptr<Evaluator> process_;
+};
+
 void warn(const TunerOptions& options, const std::string& text) {
   if (options.on_warning) options.on_warning(text);
 }
@@ -85,9 +101,7 @@ TunedProblem tune(std::string name, const Tunable& tunable,
                        tunable.operations, tunable.unit,     options.strategy,
                        options.seed,       options.budget_s, {}};
   const auto log = open_log(tunable, options);
-  const ScratchFolder scratch(options.programs_folder);
-  const auto evaluator =
-      make_process_evaluator(worker_command, scratch.environment(), options.limits, options.stop);
+  const auto evaluator = make_worker(worker_command, options);
   SearchOptions search_options;
   search_options.strategy = options.strategy;
   search_options.seed = options.seed;
@@ -112,22 +126,9 @@ void keep_winner(const TunedProblem& problem) {
   append_wisdom(wisdom_path(), std::move(entry));
 }
 
-void add_measurements(TunedProblem& problem, const std::vector<Configuration>& configurations,
-                      const std::vector<std::string>& worker_command, const TunerOptions& options) {
-  const ScratchFolder scratch(options.programs_folder);
-  const auto evaluator =
-      make_process_evaluator(worker_command, scratch.environment(), options.limits, options.stop);
-  for (const Configuration& configuration : configurations) {
-    if (options.stop.stop_requested()) return;
-    bool known = false;
-    for (const Result& result : problem.report.results)
-      known = known || result.configuration == configuration;
-    if (known || !problem.space.legal(configuration)) continue;
-    const Result result = evaluator->evaluate({.configuration = configuration});
-    if (result.outcome == Outcome::interrupted) return;
-    if (options.on_result) options.on_result(result);
-    problem.report.results.push_back(result);
-  }
+std::unique_ptr<Evaluator> make_worker(const std::vector<std::string>& worker_command,
+                                       const TunerOptions& options) {
+  return std::make_unique<Worker>(worker_command, options);
 }
 
 }  // namespace tautline::jit

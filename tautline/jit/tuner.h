@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "tautline/jit/evaluator.h"
 #include "tautline/jit/process_evaluator.h"
 #include "tautline/jit/search.h"
 #include "tautline/jit/tunable.h"
@@ -47,9 +49,8 @@ TunedProblem tune(std::string name, const Tunable& tunable,
 /// Throws Error(io).
 void keep_winner(const TunedProblem& problem);
 
-/// Times, in a tuned problem, configurations that it lacks and that are legal there, so that
-/// several problems can be compared.
-void add_measurements(TunedProblem& problem, const std::vector<Configuration>& configurations,
-                      const std::vector<std::string>& worker_command, const TunerOptions& options);
+/// The worker that `worker_command` starts, with a folder for what it compiles, as tune() has it.
+std::unique_ptr<Evaluator> make_worker(const std::vector<std::string>& worker_command,
+                                       const TunerOptions& options);
 
 }  // namespace tautline::jit

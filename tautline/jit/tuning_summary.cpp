@@ -111,9 +111,15 @@ double seconds_of(const TunedProblem& problem, const Configuration& configuratio
 }
 
 std::optional<FixedChoice> best_fixed(std::span<const TunedProblem> problems) {
+  std::vector<const TunedProblem*> pointers;
+  for (const TunedProblem& problem : problems) pointers.push_back(&problem);
+  return best_fixed(pointers);
+}
+
+std::optional<FixedChoice> best_fixed(const std::vector<const TunedProblem*>& problems) {
   if (problems.empty()) return {};
   std::vector<std::map<Configuration, double>> times;
-  for (const TunedProblem& problem : problems) times.push_back(measured_seconds(problem));
+  for (const TunedProblem* problem : problems) times.push_back(measured_seconds(*problem));
   std::optional<FixedChoice> best;
   double best_logarithm = 0;
   for (const auto& [configuration, unused] : times[0]) {
@@ -121,7 +127,7 @@ std::optional<FixedChoice> best_fixed(std::span<const TunedProblem> problems) {
     double logarithm = 0;
     for (std::size_t p = 0; p < problems.size(); ++p) {
       const auto found = times[p].find(configuration);
-      const double own = best_seconds(problems[p]);
+      const double own = best_seconds(*problems[p]);
       if (found == times[p].end() || own == 0) break;
       choice.fractions.push_back(own / found->second);
       logarithm += std::log(own / found->second);

@@ -49,6 +49,7 @@ struct FixedChoice {
 };
 /// None when no configuration was measured in all of them.
 std::optional<FixedChoice> best_fixed(std::span<const TunedProblem> problems);
+std::optional<FixedChoice> best_fixed(const std::vector<const TunedProblem*>& problems);
 
 /// Seconds of a configuration in a problem, of the final rounds where it was in them; 0 when it was
 /// not measured.

@@ -49,17 +49,14 @@ SweepPoint point_of(const TunedProblem& problem, std::size_t value, double fixed
   return point;
 }
 
-Sweep sweep_of(const Place& place, std::vector<std::pair<std::size_t, TunedProblem>> members) {
-  std::stable_sort(members.begin(), members.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  Sweep sweep{place.problem, place.key, members.front().second.unit, {}, {}};
-  std::vector<TunedProblem> problems;
-  for (const auto& [value, problem] : members) problems.push_back(problem);
+Sweep sweep_of(const std::vector<const TunedProblem*>& problems) {
+  const Place first = *place_of(problems.front()->name);
+  Sweep sweep{first.problem, first.key, problems.front()->unit, {}, {}};
   const auto fixed = best_fixed(problems);
   if (fixed) sweep.fixed = fixed->configuration;
-  for (std::size_t k = 0; k < members.size(); ++k)
-    sweep.points.push_back(
-        point_of(problems[k], members[k].first, fixed ? fixed->fractions[k] : 0));
+  for (std::size_t k = 0; k < problems.size(); ++k)
+    sweep.points.push_back(point_of(*problems[k], place_of(problems[k]->name)->value,
+                                    fixed ? fixed->fractions[k] : 0));
   return sweep;
 }
 
@@ -177,21 +174,34 @@ std::string swept_name(const std::string& problem, const std::string& key, std::
   return problem + "," + key + "=" + std::to_string(value);
 }
 
-std::vector<Sweep> sweeps_of(std::span<const TunedProblem> problems) {
-  std::vector<Place> order;
-  std::map<std::pair<std::string, std::string>, std::vector<std::pair<std::size_t, TunedProblem>>>
-      members;
-  for (const TunedProblem& problem : problems) {
-    const auto place = place_of(problem.name);
+std::vector<std::vector<std::size_t>> swept_together(std::span<const TunedProblem> problems) {
+  using Member = std::pair<std::size_t, std::size_t>;  // size, place among the problems
+  std::vector<std::pair<std::string, std::string>> order;
+  std::map<std::pair<std::string, std::string>, std::vector<Member>> members;
+  for (std::size_t p = 0; p < problems.size(); ++p) {
+    const auto place = place_of(problems[p].name);
     if (!place) continue;
     auto& list = members[{place->problem, place->key}];
-    if (list.empty()) order.push_back(*place);
-    list.emplace_back(place->value, problem);
+    if (list.empty()) order.emplace_back(place->problem, place->key);
+    list.emplace_back(place->value, p);
   }
+  std::vector<std::vector<std::size_t>> groups;
+  for (const auto& sweep : order) {
+    auto& list = members[sweep];
+    if (list.size() < 2) continue;
+    std::sort(list.begin(), list.end());
+    groups.emplace_back();
+    for (const Member& member : list) groups.back().push_back(member.second);
+  }
+  return groups;
+}
+
+std::vector<Sweep> sweeps_of(std::span<const TunedProblem> problems) {
   std::vector<Sweep> sweeps;
-  for (const Place& place : order) {
-    const auto& list = members[{place.problem, place.key}];
-    if (list.size() > 1) sweeps.push_back(sweep_of(place, list));
+  for (const auto& group : swept_together(problems)) {
+    std::vector<const TunedProblem*> members;
+    for (const std::size_t p : group) members.push_back(&problems[p]);
+    sweeps.push_back(sweep_of(members));
   }
   return sweeps;
 }

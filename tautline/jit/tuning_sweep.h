@@ -35,6 +35,9 @@ struct Sweep {
   std::vector<SweepPoint> points;  ///< in order of size
 };
 
+/// Places, in `problems`, of those of each sweep, in order of size. One size alone is no sweep.
+std::vector<std::vector<std::size_t>> swept_together(std::span<const TunedProblem> problems);
+
 /// The sweeps among the problems, which swept_name() named; others are passed over.
 std::vector<Sweep> sweeps_of(std::span<const TunedProblem> problems);
 

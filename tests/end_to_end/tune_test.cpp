@@ -184,8 +184,9 @@ TEST_P(Tune, SweepsASizeWithTheSameCandidatesAndReportsWhatTuningIsWorth) {
     ASSERT_EQ(sweep["points"].size(), 2u);
     for (const json& point : sweep["points"]) {
       EXPECT_GT(point["tuned_rate"], 0);
-      EXPECT_GE(point["gain_over_fixed"], 0.999);
-      EXPECT_GE(point["tuned_rate"].get<double>(), 0.999 * point["default_rate"].get<double>());
+      EXPECT_GE(point["gain_over_fixed"], 1 - 1e-12);
+      EXPECT_GE(point["tuned_rate"].get<double>(),
+                (1 - 1e-12) * point["default_rate"].get<double>());
     }
   }
   EXPECT_NE(tests::read_file(folder_ / "report/tuning-dedisperse.html").find("against trials"),

@@ -1,0 +1,19 @@
+// How the winner of a search is found: the best few are timed again in turn, so that a slow moment
+// of the machine hits all of them, checked once more, and ordered by the medians of their rounds.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tautline/jit/search.h"
+
+namespace tautline::jit {
+
+/// Fills report.finalists and report.usual. A candidate that fails is out, and its entry in
+/// report.results says why. `show` is told what is timed next. Changes no finalists when
+/// interrupted.
+void run_final_rounds(const Space& space, Evaluator& evaluator, const SearchOptions& options,
+                      const std::vector<Configuration>& entrants,
+                      const std::function<void(const Configuration&)>& show, SearchReport& report);
+
+}  // namespace tautline::jit
