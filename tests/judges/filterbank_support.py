@@ -57,6 +57,22 @@ class FilterbankJudge:
         self.run(self.options.programs / "write_series", source, dm, stem)
         return stem, self.ours(source)[1].sum(axis=1)
 
+    def dedispersed(self, dm):
+        """(.tim, .dat, sums) of the command's own series, summed here by the definition; or None."""
+        self.checks.where = "dedisperse"
+        source = self.folder / "w8-0.25.fil"
+        if self.options.command is None or not source.exists():
+            return None
+        paths = [self.folder / f"dedispersed.{ending}" for ending in ("tim", "dat")]
+        for path in paths:
+            self.run(self.options.command, "--quiet", "dedisperse", source, "--dms", dm, "-o", path)
+        facts, samples = self.ours(source)
+        mhz = facts["fch1_mhz"] + facts["foff_mhz"] * np.arange(facts["channels"])
+        delays = np.rint(4148.808 * dm * (mhz**-2 - mhz.max() ** -2) / facts["tsamp_s"]).astype(int)
+        count = facts["samples"] - delays.max()
+        sums = sum(samples[delay : delay + count, c] for c, delay in enumerate(delays))
+        return *paths, sums
+
     def recorded(self):
         """The folder of recorded files, after the filterbanks in it were read; or None."""
         folder = self.options.data / "filterbank"

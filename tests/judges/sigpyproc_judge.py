@@ -38,6 +38,19 @@ class Judge(FilterbankJudge):
             # PRESTO's epochs have 15 decimals of a day.
             self.checks.near(theirs.header.tstart, facts["tstart_mjd"], 1e-11, f"tstart of {name}")
 
+    def command_series(self):
+        """A DM of the .inf is the one whose delays PRESTO's constant gives."""
+        made = self.dedispersed(56.75)
+        if made is None:
+            return
+        tim, dat, sums = made
+        for path, read, dm, expected in ((tim, TimeSeries.from_tim, 56.75, sums),
+                                         (dat, TimeSeries.from_dat, 56.75 * 4148.808 * 2.41e-4,
+                                          sums[: len(sums) // 2 * 2])):
+            theirs = read(str(path))
+            self.checks.same(np.asarray(theirs.data), expected, path.name)
+            self.checks.near(theirs.header.dm, dm, 1e-9, f"DM of {path.name}")
+
     def recorded_series(self, folder):
         for name, read in ((".tim", TimeSeries.from_tim), (".dat", TimeSeries.from_dat)):
             self.checks.where = f"GBT_J1807-0847{name}"
@@ -58,6 +71,7 @@ class Judge(FilterbankJudge):
     def everything(self):
         self.what_we_write()
         self.series()
+        self.command_series()
         folder = self.recorded()
         if folder:
             self.recorded_series(folder)
