@@ -1,8 +1,6 @@
 // One body of code, compiled for each instruction set and chosen by name at run time.
-#undef HWY_DISABLED_TARGETS
-// Sets between portable and AVX2 are not worth their code; sizeless vectors do not go into arrays.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "tautline/device/cpu/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/channelize/cpu.cpp"
 #include "hwy/foreach_target.h"

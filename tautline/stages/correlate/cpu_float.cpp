@@ -2,7 +2,7 @@
 //
 // One chunk of time is summed in float, in registers, and added to double sums, so that rounding
 // grows with the chunk (case.h states how much) and not with the integration.
-#include "tautline/stages/correlate/highway_targets.h"
+#include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/correlate/cpu_float.cpp"
@@ -105,20 +105,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "tautline/device/cpu/highway_choice.h"
+
 namespace tautline::stages::correlate::cpu {
 
 const FloatKernel* simd_float_kernel(device::InstructionSet set) {
-  static constexpr FloatKernel kPortable = HWY_STATIC_DISPATCH(kernel_named)("portable");
-  if (set == device::InstructionSet::portable) return &kPortable;
-#if HWY_TARGETS & HWY_AVX2
-  static constexpr FloatKernel kAvx2 = N_AVX2::kernel_named("avx2");
-  if (set == device::InstructionSet::avx2) return &kAvx2;
-#endif
-#if HWY_TARGETS & HWY_AVX3
-  static constexpr FloatKernel kAvx512 = N_AVX3::kernel_named("avx512");
-  if (set == device::InstructionSet::avx512) return &kAvx512;
-#endif
-  return nullptr;
+  return TAUTLINE_TARGET_OF(kernel_named, set);
 }
 
 }  // namespace tautline::stages::correlate::cpu

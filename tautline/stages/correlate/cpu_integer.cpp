@@ -5,7 +5,7 @@
 // The factors need 9 bits, so they are kept in 16, and one instruction multiplies and adds pairs of
 // times. That is a quarter fewer products than the four of the plain formula. Sums are modulo 2^32,
 // and the true ones fit (see docs/maths/correlate.md).
-#include "tautline/stages/correlate/highway_targets.h"
+#include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/correlate/cpu_integer.cpp"
@@ -137,20 +137,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "tautline/device/cpu/highway_choice.h"
+
 namespace tautline::stages::correlate::cpu {
 
 const IntegerKernel* simd_integer_kernel(device::InstructionSet set) {
-  static constexpr IntegerKernel kPortable = HWY_STATIC_DISPATCH(kernel_named)("portable");
-  if (set == device::InstructionSet::portable) return &kPortable;
-#if HWY_TARGETS & HWY_AVX2
-  static constexpr IntegerKernel kAvx2 = N_AVX2::kernel_named("avx2");
-  if (set == device::InstructionSet::avx2) return &kAvx2;
-#endif
-#if HWY_TARGETS & HWY_AVX3
-  static constexpr IntegerKernel kAvx512 = N_AVX3::kernel_named("avx512");
-  if (set == device::InstructionSet::avx512) return &kAvx512;
-#endif
-  return nullptr;
+  return TAUTLINE_TARGET_OF(kernel_named, set);
 }
 
 }  // namespace tautline::stages::correlate::cpu

@@ -1,6 +1,6 @@
 // Getting rows ready and sums out, compiled for each Highway target: plain loops that the compiler
 // turns into that target's vectors.
-#include "tautline/stages/correlate/highway_targets.h"
+#include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/correlate/cpu_rows.cpp"
@@ -98,7 +98,7 @@ HWY_ATTR void flush_integer(const std::int32_t* re, const std::int32_t* im,
   }
 }
 
-constexpr RowLoops row_loops() {
+constexpr RowLoops row_loops(const char*) {
   return {.copy_ci8 = copy_row<core::ci8, core::ci8>,
           .widen_ci4 = copy_row<core::ci4, core::ci8>,
           .convert_ci16 = copy_row<core::ci16, std::complex<float>>,
@@ -115,20 +115,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "tautline/device/cpu/highway_choice.h"
+
 namespace tautline::stages::correlate::cpu {
 
 const RowLoops* simd_row_loops(device::InstructionSet set) {
-  static constexpr RowLoops kPortable = HWY_STATIC_DISPATCH(row_loops)();
-  if (set == device::InstructionSet::portable) return &kPortable;
-#if HWY_TARGETS & HWY_AVX2
-  static constexpr RowLoops kAvx2 = N_AVX2::row_loops();
-  if (set == device::InstructionSet::avx2) return &kAvx2;
-#endif
-#if HWY_TARGETS & HWY_AVX3
-  static constexpr RowLoops kAvx512 = N_AVX3::row_loops();
-  if (set == device::InstructionSet::avx512) return &kAvx512;
-#endif
-  return nullptr;
+  return TAUTLINE_TARGET_OF(row_loops, set);
 }
 
 }  // namespace tautline::stages::correlate::cpu

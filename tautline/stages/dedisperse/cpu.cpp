@@ -1,8 +1,7 @@
 // The sums of dedisperse: one body, compiled for each instruction set by Highway, and plain loops
 // where Highway has no vectors (its baseline on x86-64).
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)  // no device names them
-#endif
+#include "tautline/device/cpu/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/dedisperse/cpu.cpp"
 #include <hwy/foreach_target.h>  // before highway.h
@@ -257,20 +256,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "tautline/device/cpu/highway_choice.h"
+
 namespace tautline::stages::dedisperse {
 
-const Kernels& kernels_for([[maybe_unused]] device::InstructionSet set, Types types) {
-  const auto index = static_cast<std::size_t>(types);
-#if HWY_TARGETS & HWY_AVX3
-  static constexpr auto kAvx512 = N_AVX3::make_kernels(device::InstructionSet::avx512);
-  if (set >= device::InstructionSet::avx512) return kAvx512[index];
-#endif
-#if HWY_TARGETS & HWY_AVX2
-  static constexpr auto kAvx2 = N_AVX2::make_kernels(device::InstructionSet::avx2);
-  if (set >= device::InstructionSet::avx2) return kAvx2[index];
-#endif
-  static constexpr auto kPortable = HWY_NAMESPACE::make_kernels(device::InstructionSet::portable);
-  return kPortable[index];
+const Kernels& kernels_for(device::InstructionSet set, Types types) {
+  return TAUTLINE_BEST_TARGET(make_kernels, set)[static_cast<std::size_t>(types)];
 }
 
 }  // namespace tautline::stages::dedisperse

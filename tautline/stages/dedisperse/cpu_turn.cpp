@@ -1,7 +1,6 @@
 // Spectra to rows, kTurnTimes at once: one body, compiled for each instruction set by Highway.
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)  // no device names them
-#endif
+#include "tautline/device/cpu/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/dedisperse/cpu_turn.cpp"
 #include <hwy/foreach_target.h>  // before highway.h

@@ -1,8 +1,7 @@
 // The inner loops of detect: one body, compiled for each instruction set by Highway, and plain
 // loops for its baseline on x86-64.
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // not instruction sets that a device can name
-#endif
+#include "tautline/device/cpu/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/detect/cpu.cpp"
 #include <hwy/foreach_target.h>  // before highway.h
@@ -375,20 +374,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "tautline/device/cpu/highway_choice.h"
+
 namespace tautline::stages::detect {
 
-const Kernels& kernels_for([[maybe_unused]] device::InstructionSet set) {
-#if HWY_TARGETS & HWY_AVX3
-  static constexpr Kernels kAvx512 = N_AVX3::make_kernels(device::InstructionSet::avx512);
-  if (set >= device::InstructionSet::avx512) return kAvx512;
-#endif
-#if HWY_TARGETS & HWY_AVX2
-  static constexpr Kernels kAvx2 = N_AVX2::make_kernels(device::InstructionSet::avx2);
-  if (set >= device::InstructionSet::avx2) return kAvx2;
-#endif
-  static constexpr Kernels kPortable =
-      HWY_NAMESPACE::make_kernels(device::InstructionSet::portable);
-  return kPortable;
+const Kernels& kernels_for(device::InstructionSet set) {
+  return TAUTLINE_BEST_TARGET(make_kernels, set);
 }
 
 }  // namespace tautline::stages::detect

@@ -1,8 +1,0 @@
-// Which Highway targets the correlator is compiled for. Include before any Highway header.
-#pragma once
-
-// AVX2 and AVX-512 on x86, NEON on Arm, and the plain baseline. The vectors of SVE and RVV have no
-// size at compile time, so they cannot be kept in arrays: there the baseline serves. SSSE3 and SSE4
-// bring nothing to these kernels over SSE2.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
