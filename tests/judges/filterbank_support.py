@@ -46,6 +46,11 @@ class FilterbankJudge:
                          "--tsamp", 0.000512, "--nbits", bits, "--duration", 0.3, "--seed", self.options.seed,
                          "--name", "J0534+2200", "--pulse", "dm=20,time=0.1,width=0.004,snr=30", "-o", path)
                 self.agree(path, f"{bits} bits, steps of {step} MHz")
+        voltages, power, demo = self.folder / "v.dada", self.folder / "v.fil", self.options.source / "examples/demo"
+        self.run(self.options.command, "simulate", "voltages", "--array", demo / "array.toml", "--scene",
+                 demo / "scene.toml", "--duration", 0.05, "-o", voltages)
+        self.run(self.options.command, "channelize", voltages, "--channels", 64, "--integrate", 16, "-o", power)
+        self.agree(power, "power of channelize")
 
     def series_we_write(self, dm):
         """(stem, sums) of one series written as .tim and .dat, or None."""
