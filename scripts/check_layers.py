@@ -38,7 +38,7 @@ THIRD_PARTY = {
     "minizip/": ("formats/curves",),
     "tiff": ("formats/tiff",),
     "cminpack": ("pipeline",),
-    "toml++": ("formats", "pipeline"),
+    "toml++": ("formats/toml",),
     "boost/": ("stream",),
     "sys/socket.h": ("stream",),
     "netinet/": ("stream",),
