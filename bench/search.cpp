@@ -3,7 +3,7 @@
 //
 //   bench_search [--device cuda:0] [--trials 2000] [--step 0.25] [--width 0.5] [--blocks 24]
 //                [--method auto] [--kernels 1] [--zero-dm 1] [--downsample 1]
-//                [--block 65536] [--beams 200] [--together 20] [--source device]
+//                [--block 32768] [--beams 200] [--together 20] [--source device]
 //
 // --kernels waits after each and tells their shares. --beams searches so many streams at once,
 // `together` of them in each call, and tells the rate of each; their spectra are in the device's
@@ -106,7 +106,7 @@ Setup make_setup(const Options& options) {
   config.method =
       dedisperse::parse_method(options.contains("method") ? options.at("method") : "auto");
   s.request.detect.max_width_s = number(options, "width", 0.5);
-  s.request.most_block_samples = static_cast<std::size_t>(number(options, "block", 65536));
+  s.request.most_block_samples = static_cast<std::size_t>(number(options, "block", 0));
   s.request.samples = std::uint64_t{1} << 40;  // an endless stream
   s.request.sample_bytes = 1024;
   s.request.memory_bytes = std::size_t{8} << 30;

@@ -151,8 +151,10 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
 std::size_t most_in_a_block(const PassRequest& request) {
   const std::size_t each =
       FilterbankBlocks::kBlocks * request.dedisperse.beams * request.sample_bytes;
-  const std::size_t most = std::min(request.most_block_samples, request.memory_bytes / each);
-  if (most < std::min(kLeastBlock, request.most_block_samples))
+  const std::size_t wanted =
+      request.most_block_samples == 0 ? kMostBlock : request.most_block_samples;
+  const std::size_t most = std::min(wanted, request.memory_bytes / each);
+  if (most < std::min(kLeastBlock, wanted))
     throw core::Error(core::ErrorKind::memory, "--memory", std::to_string(request.memory_bytes),
                       "at least " + std::to_string(kLeastBlock * each) + " bytes for " +
                           std::to_string(FilterbankBlocks::kBlocks) + " blocks of the input",
@@ -163,10 +165,11 @@ std::size_t most_in_a_block(const PassRequest& request) {
 std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::DmPlan& trials,
                                   const std::shared_ptr<const device::Device>& device) {
   PassRequest request = given;
-  request.most_block_samples = most_in_a_block(given);
+  const bool gpu = device->compiles() && !device->properties().host_cpu;
+  if (gpu && request.most_block_samples == 0) request.most_block_samples = kMostGpuBlock;
+  request.most_block_samples = most_in_a_block(request);
   // A GPU's memory is its own limit, some of it for others.
-  if (device->compiles() && !device->properties().host_cpu)
-    request.memory_bytes = device->free_bytes() / 10 * 9;
+  if (gpu) request.memory_bytes = device->free_bytes() / 10 * 9;
   const std::size_t most = trials.trials();
   for (std::size_t count = 1;;) {
     const auto pieces = cut(trials, count);

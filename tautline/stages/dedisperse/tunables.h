@@ -47,8 +47,8 @@ struct Tunables {
 
   GpuTunables gpu = {};  ///< of devices that compile
   /// Of zero-DM on those: different delays of a trial that are added up; trials with more take a
-  /// transform.
-  std::size_t most_delays_added = 256;
+  /// transform, whose rounding error grows with the number of channels of one delay.
+  std::size_t most_delays_added = 128;
 
   friend bool operator==(const Tunables&, const Tunables&) = default;
 };
