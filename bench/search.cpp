@@ -1,19 +1,23 @@
-// The whole search of a stream that comes from the host's memory: dedispersed, searched, clustered;
-// and its two stages alone, on data that lie where they compute.
+// The whole search of a stream that comes from the host's memory: cleaned, dedispersed, searched,
+// clustered; and its two stages alone, on data that lie where they compute.
 //
 //   bench_search [--device cuda:0] [--trials 2000] [--step 0.25] [--width 0.5] [--blocks 24]
 //                [--method auto] [--kernels 1] [--zero-dm 1] [--downsample 1]
-//                [--block 65536]
+//                [--block 32768] [--beams 200] [--together 20] [--source device]
 //
-// --kernels waits after each and tells their shares.
+// --kernels waits after each and tells their shares. --beams searches so many streams at once,
+// `together` of them in each call, and tells the rate of each; their spectra are in the device's
+// memory with --source device.
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tautline/core/error.h"
 #include "tautline/pipeline/search_pass.h"
 #include "tautline/stages/dedisperse/case.h"
 
@@ -84,7 +88,8 @@ struct Setup {
   pipeline::PassRequest request;
   dedisperse::DmPlan trials;
   std::size_t blocks = 24;
-  bool kernels = false;
+  std::size_t beams = 1;  ///< searched at once, dedisperse.beams of them in a call
+  bool kernels = false, from_device = false;
 };
 
 Setup make_setup(const Options& options) {
@@ -101,7 +106,7 @@ Setup make_setup(const Options& options) {
   config.method =
       dedisperse::parse_method(options.contains("method") ? options.at("method") : "auto");
   s.request.detect.max_width_s = number(options, "width", 0.5);
-  s.request.most_block_samples = static_cast<std::size_t>(number(options, "block", 65536));
+  s.request.most_block_samples = static_cast<std::size_t>(number(options, "block", 0));
   s.request.samples = std::uint64_t{1} << 40;  // an endless stream
   s.request.sample_bytes = 1024;
   s.request.memory_bytes = std::size_t{8} << 30;
@@ -111,6 +116,12 @@ Setup make_setup(const Options& options) {
   for (std::size_t t = 0; t < trials; ++t) segment.dms.push_back(step * static_cast<double>(t));
   s.trials.segments.push_back(segment);
   s.kernels = number(options, "kernels", 0) != 0;
+  s.beams = static_cast<std::size_t>(number(options, "beams", 1));
+  config.beams = std::min(s.beams, static_cast<std::size_t>(number(options, "together", 20)));
+  if (config.beams == 0 || s.beams % config.beams != 0)
+    throw core::Error(core::ErrorKind::config, "--beams", std::to_string(s.beams),
+                      "a multiple of --together, " + std::to_string(config.beams));
+  s.from_device = options.contains("source") && options.at("source") == "device";
   s.blocks = static_cast<std::size_t>(number(options, "blocks", 24));
   return s;
 }
@@ -135,38 +146,85 @@ std::vector<device::Buffer> make_blocks(const device::Device& device, std::size_
   return blocks;
 }
 
+// The streams of all beams, one block after the other.
+class Streams {
+ public:
+  Streams(const Setup& setup, const pipeline::PassPlan& plan, device::Queue& queue)
+      : setup_(setup), plan_(plan), queue_(queue) {
+    const std::size_t together = setup.request.dedisperse.beams;
+    blocks_ =
+        make_blocks(*setup.device, together * plan.block_samples * setup.request.sample_bytes);
+    if (setup.from_device)
+      for (device::Buffer& block : blocks_) {
+        device::Buffer there = setup.device->allocate(block.bytes());
+        queue.copy(there.data(), block.data(), block.bytes());
+        queue.synchronise();
+        block = std::move(there);
+      }
+    for (std::size_t b = 0; b < setup.beams; b += together)
+      passes_.push_back(std::make_unique<pipeline::SearchPass>(plan, setup.request.sample_bytes,
+                                                               setup.device, queue));
+  }
+
+  void push(std::size_t number) {
+    for (const auto& pass : passes_)
+      pass->push(blocks_[number % 2].as<std::byte>(), plan_.block_samples);
+  }
+  std::size_t detections() const {
+    std::size_t all = 0;
+    for (const auto& pass : passes_) all += pass->detections();
+    return all;
+  }
+  std::size_t pulses() const {
+    std::size_t all = 0;
+    for (const auto& pass : passes_)
+      for (std::size_t b = 0; b < setup_.request.dedisperse.beams; ++b)
+        for (const pipeline::SegmentPulses& segment : pass->found(b)) all += segment.pulses.size();
+    return all;
+  }
+
+ private:
+  const Setup& setup_;
+  const pipeline::PassPlan& plan_;
+  device::Queue& queue_;
+  std::vector<device::Buffer> blocks_;
+  std::vector<std::unique_ptr<pipeline::SearchPass>> passes_;
+};
+
 void whole(const Setup& s) {
   const auto passes = pipeline::plan_passes(s.request, s.trials, s.device);
-  fmt::print("{}\n{} passes, blocks of {} samples\n", passes.front().text, passes.size(),
-             passes.front().block_samples);
-  const std::size_t samples = passes.front().block_samples;
-  const auto blocks = make_blocks(*s.device, samples * s.request.sample_bytes);
+  const pipeline::PassPlan& plan = passes.front();
+  const double block_s =
+      static_cast<double>(plan.block_samples) * s.request.dedisperse.sample_time_s;
+  fmt::print("{}\n{} passes, blocks of {} samples, {} calls of {} beams, {:.1f} GB each\n",
+             plan.text, passes.size(), plan.block_samples, s.beams / s.request.dedisperse.beams,
+             s.request.dedisperse.beams, 1e-9 * static_cast<double>(plan.bytes));
   const auto queue = s.device->make_queue();
-  pipeline::SearchPass pass(passes.front(), s.request.sample_bytes, s.device, *queue);
-  constexpr std::size_t kWarm = 6;
-  Clock::time_point start;
-  for (std::size_t b = 0; b < kWarm + s.blocks; ++b) {
-    if (b == kWarm) {
-      queue->synchronise();
-      start = Clock::now();
-    }
-    pass.push(blocks[b % 2].as<std::byte>(), samples);
+  // Until the first noise has been measured, and the same number of samples whatever the block.
+  const auto warm =
+      static_cast<std::size_t>(std::ceil(6 * 65536.0 / static_cast<double>(plan.block_samples)));
+  const std::size_t warm_blocks = s.beams > 1 ? warm / 3 : warm;
+  const double data_s = static_cast<double>(s.blocks) * block_s;
+  {
+    Streams streams(s, plan, *queue);
+    for (std::size_t b = 0; b < warm_blocks; ++b) streams.push(b);
+    queue->synchronise();
+    const auto start = Clock::now();
+    for (std::size_t b = 0; b < s.blocks; ++b) streams.push(b);
+    queue->synchronise();
+    const double seconds = since(start);
+    print(fmt::format("whole search, {} beams, from the {}'s memory", s.beams,
+                      s.from_device ? "device" : "host"),
+          data_s, seconds);
+    fmt::print("  {} detections, {} pulses; {:.1f} GB left on the device\n", streams.detections(),
+               streams.pulses(), 1e-9 * static_cast<double>(s.device->free_bytes()));
   }
-  queue->synchronise();
-  const double seconds = since(start);
-  const double data_s =
-      static_cast<double>(samples * s.blocks) * s.request.dedisperse.sample_time_s;
-  print("whole search from the host's memory", data_s, seconds);
-  std::size_t pulses = 0;
-  for (const pipeline::SegmentPulses& segment : pass.found()) pulses += segment.pulses.size();
-  fmt::print("  {} detections, {} pulses\n", pass.detections(), pulses);
   if (!s.kernels) return;
   TimingQueue timing(s.device->make_queue());
-  pipeline::SearchPass timed(passes.front(), s.request.sample_bytes, s.device, timing);
-  for (std::size_t b = 0; b < kWarm + s.blocks; ++b) {
-    if (b == kWarm) timing.seconds.clear();
-    timed.push(blocks[b % 2].as<std::byte>(), samples);
-  }
+  Streams timed(s, plan, timing);
+  for (std::size_t b = 0; b < warm_blocks; ++b) timed.push(b);
+  timing.seconds.clear();
+  for (std::size_t b = 0; b < s.blocks; ++b) timed.push(b);
   for (const auto& [name, shares] : timing.seconds) print("  " + name, data_s, shares);
 }
 
@@ -174,7 +232,8 @@ void whole(const Setup& s) {
 void alone(const Setup& s) {
   const auto passes = pipeline::plan_passes(s.request, s.trials, s.device);
   const pipeline::SearchPart& part = passes.front().parts.front();
-  if (part.dedisperse->float_output() || part.dedisperse->config().downsample > 1) return;
+  if (s.beams > 1 || part.dedisperse->float_output() || part.dedisperse->config().downsample > 1)
+    return;
   const std::size_t samples = passes.front().block_samples;
   const std::size_t trials = s.trials.trials(), room = part.dedisperse->max_output_samples();
   const double block_s = static_cast<double>(samples) * s.request.dedisperse.sample_time_s;

@@ -10,6 +10,7 @@
 #include "tautline/pipeline/measure_dedisperse.h"
 #include "tautline/pipeline/measure_host_fed.h"
 #include "tautline/pipeline/measure_runner.h"
+#include "tautline/pipeline/measure_search.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/channelize/tunables.h"
@@ -349,6 +350,8 @@ const std::vector<Stage>& stages() {
         {"step_millidm", 250},
         {"method", 0}},
        measure_dedisperse},
+      {"detect", default_detect_problem(false), default_detect_problem(true), measure_detect},
+      {"search", default_search_problem(false), default_search_problem(true), measure_search},
       {"autocorrelate",
        {{"sensors", 1024},
         {"bins", 32},
@@ -424,7 +427,7 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
   m.stage = stage;
   // What was not asked for.
   if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
-  for (const char* key : {"design", "half", "method", "float", "standard"})
+  for (const char* key : {"design", "half", "method", "float", "standard", "zero_dm"})
     if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
   m.problem = describe(sizes);
   for (const DevicePointer& device : devices)

@@ -43,7 +43,8 @@ std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t 
 // What detecting a segment's trials takes, whatever the blocks.
 detect::Config detect_config(const PassRequest& request, const dedisperse::Segment& segment) {
   detect::Config config = request.detect;
-  config.trials = segment.dms.size();
+  config.trials = request.dedisperse.beams * segment.dms.size();
+  if (request.dedisperse.beams > 1) config.links.beam_trials = segment.dms.size();
   config.in_place = true;
   config.sample_time_s = request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
   // A width that the input has samples for must not be refused for a coarser segment.
@@ -73,6 +74,7 @@ std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& p
   std::size_t each = (FilterbankBlocks::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
   for (const dedisperse::Segment& segment : piece.segments)
     each += 4 * segment.dms.size() / segment.downsample;
+  each *= request.dedisperse.beams;
   std::size_t block = request.most_block_samples;
   while (block > kLeastBlock &&
          (block / 2 >= request.samples || block * each > memory_bytes * 3 / 4))
@@ -80,7 +82,7 @@ std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& p
   return block;
 }
 
-// Samples of each trial that are complete. Throws when the highest DM has none.
+// Samples of each beam's trials that are complete. Throws when the highest DM has none.
 std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisperse::Plan& plan) {
   const dedisperse::Config& config = plan.config();
   const std::uint64_t times = request.samples / config.downsample;
@@ -99,6 +101,9 @@ std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisper
     }
     lengths.push_back(times - delay);
   }
+  lengths.reserve(config.beams * lengths.size());
+  for (std::size_t b = 1; b < config.beams; ++b)
+    std::copy_n(lengths.begin(), config.dms.size(), std::back_inserter(lengths));
   return lengths;
 }
 
@@ -121,12 +126,12 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   const std::size_t left = request.memory_bytes > searching ? request.memory_bytes - searching : 0;
   dedisperse::Config config = request.dedisperse;
   config.max_samples = choose_block(request, piece, left);
-  const std::size_t raw = FilterbankBlocks::kBlocks * config.max_samples * request.sample_bytes;
+  const std::size_t block_bytes = FilterbankBlocks::kBlocks * config.beams * request.sample_bytes;
+  const std::size_t raw = block_bytes * config.max_samples;
   const auto plans = dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
   pass.block_samples = plans.front()->config().max_samples;
   const dedisperse::Summary summary = dedisperse::summarise(plans);
-  pass.bytes = searching + summary.bytes +
-               FilterbankBlocks::kBlocks * pass.block_samples * request.sample_bytes;
+  pass.bytes = searching + summary.bytes + block_bytes * pass.block_samples;
   pass.text = dedisperse::to_string(summary);
   for (std::size_t k = 0; k < plans.size(); ++k) {
     detect::Config found = detect_config(request, piece.segments[k]);
@@ -144,9 +149,12 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
 }  // namespace
 
 std::size_t most_in_a_block(const PassRequest& request) {
-  const std::size_t each = FilterbankBlocks::kBlocks * request.sample_bytes;
-  const std::size_t most = std::min(request.most_block_samples, request.memory_bytes / each);
-  if (most < std::min(kLeastBlock, request.most_block_samples))
+  const std::size_t each =
+      FilterbankBlocks::kBlocks * request.dedisperse.beams * request.sample_bytes;
+  const std::size_t wanted =
+      request.most_block_samples == 0 ? kMostBlock : request.most_block_samples;
+  const std::size_t most = std::min(wanted, request.memory_bytes / each);
+  if (most < std::min(kLeastBlock, wanted))
     throw core::Error(core::ErrorKind::memory, "--memory", std::to_string(request.memory_bytes),
                       "at least " + std::to_string(kLeastBlock * each) + " bytes for " +
                           std::to_string(FilterbankBlocks::kBlocks) + " blocks of the input",
@@ -157,10 +165,11 @@ std::size_t most_in_a_block(const PassRequest& request) {
 std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::DmPlan& trials,
                                   const std::shared_ptr<const device::Device>& device) {
   PassRequest request = given;
-  request.most_block_samples = most_in_a_block(given);
+  const bool gpu = device->compiles() && !device->properties().host_cpu;
+  if (gpu && request.most_block_samples == 0) request.most_block_samples = kMostGpuBlock;
+  request.most_block_samples = most_in_a_block(request);
   // A GPU's memory is its own limit, some of it for others.
-  if (device->compiles() && !device->properties().host_cpu)
-    request.memory_bytes = device->free_bytes() / 10 * 9;
+  if (gpu) request.memory_bytes = device->free_bytes() / 10 * 9;
   const std::size_t most = trials.trials();
   for (std::size_t count = 1;;) {
     const auto pieces = cut(trials, count);
@@ -226,25 +235,27 @@ struct SearchPass::Stream {
         dedispersing(part.dedisperse->make_state(queue)),
         detecting(part.detect->make_state(queue)) {
     if (!device.compiles())
-      memory = device::Buffer(4 * part.dedisperse->config().dms.size() *
-                              part.dedisperse->max_output_samples());
+      memory = device::Buffer(4 * beams() * trials() * part.dedisperse->max_output_samples());
   }
+
+  std::size_t beams() const { return part.dedisperse->config().beams; }
+  std::size_t trials() const { return part.dedisperse->config().dms.size(); }
 
   // Where the next block of trials goes: on a GPU to where the search has its series.
   dedisperse::OutputViews views() const {
-    const std::size_t trials = part.dedisperse->config().dms.size();
     const std::size_t samples = part.dedisperse->max_output_samples();
     detect::Room room = detecting->room();
     if (room.data == nullptr) room = {memory.data(), samples, samples};
     const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
     const auto stride = static_cast<std::ptrdiff_t>(room.stride);
-    const std::array<std::ptrdiff_t, 3> strides{static_cast<std::ptrdiff_t>(trials) * stride,
+    const std::array<std::ptrdiff_t, 3> strides{static_cast<std::ptrdiff_t>(trials()) * stride,
                                                 stride, 1};
+    const std::array<std::size_t, 3> shape{beams(), trials(), samples};
     dedisperse::OutputViews there;
     if (part.dedisperse->float_output()) {
-      there.floats = {static_cast<float*>(room.data), axes, {1, trials, samples}, strides};
+      there.floats = {static_cast<float*>(room.data), axes, shape, strides};
     } else {
-      there.integers = {static_cast<std::int32_t*>(room.data), axes, {1, trials, samples}, strides};
+      there.integers = {static_cast<std::int32_t*>(room.data), axes, shape, strides};
     }
     return there;
   }
@@ -262,27 +273,31 @@ struct SearchPass::Stream {
 
 SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
                        std::shared_ptr<const device::Device> device, device::Queue& queue)
-    : plan_(plan), sample_bytes_(sample_bytes), device_(std::move(device)), queue_(queue) {
-  bool fed = false;
+    : plan_(plan),
+      sample_bytes_(sample_bytes),
+      device_(std::move(device)),
+      queue_(queue),
+      found_(plan.parts.front().dedisperse->config().beams) {
   for (const SearchPart& part : plan.parts) {
     streams_.push_back(std::make_unique<Stream>(part, *device_, queue));
-    fed = fed || streams_.back()->fed_on_device();
-    found_.resize(std::max(found_.size(), part.segment + 1));
-    found_[part.segment].joined = part.detect->config().links.join;
+    fed_there_ = fed_there_ || streams_.back()->fed_on_device();
+    for (std::vector<SegmentPulses>& of_beam : found_) {
+      of_beam.resize(std::max(of_beam.size(), part.segment + 1));
+      of_beam[part.segment].joined = part.detect->config().links.join;
+    }
   }
-  if (fed) upload_ = std::make_unique<SpectraUpload>(device_, plan.block_samples * sample_bytes);
 }
 
 SearchPass::~SearchPass() = default;
 
 namespace {
 
-// The first `samples` columns of the one beam's trials.
+// The first `samples` columns of all beams' trials, one beam behind the other.
 template <class T>
 core::View<const T, 2> columns(const core::View<T, 3>& trials, std::size_t samples) {
   return {trials.data(),
           {core::kTrialAxis, core::Axis::time},
-          {trials.extent(1), samples},
+          {trials.extent(0) * trials.extent(1), samples},
           {trials.stride(1), trials.stride(2)}};
 }
 
@@ -305,25 +320,39 @@ void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t sample
 
 void SearchPass::collect(Stream& stream) {
   for (detect::Pulse pulse : stream.detecting->take()) {
-    pulse.trial += stream.part.first_trial;
-    pulse.first_trial += stream.part.first_trial;
-    pulse.last_trial += stream.part.first_trial;
-    found_[stream.part.segment].pulses.push_back(pulse);
+    const std::size_t beam = pulse.trial / stream.trials();
+    const std::size_t row = beam * stream.trials();
+    pulse.trial = pulse.trial - row + stream.part.first_trial;
+    pulse.first_trial = pulse.first_trial - row + stream.part.first_trial;
+    pulse.last_trial = pulse.last_trial - row + stream.part.first_trial;
+    found_[beam][stream.part.segment].pulses.push_back(pulse);
   }
 }
 
+const void* SearchPass::upload(const std::byte* spectra, std::size_t samples) {
+  if (!fed_there_) return nullptr;
+  if (!upload_)
+    upload_ =
+        std::make_unique<SpectraUpload>(device_, beams() * plan_.block_samples * sample_bytes_);
+  return upload_->send(queue_, spectra, beams() * samples * sample_bytes_);
+}
+
 void SearchPass::push(const std::byte* spectra, std::size_t samples) {
-  const void* there = upload_ ? upload_->send(queue_, spectra, samples * sample_bytes_) : nullptr;
+  if (device_->holds(spectra)) {
+    for (const auto& stream : streams_) push_to(*stream, spectra, samples);
+    return;
+  }
+  const void* there = upload(spectra, samples);
   for (const auto& stream : streams_)
     push_to(*stream, stream->fed_on_device() ? there : spectra, samples);
-  if (upload_) upload_->wait();
+  if (there != nullptr) upload_->wait();
 }
 
 // Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest,
 // and each trial ends where its own data do.
 void SearchPass::finish() {
-  const std::vector<std::byte> nothing(plan_.block_samples * sample_bytes_);
-  const void* there = upload_ ? upload_->send(queue_, nothing.data(), nothing.size()) : nullptr;
+  const std::vector<std::byte> nothing(beams() * plan_.block_samples * sample_bytes_);
+  const void* there = upload(nothing.data(), plan_.block_samples);
   for (const auto& stream : streams_) {
     const dedisperse::Plan& plan = *stream->part.dedisperse;
     std::size_t left = (plan.max_delay() + 1) * plan.config().downsample;

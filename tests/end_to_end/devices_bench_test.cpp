@@ -113,6 +113,33 @@ TEST_F(DevicesAndBench, BenchOfTheAutocorrelator) {
   }
 }
 
+// The search for pulses: its last stage, and all of it for two beams.
+TEST_F(DevicesAndBench, BenchOfTheSearch) {
+  auto devices = gpu_names();
+  std::erase(devices, "none");
+  devices.emplace_back("cpu");
+  for (const std::string& device : devices) {
+    const auto detect = json_lines({"--device", device, "bench", "detect", "--problem",
+                                    "apertif,trials=3,samples=4096,width_ms=5", "--budget", "0"});
+    ASSERT_EQ(detect.size(), 1u) << device;
+    EXPECT_EQ(detect[0]["problem"], "rate_hz=20000,samples=4096,trials=3,width_ms=5");
+    EXPECT_EQ(detect[0]["bytes"], 4 * 3 * 4096);
+    const auto search = json_lines(
+        {"--device", device, "bench", "search", "--problem",
+         "apertif,channels=8,trials=3,rate_hz=1000,samples=1024,beams=2,width_ms=5,zero_dm=1",
+         "--budget", "0"});
+    ASSERT_EQ(search.size(), 1u) << device;
+    EXPECT_EQ(search[0]["bytes"], 2 * 1024 * (8 + 4 * 3 + 4 * 3));
+    for (const auto& line : {detect[0], search[0]}) {
+      EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
+      EXPECT_EQ(line["unit"], "samples/s");
+      EXPECT_GT(line["rate"].get<double>(), 0);
+      EXPECT_GT(line["real_time_factor"].get<double>(), 0);
+      EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
+    }
+  }
+}
+
 TEST_F(DevicesAndBench, AutocorrelateSaysWhatTheGuideLists) {
   std::string counts(4000, '\1');
   counts[7] = '\3';

@@ -75,6 +75,8 @@ Sources sources_of_all_stages() {
   stages::dedisperse::make_plan(series, device);
   series.zero_dm = true;
   stages::dedisperse::make_plan(series, device);
+  series.bits = 16;  // cleaned before it is summed
+  stages::dedisperse::make_plan(series, device);
   return device->sources();
 }
 

@@ -22,6 +22,14 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
       {"corner_turn", {{"inputs", 4}, {"channels", 16}, {"spectra", 64}}},
       {"correlate", {{"inputs", 6}, {"channels", 2}, {"samples", 128}}},
       {"dedisperse", {{"channels", 16}, {"trials", 8}, {"samples", 256}, {"rate_hz", 1000}}},
+      {"detect", {{"trials", 4}, {"samples", 2000}, {"rate_hz", 1000}, {"width_ms", 20}}},
+      {"search",
+       {{"channels", 16},
+        {"trials", 8},
+        {"samples", 1024},
+        {"rate_hz", 1000},
+        {"beams", 2},
+        {"width_ms", 20}}},
       {"autocorrelate", {{"sensors", 5}, {"bins", 8}, {"levels", 3}, {"samples", 500}}}};
   ASSERT_EQ(measurable_stages().size(), problems.size());
   for (const std::string& stage : measurable_stages()) {
@@ -67,6 +75,49 @@ TEST(MeasureStage, AutocorrelateHasItsWorkAndItsRealTime) {
     EXPECT_THROW(
         measure_stage("autocorrelate", parse_problem("autocorrelate", wrong), device, limits, 0),
         core::Error)
+        << wrong;
+}
+
+// What a search takes and gives: of all beams, in the time of one.
+TEST(MeasureStage, SearchesHaveTheirWorkAndTheirRealTime) {
+  const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
+  Limits limits;
+  limits.copy_bytes_per_s = 1e9;
+  for (const std::size_t floats : {0u, 1u}) {
+    const Measurement m = measure_stage(
+        "detect",
+        {{"trials", 3}, {"samples", 1000}, {"rate_hz", 500}, {"width_ms", 40}, {"float", floats}},
+        device, limits, 0);
+    EXPECT_EQ(m.bytes, 4 * 3 * 1000);
+    EXPECT_DOUBLE_EQ(m.rate, 3 * 1000 / m.seconds);
+    ASSERT_TRUE(m.real_time_factor.has_value());
+    EXPECT_DOUBLE_EQ(*m.real_time_factor, 2 / m.seconds);
+    EXPECT_EQ(m.problem.find("float=1") != std::string::npos, floats == 1) << m.problem;
+  }
+  for (const std::size_t zero_dm : {0u, 1u}) {
+    const Measurement m = measure_stage("search",
+                                        {{"channels", 8},
+                                         {"trials", 5},
+                                         {"samples", 2048},
+                                         {"rate_hz", 1024},
+                                         {"bits", 4},
+                                         {"beams", 3},
+                                         {"width_ms", 20},
+                                         {"zero_dm", zero_dm}},
+                                        device, limits, 0);
+    EXPECT_EQ(m.bytes, 3 * 2048 * (8 / 2 + 4 * 5 + 4 * 5));
+    EXPECT_DOUBLE_EQ(m.rate, 3 * 2048 * 8 / m.seconds);
+    ASSERT_TRUE(m.real_time_factor.has_value());
+    EXPECT_DOUBLE_EQ(*m.real_time_factor, 2 / m.seconds);
+    EXPECT_EQ(m.problem.find("zero_dm=1") != std::string::npos, zero_dm == 1) << m.problem;
+  }
+  for (const char* wrong : {"samples=1000", "rate_hz=0", "width_ms=0", "beams=0", "bits=5"})
+    EXPECT_THROW(measure_stage("search", parse_problem("search", wrong), device, limits, 0),
+                 core::Error)
+        << wrong;
+  for (const char* wrong : {"rate_hz=0", "width_ms=0", "trials=0", "beams=2"})
+    EXPECT_THROW(measure_stage("detect", parse_problem("detect", wrong), device, limits, 0),
+                 core::Error)
         << wrong;
 }
 

@@ -7,6 +7,7 @@
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/gpu_tuning.h"
 #include "tautline/stages/dedisperse/kernels.h"
+#include "tautline/stages/dedisperse/zero_dm_plan.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -72,6 +73,10 @@ Method parse_method(const std::string& name) {
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
+  if (corrects_sums(config, *device)) {
+    auto sums = make_plan(summing_config(config), device);
+    return make_zero_dm_plan(config, std::move(sums), std::move(device), {});
+  }
   if (device->compiles())
     return make_tuned_gpu_plan(std::make_shared<const Problem>(config), std::move(device));
   return make_plan(config, std::move(device), Tunables{});
@@ -81,6 +86,10 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device,
                                       const Tunables& tunables) {
   require_tunables(tunables);
+  if (corrects_sums(config, *device)) {
+    auto sums = make_plan(summing_config(config), device, tunables);
+    return make_zero_dm_plan(config, std::move(sums), std::move(device), tunables);
+  }
   auto problem = std::make_shared<const Problem>(config);
   if (device->api() == device::Api::reference) {
     Choice choice;

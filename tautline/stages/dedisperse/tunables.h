@@ -46,6 +46,9 @@ struct Tunables {
   std::size_t scratch_bytes = 512 << 10;
 
   GpuTunables gpu = {};  ///< of devices that compile
+  /// Of zero-DM on those: different delays of a trial that are added up; trials with more take a
+  /// transform, whose rounding error grows with the number of channels of one delay.
+  std::size_t most_delays_added = 128;
 
   friend bool operator==(const Tunables&, const Tunables&) = default;
 };

@@ -77,6 +77,9 @@ void check_config(const Config& config) {
     if (config.baseline_s / config.sample_time_s > 1e8)
       refuse("baseline_s", std::to_string(config.baseline_s), "1e8 samples or fewer");
   }
+  if (config.links.beam_trials != 0 && config.trials % config.links.beam_trials != 0)
+    refuse("trials", std::to_string(config.trials),
+           "a multiple of links.beam_trials, " + std::to_string(config.links.beam_trials));
   if (config.links.width_octaves > 62)
     refuse("links.width_octaves", std::to_string(config.links.width_octaves), "62 or less");
 }

@@ -12,6 +12,8 @@
 // | buffer | axes          | type           | unit                | written |
 // | series | [trial][time] | int32 or float | whatever it came in | read    |
 //
+// Series of several beams are searched together as trials of one call, [beam][trial] (Links).
+//
 // Samples that are NaN, infinite or larger than the limits below count as missing: they are left
 // out of means and noise, add nothing to a boxcar, and are counted.
 #pragma once
@@ -44,6 +46,9 @@ struct Links {
   /// will do too.
   std::size_t dm_trials = 8;
   std::size_t width_octaves = 3;  ///< ratio of their widths, at most 2 to this
+  /// Trials are those of several beams, so many of each, one beam behind the other; detections of
+  /// different beams are never friends. 0: all trials are one beam's.
+  std::size_t beam_trials = 0;
   /// false: every detection is a pulse of its own, for a caller that joins those of several
   /// searches (groups.h). Its begin and end are then those of its stretch: begin the first and end
   /// - 1 the last centre of a boxcar over the threshold.

@@ -38,11 +38,16 @@ bool alike(const Detection& a, const Detection& b, std::uint64_t width) {
   return (a.length < b.length ? b.length - a.length : a.length - b.length) <= width / 2;
 }
 
+bool of_one_beam(const Detection& a, const Detection& b, const Links& links) {
+  return links.beam_trials == 0 || a.trial / links.beam_trials == b.trial / links.beam_trials;
+}
+
 }  // namespace
 
 bool friends(const Detection& a, const Detection& b, const Links& links) {
   const std::size_t trials = a.trial < b.trial ? b.trial - a.trial : a.trial - b.trial;
   const std::uint64_t narrow = std::min(a.width, b.width), wide = std::max(a.width, b.width);
+  if (!of_one_beam(a, b, links)) return false;
   if (trials > links.dm_trials && !alike(a, b, narrow)) return false;
   if (wide >> links.width_octaves > narrow ||
       (wide >> links.width_octaves == narrow && narrow << links.width_octaves != wide))
@@ -145,8 +150,9 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
   const std::uint64_t reach = links_.time_samples + widest_ / 2;
   for (std::size_t a = 0; a + 1 < trial_begin.size(); ++a)
     for (std::size_t b = a; b + 1 < trial_begin.size(); ++b) {
-      if (open_[trial_begin[b]].trial - open_[trial_begin[a]].trial > links_.dm_trials &&
-          !alike(open_[trial_begin[a]], open_[trial_begin[b]], widest_))
+      const Detection &one = open_[trial_begin[a]], &other = open_[trial_begin[b]];
+      if (!of_one_beam(one, other, links_) ||
+          (other.trial - one.trial > links_.dm_trials && !alike(one, other, widest_)))
         break;
       std::size_t finger = trial_begin[b];
       for (std::size_t i = trial_begin[a]; i < trial_begin[a + 1]; ++i) {

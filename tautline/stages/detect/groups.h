@@ -9,7 +9,7 @@
 
 namespace tautline::stages::detect {
 
-/// Whether two detections are friends, by all three of:
+/// Whether two detections of one beam are friends, by all three of:
 ///
 /// - DM: |difference of trials| <= dm_trials, or of their lengths <= min(widths) / 2. Then their
 ///   longest delays differ by no more, and something that wide looks alike in both.

@@ -13,6 +13,7 @@ namespace {
 TEST(SearchBlocks, TakeNoMoreOfTheHostThanAllowed) {
   PassRequest request;
   request.sample_bytes = 4 * 1024;  // 1,024 channels of floats
+  request.most_block_samples = kMostBlock;
   for (const std::size_t mebibytes : {13, 64, 300, 767, 768, 4000}) {
     request.memory_bytes = mebibytes << 20;
     const std::size_t block = most_in_a_block(request);
@@ -23,7 +24,9 @@ TEST(SearchBlocks, TakeNoMoreOfTheHostThanAllowed) {
       EXPECT_GT(2 * FilterbankBlocks::kBlocks * block * request.sample_bytes, request.memory_bytes);
     }
   }
-  EXPECT_EQ(most_in_a_block(request), 65536u);
+  EXPECT_EQ(most_in_a_block(request), kMostBlock);
+  request.most_block_samples = 0;  // as it comes
+  EXPECT_EQ(most_in_a_block(request), kMostBlock);
   request.memory_bytes = std::size_t{11} << 20;
   try {
     most_in_a_block(request);

@@ -29,10 +29,7 @@ class Gpu : public ::testing::TestWithParam<std::string> {
 // A threshold that noise passes everywhere: more peaks than the buffer holds, fetched in parts,
 // none lost and none counted twice.
 TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
-  Config config;
-  config.sample_time_s = 1e-3;
-  config.max_width_s = 0.03;
-  config.threshold = 0.7;
+  const Config config = config_for(0.03, 0.7);
   const auto rows = noise_rows<std::int32_t>(3, 17000, 30, 2, random);
   const Found reference = run("reference", config, rows, 17000, random);
   EXPECT_GT(reference.over.size(), 0u);
@@ -43,10 +40,7 @@ TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
 }
 
 TEST_P(Gpu, EveryTunableGivesTheSameList) {
-  Config config;
-  config.sample_time_s = 1e-3;
-  config.max_width_s = 0.04;
-  config.threshold = 4.5;
+  const Config config = config_for(0.04, 4.5);
   const auto rows = noise_rows<float>(5, 35000, 0.2, 5, random);
   const Found reference = run("reference", config, rows, 35000, random);
   EXPECT_FALSE(reference.pulses.empty());
@@ -60,10 +54,7 @@ TEST_P(Gpu, EveryTunableGivesTheSameList) {
 
 // Noise whose values are few, none or far apart: medians that bins cannot tell.
 TEST_P(Gpu, MediansOfAwkwardValues) {
-  Config config;
-  config.sample_time_s = 1e-3;
-  config.max_width_s = 0.02;
-  config.threshold = 5;
+  Config config = config_for(0.02, 5);
   Rows<float> rows(6, std::vector<float>(17000));
   std::uniform_real_distribution<float> uniform(-1, 1);
   for (std::size_t t = 0; t < rows[0].size(); ++t) {
@@ -83,10 +74,7 @@ TEST_P(Gpu, MediansOfAwkwardValues) {
 }
 
 TEST_P(Gpu, SeriesInTheDevicesMemory) {
-  Config config;
-  config.sample_time_s = 1e-3;
-  config.max_width_s = 0.02;
-  config.threshold = 4.5;
+  const Config config = config_for(0.02, 4.5);
   const std::size_t samples = 36000, trials = 4, step = 9000;
   const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
   const Found reference = run("reference", config, rows, samples, random);
@@ -95,9 +83,6 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
   const auto state = plan->make_state(*queue);
   const device::Buffer memory = device->allocate(trials * step * 4);
   std::vector<Pulse> pulses;
-  const auto collect = [&] {
-    for (const Pulse& pulse : state->take()) pulses.push_back(pulse);
-  };
   for (std::size_t first = 0; first < samples; first += step) {
     for (std::size_t r = 0; r < trials; ++r)
       queue->copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
@@ -105,22 +90,16 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
                   IntegerSeries(memory.as<std::int32_t>(), {core::Axis::channel, core::Axis::time},
                                 {trials, step}));
     queue->fill(memory.data(), 0x5A, memory.bytes());  // read by then, in the queue's order
-    collect();
+    collect(*state, pulses);
   }
   plan->finish(*queue, *state);
-  collect();
-  std::sort(pulses.begin(), pulses.end(), [](const Pulse& a, const Pulse& b) {
-    return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
-  });
-  EXPECT_EQ(pulses, reference.pulses);
+  collect(*state, pulses);
+  EXPECT_EQ(in_order(pulses), reference.pulses);
 }
 
 // Wide boxcars, eight at once or one by one, over tiles that end where the stream does.
 TEST_P(Gpu, WideBoxcarsEightAtOnce) {
-  Config config;
-  config.sample_time_s = 1e-3;
-  config.max_width_s = 0.7;
-  config.threshold = 6;
+  const Config config = config_for(0.7, 6);
   const auto rows = noise_rows<std::int32_t>(4, 40001, 30, 6, random);
   const Found reference = run("reference", config, rows, 40001, random);
   EXPECT_FALSE(reference.pulses.empty());
@@ -134,10 +113,7 @@ TEST_P(Gpu, WideBoxcarsEightAtOnce) {
 // Series written to where the state wants them, or not, in calls of any length: the ring's end
 // comes in the middle of some.
 TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
-  Config config;
-  config.sample_time_s = 1e-3;
-  config.max_width_s = 0.02;
-  config.threshold = 4.5;
+  Config config = config_for(0.02, 4.5);
   const std::size_t samples = 40000, trials = 3, step = 5001;
   const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
   const Found reference = run("reference", config, rows, samples, random);
@@ -148,10 +124,7 @@ TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);
   const device::Buffer elsewhere = device->allocate(trials * step * 4);
-  Found found;
-  const auto collect = [&] {
-    for (const Pulse& pulse : state->take()) found.pulses.push_back(pulse);
-  };
+  std::vector<Pulse> pulses;
   std::size_t call = 0;
   for (std::size_t first = 0; first < samples; ++call) {
     const std::size_t n = std::min(samples - first, step - random() % 3000);
@@ -166,16 +139,40 @@ TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
                   IntegerSeries(static_cast<std::int32_t*>(room.data),
                                 {core::Axis::channel, core::Axis::time}, {trials, n},
                                 {static_cast<std::ptrdiff_t>(room.stride), 1}));
-    collect();
+    collect(*state, pulses);
     first += n;
   }
   plan->finish(*queue, *state);
-  collect();
-  std::sort(found.pulses.begin(), found.pulses.end(), [](const Pulse& a, const Pulse& b) {
-    return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
-  });
-  EXPECT_EQ(found.pulses, reference.pulses);
+  collect(*state, pulses);
+  EXPECT_EQ(in_order(pulses), reference.pulses);
   EXPECT_EQ(state->over_threshold(), reference.over);
+}
+
+// Noise and pulses in three beams, the same pulses in two of them: each has what it has alone.
+TEST_P(Gpu, BeamsTogetherAreBeamsAlone) {
+  Config config = config_for(0.02, 4.5);
+  const std::size_t trials = 3, samples = 30000;
+  const auto first_beam = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
+  Rows<std::int32_t> all = first_beam;
+  all.insert(all.end(), first_beam.begin(), first_beam.end());
+  for (auto& row : noise_rows<std::int32_t>(trials, samples, 30, 5, random)) all.push_back(row);
+  config.links.beam_trials = trials;
+  const Found together = run_with({}, config, all, 9000);
+  expect_same(run("reference", config, all, samples, random), together, "beams");
+  expect_same(run("cpu", config, all, 7000, random), together, "beams");
+  config.links.beam_trials = 0;
+  std::vector<Pulse> alone;
+  for (std::size_t beam = 0; beam < 3; ++beam) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(beam * trials);
+    const Rows<std::int32_t> rows(first, first + trials);
+    for (Pulse pulse : run("reference", config, rows, samples, random).pulses) {
+      pulse.trial += beam * trials;
+      pulse.first_trial += beam * trials;
+      pulse.last_trial += beam * trials;
+      alone.push_back(pulse);
+    }
+  }
+  EXPECT_EQ(together.pulses, in_order(alone));
 }
 
 TEST_P(Gpu, AStateMayGoBeforeItsStreamHasEnded) {

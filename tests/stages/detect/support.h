@@ -31,6 +31,27 @@ struct Found {
   std::string backend;
 };
 
+// Samples of a millisecond.
+inline Config config_for(double max_width_s, double threshold) {
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = max_width_s;
+  config.threshold = threshold;
+  return config;
+}
+
+// What a state has found since it was asked last, behind what was found before.
+inline void collect(State& state, std::vector<Pulse>& pulses) {
+  for (const Pulse& pulse : state.take()) pulses.push_back(pulse);
+}
+
+inline std::vector<Pulse> in_order(std::vector<Pulse> pulses) {
+  std::sort(pulses.begin(), pulses.end(), [](const Pulse& a, const Pulse& b) {
+    return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
+  });
+  return pulses;
+}
+
 // The plan's config for `rows` in calls of up to `step`.
 template <class T>
 Config fit(Config config, const Rows<T>& rows, std::size_t step) {
@@ -51,10 +72,6 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
   const std::size_t samples = rows[0].size();
   Found found;
   found.backend = plan->backend();
-  const auto collect = [&] {
-    const auto pulses = state->take();
-    found.pulses.insert(found.pulses.end(), pulses.begin(), pulses.end());
-  };
   for (std::size_t first = 0; first < samples;) {
     const std::size_t n = std::min(samples - first, 1 + random() % step);
     // Rows further apart than they are long, what lies between poisoned.
@@ -67,14 +84,12 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
         *queue, *state,
         core::View<const T, 2>(block.data(), {core::Axis::channel, core::Axis::time},
                                {rows.size(), n}, {static_cast<std::ptrdiff_t>(stride), 1}));
-    collect();
+    collect(*state, found.pulses);
     first += n;
   }
   plan->finish(*queue, *state);
-  collect();
-  std::sort(found.pulses.begin(), found.pulses.end(), [](const Pulse& a, const Pulse& b) {
-    return std::tuple(a.first, a.trial, a.width) < std::tuple(b.first, b.trial, b.width);
-  });
+  collect(*state, found.pulses);
+  found.pulses = in_order(std::move(found.pulses));
   found.over = state->over_threshold();
   found.counters = state->counters();
   return found;
