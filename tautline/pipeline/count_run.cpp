@@ -107,11 +107,13 @@ std::string digest_of(const SensorMap& map) {
 }  // namespace
 
 const formats::CountDescription& CountSource::description() const {
-  return live != nullptr ? live->description() : file->description();
+  if (live_counts != nullptr) return live_counts->description();
+  return live_tags != nullptr ? live_tags->description() : file->description();
 }
 
 const formats::Damage& CountSource::damage() const {
-  return live != nullptr ? live->damage() : file->damage();
+  if (live_counts != nullptr) return live_counts->damage();
+  return live_tags != nullptr ? live_tags->damage() : file->damage();
 }
 
 CountRun::CountRun(const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
@@ -133,10 +135,13 @@ CountRun::CountRun(const AutocorrelateConfig& config, std::shared_ptr<const devi
 
 // The source, which part of it, and how it is cut into blocks.
 void CountRun::open(const device::Device& device) {
-  if (formats::is_stream(config_.input))
-    source_.live = open_live_source(config_, stop_);
-  else
+  if (formats::is_stream(config_.input)) {
+    LiveSource source = open_live_source(config_, stop_);
+    source_.live_counts = std::move(source.counts);
+    source_.live_tags = std::move(source.tags);
+  } else {
     source_.file = open_count_source(config_);
+  }
   const formats::CountDescription& description = source_.description();
   bin_s_ = bin_of(config_, description);
   map_ = std::make_unique<SensorMap>(config_.sensors, description.sensors, description.rows,
@@ -159,9 +164,10 @@ void CountRun::open(const device::Device& device) {
   const std::uint64_t total = live() ? kAllThatCome : source_.file->total_samples();
   const Part part = part_of(config_, total, bin_s_);
   if (live()) {
-    if (part.first > 0) source_.live->skip(part.first);
+    if (source_.live_counts != nullptr) source_.live_counts->skip(part.first);
+    if (source_.live_tags != nullptr) source_.live_tags->skip(part.first);
+    // What was asked for need not come: nothing is planned by it.
     to_take_ = config_.duration_s >= 0 ? part.samples : 0;
-    stream_config_.planned_samples = to_take_;
     return;
   }
   if (part.first > 0) source_.file->seek(part.first);
@@ -172,17 +178,17 @@ void CountRun::open(const device::Device& device) {
 
 void CountRun::plan(const std::shared_ptr<const device::Device>& device) {
   const stages::autocorrelate::Config& stage = stream_config_.stage;
+  const std::size_t buffer = live() ? live_buffer_bytes(config_) : 0;
   std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan;
-  if (tags_ != nullptr) {
+  if (tags_ != nullptr || source_.live_tags != nullptr) {
     tag_plan = stages::autocorrelate::make_tag_plan(stage);
-    check_memory(CurveStream::bytes(stream_config_, *tag_plan));
+    check_memory(CurveStream::bytes(stream_config_, *tag_plan) + buffer);
   } else {
     const auto plan = stages::autocorrelate::make_plan(stage, device);
-    const std::size_t buffer = live() ? live_buffer_bytes(config_) : 0;
     check_memory(CurveStream::bytes(stream_config_, *plan) + buffer +
                  3 * stage.max_samples * row_bytes_of(source_.description(), *map_));
   }
-  if (tags_ == nullptr && map_->adds())
+  if (tag_plan == nullptr && map_->adds())
     added_.resize(stage.max_samples * stage.sensors * core::bytes_of(stage.type));
   stream_ = std::make_unique<CurveStream>(stream_config_, device, tag_plan);
 }
@@ -212,22 +218,25 @@ void CountRun::save_state(bool overwrite) const {
 }
 
 void CountRun::feed(const std::function<void()>& done) {
-  if (live()) return feed_live(done);
+  if (source_.live_counts != nullptr) return feed_live_counts(done);
+  if (source_.live_tags != nullptr) return feed_live_tags(done);
   tags_ != nullptr ? feed_tags(done) : feed_counts(done);
+}
+
+void CountRun::push_tags(std::span<const BinnedPhoton> tags, std::uint64_t until) {
+  if (resumed_ > 0) {
+    later_.assign(tags.begin(), tags.end());
+    for (BinnedPhoton& tag : later_) tag.bin += resumed_;
+    tags = later_;
+  }
+  stream_->push_tags(tags, until + resumed_);
 }
 
 void CountRun::feed_tags(const std::function<void()>& done) {
   TagBlocks blocks(*tags_, to_take_);
-  std::vector<BinnedPhoton> later;  // tags whose bins are counted from the resumed run's first
   while (samples_done() < to_take_) {
-    const auto [some, until] = blocks.next();
-    if (resumed_ == 0) {
-      stream_->push_tags(some, until);
-    } else {
-      later.assign(some.begin(), some.end());
-      for (BinnedPhoton& tag : later) tag.bin += resumed_;
-      stream_->push_tags(later, until + resumed_);
-    }
+    const auto [tags, until] = blocks.next();
+    push_tags(tags, until);
     done();
   }
 }
@@ -245,14 +254,24 @@ void CountRun::feed_counts(const std::function<void()>& done) {
   }
 }
 
-void CountRun::feed_live(const std::function<void()>& done) {
-  const bool all = config_.duration_s < 0;
-  while (!source_.live->ended() && (all || samples_done() < to_take_)) {
-    std::size_t samples = stream_config_.stage.max_samples;
-    if (!all)
-      samples =
-          static_cast<std::size_t>(std::min<std::uint64_t>(samples, to_take_ - samples_done()));
-    const auto [bytes, count] = source_.live->read(samples, kPatience);
+void CountRun::feed_live_tags(const std::function<void()>& done) {
+  const std::uint64_t most = config_.duration_s < 0 ? kAllThatCome : to_take_;
+  while (!source_.live_tags->ended() && samples_done() < most) {
+    auto [tags, until] = source_.live_tags->read();
+    until = std::min(until, most);
+    const auto in_time = std::partition_point(
+        tags.begin(), tags.end(), [&](const BinnedPhoton& tag) { return tag.bin < until; });
+    push_tags(tags.first(static_cast<std::size_t>(in_time - tags.begin())), until);
+    done();
+  }
+}
+
+void CountRun::feed_live_counts(const std::function<void()>& done) {
+  const std::uint64_t most = config_.duration_s < 0 ? kAllThatCome : to_take_;
+  while (!source_.live_counts->ended() && samples_done() < most) {
+    const auto samples = static_cast<std::size_t>(
+        std::min<std::uint64_t>(stream_config_.stage.max_samples, most - samples_done()));
+    const auto [bytes, count] = source_.live_counts->read(samples, kPatience);
     if (count > 0) push(bytes, count);
     done();
   }

@@ -14,6 +14,7 @@
 #include "tautline/pipeline/curve_state.h"
 #include "tautline/pipeline/curve_stream.h"
 #include "tautline/pipeline/live_counts.h"
+#include "tautline/pipeline/live_tags.h"
 #include "tautline/pipeline/photon_counts.h"
 #include "tautline/pipeline/sensor_map.h"
 
@@ -22,7 +23,8 @@ namespace tautline::pipeline {
 /// Where counts come from: one of these.
 struct CountSource {
   std::unique_ptr<formats::CountReader> file;
-  std::unique_ptr<LiveCounts> live;
+  std::unique_ptr<LiveCounts> live_counts;
+  std::unique_ptr<LiveTags> live_tags;
 
   const formats::CountDescription& description() const;
   const formats::Damage& damage() const;
@@ -34,7 +36,7 @@ class CountRun {
   CountRun(const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
            std::stop_token stop);
 
-  bool live() const { return source_.live != nullptr; }
+  bool live() const { return source_.file == nullptr; }
   /// Correlates until the input ends. `done` is called after every block, and of live input at least
   /// ten times a second; it may throw.
   void feed(const std::function<void()>& done);
@@ -56,13 +58,15 @@ class CountRun {
   StateProblem problem() const;
   void feed_tags(const std::function<void()>& done);
   void feed_counts(const std::function<void()>& done);
-  void feed_live(const std::function<void()>& done);
+  void feed_live_tags(const std::function<void()>& done);
+  void feed_live_counts(const std::function<void()>& done);
+  void push_tags(std::span<const BinnedPhoton> tags, std::uint64_t until);
   void push(std::span<const std::byte> bytes, std::size_t samples);
 
   AutocorrelateConfig config_;
   std::stop_token stop_;
   CountSource source_;
-  PhotonCounts* tags_ = nullptr;  ///< the source's, where tags are taken one by one
+  PhotonCounts* tags_ = nullptr;  ///< the file's, where they are taken one by one
   double bin_s_ = 0;
   std::unique_ptr<SensorMap> map_;
   std::uint64_t to_take_ = 0;  ///< samples; of live input 0: all that come
@@ -70,6 +74,7 @@ class CountRun {
   std::unique_ptr<CurveStream> stream_;
   std::uint64_t resumed_ = 0;     ///< samples of the state that was taken up
   std::vector<std::byte> added_;  ///< a block with its sensors added together
+  std::vector<BinnedPhoton> later_;  ///< tags, their bins counted from the resumed run's first
 };
 
 }  // namespace tautline::pipeline

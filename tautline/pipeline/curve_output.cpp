@@ -61,6 +61,13 @@ void refuse_raw_options(const AutocorrelateConfig& config, const char* format) {
   if (config.raw.header_bytes > 0) refuse(config, "--header", limit);
 }
 
+void check_tag_options(const AutocorrelateConfig& config) {
+  refuse_raw_options(config, "time tags");
+  if (!(config.bin_s > 0))
+    throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
+                "seconds, above 0", "give --bin");
+}
+
 void refuse_tag_options(const AutocorrelateConfig& config) {
   if (!config.detectors.empty()) refuse(config, "--detectors", "only for time tags");
   if (config.gate_s) refuse(config, "--gate", "only for time tags");
@@ -78,10 +85,7 @@ std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfi
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(config.input).head(kFirstBytes);
   if (formats::recognise_photons(first, config.input)) {
-    refuse_raw_options(config, "time tags");
-    if (!(config.bin_s > 0))
-      throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                  "seconds, above 0", "give --bin");
+    check_tag_options(config);
     return std::make_unique<PhotonCounts>(config);
   }
   refuse_tag_options(config);
@@ -117,17 +121,19 @@ std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
   return std::min(kBytes, config.memory_bytes / 8);
 }
 
-std::unique_ptr<LiveCounts> open_live_source(const AutocorrelateConfig& config,
-                                             std::stop_token stop) {
+LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token stop) {
   auto input = std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config),
                                                    std::move(stop));
   const auto first = first_bytes(*input);
-  if (formats::recognise_photons(first, "") || formats::tiff::recognise(first) ||
-      formats::npy::recognise(first, ""))
-    throw Error(ErrorKind::unsupported, input->name(), "a file's header",
-                "raw [time][sensor] counts", "give the file's name instead of a stream");
+  if (formats::recognise_photons(first, "")) {
+    check_tag_options(config);
+    return {nullptr, std::make_unique<LiveTags>(std::move(input), config)};
+  }
+  if (formats::tiff::recognise(first) || formats::npy::recognise(first, ""))
+    throw Error(ErrorKind::unsupported, input->name(), "the header of a file",
+                "raw [time][sensor] counts, PTU or PT3", "give the file's name, not a stream of it");
   refuse_tag_options(config);
-  return std::make_unique<LiveCounts>(std::move(input), raw_of(config));
+  return {std::make_unique<LiveCounts>(std::move(input), raw_of(config)), nullptr};
 }
 
 void check_curve_output(const AutocorrelateConfig& config) {

@@ -8,6 +8,7 @@
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/autocorrelate_counts.h"
 #include "tautline/pipeline/live_counts.h"
+#include "tautline/pipeline/live_tags.h"
 
 namespace tautline::pipeline {
 
@@ -18,10 +19,14 @@ std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfi
 /// What live input is gathered in while others work: bytes.
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config);
 
-/// Counts that come through a pipe. Waits for the first bytes, which tell the format, unless a stop is
-/// requested.
-std::unique_ptr<LiveCounts> open_live_source(const AutocorrelateConfig& config,
-                                             std::stop_token stop);
+/// What comes through a pipe: one of these.
+struct LiveSource {
+  std::unique_ptr<LiveCounts> counts;
+  std::unique_ptr<LiveTags> tags;
+};
+
+/// Waits for the first bytes, which tell the format, unless a stop is requested.
+LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token stop);
 
 /// Throws Error(config) unless the output's name ends as one that can be written, before anything
 /// is computed.
