@@ -84,6 +84,11 @@ void summarise(const Global& global, const std::string& output,
        {"curves", s.curves},
        {"lags", s.lags},
        {"samples", s.samples},
+       {"resumed_samples", s.resumed_samples},
+       {"segments", s.segments},
+       {"live", s.live},
+       {"interrupted", s.interrupted},
+       {"writes", s.writes},
        {"bin_s", s.bin_s},
        {"mean_rate_hz", s.mean_rate_hz},
        {"masked", s.masked},
@@ -100,23 +105,40 @@ void summarise(const Global& global, const std::string& output,
                   "  counted: {} lost, {} dropped, {} bytes left over, {} masked, {} without "
                   "counts\n",
                   output, s.curves, s.lags, s.sensors, s.bin_s, speed_line(s.stream_s, s.elapsed_s),
-                  static_cast<double>(s.samples) * static_cast<double>(s.sensors) / s.elapsed_s,
+                  static_cast<double>(s.samples - s.resumed_samples) *
+                      static_cast<double>(s.sensors) / s.elapsed_s,
                   s.mean_rate_hz, s.backend, s.damage.lost_samples, s.damage.dropped_samples,
                   s.damage.trailing_bytes, s.masked, s.undefined));
 }
 
+// News of a run that goes on. What came by a Ctrl-C is kept: the input is then called cut short.
+int run_status(const pipeline::AutocorrelateSummary& summary, const Options& options) {
+  const int status = damage_status(summary.damage, 0, options.strict);
+  if (!summary.interrupted) return status;
+  spdlog::warn("{}: stopped before its input ended; {} samples of {} sensors are in the output",
+               options.config.input == "-" ? "standard input" : options.config.input,
+               summary.samples, summary.sensors);
+  return options.strict ? kFailed : kDamagedInput;
+}
+
 int run(const Global& global, Options& options) {
-  const pipeline::AutocorrelateConfig& config = options.config;
-  formats::require_distinct({{"-o", config.output}}, {{"input", config.input},
-                                                      {"--sensor-mask", config.sensors.mask_path},
-                                                      {"--pairs", config.sensors.pairs}});
+  pipeline::AutocorrelateConfig& config = options.config;
+  std::vector<formats::NamedFile> inputs{{"--sensor-mask", config.sensors.mask_path},
+                                         {"--pairs", config.sensors.pairs},
+                                         {"--resume", config.resume}};
+  if (config.input != "-") inputs.push_back({"input", config.input});
+  formats::require_distinct({{"-o", config.output}, {"--save-state", config.save_state}}, inputs);
   resolve(global, options);
+  config.log = [](core::LogLevel level, const std::string& text) {
+    spdlog::log(level == core::LogLevel::warning ? spdlog::level::warn : spdlog::level::info, "{}",
+                text);
+  };
   ProgressLine line(global);
-  const auto summary = pipeline::autocorrelate_counts(options.config, open_device(global),
-                                                      drawn_on(line), global.stop);
+  const auto summary =
+      pipeline::autocorrelate_counts(config, open_device(global), drawn_on(line), global.stop);
   for (const std::string& warning : summary.warnings) spdlog::warn("{}", warning);
-  summarise(global, options.config.output, summary);
-  return damage_status(summary.damage, 0, options.strict);
+  summarise(global, config.output, summary);
+  return run_status(summary, options);
 }
 
 void add_ladder(CLI::App& command, Options& options) {
@@ -174,7 +196,8 @@ void add_input(CLI::App& command, Options& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   command
       .add_option("input", config.input,
-                  "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3)")
+                  "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3); "
+                  "- or a named pipe: live")
       ->required();
   command.add_option("-o,--output", config.output, "G.csv, G.zip or G.h5")->required();
   command.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();
@@ -184,6 +207,21 @@ void add_input(CLI::App& command, Options& options) {
   command.add_flag("--strict", options.strict, "damaged input is a failure (status 1, not 3)");
   command.add_option("--memory", options.memory, "most memory to take: bytes, with K, M or G")
       ->capture_default_str();
+  const std::string again = "Runs that go on";
+  command
+      .add_option("--every", config.every_s,
+                  "seconds between two writings of what came so far; 0: at the end alone")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(again);
+  command
+      .add_option("--save-state", config.save_state,
+                  "a file to take the run up from later; written as often as the output")
+      ->group(again);
+  command
+      .add_option("--resume", config.resume,
+                  "the file of --save-state: go on from there, with what follows it as input")
+      ->group(again);
   const std::string raw = "Raw files";
   command
       .add_option("--dtype", options.dtype,
@@ -217,7 +255,9 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   add_ladder(*command, *options);
   add_sensors(*command, *options);
   command->footer(
-      "Example: tautline autocorrelate counts.npy -o curves.h5 --bin 1.6e-6 --shape 32x32");
+      "Examples: tautline autocorrelate counts.npy -o curves.h5 --bin 1.6e-6 --shape 32x32\n"
+      "          camera | tautline autocorrelate - -o curves.h5 --bin 1.6e-6 --shape 32x32 "
+      "--dtype u8 --every 10");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });

@@ -122,7 +122,12 @@ void ProgressLine::show(double fraction, const std::string& text) {
   const int full = static_cast<int>(fraction * kWidth + 0.5);
   std::string bar(static_cast<std::size_t>(full), '#');
   bar.resize(kWidth, '.');
-  fmt::print(stderr, "\r[{}] {:3.0f} %  {}\033[K", bar, 100 * fraction, text);
+  show(fmt::format("[{}] {:3.0f} %  {}", bar, 100 * fraction, text));
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!enabled_) return;
+  fmt::print(stderr, "\r{}\033[K", text);
   std::fflush(stderr);
   drawn_ = true;
 }

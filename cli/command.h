@@ -96,6 +96,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   void show(double fraction, const std::string& text);
+  /// Of a run that nobody knows the end of.
+  void show(const std::string& text);
 
  private:
   bool enabled_;

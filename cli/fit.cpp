@@ -126,6 +126,7 @@ int run(const Global& global, Options& options) {
                 {"masked", result.masked},
                 {"failed", result.failed},
                 {"weighted", result.weighted},
+                {"from_segments", result.from_segments},
                 {"medians", medians},
                 {"elapsed_s", result.elapsed_s}});
   } else if (!global.quiet) {

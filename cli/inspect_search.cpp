@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/time.h"
@@ -20,8 +21,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kFirstBytes = 2880;
 
+// Correlation curves are .csv too: with comments first, or tabs between numbers.
 bool is_candidates(const std::string& path) {
-  return path.ends_with(".csv") || path.ends_with(".cand") || path.ends_with(".singlepulse");
+  if (path.ends_with(".cand") || path.ends_with(".singlepulse")) return true;
+  if (!path.ends_with(".csv")) return false;
+  const auto head = formats::InputFile(path).head(kFirstBytes);
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return !line.starts_with("#") && line.find('\t') == std::string_view::npos;
 }
 
 Json or_null(const std::optional<double>& value) {

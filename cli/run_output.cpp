@@ -8,6 +8,11 @@ namespace tautline::cli {
 
 pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done) {
   return [&line, done](const pipeline::Progress& p) {
+    if (p.total_samples == 0) {
+      line.show(fmt::format("{:.1f} s {}, {:.2f} x real time", p.stream_s, done,
+                            p.real_time_factor()));
+      return;
+    }
     const double fraction =
         p.total_samples > 0 ? static_cast<double>(p.samples) / static_cast<double>(p.total_samples)
                             : 1;

@@ -95,7 +95,9 @@ struct CorrelationCurves {
   /// g of each segment alone, [segment][curve][lag]: how errors of different lags go together.
   /// Empty where there are none, or too many to keep.
   std::size_t segments = 0;
+  std::uint64_t segment_samples = 0;  ///< bins of each
   std::vector<float> segment_g;
+  std::vector<std::int64_t> segment_counts;  ///< [segment][lag] pairs, as `counts`; empty: unknown
   std::vector<CurveSignal> first, second;  ///< [curve]; `second` empty for autocorrelations
   std::vector<std::uint8_t> mask;          ///< [curve] 1 = good; empty: all good
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tautline/core/correlation_curve.h"
+#include "tautline/core/log.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/progress.h"
@@ -24,7 +25,10 @@ namespace tautline::pipeline {
 enum class TagMethod { automatic, bins, direct };
 
 struct AutocorrelateConfig {
-  std::string input;   ///< NPY, TIFF, PTU, PT3, or counts without a header
+  /// NPY, TIFF, PTU, PT3, or counts without a header. "-" (standard input), a named pipe or a device:
+  /// a live run of counts without a header, or of PTU or PT3 with `detectors`. It goes on until the
+  /// input ends, `duration_s` is over or a stop is requested, and what came by then is its result.
+  std::string input;
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
   double bin_s = 0;  ///< seconds a bin, above 0; 0: what the file says, which goes first
@@ -44,7 +48,13 @@ struct AutocorrelateConfig {
   double start_s = 0;                               ///< seconds to skip, 0 or more
   double duration_s = -1;                           ///< seconds to take; below 0: to the end
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< most that is taken
-  std::string history;                                ///< into the output
+  double every_s = 0;  ///< seconds between two writings of what came so far; 0: at the end alone
+  /// Where the run's state goes, as often as the curves do; empty: nowhere. The state of a file's part
+  /// plans for the rest of the file.
+  std::string save_state;
+  std::string resume;   ///< a state that the run goes on from; empty: none
+  std::string history;  ///< into the output
+  core::LogSink log;    ///< news of a run that goes on
 };
 
 struct AutocorrelateSummary {
@@ -53,7 +63,12 @@ struct AutocorrelateSummary {
   std::size_t masked = 0;              ///< sensors that the mask calls bad
   std::size_t undefined = 0;           ///< curves without any g: no counts at all
   std::size_t lags_too_long = 0;       ///< lags that no pair of the run reaches
-  std::uint64_t samples = 0;           ///< bins of each sensor
+  std::uint64_t samples = 0;           ///< bins of each sensor, those of a resumed state too
+  std::uint64_t resumed_samples = 0;   ///< of these
+  std::size_t segments = 0;            ///< that standard errors come from
+  std::uint64_t writes = 0;            ///< times that the output was written
+  bool live = false;                   ///< through a pipe
+  bool interrupted = false;            ///< a live run that was stopped before its input ended
   double bin_s = 0, mean_rate_hz = 0;  ///< of a sensor, over all curves
   std::string backend;
   double elapsed_s = 0, stream_s = 0;
@@ -61,7 +76,7 @@ struct AutocorrelateSummary {
   std::vector<std::string> warnings;
 };
 
-/// Reads, correlates and normalises. Throws core::Error; nothing is written.
+/// Reads, correlates and normalises. Throws core::Error; nothing is written but a state.
 core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
                                          std::shared_ptr<const device::Device> device,
                                          AutocorrelateSummary& summary,

@@ -179,4 +179,10 @@ std::size_t PhotonBinner::read_events(std::span<BinnedPhoton> events) {
   return found;
 }
 
+std::uint64_t PhotonBinner::bins_begun() const {
+  const formats::TagCounts& counts = reader_->counts();
+  if (counts.photons == 0 || counts.last_time < first_tick_) return 0;
+  return (counts.last_time - first_tick_) / ticks_per_bin_;
+}
+
 }  // namespace tautline::pipeline

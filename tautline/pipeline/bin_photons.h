@@ -61,6 +61,13 @@ class PhotonBinner {
   /// with read().
   std::size_t read_events(std::span<BinnedPhoton> events);
 
+  /// Counts bins from this one on: those before it are left out. Before the first read.
+  void start_at(std::uint64_t bin) { first_tick_ = bin * ticks_per_bin_; }
+  /// Of a reader whose stream pauses (read() gave 0 and there may be more): forgets that it ended.
+  void resume() { ended_ = false; }
+  /// Bins that are over when the last photon that was read is: the next one may lie in the same bin.
+  std::uint64_t bins_begun() const;
+
  private:
   template <class Count>
   std::size_t fill(std::span<Count> counts);

@@ -1,6 +1,9 @@
 #include "tautline/pipeline/curve_output.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
@@ -34,6 +37,12 @@ formats::curves::CurvesFacts facts_of(const AutocorrelateConfig& config,
                                 : config.coarsening == Coarsening::first ? "first"
                                                                          : "second"},
                  {"segments", std::to_string(config.segments)},
+                 {"segments_used", std::to_string(s.segments)},
+                 {"samples", std::to_string(s.samples)},
+                 {"resumed", config.resume.empty() ? "none" : config.resume},
+                 {"resumed_samples", std::to_string(s.resumed_samples)},
+                 {"live", s.live ? "true" : "false"},
+                 {"interrupted", s.interrupted ? "true" : "false"},
                  {"lost_samples", std::to_string(s.damage.lost_samples)},
                  {"dropped_samples", std::to_string(s.damage.dropped_samples)},
                  {"trailing_bytes", std::to_string(s.damage.trailing_bytes)}};
@@ -52,20 +61,34 @@ void refuse_raw_options(const AutocorrelateConfig& config, const char* format) {
   if (config.raw.header_bytes > 0) refuse(config, "--header", limit);
 }
 
+void check_tag_options(const AutocorrelateConfig& config) {
+  refuse_raw_options(config, "time tags");
+  if (!(config.bin_s > 0))
+    throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
+                "seconds, above 0", "give --bin");
+}
+
+void refuse_tag_options(const AutocorrelateConfig& config) {
+  if (!config.detectors.empty()) refuse(config, "--detectors", "only for time tags");
+  if (config.gate_s) refuse(config, "--gate", "only for time tags");
+}
+
+formats::RawCounts raw_of(const AutocorrelateConfig& config) {
+  formats::RawCounts raw = config.raw;
+  if (raw.sensors == 0) raw.sensors = config.sensors.rows * config.sensors.columns;
+  return raw;
+}
+
 }  // namespace
 
 std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfig& config) {
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(config.input).head(kFirstBytes);
   if (formats::recognise_photons(first, config.input)) {
-    refuse_raw_options(config, "time tags");
-    if (!(config.bin_s > 0))
-      throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                  "seconds, above 0", "give --bin");
+    check_tag_options(config);
     return std::make_unique<PhotonCounts>(config);
   }
-  if (!config.detectors.empty()) refuse(config, "--detectors", "only for time tags");
-  if (config.gate_s) refuse(config, "--gate", "only for time tags");
+  refuse_tag_options(config);
   if (formats::tiff::recognise(first)) {
     refuse_raw_options(config, "TIFF stacks");
     if (config.raw.type) refuse(config, "--dtype", "only for raw files, NPY and time tags");
@@ -75,9 +98,42 @@ std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfi
     refuse_raw_options(config, "NPY arrays");
     return formats::open_counts(config.input, config.raw);
   }
-  formats::RawCounts raw = config.raw;
-  if (raw.sensors == 0) raw.sensors = config.sensors.rows * config.sensors.columns;
-  return formats::open_counts(config.input, raw);
+  return formats::open_counts(config.input, raw_of(config));
+}
+
+namespace {
+
+// As many as it takes to tell a format. Counts may come once a second: only where the first one could
+// be a header's is the rest waited for.
+std::vector<std::byte> first_bytes(stream::LiveInput& input) {
+  constexpr std::size_t kFirstBytes = 64;
+  constexpr std::string_view kFirstOfHeaders = "PIM\x93";  // PTU, PT3; TIFF; NPY
+  auto first = input.head(1);
+  if (first.empty() || kFirstOfHeaders.find(static_cast<char>(first[0])) == std::string_view::npos)
+    return first;
+  return input.head(kFirstBytes);
+}
+
+}  // namespace
+
+std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  return std::min(kBytes, config.memory_bytes / 8);
+}
+
+LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token stop) {
+  auto input = std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config),
+                                                   std::move(stop));
+  const auto first = first_bytes(*input);
+  if (formats::recognise_photons(first, "")) {
+    check_tag_options(config);
+    return {nullptr, std::make_unique<LiveTags>(std::move(input), config)};
+  }
+  if (formats::tiff::recognise(first) || formats::npy::recognise(first, ""))
+    throw Error(ErrorKind::unsupported, input->name(), "the header of a file",
+                "raw [time][sensor] counts, PTU or PT3", "give the file's name, not a stream of it");
+  refuse_tag_options(config);
+  return {std::make_unique<LiveCounts>(std::move(input), raw_of(config)), nullptr};
 }
 
 void check_curve_output(const AutocorrelateConfig& config) {

@@ -5,28 +5,16 @@
 #include <utility>
 
 #include "tautline/core/view.h"
+#include "tautline/jit/hash.h"
+#include "tautline/pipeline/stage_sums.h"
+#include "tautline/stages/autocorrelate/normalise.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-// Curves of single segments are kept up to this: 1,024 sensors of 320 lags and 10 segments take 13
-// MB.
-constexpr std::size_t kMostSegmentBytes = std::size_t{64} << 20;
-
-using stages::autocorrelate::Config;
 using stages::autocorrelate::Pair;
 using stages::autocorrelate::Samples;
-using stages::autocorrelate::Sums;
-
-constexpr std::size_t kTraceSteps = 1000;
-// Of all sensors together, 32 MiB: large arrays have shorter traces, or none.
-constexpr std::size_t kMaxTraceValues = std::size_t{1} << 22;
-
-std::size_t trace_steps(const Config& stage) {
-  const std::size_t steps = std::min(kTraceSteps, kMaxTraceValues / stage.sensors);
-  return steps < 10 ? 0 : steps;
-}
 
 template <class Body>
 void for_type(core::CountType type, const Body& body) {
@@ -52,39 +40,6 @@ core::View<double, 2> view_of(std::vector<double>& values, std::size_t pairs, st
 
 }  // namespace
 
-/// What is read from a state.
-template <class Value>
-struct CurveStream::Memory {
-  Memory(std::size_t pairs, std::size_t lags)
-      : sums(pairs * lags),
-        lead_in(pairs * lags),
-        direct(pairs * lags),
-        delayed(pairs * lags),
-        totals(pairs * 2),
-        counts(lags),
-        views{view(sums, pairs, lags),    view(lead_in, pairs, lags), view(direct, pairs, lags),
-              view(delayed, pairs, lags), view(totals, pairs, 2),     counts} {}
-  static core::View<Value, 2> view(std::vector<Value>& values, std::size_t rows,
-                                   std::size_t columns) {
-    return {values.data(), {core::Axis::input, core::Axis::time}, {rows, columns}};
-  }
-  /// These become what `later` has more.
-  void subtract_from(const Memory& later) {
-    const auto subtract = [](auto& from, const auto& value) {
-      for (std::size_t i = 0; i < from.size(); ++i) from[i] = value[i] - from[i];
-    };
-    subtract(sums, later.sums);
-    subtract(lead_in, later.lead_in);
-    subtract(direct, later.direct);
-    subtract(delayed, later.delayed);
-    subtract(totals, later.totals);
-    subtract(counts, later.counts);
-  }
-  std::vector<Value> sums, lead_in, direct, delayed, totals;
-  std::vector<std::int64_t> counts;
-  Sums<Value> views;
-};
-
 CurveStream::CurveStream(const CurveStreamConfig& config,
                          std::shared_ptr<const device::Device> device)
     : CurveStream(config, std::move(device), nullptr) {}
@@ -100,14 +55,8 @@ CurveStream::CurveStream(const CurveStreamConfig& config,
       run_(plan_->make_state(*queue_)),
       pairs_(config.stage.pair_count()),
       lags_(stages::autocorrelate::lags_of(config.stage).size()),
-      scatter_(pairs_, config.segments > 1 ? lags_ : 0),
-      detrender_(pairs_, config.detrend ? lags_ : 0) {
-  if (config.segments > 1) segment_samples_ = config.total_samples / config.segments;
-  if (const std::size_t steps = trace_steps(config.stage); steps > 0 && config.total_samples > 0) {
-    trace_step_ = (config.total_samples + steps - 1) / steps;
-    trace_.assign((config.total_samples + trace_step_ - 1) / trace_step_ * config.stage.sensors, 0);
-  }
-}
+      segments_(CurveSegments::make(config.segments_config())),
+      trace_(config.stage.sensors, config.planned_samples) {}
 
 CurveStream::~CurveStream() = default;
 
@@ -115,11 +64,11 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
                                const stages::autocorrelate::Plan& plan) {
   const std::size_t values =
       config.stage.pair_count() * stages::autocorrelate::lags_of(config.stage).size();
-  // Sums, lead-in and monitors as read, g and its error twice; for segments the four as they were
-  // read a segment ago, g, mean products, the scatter's two; the detrender's two long doubles, g.
-  const std::size_t arrays = 4 + 4 + (config.segments > 1 ? 8 : 0) + (config.detrend ? 5 : 0);
-  return plan.bytes().host_bytes + values * arrays * sizeof(double) +
-         trace_steps(config.stage) * config.stage.sensors * 2 * sizeof(double);
+  // Sums, lead-in and monitors as they are read, and g and its error twice.
+  constexpr std::size_t kArrays = 4 + 4;
+  return plan.bytes().host_bytes + values * kArrays * sizeof(double) +
+         CurveSegments::bytes(config.segments_config()) +
+         2 * CurveTrace::bytes(config.stage.sensors);
 }
 
 void CurveStream::take(const void* counts, std::size_t samples) {
@@ -135,25 +84,22 @@ void CurveStream::take(const void* counts, std::size_t samples) {
 void CurveStream::push(const void* counts, std::size_t samples) {
   const std::size_t row_bytes = config_.stage.sensors * core::bytes_of(config_.stage.type);
   for (std::size_t t = 0; t < samples;) {
-    std::uint64_t end = samples_ + samples;
-    if (segments_left()) end = std::min(end, segment_end());
+    const std::uint64_t end = std::min(samples_ + samples, segments_->next_end());
     const auto part = static_cast<std::size_t>(end - run_->samples());
     take(static_cast<const std::byte*>(counts) + t * row_bytes, part);
     t += part;
     close_segment();
   }
-  if (trace_step_ > 0)
-    for_type(config_.stage.type,
-             [&]<class Count>(Count) { add_to_trace(static_cast<const Count*>(counts), samples); });
+  for_type(config_.stage.type, [&]<class Count>(Count) {
+    trace_.add(static_cast<const Count*>(counts), samples_, samples);
+  });
   samples_ += samples;
 }
 
 void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until) {
-  if (trace_step_ > 0)
-    for (const auto& tag : tags)
-      trace_[tag.bin / trace_step_ * config_.stage.sensors + tag.sensor] += 1;
+  trace_.add_tags(tags);
   while (samples_ < until) {
-    const std::uint64_t end = segments_left() ? std::min(until, segment_end()) : until;
+    const std::uint64_t end = std::min(until, segments_->next_end());
     const auto next = std::partition_point(tags.begin(), tags.end(),
                                            [&](const auto& tag) { return tag.bin < end; });
     const auto part = static_cast<std::size_t>(next - tags.begin());
@@ -165,72 +111,16 @@ void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, st
 }
 
 void CurveStream::close_segment() {
-  if (!segments_left() || run_->samples() < segment_end()) return;
-  floats() ? close_segment(before_float_) : close_segment(before_);
-  ++segments_done_;
-}
-
-// Sums and monitors only grow, by the pairs whose later window ends in the segment: a segment's are
-// what they grew by, and cost nothing but the reading.
-template <class Value>
-void CurveStream::close_segment(std::unique_ptr<Memory<Value>>& before) {
-  auto now = std::make_unique<Memory<Value>>(pairs_, lags_);
-  plan_->read(*queue_, *run_, now->views);
-  queue_->synchronise();
-  if (before == nullptr) before = std::make_unique<Memory<Value>>(pairs_, lags_);
-  before->subtract_from(*now);
-  // A lag longer than a segment joins it to others, which are then not independent.
-  const auto lags = stages::autocorrelate::lags_of(config_.stage);
-  for (std::size_t l = 0; l < lags_; ++l)
-    if (stages::autocorrelate::pairs_at(config_.stage, lags[l], segment_samples_) == 0)
-      before->counts[l] = 0;
-  if (config_.detrend) detrender_.add(before->views);
-  std::vector<double> g(pairs_ * lags_);
-  stages::autocorrelate::normalise(config_.stage, config_.normalization, segment_samples_,
-                                   before->views, view_of(g, pairs_, lags_));
-  if (config_.normalization == core::Normalization::none) {
-    // Sums grow with the pairs: it is their mean products that are alike.
-    std::vector<double> mean_products = g;
-    for (std::size_t i = 0; i < g.size(); ++i)
-      mean_products[i] /= static_cast<double>(before->counts[i % lags_]);
-    scatter_.add(mean_products, before->counts);
-  } else {
-    scatter_.add(g, before->counts);
-  }
-  if (g.size() * config_.segments * sizeof(float) <= kMostSegmentBytes)
-    segment_g_.insert(segment_g_.end(), g.begin(), g.end());
-  before = std::move(now);
-}
-
-template <class Count>
-void CurveStream::add_to_trace(const Count* counts, std::size_t samples) {
-  const std::size_t sensors = config_.stage.sensors;
-  using Sum = std::conditional_t<std::is_same_v<Count, float>, double, std::uint32_t>;
-  // 32-bit sums of a few times fill vectors; no 256 counts of u16 overflow them.
-  const std::size_t together = sizeof(Count) < 4 ? 256 : 1;
-  std::vector<Sum> sums(sensors);
-  for (std::size_t t = 0; t < samples;) {
-    const std::uint64_t step = (samples_ + t) / trace_step_;
-    const auto end = static_cast<std::size_t>(
-        std::min<std::uint64_t>({samples, t + together, (step + 1) * trace_step_ - samples_}));
-    std::fill(sums.begin(), sums.end(), Sum{});
-    for (; t < end; ++t)
-      for (std::size_t s = 0; s < sensors; ++s)
-        sums[s] += static_cast<Sum>(counts[t * sensors + s]);
-    double* to = trace_.data() + step * sensors;
-    for (std::size_t s = 0; s < sensors; ++s) to[s] += static_cast<double>(sums[s]);
-  }
+  if (run_->samples() >= segments_->next_end()) segments_->close(*plan_, *queue_, *run_);
 }
 
 template <class Value>
-void CurveStream::finish_as(core::CorrelationCurves& curves) {
-  Memory<Value> memory(pairs_, lags_);
-  plan_->read(*queue_, *run_, memory.views);
-  queue_->synchronise();
+void CurveStream::finish_as(core::CorrelationCurves& curves) const {
+  StageSums<Value> memory(pairs_, lags_);
+  memory.read(*plan_, *queue_, *run_);
   curves.g.resize(pairs_ * lags_);
   stages::autocorrelate::normalise(config_.stage, config_.normalization, samples_, memory.views,
                                    view_of(curves.g, pairs_, lags_));
-  if (config_.detrend && segments_done_ > 0) curves.g = detrender_.g();
   if (config_.normalization == core::Normalization::none)
     for (std::size_t i = 0; i < curves.standard_error.size(); ++i)
       curves.standard_error[i] *= static_cast<double>(memory.counts[i % lags_]);
@@ -255,33 +145,36 @@ void CurveStream::finish_as(core::CorrelationCurves& curves) {
   finish_traces(curves, means);
 }
 
-void CurveStream::finish(core::CorrelationCurves& curves) {
+void CurveStream::finish(core::CorrelationCurves& curves) const {
+  SegmentCurves segments = segments_->curves(samples_);
   curves.curves = pairs_;
   curves.lags = lags_;
   curves.samples = samples_;
   curves.normalization = config_.normalization;
-  curves.detrended = config_.detrend && segments_done_ > 0;
+  curves.detrended = !segments.detrended_g.empty();
   curves.lag_samples.clear();
   for (const auto& lag : stages::autocorrelate::lags_of(config_.stage))
     curves.lag_samples.push_back(lag.samples);
-  curves.segments = segment_g_.empty() ? 0 : segments_done_;
-  curves.segment_g = segment_g_;
-  curves.standard_error.clear();
-  if (segments_done_ > 1) curves.standard_error = scatter_.standard_error();
+  curves.segments = segments.segments;
+  curves.segment_samples = segments.segment_samples;
+  curves.segment_g = std::move(segments.g);
+  curves.segment_counts = std::move(segments.counts);
+  curves.standard_error = std::move(segments.standard_error);
   floats() ? finish_as<double>(curves) : finish_as<std::int64_t>(curves);
+  if (curves.detrended) curves.g = std::move(segments.detrended_g);
 }
 
 // `means` are counts a bin of a and b, [pair][2].
 void CurveStream::finish_traces(core::CorrelationCurves& curves,
                                 const std::vector<double>& means) const {
-  const std::size_t sensors = config_.stage.sensors;
   const auto fill = [&](core::CurveSignal& signal, std::size_t sensor, double mean) {
     signal.mean_rate_hz = mean;
-    if (trace_step_ == 0) return;
-    for (std::uint64_t first = 0; first < samples_; first += trace_step_) {
-      const std::uint64_t length = std::min(trace_step_, samples_ - first);
+    const std::uint64_t step = trace_.step_samples();
+    if (step == 0) return;
+    for (std::uint64_t first = 0; first < samples_; first += step) {
+      const std::uint64_t length = std::min(step, samples_ - first);
       signal.trace.time_s.push_back(static_cast<double>(first) + static_cast<double>(length) / 2);
-      signal.trace.rate_khz.push_back(trace_[first / trace_step_ * sensors + sensor] /
+      signal.trace.rate_khz.push_back(trace_.counts(first / step, sensor) /
                                       static_cast<double>(length));
     }
   };
@@ -293,6 +186,47 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves,
     fill(curves.first[p], pair.a, means[2 * p]);
     if (curves.cross) fill(curves.second[p], pair.b, means[2 * p + 1]);
   }
+}
+
+// A state's bytes mean something to the plan that wrote them alone, and nothing in them says which
+// one that was: the sums that it reads tell.
+std::uint64_t CurveStream::sums_checksum() const {
+  std::uint64_t checksum = jit::kHashStart;
+  core::ByteWriter writer([&](std::span<const std::byte> some) {
+    checksum = jit::hash({reinterpret_cast<const char*>(some.data()), some.size()}, checksum);
+  });
+  const auto add = [&]<class Value>(Value) {
+    StageSums<Value> sums(pairs_, lags_);
+    sums.read(*plan_, *queue_, *run_);
+    sums.exchange(writer);
+  };
+  floats() ? add(double{}) : add(std::int64_t{});
+  return checksum;
+}
+
+void CurveStream::save(const core::ByteWriter::Sink& sink) {
+  queue_->synchronise();
+  core::ByteWriter writer(sink);
+  writer(samples_);
+  writer(sums_checksum());
+  writer(run_->save());
+  segments_->save(writer);
+  trace_.exchange(writer);
+}
+
+void CurveStream::load(std::span<const std::byte> bytes, const std::string& what) {
+  core::ByteReader reader(bytes, what);
+  std::uint64_t checksum = 0;
+  std::vector<std::byte> run;
+  reader(samples_);
+  reader(checksum);
+  reader(run);
+  run_->load(run);
+  if (run_->samples() != samples_ || sums_checksum() != checksum) reader.refuse();
+  segments_->load(reader);
+  trace_.exchange(reader);
+  if (!trace_.whole()) reader.refuse();
+  reader.finish();
 }
 
 }  // namespace tautline::pipeline

@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/byte_archive.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/device/device.h"
+#include "tautline/pipeline/curve_segments.h"
+#include "tautline/pipeline/curve_trace.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
-#include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
 namespace tautline::pipeline {
@@ -19,9 +21,16 @@ namespace tautline::pipeline {
 struct CurveStreamConfig {
   stages::autocorrelate::Config stage;
   core::Normalization normalization = core::Normalization::symmetric;
-  std::uint64_t total_samples = 0;  ///< of the run; segments and trace are cut by it
-  std::size_t segments = 10;        ///< 0 or 1: none
+  std::uint64_t planned_samples = 0;  ///< of the run; segments and trace are cut by it
+  std::size_t segments = 10;          ///< 0 or 1: none
   bool detrend = false;
+  /// The run may go on beyond what is planned (0: nobody knows), and may be saved and taken up again:
+  /// there are then as many segments as asked for, or up to twice as many.
+  bool open_ended = false;
+
+  SegmentsConfig segments_config() const {
+    return {stage, normalization, segments, detrend, planned_samples, open_ended};
+  }
 };
 
 /// Memory does not depend on the length of the run.
@@ -46,24 +55,22 @@ class CurveStream {
   std::uint64_t samples() const { return samples_; }
 
   /// Everything but labels, mask and seconds: those are left as they are, but for the traces,
-  /// whose times are in bins and whose rates are counts a bin.
-  void finish(core::CorrelationCurves& curves);
+  /// whose times are in bins and whose rates are counts a bin. The stream may go on after it.
+  void finish(core::CorrelationCurves& curves) const;
+
+  /// Of open-ended runs: everything, for `load` into a stream of the same config, device and
+  /// tunables, which then goes on as this one would have.
+  void save(const core::ByteWriter::Sink& sink);
+  /// Throws Error(format) when the bytes are not such a stream's.
+  void load(std::span<const std::byte> bytes, const std::string& what);
 
  private:
-  template <class Value>
-  struct Memory;
-
   void take(const void* counts, std::size_t samples);
-  bool segments_left() const { return segment_samples_ > 0 && segments_done_ < config_.segments; }
-  std::uint64_t segment_end() const { return (segments_done_ + 1) * segment_samples_; }
   void close_segment();
-  template <class Count>
-  void add_to_trace(const Count* counts, std::size_t samples);
   template <class Value>
-  void close_segment(std::unique_ptr<Memory<Value>>& before);
-  template <class Value>
-  void finish_as(core::CorrelationCurves& curves);
+  void finish_as(core::CorrelationCurves& curves) const;
   void finish_traces(core::CorrelationCurves& curves, const std::vector<double>& means) const;
+  std::uint64_t sums_checksum() const;
   bool floats() const { return config_.stage.type == core::CountType::f32; }
 
   CurveStreamConfig config_;
@@ -72,18 +79,10 @@ class CurveStream {
   std::shared_ptr<const stages::autocorrelate::Plan> plan_;
   std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan_;  ///< plan_, or null
   std::unique_ptr<stages::autocorrelate::State> run_;
-  // What was read where the last segment ended.
-  std::unique_ptr<Memory<std::int64_t>> before_;
-  std::unique_ptr<Memory<double>> before_float_;
   std::size_t pairs_, lags_;
   std::uint64_t samples_ = 0;
-  std::uint64_t segment_samples_ = 0;  ///< 0: no segments
-  std::size_t segments_done_ = 0;
-  std::vector<float> segment_g_;  // [segment][pair][lag], while it is small
-  stages::autocorrelate::SegmentScatter scatter_;
-  stages::autocorrelate::Detrender detrender_;
-  std::uint64_t trace_step_ = 0;  ///< samples; 0: no trace
-  std::vector<double> trace_;     ///< [step][sensor]
+  std::unique_ptr<CurveSegments> segments_;
+  CurveTrace trace_;
 };
 
 }  // namespace tautline::pipeline

@@ -120,20 +120,31 @@ std::vector<std::size_t> places_of(const CorrelationCurves& c, const fit::Points
   return places;
 }
 
-// What each segment's curve differs by from their mean; nothing where a segment does not reach.
+// What each segment's curve differs by from their mean, each lag weighed by the segment's share of its
+// pairs (docs/maths/fit.md): the first segment has fewer than the others where the lag reaches before
+// the run. Files that do not say how many have equal shares. Nothing where a segment has none.
 std::vector<std::vector<double>> deviations_of(const CorrelationCurves& c, std::size_t curve,
                                                const fit::Points& points) {
-  const auto places = places_of(c, points);
-  std::vector<double> mean(places.size());
-  std::vector<std::vector<double>> all(c.segments, std::vector<double>(places.size()));
-  for (std::size_t k = 0; k < c.segments; ++k)
-    for (std::size_t m = 0; m < places.size(); ++m) {
-      all[k][m] = static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + places[m]]);
-      if (!std::isfinite(all[k][m])) return {};
-      mean[m] += all[k][m] / static_cast<double>(c.segments);
+  const bool counted = c.segment_counts.size() == c.segments * c.lags;
+  const auto segments = static_cast<double>(c.segments);
+  std::vector<std::vector<double>> all(c.segments);
+  for (const std::size_t lag : places_of(c, points)) {
+    const auto pairs_of = [&](std::size_t k) {
+      return counted ? static_cast<double>(c.segment_counts[k * c.lags + lag]) : 1.0;
+    };
+    const auto g_of = [&](std::size_t k) {
+      return static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
+    };
+    double pairs = 0, mean = 0;
+    for (std::size_t k = 0; k < c.segments; ++k) {
+      if (!(pairs_of(k) > 0) || !std::isfinite(g_of(k))) return {};
+      pairs += pairs_of(k);
+      mean += pairs_of(k) * g_of(k);
     }
-  for (auto& one : all)
-    for (std::size_t m = 0; m < places.size(); ++m) one[m] -= mean[m];
+    mean /= pairs;
+    for (std::size_t k = 0; k < c.segments; ++k)
+      all[k].push_back(std::sqrt(segments * pairs_of(k) / pairs) * (g_of(k) - mean));
+  }
   return all;
 }
 
@@ -257,7 +268,7 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
     one.g0 = one.g0_error = one.solution.chi_squared = kNan;
   }
   const auto queue = device::open({}, {.threads = config.threads})->make_queue();
-  std::atomic<std::size_t> done = 0;
+  std::atomic<std::size_t> independent = 0;  // curves whose segments say nothing
   constexpr std::size_t kStretch = 256;  // between two looks at `stop`
   for (std::size_t first = 0; first < curves.curves; first += kStretch) {
     if (stop.stop_requested())
@@ -270,14 +281,20 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
         const fit::Points points = points_of(curves, k, config, result.weighted);
         one.solution = best_of(config, result.parameters, points);
         order_species(config, result.parameters, one.solution);
-        if (result.from_segments)
-          fit::use_segments(config.model, result.parameters, points,
-                            deviations_of(curves, k, points), one.solution);
+        if (result.from_segments &&
+            !fit::use_segments(config.model, result.parameters, points,
+                               deviations_of(curves, k, points), one.solution))
+          ++independent;
         add_physics(config, one);
       }
     });
     if (progress) progress(static_cast<double>(last) / static_cast<double>(curves.curves));
   }
+  if (independent > 0)
+    result.warnings.push_back(
+        fmt::format("{} of {} curves were fitted at lags that no segment reaches, or have no error: "
+                    "errors of their parameters take lags as independent",
+                    independent.load(), curves.curves));
   mark_hot(result);
   set_status(result);
   add_medians(result);

@@ -15,6 +15,7 @@ namespace tautline::formats::curves_hdf5 {
 /// | counts                                   | [sensor][lag]            | int64                  |
 /// | g, sem                                   | [sensor][lag]            | float64                |
 /// | segment_g, where it was kept             | [segment][sensor][lag]   | float32                |
+/// | segment_counts, where segment_g is       | [segment][lag]           | int64                  |
 /// | row, column                              | [sensor]                 | int64, -1: none        |
 /// | mask                                     | [sensor]                 | boolean, true: good    |
 /// | mean_rate_hz                             | [sensor]                 | float64                |

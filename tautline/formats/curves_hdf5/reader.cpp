@@ -107,6 +107,12 @@ void read_segments(const InputFile& file, CorrelationCurves& c) {
   c.segments = static_cast<std::size_t>(shape[0]);
   c.segment_g.resize(c.segments * c.curves * c.lags);
   file.rows("segment_g", H5T_NATIVE_FLOAT, 0, shape[0], 1, c.segment_g.data());
+  if (!file.has("segment_counts")) return;
+  if (file.shape("segment_counts") != std::vector<hsize_t>{shape[0], c.lags})
+    file.fail("segment_counts",
+              fmt::format("shape ({})", fmt::join(file.shape("segment_counts"), ", ")),
+              fmt::format("({}, {}), as segment_g has", shape[0], c.lags));
+  c.segment_counts = file.integers("segment_counts", c.segments * c.lags);
 }
 
 double number_or(const InputFile& file, const std::string& name, double missing) {

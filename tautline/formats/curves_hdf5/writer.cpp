@@ -121,6 +121,8 @@ void write_segments(File& file, const CorrelationCurves& c) {
                 {std::clamp<std::size_t>(kChunkBytes / (4 * c.lags), 1, c.curves), c.lags});
   table.extend(c.segments);
   table.write(0, c.segments, c.segment_g.data());
+  if (c.segment_counts.size() == c.segments * c.lags)
+    write_table(file, "segment_counts", std::span(c.segment_counts), c.segments);
 }
 
 }  // namespace

@@ -93,11 +93,12 @@ bool recognise(std::span<const std::byte> first_bytes) {
              kIdent;
 }
 
-std::unique_ptr<PhotonReader> open(const std::string& path) {
-  InputFile file(path);
+ptu::TagHeader read_header(const ptu::HeaderSource& file) {
+  const std::string& path = file.path;
   const Fields fields(file.head(place::end));
   check(fields, path);
-  PhotonDescription d;
+  ptu::TagHeader tags;
+  PhotonDescription& d = tags.description;
   d.format = "PT3";
   const ptu::RecordType& type = *ptu::find_record_type(0x00010303);
   d.record_type = type.name;
@@ -126,11 +127,13 @@ std::unique_ptr<PhotonReader> open(const std::string& path) {
     throw format_error(
         path, "length of the image header at byte " + std::to_string(place::image_words),
         std::to_string(image_words), "0 to " + std::to_string(kMaxImageWords) + " words");
-  const std::uint64_t offset = place::end + 4 * not_negative(image_words);
-  Damage damage;
-  d.records = ptu::count_records(file, offset, d.stated_records, damage);
-  return std::make_unique<ptu::RecordStream>(std::move(file), std::move(d), type, offset,
-                                             std::move(damage));
+  tags.type = &type;
+  tags.size_bytes = place::end + 4 * not_negative(image_words);
+  return tags;
+}
+
+std::unique_ptr<PhotonReader> open(const std::string& path) {
+  return ptu::open_records(InputFile(path), read_header);
 }
 
 }  // namespace tautline::formats::pt3

@@ -59,11 +59,11 @@ std::string hex(std::uint32_t value) {
 }
 
 // Reads the bytes behind a tag; returns how many there were.
-std::uint64_t read_payload(const InputFile& file, std::uint64_t offset, Tag& tag) {
+std::uint64_t read_payload(const HeaderSource& file, std::uint64_t offset, Tag& tag) {
   const auto bytes = static_cast<std::uint64_t>(tag.integer);
-  if (tag.integer < 0 || bytes > kMaxHeaderBytes || offset + bytes > file.size())
+  if (tag.integer < 0 || bytes > kMaxHeaderBytes || offset + bytes > file.size_bytes)
     throw format_error(
-        file.path(), "length of the tag " + tag.name + " before byte " + std::to_string(offset),
+        file.path, "length of the tag " + tag.name + " before byte " + std::to_string(offset),
         std::to_string(tag.integer), "bytes that the file holds", "the header is damaged");
   if (tag.type == TagType::text) {
     std::vector<std::byte> payload(static_cast<std::size_t>(bytes));
@@ -76,22 +76,22 @@ std::uint64_t read_payload(const InputFile& file, std::uint64_t offset, Tag& tag
 
 }  // namespace
 
-Header Header::read(const InputFile& file) {
+Header Header::read(const HeaderSource& file) {
   Header header;
   const auto magic = file.head(kMagicBytes);
   if (magic.size() < kMagicBytes || c_text(magic.data(), 8) != "PQTTTR")
-    throw format_error(file.path(), "first bytes", magic.empty() ? "none" : c_text(magic.data(), 8),
+    throw format_error(file.path, "first bytes", magic.empty() ? "none" : c_text(magic.data(), 8),
                        "PQTTTR, as PTU files begin");
   std::uint64_t offset = kMagicBytes;
   std::byte bytes[kTagBytes];
   while (true) {
     if (offset > kMaxHeaderBytes || header.tags_.size() >= kMaxTags)
-      throw format_error(file.path(), "header",
+      throw format_error(file.path, "header",
                          "no Header_End before byte " + std::to_string(offset),
                          "a header of at most 64 MiB", "the header is damaged");
-    if (file.read(offset, bytes) < kTagBytes)
-      throw format_error(file.path(), "header",
-                         "the file ends at byte " + std::to_string(file.size()),
+    if (const std::size_t got = file.read(offset, bytes); got < kTagBytes)
+      throw format_error(file.path, "header",
+                         "the file ends at byte " + std::to_string(offset + got),
                          "a tag at byte " + std::to_string(offset) + ", the last one Header_End",
                          "the file is cut short");
     Tag tag;
@@ -100,7 +100,7 @@ Header Header::read(const InputFile& file) {
     tag.type = static_cast<TagType>(load<std::uint32_t>(bytes + 36));
     tag.integer = load<std::int64_t>(bytes + 40);
     if (!known(tag.type))
-      throw format_error(file.path(), "type of the tag at byte " + std::to_string(offset),
+      throw format_error(file.path, "type of the tag at byte " + std::to_string(offset),
                          hex(static_cast<std::uint32_t>(tag.type)), "a type of PTU's header",
                          "the header is damaged");
     if (tag.type == TagType::number || tag.type == TagType::date) {

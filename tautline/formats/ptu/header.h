@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tautline/formats/input_file.h"
+#include "tautline/formats/ptu/tag_header.h"
 
 namespace tautline::formats::ptu {
 
@@ -38,7 +38,7 @@ struct Tag {
 class Header {
  public:
   /// Throws Error(format) that names the byte where the header breaks.
-  static Header read(const InputFile& file);
+  static Header read(const HeaderSource& file);
 
   std::uint64_t size_bytes() const { return size_bytes_; }
   const std::vector<Tag>& tags() const { return tags_; }

@@ -61,11 +61,12 @@ bool recognise(std::span<const std::byte> first_bytes) {
              kMagic;
 }
 
-std::unique_ptr<PhotonReader> open(const std::string& path) {
-  InputFile file(path);
+TagHeader read_header(const HeaderSource& file) {
+  const std::string& path = file.path;
   const Header header = Header::read(file);
   const RecordType& type = record_type(header, path);
-  PhotonDescription d;
+  TagHeader tags;
+  PhotonDescription& d = tags.description;
   d.format = "PTU";
   d.record_type = type.name;
   d.mode = type.mode;
@@ -89,10 +90,13 @@ std::unique_ptr<PhotonReader> open(const std::string& path) {
   d.software = header.text("CreatorSW_Name");
   d.comment = header.text("File_Comment");
   if (const Tag* created = header.find("File_CreatingTime")) d.created = date_text(created->number);
-  Damage damage;
-  d.records = count_records(file, header.size_bytes(), d.stated_records, damage);
-  return std::make_unique<RecordStream>(std::move(file), std::move(d), type, header.size_bytes(),
-                                        std::move(damage));
+  tags.type = &type;
+  tags.size_bytes = header.size_bytes();
+  return tags;
+}
+
+std::unique_ptr<PhotonReader> open(const std::string& path) {
+  return open_records(InputFile(path), read_header);
 }
 
 }  // namespace tautline::formats::ptu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,13 +10,13 @@
 
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/formats/ptu/record_decoder.h"
 #include "tautline/formats/ptu/record_type.h"
+#include "tautline/formats/ptu/tag_header.h"
 
 namespace tautline::formats::ptu {
 
-/// Reads `description.records` records of `type` that start at `offset_bytes`. A clock that steps
-/// back by more than half its range has missed an overflow, and is set forward; a smaller step back
-/// is a photon out of order, and is left out. Both are named with the record and counted.
+/// Reads `description.records` records of `type` that start at `offset_bytes`.
 class RecordStream : public PhotonReader {
  public:
   /// `damage` is what the header already had.
@@ -24,29 +25,20 @@ class RecordStream : public PhotonReader {
 
   const PhotonDescription& description() const override { return description_; }
   std::size_t read(std::span<Photon> photons) override;
-  void rewind() override;
-  const TagCounts& counts() const override { return counts_; }
-  const Damage& damage() const override { return damage_; }
+  void rewind() override { decoder_.rewind(); }
+  const TagCounts& counts() const override { return decoder_.counts(); }
+  const Damage& damage() const override { return decoder_.damage(); }
 
  private:
-  template <class Layout>
-  std::size_t decode(std::span<const std::uint32_t> words, Photon* photons);
-  std::size_t decode_any(std::span<const std::uint32_t> words, Photon* photons);
-  /// What to do with a tag before the last one: true when the clock was set forward.
-  bool step_back(std::uint64_t record, std::uint64_t time);
-  void unknown(std::uint64_t record, std::uint32_t word);
-  void note(std::uint64_t record, const std::string& what, const std::string& found,
-            const std::string& expected);
-
   InputFile file_;
   PhotonDescription description_;
-  const RecordType* type_;
-  std::uint64_t offset_bytes_;
-  Damage header_damage_, damage_;
-  TagCounts counts_;
-  std::uint64_t base_ = 0;  // what the overflows so far add to a record's clock
+  RecordDecoder decoder_;
   std::vector<std::uint32_t> words_;
 };
+
+/// A file whose header `read_header` reads.
+std::unique_ptr<PhotonReader> open_records(
+    InputFile file, const std::function<TagHeader(const HeaderSource&)>& read_header);
 
 /// Records in the file behind `offset_bytes`, at most `stated` (0: as many as there are); missing
 /// and spare bytes are noted.

@@ -30,8 +30,8 @@ struct Solution {
 Solution solve(Model model, const std::vector<Parameter>& parameters, const Points& points);
 
 /// Replaces solution.standard_errors by those that segments of the run give: the curve of each
-/// segment less their mean, deviations[segment][point] over solve()'s points, moves the parameters
-/// by what least squares makes of it, and the scatter of these moves is the error. Neighbouring
+/// segment less their mean, deviations[segment][point] over solve()'s points, each times the square
+/// root of K and of the segment's share of the point's pairs, moves the parameters by what least squares makes of it, and the scatter of these moves is the error. Neighbouring
 /// lags rise and fall together, which the errors of single lags cannot tell. Parameters without an
 /// error (held, at a bound) stay so. False, and nothing is changed, with fewer than three segments.
 bool use_segments(Model model, const std::vector<Parameter>& parameters, const Points& points,

@@ -1,10 +1,10 @@
 // The plan for tags: a ladder of lists for each pair of sensors.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "tautline/core/byte_archive.h"
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
 #include "tautline/stages/autocorrelate/tag_ladder.h"
@@ -13,58 +13,6 @@
 namespace tautline::stages::autocorrelate {
 
 namespace {
-
-class Writer {
- public:
-  template <class Value>
-  void operator()(const Value& value) {
-    append(&value, sizeof value);
-  }
-  template <class Value>
-  void operator()(const std::vector<Value>& values) {
-    (*this)(std::uint64_t{values.size()});
-    append(values.data(), values.size() * sizeof(Value));
-  }
-  std::vector<std::byte> bytes;
-
- private:
-  void append(const void* from, std::size_t size) {
-    const auto* first = static_cast<const std::byte*>(from);
-    bytes.insert(bytes.end(), first, first + size);
-  }
-};
-
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  template <class Value>
-  void operator()(Value& value) {
-    take(&value, sizeof value);
-  }
-  template <class Value>
-  void operator()(std::vector<Value>& values) {
-    std::uint64_t size = 0;
-    (*this)(size);
-    if (size > bytes_.size() / sizeof(Value)) refuse();
-    values.resize(size);
-    take(values.data(), size * sizeof(Value));
-  }
-  void finish() const {
-    if (!bytes_.empty()) refuse();
-  }
-
- private:
-  void take(void* to, std::size_t size) {
-    if (size > bytes_.size()) refuse();
-    if (size > 0) std::memcpy(to, bytes_.data(), size);
-    bytes_ = bytes_.subspan(size);
-  }
-  [[noreturn]] static void refuse() {
-    throw core::Error(core::ErrorKind::format, "autocorrelate state", "not one of tags",
-                      "the bytes that such a state saved", "load it with the plan that saved it");
-  }
-  std::span<const std::byte> bytes_;
-};
 
 class TagState final : public State {
  public:
@@ -80,14 +28,17 @@ class TagState final : public State {
     samples_ = 0;
   }
   std::vector<std::byte> save() const override {
-    Writer writer;
+    std::vector<std::byte> bytes;
+    core::ByteWriter writer([&](std::span<const std::byte> some) {
+      bytes.insert(bytes.end(), some.begin(), some.end());
+    });
     writer(samples_);
     // exchange() only reads them here.
     for (const TagLadder& ladder : ladders) const_cast<TagLadder&>(ladder).exchange(writer);
-    return std::move(writer.bytes);
+    return bytes;
   }
   void load(std::span<const std::byte> bytes) override {
-    Reader reader(bytes);
+    core::ByteReader reader(bytes, "autocorrelate state of tags");
     reader(samples_);
     for (TagLadder& ladder : ladders) ladder.exchange(reader);
     reader.finish();

@@ -54,6 +54,7 @@ core::CorrelationCurves made_up(std::size_t sensors, std::size_t lags, bool cros
   c.segments = sensors % 3 == 1 ? 4 : 0;
   for (std::size_t k = 0; k < c.segments * sensors * lags; ++k)
     c.segment_g.push_back(static_cast<float>(k) * 0.5f);
+  for (std::size_t k = 0; k < c.segments * lags; ++k) c.segment_counts.push_back(big());
   for (std::size_t s = 0; s < sensors; ++s) {
     core::CurveSignal signal;
     signal.label = "sensor " + std::to_string(s);
@@ -111,6 +112,7 @@ TEST(CurvesHdf5, ComesBackAsWritten) {
       EXPECT_EQ(found.mask, c.mask);
       EXPECT_EQ(found.segments, c.segments);
       EXPECT_EQ(found.segment_g, c.segment_g);
+      EXPECT_EQ(found.segment_counts, c.segment_counts);
       ASSERT_EQ(found.first.size(), sensors);
       EXPECT_EQ(found.second.size(), cross ? sensors : 0);
       EXPECT_EQ(found.first.back().label, c.first.back().label);

@@ -1,0 +1,41 @@
+// Bytes that come once, from front to back: standard input, a named pipe, a device.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace tautline::formats {
+
+/// Whether a path names a stream and no file: "-" (standard input), a named pipe, a character device.
+bool is_stream(const std::string& path);
+
+/// Not thread-safe.
+class InputStream {
+ public:
+  /// Throws Error(io) when the system refuses. A named pipe needs no writer yet.
+  explicit InputStream(const std::string& path);
+  ~InputStream();
+  InputStream(const InputStream&) = delete;
+  InputStream& operator=(const InputStream&) = delete;
+
+  /// As messages name it.
+  const std::string& name() const { return name_; }
+  /// Puts what has come to the front of `bytes`, waiting no longer than `wait` for it, and returns
+  /// how much that is: 0 when nothing came, or at the end. Throws Error(io).
+  std::size_t read(std::span<std::byte> bytes, std::chrono::milliseconds wait);
+  /// Whether whoever writes has closed it.
+  bool ended() const { return ended_; }
+  /// Bytes that have come and were not read yet, as far as the system tells.
+  std::uint64_t waiting_bytes() const;
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  bool owned_ = false, ended_ = false;
+  std::uint64_t read_bytes_ = 0;
+};
+
+}  // namespace tautline::formats

@@ -1,0 +1,61 @@
+// A stream of bytes that is read on a thread of its own into a buffer of fixed size, so that whoever
+// writes it waits only when the buffer is full. Nothing is dropped.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tautline/formats/input_stream.h"
+
+namespace tautline::stream {
+
+/// One thread reads from it.
+class LiveInput {
+ public:
+  /// "-" is standard input. Once `stop` is requested, what the system has for it by then is still
+  /// taken, and the stream ends. Throws Error(io) when it cannot be opened.
+  LiveInput(const std::string& path, std::size_t buffer_bytes, std::stop_token stop);
+  ~LiveInput();
+  LiveInput(const LiveInput&) = delete;
+  LiveInput& operator=(const LiveInput&) = delete;
+
+  const std::string& name() const { return input_.name(); }
+  /// The first bytes, at most `limit_bytes` of them (and of the buffer's): waits until they have come
+  /// or the stream has ended. They are given by read() too.
+  std::vector<std::byte> head(std::size_t limit_bytes);
+  /// Fills the front of `bytes`; returns when they are full, the stream has ended or `wait` is over.
+  std::size_t read(std::span<std::byte> bytes, std::chrono::milliseconds wait);
+  /// Whether everything was given and nothing more will come.
+  bool ended() const;
+  /// Whether a stop had been requested when it ended.
+  bool stopped() const;
+  /// What broke the stream off, in words; empty when it ended by itself or was stopped.
+  std::string fault() const;
+  /// Bytes given so far.
+  std::uint64_t given_bytes() const;
+
+ private:
+  void gather(const std::stop_token& own);
+  bool take_some();
+  bool wait_for_room(const std::stop_token& own);
+
+  formats::InputStream input_;
+  std::stop_token stop_;
+  std::vector<std::byte> buffer_;
+  mutable std::mutex mutex_;
+  std::condition_variable come_, room_;
+  std::uint64_t gathered_ = 0, given_ = 0;  // bytes; their difference is in the buffer
+  bool ended_ = false, stopped_ = false;
+  std::string fault_;
+  std::jthread thread_;  // last: it uses all of these
+};
+
+}  // namespace tautline::stream

@@ -1,0 +1,367 @@
+// Counts and time tags through a pipe: written again and again, stopped, broken off, killed.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tautline/formats/curves/curves.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+#include "tests/support/small_disk.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
+constexpr std::size_t kSensors = 3;
+
+#ifdef TAUTLINE_HDF5
+#define NEEDS_HDF5
+#else
+#define NEEDS_HDF5 GTEST_SKIP() << "a build without HDF5"
+#endif
+
+class LiveCounts : public ::testing::Test {
+ protected:
+  void SetUp() override { signal(SIGPIPE, SIG_IGN); }
+
+  std::string counts(std::size_t samples) {
+    std::string bytes(samples * kSensors, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random() % 7);
+    return bytes;
+  }
+  static std::vector<std::string> options(const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--dtype", "u8", "--sensors", "3", "--bin", "1e-5", "--levels", "5"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::vector<std::string> command(const std::string& input, const std::string& output,
+                                   const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all{"--device", "cpu", "--json", "autocorrelate",
+                                 input,      "-o",  output};
+    for (const std::string& word : options(more)) all.push_back(word);
+    return all;
+  }
+  CommandResult run(const std::vector<std::string>& words) {
+    return run_command(words, scratch.path().string());
+  }
+  // Its bytes on the standard input of the command.
+  CommandResult run_through_pipe(const std::string& bytes, const std::vector<std::string>& words) {
+    write_file(scratch / "piped", bytes);
+    std::string line = "cat " + (scratch / "piped") + " | exec " + command_path();
+    for (const std::string& word : words) line += " '" + word + "'";
+    return run_program("/bin/sh", {"-c", line}, scratch.path().string());
+  }
+  std::string make_fifo() {
+    const std::string path = scratch / "fifo";
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    return path;
+  }
+  // Opens the other end once the command has.
+  static int open_fifo(const std::string& path) { return open(path.c_str(), O_WRONLY | O_CLOEXEC); }
+  static void put(int fifo, const std::string& bytes) {
+    for (std::size_t done = 0; done < bytes.size();) {
+      const ssize_t some = write(fifo, bytes.data() + done, bytes.size() - done);
+      ASSERT_GT(some, 0);
+      done += static_cast<std::size_t>(some);
+    }
+  }
+  template <class Condition>
+  static bool wait_for(const Condition& condition) {
+    for (int wait = 0; wait < 30'000 && !condition(); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return condition();
+  }
+  static nlohmann::json json_of(const CommandResult& result) {
+    return nlohmann::json::parse(result.out, nullptr, false);
+  }
+  static core::CorrelationCurves curves(const std::string& path) {
+    return formats::curves::read_set(path);
+  }
+  // But for segments and traces, whose lengths a live run does not know.
+  static void expect_same_sums(const std::string& a, const std::string& b) {
+    const auto x = curves(a), y = curves(b);
+    EXPECT_EQ(x.samples, y.samples);
+    EXPECT_EQ(x.sums, y.sums);
+    EXPECT_EQ(x.lead_in, y.lead_in);
+    EXPECT_EQ(x.monitor_direct, y.monitor_direct);
+    EXPECT_EQ(x.monitor_delayed, y.monitor_delayed);
+    EXPECT_EQ(x.totals, y.totals);
+    EXPECT_EQ(x.counts, y.counts);
+  }
+
+  std::mt19937_64 random = generator();
+  ScratchFolder scratch;
+};
+
+TEST_F(LiveCounts, ThroughAPipeAreThoseOfTheFile) {
+  NEEDS_HDF5;
+  const std::string bytes = counts(50'000);
+  write_file(scratch / "x.u8", bytes);
+  ASSERT_EQ(run(command(scratch / "x.u8", scratch / "file.h5")).status, kDone);
+  const CommandResult live = run_through_pipe(bytes, command("-", scratch / "live.h5"));
+  EXPECT_EQ(live.status, kDone) << live.err;
+  EXPECT_EQ(json_of(live)["samples"], 50'000);
+  EXPECT_EQ(json_of(live)["live"], true);
+  EXPECT_EQ(json_of(live)["interrupted"], false);
+  EXPECT_GE(json_of(live)["segments"], 10);
+  EXPECT_LT(json_of(live)["segments"], 20);
+  expect_same_sums(scratch / "file.h5", scratch / "live.h5");
+
+  // A part, behind a header.
+  const std::vector<std::string> part{"--start", "0.1", "--duration", "0.2"};
+  std::vector<std::string> words = command(scratch / "x.u8", scratch / "part.h5", part);
+  ASSERT_EQ(run(words).status, kDone);
+  words = command("-", scratch / "live_part.h5", part);
+  words.insert(words.end(), {"--header", "5"});
+  const CommandResult behind = run_through_pipe("12345" + bytes, words);
+  EXPECT_EQ(behind.status, kDone) << behind.err;
+  EXPECT_EQ(json_of(behind)["samples"], 20'000);
+  expect_same_sums(scratch / "part.h5", scratch / "live_part.h5");
+}
+
+TEST_F(LiveCounts, APartialRowIsNamedAndCounted) {
+  const CommandResult live =
+      run_through_pipe(counts(1000) + "ab", command("-", scratch / "live.zip"));
+  EXPECT_EQ(live.status, kDamaged) << live.err;
+  EXPECT_EQ(json_of(live)["samples"], 1000);
+  EXPECT_EQ(json_of(live)["trailing_bytes"], 2);
+  EXPECT_NE(live.err.find("standard input: last 2 bytes, from byte 3000"), std::string::npos)
+      << live.err;
+  EXPECT_EQ(run_through_pipe(counts(1000) + "ab",
+                             command("-", scratch / "strict.zip", {"--strict"}))
+                .status,
+            kFailed);
+}
+
+TEST_F(LiveCounts, NothingAndFloatsThatAreNoCounts) {
+  const CommandResult nothing = run_through_pipe("", command("-", scratch / "nothing.zip"));
+  EXPECT_EQ(nothing.status, kDone) << nothing.err;
+  EXPECT_NE(nothing.err.find("holds no bin at all"), std::string::npos) << nothing.err;
+
+  std::vector<float> values(900, 2.0f);
+  values[600 + 1] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<std::string> words = command("-", scratch / "floats.zip");
+  *(std::find(words.begin(), words.end(), "u8")) = "f32";
+  const CommandResult floats = run_through_pipe(
+      {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}, words);
+  EXPECT_EQ(floats.status, kDamaged) << floats.err;
+  EXPECT_EQ(json_of(floats)["samples"], 200);
+  EXPECT_EQ(json_of(floats)["dropped_samples"], 300);
+  EXPECT_NE(floats.err.find("count at time 200, sensor 1"), std::string::npos) << floats.err;
+}
+
+TEST_F(LiveCounts, HeadersOfFilesAndMissingOptionsAreRefused) {
+  const auto expect_refused = [&](const std::string& bytes, std::vector<std::string> words,
+                                  int status, const std::string& said) {
+    const CommandResult result = run_through_pipe(bytes, words);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << said << "\n" << result.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch / "x.zip"));
+  };
+  const auto words = command("-", scratch / "x.zip");
+  expect_refused("\x93NUMPY\1" + std::string(200, ' '), words, kFailed, "the header of a file");
+  expect_refused(counts(10), {"autocorrelate", "-", "-o", scratch / "x.zip", "--bin", "1"},
+                 kWrongUsage, "give --dtype");
+  expect_refused(counts(10), command("-", scratch / "x.zip", {"--gate", "0:1"}), kWrongUsage,
+                 "--gate");
+  expect_refused(std::string("PQTTTR\0\0", 8) + std::string(100, ' '),
+                 {"autocorrelate", "-", "-o", scratch / "x.zip", "--bin", "1"}, kWrongUsage,
+                 "--detectors");
+}
+
+// The output is there, whole, and of what came by then, while more is still to come.
+TEST_F(LiveCounts, AreWrittenAgainAndAgainUntilTheInputEnds) {
+  NEEDS_HDF5;
+  const std::string bytes = counts(30'000), fifo = make_fifo(), output = scratch / "live.h5";
+  const pid_t pid = start_command(
+      command(fifo, output, {"--every", "0.05", "--save-state", scratch / "state"}),
+      scratch.path().string());
+  const int writer = open_fifo(fifo);
+  for (std::size_t part = 1; part <= 3; ++part) {
+    put(writer, bytes.substr((part - 1) * 10'000 * kSensors, 10'000 * kSensors));
+    EXPECT_TRUE(wait_for([&] {
+      return std::filesystem::exists(output) && curves(output).samples == part * 10'000;
+    }));
+  }
+  close(writer);
+  const CommandResult result = finish_command(pid, scratch.path().string());
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_GE(json_of(result)["writes"], 4);
+  write_file(scratch / "x.u8", bytes);
+  ASSERT_EQ(run(command(scratch / "x.u8", scratch / "file.h5")).status, kDone);
+  expect_same_sums(scratch / "file.h5", output);
+}
+
+TEST_F(LiveCounts, StoppedTheyAreWrittenAndTheStatusSaysSo) {
+  NEEDS_HDF5;
+  const std::string fifo = make_fifo();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string output = scratch / ("stopped" + std::to_string(signal) + ".h5");
+    const pid_t pid = start_command(command(fifo, output), scratch.path().string());
+    const int writer = open_fifo(fifo);
+    put(writer, counts(5000) + "a");
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    kill(pid, signal);
+    const CommandResult result = finish_command(pid, scratch.path().string());
+    close(writer);
+    EXPECT_EQ(result.status, kDamaged) << result.err;
+    EXPECT_EQ(json_of(result)["interrupted"], true);
+    EXPECT_EQ(json_of(result)["samples"], 5000);
+    EXPECT_EQ(json_of(result)["trailing_bytes"], 1);
+    EXPECT_NE(result.err.find("stopped before its input ended; 5000 samples"), std::string::npos)
+        << result.err;
+    EXPECT_EQ(curves(output).samples, 5000u);
+  }
+}
+
+// Killed, a run leaves the outputs of its last writing, and goes on from its state.
+TEST_F(LiveCounts, KilledTheyGoOnFromTheirState) {
+  NEEDS_HDF5;
+  const std::string bytes = counts(20'000), fifo = make_fifo();
+  const std::string output = scratch / "live.h5", state = scratch / "state";
+  const pid_t pid = start_command(command(fifo, output, {"--every", "0.05", "--save-state", state}),
+                                  scratch.path().string());
+  const int writer = open_fifo(fifo);
+  put(writer, bytes.substr(0, 12'000 * kSensors));
+  // Said when both are written.
+  ASSERT_TRUE(wait_for([&] {
+    return read_file(scratch / "err").find("written after 12000 samples") != std::string::npos;
+  }));
+  kill(pid, SIGKILL);
+  EXPECT_NE(finish_command(pid, scratch.path().string()).status, kDone);
+  close(writer);
+  EXPECT_EQ(curves(output).samples, 12'000u);
+  const CommandResult second =
+      run_through_pipe(bytes.substr(12'000 * kSensors),
+                       command("-", scratch / "second.h5", {"--resume", state}));
+  EXPECT_EQ(second.status, kDone) << second.err;
+  EXPECT_EQ(json_of(second)["resumed_samples"], 12'000);
+  const CommandResult one = run_through_pipe(bytes, command("-", scratch / "one.h5"));
+  ASSERT_EQ(one.status, kDone);
+  expect_same_sums(scratch / "one.h5", scratch / "second.h5");
+  const auto a = curves(scratch / "one.h5"), b = curves(scratch / "second.h5");
+  EXPECT_EQ(a.segments, b.segments);
+  EXPECT_EQ(a.segment_g, b.segment_g);
+  EXPECT_EQ(a.segment_counts, b.segment_counts);
+}
+
+TEST_F(LiveCounts, AFullDiskIsSaidAndLeavesNothingHalf) {
+  const std::string fifo = make_fifo();
+  std::filesystem::create_directory(scratch / "disk");
+  const int status = on_small_disk(scratch / "disk", 16 * 1024, [&] {
+    const pid_t pid = start_command(
+        command(fifo, scratch / "x.zip", {"--every", "0.05", "--save-state", scratch / "disk/state"}),
+        scratch.path().string());
+    const int writer = open_fifo(fifo);
+    put(writer, counts(20'000));
+    // More than one writing fails, and the run goes on.
+    wait_for([&] {
+      const std::string said = read_file(scratch / "err");
+      const std::size_t first = said.find("the run goes on");
+      if (first != std::string::npos) put(writer, counts(10));
+      return first != std::string::npos &&
+             said.find("the run goes on", first + 1) != std::string::npos;
+    });
+    close(writer);
+    const CommandResult result = finish_command(pid, scratch.path().string());
+    return std::filesystem::is_empty(scratch / "disk") ? result.status : 50;
+  });
+  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+  EXPECT_EQ(status, kFailed) << read_file(scratch / "err");
+  const std::string said = read_file(scratch / "err");
+  EXPECT_NE(said.find("disk/state"), std::string::npos) << said;
+  EXPECT_NE(said.find("the run goes on"), std::string::npos) << said;
+}
+
+TEST_F(LiveCounts, TagsThroughAPipeAreThoseOfTheFile) {
+  NEEDS_HDF5;
+  for (const char* mode : {"t2", "t3"}) {
+    const std::string file = scratch / (std::string(mode) + ".ptu");
+    ASSERT_EQ(run({"simulate", "photons", "--duration", "0.5", "--tags", mode, "--model",
+                   "diffusion:n=1,tau=1e-4,rate=20000", "-o", file})
+                  .status,
+              kDone);
+    const CommandResult held = run({"--json", "inspect", file});
+    const std::string detector =
+        std::to_string(json_of(held)["detectors"][0]["detector"].get<int>());
+    const auto words = [&](const std::string& input, const std::string& output) {
+      return std::vector<std::string>{"--device",    "cpu",    "--json", "autocorrelate",
+                                      input,         "-o",     output,   "--bin",
+                                      "1e-5",        "--tags", "direct", "--detectors",
+                                      detector};
+    };
+    const std::string a = scratch / (std::string(mode) + "a.h5"),
+                      b = scratch / (std::string(mode) + "b.h5");
+    ASSERT_EQ(run(words(file, a)).status, kDone);
+    const std::string bytes = read_file(file);
+    const CommandResult live = run_through_pipe(bytes, words("-", b));
+    EXPECT_EQ(live.status, kDone) << live.err;
+    EXPECT_EQ(json_of(live)["format"], "PTU");
+    expect_same_sums(a, b);
+    // Cut short inside a record.
+    const CommandResult cut = run_through_pipe(
+        bytes.substr(0, bytes.size() - 4 * 1000 - 1), words("-", scratch / (std::string(mode) + "c.h5")));
+    EXPECT_EQ(cut.status, kDamaged) << cut.err;
+    EXPECT_EQ(json_of(cut)["trailing_bytes"], 3);
+    EXPECT_EQ(json_of(cut)["lost_samples"], 1001);
+    EXPECT_NE(cut.err.find("cut short after"), std::string::npos) << cut.err;
+  }
+}
+
+// Tags that come slowly are in the curves soon, not only when a block of them is full.
+TEST_F(LiveCounts, SlowTagsAreWrittenAsTheyCome) {
+  NEEDS_HDF5;
+  const std::string file = scratch / "x.ptu", fifo = make_fifo(), output = scratch / "slow.h5";
+  ASSERT_EQ(run({"simulate", "photons", "--duration", "0.2", "--tags", "t2", "--model",
+                 "diffusion:n=1,tau=1e-4,rate=10000", "-o", file})
+                .status,
+            kDone);
+  const int detector =
+      json_of(run({"--json", "inspect", file}))["detectors"][0]["detector"].get<int>();
+  const pid_t pid = start_command({"--json", "autocorrelate", fifo, "-o", output, "--bin", "1e-4",
+                                   "--detectors", std::to_string(detector), "--every", "0.05"},
+                                  scratch.path().string());
+  const int writer = open_fifo(fifo);
+  const std::string bytes = read_file(file);
+  const std::size_t half = bytes.size() / 2;
+  put(writer, bytes.substr(0, half));
+  EXPECT_TRUE(wait_for([&] { return std::filesystem::exists(output); }));
+  EXPECT_GT(curves(output).samples, 200u);
+  put(writer, bytes.substr(half));
+  close(writer);
+  const CommandResult result = finish_command(pid, scratch.path().string());
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_GT(curves(output).samples, 1500u);
+}
+
+// Memory does not grow with what comes.
+TEST_F(LiveCounts, MemoryIsBounded) {
+  const auto peak_kib = [&](long mebibytes) {
+    const std::string line = "head -c " + std::to_string(mebibytes) + "M /dev/zero | exec " +
+                             command_path() + " --device cpu --quiet autocorrelate - -o " +
+                             (scratch / "zeros.zip") +
+                             " --overwrite --dtype u8 --sensors 64 --bin 1e-6 --memory 300M";
+    const pid_t pid = start_program("/bin/sh", {"-c", line}, scratch.path().string());
+    int status = 0;
+    rusage usage{};
+    wait4(pid, &status, 0, &usage);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kDone) << read_file(scratch / "err");
+    return usage.ru_maxrss;
+  };
+  const long small = peak_kib(200), large = peak_kib(600);
+  std::cout << "peak: " << small << " KiB for 200 MiB, " << large << " KiB for 600\n";
+  EXPECT_LT(large, small * 11 / 10 + 8 * 1024);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(large, 300 * 1024);
+#endif
+}
+
+}  // namespace
+}  // namespace tautline::tests
