@@ -95,7 +95,7 @@ struct MultiplyHalves {
         sum[1] = add_products(sum[1], d1, load(e1 + kRowBytes));
 #pragma GCC unroll 8
         for (std::size_t i = 0; i < kTile / 2; ++i) {
-          const Vector x0 = load(e0 - i * kRowBytes), x1 = load(e1 - i * kRowBytes);
+          const Vector x0 = load_once(e0 - i * kRowBytes), x1 = load_once(e1 - i * kRowBytes);
           sum[2 * i] = add_products(sum[2 * i], d0, x0);
           sum[2 * i + 1] = add_products(sum[2 * i + 1], d0, x1);
           if (i + 1 < kTile / 2) {
@@ -186,8 +186,8 @@ struct MultiplyBytes {
       sum[3] = add_byte_products(sum[3], d1, load(e3 + kRowBytes));
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kColumns; ++i) {
-        const Vector x[4] = {load(e0 - i * kRowBytes), load(e1 - i * kRowBytes),
-                             load(e2 - i * kRowBytes), load(e3 - i * kRowBytes)};
+        const Vector x[4] = {load_once(e0 - i * kRowBytes), load_once(e1 - i * kRowBytes),
+                             load_once(e2 - i * kRowBytes), load_once(e3 - i * kRowBytes)};
 #pragma GCC unroll 4
         for (std::size_t r = 0; r < 4; ++r) {
           sum[4 * i + r] = add_byte_products(sum[4 * i + r], d0, x[r]);
