@@ -54,10 +54,14 @@ constexpr std::size_t place_of(Storage storage, std::size_t lanes, std::size_t t
 struct Level {
   Rung rung;
   Storage storage = Storage::words;
-  bool separate = false;  ///< the direct series is not the delayed one
-  std::size_t delay = 0;  ///< samples of this level that the next one's delayed series lags more
+  bool separate = false;  ///< the delayed series is kept beside the direct one
+  /// From a direct sample back to the delayed one at the smallest lag, where they are kept: as many
+  /// samples as the smallest k says, and where one series is both, those by which it is delayed.
+  std::size_t first = 0;
+  std::size_t delay = 0;    ///< samples of what is kept that the next level's delayed series lags
+  std::size_t history = 0;  ///< samples
   std::size_t delayed_at = 0;  ///< history, then a block
-  std::size_t direct_at = 0;   ///< a block
+  std::size_t direct_at = 0;   ///< a block; the same one if not separate
   std::size_t sums_at = 0;     ///< [steps][lane] of 8 bytes
   std::size_t heads_at = 0;    ///< [steps + 1][lane]: sum of d below whole + k, k from first - 1 on
   std::size_t totals_at = 0;   ///< [direct, delayed, lead-in][lane]
@@ -76,7 +80,6 @@ struct Layout {
   Config config;
   std::size_t lanes = kLanes;  ///< pairs in a tile: 16, or 1
   std::size_t block = 0;       ///< samples
-  std::size_t history = 0;     ///< samples
   std::vector<Level> levels;
   std::size_t tile_bytes = 0;
   std::size_t scratch_bytes = 0;  ///< of a worker

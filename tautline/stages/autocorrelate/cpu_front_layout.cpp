@@ -82,7 +82,7 @@ FrontLayout make_front_layout(const Config& config, const Tunables& tunables) {
     words = std::max(words, round_up(16 * (kFrontShifts - 1) + pair.delay + pair.block / 4, 16));
     layout.pairs.push_back(pair);
   }
-  if (config.ladder == Ladder::chain)
+  if (!layout.rest.levels.empty() && layout.rest.levels[0].separate)
     layout.rest_delay = rung_of(config, 2 * pairs).base >> 2 * (pairs - 1);
   layout.tiles_at = take(kGroupTiles * layout.rest.tile_bytes);
   layout.group_bytes = round_up(at, 64);

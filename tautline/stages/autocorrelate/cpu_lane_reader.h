@@ -40,11 +40,11 @@ class LaneReader {
     return v;
   }
 
-  // Sample `back` before the last one of the delayed series.
+  // Sample `back` before the last one of what is kept of the delayed series.
   Value delayed(std::size_t l, std::size_t back) const {
     const Level& level = layout_.levels[l];
     const std::size_t t =
-        layout_.history + reinterpret_cast<const Progress*>(tile_)[l].pending - 1 - back;
+        level.history + reinterpret_cast<const Progress*>(tile_)[l].pending - 1 - back;
     const std::size_t at = place_of(level.storage, layout_.lanes, t, lane_);
     const std::byte* from = tile_ + level.delayed_at + at * bytes_of(level.storage);
     if (level.storage == Storage::doubles) {
@@ -65,7 +65,7 @@ class LaneReader {
     const Value whole_delayed = value(level.totals_at, level.separate ? 1 : 0);
     const Value lead = value(level.totals_at, 2);
     Value newest{};  // sum of the last k delayed samples
-    for (std::size_t k = 0; k < rung.first_steps; ++k) newest += delayed(l, k);
+    for (std::size_t k = 0; k < level.first; ++k) newest += delayed(l, k);
     for (std::size_t i = 0; i < rung.steps; ++i) {
       const std::size_t k = rung.first_steps + i, lag = rung.first_lag + i;
       const std::uint64_t first = rung.whole + k;
@@ -84,7 +84,7 @@ class LaneReader {
         out.monitor_direct(pair, lag) = pairs ? whole_delayed - lead - newest : Value{};
       if (out.monitor_delayed.data() != nullptr)
         out.monitor_delayed(pair, lag) = pairs ? direct - head(first) : Value{};
-      newest += delayed(l, k);
+      newest += delayed(l, level.first + i);
     }
   }
 

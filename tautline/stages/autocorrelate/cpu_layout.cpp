@@ -35,6 +35,23 @@ Storage storage_of(const Config& config, std::size_t level, bool bytes) {
                                                                    : Storage::halves;
 }
 
+// A level without its places in memory.
+Level level_of(const Config& config, std::size_t index, bool bytes, std::size_t lanes) {
+  const bool cross = std::any_of(config.pairs.begin(), config.pairs.end(),
+                                 [](const Pair& pair) { return pair.a != pair.b; });
+  Level level;
+  level.rung = rung_of(config, index);
+  level.storage = storage_of(config, index, bytes);
+  // As long as the delayed series lies behind by whole rows of two samples, it is the direct one.
+  level.separate = cross || level.rung.base % (2 * level.rung.window) != 0;
+  level.first = level.rung.first_steps;
+  if (!level.separate) level.first += level.rung.base / level.rung.window;
+  level.delay = config.ladder == Ladder::chain ? config.bins + level.first : 0;
+  // Up to 3 lags beyond the last are computed, and shifted series reach 3 samples further.
+  level.history = round_up(level.first + level.rung.steps + 8, lanes == 1 ? 64 : 4);
+  return level;
+}
+
 }  // namespace
 
 Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
@@ -46,38 +63,33 @@ Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
   layout.config = config;
   layout.lanes = config.pair_count() <= tunables.series_pairs ? 1 : kLanes;
   layout.block = layout.lanes == 1 ? tunables.series_block_samples : tunables.block_samples;
-  // Up to 3 lags beyond the last are computed, and shifted series reach 3 samples further.
-  layout.history = round_up(config.bins + 8, layout.lanes == 1 ? 64 : 4);
+  std::size_t history = 0;
+  for (std::size_t l = first_level; l < config.levels; ++l) {
+    layout.levels.push_back(level_of(config, l, bytes, layout.lanes));
+    history = std::max(history, layout.levels.back().history);
+  }
   // A block and the one before it then hold all that lags reach.
-  layout.block = std::max(layout.block, round_up(layout.history, 64));
-  const bool cross = std::any_of(config.pairs.begin(), config.pairs.end(),
-                                 [](const Pair& pair) { return pair.a != pair.b; });
-  std::size_t at = (config.levels - std::min(first_level, config.levels)) * sizeof(Progress);
+  layout.block = std::max(layout.block, round_up(history, 64));
+  std::size_t at = layout.levels.size() * sizeof(Progress);
   const auto take = [&](std::size_t size) {
     const std::size_t start = round_up(at, 64);
     at = start + size;
     return start;
   };
-  for (std::size_t l = first_level; l < config.levels; ++l) {
-    Level level;
-    level.rung = rung_of(config, l);
-    level.storage = storage_of(config, l, bytes);
-    level.separate = cross || (config.ladder == Ladder::chain && l > 0);
-    level.delay = config.ladder == Ladder::chain ? config.bins : 0;
+  for (Level& level : layout.levels) {
     const std::size_t sample = layout.lanes * bytes_of(level.storage);
     const std::size_t row = layout.lanes * sizeof(std::uint64_t);
-    level.delayed_at = take((layout.history + layout.block) * sample);
+    level.delayed_at = take((level.history + layout.block) * sample);
     level.direct_at =
-        level.separate ? take(layout.block * sample) : level.delayed_at + layout.history * sample;
+        level.separate ? take(layout.block * sample) : level.delayed_at + level.history * sample;
     level.sums_at = take(level.rung.steps * row);
     level.heads_at = take((level.rung.steps + 1) * row);
     level.totals_at = take(3 * row);
-    layout.levels.push_back(level);
   }
   // Vectors at the end of a block may be read beyond it.
   layout.tile_bytes = round_up(at + 64, 64);
   // Shifted copies of bytes and halves, or both series as words.
-  const std::size_t samples = layout.lanes * (layout.history + 2 * layout.block + 64);
+  const std::size_t samples = layout.lanes * (history + 2 * layout.block + 64);
   layout.scratch_bytes = round_up(samples * sizeof(std::uint32_t) + 4096, 4096);
   return layout;
 }

@@ -23,7 +23,7 @@ TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::s
   typedef std::conditional_t<kSigned, std::int64_t, std::uint64_t> Wide
       __attribute__((vector_size(64)));
   typedef std::uint64_t Sums __attribute__((vector_size(64), aligned(8), may_alias));
-  const std::size_t first = level.rung.first_steps, last = first + level.rung.steps;
+  const std::size_t first = level.first, last = first + level.rung.steps;
   const std::size_t begin = std::max(k0, first), end = std::min(k0 + kTile, last);
   for (std::size_t k = begin; k < end; ++k) {
     const auto* from = reinterpret_cast<const Narrow*>(tile[k - k0]);
@@ -46,7 +46,7 @@ TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::s
 /// most the first one.
 template <class Multiply>
 TAUTLINE_INLINE void for_lag_tiles(const Level& level, std::size_t k, const Multiply& multiply) {
-  const std::size_t end = level.rung.first_steps + level.rung.steps;
+  const std::size_t end = level.first + level.rung.steps;
   while (k < end) {
     const std::size_t left = end - k;
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
@@ -95,7 +95,7 @@ struct MultiplyHalves {
         sum[1] = add_products(sum[1], d1, load(e1 + kRowBytes));
 #pragma GCC unroll 8
         for (std::size_t i = 0; i < kTile / 2; ++i) {
-          const Vector x0 = load(e0 - i * kRowBytes), x1 = load(e1 - i * kRowBytes);
+          const Vector x0 = load_once(e0 - i * kRowBytes), x1 = load_once(e1 - i * kRowBytes);
           sum[2 * i] = add_products(sum[2 * i], d0, x0);
           sum[2 * i + 1] = add_products(sum[2 * i + 1], d0, x1);
           if (i + 1 < kTile / 2) {
@@ -186,8 +186,8 @@ struct MultiplyBytes {
       sum[3] = add_byte_products(sum[3], d1, load(e3 + kRowBytes));
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kColumns; ++i) {
-        const Vector x[4] = {load(e0 - i * kRowBytes), load(e1 - i * kRowBytes),
-                             load(e2 - i * kRowBytes), load(e3 - i * kRowBytes)};
+        const Vector x[4] = {load_once(e0 - i * kRowBytes), load_once(e1 - i * kRowBytes),
+                             load_once(e2 - i * kRowBytes), load_once(e3 - i * kRowBytes)};
 #pragma GCC unroll 4
         for (std::size_t r = 0; r < 4; ++r) {
           sum[4 * i + r] = add_byte_products(sum[4 * i + r], d0, x[r]);
@@ -246,33 +246,37 @@ struct MultiplyByteSeries {
 void multiply_bytes(const Layout& layout, const Level& level, const Block& block,
                     std::uint64_t* sums, std::byte* scratch) {
   if (layout.lanes == 1) {
-    const std::size_t bytes = (layout.history + block.count + 63) / 64 * 64;
-    const auto* from = reinterpret_cast<const std::uint8_t*>(block.delayed) - layout.history;
+    const std::size_t bytes = (level.history + block.count + 63) / 64 * 64;
+    const auto* from = reinterpret_cast<const std::uint8_t*>(block.delayed) - level.history;
     auto* to = reinterpret_cast<std::uint8_t*>(scratch);
     for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i] ^ 0x80;
-    for_lag_tiles(level, level.rung.first_steps,
-                  MultiplyByteSeries{level, sums, block.direct, scratch + layout.history,
+    for_lag_tiles(level, level.first,
+                  MultiplyByteSeries{level, sums, block.direct, scratch + level.history,
                                      (block.count + 63) / 64});
     return;
   }
-  const std::size_t rows = (block.count + 3) / 4, past = layout.history / 4;
+  const std::size_t rows = (block.count + 3) / 4, past = level.history / 4;
   const Row bias = Row{} + 0x80808080u;
   Row* copies[4];
   for (std::size_t r = 0; r < 4; ++r)
     copies[r] = reinterpret_cast<Row*>(scratch) + r * (past + layout.block / 4) + past;
   const Row* from = reinterpret_cast<const Row*>(block.delayed);
   const auto first = -static_cast<std::ptrdiff_t>(past);
-  Row before = Row{};
+  // Copy r takes its last 4 - r bytes from the row, and the others from the end of the one before.
+  Row before[4] = {};
   for (std::ptrdiff_t j = first; j < static_cast<std::ptrdiff_t>(rows); ++j) {
     const Row now = from[j] ^ bias;
     copies[0][j] = now;
-    copies[1][j] = before >> 24 | now << 8;
-    copies[2][j] = before >> 16 | now << 16;
-    copies[3][j] = before >> 8 | now << 24;
-    before = now;
+#pragma GCC unroll 3
+    for (unsigned r = 1; r < 4; ++r) {
+      const std::uint32_t own = ~0u << 8 * r;
+      const Row turned = now << 8 * r | now >> (32 - 8 * r);
+      copies[r][j] = (turned & own) | (before[r] & ~own);
+      before[r] = turned;
+    }
   }
   const auto bytes_at = [](const Row* row) { return reinterpret_cast<const std::byte*>(row); };
-  for_lag_tiles(level, level.rung.first_steps / 4 * 4,
+  for_lag_tiles(level, level.first / 4 * 4,
                 MultiplyBytes{level,
                               sums,
                               block.direct,
@@ -294,12 +298,12 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
   if (layout.lanes == 1) {
     for (std::size_t s = 0; s < rows; s += part_rows)
       for_lag_tiles(
-          level, level.rung.first_steps,
+          level, level.first,
           MultiplyHalfSeries{level, sums, block.direct + s * kRowBytes,
                              block.delayed + s * kRowBytes, std::min(part_rows, rows - s)});
     return;
   }
-  const std::size_t past = layout.history / 2;
+  const std::size_t past = level.history / 2;
   Row* odd = reinterpret_cast<Row*>(scratch) + past;
   for (std::size_t part = 0; part < kRowParts; ++part) {
     const Words* from = reinterpret_cast<const Words*>(block.delayed) + part;
@@ -315,7 +319,7 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
   }
   for (std::size_t s = 0; s < rows; s += part_rows)
     for_lag_tiles(
-        level, level.rung.first_steps / 4 * 4,
+        level, level.first / 2 * 2,
         MultiplyHalves{level, sums, block.direct + s * kRowBytes, block.delayed + s * kRowBytes,
                        reinterpret_cast<const std::byte*>(odd + s), std::min(part_rows, rows - s)});
 }
@@ -324,7 +328,7 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
 void multiply_words(const Layout& layout, const Level& level, const std::uint32_t* direct,
                     const std::uint32_t* delayed, std::size_t count, std::uint64_t* sums) {
   for (std::size_t i = 0; i < level.rung.steps; ++i) {
-    const std::size_t k = level.rung.first_steps + i;
+    const std::size_t k = level.first + i;
     std::uint64_t* to = sums + i * layout.lanes;
     if (layout.lanes == 1) {
       std::uint64_t sum = 0;
@@ -354,7 +358,7 @@ template <class Value>
 void multiply_plain(const Layout& layout, const Level& level, const Value* direct,
                     const Value* delayed, std::size_t count, Value* sums) {
   for (std::size_t i = 0; i < level.rung.steps; ++i) {
-    const std::size_t k = level.rung.first_steps + i;
+    const std::size_t k = level.first + i;
     if (layout.lanes == 1) {
       Value sum = sums[i];
       for (std::size_t t = 0; t < count; ++t) sum += direct[t] * (delayed - k)[t];
@@ -417,9 +421,9 @@ void multiply(const Layout& layout, const Level& level, const Block& block, std:
       auto* direct = reinterpret_cast<std::uint32_t*>(scratch);
       std::uint32_t* delayed = direct + lanes * layout.block;
       widen_halves(layout, block.direct, count, direct);
-      widen_halves(layout, block.delayed - layout.history * lanes * 2, layout.history + count,
+      widen_halves(layout, block.delayed - level.history * lanes * 2, level.history + count,
                    delayed);
-      multiply_words(layout, level, direct, delayed + layout.history * lanes, block.count, sums);
+      multiply_words(layout, level, direct, delayed + level.history * lanes, block.count, sums);
       return;
     }
     case Storage::words: {
@@ -431,13 +435,12 @@ void multiply(const Layout& layout, const Level& level, const Block& block, std:
       }
       const std::size_t half = lanes * 2;
       std::byte* narrow_delayed = scratch + layout.block * half;
-      std::byte* rest = narrow_delayed + (layout.history + layout.block) * half;
+      std::byte* rest = narrow_delayed + (level.history + layout.block) * half;
       narrow_words(layout, direct, count, scratch);
-      narrow_words(layout, delayed - layout.history * lanes, layout.history + count,
-                   narrow_delayed);
+      narrow_words(layout, delayed - level.history * lanes, level.history + count, narrow_delayed);
       Block halves = block;
       halves.direct = scratch;
-      halves.delayed = narrow_delayed + layout.history * half;
+      halves.delayed = narrow_delayed + level.history * half;
       multiply_halves(layout, level, halves, sums, rest);
       return;
     }

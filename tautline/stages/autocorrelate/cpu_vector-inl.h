@@ -43,6 +43,16 @@ TAUTLINE_INLINE void forget_loads() {
   asm volatile("" ::: "memory");
 }
 
+/// What is loaded once and used twice. GCC would make it an operand in memory of both uses, and
+/// loads, two a cycle like the products, would be what takes the time.
+TAUTLINE_INLINE Vector load_once(const void* p) {
+  Vector v = load(p);
+#if defined(TAUTLINE_AUTOCORRELATE_AVX512)
+  asm("" : "+v"(v));
+#endif
+  return v;
+}
+
 /// sum + the products of the signed halves of a and b, two in each lane.
 TAUTLINE_INLINE Vector add_products(Vector sum, Vector a, Vector b) {
 #if defined(TAUTLINE_AUTOCORRELATE_VNNI)

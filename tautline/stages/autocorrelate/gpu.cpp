@@ -27,7 +27,7 @@ class GpuPlan final : public Plan {
   GpuPlan(const Config& config, std::shared_ptr<const device::Device> device,
           const GpuTunables& tunables, std::string origin)
       : device_(std::move(device)),
-        layout_(make_layout(config, tunables)),
+        layout_(make_layout(config, tunables, device_->properties().total_bytes)),
         programs_(make_programs(layout_, tunables, *device_)),
         origin_(std::move(origin)) {}
 

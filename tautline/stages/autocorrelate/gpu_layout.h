@@ -52,7 +52,8 @@ inline bool fits_matrix_units(const GpuLevel& level) {
   return level.largest > 0 && level.sample_bytes <= 4;
 }
 
-/// Throws Error(config) on bad tunables.
-GpuLayout make_layout(const Config& config, const GpuTunables& tunables);
+/// Throws Error(config) on bad tunables. `memory_bytes`: of the device; chunks of wide arrays are as
+/// long as a small part of it allows.
+GpuLayout make_layout(const Config& config, const GpuTunables& tunables, std::size_t memory_bytes);
 
 }  // namespace tautline::stages::autocorrelate::gpu

@@ -51,7 +51,7 @@ jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
 
 bool portable_tunables_matter(const Config& config, const GpuTunables& tunables) {
   if (tunables.design == GpuDesign::portable) return true;
-  const auto levels = make_layout(config, {}).levels;
+  const auto levels = make_layout(config, {}, 0).levels;
   return !std::all_of(levels.begin(), levels.end(), fits_matrix_units);
 }
 

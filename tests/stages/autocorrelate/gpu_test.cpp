@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "tautline/stages/autocorrelate/gpu_layout.h"
 #include "tests/stages/autocorrelate/support.h"
 #include "tests/support/gpus.h"
 
@@ -360,6 +361,25 @@ TEST_P(Gpu, MemoryIsAConstantPerSensor) {
   const double each = static_cast<double>(bytes(20480) - bytes(10240)) / 10240;
   EXPECT_NEAR(static_cast<double>(bytes(40960) - bytes(20480)) / 20480, each, 1);
   EXPECT_LT(each, 48u * 1024);
+}
+
+TEST(GpuLayout, ChunksOfWideArraysFollowTheMemory) {
+  constexpr std::size_t kGigabyte = 1'000'000'000;
+  const auto chunk = [](std::size_t sensors, std::size_t memory_bytes, std::size_t samples = 65536,
+                        GpuTunables tunables = {}) {
+    const auto layout =
+        gpu::make_layout({.sensors = sensors, .max_samples = samples}, tunables, memory_bytes);
+    EXPECT_LT(layout.bytes, std::max(memory_bytes / 8, sensors * 400'000));
+    return layout.chunk;
+  };
+  EXPECT_EQ(chunk(100'000, 0), 4096u);
+  EXPECT_EQ(chunk(100'000, 24 * kGigabyte), 4096u);
+  EXPECT_EQ(chunk(100'000, 80 * kGigabyte), 8192u);
+  EXPECT_EQ(chunk(100'000, 141 * kGigabyte), 16384u);
+  EXPECT_EQ(chunk(100'000, 141 * kGigabyte, 5000), 5000u);
+  EXPECT_EQ(chunk(100'000, 141 * kGigabyte, 65536, {.chunk_samples = 1024}), 1024u);
+  EXPECT_EQ(chunk(1024, 0), 65536u);
+  EXPECT_EQ(chunk(1024, 141 * kGigabyte), 65536u);
 }
 
 TEST_P(Gpu, BadTunablesAreRefused) {
