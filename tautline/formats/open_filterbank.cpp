@@ -40,6 +40,15 @@ std::unique_ptr<FilterbankReader> open_fits(const std::string& path,
 #endif
 }
 
+void require_distinct_ifs(const FilterbankOptions& options) {
+  std::vector<std::size_t> sorted = options.ifs;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    throw core::Error(core::ErrorKind::config, "IF", std::to_string(*twice) + " twice",
+                      "each once (--ifs 0,1)");
+}
+
 std::unique_ptr<FilterbankReader> open_one(const std::string& path,
                                            const FilterbankOptions& options) {
   const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
@@ -66,6 +75,7 @@ bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::str
 
 std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,
                                                   const FilterbankOptions& options) {
+  require_distinct_ifs(options);
   if (paths.size() == 1) return open_one(paths.front(), options);
   std::vector<FilterbankSequence::Part> parts;
   for (const std::string& path : paths) parts.push_back({path, open_one(path, options)});

@@ -84,7 +84,7 @@ class Search {
         throw core::Error(core::ErrorKind::config, "--dms",
                           "given for " + config_.inputs.front() + ", which is dedispersed already",
                           "trials for filterbanks only", "leave --dms and --dm-list out");
-      choice.list = {description_.dm_with(config_.dm_constant)};
+      choice.list = {dm_of_series()};
     }
     require_trials(choice);
     trials_ =
@@ -123,6 +123,16 @@ class Search {
       }
     }
     expect();
+  }
+
+  double dm_of_series() const {
+    constexpr double kHighestDm = 1e6;
+    const double dm = description_.dm_with(config_.dm_constant);
+    if (!(dm >= 0) || dm > kHighestDm)
+      throw core::Error(core::ErrorKind::format, config_.inputs.front() + ": dispersion measure",
+                        std::to_string(dm), "0 to 1e6 pc cm^-3",
+                        "correct the header of the series");
+    return dm;
   }
 
   // All passes go as fast as the first, trial by trial.

@@ -88,8 +88,9 @@ std::string mjd_infinite_text(const Candidate& candidate, const Search& search) 
   const double delay_s = search.f_ref_mhz > 0 ? search.dm_constant * candidate.dm /
                                                     (search.f_ref_mhz * search.f_ref_mhz)
                                               : 0;
-  // In nanoseconds: an exact clock for a number that is good to less.
-  const auto nanoseconds = static_cast<std::int64_t>(std::nearbyint(delay_s * 1e9));
+  // In nanoseconds: an exact clock for a number that is good to less; up to 285 years.
+  const auto nanoseconds =
+      static_cast<std::int64_t>(std::nearbyint(std::clamp(delay_s * 1e9, -9e18, 9e18)));
   return to_mjd(core::advance(at_reference, -nanoseconds, {1'000'000'000, 1}));
 }
 

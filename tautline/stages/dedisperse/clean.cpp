@@ -57,16 +57,21 @@ std::uint64_t scrub(Sample* values, std::size_t count) {
   return bad;
 }
 
+// Integers are summed as integers: of kTurnTimes bytes 32 bits hold the sum of squares.
 template <class Sample>
 void measure(const Sample* values, std::size_t count, double bias, Moments& moments) {
-  double sum = 0, squares = 0;
+  using Sum = std::conditional_t<
+      std::is_same_v<Sample, float>, double,
+      std::conditional_t<std::is_same_v<Sample, std::uint8_t>, std::int32_t, std::int64_t>>;
+  const auto level = static_cast<Sum>(bias);
+  Sum sum = 0, squares = 0;
   for (std::size_t t = 0; t < count; ++t) {
-    const double x = static_cast<double>(values[t]) - bias;
+    const Sum x = static_cast<Sum>(values[t]) - level;
     sum += x, squares += x * x;
   }
   moments.count += static_cast<double>(count);
-  moments.sum += sum;
-  moments.sum_of_squares += squares;
+  moments.sum += static_cast<double>(sum);
+  moments.sum_of_squares += static_cast<double>(squares);
 }
 
 }  // namespace

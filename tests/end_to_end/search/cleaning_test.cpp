@@ -194,6 +194,7 @@ TEST_F(Cleaning, IfsWhoseMeaningNobodyKnowsAreWarnedOf) {
     run(command, {"--ifs", "0,1"});
     EXPECT_EQ(plan_.find("IFs are added up"), std::string::npos) << plan_;
     EXPECT_EQ(record_["summed_ifs"], nlohmann::json({0, 1}));
+    for (const std::string bad : {"0,0", "4", "-1", "x"}) run(command, {"--ifs", bad}, 2);
   }
 }
 

@@ -71,6 +71,22 @@ TEST_F(Refusals, TrialsForASeriesThatIsDedispersedAlready) {
   expect_refused({"search", fil, "-o", scratch_ / "c.csv"}, 2, {"--dms", "not given"});
 }
 
+TEST_F(Refusals, SeriesOfAnImpossibleDm) {
+  const std::string series = scratch_ / "x.dat", inf = scratch_ / "x.inf";
+  ASSERT_EQ(run({"dedisperse", filterbank(), "-o", series, "--dms", "40"}).status, 0);
+  const std::string text = read_file(inf), label = "Dispersion measure (cm-3 pc)";
+  const std::size_t from = text.find('=', text.find(label)) + 1, to = text.find('\n', from);
+  for (const std::string dm : {"-10", "1e7"}) {
+    write_file(inf, text.substr(0, from) + "  " + dm + text.substr(to));
+    expect_refused({"search", series, "-o", scratch_ / "c.csv"}, 1,
+                   {"x.dat", "dispersion measure", "0 to 1e6"});
+  }
+  for (const std::string dm : {"nan", "high", ""}) {
+    write_file(inf, text.substr(0, from) + "  " + dm + text.substr(to));
+    expect_refused({"search", series, "-o", scratch_ / "c.csv"}, 1, {"x.inf", label});
+  }
+}
+
 TEST_F(Refusals, ArraysAreOutputOnly) {
   const std::string array = scratch_ / "x.npy";
   ASSERT_EQ(run({"dedisperse", filterbank(), "-o", array, "--dms", "0:40:1"}).status, 0);
