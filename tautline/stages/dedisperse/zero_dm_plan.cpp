@@ -16,10 +16,15 @@ namespace {
 constexpr std::size_t kMostPoints = 16384, kFewestPoints = 256;
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
 // As zero_dm.kernel has them.
-constexpr std::size_t kSumming = 256, kAtOnce = 4, kRowsOfGroup = 64;
-// Sums of so many bytes, in digits of 10 bits, are whole numbers to a tenth after a transform of
-// floats (docs/maths/dedisperse.md).
-constexpr std::size_t kMostChannels = 4096;
+constexpr std::size_t kSumming = 256, kAtOnce = 4, kRowsOfGroup = 64, kCentring = 256;
+constexpr std::size_t kDigits = 2;
+// So many bytes add up to 19 bits: two digits of 10.
+constexpr std::size_t kMostChannels = 2048;
+// What a transform of floats leaves of a whole number (docs/maths/dedisperse.md): a standard
+// deviation of this times that of the samples and the norm of the channels, and at most this of the
+// channels times a sample that all windows have.
+constexpr double kRandomError = 2.5e-7, kSteadyError = 7e-8, kFarDeviations = 6;
+constexpr double kMostError = 0.4;
 
 std::uint32_t u32(std::size_t value) {
   return static_cast<std::uint32_t>(value);
@@ -67,7 +72,8 @@ class ZeroDmState final : public State {
 
   std::unique_ptr<State> inner;
   std::unique_ptr<device::Event> done;  ///< with all of the last call
-  device::Buffer channel_sums, entries, starts, added, transformed, turns, spectra, patterns;
+  device::Buffer channel_sums, centres, entries, starts, added, transformed, turns, spectra,
+      patterns;
 };
 
 class ZeroDmPlan final : public Plan {
@@ -89,9 +95,11 @@ class ZeroDmPlan final : public Plan {
     program_ = jit::build(*device_, "dedisperse/zero_dm.kernel",
                           jit::Defines()
                               .set("POINTS", static_cast<std::int64_t>(tables_.points))
+                              .set("PARTS", static_cast<std::int64_t>(tables_.parts))
                               .set("LOCAL_BYTES", static_cast<std::int64_t>(local_bytes())));
     add_channels_ = program_->kernel("add_channels");
     correct_by_delays_ = program_->kernel("correct_by_delays");
+    centre_sums_ = program_->kernel("centre_sums");
     transform_sums_ = program_->kernel("transform_sums");
     transform_patterns_ = program_->kernel("transform_patterns");
     correct_by_transforms_ = program_->kernel("correct_by_transforms");
@@ -105,7 +113,7 @@ class ZeroDmPlan final : public Plan {
     const std::size_t lists = 4 * (tables_.entries.size() + tables_.starts.size() +
                                    tables_.added.size() + tables_.transformed.size());
     use.host_bytes += lists;
-    use.device_bytes += lists + 4 * config().beams * sums_stride() + 4 * tables_.points +
+    use.device_bytes += lists + 4 * config().beams * (sums_stride() + 2) + 4 * tables_.points +
                         spectra_bytes() + tables_.pattern_bytes();
     return use;
   }
@@ -133,7 +141,13 @@ class ZeroDmPlan final : public Plan {
     return problem_.max_new_samples() + max_delay() + kSumming * kAtOnce;
   }
   std::size_t spectra_bytes() const {
-    return transforms() ? config().beams * most_windows() * tables_.points * 8 : 0;
+    return transforms() ? kDigits * config().beams * most_windows() * tables_.points * 8 : 0;
+  }
+  // The most that the squares of half a window's sums may add up to for one digit to be enough.
+  std::uint64_t most_squares() const {
+    const double each = kMostError / (kFarDeviations * kRandomError * tables_.largest_norm +
+                                      kSteadyError * static_cast<double>(problem_.positions()));
+    return static_cast<std::uint64_t>(each * each * static_cast<double>(half()));
   }
   std::int64_t offset() const { return problem_.offset(); }
 
@@ -148,8 +162,8 @@ class ZeroDmPlan final : public Plan {
   Choice choice_;
   ZeroDmTables tables_;
   std::shared_ptr<const device::Program> program_;
-  std::shared_ptr<const device::Kernel> add_channels_, correct_by_delays_, transform_sums_,
-      transform_patterns_, correct_by_transforms_;
+  std::shared_ptr<const device::Kernel> add_channels_, correct_by_delays_, centre_sums_,
+      transform_sums_, transform_patterns_, correct_by_transforms_;
 };
 
 struct ZeroDmPlan::Block {
@@ -165,6 +179,7 @@ std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
     if (bytes > 0) queue.copy(buffer.data(), values.data(), bytes);
   };
   state->channel_sums = device_->allocate(4 * config().beams * sums_stride());
+  state->centres = device_->allocate(4 * 2 * config().beams);
   upload(state->entries, tables_.entries);
   upload(state->starts, tables_.starts);
   upload(state->added, tables_.added);
@@ -180,11 +195,11 @@ std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
     upload(state->turns, turns);
     state->spectra = device_->allocate(spectra_bytes());
     state->patterns = device_->allocate(tables_.pattern_bytes());
-    const device::Argument arguments[] = {state->entries.data(), state->starts.data(),
-                                          state->transformed.data(), state->turns.data(),
-                                          state->patterns.data()};
+    const device::Argument arguments[] = {
+        state->entries.data(), state->starts.data(),   state->transformed.data(),
+        state->turns.data(),   state->patterns.data(), u32(tables_.transformed.size())};
     queue.launch(*transform_patterns_,
-                 {.groups = {tables_.transformed.size(), tables_.parts, 1},
+                 {.groups = {tables_.pairs(), tables_.parts, 1},
                   .threads = {tables_.points / 16, 1, 1},
                   .local_bytes = local_bytes()},
                  arguments);
@@ -278,30 +293,45 @@ void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& stat
 void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
                                        const Block& block) const {
   const std::size_t windows = divide_up(block.samples, half());
-  const device::LaunchShape shape{.groups = {windows + tables_.parts - 1, config().beams, 1},
+  const std::size_t times = block.samples + max_delay();
+  queue.fill(state.centres.data(), 0, state.centres.bytes());
+  const device::Argument centring[] = {state.channel_sums.data(), state.centres.data(),
+                                       static_cast<std::uint64_t>(sums_stride()), u32(times),
+                                       most_squares()};
+  queue.launch(
+      *centre_sums_,
+      {.groups = {divide_up(times, half()), config().beams, 1}, .threads = {kCentring, 1, 1}},
+      centring);
+  const device::LaunchShape shape{.groups = {windows + tables_.parts - 1, config().beams, kDigits},
                                   .threads = {tables_.points / 16, 1, 1},
                                   .local_bytes = local_bytes()};
-  const device::Argument transforming[] = {
-      state.channel_sums.data(), state.turns.data(), state.spectra.data(),
-      static_cast<std::uint64_t>(sums_stride()), u32(block.samples + max_delay())};
+  const device::Argument transforming[] = {state.channel_sums.data(),
+                                           state.centres.data(),
+                                           state.turns.data(),
+                                           state.spectra.data(),
+                                           static_cast<std::uint64_t>(sums_stride()),
+                                           u32(times)};
   queue.launch(*transform_sums_, shape, transforming);
   device::LaunchShape correcting = shape;
-  correcting.groups.x = windows * tables_.transformed.size();
-  const device::Argument arguments[] = {state.channel_sums.data(),
-                                        state.spectra.data(),
-                                        state.patterns.data(),
-                                        state.turns.data(),
-                                        state.transformed.data(),
-                                        block.out,
-                                        static_cast<std::uint64_t>(sums_stride()),
-                                        static_cast<std::uint64_t>(block.trial_stride),
-                                        static_cast<std::uint64_t>(block.beam_stride),
-                                        u32(windows),
-                                        u32(tables_.parts),
-                                        u32(block.samples),
-                                        u32(problem_.positions()),
-                                        offset()};
-  queue.launch(*correct_by_transforms_, correcting, arguments);
+  correcting.groups = {windows * tables_.pairs(), config().beams, 1};
+  // The second digit's groups go at once where there is none.
+  for (std::size_t digit = 0; digit < kDigits; ++digit) {
+    const device::Argument arguments[] = {state.centres.data(),
+                                          state.spectra.data(),
+                                          state.patterns.data(),
+                                          state.turns.data(),
+                                          state.transformed.data(),
+                                          block.out,
+                                          static_cast<std::uint64_t>(block.trial_stride),
+                                          static_cast<std::uint64_t>(block.beam_stride),
+                                          u32(windows),
+                                          u32(tables_.transformed.size()),
+                                          u32(block.samples),
+                                          u32(problem_.positions()),
+                                          offset(),
+                                          u32(digit)};
+    queue.launch(*correct_by_transforms_, correcting, arguments);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tautline/stages/dedisperse/zero_dm_tables.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tautline::stages::dedisperse {
 
@@ -33,7 +34,12 @@ ZeroDmTables make_zero_dm_tables(
     const std::size_t different = tables.entries.size() / 2 - tables.starts.back();
     const bool few = different <= most_added;
     (few ? tables.added : tables.transformed).push_back(static_cast<std::uint32_t>(trial));
-    if (!few) longest = std::max<std::size_t>(longest, delays.back());
+    if (few) continue;
+    longest = std::max<std::size_t>(longest, delays.back());
+    double squares = 0;
+    for (std::size_t e = tables.starts.back(); 2 * e < tables.entries.size(); ++e)
+      squares += std::pow(static_cast<double>(tables.entries[2 * e + 1]), 2);
+    tables.largest_norm = std::max(tables.largest_norm, std::sqrt(squares));
   }
   tables.starts.push_back(static_cast<std::uint32_t>(tables.entries.size() / 2));
   tables.points = kFewestPoints;

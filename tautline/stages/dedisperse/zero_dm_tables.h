@@ -17,8 +17,10 @@ struct ZeroDmTables {
   std::vector<std::uint32_t> transformed;  ///< the others
   std::size_t points = 0;                  ///< of a transform: four to the 4 to 7
   std::size_t parts = 1;                   ///< of points / 2 delays
+  double largest_norm = 0;  ///< root of the sum of squares of channels, over transformed trials
 
-  std::size_t pattern_bytes() const { return transformed.size() * parts * points * 8; }
+  std::size_t pairs() const { return (transformed.size() + 1) / 2; }
+  std::size_t pattern_bytes() const { return pairs() * parts * points * 8; }
 };
 
 /// `delay(trial, position)` of so many of each. Transforms have `most_points` at most (0: none),

@@ -94,7 +94,8 @@ TEST_F(GpuCompile, ZeroDmOfEverySize) {
   std::size_t turn = 0;
   for (const int points : {256, 1024, 4096, 16384})
     compile("dedisperse/zero_dm.kernel",
-            jit::Defines().set("POINTS", points).set("LOCAL_BYTES", 8 * points), turn++, 128);
+            jit::Defines().set("POINTS", points).set("PARTS", 1).set("LOCAL_BYTES", 8 * points),
+            turn++, 128, 64);
 }
 
 }  // namespace
