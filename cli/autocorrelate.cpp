@@ -195,9 +195,10 @@ void add_sensors(CLI::App& command, Options& options) {
 void add_input(CLI::App& command, Options& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   command
-      .add_option("input", config.input,
-                  "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3); "
-                  "- or a named pipe: live")
+      .add_option(
+          "input", config.input,
+          "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3); "
+          "- or a named pipe: live")
       ->required();
   command.add_option("-o,--output", config.output, "G.csv, G.zip or G.h5")->required();
   command.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();

@@ -9,8 +9,8 @@ namespace tautline::cli {
 pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done) {
   return [&line, done](const pipeline::Progress& p) {
     if (p.total_samples == 0) {
-      line.show(fmt::format("{:.1f} s {}, {:.2f} x real time", p.stream_s, done,
-                            p.real_time_factor()));
+      line.show(
+          fmt::format("{:.1f} s {}, {:.2f} x real time", p.stream_s, done, p.real_time_factor()));
       return;
     }
     const double fraction =

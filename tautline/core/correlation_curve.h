@@ -98,8 +98,8 @@ struct CorrelationCurves {
   std::uint64_t segment_samples = 0;  ///< bins of each
   std::vector<float> segment_g;
   std::vector<std::int64_t> segment_counts;  ///< [segment][lag] pairs, as `counts`; empty: unknown
-  std::vector<CurveSignal> first, second;  ///< [curve]; `second` empty for autocorrelations
-  std::vector<std::uint8_t> mask;          ///< [curve] 1 = good; empty: all good
+  std::vector<CurveSignal> first, second;    ///< [curve]; `second` empty for autocorrelations
+  std::vector<std::uint8_t> mask;            ///< [curve] 1 = good; empty: all good
 
   /// A copy of one curve.
   CorrelationCurve curve(std::size_t index) const;

@@ -92,7 +92,6 @@ std::size_t row_bytes_of(const formats::CountDescription& description, const Sen
   return read + map.sensors().size() * core::bytes_of(map.type_of_sums(description.type));
 }
 
-
 // Which of the file's sensors are which of the run's.
 std::string digest_of(const SensorMap& map) {
   std::uint64_t value = jit::kHashStart;

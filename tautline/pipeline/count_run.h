@@ -72,8 +72,8 @@ class CountRun {
   std::uint64_t to_take_ = 0;  ///< samples; of live input 0: all that come
   CurveStreamConfig stream_config_;
   std::unique_ptr<CurveStream> stream_;
-  std::uint64_t resumed_ = 0;     ///< samples of the state that was taken up
-  std::vector<std::byte> added_;  ///< a block with its sensors added together
+  std::uint64_t resumed_ = 0;        ///< samples of the state that was taken up
+  std::vector<std::byte> added_;     ///< a block with its sensors added together
   std::vector<BinnedPhoton> later_;  ///< tags, their bins counted from the resumed run's first
 };
 

@@ -122,8 +122,8 @@ std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
 }
 
 LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token stop) {
-  auto input = std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config),
-                                                   std::move(stop));
+  auto input =
+      std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config), std::move(stop));
   const auto first = first_bytes(*input);
   if (formats::recognise_photons(first, "")) {
     check_tag_options(config);
@@ -131,7 +131,8 @@ LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token s
   }
   if (formats::tiff::recognise(first) || formats::npy::recognise(first, ""))
     throw Error(ErrorKind::unsupported, input->name(), "the header of a file",
-                "raw [time][sensor] counts, PTU or PT3", "give the file's name, not a stream of it");
+                "raw [time][sensor] counts, PTU or PT3",
+                "give the file's name, not a stream of it");
   refuse_tag_options(config);
   return {std::make_unique<LiveCounts>(std::move(input), raw_of(config)), nullptr};
 }
@@ -155,19 +156,19 @@ void check_curve_count(const AutocorrelateConfig& config, std::size_t curves) {
 
 void write_curves(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
                   const AutocorrelateSummary& summary, const std::string& device) {
+  const formats::curves::CurvesFacts facts = facts_of(config, summary, device);
   if (config.output.ends_with(".h5")) {
-    formats::curves::write_hdf5(config.output, curves, facts_of(config, summary, device),
-                                config.overwrite);
+    formats::curves::write_hdf5(config.output, curves, facts, config.overwrite);
     return;
   }
   std::vector<core::CorrelationCurve> chosen;
   for (std::size_t p = 0; p < curves.curves; ++p)
     if (curves.mask[p] != 0) chosen.push_back(curves.curve(p));
   if (config.output.ends_with(".zip")) {
-    formats::curves::write_zip(config.output, chosen, config.history, config.overwrite);
+    formats::curves::write_zip(config.output, chosen, facts, config.overwrite);
     return;
   }
-  formats::curves::write_csv(config.output, chosen.front(), config.history, config.overwrite);
+  formats::curves::write_csv(config.output, chosen.front(), facts, config.overwrite);
 }
 
 }  // namespace tautline::pipeline

@@ -39,7 +39,7 @@ struct SegmentCurves {
   std::vector<double> standard_error;  ///< [pair][lag]; of normalisation `none`: of mean products
   std::vector<double> detrended_g;     ///< [pair][lag], with SegmentsConfig::detrend
   std::vector<float> g;                ///< [segment][pair][lag]; empty where it would be large
-  std::vector<std::int64_t> counts;    ///< [segment][lag] pairs; 0: the lag is longer than a segment
+  std::vector<std::int64_t> counts;  ///< [segment][lag] pairs; 0: the lag is longer than a segment
 };
 
 /// Belongs to one stream.

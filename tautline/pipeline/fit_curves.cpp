@@ -269,7 +269,7 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
   }
   const auto queue = device::open({}, {.threads = config.threads})->make_queue();
   std::atomic<std::size_t> independent = 0;  // curves whose segments say nothing
-  constexpr std::size_t kStretch = 256;  // between two looks at `stop`
+  constexpr std::size_t kStretch = 256;      // between two looks at `stop`
   for (std::size_t first = 0; first < curves.curves; first += kStretch) {
     if (stop.stop_requested())
       throw Error(ErrorKind::io, config.output, "interrupted", "", "nothing was written");
@@ -291,10 +291,10 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
     if (progress) progress(static_cast<double>(last) / static_cast<double>(curves.curves));
   }
   if (independent > 0)
-    result.warnings.push_back(
-        fmt::format("{} of {} curves were fitted at lags that no segment reaches, or have no error: "
-                    "errors of their parameters take lags as independent",
-                    independent.load(), curves.curves));
+    result.warnings.push_back(fmt::format(
+        "{} of {} curves were fitted at lags that no segment reaches, or have no error: "
+        "errors of their parameters take lags as independent",
+        independent.load(), curves.curves));
   mark_hot(result);
   set_status(result);
   add_medians(result);
@@ -306,6 +306,9 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
 std::string fit_csv(const FitResult& result, const CorrelationCurves& curves,
                     const std::string& history) {
   std::string text = fmt::format("# {}\n# model {}\n", history, fit::name_of(result.model));
+  text += fmt::format("# {} good, {} hot, {} masked, {} doubtful; errors of parameters from {}\n",
+                      result.good, result.hot, result.masked, result.failed,
+                      result.from_segments ? "the run's segments" : "independent lags");
   text += "sensor,label,row,column,status";
   for (const fit::Parameter& p : result.parameters)
     text += fmt::format(",{},{}_error", p.name, p.name);

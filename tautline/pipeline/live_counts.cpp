@@ -61,8 +61,8 @@ std::pair<std::span<const std::byte>, std::size_t> LiveCounts::read(
         damage_.note(input_->name() + ": count at time " + std::to_string(rows_ + rows) +
                      ", sensor " + std::to_string(good % description_.sensors) +
                      ": NaN, infinite or below zero, expected a count; the stream is left there");
-        damage_.dropped_samples += held_ / row_bytes_ * description_.sensors -
-                                   rows * description_.sensors;
+        damage_.dropped_samples +=
+            held_ / row_bytes_ * description_.sensors - rows * description_.sensors;
         held_ = rows * row_bytes_;
         ended_ = true;
       }

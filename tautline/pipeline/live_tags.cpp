@@ -22,9 +22,9 @@ void check(const AutocorrelateConfig& config, const std::string& name) {
   if (adds || config.coarsening != stages::autocorrelate::Coarsening::sum ||
       config.tag_method == TagMethod::bins)
     throw Error(ErrorKind::config,
-                adds                                    ? "--bin-sensors"
+                adds                                   ? "--bin-sensors"
                 : config.tag_method == TagMethod::bins ? "--tags"
-                                                        : "--coarsen",
+                                                       : "--coarsen",
                 "given for time tags of " + name,
                 "tags that are taken one by one, which those of a stream are", "leave it out");
 }

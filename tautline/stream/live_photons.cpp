@@ -26,11 +26,10 @@ constexpr std::size_t kFirstBytes = 16;
 
 LivePhotons::LivePhotons(std::unique_ptr<LiveInput> input) : input_(std::move(input)) {
   const bool ptu = formats::ptu::recognise(input_->head(kFirstBytes));
-  const formats::ptu::HeaderSource source{
-      input_->name(), std::numeric_limits<std::uint64_t>::max(),
-      [this](std::uint64_t offset, std::span<std::byte> bytes) {
-        return read_header_bytes(offset, bytes);
-      }};
+  const formats::ptu::HeaderSource source{input_->name(), std::numeric_limits<std::uint64_t>::max(),
+                                          [this](std::uint64_t offset, std::span<std::byte> bytes) {
+                                            return read_header_bytes(offset, bytes);
+                                          }};
   auto header = ptu ? formats::ptu::read_header(source) : formats::pt3::read_header(source);
   (void)read_header_bytes(header.size_bytes, {});
   description_ = std::move(header.description);
@@ -42,8 +41,7 @@ LivePhotons::LivePhotons(std::unique_ptr<LiveInput> input) : input_(std::move(in
 std::size_t LivePhotons::read_header_bytes(std::uint64_t offset, std::span<std::byte> bytes) {
   const auto take = [&](std::span<std::byte> to) {
     std::size_t done = 0;
-    while (done < to.size() && !input_->ended())
-      done += input_->read(to.subspan(done), kPatience);
+    while (done < to.size() && !input_->ended()) done += input_->read(to.subspan(done), kPatience);
     place_ += done;
     return done;
   };

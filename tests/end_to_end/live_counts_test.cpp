@@ -37,14 +37,14 @@ class LiveCounts : public ::testing::Test {
     return bytes;
   }
   static std::vector<std::string> options(const std::vector<std::string>& more) {
-    std::vector<std::string> all{"--dtype", "u8", "--sensors", "3", "--bin", "1e-5", "--levels", "5"};
+    std::vector<std::string> all{"--dtype", "u8",   "--sensors", "3",
+                                 "--bin",   "1e-5", "--levels",  "5"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
   std::vector<std::string> command(const std::string& input, const std::string& output,
                                    const std::vector<std::string>& more = {}) {
-    std::vector<std::string> all{"--device", "cpu", "--json", "autocorrelate",
-                                 input,      "-o",  output};
+    std::vector<std::string> all{"--device", "cpu", "--json", "autocorrelate", input, "-o", output};
     for (const std::string& word : options(more)) all.push_back(word);
     return all;
   }
@@ -134,10 +134,10 @@ TEST_F(LiveCounts, APartialRowIsNamedAndCounted) {
   EXPECT_EQ(json_of(live)["trailing_bytes"], 2);
   EXPECT_NE(live.err.find("standard input: last 2 bytes, from byte 3000"), std::string::npos)
       << live.err;
-  EXPECT_EQ(run_through_pipe(counts(1000) + "ab",
-                             command("-", scratch / "strict.zip", {"--strict"}))
-                .status,
-            kFailed);
+  EXPECT_EQ(
+      run_through_pipe(counts(1000) + "ab", command("-", scratch / "strict.zip", {"--strict"}))
+          .status,
+      kFailed);
 }
 
 TEST_F(LiveCounts, NothingAndFloatsThatAreNoCounts) {
@@ -180,9 +180,9 @@ TEST_F(LiveCounts, HeadersOfFilesAndMissingOptionsAreRefused) {
 TEST_F(LiveCounts, AreWrittenAgainAndAgainUntilTheInputEnds) {
   NEEDS_HDF5;
   const std::string bytes = counts(30'000), fifo = make_fifo(), output = scratch / "live.h5";
-  const pid_t pid = start_command(
-      command(fifo, output, {"--every", "0.05", "--save-state", scratch / "state"}),
-      scratch.path().string());
+  const pid_t pid =
+      start_command(command(fifo, output, {"--every", "0.05", "--save-state", scratch / "state"}),
+                    scratch.path().string());
   const int writer = open_fifo(fifo);
   for (std::size_t part = 1; part <= 3; ++part) {
     put(writer, bytes.substr((part - 1) * 10'000 * kSensors, 10'000 * kSensors));
@@ -238,9 +238,8 @@ TEST_F(LiveCounts, KilledTheyGoOnFromTheirState) {
   EXPECT_NE(finish_command(pid, scratch.path().string()).status, kDone);
   close(writer);
   EXPECT_EQ(curves(output).samples, 12'000u);
-  const CommandResult second =
-      run_through_pipe(bytes.substr(12'000 * kSensors),
-                       command("-", scratch / "second.h5", {"--resume", state}));
+  const CommandResult second = run_through_pipe(
+      bytes.substr(12'000 * kSensors), command("-", scratch / "second.h5", {"--resume", state}));
   EXPECT_EQ(second.status, kDone) << second.err;
   EXPECT_EQ(json_of(second)["resumed_samples"], 12'000);
   const CommandResult one = run_through_pipe(bytes, command("-", scratch / "one.h5"));
@@ -256,9 +255,10 @@ TEST_F(LiveCounts, AFullDiskIsSaidAndLeavesNothingHalf) {
   const std::string fifo = make_fifo();
   std::filesystem::create_directory(scratch / "disk");
   const int status = on_small_disk(scratch / "disk", 16 * 1024, [&] {
-    const pid_t pid = start_command(
-        command(fifo, scratch / "x.zip", {"--every", "0.05", "--save-state", scratch / "disk/state"}),
-        scratch.path().string());
+    const pid_t pid =
+        start_command(command(fifo, scratch / "x.zip",
+                              {"--every", "0.05", "--save-state", scratch / "disk/state"}),
+                      scratch.path().string());
     const int writer = open_fifo(fifo);
     put(writer, counts(20'000));
     // More than one writing fails, and the run goes on.
@@ -292,10 +292,9 @@ TEST_F(LiveCounts, TagsThroughAPipeAreThoseOfTheFile) {
     const std::string detector =
         std::to_string(json_of(held)["detectors"][0]["detector"].get<int>());
     const auto words = [&](const std::string& input, const std::string& output) {
-      return std::vector<std::string>{"--device",    "cpu",    "--json", "autocorrelate",
-                                      input,         "-o",     output,   "--bin",
-                                      "1e-5",        "--tags", "direct", "--detectors",
-                                      detector};
+      return std::vector<std::string>{
+          "--device", "cpu",  "--json", "autocorrelate", input,         "-o",    output,
+          "--bin",    "1e-5", "--tags", "direct",        "--detectors", detector};
     };
     const std::string a = scratch / (std::string(mode) + "a.h5"),
                       b = scratch / (std::string(mode) + "b.h5");
@@ -306,8 +305,8 @@ TEST_F(LiveCounts, TagsThroughAPipeAreThoseOfTheFile) {
     EXPECT_EQ(json_of(live)["format"], "PTU");
     expect_same_sums(a, b);
     // Cut short inside a record.
-    const CommandResult cut = run_through_pipe(
-        bytes.substr(0, bytes.size() - 4 * 1000 - 1), words("-", scratch / (std::string(mode) + "c.h5")));
+    const CommandResult cut = run_through_pipe(bytes.substr(0, bytes.size() - 4 * 1000 - 1),
+                                               words("-", scratch / (std::string(mode) + "c.h5")));
     EXPECT_EQ(cut.status, kDamaged) << cut.err;
     EXPECT_EQ(json_of(cut)["trailing_bytes"], 3);
     EXPECT_EQ(json_of(cut)["lost_samples"], 1001);

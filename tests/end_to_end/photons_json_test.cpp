@@ -40,9 +40,9 @@ const std::string kModel = "diffusion:n=1,tau=1e-4,rate=50000";
 TEST_F(PhotonsJson, SimulateAndInspectTags) {
   for (const char* mode : {"t2", "t3"}) {
     const std::string file = scratch / (std::string(mode) + ".ptu");
-    const auto made = json({"simulate", "photons", "--duration", "0.2", "--tags", mode, "--model",
-                            kModel, "-o", file},
-                           "tautline.simulate.photons");
+    const auto made = json(
+        {"simulate", "photons", "--duration", "0.2", "--tags", mode, "--model", kModel, "-o", file},
+        "tautline.simulate.photons");
     EXPECT_EQ(made["sensors"], 1);
     const auto held = json({"inspect", file}, "tautline.inspect.photons");
     EXPECT_EQ(held["photons"], made["photons"]);
@@ -87,8 +87,8 @@ TEST_F(PhotonsJson, SimulateCorrelateFitAndInspectCurves) {
                          "tautline.simulate.photons");
   EXPECT_EQ(made["bins"], 50'000);
   const auto correlated =
-      json({"--device", "cpu", "autocorrelate", scratch / "x.npy", "-o", scratch / "g.zip",
-            "--bin", "1e-5", "--lags", "standard", "--bins", "16"},
+      json({"--device", "cpu", "autocorrelate", scratch / "x.npy", "-o", scratch / "g.zip", "--bin",
+            "1e-5", "--lags", "standard", "--bins", "16"},
            "tautline.autocorrelate");
   EXPECT_EQ(correlated["segments"], 10);
   EXPECT_EQ(correlated["live"], false);

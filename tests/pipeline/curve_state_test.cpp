@@ -19,8 +19,8 @@
 namespace tautline::pipeline {
 namespace {
 
-using core::CountType;
 using core::CorrelationCurves;
+using core::CountType;
 using core::Normalization;
 using stages::autocorrelate::Ladder;
 
@@ -155,8 +155,8 @@ TEST_F(CurveState, PartsOfAFileAreOneRun) {
     AutocorrelateConfig config = counts(kSamples, type);
     for (const Ladder ladder : {Ladder::chain, Ladder::standard})
       for (const char* pairs : {"auto", "1:0"})
-        for (const auto how : {Normalization::symmetric, Normalization::global,
-                               Normalization::none}) {
+        for (const auto how :
+             {Normalization::symmetric, Normalization::global, Normalization::none}) {
           config.ladder = ladder;
           config.sensors.pairs = pairs;
           config.normalization = how;
@@ -239,7 +239,8 @@ TEST_F(CurveState, FilesThatFollowEachOther) {
     double counted = 0;
     const double step = trace.time_s[1] - trace.time_s[0];
     for (std::size_t n = 0; n < trace.time_s.size(); ++n) {
-      const double length = std::min(step, static_cast<double>(kSamples) - step * static_cast<double>(n));
+      const double length =
+          std::min(step, static_cast<double>(kSamples) - step * static_cast<double>(n));
       counted += trace.rate_khz[n] * 1000 * length;
     }
     EXPECT_NEAR(counted, static_cast<double>(joined.totals[2 * s]), 1e-3);
@@ -269,15 +270,15 @@ TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
   expect_refused("lags", [](auto& c) { c.ladder = Ladder::standard; });
   expect_refused("bins", [](auto& c) { c.bins = 9; });
   expect_refused("levels", [](auto& c) { c.levels = 5; });
-  expect_refused("coarsen", [](auto& c) {
-    c.coarsening = stages::autocorrelate::Coarsening::first;
-  });
+  expect_refused("coarsen",
+                 [](auto& c) { c.coarsening = stages::autocorrelate::Coarsening::first; });
   expect_refused("dtype", [](auto& c) { c.raw = {.type = CountType::u16, .sensors = 3}; });
   expect_refused("sensors", [](auto& c) { c.raw.sensors = 3; });
   expect_refused("pairs", [](auto& c) { c.sensors.pairs = "1:0"; });
   expect_refused("segments", [](auto& c) { c.segments = 5; });
   expect_refused("bin_s", [](auto& c) { c.bin_s = 1.5; });
-  expect_refused("kernels", [](auto&) {}, "reference");
+  expect_refused(
+      "kernels", [](auto&) {}, "reference");
   std::ofstream(scratch / "mask.txt") << "1 1 0 1 1 1";
   expect_refused("mask", [&](auto& c) { c.sensors.mask_path = scratch / "mask.txt"; });
 }
@@ -294,8 +295,7 @@ TEST_F(CurveState, DamagedIsRefused) {
     std::ofstream(config.resume, std::ios::binary) << bytes;
     EXPECT_THROW(run(config), core::Error) << what;
   };
-  for (std::size_t length = 0; length < whole.size();
-       length += 1 + random() % (whole.size() / 50))
+  for (std::size_t length = 0; length < whole.size(); length += 1 + random() % (whole.size() / 50))
     expect_refused(whole.substr(0, length), "cut at byte " + std::to_string(length));
   for (int n = 0; n < 50; ++n) {
     std::string changed = whole;

@@ -311,7 +311,7 @@ TEST(FitCurves, HotMaskedAndBrokenSensors) {
   EXPECT_EQ(result.hot + result.masked + result.failed, 3u);
   EXPECT_NEAR(result.medians.at("n"), 3.5, 0.1);
   const std::string csv = fit_csv(result, c, "who");
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 27);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 28);
   EXPECT_NE(csv.find("\n3,sensor 3,0,3,masked,nan,"), std::string::npos);
 }
 
@@ -367,7 +367,7 @@ TEST(FitFile, CsvInCsvAndPageOut) {
   auto c = exact(Model::diffusion_3d_triplet, 1, 0.02);
   add_noise(c);
   c.first[0].label = "</script><b>x";
-  formats::curves::write_csv(folder / "g.csv", c.curve(0), "", false);
+  formats::curves::write_csv(folder / "g.csv", c.curve(0), {"", {}}, false);
   FitConfig config;
   config.model = Model::diffusion_3d_triplet;
   config.input = folder / "g.csv";

@@ -18,6 +18,12 @@ struct CurveFile {
   std::map<std::string, std::string> facts;  ///< what else the file says
 };
 
+/// What is written beside curves: the command, and device, kernels, input and counters by name.
+struct CurvesFacts {
+  std::string history;
+  std::map<std::string, std::string> extra;
+};
+
 /// Whether a name ends as a curve file's does: .csv, .SIN, .ASC, .h5, in any case.
 bool recognise(const std::string& name);
 
@@ -33,23 +39,17 @@ CurveFile read_asc(const std::string& path);
 
 /// The text of one curve's CSV. Lag 0 and lags where g is undefined are left out; so are, when
 /// there are standard errors, lags without one (the header says how many). A standard error of zero
-/// is written as that of one coincidence. `history` goes into the comments.
+/// is written as that of one coincidence. `facts` go into the comments.
 std::string csv_text(const core::CorrelationCurve& curve, std::string_view title,
-                     std::string_view history);
+                     const CurvesFacts& facts);
 
 /// Each appears under its name when it is whole. Error(io) with the path and the reason.
 void write_csv(const std::string& path, const core::CorrelationCurve& curve,
-               std::string_view history, bool overwrite);
+               const CurvesFacts& facts, bool overwrite);
 
 /// One CSV for each curve, named by its label. Error(unsupported) in a build without minizip.
 void write_zip(const std::string& path, const std::vector<core::CorrelationCurve>& curves,
-               std::string_view history, bool overwrite);
-
-/// What else an HDF5 file of curves says.
-struct CurvesFacts {
-  std::string history;
-  std::map<std::string, std::string> extra;
-};
+               const CurvesFacts& facts, bool overwrite);
 
 /// The datasets of docs/guide/formats.md. Error(unsupported) in a build without HDF5.
 void write_hdf5(const std::string& path, const core::CorrelationCurves& curves,

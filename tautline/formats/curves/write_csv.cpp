@@ -35,9 +35,9 @@ void append_trace(std::string& text, const char* title, const core::RateTrace& t
 }
 
 std::string header(const core::CorrelationCurve& curve, std::string_view title,
-                   std::string_view history, std::size_t left_out) {
+                   const CurvesFacts& facts, std::size_t left_out) {
   std::string text = "# This file holds one correlation curve: comments begin with '#'\n";
-  text += fmt::format("# {}\n", comment(history));
+  text += fmt::format("# {}\n", comment(facts.history));
   text += fmt::format("# filename/title\t{}\n", comment(title));
   text += fmt::format("# Type AC/CC\t{}\n", curve.cross ? "Cross-correlation" : "Autocorrelation");
   text += fmt::format("# Normalization\t{}{}\n", core::to_string(curve.normalization),
@@ -45,13 +45,15 @@ std::string header(const core::CorrelationCurve& curve, std::string_view title,
   text += fmt::format("# duration [s]\t{:.10g}\n", curve.duration_s);
   text += fmt::format("# bin [s]\t{:.10g}\n", curve.bin_s);
   text += fmt::format("# lags left out (undefined or without a standard error)\t{}\n", left_out);
+  for (const auto& [name, value] : facts.extra)
+    text += fmt::format("# {}\t{}\n", comment(name), comment(value));
   return text;
 }
 
 }  // namespace
 
 std::string csv_text(const core::CorrelationCurve& curve, std::string_view title,
-                     std::string_view history) {
+                     const CurvesFacts& facts) {
   const bool weighted = curve.standard_error.size() == curve.g.size() && [&] {
     for (std::size_t l = 0; l < curve.g.size(); ++l)
       if (written_error(curve, l) > 0) return true;
@@ -70,7 +72,7 @@ std::string csv_text(const core::CorrelationCurve& curve, std::string_view title
     if (weighted) rows += fmt::format("\t{:.10e}\t{:.10e}\t{:.10e}", 0.0, 0.0, error);
     rows += '\n';
   }
-  std::string text = header(curve, title, history, left_out);
+  std::string text = header(curve, title, facts, left_out);
   text += "# Lag time [s]\tExperimental correlation";
   if (weighted) text += "\tFitted correlation\tResiduals\tWeights [standard error]";
   text += '\n' + rows;
@@ -81,9 +83,9 @@ std::string csv_text(const core::CorrelationCurve& curve, std::string_view title
 }
 
 void write_csv(const std::string& path, const core::CorrelationCurve& curve,
-               std::string_view history, bool overwrite) {
+               const CurvesFacts& facts, bool overwrite) {
   PartialFile file(path, overwrite);
-  file.write(csv_text(curve, curve.first.label, history));
+  file.write(csv_text(curve, curve.first.label, facts));
   file.finish();
 }
 

@@ -67,12 +67,12 @@ class Archive {
 }  // namespace
 
 void write_zip(const std::string& path, const std::vector<core::CorrelationCurve>& curves,
-               std::string_view history, bool overwrite) {
+               const CurvesFacts& facts, bool overwrite) {
   PartialPath name(path, overwrite);
   Archive archive(name.partial(), path);
   std::size_t number = 0;
   for (const core::CorrelationCurve& curve : curves) {
-    archive.add(file_name(curve, number), csv_text(curve, curve.first.label, history));
+    archive.add(file_name(curve, number), csv_text(curve, curve.first.label, facts));
     ++number;
   }
   archive.close();
@@ -82,7 +82,7 @@ void write_zip(const std::string& path, const std::vector<core::CorrelationCurve
 #else
 
 void write_zip(const std::string& path, const std::vector<core::CorrelationCurve>&,
-               std::string_view, bool) {
+               const CurvesFacts&, bool) {
   throw core::Error(core::ErrorKind::unsupported, path, "zip", "a build with minizip",
                     "install libminizip-dev and build with -DTAUTLINE_ZIP=ON, or write .h5");
 }

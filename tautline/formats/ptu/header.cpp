@@ -86,8 +86,7 @@ Header Header::read(const HeaderSource& file) {
   std::byte bytes[kTagBytes];
   while (true) {
     if (offset > kMaxHeaderBytes || header.tags_.size() >= kMaxTags)
-      throw format_error(file.path, "header",
-                         "no Header_End before byte " + std::to_string(offset),
+      throw format_error(file.path, "header", "no Header_End before byte " + std::to_string(offset),
                          "a header of at most 64 MiB", "the header is damaged");
     if (const std::size_t got = file.read(offset, bytes); got < kTagBytes)
       throw format_error(file.path, "header",

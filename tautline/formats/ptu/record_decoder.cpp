@@ -69,7 +69,7 @@ void RecordDecoder::rewind() {
 }
 
 void RecordDecoder::note(std::uint64_t record, const std::string& what, const std::string& found,
-                        const std::string& expected) {
+                         const std::string& expected) {
   // Composing a message for each of millions of broken records would take longer than reading.
   if (damage_.messages.size() >= Damage::kMaxMessages) return;
   damage_.note(name_ + ": " + what + ", record " + std::to_string(record) + " at byte " +

@@ -58,7 +58,7 @@ TEST(CurveCsv, ComesBackAsWritten) {
   for (const bool cross : {false, true}) {
     const core::CorrelationCurve curve = made_up(cross);
     const std::string path = folder / (cross ? "cc.csv" : "ac.csv");
-    write_csv(path, curve, "tautline, a test", false);
+    write_csv(path, curve, {"tautline, a test", {}}, false);
     const CurveFile file = read(path);
     ASSERT_EQ(file.curves.size(), 1u);
     const core::CorrelationCurve& found = file.curves[0];
@@ -72,7 +72,7 @@ TEST(CurveCsv, ComesBackAsWritten) {
     EXPECT_EQ(found.first.trace.rate_khz, curve.first.trace.rate_khz);
     EXPECT_EQ(found.second.trace.rate_khz.size(), cross ? 9u : 0u);
     EXPECT_EQ(found.duration_s, 9);
-    EXPECT_THROW(write_csv(path, curve, "", false), core::Error);  // it exists
+    EXPECT_THROW(write_csv(path, curve, {"", {}}, false), core::Error);  // it exists
   }
 }
 
@@ -83,7 +83,8 @@ TEST(CurveCsv, LayoutIsPyCorrFits) {
   curve.g = {5, 0.5, 0.25};
   curve.standard_error = {1, 0.01, 0.02};
   curve.first.trace = {{0.5, 1.5}, {10, 11}};
-  const std::string text = csv_text(curve, "a,b", "who, when");
+  const std::string text =
+      csv_text(curve, "a,b", {"who, when", {{"device", "cpu:avx2"}, {"input", "a,b.npy"}}});
   EXPECT_NE(text.find("\n# Type AC/CC\tAutocorrelation\n"), std::string::npos);
   EXPECT_NE(text.find("Weights [standard error]\n1.0000000000e-06\t5.0000000000e-01\t"
                       "0.0000000000e+00\t0.0000000000e+00\t1.0000000000e-02\n"),
@@ -91,6 +92,7 @@ TEST(CurveCsv, LayoutIsPyCorrFits) {
   EXPECT_NE(text.find("# BEGIN TRACE\n# Time [s]\tIntensity trace [kHz]\n5.0000000000e-01\t"),
             std::string::npos);
   EXPECT_EQ(text.find("SECOND"), std::string::npos);
+  EXPECT_NE(text.find("\n# device\tcpu:avx2\n# input\ta;b.npy\n"), std::string::npos);
   EXPECT_EQ(text.find("\n0.0"), std::string::npos);  // lag 0 is left out
   // A comma would cut a line in two for PyCorrFit.
   EXPECT_EQ(text.find(','), std::string::npos);
@@ -105,13 +107,13 @@ TEST(CurveCsv, UndefinedLagsAndErrors) {
   curve.monitor_direct = {10, 10, 10, 10};
   curve.monitor_delayed = {20, 20, 20, 20};
   const tests::ScratchFolder folder;
-  write_csv(folder / "x.csv", curve, "", false);
+  write_csv(folder / "x.csv", curve, {"", {}}, false);
   const core::CorrelationCurve found = read(folder / "x.csv").curves[0];
   EXPECT_EQ(found.lag_s, (std::vector<double>{1, 3}));
   // No coincidence at lag 3: as uncertain as one would make it.
   EXPECT_EQ(found.standard_error, (std::vector<double>{0.1, 0.5}));
   curve.standard_error.clear();
-  write_csv(folder / "y.csv", curve, "", false);
+  write_csv(folder / "y.csv", curve, {"", {}}, false);
   const core::CorrelationCurve plain = read(folder / "y.csv").curves[0];
   EXPECT_EQ(plain.lag_s, (std::vector<double>{1, 3, 4}));
   EXPECT_TRUE(plain.standard_error.empty());
@@ -219,12 +221,12 @@ TEST(CurveFiles, ChangedBytesAreRefusedOrRead) {
 TEST(CurveZip, HoldsOneCsvForEachCurve) {
   const tests::ScratchFolder folder;
   const std::string path = folder / "x.zip";
-  write_zip(path, {made_up(false), made_up(true)}, "", false);
+  write_zip(path, {made_up(false), made_up(true)}, {"", {}}, false);
   const std::string bytes = load(path);
   EXPECT_EQ(bytes.substr(0, 4), "PK\3\4");
   EXPECT_NE(bytes.find("00000_sensor_7__hot.csv"), std::string::npos);
   EXPECT_NE(bytes.find("00001_sensor_7__hot_x_sensor_8.csv"), std::string::npos);
-  EXPECT_THROW(write_zip(path, {made_up(false)}, "", false), core::Error);
+  EXPECT_THROW(write_zip(path, {made_up(false)}, {"", {}}, false), core::Error);
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
 }
 #endif
