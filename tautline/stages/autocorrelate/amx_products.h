@@ -32,11 +32,6 @@ inline __m512i load(const void* p) {
   return _mm512_loadu_si512(p);
 }
 
-/// The sensors of a weave's vector v, lane by lane: 16 (lane / 4) + 4 v + lane % 4.
-constexpr std::size_t woven_sensor(std::size_t v, std::size_t lane) {
-  return 16 * (lane / 4) + 4 * v + lane % 4;
-}
-
 /// 16 words of 16 rows become 16 rows of words.
 [[gnu::always_inline]] inline void transpose(__m512i (&x)[16]) {
   __m512i y[16];

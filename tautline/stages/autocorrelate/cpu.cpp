@@ -39,7 +39,11 @@ namespace {
 }  // namespace
 
 constexpr Kernels kernels_named(const char* name) {
+#if defined(TAUTLINE_AUTOCORRELATE_AVX512)
+  return {name, false, feed, drain, push, feed_woven};
+#else
   return {name, false, feed, drain, push};
+#endif
 }
 
 }  // namespace tautline::stages::autocorrelate::cpu::HWY_NAMESPACE

@@ -102,6 +102,23 @@ struct Input {
   bool neighbours = false;  ///< a and b are 16 sensors side by side
 };
 
+/// Tiles that share the lines of a row of bytes: they go through a packet together.
+inline constexpr std::size_t kTilesTogether = 4;
+inline constexpr std::size_t kSensorsTogether = kTilesTogether * kLanes;
+
+/// The sensor, of the 64 of four tiles, in a lane of one of them, where rows are woven 64 bytes at a
+/// time: instructions that weave do so within 16 bytes.
+constexpr std::size_t woven_sensor(std::size_t tile, std::size_t lane) {
+  return lane / 4 * 16 + tile * 4 + lane % 4;
+}
+
+/// Bytes for four tiles: a row's 64 sensors side by side.
+struct WovenInput {
+  const std::uint8_t* rows = nullptr;
+  std::ptrdiff_t row_stride = 0;
+  std::size_t count = 0;  ///< rows
+};
+
 /// Rows of 16-bit samples as planes of low and high bytes, a row every 64 bytes.
 struct Planes {
   const std::uint8_t *direct_low = nullptr, *direct_high = nullptr;
@@ -119,6 +136,10 @@ struct Kernels {
   void (*drain)(const Layout& layout, std::byte* tile, std::byte* scratch);
   /// Adds samples of the layout's first level to a tile of 16 neighbours: 16 bytes of each row.
   void (*push)(const Layout& layout, std::byte* tile, std::byte* scratch, const Planes& planes);
+  /// Adds bytes to four tiles side by side, whose lanes hold the sensors that woven_sensor() says,
+  /// and whose series are not crossed. Null where there is no such code.
+  void (*feed_woven)(const Layout& layout, std::byte* tiles, std::byte* scratch,
+                     const WovenInput& input) = nullptr;
 };
 
 /// Highway code of `set` (portable, avx2 or avx512), or null where this build has none.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -15,10 +16,6 @@
 namespace tautline::stages::autocorrelate::cpu {
 
 namespace {
-
-// Tiles that share the lines of a row of bytes: they go through a packet together.
-constexpr std::size_t kTilesTogether = 4;
-constexpr std::size_t kSensorsTogether = kTilesTogether * kLanes;
 
 // Places of a group's sensors in the copy of its rows.
 constexpr auto kPlaces = [] {
@@ -105,7 +102,7 @@ class CpuPlan final : public Plan {
     const std::size_t pairs = config.pair_count();
     for (std::size_t i = 0; i < layout_.tiles() * layout_.lanes; ++i) {
       // Lanes without a pair repeat the last one.
-      const std::size_t p = std::min(i, pairs - 1);
+      const std::size_t p = std::min(pair_in(i / layout_.lanes, i % layout_.lanes), pairs - 1);
       const auto own = static_cast<std::uint32_t>(p);
       a_.push_back(config.pairs.empty() ? own : config.pairs[p].a);
       b_.push_back(config.pairs.empty() ? own : config.pairs[p].b);
@@ -150,6 +147,19 @@ class CpuPlan final : public Plan {
   }
 
  private:
+  // Whether a tile's lanes hold sensors as rows are woven 64 bytes at a time.
+  bool woven(std::size_t tile) const {
+    const Config& config = layout_.config;
+    return kernels_.feed_woven != nullptr && layout_.lanes == kLanes && config.pairs.empty() &&
+           config.type == CountType::u8 &&
+           (tile / kTilesTogether + 1) * kSensorsTogether <= config.sensors;
+  }
+  // May be none, after the last one.
+  std::size_t pair_in(std::size_t tile, std::size_t lane) const {
+    if (!woven(tile)) return tile * layout_.lanes + lane;
+    return tile / kTilesTogether * kSensorsTogether + woven_sensor(tile % kTilesTogether, lane);
+  }
+
   bool side_by_side(const std::vector<std::uint32_t>& sensors, std::size_t tile) const {
     if (layout_.lanes == 1) return false;
     const std::uint32_t* s = sensors.data() + tile * kLanes;
@@ -183,8 +193,16 @@ class CpuPlan final : public Plan {
     const std::size_t first = group * kTilesTogether;
     const std::size_t last = std::min(first + kTilesTogether, layout_.tiles());
     const std::size_t count = samples.extent(0);
+    const bool dense = samples.stride(1) == 1;
+    if constexpr (std::is_same_v<Count, std::uint8_t>)
+      if (dense && woven(first)) {
+        const std::uint8_t* rows = samples.data() + first * kLanes;
+        kernels_.feed_woven(layout_, state.tile(first), state.scratch(worker),
+                            {rows, samples.stride(0), count});
+        return;
+      }
     const bool copied =
-        layout_.lanes == kLanes && layout_.config.pairs.empty() && samples.stride(1) == 1;
+        dense && layout_.lanes == kLanes && layout_.config.pairs.empty() && !woven(first);
     for (std::size_t t = 0; t < count; t += layout_.block) {
       const std::size_t rows = std::min(layout_.block, count - t);
       if (copied) copy_rows(samples, t, rows, first * kLanes, state.rows(worker));
@@ -248,7 +266,7 @@ class CpuPlan final : public Plan {
                            if (any_refused(layout_, copy)) refused[worker] = 1;
                            const std::size_t pairs = layout_.config.pair_count();
                            for (std::size_t lane = 0; lane < layout_.lanes; ++lane)
-                             if (const std::size_t pair = tile * layout_.lanes + lane; pair < pairs)
+                             if (const std::size_t pair = pair_in(tile, lane); pair < pairs)
                                LaneReader<Value>(layout_, copy, lane).read(pair, out);
                          }
                        });

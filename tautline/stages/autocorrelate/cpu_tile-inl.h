@@ -176,6 +176,10 @@ void push(const Layout& layout, std::byte* tile, std::byte* scratch, const Plane
   }
 }
 
+#if defined(TAUTLINE_AUTOCORRELATE_AVX512)
+#include "tautline/stages/autocorrelate/cpu_weave-inl.h"
+#endif
+
 template <class Count>
 void feed_counts(const Layout& layout, std::byte* tile, std::byte* scratch, const Input& input) {
   const Level& level = layout.levels[0];

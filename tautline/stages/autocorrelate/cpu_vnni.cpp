@@ -26,7 +26,7 @@ namespace {
 }  // namespace
 
 const Kernels& vnni_kernels() {
-  static constexpr Kernels kKernels{"vnni", true, feed, drain, push};
+  static constexpr Kernels kKernels{"vnni", true, feed, drain, push, feed_woven};
   return kKernels;
 }
 
