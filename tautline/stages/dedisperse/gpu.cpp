@@ -1,5 +1,5 @@
 // The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and one
-// kernel sums (tile.kernel, from local memory, or sum.kernel). Input in host memory goes through
+// kernel sums (tile.kernel or bands.kernel, from local memory, or sum.kernel). Input in host memory goes through
 // the host's cleaner.
 #include <algorithm>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/dedisperse/backends.h"
+#include "tautline/stages/dedisperse/band_program.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/gpu_clean.h"
 #include "tautline/stages/dedisperse/gpu_state.h"
@@ -20,6 +21,10 @@ namespace {
 
 constexpr std::size_t kTakeTile = 32, kTakeThreads = 256;
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
+constexpr std::size_t kTeamThreads = 32;           // of bands.kernel
+constexpr int kMatrixCapability = 80;              // mma.sync of bytes and cp.async
+// Times of a row behind what tiles end with: windows and whole runs of entries of bands.kernel.
+constexpr std::size_t kBehind = 256;
 
 Types gpu_types(const Problem& problem) {
   if (problem.float_sums()) return Types::f32_f32;
@@ -61,8 +66,9 @@ class GpuPlan final : public Plan {
       take_[spectra] = take_programs_[spectra]->kernel("take");
     }
     // The overlap is copied to the front when the rows are full, which must not overlap itself.
-    row_elements_ =
-        2 * (problem_->max_delay() + problem_->max_new_samples() + 1) + tile_times() + 64;
+    row_elements_ = kMostTimesBefore +
+                    2 * (problem_->max_delay() + problem_->max_new_samples() + 1) + tile_times() +
+                    kBehind;
     row_elements_ = (row_elements_ * element_bytes_ + 127) / 128 * 128 / element_bytes_;
     position_of_.assign(problem_->channels(), problem_->positions());
     for (std::size_t p = 0; p < problem_->positions(); ++p)
@@ -80,7 +86,9 @@ class GpuPlan final : public Plan {
     return {rows * fresh * element_bytes_ + 2 * delays_.samples.size() * 4 +
                 Cleaner::Work::bytes(*problem_, 1),
             rows * row_elements_ * element_bytes_ +
-                (tile_ ? tile_->bytes() : delays_.samples.size() * 4) +
+                (bands_  ? bands_->bytes()
+                 : tile_ ? tile_->bytes()
+                         : delays_.samples.size() * 4) +
                 4 * (problem_->trials() + problem_->channels()) + out_bytes() +
                 gpu_cleaner_->bytes()};
   }
@@ -99,7 +107,8 @@ class GpuPlan final : public Plan {
 
  private:
   std::size_t tile_times() const {
-    return tunables_.items_time * tunables_.elements_time * (element_bytes_ == 1 ? 4 : 1);
+    const std::size_t entries = tunables_.items_time * tunables_.elements_time;
+    return entries * (bands_ ? 2 : element_bytes_ == 1 ? 4 : 1);
   }
   std::size_t tile_trials() const { return tunables_.items_dm * tunables_.elements_dm; }
   std::size_t channels_in_sum() const {
@@ -107,6 +116,10 @@ class GpuPlan final : public Plan {
   }
   std::size_t out_bytes() const {
     return 4 * config().beams * problem_->trials() * problem_->max_new_samples();
+  }
+  std::size_t group_threads() const {
+    return tunables_.items_time * tunables_.items_dm +
+           (bands_ ? kTeamThreads * tunables_.makers : 0);
   }
   // Devices whose groups are small get fewer threads along trials, then along time.
   void fit_threads() {
@@ -127,14 +140,64 @@ class GpuPlan final : public Plan {
   }
   bool too_many_threads() const {
     const std::size_t most = sum_->resources().max_group_threads;
-    return most > 0 && tunables_.items_time * tunables_.items_dm > most;
+    return most > 0 && group_threads() > most;
   }
   void choose_sum() {
     TileChoice chosen = choose_tile(*problem_, tile_shape(), tunables_.levels);
     delays_ = std::move(chosen.delays);
     choice_ = std::move(chosen.choice);
     tile_ = std::move(chosen.program);
-    compile_sum();
+    bands_.reset();
+    if (tunables_.makers > 0 && element_bytes_ == 1 &&
+        (choice_.method == Method::shared || choice_.method == Method::subband))
+      bands_ = make_band_program(*problem_, delays_, band_shape());
+    if (bands_) {
+      describe_bands();
+      compile_bands();
+    } else {
+      compile_sum();
+    }
+  }
+  BandShape band_shape() const {
+    const TileShape shape = tile_shape();
+    return {shape.span, shape.trials, tunables_.band_channels, shape.local_bytes,
+            shape.channels_in_sum};
+  }
+  bool matrix() const {
+    return tunables_.matrix && device_->api() == device::Api::cuda &&
+           device_->properties().compute_capability >= kMatrixCapability;
+  }
+  void describe_bands() {
+    choice_.adds = bands_->adds;
+    choice_.text = to_string(choice_.method) + ", " +
+                   std::to_string(choice_.adds / choice_.plain_adds).substr(0, 5) +
+                   " of the plain adds, bands of " + std::to_string(tunables_.band_channels) +
+                   " channels with " + std::to_string(bands_->patterns).substr(0, 4) +
+                   " patterns, " + std::to_string(tunables_.makers) + " makers" +
+                   (matrix() ? " by the matrix units, " : ", ");
+    if (choice_.method == Method::subband)
+      choice_.text += "loss of S/N " + std::to_string(100 * choice_.loss).substr(0, 4) + " %, ";
+    choice_.text += std::to_string((4 * bands_->local_words + 1023) / 1024) + " KiB of local memory";
+  }
+  void compile_bands() {
+    const auto number = [](std::size_t value) { return static_cast<std::int64_t>(value); };
+    program_ = jit::build(
+        *device_, "dedisperse/bands.kernel",
+        jit::Defines()
+            .set("ITEMS_TIME", number(tunables_.items_time))
+            .set("ITEMS_DM", number(tunables_.items_dm))
+            .set("ELEMENTS_TIME", number(tunables_.elements_time))
+            .set("ELEMENTS_DM", number(tunables_.elements_dm))
+            .set("MAKERS", number(tunables_.makers))
+            .set("CHANNELS", number(tunables_.band_channels))
+            .set("WINDOW", number(bands_->window))
+            .set("TILES", number(std::min(tunables_.tiles, bands_->most_tiles)))
+            .set("MATRIX", matrix() ? 1 : 0)
+            .set("ROW_WORDS", number(bands_->row_words))
+            .set("PACKET_WORDS", number(bands_->packet_words))
+            .set("LOCAL_WORDS", number(bands_->local_words))
+            .set("GROUPS", number(tunables_.groups)));
+    sum_ = program_->kernel("dedisperse_bands");
   }
   void compile_sum() {
     auto defines = jit::Defines()
@@ -164,6 +227,8 @@ class GpuPlan final : public Plan {
   template <class T>
   void sum_tiles(device::Queue& queue, const GpuState& state, const void* out,
                  std::size_t trial_stride, std::size_t beam_stride, std::size_t samples) const;
+  void sum_bands(device::Queue& queue, const GpuState& state, const void* out,
+                 std::size_t trial_stride, std::size_t beam_stride, std::size_t samples) const;
   template <class T>
   void sum_where_they_lie(device::Queue& queue, const GpuState& state, const void* out,
                           std::size_t trial_stride, std::size_t beam_stride,
@@ -178,6 +243,7 @@ class GpuPlan final : public Plan {
   Delays delays_;
   Choice choice_;
   std::optional<TileProgram> tile_;
+  std::optional<BandProgram> bands_;  ///< instead of tile_
   std::size_t row_elements_ = 0;
   std::vector<std::size_t> position_of_;  ///< [channel]; beyond all where it is left out
   std::shared_ptr<const device::Program> program_, take_programs_[2];
@@ -190,6 +256,7 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   state->element_bytes = element_bytes_;
   state->stride_bytes = row_elements_ * element_bytes_;
   state->staging_bytes = (problem_->max_new_samples() + 1) * element_bytes_;
+  state->front = state->first = kMostTimesBefore;
   state->rows = device_->allocate(state->count * state->stride_bytes);
   state->staging = device_->allocate_pinned(state->count * state->staging_bytes);
   state->staged = device_->make_event();
@@ -199,7 +266,7 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
                                        static_cast<std::uint32_t>(problem_->positions()));
   for (std::size_t p = 0; p < problem_->positions(); ++p)
     positions[problem_->channel_at()[p]] = static_cast<std::uint32_t>(p);
-  if (!tile_)
+  if (!tile_ && !bands_)
     for (std::size_t p = 0; p < problem_->positions(); ++p)
       for (const std::uint32_t trial : problem_->order())
         delays.push_back(static_cast<std::uint32_t>(delays_(trial, p)));
@@ -212,7 +279,9 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   upload(state->delays, delays);
   upload(state->order, problem_->order());
   upload(state->positions, positions);
-  if (tile_) {
+  if (bands_) {
+    upload(state->packets, bands_->packets);
+  } else if (tile_) {
     upload(state->staged_rows, tile_->staged);
     upload(state->starts, tile_->starts);
     upload(state->ops, tile_->ops);
@@ -259,13 +328,13 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
 
 // Moves what is held to the front of the rows when `more` would not fit behind it.
 void GpuPlan::make_room(device::Queue& queue, GpuState& state, std::size_t more) const {
-  if (state.first + state.held + more + tile_times() + 64 <= row_elements_) return;
+  if (state.first + state.held + more + tile_times() + kBehind <= row_elements_) return;
   const std::size_t kept = state.held + (state.begun_there && state.phase > 0 ? 1 : 0);
   if (kept > 0)
-    queue.copy_rows(state.rows.data(), state.stride_bytes,
+    queue.copy_rows(state.rows.as<std::byte>() + state.front * element_bytes_, state.stride_bytes,
                     state.rows.as<std::byte>() + state.first * element_bytes_, state.stride_bytes,
                     kept * element_bytes_, state.count);
-  state.first = 0;
+  state.first = state.front;
 }
 
 void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& input) const {
@@ -335,7 +404,9 @@ void GpuPlan::sum(device::Queue& queue, const GpuState& state, const core::View<
   const std::size_t beam_stride =
       there ? static_cast<std::size_t>(output.stride(0)) : samples * problem_->trials();
   const void* out = there ? static_cast<const void*>(output.data()) : state.out.data();
-  if (tile_) {
+  if (bands_) {
+    sum_bands(queue, state, out, trial_stride, beam_stride, samples);
+  } else if (tile_) {
     sum_tiles<T>(queue, state, out, trial_stride, beam_stride, samples);
   } else {
     sum_where_they_lie<T>(queue, state, out, trial_stride, beam_stride, samples);
@@ -379,6 +450,35 @@ void GpuPlan::sum_tiles(device::Queue& queue, const GpuState& state, const void*
                   (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
        .threads = {tunables_.items_time, tunables_.items_dm, 1},
        .local_bytes = tile_->local_bytes},
+      arguments);
+}
+
+void GpuPlan::sum_bands(device::Queue& queue, const GpuState& state, const void* out,
+                        std::size_t trial_stride, std::size_t beam_stride,
+                        std::size_t samples) const {
+  const std::size_t skip = state.first % 4;  // words are read, as of tiles
+  const device::Argument arguments[] = {
+      state.rows.data(),
+      state.packets.data(),
+      state.order.data(),
+      out,
+      static_cast<std::uint64_t>(state.stride_bytes),
+      static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
+      static_cast<std::uint64_t>(state.first - skip),
+      static_cast<std::uint32_t>(bands_->bands),
+      static_cast<std::uint32_t>(bands_->bands_in_sum),
+      static_cast<std::uint32_t>(problem_->trials()),
+      static_cast<std::uint32_t>(skip),
+      static_cast<std::uint32_t>(skip + samples),
+      static_cast<std::uint64_t>(trial_stride),
+      static_cast<std::uint64_t>(beam_stride),
+      static_cast<std::int32_t>(problem_->offset())};
+  queue.launch(
+      *sum_,
+      {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
+                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
+       .threads = {group_threads(), 1, 1},
+       .local_bytes = 4 * bands_->local_words},
       arguments);
 }
 
