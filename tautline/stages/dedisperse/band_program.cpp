@@ -43,7 +43,7 @@ struct Band {
   // Sums of two patterns are written together: they lie half of the banks apart.
   std::size_t stride(std::size_t span) const { return with_rest(entries(span), kBanks / 2); }
   std::size_t sums_words(std::size_t span) const {
-    return tiles() * kTile * stride(span);
+    return all.size() * stride(span);
   }
 };
 
@@ -151,7 +151,7 @@ class BandWriter {
     };
     const std::size_t entries = band.entries(shape_.span), stride = band.stride(shape_.span);
     const bool far = n % program_.bands % 2 == 1;
-    set(0, band.tiles());
+    set(0, band.all.size());
     set(1, entries / kRun);
     set(2, stride);
     set(3, far ? program_.local_words - band.sums_words(shape_.span) : sums_at_);

@@ -29,7 +29,7 @@ struct BandProgram {
   /// [block][band] of packet_words:
   ///
   /// | words        | what                                                                 |
-  /// | 1            | tiles of four patterns                                               |
+  /// | 1            | patterns                                                             |
   /// | 1            | runs of 32 entries of each sum                                       |
   /// | 1            | words from the sums of one pattern to those of the next              |
   /// | 1            | where in local memory they begin                                     |

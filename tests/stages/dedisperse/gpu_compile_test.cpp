@@ -14,6 +14,9 @@ namespace {
 
 using tests::kArchitectures;
 
+// Bytes that bands.kernel may spill, in its slow paths.
+constexpr std::size_t kMostOfBands = 256;
+
 // Each text for one architecture, in turns; for every one of them when TAUTLINE_FULL is set.
 class GpuCompile : public ::testing::Test {
  protected:
@@ -65,6 +68,35 @@ TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
               sum_defines(row).set("LEVELS", levels).set("GROUPS", 1).set("LOCAL_BYTES", 100000),
               turn++, 64, 96);
     }
+}
+
+// Makers and summers share what a thread may have: a few addresses are spilled.
+TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
+  struct Shape {
+    int items_dm, elements_dm, makers, tiles, groups;
+    std::size_t most_registers;
+  };
+  const Shape shapes[] = {{2, 32, 4, 5, 1, 168}, {1, 32, 2, 5, 2, 168}, {4, 16, 4, 2, 1, 96}};
+  std::size_t turn = 0;
+  for (const int matrix : {0, 1})
+    for (const int window : {8, 16})
+      for (const Shape& shape : shapes) {
+        const auto defines = jit::Defines()
+                                 .set("ITEMS_TIME", 128)
+                                 .set("ITEMS_DM", shape.items_dm)
+                                 .set("ELEMENTS_TIME", 4)
+                                 .set("ELEMENTS_DM", shape.elements_dm)
+                                 .set("MAKERS", shape.makers)
+                                 .set("CHANNELS", 16)
+                                 .set("WINDOW", window)
+                                 .set("TILES", shape.tiles)
+                                 .set("MATRIX", matrix)
+                                 .set("ROW_WORDS", 328)
+                                 .set("PACKET_WORDS", 200)
+                                 .set("LOCAL_WORDS", 25000)
+                                 .set("GROUPS", shape.groups);
+        compile("dedisperse/bands.kernel", defines, turn++, shape.most_registers, kMostOfBands);
+      }
 }
 
 TEST_F(GpuCompile, TakesOfEveryWidth) {
