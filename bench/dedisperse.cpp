@@ -5,7 +5,7 @@
 //                    [--set avx512] [--method shared] [--bits 8] [--rival 0]
 //                    [--device cuda:0 --times N --beams N --width SECONDS --it 32 --id 16 --et 8
 //                     --ed 4 --local KIB --groups N
-//                     --makers N --channels N --tiles N --matrix 1 --check 1]
+//                     --makers N --channels N --tiles N --matrix 1 --stage 0 --check 1]
 //                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
 #include "bench/rival/dedisperse.h"
 
@@ -62,8 +62,8 @@ void check_gpu(const stages::dedisperse::Plan& plan, device::Queue& queue,
   if (config.bits != 8 || config.beams != 1) return;
   queue.fill(out.data(), 0x5a, out.bytes());
   const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-  const stages::dedisperse::OutputViews views{
-      {out.as<std::int32_t>(), axes, {1, trials, room}}, {}};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, {1, trials, room}},
+                                              {}};
   const std::size_t held = state.held_samples();
   const std::size_t samples = plan.execute(queue, state, input, views).samples;
   std::vector<std::int32_t> got(trials * room);
@@ -102,14 +102,18 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
   if (options.contains("width")) config.pulse_width_s = std::stod(options.at("width"));
   stages::dedisperse::Tunables tunables;
   auto& gpu = tunables.gpu;
-  gpu = {number(options, "it", gpu.items_time),    number(options, "id", gpu.items_dm),
-         number(options, "et", gpu.elements_time), number(options, "ed", gpu.elements_dm),
-         number(options, "local", gpu.local_kib),  number(options, "groups", gpu.groups),
+  gpu = {number(options, "it", gpu.items_time),
+         number(options, "id", gpu.items_dm),
+         number(options, "et", gpu.elements_time),
+         number(options, "ed", gpu.elements_dm),
+         number(options, "local", gpu.local_kib),
+         number(options, "groups", gpu.groups),
          number(options, "levels", gpu.levels),
          number(options, "makers", gpu.makers),
          number(options, "channels", gpu.band_channels),
          number(options, "tiles", gpu.tiles),
-         number(options, "matrix", 1) != 0};
+         number(options, "matrix", 1) != 0,
+         number(options, "stage", 0) != 0};
   const auto plan = make_plan(config, device, tunables);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);

@@ -15,7 +15,8 @@ class EverySearchKernel : public ::testing::TestWithParam<std::string> {
 };
 
 // dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows,
-// tile.kernel with and without shared sums and local memory, bands.kernel, sum.kernel; history from call to call.
+// tile.kernel with and without shared sums and local memory, bands.kernel, sum.kernel; history from
+// call to call.
 TEST_P(EverySearchKernel, Dedisperse) {
   namespace dedisperse = stages::dedisperse;
   using dedisperse::Method;

@@ -42,9 +42,7 @@ struct Band {
   }
   // Sums of two patterns are written together: they lie half of the banks apart.
   std::size_t stride(std::size_t span) const { return with_rest(entries(span), kBanks / 2); }
-  std::size_t sums_words(std::size_t span) const {
-    return all.size() * stride(span);
-  }
+  std::size_t sums_words(std::size_t span) const { return all.size() * stride(span); }
 };
 
 Band make_band(const Delays& delays, std::span<const std::uint32_t> block, std::size_t first,
@@ -110,7 +108,8 @@ class BandWriter {
       range = std::max(range, band.range);
       entries = std::max(entries, band.entries(shape_.span));
       for (const std::int32_t low : band.lows)
-        if (low + band.low < 0) before = std::max(before, static_cast<std::size_t>(-low - band.low));
+        if (low + band.low < 0)
+          before = std::max(before, static_cast<std::size_t>(-low - band.low));
     }
     for (program_.window = 8; program_.window < range + kTimesAtOnce; program_.window *= 2)
       if (program_.window == 32) return false;
@@ -122,9 +121,9 @@ class BandWriter {
     program_.packet_words =
         kHead + shape_.channels + shape_.trials / 2 + program_.most_tiles * shape_.channels;
     program_.packet_words = rounded(program_.packet_words, 4);
-    sums_at_ = rounded(kPackets * program_.packet_words + shape_.trials +
-                           2 * shape_.channels * program_.row_words,
-                       kBanks);
+    sums_at_ = rounded(
+        kPackets * program_.packet_words + shape_.trials + 2 * shape_.channels * program_.row_words,
+        kBanks);
     program_.local_words = sums_at_ + most_sums();
     return 4 * program_.local_words <= shape_.local_bytes && most_sums() <= kMostPlaces;
   }
@@ -169,8 +168,7 @@ class BandWriter {
     std::fill_n(delays, band.tiles() * kTile * shape_.channels, kNever);
     for (std::size_t p = 0; p < band.all.size(); ++p)
       for (std::size_t c = 0; c < band.channels; ++c)
-        delays[p * shape_.channels + c] =
-            static_cast<std::uint8_t>(band.all[p][c] - band.lows[c]);
+        delays[p * shape_.channels + c] = static_cast<std::uint8_t>(band.all[p][c] - band.lows[c]);
     program_.patterns += static_cast<double>(band.all.size());
     program_.adds += static_cast<double>(band.all.size() * (band.channels - 1) * entries +
                                          band.shift.size() * shape_.span);

@@ -36,8 +36,14 @@ void require_tunables(const Tunables& tunables) {
   };
   require_power("gpu.items_time", tunables.gpu.items_time, 16, 256);
   require_power("gpu.items_dm", tunables.gpu.items_dm, 1, 16);
-  require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 8);
-  require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 32);
+  if (tunables.gpu.makers == 0) {
+    require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 8);
+    require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 16);
+  }
+  if (tunables.gpu.elements_time < 1 || tunables.gpu.elements_time > 8)
+    refuse("gpu.elements_time", tunables.gpu.elements_time, "1 to 8");
+  if (tunables.gpu.elements_dm < 1 || tunables.gpu.elements_dm > 32)
+    refuse("gpu.elements_dm", tunables.gpu.elements_dm, "1 to 32");
   if (tunables.gpu.items_time * tunables.gpu.items_dm > 1024)
     refuse("gpu.items_dm", tunables.gpu.items_dm, "at most 1024 threads");
   if (tunables.gpu.local_kib > 256) refuse("gpu.local_kib", tunables.gpu.local_kib, "at most 256");

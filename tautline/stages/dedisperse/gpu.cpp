@@ -1,6 +1,6 @@
 // The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and one
-// kernel sums (tile.kernel or bands.kernel, from local memory, or sum.kernel). Input in host memory goes through
-// the host's cleaner.
+// kernel sums (tile.kernel or bands.kernel, from local memory, or sum.kernel). Input in host memory
+// goes through the host's cleaner.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -164,9 +164,11 @@ class GpuPlan final : public Plan {
             shape.channels_in_sum};
   }
   bool matrix() const {
-    return tunables_.matrix && device_->api() == device::Api::cuda &&
+    return tunables_.matrix && whole_teams() && device_->api() == device::Api::cuda &&
            device_->properties().compute_capability >= kMatrixCapability;
   }
+  // Of those who add.
+  bool whole_teams() const { return tunables_.items_time * tunables_.items_dm % kTeamThreads == 0; }
   void describe_bands() {
     choice_.adds = bands_->adds;
     choice_.text = to_string(choice_.method) + ", " +
@@ -177,26 +179,28 @@ class GpuPlan final : public Plan {
                    (matrix() ? " by the matrix units, " : ", ");
     if (choice_.method == Method::subband)
       choice_.text += "loss of S/N " + std::to_string(100 * choice_.loss).substr(0, 4) + " %, ";
-    choice_.text += std::to_string((4 * bands_->local_words + 1023) / 1024) + " KiB of local memory";
+    choice_.text +=
+        std::to_string((4 * bands_->local_words + 1023) / 1024) + " KiB of local memory";
   }
   void compile_bands() {
     const auto number = [](std::size_t value) { return static_cast<std::int64_t>(value); };
-    program_ = jit::build(
-        *device_, "dedisperse/bands.kernel",
-        jit::Defines()
-            .set("ITEMS_TIME", number(tunables_.items_time))
-            .set("ITEMS_DM", number(tunables_.items_dm))
-            .set("ELEMENTS_TIME", number(tunables_.elements_time))
-            .set("ELEMENTS_DM", number(tunables_.elements_dm))
-            .set("MAKERS", number(tunables_.makers))
-            .set("CHANNELS", number(tunables_.band_channels))
-            .set("WINDOW", number(bands_->window))
-            .set("TILES", number(std::min(tunables_.tiles, bands_->most_tiles)))
-            .set("MATRIX", matrix() ? 1 : 0)
-            .set("ROW_WORDS", number(bands_->row_words))
-            .set("PACKET_WORDS", number(bands_->packet_words))
-            .set("LOCAL_WORDS", number(bands_->local_words))
-            .set("GROUPS", number(tunables_.groups)));
+    program_ =
+        jit::build(*device_, "dedisperse/bands.kernel",
+                   jit::Defines()
+                       .set("ITEMS_TIME", number(tunables_.items_time))
+                       .set("ITEMS_DM", number(tunables_.items_dm))
+                       .set("ELEMENTS_TIME", number(tunables_.elements_time))
+                       .set("ELEMENTS_DM", number(tunables_.elements_dm))
+                       .set("MAKERS", number(tunables_.makers))
+                       .set("CHANNELS", number(tunables_.band_channels))
+                       .set("WINDOW", number(bands_->window))
+                       .set("TILES", number(std::min(tunables_.tiles, bands_->most_tiles)))
+                       .set("MATRIX", matrix() ? 1 : 0)
+                       .set("SUMMERS_STAGE", tunables_.summers_stage && whole_teams() ? 1 : 0)
+                       .set("ROW_WORDS", number(bands_->row_words))
+                       .set("PACKET_WORDS", number(bands_->packet_words))
+                       .set("LOCAL_WORDS", number(bands_->local_words))
+                       .set("GROUPS", number(tunables_.groups)));
     sum_ = program_->kernel("dedisperse_bands");
   }
   void compile_sum() {

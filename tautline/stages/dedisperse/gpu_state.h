@@ -69,7 +69,8 @@ class GpuState final : public State {
     phase = saved.get<std::size_t>();
     std::vector<std::byte> bytes;
     saved.get_all(bytes);
-    if ((front + held) * element_bytes > stride_bytes || bytes.size() != count * held * element_bytes)
+    if ((front + held) * element_bytes > stride_bytes ||
+        bytes.size() != count * held * element_bytes)
       throw core::Error(core::ErrorKind::format, "dedisperse saved state",
                         std::to_string(held) + " times", "what a state of this plan saved");
     for (std::size_t r = 0; r < count; ++r)
@@ -81,8 +82,8 @@ class GpuState final : public State {
     cleaner->reset(*queue, cleaned);
     begun_there = false;
     if (!bytes.empty())
-      queue->copy_rows(rows.as<std::byte>() + front * element_bytes, stride_bytes, bytes.data(), held * element_bytes,
-                       held * element_bytes, count);
+      queue->copy_rows(rows.as<std::byte>() + front * element_bytes, stride_bytes, bytes.data(),
+                       held * element_bytes, held * element_bytes, count);
     queue->synchronise();
   }
 

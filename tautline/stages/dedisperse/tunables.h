@@ -27,9 +27,11 @@ struct GpuTunables {
   /// band before (bands.kernel), 1 to 16; 0: tile.kernel. A tile then has items_time x
   /// elements_time x 2 times. Of shared sums and sub-bands of bytes, where local memory has room.
   std::size_t makers = 0;
+  /// With makers elements_time may be any number up to 8 and elements_dm any up to 32.
   std::size_t band_channels = 16;  ///< of a band: 4, 8, 16, 32 or 64
   std::size_t tiles = 5;           ///< of four patterns that a maker has in registers: 1 to 9
   bool matrix = true;              ///< makers use the matrix units where there are any
+  bool summers_stage = false;      ///< those who add fetch the rows too, not the makers
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };

@@ -23,6 +23,7 @@
 #define TILES 2
 #define MATRIX 1
 #define GROUPS 1
+#define SUMMERS_STAGE 1
 #define ROW_WORDS static_cast<u32>(now->row_words)
 #define PACKET_WORDS static_cast<u32>(now->packet_words)
 #define LOCAL_WORDS static_cast<u32>(now->local_words)
@@ -37,6 +38,7 @@ using tautline::tests::on_host::one_at;
 using tautline::tests::on_host::put;
 }  // namespace
 
+// Those who add fetch the rows here, makers below.
 namespace window_8 {
 namespace {
 #define WINDOW 8
@@ -45,6 +47,8 @@ namespace {
 }  // namespace
 }  // namespace window_8
 
+#undef SUMMERS_STAGE
+#define SUMMERS_STAGE 0
 namespace window_16 {
 namespace {
 #define WINDOW 16
@@ -102,11 +106,10 @@ void compare(const Config& config, const Delays& delays, const BandShape& shape,
         const auto kernel = window == 8    ? window_8::dedisperse_bands
                             : window == 16 ? window_16::dedisperse_bands
                                            : window_32::dedisperse_bands;
-        kernel(
-            rows.bytes.data(), program->packets.data(), problem.order().data(), out.data(),
-            rows.stride, 0, kMostTimesBefore, static_cast<u32>(program->bands),
-            static_cast<u32>(program->bands_in_sum), static_cast<u32>(trials), skip,
-            static_cast<u32>(skip + times), times, 0, 1000);
+        kernel(rows.bytes.data(), program->packets.data(), problem.order().data(), out.data(),
+               rows.stride, 0, kMostTimesBefore, static_cast<u32>(program->bands),
+               static_cast<u32>(program->bands_in_sum), static_cast<u32>(trials), skip,
+               static_cast<u32>(skip + times), times, 0, 1000);
       });
   for (std::size_t i = 0; i < trials; ++i)
     for (std::size_t t = 0; t < times; ++t) {

@@ -91,6 +91,7 @@ TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
                                  .set("WINDOW", window)
                                  .set("TILES", shape.tiles)
                                  .set("MATRIX", matrix)
+                                 .set("SUMMERS_STAGE", matrix)
                                  .set("ROW_WORDS", 328)
                                  .set("PACKET_WORDS", 200)
                                  .set("LOCAL_WORDS", 25000)

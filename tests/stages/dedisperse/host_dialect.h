@@ -45,9 +45,13 @@ struct Thread {
 };
 inline thread_local Thread here{};
 
-inline u32 byte_of(u32 word, u32 n) { return word >> 8 * n & 0xff; }
+inline u32 byte_of(u32 word, u32 n) {
+  return word >> 8 * n & 0xff;
+}
 
-inline u32 one_at(i32 place) { return place < 0 || place > 31 ? 0 : 1u << place; }
+inline u32 one_at(i32 place) {
+  return place < 0 || place > 31 ? 0 : 1u << place;
+}
 inline u32 cut_word(u32 low, u32 high, u32 shift) {
   return static_cast<u32>((static_cast<u64>(high) << 32 | low) >> shift);
 }
@@ -66,9 +70,13 @@ inline void multiply(u32* c, const u32* a, u32 b0, u32 b1) {
   }
   team.meeting.arrive_and_wait();
 }
-inline void copy_word(u32* to, const u32* from) { *to = *from; }
+inline void copy_word(u32* to, const u32* from) {
+  *to = *from;
+}
 inline void await_copies() {}
-inline void put(i32* out, i32 sum, u32 start) { *out = start != 0 ? sum : *out + sum; }
+inline void put(i32* out, i32 sum, u32 start) {
+  *out = start != 0 ? sum : *out + sum;
+}
 
 /// Runs `kernel` for every group of x times y times z, one after another.
 template <class Kernel>
@@ -112,4 +120,6 @@ void run_groups(std::size_t threads, std::size_t local_words, std::array<u32, 3>
 struct uint2 {
   u32 x, y;
 };
-inline uint2 make_uint2(u32 x, u32 y) { return {x, y}; }
+inline uint2 make_uint2(u32 x, u32 y) {
+  return {x, y};
+}
