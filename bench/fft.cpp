@@ -1,9 +1,9 @@
 // Rate of the host's FFT library per transform length, the floor under every channelizer.
+#include "tautline/device/cpu/fft.h"
+
 #include <benchmark/benchmark.h>
 
 #include <complex>
-
-#include "tautline/device/cpu/fft.h"
 
 namespace {
 
@@ -14,8 +14,8 @@ void fft(benchmark::State& state) {
   const tautline::device::Buffer buffer(length * batch * sizeof(std::complex<float>));
   for (auto _ : state) plan->execute(buffer.as<std::complex<float>>());
   state.SetLabel(std::string(plan->library()));
-  state.counters["samples/s"] = benchmark::Counter(
-      static_cast<double>(length * batch), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["samples/s"] = benchmark::Counter(static_cast<double>(length * batch),
+                                                   benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(fft)->RangeMultiplier(4)->Range(16, 65536);
 

@@ -7,6 +7,7 @@
 
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/autocorrelate_counts.h"
 
 namespace tautline::cli {
@@ -55,16 +56,12 @@ core::CountType parse_type(const std::string& text) {
 void resolve(const Global& global, Options& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   config.ladder = options.lags == "chain" ? Ladder::chain : Ladder::standard;
-  config.normalization = options.normalize == "none"     ? core::Normalization::none
-                         : options.normalize == "global" ? core::Normalization::global
-                                                         : core::Normalization::symmetric;
+  config.normalization = core::parse_normalization(options.normalize).value();
   config.coarsening = options.coarsen == "sum"     ? Coarsening::sum
                       : options.coarsen == "first" ? Coarsening::first
                                                    : Coarsening::second;
-  if (!options.shape.empty()) {
+  if (!options.shape.empty())
     std::tie(config.sensors.rows, config.sensors.columns) = parse_size(options.shape, "--shape");
-    if (config.raw.sensors == 0) config.raw.sensors = config.sensors.rows * config.sensors.columns;
-  }
   std::tie(config.sensors.bin_rows, config.sensors.bin_columns) =
       parse_size(options.bin_sensors, "--bin-sensors");
   if (!options.dtype.empty()) config.raw.type = parse_type(options.dtype);
@@ -109,6 +106,10 @@ void summarise(const Global& global, const std::string& output,
 }
 
 int run(const Global& global, Options& options) {
+  const pipeline::AutocorrelateConfig& config = options.config;
+  formats::require_distinct({{"-o", config.output}}, {{"input", config.input},
+                                                      {"--sensor-mask", config.sensors.mask_path},
+                                                      {"--pairs", config.sensors.pairs}});
   resolve(global, options);
   ProgressLine line(global);
   const auto summary = pipeline::autocorrelate_counts(options.config, open_device(global),
@@ -147,7 +148,8 @@ void add_ladder(CLI::App& command, Options& options) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   command.add_flag("--detrend", config.detrend,
-                   "take the means segment by segment, against bleaching; the sums stay");
+                   "take the means segment by segment, against bleaching; the sums stay (symmetric "
+                   "normalisation)");
 }
 
 void add_sensors(CLI::App& command, Options& options) {
@@ -172,7 +174,7 @@ void add_input(CLI::App& command, Options& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   command
       .add_option("input", config.input,
-                  "counts [time][sensor] (NPY or raw), or photon time tags (PTU, PT3)")
+                  "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3)")
       ->required();
   command.add_option("-o,--output", config.output, "G.csv, G.zip or G.h5")->required();
   command.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();
@@ -183,10 +185,13 @@ void add_input(CLI::App& command, Options& options) {
   command.add_option("--memory", options.memory, "most memory to take: bytes, with K, M or G")
       ->capture_default_str();
   const std::string raw = "Raw files";
-  command.add_option("--dtype", options.dtype, "u8, u16, u32 or f32; of NPY: the type to count in")
+  command
+      .add_option("--dtype", options.dtype,
+                  "u8, u16, u32 or f32; of NPY and time tags: the type to count in")
       ->check(CLI::IsMember({"u8", "u16", "u32", "f32"}))
       ->group(raw);
-  command.add_option("--sensors", config.raw.sensors, "sensors in a row")->group(raw);
+  command.add_option("--sensors", config.raw.sensors, "sensors in a row; else --shape says it")
+      ->group(raw);
   command.add_option("--header", config.raw.header_bytes, "bytes to skip")
       ->capture_default_str()
       ->group(raw);

@@ -4,6 +4,7 @@
 #include "cli/filter_options.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/channelize_voltages.h"
 
 namespace tautline::cli {
@@ -17,7 +18,8 @@ struct Options {
   std::string requantise = "off", stokes = "I";
 };
 
-void summarise(const Global& global, const std::string& output, const pipeline::ChannelizeSummary& s) {
+void summarise(const Global& global, const std::string& output,
+               const pipeline::ChannelizeSummary& s) {
   print_summary(
       global, "tautline.channelize",
       {{"output", output},
@@ -44,6 +46,8 @@ void summarise(const Global& global, const std::string& output, const pipeline::
 
 int run(const Global& global, Options& options) {
   pipeline::ChannelizeConfig& config = options.config;
+  formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
+                            files_read(options.input, options.filter));
   if (!config.output.ends_with(".fil"))
     for (const std::string& name : named(*options.input.command, {"--integrate", "--stokes"}))
       throw core::Error(core::ErrorKind::config, name, "given for " + config.output,
@@ -72,12 +76,14 @@ void add_channelize(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--requantize", options->requantise, "8, 4 or off: bits of voltages")
       ->check(CLI::IsMember({"8", "4", "off"}))
       ->capture_default_str();
-  command->add_option("--integrate", options->config.integrate, "spectra in one power sample (.fil)")
+  command
+      ->add_option("--integrate", options->config.integrate, "spectra in one power sample (.fil)")
       ->capture_default_str();
   command->add_option("--stokes", options->stokes, "I or IQUV (.fil)")
       ->check(CLI::IsMember({"I", "IQUV"}))
       ->capture_default_str();
-  command->footer("Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
+  command->footer(
+      "Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });

@@ -18,7 +18,8 @@ struct Options {
   std::string requantise = "8";
 };
 
-void summarise(const Global& global, const std::string& output, const pipeline::CorrelateSummary& s) {
+void summarise(const Global& global, const std::string& output,
+               const pipeline::CorrelateSummary& s) {
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
   for (const pipeline::DeviceShare& share : s.devices)
     devices.push_back({{"device", share.device}, {"sent_bytes", share.sent_bytes}});
@@ -37,20 +38,25 @@ void summarise(const Global& global, const std::string& output, const pipeline::
        {"trailing_bytes", s.damage.trailing_bytes},
        {"clipped", s.clipped},
        {"not_finite", s.not_finite},
+       {"overflowed", s.overflowed},
        {"kernels", s.backend},
        {"devices", devices},
        {"setup_s", s.setup_s},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
       fmt::format("{}: {} integrations of {:.6g} s, {} inputs, {} channels\n{}\n  kernels: {}\n"
-                  "  counted: {} lost, {} dropped, {} in gaps, {} clipped, {} not finite\n",
+                  "  counted: {} lost, {} dropped, {} in gaps, {} clipped, {} not finite, "
+                  "{} visibilities overflowed\n",
                   output, s.integrations, s.integration_s, s.inputs, s.channels,
                   speed_line(s.stream_s, s.elapsed_s), s.backend, s.damage.lost_samples,
-                  s.damage.dropped_samples, s.gap_samples, s.clipped, s.not_finite));
+                  s.damage.dropped_samples, s.gap_samples, s.clipped, s.not_finite, s.overflowed));
 }
 
 int run(const Global& global, Options& options) {
   pipeline::CorrelateConfig& config = options.config;
+  auto read = files_read(options.input, options.filter);
+  read.insert(read.end(), {{"--array", config.array_path}, {"--delays", config.delays_path}});
+  formats::require_distinct({{"-o", config.output}, {"--report", config.report_path}}, read);
   options.input.fill(config);
   config.filter = options.filter.resolve();
   config.requantise = parse_requantise(options.requantise);
@@ -65,7 +71,10 @@ int run(const Global& global, Options& options) {
   const auto summary =
       pipeline::correlate_voltages(config, open_devices(global), drawn_on(line), global.stop);
   summarise(global, config.output, summary);
-  return damage_status(summary.damage, summary.not_finite, options.input.strict);
+  if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary));
+  const int status = damage_status(summary.damage, summary.not_finite, options.input.strict);
+  if (summary.overflowed == 0 || status != kDone) return status;
+  return options.input.strict ? kFailed : kDamagedInput;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // tautline dedisperse: filterbanks to dedispersed time series.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
@@ -12,7 +14,7 @@ namespace {
 
 struct Options {
   pipeline::DedisperseConfig config;
-  FilterbankRunOptions run{"512M"};
+  FilterbankRunOptions run{"512M", "the memory used"};
   std::string format = "auto";
 };
 
@@ -67,10 +69,32 @@ void summarise(const Global& global, const std::string& output,
                             speed_line(s.stream_s, s.elapsed_s), methods, counted_line(s)));
 }
 
+// What is known before the trials are: of a folder, its record and what of `read` is named as its
+// series are.
+std::vector<formats::NamedFile> files_written(const pipeline::DedisperseConfig& config,
+                                              const std::vector<formats::NamedFile>& read) {
+  namespace fs = std::filesystem;
+  const fs::path output = config.output;
+  if (config.output.ends_with(".npy") || config.output.ends_with(".tim"))
+    return {{"-o", config.output}, {"-o (its record)", config.output + ".json"}};
+  if (config.output.ends_with(".dat"))
+    return {{"-o", config.output},
+            {"-o (its header)", fs::path(output).replace_extension(".inf").string()},
+            {"-o (its record)", config.output + ".json"}};
+  std::vector<formats::NamedFile> files{{"-o (its record)", (output / "dedisperse.json").string()}};
+  const std::string series = fs::path(config.inputs.front()).stem().string() + "_DM";
+  for (const formats::NamedFile& file : read)
+    if (const fs::path name = fs::path(file.path).filename(); name.string().starts_with(series))
+      files.push_back({"-o", (output / name).string()});
+  return files;
+}
+
 int run(const Global& global, Options& options) {
   pipeline::DedisperseConfig& config = options.config;
   config.format = format_of(options.format, config.output);
-  config.dms = options.run.dms.choice();
+  const auto read = files_read(config, options.run.dms);
+  formats::require_distinct(files_written(config, read), read);
+  if (options.run.dms.given()) config.dms = options.run.dms.choice();
   options.run.fill(global, config);
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),

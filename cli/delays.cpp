@@ -1,12 +1,14 @@
 // tautline delays: the delay models that keep an array pointed at a place.
+#include "tautline/formats/delays/delays.h"
+
 #include <fmt/format.h>
 
 #include <span>
 
 #include "cli/command.h"
 #include "tautline/core/time.h"
-#include "tautline/formats/delays/delays.h"
 #include "tautline/formats/delays/track.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/formats/partial_file.h"
 
 namespace tautline::cli {
@@ -21,11 +23,11 @@ struct Options {
 };
 
 int run(const Global& global, const Options& options) {
+  formats::require_distinct({{"-o", options.output}}, {{"--array", options.array}});
   const auto array = formats::read_array_layout(options.array);
-  const auto table =
-      formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
-                             utc_option("--utc-start", options.start), options.duration_s,
-                             {.earth = options.earth.resolve()});
+  const auto table = formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
+                                            utc_option("--utc-start", options.start),
+                                            options.duration_s, {.earth = options.earth.resolve()});
   formats::PartialFile file(options.output, options.overwrite);
   file.write("# " + history_line(global) + "\n" + formats::delays::to_toml(table, array));
   file.finish();
@@ -40,7 +42,8 @@ int run(const Global& global, const Options& options) {
 }  // namespace
 
 void add_delays(CLI::App& app, const Global& global, Action& action) {
-  auto* command = app.add_subcommand("delays", "delay models that keep an array pointed at a place");
+  auto* command =
+      app.add_subcommand("delays", "delay models that keep an array pointed at a place");
   auto options = std::make_shared<Options>();
   command->add_option("--array", options->array, "array.toml: antenna positions")->required();
   command->add_option("--name", options->name, "name of the phase centre")->required();

@@ -73,14 +73,29 @@ void DmOptions::add_to(CLI::App& to, pipeline::FilterbankRunConfig& config) {
                 "trials in pc cm^-3: LO:HI:STEP with HI among them, LO:HI by tolerance, or one");
   to.add_option("--dm-tolerance", tolerance,
                 "LO:HI: how many times wider a pulse may get between trials")
+      ->check([](const std::string& text) {
+        double value = 0;
+        const bool good = parse(text, value) && value > 1 && std::isfinite(value);
+        return good ? "" : text + ": more than 1";
+      })
       ->capture_default_str();
   to.add_option("--pulse-width", pulse_width_us,
                 "microseconds of the pulse that tolerances are about")
+      ->check([](const std::string& text) {
+        double value = 0;
+        const bool good = parse(text, value) && value >= 0 && std::isfinite(value);
+        return good ? "" : text + ": microseconds, 0 or more";
+      })
       ->capture_default_str();
   to.add_option("--dm-list", dm_list, "a file of trials, instead of --dms");
   to.add_option("--downsample-tolerance", downsample_tolerance,
                 "add neighbouring samples where that widens a smeared pulse at most so many times "
                 "(1.15); 0: never")
+      ->check([](const std::string& text) {
+        double value = 0;
+        const bool good = parse(text, value) && (value == 0 || value > 1) && std::isfinite(value);
+        return good ? "" : text + ": 0 (never) or more than 1";
+      })
       ->capture_default_str();
   to.add_option("--dm-constant", dm_constant, "s MHz^2 per pc cm^-3; or \"presto\" for 1/2.41e-4")
       ->capture_default_str();

@@ -20,6 +20,8 @@ struct DmOptions {
   const CLI::App* command = nullptr;
 
   void add_to(CLI::App& to, pipeline::FilterbankRunConfig& config);
+  /// --dms or --dm-list. Without them the pipeline decides: a dedispersed series has its DM.
+  bool given() const { return !dms.empty() || !dm_list.empty(); }
   /// Throws core::Error(config) naming the option.
   pipeline::DmChoice choice() const;
   double constant() const;

@@ -1,7 +1,11 @@
 #include "cli/filter_options.h"
 
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <system_error>
 
 #include "tautline/core/error.h"
 #include "tautline/core/window.h"
@@ -11,7 +15,11 @@ namespace tautline::cli {
 namespace {
 
 std::vector<float> read_coefficients(const std::string& path) {
+  errno = 0;
   std::ifstream file(path);
+  if (!file)
+    throw core::Error(core::ErrorKind::io, path + ": opening it",
+                      std::generic_category().message(errno), "a text file of coefficients");
   std::vector<float> values;
   float value;
   while (file >> value) values.push_back(value);
@@ -19,6 +27,26 @@ std::vector<float> read_coefficients(const std::string& path) {
     throw core::Error(core::ErrorKind::io, path, "no coefficients or not a number among them",
                       "one coefficient after the other, taps x channels of them, in sample order");
   return values;
+}
+
+// An option's number. Throws core::Error(config) with the option's name.
+core::Rational decimal_option(const std::string& option, const std::string& text) {
+  try {
+    return core::parse_decimal(text);
+  } catch (const core::Error& error) {
+    throw core::Error(core::ErrorKind::config, option, text, error.limit());
+  }
+}
+
+// Of a band: negative for the lower sideband.
+double bandwidth_option(const std::string& option, const std::string& text) {
+  const bool negative = text.front() == '-';
+  try {
+    return core::parse_decimal(negative ? text.substr(1) : text).value() * (negative ? -1 : 1);
+  } catch (const core::Error& error) {
+    throw core::Error(core::ErrorKind::config, option, text,
+                      error.limit() + ", after a minus sign for the lower sideband");
+  }
 }
 
 // "32/27" -> {32, 27}
@@ -55,12 +83,16 @@ void FilterOptions::add_to(CLI::App& to) {
   to.add_option("--cutoff", cutoff, "the prototype's cutoff in channel widths")
       ->capture_default_str();
   to.add_option("--coefficients", coefficients_path,
-                     "text file with the prototype's coefficients instead of a window");
+                "text file with the prototype's coefficients instead of a window");
   to.add_option("--oversample", oversample, "oversampling ratio P/Q, such as 32/27")
       ->capture_default_str();
 }
 
 pipeline::FilterConfig FilterOptions::resolve() const {
+  if (!coefficients_path.empty())
+    for (const std::string& name : named(*command, {"--window", "--cutoff"}))
+      throw core::Error(core::ErrorKind::config, name, "given with --coefficients",
+                        "one of them: coefficients are the whole filter", "leave one out");
   pipeline::FilterConfig filter;
   filter.channels = channels;
   filter.taps = taps;
@@ -73,20 +105,25 @@ pipeline::FilterConfig FilterOptions::resolve() const {
   return filter;
 }
 
+std::vector<formats::NamedFile> files_read(const InputOptions& input, const FilterOptions& filter) {
+  auto files = formats::name_files("input", input.files);
+  files.push_back({"--coefficients", filter.coefficients_path});
+  return files;
+}
+
 pipeline::Requantise parse_requantise(const std::string& text) {
   if (text == "off") return pipeline::Requantise::off;
   return text == "4" ? pipeline::Requantise::bits4 : pipeline::Requantise::bits8;
 }
 
-void InputOptions::add_to(CLI::App& to) {
+void InputOptions::add_to(CLI::App& to, const std::string& description) {
   command = &to;
-  to.add_option("input", files, "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)")
-      ->required();
+  to.add_option("input", files, description)->required();
   to.add_option("--start", start_s, "seconds to skip")->capture_default_str();
   to.add_option("--duration", duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
   to.add_flag("--receivers", receivers,
-                   "the files are receivers of one array, not consecutive in time");
+              "the files are receivers of one array, not consecutive in time");
   to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
   to.add_flag("--overwrite", overwrite, "replace an existing output");
   to.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
@@ -97,8 +134,7 @@ void InputOptions::add_to(CLI::App& to) {
   to.add_option("--centre-hz", centre_hz, "sky frequency of the band's middle")->group(group);
   to.add_option("--bandwidth-hz", bandwidth_hz, "of the band; negative: lower sideband")
       ->group(group);
-  to.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")
-      ->group(group);
+  to.add_option("--utc-start", utc_start, "yyyy-mm-dd-hh:mm:ss of the first sample")->group(group);
   to.add_option("--antennas", antennas, "antennas in the file")->group(group);
   to.add_option("--polarisations", polarisations, "polarisations in the file")->group(group);
 }
@@ -110,18 +146,22 @@ formats::ReaderOptions InputOptions::reader() const {
                                    "--utc-start", "--antennas", "--polarisations", "--receivers"});
   core::VoltageDescription& assumed = options.assumed;
   if (!format.empty()) assumed.format = core::parse_sample_format(format);
-  if (!rate_hz.empty()) assumed.rate_hz = core::parse_decimal(rate_hz);
-  if (!centre_hz.empty()) assumed.centre_hz = core::parse_decimal(centre_hz).value();
-  if (!bandwidth_hz.empty()) {
-    const bool negative = bandwidth_hz.front() == '-';
-    assumed.bandwidth_hz =
-        core::parse_decimal(negative ? bandwidth_hz.substr(1) : bandwidth_hz).value() *
-        (negative ? -1 : 1);
-  }
+  if (!rate_hz.empty()) assumed.rate_hz = decimal_option("--rate-hz", rate_hz);
+  if (!centre_hz.empty()) assumed.centre_hz = decimal_option("--centre-hz", centre_hz).value();
+  if (!bandwidth_hz.empty())
+    assumed.bandwidth_hz = bandwidth_option("--bandwidth-hz", bandwidth_hz);
   if (!utc_start.empty()) assumed.start = utc_option("--utc-start", utc_start);
   if (antennas > 0) assumed.antennas = antennas;
   if (polarisations > 0) assumed.polarisations = polarisations;
   return options;
+}
+
+void InputOptions::warn_of_unknown_frequency(const core::VoltageDescription& input) const {
+  if (input.centre_hz != 0 || !centre_hz.empty()) return;
+  spdlog::warn(
+      "no --centre-hz, and {} does not say the sky frequency: frequencies are written as if the "
+      "middle of the band were 0 Hz",
+      files.front());
 }
 
 }  // namespace tautline::cli

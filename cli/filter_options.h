@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/correlate_voltages.h"
 #include "tautline/pipeline/f_engine.h"
@@ -35,12 +36,13 @@ struct InputOptions {
   bool strict = false;
   bool overwrite = false;
   std::string memory = "512M";
-  std::string format;       // of headerless files
+  std::string format;  // of headerless files
   std::string rate_hz, centre_hz, bandwidth_hz, utc_start;
   std::size_t antennas = 0, polarisations = 0;
   const CLI::App* command = nullptr;
 
-  void add_to(CLI::App& to);
+  void add_to(CLI::App& to, const std::string& description =
+                                "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)");
   /// What a pipeline's config says of its input and its memory.
   template <class Config>
   void fill(Config& config) const {
@@ -50,9 +52,15 @@ struct InputOptions {
     config.reader = reader();
     config.overwrite = overwrite;
     config.memory_bytes = parse_bytes(memory);
+    config.opened = [this](const auto& input) { warn_of_unknown_frequency(input); };
   }
   formats::ReaderOptions reader() const;
+  /// Warns where neither the file nor --centre-hz says the sky frequency.
+  void warn_of_unknown_frequency(const core::VoltageDescription& input) const;
 };
+
+/// What both read.
+std::vector<formats::NamedFile> files_read(const InputOptions& input, const FilterOptions& filter);
 
 /// "off", "4" or "8".
 pipeline::Requantise parse_requantise(const std::string& text);

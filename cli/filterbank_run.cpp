@@ -9,7 +9,7 @@ void FilterbankRunOptions::add_input(CLI::App& to, pipeline::FilterbankRunConfig
   to.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();
   to.add_option("--duration", config.duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();
-  to.add_option("--memory", memory, "cap on the memory used, bytes with K, M or G")
+  to.add_option("--memory", memory, "cap on " + memory_caps_ + ", bytes with K, M or G")
       ->capture_default_str();
   to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
   to.add_flag("--overwrite", config.overwrite, "replace existing outputs");
@@ -22,6 +22,13 @@ void FilterbankRunOptions::fill(const Global& global, pipeline::FilterbankRunCon
   config.ignored_channels = parse_channels(dms.ignored);
   config.memory_bytes = parse_bytes(memory);
   config.history = history_line(global);
+}
+
+std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
+                                           const DmOptions& dms) {
+  auto files = formats::name_files("input", config.inputs);
+  files.insert(files.end(), {{"--dm-list", dms.dm_list}, {"--mask", config.mask}});
+  return files;
 }
 
 std::string channels_text(const pipeline::FilterbankRunSummary& s, bool zero_dm) {

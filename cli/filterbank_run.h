@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/dm_options.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/filterbank_run.h"
 
 namespace tautline::cli {
@@ -17,12 +18,21 @@ struct FilterbankRunOptions {
   std::string memory;
   bool strict = false;
 
-  explicit FilterbankRunOptions(std::string default_memory) : memory(std::move(default_memory)) {}
+  /// `memory_caps`: what --memory is a cap on.
+  FilterbankRunOptions(std::string default_memory, std::string memory_caps)
+      : memory(std::move(default_memory)), memory_caps_(std::move(memory_caps)) {}
   /// --ifs to --overwrite; DmOptions has the options of trials and cleaning.
   void add_input(CLI::App& to, pipeline::FilterbankRunConfig& config);
   /// All but the trials, which DmOptions::choice() gives. Throws core::Error(config).
   void fill(const Global& global, pipeline::FilterbankRunConfig& config) const;
+
+ private:
+  std::string memory_caps_;
 };
+
+/// What the run reads.
+std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
+                                           const DmOptions& dms);
 
 /// "300 of 336 channels (6 flagged), zero-DM filter"
 std::string channels_text(const pipeline::FilterbankRunSummary& summary, bool zero_dm);

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/fit_curves.h"
 
 namespace tautline::cli {
@@ -32,11 +33,10 @@ double parse_number(const std::string& text, const std::string& option, const st
 }
 
 // "LO:HI"; either may be left out.
-std::pair<double, double> parse_range(const std::string& text, const std::string& option, double lowest,
-                                      double highest) {
+std::pair<double, double> parse_range(const std::string& text, const std::string& option,
+                                      double lowest, double highest) {
   const std::size_t colon = text.find(':');
-  if (colon == std::string::npos)
-    throw core::Error(core::ErrorKind::config, option, text, "LO:HI");
+  if (colon == std::string::npos) throw core::Error(core::ErrorKind::config, option, text, "LO:HI");
   const std::string low = text.substr(0, colon), high = text.substr(colon + 1);
   return {low.empty() ? lowest : parse_number(low, option, text),
           high.empty() ? highest : parse_number(high, option, text)};
@@ -74,20 +74,23 @@ void resolve(const Global& global, Options& options) {
 }
 
 void print_result(const Options& options, const pipeline::FitResult& result) {
-  fmt::print("{}\n  {} curve{}, model {}: {} fitted well, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
-             options.config.output, result.fits.size(), result.fits.size() == 1 ? "" : "s",
-             pipeline::fit::name_of(result.model), result.good, result.hot, result.masked, result.failed,
-             result.elapsed_s);
+  fmt::print(
+      "{}\n  {} curve{}, model {}: {} fitted well, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
+      options.config.output, result.fits.size(), result.fits.size() == 1 ? "" : "s",
+      pipeline::fit::name_of(result.model), result.good, result.hot, result.masked, result.failed,
+      result.elapsed_s);
   if (result.fits.size() == 1) {
     const auto& one = result.fits.front();
     for (std::size_t k = 0; k < result.parameters.size(); ++k)
       fmt::print("  {:<10} {:>12.6g}{}\n", result.parameters[k].name, one.solution.values[k],
-                 result.parameters[k].fixed ? "  held"
-                                            : fmt::format("  +- {:.3g}", one.solution.standard_errors[k]));
+                 result.parameters[k].fixed
+                     ? "  held"
+                     : fmt::format("  +- {:.3g}", one.solution.standard_errors[k]));
     if (std::isfinite(one.d_um2_per_s))
       fmt::print("  {:<10} {:>12.6g}  +- {:.3g}  um^2/s\n", "D", one.d_um2_per_s, one.d_error);
-    fmt::print("  {:<10} {:>12.6g}\n  {:<10} {:>12.4g}  of {} degrees of freedom; {}\n", "G(0)", one.g0, "chi2",
-               one.solution.chi_squared, one.solution.degrees_of_freedom, one.status);
+    fmt::print("  {:<10} {:>12.6g}\n  {:<10} {:>12.4g}  of {} degrees of freedom; {}\n", "G(0)",
+               one.g0, "chi2", one.solution.chi_squared, one.solution.degrees_of_freedom,
+               one.status);
   } else {
     for (const char* name : {"n", "tau_d_s", "g0", "d_um2_per_s", "reduced_chi2"})
       if (const auto median = result.medians.find(name);
@@ -98,6 +101,8 @@ void print_result(const Options& options, const pipeline::FitResult& result) {
 }
 
 int run(const Global& global, Options& options) {
+  formats::require_distinct({{"-o", options.config.output}, {"--report", options.config.report}},
+                            {{"input", options.config.input}});
   resolve(global, options);
   pipeline::FitResult result;
   {
@@ -109,7 +114,8 @@ int run(const Global& global, Options& options) {
   if (global.json) {
     nlohmann::ordered_json medians = nlohmann::ordered_json::object();
     for (const auto& [name, value] : result.medians)
-      medians[name] = std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+      medians[name] =
+          std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
     print_json("tautline.fit", 1,
                {{"output", options.config.output},
                 {"report", options.config.report},
@@ -133,29 +139,41 @@ int run(const Global& global, Options& options) {
 }  // namespace
 
 void add_fit(CLI::App& app, const Global& global, Action& action) {
-  auto* command = app.add_subcommand("fit", "diffusion fits of correlation curves, maps and a page");
+  auto* command =
+      app.add_subcommand("fit", "diffusion fits of correlation curves, maps and a page");
   auto options = std::make_shared<Options>();
   pipeline::FitConfig& config = options->config;
-  command->add_option("curves", config.input, "G.h5 of autocorrelate; or one curve: .csv, .SIN, .ASC")->required();
+  command
+      ->add_option("curves", config.input, "G.h5 of autocorrelate; or one curve: .csv, .SIN, .ASC")
+      ->required();
   command->add_option("-o,--output", config.output, "F.csv: one line for each curve")->required();
   command->add_option("--model", options->model, "3d, 3d+triplet, 2x3d+triplet or 2d-pixel")
       ->check(CLI::IsMember({"3d", "3d+triplet", "2x3d+triplet", "2d-pixel"}))
       ->required();
-  command->add_option("--kappa", options->kappa, "length of the focus over its waist; held unless freed")
+  command
+      ->add_option("--kappa", options->kappa,
+                   "length of the focus over its waist; held unless freed")
       ->capture_default_str();
   command->add_option("--waist", config.waist_um,
                       "waist of the focus in um, for D; 2d-pixel: of the point spread function");
   command->add_option("--pixel", config.pixel_um, "side of a pixel in um, for D of 2d-pixel");
-  command->add_option("--range", options->range, "LO:HI: lags to fit, in seconds; default: all but 0");
-  command->add_option("--fix", options->fixed, "NAME=VALUE: holds a parameter; more than once for more");
-  command->add_option("--free", config.freed, "kappa, offset or blur, which are held by default")->delimiter(',');
-  command->add_option("--start-at", options->starts, "NAME=VALUE: where the search starts, else read off the curve");
+  command->add_option("--range", options->range,
+                      "LO:HI: lags to fit, in seconds; default: all but 0");
+  command->add_option("--fix", options->fixed,
+                      "NAME=VALUE: holds a parameter; more than once for more");
+  command->add_option("--free", config.freed, "kappa, offset or blur, which are held by default")
+      ->delimiter(',');
+  command->add_option("--start-at", options->starts,
+                      "NAME=VALUE: where the search starts, else read off the curve");
   command->add_option("--bounds", options->bounds, "NAME=LO:HI");
-  command->add_flag("--unweighted", options->unweighted, "all lags weigh the same, whatever their standard errors");
+  command->add_flag("--unweighted", options->unweighted,
+                    "all lags weigh the same, whatever their standard errors");
   command->add_option("--report", config.report, "F.html: curves, residuals and maps");
   command->add_flag("--overwrite", config.overwrite, "replace existing files");
-  command->add_flag("--strict", options->strict, "exit status 1 instead of 3 when no curve was fitted well");
-  command->footer("Example: tautline fit G.h5 -o fit.csv --model 3d+triplet --waist 0.25 --report fit.html");
+  command->add_flag("--strict", options->strict,
+                    "exit status 1 instead of 3 when no curve was fitted well");
+  command->footer(
+      "Example: tautline fit G.h5 -o fit.csv --model 3d+triplet --waist 0.25 --report fit.html");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });

@@ -110,7 +110,11 @@ int run(const Global& global, const InputOptions& options) {
 void add_inspect(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("inspect", "what a file holds");
   auto options = std::make_shared<InputOptions>();
-  options->add_to(*command);
+  options->add_to(
+      *command,
+      "voltages (DADA, GUPPI RAW, VDIF, MWA receivers, NPY: the options are for these), "
+      "visibilities, filterbanks, masks, candidates, photon time tags, TIFF stacks of "
+      "counts or correlation curves");
   command->footer("Example: tautline inspect night.dada");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };

@@ -60,7 +60,8 @@ int run(int argc, char** argv) {
   CLI::App app("tautline correlates many signals on many cores", "tautline");
   app.set_version_flag("--version", "tautline " TAUTLINE_VERSION);
   app.add_option("--device", global.device,
-                 "auto, reference, cpu, cpu:portable|avx2|avx512|vnni|amx, cuda:N[,cuda:M] or opencl:N (also "
+                 "auto, reference, cpu, cpu:portable|avx2|avx512|vnni|amx, cuda:N[,cuda:M] or "
+                 "opencl:N (also "
                  "TAUTLINE_DEVICE)")
       ->capture_default_str();
   app.add_option("--device-memory", global.device_memory,
@@ -102,7 +103,7 @@ int run(int argc, char** argv) {
   auto logger = spdlog::stderr_color_mt("tautline");
   logger->set_pattern("tautline: %^%l%$: %v");
   logger->set_level(std::max(spdlog::level::from_str(global.log_level),
-                              global.quiet ? spdlog::level::warn : spdlog::level::trace));
+                             global.quiet ? spdlog::level::warn : spdlog::level::trace));
   spdlog::set_default_logger(logger);
   return action();
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/report/report_file.h"
 
 namespace tautline::cli {
@@ -14,14 +15,14 @@ struct Options {
 };
 
 int run(const Global& global, const Options& options) {
+  formats::require_distinct({{"-o", options.output}}, {{"input", options.visibilities}});
   {
     ProgressLine line(global);
-    pipeline::report::report_file(
-        options.visibilities, options.output, options.overwrite, {},
-        [&](std::size_t done, std::size_t all) {
-          line.show(static_cast<double>(done) / static_cast<double>(all),
-                    fmt::format("{} of {} integrations", done, all));
-        });
+    pipeline::report::report_file(options.visibilities, options.output, options.overwrite, {},
+                                  [&](std::size_t done, std::size_t all) {
+                                    line.show(static_cast<double>(done) / static_cast<double>(all),
+                                              fmt::format("{} of {} integrations", done, all));
+                                  });
   }
   if (global.json)
     print_json("tautline.report", 1, {{"output", options.output}});
@@ -33,7 +34,8 @@ int run(const Global& global, const Options& options) {
 }  // namespace
 
 void add_report(CLI::App& app, const Global& global, Action& action) {
-  auto* command = app.add_subcommand("report", "an HTML page with fringes, spectra and data quality");
+  auto* command =
+      app.add_subcommand("report", "an HTML page with fringes, spectra and data quality");
   auto options = std::make_shared<Options>();
   command->add_option("visibilities", options->visibilities, "V.uvh5")->required();
   command->add_option("-o,--output", options->output, "V.html")->required();

@@ -1,6 +1,8 @@
 // tautline search: filterbanks to pulse candidates.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
 #include "tautline/pipeline/search_filterbank.h"
@@ -11,23 +13,31 @@ namespace {
 
 struct Options {
   pipeline::SearchConfig config;
-  FilterbankRunOptions run{"2G"};
+  FilterbankRunOptions run{
+      "2G", "the memory used; with a GPU on its blocks in the host's (--device-memory: the GPU's)"};
   std::string noise = "trial";
 };
 
 constexpr std::size_t kShown = 10;
 
-nlohmann::ordered_json candidate_json(const core::Candidate& c) {
+// The columns of the .csv; arrival times are text, as a double has not their nanoseconds.
+nlohmann::ordered_json candidate_json(const core::Candidate& c,
+                                      const formats::candidates::Search& search) {
   return {{"snr", c.snr},
           {"time_s", c.time_s},
           {"sample", c.sample},
           {"width_samples", c.width_samples},
+          {"width_s", static_cast<double>(c.width_samples) / search.rate_hz.value()},
           {"dm", c.dm},
           {"dm_index", c.dm_index},
           {"members", c.members},
           {"first_sample", c.first_sample},
           {"last_sample", c.last_sample},
-          {"beam", c.beam}};
+          {"mjd", formats::candidates::mjd_text(c, search)},
+          {"mjd_inf", formats::candidates::mjd_infinite_text(c, search)},
+          {"f_ref_mhz", search.f_ref_mhz},
+          {"beam", c.beam},
+          {"file", search.file}};
 }
 
 // The best of them, for people.
@@ -47,7 +57,7 @@ std::string candidate_table(const std::vector<core::Candidate>& candidates) {
 void summarise(const Global& global, const pipeline::SearchConfig& config,
                const pipeline::SearchSummary& s) {
   for (std::size_t i = 0; global.json && i < s.candidates.size(); ++i)
-    print_json("tautline.candidate", 1, candidate_json(s.candidates[i]));
+    print_json("tautline.candidate", 1, candidate_json(s.candidates[i], s.searched));
   print_summary(global, "tautline.search",
                 {{"output", config.output},
                  {"files", s.paths},
@@ -87,9 +97,14 @@ void summarise(const Global& global, const pipeline::SearchConfig& config,
 
 int run(const Global& global, Options& options) {
   pipeline::SearchConfig& config = options.config;
-  // Without either option the pipeline decides: a dedispersed series has its DM.
-  const DmOptions& dms = options.run.dms;
-  if (!dms.dms.empty() || !dms.dm_list.empty()) config.dms = dms.choice();
+  const std::string page =
+      config.plot_folder.empty()
+          ? ""
+          : (std::filesystem::path(config.plot_folder) / "candidates.html").string();
+  formats::require_distinct(
+      {{"-o", config.output}, {"-o (its record)", config.output + ".json"}, {"--plot", page}},
+      files_read(config, options.run.dms));
+  if (options.run.dms.given()) config.dms = options.run.dms.choice();
   options.run.fill(global, config);
   config.noise =
       options.noise == "width" ? stages::detect::Noise::width : stages::detect::Noise::trial;

@@ -3,6 +3,7 @@
 
 #include "cli/run_output.h"
 #include "cli/simulate_filterbank.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/simulate_voltages.h"
 
 namespace tautline::cli {
@@ -14,10 +15,23 @@ struct Options {
   std::string format = "dada", memory = "512M";
 };
 
+// The truth, and one file or one for each receiver.
+std::vector<formats::NamedFile> files_written(const pipeline::SimulateConfig& config) {
+  const std::string truth = pipeline::truth_path(config.output);
+  if (config.format == pipeline::SimulateFormat::dada)
+    return {{"-o", config.output}, {"-o (the truth)", truth}};
+  auto files = formats::name_files("-o", {config.output + ".0", config.output + ".1",
+                                          config.output + ".2", config.output + ".3"});
+  files.push_back({"-o (the truth)", truth});
+  return files;
+}
+
 int run(const Global& global, Options& options) {
   pipeline::SimulateConfig& config = options.config;
   config.format =
       options.format == "dada" ? pipeline::SimulateFormat::dada : pipeline::SimulateFormat::mwa32t;
+  formats::require_distinct(files_written(config),
+                            {{"--array", config.array_path}, {"--scene", config.scene_path}});
   config.threads = global.threads;
   config.memory_bytes = parse_bytes(options.memory);
   config.history = history_line(global);

@@ -7,6 +7,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/core/time.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/simulate_filterbank.h"
 
 namespace tautline::cli {
@@ -53,6 +54,9 @@ formats::scene::FilterbankScene scene_of(const CLI::App& command, const Options&
 
 int run(const Global& global, const CLI::App& command, Options& options) {
   pipeline::SimulateFilterbankConfig& config = options.config;
+  formats::require_distinct(
+      {{"-o", config.output}, {"-o (the truth)", pipeline::filterbank_truth_path(config.output)}},
+      {{"--scene", options.scene_path}});
   config.scene = scene_of(command, options);
   if (!options.random_pulses.empty())
     config.random_pulses = pipeline::parse_random_pulses(options.random_pulses);

@@ -2,6 +2,8 @@
 """Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
 
 - a layer includes only what it may;
+- the command, benchmarks, examples and public headers include public headers only: all but those that
+  cmake/private_headers.txt names, which are not installed;
 - CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
 - no printing, abort or exit under tautline/;
 - every stage has a header, a reference, a case file, tunables and a maths page;
@@ -52,6 +54,7 @@ BANNED = re.compile(
     r"|std::abort|abort|std::exit|exit|_exit|std::terminate|std::signal|setlocale)\s*[(<]"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+PRIVATE = [re.compile(line) for line in (ROOT / "cmake" / "private_headers.txt").read_text().split()]
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 
@@ -88,11 +91,39 @@ def check_source(path):
         complain(path, f"the library never prints, aborts or exits: {match.group(0)}")
 
 
-def check_front_end(path):
-    """The command, benchmarks and examples use public headers only."""
-    for _, header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+def is_private(header):
+    """Of a header named as includes name it."""
+    return any(pattern.search(header.removeprefix("tautline/")) for pattern in PRIVATE)
+
+
+def check_exist(path, text):
+    for _, header in INCLUDE.findall(text):
         if header.startswith("tautline/") and not (ROOT / header).exists():
             complain(path, f"includes {header}, which does not exist")
+
+
+def check_public_only(path, text):
+    for _, header in INCLUDE.findall(text):
+        if header.startswith("tautline/") and is_private(header):
+            complain(path, f"may include public headers only: {header} is one of cmake/private_headers.txt")
+
+
+def check_private_headers():
+    """Public headers can be used where only they are installed, and no pattern has gone stale."""
+    headers = {str(path.relative_to(ROOT)): path for path in (ROOT / "tautline").rglob("*.h")}
+    for name, path in sorted(headers.items()):
+        if not is_private(name):
+            check_public_only(path, path.read_text(encoding="utf-8"))
+    for pattern in PRIVATE:
+        if not any(pattern.search(name.removeprefix("tautline/")) for name in headers):
+            complain(ROOT / "cmake" / "private_headers.txt", f"no header is named {pattern.pattern}")
+
+
+def check_user(folder, path, text):
+    """The command, benchmarks and examples use public headers only; tests may look behind them."""
+    check_exist(path, text)
+    if folder != "tests":
+        check_public_only(path, text)
 
 
 def check_stage(folder):
@@ -128,7 +159,8 @@ def main():
     for folder in ("cli", "bench", "examples", "tests"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".h", ".cpp"):
-                check_front_end(path)
+                check_user(folder, path, path.read_text(encoding="utf-8"))
+    check_private_headers()
     for folder in sorted((ROOT / "tautline" / "stages").iterdir()):
         if folder.is_dir():
             check_stage(folder)

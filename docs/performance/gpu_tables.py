@@ -34,9 +34,9 @@ WANTED = [
     ("channelize ci8 to floats, 1,024 channels, 8 taps", "channelize", dict(taps=8, output_bits=32), 330 * G, "429", 129.7 * G),
     ("16 taps", "channelize", dict(taps=16, output_bits=32), 300 * G, "429", 102.2 * G),
     ("32 taps", "channelize", dict(taps=32, output_bits=32), 200 * G, "429", 63.9 * G),
-    ("channelize ci8 to turned ci8, 1,024 channels, 8 taps", "channelize", dict(taps=8, output_bits=8), 300 * G, "460 (issue)",
+    ("channelize ci8 to turned ci8, 1,024 channels, 8 taps", "channelize", dict(taps=8, output_bits=8), 300 * G, "460 (instructions)",
      None),
-    ("16 taps", "channelize", dict(taps=16, output_bits=8), 250 * G, "370 (issue)", None),
+    ("16 taps", "channelize", dict(taps=16, output_bits=8), 250 * G, "370 (instructions)", None),
 ]
 DEFAULTS = {"correlate": dict(bits=8, blocks=None, half=None, design=None),
             "channelize": dict(bits=8, channels=1024, design=None)}

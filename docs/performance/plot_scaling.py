@@ -39,9 +39,9 @@ def main():
         chosen = [row for row in channelize if row["sweep"] == sweep]
         for name in dict.fromkeys(row["set"] for row in chosen):
             part = [row for row in chosen if row["set"] == name]
-            axis.semilogx([int(r[sweep]) for r in part], [float(r["samples_per_s"]) / 1e9 for r in part], "o-", base=2,
+            axis.semilogx([int(r[sweep]) for r in part], [1e12 / float(r["samples_per_s"]) for r in part], "o-", base=2,
                           label=name)
-        axis.set(title=f"Filter bank, 8-bit in and out, against {sweep}", xlabel=sweep, ylabel="G samples/s",
+        axis.set(title=f"Filter bank, 8-bit in and out, against {sweep}", xlabel=sweep, ylabel="ps a sample",
                  ylim=(0, None))
         axis.legend()
     figure.savefig(HERE / "figures" / "scaling.svg", metadata={"Date": None})

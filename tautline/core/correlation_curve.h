@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tautline::core {
@@ -14,6 +16,26 @@ enum class Normalization {
   global,    ///< by the means of the whole run
   symmetric  ///< by both monitors of each lag
 };
+
+/// "none", "global" or "symmetric", as files and options name it.
+constexpr const char* to_string(Normalization normalization) {
+  switch (normalization) {
+    case Normalization::none:
+      return "none";
+    case Normalization::global:
+      return "global";
+    case Normalization::symmetric:
+      break;
+  }
+  return "symmetric";
+}
+
+/// The one of that name, if there is one.
+constexpr std::optional<Normalization> parse_normalization(std::string_view name) {
+  for (const auto one : {Normalization::none, Normalization::global, Normalization::symmetric})
+    if (name == to_string(one)) return one;
+  return std::nullopt;
+}
 
 /// A count rate over time, for plots and for judging bleaching.
 struct RateTrace {
@@ -63,10 +85,15 @@ struct CorrelationCurves {
   std::vector<std::int64_t> counts;        ///< [lag] pairs, the same for all curves
   std::vector<std::int64_t> sums, monitor_direct, monitor_delayed;              ///< [curve][lag]
   std::vector<double> sums_float, monitor_direct_float, monitor_delayed_float;  ///< [curve][lag]
-  std::vector<double> g;                   ///< [curve][lag], NaN where undefined
-  std::vector<double> standard_error;      ///< [curve][lag] or empty
-  /// g of each segment alone, [segment][curve][lag]: how errors of different lags go together. Empty
-  /// where there are none, or too many to keep.
+  /// The part of the sums that counts and monitors leave out: sums - lead_in is what is normalised.
+  std::vector<std::int64_t> lead_in;   ///< [curve][lag]
+  std::vector<double> lead_in_float;   ///< [curve][lag]
+  std::vector<std::int64_t> totals;    ///< [curve][2], of both signals over the whole run
+  std::vector<double> totals_float;    ///< [curve][2]
+  std::vector<double> g;               ///< [curve][lag], NaN where undefined
+  std::vector<double> standard_error;  ///< [curve][lag] or empty
+  /// g of each segment alone, [segment][curve][lag]: how errors of different lags go together.
+  /// Empty where there are none, or too many to keep.
   std::size_t segments = 0;
   std::vector<float> segment_g;
   std::vector<CurveSignal> first, second;  ///< [curve]; `second` empty for autocorrelations

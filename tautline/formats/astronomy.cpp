@@ -29,15 +29,21 @@ struct Dates {
 Dates dates_of(const core::Instant& time, const EarthOrientation& earth) {
   std::int64_t day = time.seconds / kSecondsPerDay;
   if (time.seconds % kSecondsPerDay < 0) --day;
+  // In whole numbers, so that no time of the last minute is rounded into the next hour.
+  const auto second_of_day = static_cast<int>(time.seconds - day * kSecondsPerDay);
+  const int hours = second_of_day / 3600, minutes = second_of_day / 60 % 60;
   const double second =
-      static_cast<double>(time.seconds - day * kSecondsPerDay) +
+      static_cast<double>(second_of_day % 60) +
       static_cast<double>(time.fraction_numerator) / static_cast<double>(time.fraction_denominator);
   Dates d{};
-  d.utc1 = kUnixEpochJd + static_cast<double>(day);
-  d.utc2 = second / static_cast<double>(kSecondsPerDay);
-  double tai1 = 0, tai2 = 0;
-  // Both return +1 for years outside the table of leap seconds, and a usable result with it.
-  if (eraUtctai(d.utc1, d.utc2, &tai1, &tai2) < 0 ||
+  int year = 0, month = 0, day_of_month = 0;
+  double fraction = 0, tai1 = 0, tai2 = 0;
+  // ERFA's days are as long as UTC's: one that ends with a leap second is cut into 86,401. All
+  // return +1 for years outside the table of leap seconds, and a usable result with it.
+  if (eraJd2cal(kUnixEpochJd, static_cast<double>(day), &year, &month, &day_of_month, &fraction) <
+          0 ||
+      eraDtf2d("UTC", year, month, day_of_month, hours, minutes, second, &d.utc1, &d.utc2) < 0 ||
+      eraUtctai(d.utc1, d.utc2, &tai1, &tai2) < 0 ||
       eraUtcut1(d.utc1, d.utc2, earth.ut1_minus_utc_s, &d.ut11, &d.ut12) < 0)
     throw core::Error(core::ErrorKind::config, "time", core::to_iso(time), "a date in UTC");
   eraTaitt(tai1, tai2, &d.tt1, &d.tt2);

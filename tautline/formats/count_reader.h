@@ -18,8 +18,8 @@ struct CountDescription {
   std::string format;  ///< "NPY", "raw"
   core::CountType type = core::CountType::u8;
   std::size_t sensors = 1;
-  std::size_t rows = 0, columns = 0;  ///< of an array of sensors, row by row; 0: not known
-  double bin_s = 0;                   ///< 0: the file does not say
+  std::size_t rows = 0, columns = 0;     ///< of an array of sensors, row by row; 0: not known
+  double bin_s = 0;                      ///< 0: the file does not say
   std::vector<std::string> labels = {};  ///< of sensors; empty: numbers
 };
 
@@ -39,6 +39,10 @@ class CountReader {
   virtual const Damage& damage() const = 0;
 };
 
+/// The place of the first of these floats that is no count, NaN, infinite or below zero; how many
+/// there are when all are counts.
+std::size_t first_bad_float(std::span<const std::byte> floats);
+
 /// What a file without a header cannot say.
 struct RawCounts {
   std::optional<core::CountType> type;  ///< needed for raw files; NPY: the type to count in
@@ -46,8 +50,8 @@ struct RawCounts {
   std::uint64_t header_bytes = 0;       ///< skipped
 };
 
-/// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian counts. Throws
-/// Error(config) when a raw file's type or sensors are not given.
+/// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian
+/// counts. Throws Error(config) when a raw file's type or sensors are not given.
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw);
 
 }  // namespace tautline::formats

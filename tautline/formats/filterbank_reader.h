@@ -27,11 +27,11 @@ namespace tautline::formats {
 
 /// How read() delivers samples. Integer data stay exact in each of them:
 ///
-/// | data of the file                                   | delivered                               |
-/// | 1, 2, 4, 8 bits, sum of IFs at most 255            | u8 (smaller ones unpacked)              |
-/// | 1 to 16 bits, sum of IFs at most 65,535            | u16                                     |
-/// | 16 bits, sum of IFs above that                     | f32, whole numbers (below 2^24)         |
-/// | 32 bits (float), and PSRFITS with scales to apply  | f32; several IFs are added in double    |
+/// | data of the file                                  | delivered                            |
+/// | 1, 2, 4, 8 bits, sum of IFs at most 255           | u8 (smaller ones unpacked)           |
+/// | 1 to 16 bits, sum of IFs at most 65,535           | u16                                  |
+/// | 16 bits, sum of IFs above that                    | f32, whole numbers (below 2^24)      |
+/// | 32 bits (float), and PSRFITS with scales to apply | f32; several IFs are added in double |
 enum class Delivered { u8, u16, f32 };
 
 constexpr std::size_t bytes_of(Delivered type) {

@@ -46,6 +46,11 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
   if (sigproc::recognise(head)) return sigproc::open(path, options);
   if (is_fits(head)) return open_fits(path, options);
   if (presto::recognise(path)) return presto::open(path, options);
+  constexpr std::string_view kNumpy = "\x93NUMPY";
+  if (head.size() >= kNumpy.size() && std::memcmp(head.data(), kNumpy.data(), kNumpy.size()) == 0)
+    throw core::Error(core::ErrorKind::unsupported, path, "an array (.npy)",
+                      "a filterbank or a series; arrays of trials are written, not read",
+                      "write .dat or .tim (-o FOLDER of dedisperse), or search the filterbank");
   throw format_error(
       path, "kind of file, told by its first bytes and its name",
       head.empty() ? "an empty file" : "unknown",

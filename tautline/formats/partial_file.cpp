@@ -76,8 +76,12 @@ void flush_to_disk(const std::string& path) {
 
 }  // namespace
 
+std::string partial_name(const std::string& path) {
+  return path + ".partial";
+}
+
 PartialPath::PartialPath(std::string path, bool overwrite)
-    : path_(std::move(path)), partial_(path_ + ".partial"), overwrite_(overwrite) {
+    : path_(std::move(path)), partial_(partial_name(path_)), overwrite_(overwrite) {
   if (path_.empty())
     throw core::Error(core::ErrorKind::config, "output", "no name", "the name of a file");
   refuse_existing(path_, overwrite_);

@@ -11,6 +11,9 @@
 
 namespace tautline::formats {
 
+/// The name that `path` is written under until it is whole.
+std::string partial_name(const std::string& path);
+
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
 /// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the
 /// partial name. Every failure is Error(io) with the path and the system's reason.

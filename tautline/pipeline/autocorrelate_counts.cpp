@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <future>
 
 #include "tautline/core/error.h"
@@ -89,6 +90,18 @@ Part part_of(const AutocorrelateConfig& config, std::uint64_t total, double bin_
   part.samples = total - part.first;
   if (config.duration_s >= 0) part.samples = std::min(part.samples, whole(config.duration_s));
   return part;
+}
+
+void check_detrending(const AutocorrelateConfig& config) {
+  if (!config.detrend) return;
+  if (config.segments < 2)
+    throw Error(ErrorKind::config, "--detrend", std::to_string(config.segments) + " segments",
+                "2 or more --segments, between which the mean may change");
+  if (config.normalization != core::Normalization::symmetric)
+    throw Error(ErrorKind::config, "--detrend",
+                std::string("with --normalize ") + core::to_string(config.normalization),
+                "--normalize symmetric, whose means it takes segment by segment",
+                "leave one of them out");
 }
 
 std::string label_of(const formats::CountDescription& description, const MappedSensor& sensor,
@@ -179,6 +192,26 @@ void warn_constant(const core::CorrelationCurves& curves, AutocorrelateSummary& 
                          " curves are of counts that never change: g is 0 at every lag");
 }
 
+// Detrended, a lag that fits the run but no segment has no g.
+void warn_beyond_segments(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
+                          AutocorrelateSummary& s) {
+  std::size_t beyond = 0;
+  for (std::size_t l = 0; l < curves.lags; ++l)
+    beyond += curves.counts[l] > 0 && curves.lag_samples[l] >= curves.samples / config.segments;
+  if (beyond > 0)
+    s.warnings.push_back(std::to_string(beyond) + " of " + std::to_string(s.lags) +
+                         " lags are longer than a segment: with --detrend their g is NaN; fewer "
+                         "--segments or --levels leave them out");
+}
+
+void add_warnings(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
+                  AutocorrelateSummary& s) {
+  warn_constant(curves, s);
+  if (curves.detrended) warn_beyond_segments(config, curves, s);
+  if (config.segments > 1 && curves.standard_error.empty())
+    s.warnings.push_back("fewer bins than segments: no standard errors");
+}
+
 // A photon costs about as much one by one as this many bins (docs/performance/photons.md).
 constexpr std::uint64_t kBinsForAPhoton = 100;
 
@@ -229,6 +262,65 @@ class TagBlocks {
   std::size_t held_ = 0, given_ = 0;
 };
 
+// Bytes of one time: as it is read, and with its sensors added together.
+std::size_t row_bytes_of(const formats::CountDescription& description, const SensorMap& map) {
+  const std::size_t read = description.sensors * core::bytes_of(description.type);
+  if (!map.adds()) return read;
+  return read + map.sensors().size() * core::bytes_of(map.type_of_sums(description.type));
+}
+
+CurveStreamConfig stream_config_of(const AutocorrelateConfig& config,
+                                   const formats::CountDescription& description,
+                                   const SensorMap& map, std::uint64_t samples) {
+  const std::size_t block_samples = std::max<std::size_t>(
+      1, std::min(kBlockBytes, config.memory_bytes / 8) / row_bytes_of(description, map));
+  return {.stage = {.sensors = map.sensors().size(),
+                    .ladder = config.ladder,
+                    .bins = config.bins,
+                    .levels = config.levels,
+                    .coarsening = config.coarsening,
+                    .type = map.type_of_sums(description.type),
+                    .pairs = map.pairs(),
+                    .max_samples = block_samples},
+          .normalization = config.normalization,
+          .total_samples = samples,
+          .segments = config.segments,
+          .detrend = config.detrend};
+}
+
+void check_memory(const AutocorrelateConfig& config, std::size_t needed) {
+  if (needed > config.memory_bytes)
+    throw Error(ErrorKind::memory, "memory", std::to_string((needed >> 20) + 1) + " MiB needed",
+                "at most " + std::to_string(config.memory_bytes >> 20) + " MiB",
+                "raise --memory, or take fewer sensors, pairs or levels");
+}
+
+/// Called after every block; throws when the run is to stop.
+using BlockDone = std::function<void()>;
+
+void feed_tags(PhotonCounts& tags, std::uint64_t samples, CurveStream& stream,
+               const BlockDone& done) {
+  TagBlocks blocks(tags, samples);
+  while (stream.samples() < samples) {
+    const auto [some, until] = blocks.next();
+    stream.push_tags(some, until);
+    done();
+  }
+}
+
+void feed_counts(formats::CountReader& reader, const SensorMap& map,
+                 const stages::autocorrelate::Config& stage, std::uint64_t samples,
+                 CurveStream& stream, const BlockDone& done) {
+  std::vector<std::byte> added(
+      map.adds() ? stage.max_samples * stage.sensors * core::bytes_of(stage.type) : 0);
+  CountBlocks blocks(reader, stage.max_samples, samples);
+  for (auto [bytes, count] = blocks.next(); count > 0; std::tie(bytes, count) = blocks.next()) {
+    if (map.adds()) map.add_sensors(reader.description().type, bytes, count, added);
+    stream.push(map.adds() ? added.data() : bytes.data(), count);
+    done();
+  }
+}
+
 }  // namespace
 
 core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
@@ -236,6 +328,7 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
                                          AutocorrelateSummary& s, const ProgressCallback& progress,
                                          std::stop_token stop) {
   ProgressReporter reporter(progress);
+  check_detrending(config);
   const auto reader = open_count_source(config);
   const formats::CountDescription& description = reader->description();
   const double bin_s = bin_of(config, description);
@@ -244,72 +337,28 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
   const Part part = part_of(config, reader->total_samples(), bin_s);
   if (part.first > 0) reader->seek(part.first);
 
-  const std::size_t row_bytes =
-      description.sensors * core::bytes_of(description.type) +
-      (map.adds() ? map.sensors().size() * core::bytes_of(map.type_of_sums(description.type)) : 0);
-  const std::size_t block_samples =
-      std::max<std::size_t>(1, std::min(kBlockBytes, config.memory_bytes / 8) / row_bytes);
-  CurveStreamConfig stream_config{.stage = {.sensors = map.sensors().size(),
-                                            .ladder = config.ladder,
-                                            .bins = config.bins,
-                                            .levels = config.levels,
-                                            .coarsening = config.coarsening,
-                                            .type = map.type_of_sums(description.type),
-                                            .pairs = map.pairs(),
-                                            .max_samples = block_samples},
-                                  .normalization = config.normalization,
-                                  .total_samples = part.samples,
-                                  .segments = config.segments,
-                                  .detrend = config.detrend};
-  if (config.detrend && config.segments < 2)
-    throw Error(ErrorKind::config, "--detrend", std::to_string(config.segments) + " segments",
-                "2 or more --segments, between which the mean may change");
+  const CurveStreamConfig stream_config = stream_config_of(config, description, map, part.samples);
   PhotonCounts* const tags = tags_to_take(config, *reader, map, *device);
   std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan;
-  if (tags != nullptr) tag_plan = stages::autocorrelate::make_tag_plan(stream_config.stage);
-  {
-    std::size_t needed = 0;
-    if (tags != nullptr) {
-      needed = CurveStream::bytes(stream_config, *tag_plan);
-    } else {
-      const auto plan = stages::autocorrelate::make_plan(stream_config.stage, device);
-      needed = CurveStream::bytes(stream_config, *plan) + 3 * block_samples * row_bytes;
-    }
-    if (needed > config.memory_bytes)
-      throw Error(ErrorKind::memory, "memory", std::to_string((needed >> 20) + 1) + " MiB needed",
-                  "at most " + std::to_string(config.memory_bytes >> 20) + " MiB",
-                  "raise --memory, or take fewer sensors, pairs or levels");
+  if (tags != nullptr) {
+    tag_plan = stages::autocorrelate::make_tag_plan(stream_config.stage);
+    check_memory(config, CurveStream::bytes(stream_config, *tag_plan));
+  } else {
+    const auto plan = stages::autocorrelate::make_plan(stream_config.stage, device);
+    check_memory(config, CurveStream::bytes(stream_config, *plan) +
+                             3 * stream_config.stage.max_samples * row_bytes_of(description, map));
   }
   CurveStream stream(stream_config, device, tag_plan);
-  const auto report = [&] {
+  const BlockDone done = [&] {
     reporter.report(stream.samples(), part.samples, static_cast<double>(stream.samples()) * bin_s);
+    require_running(stop);
   };
-  if (tags != nullptr) {
-    TagBlocks blocks(*tags, part.samples);
-    while (stream.samples() < part.samples) {
-      require_running(stop);
-      const auto [some, until] = blocks.next();
-      stream.push_tags(some, until);
-      report();
-    }
-  }
-  std::vector<std::byte> added(map.adds() ? block_samples * map.sensors().size() *
-                                                core::bytes_of(stream_config.stage.type)
-                                          : 0);
-  if (tags == nullptr) {
-    CountBlocks blocks(*reader, block_samples, part.samples);
-    for (auto [bytes, samples] = blocks.next(); samples > 0;
-         std::tie(bytes, samples) = blocks.next()) {
-      require_running(stop);
-      if (map.adds()) {
-        map.add_sensors(description.type, bytes, samples, added);
-        stream.push(added.data(), samples);
-      } else {
-        stream.push(bytes.data(), samples);
-      }
-      report();
-    }
-  }
+  require_running(stop);
+  if (tags != nullptr)
+    feed_tags(*tags, part.samples, stream, done);
+  else
+    feed_counts(*reader, map, stream_config.stage, part.samples, stream, done);
+
   core::CorrelationCurves curves;
   curves.cross = map.cross();
   stream.finish(curves);
@@ -319,9 +368,7 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
   s.backend = stream.backend();
   s.damage = reader->damage();
   summarise(curves, map, s);
-  warn_constant(curves, s);
-  if (config.segments > 1 && curves.standard_error.empty())
-    s.warnings.push_back("fewer bins than segments: no standard errors");
+  add_warnings(config, curves, s);
   s.stream_s = static_cast<double>(s.samples) * bin_s;
   s.elapsed_s = reporter.elapsed_s();
   return curves;

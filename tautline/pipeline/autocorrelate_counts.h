@@ -24,25 +24,27 @@ namespace tautline::pipeline {
 enum class TagMethod { automatic, bins, direct };
 
 struct AutocorrelateConfig {
-  std::string input;
+  std::string input;   ///< NPY, TIFF, PTU, PT3, or counts without a header
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
-  double bin_s = 0;  ///< length of a bin; 0: what the file says, which goes first
+  double bin_s = 0;  ///< seconds a bin, above 0; 0: what the file says, which goes first
   stages::autocorrelate::Ladder ladder = stages::autocorrelate::Ladder::chain;
-  std::size_t bins = 32;
-  std::size_t levels = 10;
+  std::size_t bins = 32;    ///< lags a group, 1 to 1024; of the standard ladder m, even
+  std::size_t levels = 10;  ///< groups or levels, 1 to 40
   stages::autocorrelate::Coarsening coarsening = stages::autocorrelate::Coarsening::sum;
   core::Normalization normalization = core::Normalization::symmetric;
   std::size_t segments = 10;  ///< for the standard error; 0 or 1: none
-  bool detrend = false;       ///< means segment by segment, against bleaching
+  /// Means segment by segment, against bleaching: 2 or more segments, symmetric normalisation.
+  bool detrend = false;
   SensorConfig sensors;
-  formats::RawCounts raw;
-  std::vector<std::uint16_t> detectors;             ///< of time tags; empty: all
-  std::optional<std::pair<double, double>> gate_s;  ///< of time tags' microtimes
+  formats::RawCounts raw;                ///< sensors and header of raw files alone
+  std::vector<std::uint16_t> detectors;  ///< of time tags, which must have photons; empty: all
+  std::optional<std::pair<double, double>> gate_s;  ///< [low, high) of T3 tags' microtimes, seconds
   TagMethod tag_method = TagMethod::automatic;      ///< automatic: direct where photons are rare
-  double start_s = 0, duration_s = -1;
-  std::size_t memory_bytes = std::size_t{512} << 20;
-  std::string history;
+  double start_s = 0;                               ///< seconds to skip, 0 or more
+  double duration_s = -1;                           ///< seconds to take; below 0: to the end
+  std::size_t memory_bytes = std::size_t{512} << 20;  ///< most that is taken
+  std::string history;                                ///< into the output
 };
 
 struct AutocorrelateSummary {

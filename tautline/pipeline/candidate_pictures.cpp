@@ -68,7 +68,75 @@ struct Geometry {
 };
 
 template <class Sample>
-void add_chunk(const Sample* spectra, std::int64_t first, std::size_t samples,
+void to_floats(const std::byte* bytes, std::vector<float>& values) {
+  const auto* samples = reinterpret_cast<const Sample*>(bytes);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(samples[i]);
+}
+
+// Times of a filterbank as the search saw them: [time][channel], NaN where a mask leaves out.
+class CleanSpectra {
+ public:
+  CleanSpectra(const formats::FilterbankDescription& description, const std::vector<bool>& used,
+               std::uint64_t first_grid_sample, const PictureConfig& config)
+      : description_(description),
+        used_(used),
+        first_grid_sample_(first_grid_sample),
+        config_(config) {}
+
+  /// `first` as the reader counts.
+  const std::vector<float>& of(const std::byte* bytes, std::int64_t first, std::size_t samples) {
+    const std::size_t channels = used_.size();
+    values_.resize(samples * channels);
+    switch (description_.delivered) {
+      case formats::Delivered::u8:
+        to_floats<std::uint8_t>(bytes, values_);
+        break;
+      case formats::Delivered::u16:
+        to_floats<std::uint16_t>(bytes, values_);
+        break;
+      case formats::Delivered::f32:
+        to_floats<float>(bytes, values_);
+        break;
+    }
+    for (std::size_t t = 0; t < samples; ++t) {
+      float* spectrum = values_.data() + t * channels;
+      if (config_.mask != nullptr)
+        mask(spectrum, static_cast<std::uint64_t>(first) + t + first_grid_sample_);
+      if (config_.zero_dm) subtract_mean(spectrum);
+    }
+    return values_;
+  }
+
+ private:
+  void mask(float* spectrum, std::uint64_t at) {
+    const std::size_t interval = config_.mask->interval_of(at);
+    if (flags_.empty() || interval != interval_)
+      flags_ = config_.mask->channel_flags(interval, description_);
+    interval_ = interval;
+    for (std::size_t c = 0; c < flags_.size(); ++c)
+      if (flags_[c] != 0) spectrum[c] = kNothing;
+  }
+  void subtract_mean(float* spectrum) const {
+    double sum = 0, count = 0;
+    for (std::size_t c = 0; c < used_.size(); ++c) {
+      if (!used_[c] || !std::isfinite(spectrum[c])) continue;
+      sum += static_cast<double>(spectrum[c]);
+      count += 1;
+    }
+    const auto mean = static_cast<float>(count > 0 ? sum / count : 0);
+    for (std::size_t c = 0; c < used_.size(); ++c) spectrum[c] -= mean;
+  }
+
+  const formats::FilterbankDescription& description_;
+  const std::vector<bool>& used_;
+  std::uint64_t first_grid_sample_;
+  const PictureConfig& config_;
+  std::vector<float> values_;
+  std::vector<std::uint8_t> flags_;  // of an interval
+  std::size_t interval_ = 0;
+};
+
+void add_chunk(const std::vector<float>& spectra, std::int64_t first, std::size_t samples,
                const Geometry& geometry, const std::vector<bool>& used, std::size_t spare,
                Bins& bins) {
   const std::size_t channels = used.size();
@@ -83,15 +151,14 @@ void add_chunk(const Sample* spectra, std::int64_t first, std::size_t samples,
       // Division that rounds down.
       const std::int64_t after = t - origin + before;
       bins.add(c, after / geometry.bin - static_cast<std::int64_t>(spare),
-               static_cast<float>(spectra[static_cast<std::size_t>(t - first) * channels + c]));
+               spectra[static_cast<std::size_t>(t - first) * channels + c]);
     }
   }
 }
 
 void read_bins(formats::FilterbankReader& reader, const SampleRange& range,
-               const Geometry& geometry, const std::vector<bool>& used, std::size_t spare,
-               Bins& bins) {
-  const formats::FilterbankDescription& description = reader.description();
+               const Geometry& geometry, const std::vector<bool>& used, CleanSpectra& clean,
+               std::size_t spare, Bins& bins) {
   const auto sweep = *std::max_element(geometry.delays.begin(), geometry.delays.end());
   const auto range_first = static_cast<std::int64_t>(range.first);
   const auto range_end = static_cast<std::int64_t>(range.first + range.count);
@@ -99,25 +166,12 @@ void read_bins(formats::FilterbankReader& reader, const SampleRange& range,
   std::int64_t at = std::max(range_first, geometry.first - before);
   const std::int64_t end = std::min(
       range_end, geometry.first + sweep + static_cast<std::int64_t>(bins.length()) * geometry.bin);
-  std::vector<std::byte> bytes(kChunkSamples * description.sample_bytes());
+  std::vector<std::byte> bytes(kChunkSamples * reader.description().sample_bytes());
   while (at < end) {
     const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(kChunkSamples, end - at));
     const std::size_t got = reader.read(static_cast<std::uint64_t>(at), wanted, bytes);
     if (got == 0) break;
-    switch (description.delivered) {
-      case formats::Delivered::u8:
-        add_chunk(reinterpret_cast<const std::uint8_t*>(bytes.data()), at, got, geometry, used,
-                  spare, bins);
-        break;
-      case formats::Delivered::u16:
-        add_chunk(reinterpret_cast<const std::uint16_t*>(bytes.data()), at, got, geometry, used,
-                  spare, bins);
-        break;
-      case formats::Delivered::f32:
-        add_chunk(reinterpret_cast<const float*>(bytes.data()), at, got, geometry, used, spare,
-                  bins);
-        break;
-    }
+    add_chunk(clean.of(bytes.data(), at, got), at, got, geometry, used, spare, bins);
     at += static_cast<std::int64_t>(got);
   }
 }
@@ -182,7 +236,8 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
   pictures.high_dm = candidate.dm + reach;
 
   Bins bins(channels, config.bins, spare);
-  read_bins(reader, range, geometry, used, spare, bins);
+  CleanSpectra clean(description, used, first_grid_sample, config);
+  read_bins(reader, range, geometry, used, clean, spare, bins);
   bins.normalise();
 
   // Sums over channels are shown in units of their own noise, so no channel count enters.

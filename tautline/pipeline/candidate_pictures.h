@@ -8,6 +8,7 @@
 
 #include "tautline/core/candidate.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/presto/mask.h"
 #include "tautline/pipeline/filterbank_blocks.h"
 
 namespace tautline::pipeline {
@@ -15,9 +16,11 @@ namespace tautline::pipeline {
 struct PictureConfig {
   double dm_constant = 0;
   std::vector<std::size_t> ignored_channels;
-  std::size_t bins = 128;      ///< of time
-  std::size_t dm_rows = 49;    ///< odd: the candidate's own in the middle
-  std::size_t sub_bands = 64;  ///< at most, highest frequency first
+  const formats::presto::Mask* mask = nullptr;  ///< what it masks is left out; null: none
+  bool zero_dm = false;                         ///< subtract the mean over channels at each time
+  std::size_t bins = 128;                       ///< of time
+  std::size_t dm_rows = 49;                     ///< odd: the candidate's own in the middle
+  std::size_t sub_bands = 64;                   ///< at most, highest frequency first
 };
 
 /// Times are seconds after the candidate's. Bins that the data do not cover are NaN.
@@ -33,7 +36,8 @@ struct CandidatePictures {
 
 /// Reads what the pictures need. A bin is a quarter of the candidate's width, and at least a
 /// sample. Each channel has its mean over the picture taken off and is divided by its standard
-/// deviation. `first_grid_sample`: candidate.sample that stands for the reader's sample 0.
+/// deviation. `first_grid_sample`: candidate.sample, and the mask's, that stands for the reader's
+/// sample 0. Throws Error(config) when the mask was made for other channels.
 CandidatePictures draw_candidate(formats::FilterbankReader& reader, const SampleRange& range,
                                  const core::Candidate& candidate, std::uint64_t first_grid_sample,
                                  const PictureConfig& config);

@@ -48,7 +48,8 @@ std::string record(const ChannelizeConfig& config, const device::Device& device,
 void check_memory(std::size_t needed, std::size_t limit) {
   if (needed <= limit) return;
   throw Error(ErrorKind::memory, "memory", std::to_string(needed >> 10) + " KiB needed",
-              "at most " + std::to_string(limit >> 10) + " KiB", "raise --memory or lower --channels");
+              "at most " + std::to_string(limit >> 10) + " KiB",
+              "raise --memory or lower --channels");
 }
 
 std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
@@ -57,6 +58,19 @@ std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
   for (std::size_t i = 0; i < inputs; ++i)
     invalid += chunk.spectra - core::count_valid(chunk.valid.row(i), 0, chunk.spectra);
   return invalid;
+}
+
+// An output without a single time is a mistake, not a result.
+void require_some(const ChannelizeConfig& config, const ChannelizeSummary& s,
+                  std::size_t span_samples) {
+  if (s.spectra == 0)
+    throw Error(ErrorKind::format, config.inputs.front() + ": samples", std::to_string(s.samples),
+                std::to_string(span_samples) + " at least, one spectrum",
+                "give a longer stream, or fewer --channels or --taps");
+  if (s.written == 0)
+    throw Error(ErrorKind::format, config.inputs.front() + ": spectra", std::to_string(s.spectra),
+                std::to_string(config.integrate) + " at least, one power sample",
+                "give a longer stream, or a smaller --integrate");
 }
 
 }  // namespace
@@ -72,6 +86,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     throw Error(ErrorKind::unsupported, config.inputs.front(),
                 std::to_string(description.channels) + " channels already",
                 "voltages that are not channelized");
+  if (config.opened) config.opened(description);
   FilterConfig filter = config.filter;
   filter.output = form_wanted(config);
   const std::size_t block_samples = choose_block_samples(sequence, filter, config.memory_bytes);
@@ -91,8 +106,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     engine.set_gains(gains);
   }
 
-  SinkDescription output{description, engine.channels(), engine.hop_samples(), engine.span_samples(),
-                         0};
+  SinkDescription output{description, engine.channels(), engine.hop_samples(),
+                         engine.span_samples(), 0};
   if (sequence.total_samples() >= engine.span_samples())
     output.spectra = (sequence.total_samples() - engine.span_samples()) / engine.hop_samples() + 1;
   const auto sink = make_voltage_sink(config, output);
@@ -123,8 +138,9 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     s.stream_s = static_cast<double>(s.samples) / description.rate_hz.value();
     reporter.report(s.samples, sequence.total_samples(), s.stream_s);
   }
-  sink->finish();
   s.written = sink->written();
+  require_some(config, s, engine.span_samples());
+  sink->finish();
   s.inputs = engine.inputs();
   s.channels = engine.channels();
   for (const std::uint64_t clipped : engine.clipped(*queue)) s.clipped += clipped;

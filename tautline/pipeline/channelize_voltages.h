@@ -32,6 +32,8 @@ struct ChannelizeConfig {
   formats::ReaderOptions reader;
   std::size_t memory_bytes = std::size_t{512} << 20;
   std::string history;
+  /// Told what the input is before it is read.
+  std::function<void(const core::VoltageDescription&)> opened;
 };
 
 struct ChannelizeSummary {

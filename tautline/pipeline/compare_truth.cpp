@@ -11,6 +11,7 @@
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
+#include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/pipeline/gains.h"
 
@@ -105,7 +106,23 @@ class Comparison {
     return description_.array.antennas[description_.array.inputs[input].antenna];
   }
 
+  /// Throws unless some channel's centre is in the simulated band.
+  void require_shared_band() const {
+    const auto [low, high] =
+        std::minmax_element(description_.channel_hz.begin(), description_.channel_hz.end());
+    const double low_hz = truth_.centre_hz - truth_.bandwidth_hz / 2;
+    const double high_hz = truth_.centre_hz + truth_.bandwidth_hz / 2;
+    if (low == description_.channel_hz.end() || (*low <= high_hz && *high >= low_hz)) return;
+    throw Error(
+        ErrorKind::config, "frequencies of the visibilities",
+        fmt::format("{:.6f} to {:.6f} MHz", *low / core::kHzPerMhz, *high / core::kHzPerMhz),
+        fmt::format("some in the simulated band, {:.6f} to {:.6f} MHz", low_hz / core::kHzPerMhz,
+                    high_hz / core::kHzPerMhz),
+        "they do not overlap: give the truth of the file that was correlated");
+  }
+
   void choose_channels() {
+    require_shared_band();
     for (std::size_t channel = 0; channel < description_.channel_hz.size(); ++channel) {
       const double hz = description_.channel_hz[channel];
       const bool tone =

@@ -106,6 +106,7 @@ class Correlation {
 
   double setup_s_ = 0;
   std::uint64_t samples_done_ = 0, spectra_done_ = 0, integrations_ = 0;
+  std::uint64_t overflowed_ = 0;  // of the thread that writes
 };
 
 void Correlation::plan() {
@@ -179,6 +180,7 @@ void Correlation::track() {
 
 CorrelateSummary Correlation::run() {
   plan();
+  if (config_.opened) config_.opened(description_);
   describe();
   track();
   check_memory();
@@ -209,6 +211,7 @@ CorrelateSummary Correlation::run() {
       {"spectra", result.spectra},
       {"clipped", result.clipped},
       {"not_finite", result.not_finite},
+      {"overflowed", result.overflowed},
       {"lost_samples", result.damage.lost_samples},
       {"dropped_samples", result.damage.dropped_samples},
       {"gap_samples", result.gap_samples},
@@ -229,6 +232,7 @@ void Correlation::finish_report(const CorrelateSummary& result,
   for (const auto& [name, count] : counters) report_->add_extra(name, std::to_string(count));
   report_->set_clipped(engines_.clipped(), 2 * result.spectra * result.channels);
   for (const std::string& message : result.damage.messages) report_->add_warning(message);
+  if (result.overflowed > 0) report_->add_warning(overflow_message(result));
   report_->finish();
 }
 
@@ -240,6 +244,7 @@ void Correlation::write_integrations(formats::VisibilityWriter& writer) {
   try {
     while (FinishedIntegration* done = finished_.begin_read()) {
       engines_.complete(*queue, *done);
+      for (const std::uint64_t count : done->overflowed) overflowed_ += count;
       if (tracking_.table && !tracking_.before_filter)
         rotate_visibilities(delays_at(*tracking_.table, done->middle), output_.channel_hz,
                             {done->visibilities.data(), axes, extents});
@@ -330,6 +335,7 @@ CorrelateSummary Correlation::summary() {
   s.gap_samples = sequence_.gap_samples();
   for (const std::uint64_t clipped : engines_.clipped()) s.clipped += clipped;
   s.not_finite = engines_.not_finite();
+  s.overflowed = overflowed_;
   s.devices = engines_.shares();
   s.damage = sequence_.damage();
   s.backend = engines_.kernels();
@@ -338,6 +344,13 @@ CorrelateSummary Correlation::summary() {
 }
 
 }  // namespace
+
+std::string overflow_message(const CorrelateSummary& summary) {
+  return fmt::format(
+      "{} visibilities overflowed: finite samples, but no float holds their products; flagged. "
+      "Scale the samples down",
+      summary.overflowed);
+}
 
 CorrelateSummary correlate_voltages(
     const CorrelateConfig& config,

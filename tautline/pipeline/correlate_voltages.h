@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "tautline/core/voltage.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/formats/voltage_reader.h"
@@ -39,6 +41,8 @@ struct CorrelateConfig {
   formats::ReaderOptions reader;
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the output
+  /// Told what the input is before it is read.
+  std::function<void(const core::VoltageDescription&)> opened;
 };
 
 /// What one of a run's devices was sent.
@@ -55,13 +59,18 @@ struct CorrelateSummary {
   std::uint64_t gap_samples = 0;  ///< between files
   std::uint64_t clipped = 0;      ///< components, of valid spectra
   std::uint64_t not_finite = 0;   ///< float samples
+  /// Means of finite samples that no float holds: flagged.
+  std::uint64_t overflowed = 0;
   formats::Damage damage;
   std::string backend;
   std::size_t memory_bytes = 0;
   std::vector<DeviceShare> devices;
   double setup_s = 0;  ///< of elapsed_s, before the first block
-  bool damaged() const { return damage.any() || not_finite > 0; }
+  bool damaged() const { return damage.any() || not_finite > 0 || overflowed > 0; }
 };
+
+/// What to tell the user of visibilities that overflowed.
+std::string overflow_message(const CorrelateSummary& summary);
 
 /// Several devices (GPUs of one host) share the work: each is sent its share of the channels of a
 /// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them

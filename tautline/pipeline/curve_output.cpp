@@ -5,8 +5,10 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/npy.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/formats/tiff/tiff.h"
 #include "tautline/pipeline/photon_counts.h"
 
 namespace tautline::pipeline {
@@ -38,24 +40,44 @@ formats::curves::CurvesFacts facts_of(const AutocorrelateConfig& config,
   return facts;
 }
 
+[[noreturn]] void refuse(const AutocorrelateConfig& config, const char* option,
+                         const std::string& limit) {
+  throw Error(ErrorKind::config, option, "given for " + config.input, limit, "leave it out");
+}
+
+// What only a file without a header needs.
+void refuse_raw_options(const AutocorrelateConfig& config, const char* format) {
+  const std::string limit = std::string("only for raw files: ") + format + " say it themselves";
+  if (config.raw.sensors > 0) refuse(config, "--sensors", limit);
+  if (config.raw.header_bytes > 0) refuse(config, "--header", limit);
+}
+
 }  // namespace
 
 std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfig& config) {
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(config.input).head(kFirstBytes);
   if (formats::recognise_photons(first, config.input)) {
+    refuse_raw_options(config, "time tags");
     if (!(config.bin_s > 0))
       throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
                   "seconds, above 0", "give --bin");
     return std::make_unique<PhotonCounts>(config);
   }
-  if (!config.detectors.empty())
-    throw Error(ErrorKind::config, "--detectors", "given for " + config.input, "only for time tags",
-                "leave it out");
-  if (config.gate_s)
-    throw Error(ErrorKind::config, "--gate", "given for " + config.input, "only for time tags",
-                "leave it out");
-  return formats::open_counts(config.input, config.raw);
+  if (!config.detectors.empty()) refuse(config, "--detectors", "only for time tags");
+  if (config.gate_s) refuse(config, "--gate", "only for time tags");
+  if (formats::tiff::recognise(first)) {
+    refuse_raw_options(config, "TIFF stacks");
+    if (config.raw.type) refuse(config, "--dtype", "only for raw files, NPY and time tags");
+    return formats::open_counts(config.input, {});
+  }
+  if (formats::npy::recognise(first, config.input)) {
+    refuse_raw_options(config, "NPY arrays");
+    return formats::open_counts(config.input, config.raw);
+  }
+  formats::RawCounts raw = config.raw;
+  if (raw.sensors == 0) raw.sensors = config.sensors.rows * config.sensors.columns;
+  return formats::open_counts(config.input, raw);
 }
 
 void check_curve_output(const AutocorrelateConfig& config) {

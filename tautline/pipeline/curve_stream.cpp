@@ -115,9 +115,9 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
                                const stages::autocorrelate::Plan& plan) {
   const std::size_t values =
       config.stage.pair_count() * stages::autocorrelate::lags_of(config.stage).size();
-  // Sums and monitors as read and as they are handed on, and as they were read a segment ago, g of
-  // a segment and of the run, the scatter's two and its result, the detrender's two long doubles.
-  const std::size_t arrays = 4 + 3 + 2 + (config.segments > 1 ? 7 : 0) + (config.detrend ? 5 : 0);
+  // Sums, lead-in and monitors as read, g and its error twice; for segments the four as they were
+  // read a segment ago, g, mean products, the scatter's two; the detrender's two long doubles, g.
+  const std::size_t arrays = 4 + 4 + (config.segments > 1 ? 8 : 0) + (config.detrend ? 5 : 0);
   return plan.bytes().host_bytes + values * arrays * sizeof(double) +
          trace_steps(config.stage) * config.stage.sensors * 2 * sizeof(double);
 }
@@ -188,7 +188,15 @@ void CurveStream::close_segment(std::unique_ptr<Memory<Value>>& before) {
   std::vector<double> g(pairs_ * lags_);
   stages::autocorrelate::normalise(config_.stage, config_.normalization, segment_samples_,
                                    before->views, view_of(g, pairs_, lags_));
-  scatter_.add(g);
+  if (config_.normalization == core::Normalization::none) {
+    // Sums grow with the pairs: it is their mean products that are alike.
+    std::vector<double> mean_products = g;
+    for (std::size_t i = 0; i < g.size(); ++i)
+      mean_products[i] /= static_cast<double>(before->counts[i % lags_]);
+    scatter_.add(mean_products, before->counts);
+  } else {
+    scatter_.add(g, before->counts);
+  }
   if (g.size() * config_.segments * sizeof(float) <= kMostSegmentBytes)
     segment_g_.insert(segment_g_.end(), g.begin(), g.end());
   before = std::move(now);
@@ -223,6 +231,9 @@ void CurveStream::finish_as(core::CorrelationCurves& curves) {
   stages::autocorrelate::normalise(config_.stage, config_.normalization, samples_, memory.views,
                                    view_of(curves.g, pairs_, lags_));
   if (config_.detrend && segments_done_ > 0) curves.g = detrender_.g();
+  if (config_.normalization == core::Normalization::none)
+    for (std::size_t i = 0; i < curves.standard_error.size(); ++i)
+      curves.standard_error[i] *= static_cast<double>(memory.counts[i % lags_]);
   std::vector<double> means;
   for (const Value total : memory.totals)
     means.push_back(samples_ > 0 ? static_cast<double>(total) / static_cast<double>(samples_)
@@ -230,10 +241,14 @@ void CurveStream::finish_as(core::CorrelationCurves& curves) {
   curves.counts = std::move(memory.counts);
   if constexpr (std::is_same_v<Value, double>) {
     curves.sums_float = std::move(memory.sums);
+    curves.lead_in_float = std::move(memory.lead_in);
+    curves.totals_float = std::move(memory.totals);
     curves.monitor_direct_float = std::move(memory.direct);
     curves.monitor_delayed_float = std::move(memory.delayed);
   } else {
     curves.sums = std::move(memory.sums);
+    curves.lead_in = std::move(memory.lead_in);
+    curves.totals = std::move(memory.totals);
     curves.monitor_direct = std::move(memory.direct);
     curves.monitor_delayed = std::move(memory.delayed);
   }

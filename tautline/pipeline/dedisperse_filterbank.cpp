@@ -80,12 +80,7 @@ std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Pla
     if (times <= plan->max_delay()) {
       const double delay_s = static_cast<double>(plan->max_delay()) *
                              static_cast<double>(plan->config().downsample) / rate_hz;
-      throw core::Error(
-          core::ErrorKind::config, "--dms",
-          std::to_string(plan->config().dms.back()) + " delays the lowest channel by " +
-              std::to_string(delay_s) + " s",
-          "less than the " + std::to_string(static_cast<double>(samples) / rate_hz) + " s of data",
-          "lower the highest DM");
+      refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
     }
     segments.push_back({plan->config().dms, plan->config().downsample, times - plan->max_delay()});
   }
@@ -185,6 +180,10 @@ void Dedispersion::describe() {
 }
 
 void Dedispersion::plan() {
+  if (description_.time_series)
+    throw core::Error(core::ErrorKind::config, config_.inputs.front(), "is dedispersed already",
+                      "filterbanks", "tautline search reads such a series as it is");
+  require_trials(config_.dms);
   stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
   trials_ = make_dm_plan(config_.dms,
                          {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});

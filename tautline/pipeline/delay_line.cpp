@@ -5,8 +5,8 @@
 
 namespace tautline::pipeline {
 
-DelayLine::DelayLine(const device::Device& device, std::size_t inputs, std::size_t sample_bytes, std::size_t history_samples,
-                     std::size_t max_block_samples)
+DelayLine::DelayLine(const device::Device& device, std::size_t inputs, std::size_t sample_bytes,
+                     std::size_t history_samples, std::size_t max_block_samples)
     : inputs_(inputs),
       sample_bytes_(sample_bytes),
       history_(history_samples),

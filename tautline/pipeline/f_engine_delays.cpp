@@ -70,9 +70,9 @@ void FEngine::set_delays(std::shared_ptr<const formats::delays::Table> table,
 void FEngine::begin_run() {
   run_ = next_spectrum_ / spectra_per_run_;
   SpectraRun run;
-  run.start = core::advance(description_.start,
-                            static_cast<std::int64_t>(run_ * spectra_per_run_ * hop_),
-                            description_.rate_hz);
+  run.start =
+      core::advance(description_.start, static_cast<std::int64_t>(run_ * spectra_per_run_ * hop_),
+                    description_.rate_hz);
   run.rate_hz = description_.rate_hz;
   run.hop_samples = hop_;
   run.span_samples = span_;
@@ -97,8 +97,8 @@ SpectraChunk FEngine::take_delayed(device::Queue& queue, std::size_t limit) {
   const auto& whole = run_delays_.whole_samples;
   const std::int64_t available =
       line_->end() + *std::min_element(whole.begin(), whole.end()) - next_sample_;
-  const std::int64_t count = std::min(
-      {needed, available, static_cast<std::int64_t>(max_block_samples_)});
+  const std::int64_t count =
+      std::min({needed, available, static_cast<std::int64_t>(max_block_samples_)});
   if (count <= 0) return {};
 
   line_->gather(queue, next_sample_, static_cast<std::size_t>(count), whole, samples_.data(),

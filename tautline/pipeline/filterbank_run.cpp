@@ -1,6 +1,20 @@
 #include "tautline/pipeline/filterbank_run.h"
 
+#include "tautline/core/error.h"
+
 namespace tautline::pipeline {
+
+void require_trials(const DmChoice& choice) {
+  if (!choice.given())
+    throw core::Error(core::ErrorKind::config, "--dms", "not given", "one of --dms and --dm-list");
+}
+
+void refuse_delay(double dm, double delay_s, double data_s) {
+  throw core::Error(
+      core::ErrorKind::config, "--dms",
+      std::to_string(dm) + " delays the lowest channel by " + std::to_string(delay_s) + " s",
+      "less than the " + std::to_string(data_s) + " s of data", "lower the highest DM");
+}
 
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
                                         const stages::dedisperse::Band& band) {

@@ -19,6 +19,9 @@ struct DmChoice {
   double tolerance = 0;             ///< more than 1
   double pulse_width_s = 40e-6;     ///< that tolerances are about
   double downsample_tolerance = 0;  ///< more than 1: add neighbouring samples where smearing allows
+
+  /// Somebody said which.
+  bool given() const { return !list.empty() || step > 0 || tolerance > 0; }
 };
 
 struct FilterbankRunConfig {
@@ -55,6 +58,12 @@ struct FilterbankRunSummary {
   std::vector<std::string> paths;
   formats::Damage damage;
 };
+
+/// Throws Error(config) naming --dms when nobody said which trials.
+void require_trials(const DmChoice& choice);
+
+/// Throws Error(config): the highest trial's delay is as long as the data or longer.
+[[noreturn]] void refuse_delay(double dm, double delay_s, double data_s);
 
 /// The trials for a band. Throws Error(config).
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,

@@ -1,9 +1,6 @@
 #include "tautline/pipeline/fit_curves.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +11,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/device/device.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/fit/start.h"
@@ -204,6 +202,9 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
   if (c.curves == 0 || c.g.size() != c.curves * c.lags || c.lag_s.size() != c.lags)
     throw Error(ErrorKind::config, "curves", std::to_string(c.curves),
                 "one or more, with their lags");
+  if (c.normalization == core::Normalization::none)
+    throw Error(ErrorKind::config, config.input + ": normalization", "none: g holds sums",
+                "symmetric or global", "correlate again with --normalize symmetric");
   if (!(config.lowest_lag_s >= 0) || !(config.lowest_lag_s < config.highest_lag_s))
     throw Error(ErrorKind::config, "range",
                 fmt::format("{:g}:{:g}", config.lowest_lag_s, config.highest_lag_s),
@@ -255,19 +256,17 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
     one.solution.standard_errors = one.solution.values;
     one.g0 = one.g0_error = one.solution.chi_squared = kNan;
   }
-  const auto most = static_cast<std::size_t>(tbb::info::default_concurrency());
-  tbb::task_arena arena(
-      static_cast<int>(config.threads == 0 ? most : std::min(config.threads, most)));
+  const auto queue = device::open({}, {.threads = config.threads})->make_queue();
   std::atomic<std::size_t> done = 0;
   constexpr std::size_t kStretch = 256;  // between two looks at `stop`
   for (std::size_t first = 0; first < curves.curves; first += kStretch) {
     if (stop.stop_requested())
       throw Error(ErrorKind::io, config.output, "interrupted", "", "nothing was written");
     const std::size_t last = std::min(first + kStretch, curves.curves);
-    arena.execute([&] {
-      tbb::parallel_for(first, last, [&](std::size_t k) {
+    queue->parallel_for(last - first, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t k = first + begin; k < first + end; ++k) {
         CurveFit& one = result.fits[k];
-        if (one.masked) return;
+        if (one.masked) continue;
         const fit::Points points = points_of(curves, k, config, result.weighted);
         one.solution = best_of(config, result.parameters, points);
         order_species(config, result.parameters, one.solution);
@@ -275,7 +274,7 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
           fit::use_segments(config.model, result.parameters, points,
                             deviations_of(curves, k, points), one.solution);
         add_physics(config, one);
-      });
+      }
     });
     if (progress) progress(static_cast<double>(last) / static_cast<double>(curves.curves));
   }

@@ -15,10 +15,11 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
   for (std::size_t n = 0; n < frequencies.size(); ++n) {
     const auto k = static_cast<long double>(n);
     if (channelized) {
-      frequencies[n] = static_cast<double>(centre + (2 * k - (count - 1)) * bandwidth / (2 * count));
+      frequencies[n] =
+          static_cast<double>(centre + (2 * k - (count - 1)) * bandwidth / (2 * count));
     } else if (description.format.complex) {
-      frequencies[n] = static_cast<double>(
-          centre + (k - std::floor(count / 2)) * std::fabs(bandwidth) / count);
+      frequencies[n] =
+          static_cast<double>(centre + (k - std::floor(count / 2)) * std::fabs(bandwidth) / count);
     } else {
       frequencies[n] =
           static_cast<double>(centre + (2 * k - count) * std::fabs(bandwidth) / (2 * count));

@@ -6,7 +6,10 @@
 namespace tautline::pipeline {
 
 PowerMeter::PowerMeter(std::size_t inputs, std::size_t channels)
-    : inputs_(inputs), channels_(channels), power_(inputs * channels, 0), spectra_(inputs, 0),
+    : inputs_(inputs),
+      channels_(channels),
+      power_(inputs * channels, 0),
+      spectra_(inputs, 0),
       held_(inputs, 0) {}
 
 void PowerMeter::hold() {

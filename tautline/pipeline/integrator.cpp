@@ -1,7 +1,9 @@
 #include "tautline/pipeline/integrator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <limits>
 #include <utility>
 
 #include "tautline/pipeline/device_memory.h"
@@ -32,6 +34,12 @@ constexpr std::size_t kShortestGroup = 8, kLongestGroup = 1024, kLongestGroupOnG
 std::size_t group_spectra(std::size_t bytes_per_spectrum, bool gpu) {
   return std::clamp(std::bit_floor((gpu ? kGroupOnGpu_bytes : kGroup_bytes) / bytes_per_spectrum),
                     kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
+}
+
+// Whether a float holds both parts, however the mean is turned later. False for NaN.
+bool is_held(std::complex<double> mean) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return std::norm(mean) < kLargest * kLargest;
 }
 
 // One mask serves all channels: its channel stride is zero.
@@ -247,8 +255,10 @@ void Integrator::complete(device::Queue& host_queue, FinishedIntegration& out,
   if (transit) out.in_transit[part].arrived->synchronise();
   const device::Buffer& sums = transit ? out.in_transit[part].sums : sums_;
   const auto* counts = (transit ? out.in_transit[part].counts : counts_).as<std::int64_t>();
+  std::atomic<std::uint64_t> overflowed{0};
   host_queue.parallel_for(
       channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
+        std::uint64_t too_large = 0;
         for (std::size_t c = first; c < last; ++c) {
           const std::size_t channel = channels_.first + c;
           const float* gain = gains_.empty() ? nullptr : gains_.data() + channel * inputs_;
@@ -264,12 +274,17 @@ void Integrator::complete(device::Queue& host_queue, FinishedIntegration& out,
               if (gain != nullptr)
                 scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
               const std::size_t to = channel * baselines_ + core::baseline_index(i, j);
-              out.visibilities[to] = std::complex<float>(sum * scale);
-              out.counts[to] = counts[at];
+              const std::complex<double> mean = sum * scale;
+              const bool held = is_held(mean);
+              too_large += held ? 0 : 1;
+              out.visibilities[to] = held ? std::complex<float>(mean) : std::complex<float>();
+              out.counts[to] = held ? counts[at] : 0;
             }
           }
         }
+        overflowed += too_large;
       });
+  out.overflowed[part] = overflowed;
 }
 
 }  // namespace tautline::pipeline

@@ -30,8 +30,10 @@ struct FinishedIntegration {
   std::vector<std::complex<float>> visibilities;  ///< [channel][baseline], means
   std::vector<std::int64_t> counts;               ///< [channel][baseline]
   std::vector<SumsInTransit> in_transit;          ///< one a device
+  std::vector<std::uint64_t> overflowed;          ///< one a device: means that no float holds
 
   void resize(std::size_t channels, std::size_t inputs, std::size_t devices) {
+    overflowed.resize(devices);
     visibilities.resize(channels * core::baseline_count(inputs));
     counts.resize(visibilities.size());
     in_transit.resize(devices);
@@ -69,7 +71,8 @@ class Integrator {
   void join(device::Queue& host_queue, FinishedIntegration& out, std::size_t part,
             std::size_t other) const;
   /// Waits for what finish() sent off and turns it into means and counts, on the threads of
-  /// `host_queue`. Baselines without a valid sample get a mean of zero. May run on another thread
+  /// `host_queue`. Baselines without a valid sample get a mean of zero; so does one whose mean no
+  /// float holds, its count becomes zero and `out.overflowed` counts it. May run on another thread
   /// than add() and finish().
   void complete(device::Queue& host_queue, FinishedIntegration& out, std::size_t part) const;
 

@@ -11,24 +11,30 @@ namespace tautline::pipeline {
 LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const SampleRange& range,
                                       const FilterbankRunConfig& config) {
   LeftOutChannels out;
+  std::string options;  // that leave some out
+  const auto name = [&options](const std::string& option) {
+    options += (options.empty() ? "" : ", ") + option;
+  };
   out.all = config.ignored_channels;
+  if (!out.all.empty()) name("--ignorechan");
   if (!config.mask.empty()) {
     const MaskIntervals mask(formats::presto::read_mask(config.mask), reader);
     out.all.insert(out.all.end(), mask.ignored_channels().begin(), mask.ignored_channels().end());
+    if (!mask.ignored_channels().empty()) name("--mask " + config.mask);
   }
   if (config.flag_channels) {
     const ChannelFlagLimits limits;
     out.flagged = flag_channels(measure_channels(reader, range, limits), out.all, limits).bad;
     out.all.insert(out.all.end(), out.flagged.begin(), out.flagged.end());
+    if (!out.flagged.empty()) name("--flag-channels");
   }
   std::sort(out.all.begin(), out.all.end());
   out.all.erase(std::unique(out.all.begin(), out.all.end()), out.all.end());
   const std::size_t channels = reader.description().channels;
   if (out.all.size() >= channels)
-    throw core::Error(core::ErrorKind::config, "--ignorechan",
+    throw core::Error(core::ErrorKind::config, options,
                       "all " + std::to_string(channels) + " channels are left out",
-                      "one at least that is not",
-                      "leave out fewer of --ignorechan, --mask and --flag-channels");
+                      "one at least that is not", "leave out fewer of them");
   return out;
 }
 

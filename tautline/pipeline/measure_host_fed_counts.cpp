@@ -29,7 +29,7 @@ constexpr std::size_t kStretches = 5;       // for the spread
 constexpr std::size_t kFewestPackets = 10;  // of a stretch
 constexpr std::size_t kWarmUpPackets = 4, kCheckedPackets = 4, kMostSources = 4;
 constexpr std::size_t kSourceBytes = std::size_t{1} << 30;  // of packets in pinned memory, about
-constexpr double kMostReadShare = 0.5;      // of a second
+constexpr double kMostReadShare = 0.5;                      // of a second
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -170,8 +170,7 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
   for (const auto& of_one : seconds)
     for (std::size_t s = 0; s < kStretches; ++s) slowest[s] = std::max(slowest[s], of_one[s]);
   const jit::Timing timing = jit::summarise(std::move(slowest));
-  const double reading =
-      std::min(*std::max_element(read_s.begin(), read_s.end()), kMostReadShare);
+  const double reading = std::min(*std::max_element(read_s.begin(), read_s.end()), kMostReadShare);
   Measurement m;
   m.seconds = timing.seconds / (1 - reading);
   m.spread = timing.spread;

@@ -1,11 +1,30 @@
 #include "tautline/pipeline/photon_counts.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "tautline/core/error.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+// A detector that never counted is more likely mistaken for another than meant.
+void check_detectors(const std::string& path, const std::vector<std::uint16_t>& wanted) {
+  const auto there = formats::count_detectors(*formats::open_photons(path));
+  std::string names;
+  for (const formats::DetectorCount& detector : there)
+    names += (names.empty() ? "" : ", ") + std::to_string(detector.channel);
+  for (const std::uint16_t detector : wanted)
+    if (std::none_of(there.begin(), there.end(),
+                     [&](const auto& one) { return one.channel == detector; }))
+      throw core::Error(core::ErrorKind::config, "--detectors", std::to_string(detector),
+                        names.empty() ? "none: " + path + " holds no photons"
+                                      : "detectors with photons in " + path + ": " + names);
+}
+
+}  // namespace
 
 PhotonCounts::PhotonCounts(const AutocorrelateConfig& config) : path_(config.input) {
   bin_config_.bin_s = config.bin_s;
@@ -15,6 +34,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config) : path_(config.inp
   if (core::bytes_of(type) > 2)
     throw core::Error(core::ErrorKind::config, "--dtype", core::to_string(type),
                       "u8 or u16 for time tags");
+  if (!config.detectors.empty()) check_detectors(path_, config.detectors);
   open();
   bin_config_.detectors = binner_->detectors();
   count_bins();

@@ -27,8 +27,7 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
       samples_(products_ * channels_) {
   using core::Error;
   using core::ErrorKind;
-  if (integrate_ == 0)
-    throw Error(ErrorKind::config, "--integrate", "0", "1 or more spectra");
+  if (integrate_ == 0) throw Error(ErrorKind::config, "--integrate", "0", "1 or more spectra");
   if (products_ == 4 && polarisations_ != 2)
     throw Error(ErrorKind::config, "--stokes", "IQUV", "input with two polarisations",
                 "take --stokes I");
@@ -41,15 +40,15 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
   header.nifs = products_;
   header.fch1_mhz = centres.back() / core::kHzPerMhz;
   header.foff_mhz = -channel_width_hz(input, channels_) / core::kHzPerMhz;
-  header.tstart_mjd = core::modified_julian_date(core::advance_half(
-      input.start,
-      static_cast<std::int64_t>(description.span_samples) -
-          static_cast<std::int64_t>(description.hop_samples),
-      input.rate_hz));
+  header.tstart_mjd = core::modified_julian_date(
+      core::advance_half(input.start,
+                         static_cast<std::int64_t>(description.span_samples) -
+                             static_cast<std::int64_t>(description.hop_samples),
+                         input.rate_hz));
   header.tsamp_s = static_cast<double>(integrate_) * static_cast<double>(description.hop_samples) /
                    input.rate_hz.value();
-  writer_ = std::make_unique<formats::sigproc::FilterbankWriter>(config.output, header,
-                                                                 config.overwrite);
+  writer_ =
+      std::make_unique<formats::sigproc::FilterbankWriter>(config.output, header, config.overwrite);
 }
 
 void PowerSink::add_antenna(const SpectraChunk& chunk, std::size_t antenna, std::size_t spectrum) {
@@ -70,7 +69,8 @@ void PowerSink::add_antenna(const SpectraChunk& chunk, std::size_t antenna, std:
   const std::complex<float>* x = chunk.cf32.row(first, spectrum);
   const std::complex<float>* y = chunk.cf32.row(first + 1, spectrum);
   for (std::size_t c = 0; c < channels_; ++c) {
-    const std::complex<double> cross = std::complex<double>(x[c]) * std::conj(std::complex<double>(y[c]));
+    const std::complex<double> cross =
+        std::complex<double>(x[c]) * std::conj(std::complex<double>(y[c]));
     sums_[2 * channels_ + c] += 2 * cross.real();
     sums_[3 * channels_ + c] -= 2 * cross.imag();
   }

@@ -8,6 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/append_file.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/candidate_pictures.h"
 #include "tautline/pipeline/expected_rate.h"
@@ -15,7 +16,6 @@
 #include "tautline/pipeline/left_out_channels.h"
 #include "tautline/pipeline/mask_intervals.h"
 #include "tautline/pipeline/report/candidate_page.h"
-#include "tautline/pipeline/report/html_page.h"
 #include "tautline/pipeline/search_pass.h"
 
 namespace tautline::pipeline {
@@ -47,19 +47,21 @@ class Search {
     if (!config_.plot_folder.empty()) {
       std::filesystem::create_directories(config_.plot_folder);
       plot_path_ = (std::filesystem::path(config_.plot_folder) / "candidates.html").string();
-      const formats::PartialPath refused_if_there(plot_path_, config_.overwrite);
+      page_ = std::make_unique<formats::PartialFile>(plot_path_, config_.overwrite);
     }
     clean();
     plan();
     if (announce) announce(text());
     for (const PlacedRange& stretch : stretches_) search_stretch(stretch);
     rank();
-    if (!config_.plot_folder.empty()) plot();
-    list.write(formats::candidates::to_text(format, summary_.candidates, search_of()));
+    if (page_) plot();
+    summary_.searched = search_of();
+    list.write(formats::candidates::to_text(format, summary_.candidates, summary_.searched));
     summary_.paths = {config_.output, record.path()};
     if (!plot_path_.empty()) summary_.paths.push_back(plot_path_);
     summary_.elapsed_s = progress_.elapsed_s();
     record.write(record_text());
+    if (page_) page_->finish();
     list.finish();
     record.finish();
     return std::move(summary_);
@@ -75,12 +77,15 @@ class Search {
 
   void plan() {
     DmChoice choice = config_.dms;
-    if (choice.list.empty() && choice.step == 0 && choice.tolerance == 0) {
-      if (!description_.time_series)
-        throw core::Error(core::ErrorKind::config, "--dms", "not given",
-                          "one of --dms and --dm-list");
+    if (description_.time_series) {
+      // Any other trial would be the same samples under a wrong DM.
+      if (choice.given())
+        throw core::Error(core::ErrorKind::config, "--dms",
+                          "given for " + config_.inputs.front() + ", which is dedispersed already",
+                          "trials for filterbanks only", "leave --dms and --dm-list out");
       choice.list = {description_.refdm.value_or(0)};
     }
+    require_trials(choice);
     trials_ =
         make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
     PassRequest& request = request_;
@@ -304,6 +309,12 @@ class Search {
     PictureConfig pictures;
     pictures.dm_constant = config_.dm_constant;
     pictures.ignored_channels = ignored_;
+    pictures.zero_dm = config_.zero_dm;
+    formats::presto::Mask mask;
+    if (!config_.mask.empty()) {
+      mask = formats::presto::read_mask(config_.mask);
+      pictures.mask = &mask;
+    }
     const std::size_t drawn = std::min(config_.most_plots, page.candidates.size());
     for (std::size_t k = 0; k < drawn; ++k) {
       require_running(stop_);
@@ -322,7 +333,7 @@ class Search {
     page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
     page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
     page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
-    report::write_page(plot_path_, report::compose_candidate_page(page), config_.overwrite);
+    page_->write(std::string_view(report::compose_candidate_page(page)));
   }
 
   formats::candidates::Search search_of() const {
@@ -396,6 +407,7 @@ class Search {
   std::vector<PassPlan> passes_;    // for it
   std::uint64_t samples_done_ = 0;  // of stretches that are over
   std::string plot_path_;
+  std::unique_ptr<formats::PartialFile> page_;
   SearchSummary summary_;
   ProgressReporter progress_;
 };

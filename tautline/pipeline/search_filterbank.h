@@ -11,6 +11,7 @@
 
 #include "tautline/core/candidate.h"
 #include "tautline/device/device.h"
+#include "tautline/formats/candidates/candidates.h"
 #include "tautline/pipeline/filterbank_run.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/stages/detect/detect.h"
@@ -36,6 +37,7 @@ struct SearchSummary : FilterbankRunSummary {
   std::uint64_t detections = 0;  ///< stretches of single trials over the threshold
   std::string detect_backend;
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
+  formats::candidates::Search searched;     ///< what gives them their times
 };
 
 /// Each trial is searched to its last complete sample. A gap in the data ends a search and begins

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/filterbank_run.h"
 
 namespace tautline::pipeline {
 
@@ -92,12 +94,8 @@ std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisper
     const auto delay = static_cast<std::uint64_t>(longest);
     if (delay >= times) {
       const double sample_s = config.sample_time_s * static_cast<double>(config.downsample);
-      throw core::Error(
-          core::ErrorKind::config, "--dms",
-          std::to_string(config.dms[trial]) + " delays the lowest channel by " +
-              std::to_string(static_cast<double>(delay) * sample_s) + " s",
-          "less than the " + std::to_string(static_cast<double>(times) * sample_s) + " s of data",
-          "lower the highest DM");
+      refuse_delay(config.dms[trial], static_cast<double>(delay) * sample_s,
+                   static_cast<double>(times) * sample_s);
     }
     lengths.push_back(times - delay);
   }
@@ -145,10 +143,22 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
 
 }  // namespace
 
+std::size_t most_in_a_block(const PassRequest& request) {
+  const std::size_t each = FilterbankBlocks::kBlocks * request.sample_bytes;
+  const std::size_t most = std::min(request.most_block_samples, request.memory_bytes / each);
+  if (most < std::min(kLeastBlock, request.most_block_samples))
+    throw core::Error(core::ErrorKind::memory, "--memory", std::to_string(request.memory_bytes),
+                      "at least " + std::to_string(kLeastBlock * each) + " bytes for " +
+                          std::to_string(FilterbankBlocks::kBlocks) + " blocks of the input",
+                      "allow for more memory");
+  return std::bit_floor(most);
+}
+
 std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::DmPlan& trials,
                                   const std::shared_ptr<const device::Device>& device) {
   PassRequest request = given;
-  // A GPU's memory is its own limit (the host keeps blocks for it, no more), some of it for others.
+  request.most_block_samples = most_in_a_block(given);
+  // A GPU's memory is its own limit, some of it for others.
   if (device->compiles() && !device->properties().host_cpu)
     request.memory_bytes = device->free_bytes() / 10 * 9;
   const std::size_t most = trials.trials();

@@ -41,7 +41,12 @@ struct PassRequest {
   std::size_t most_block_samples = 65536;  ///< of the input, at once
 };
 
-/// As few passes as memory allows for. Throws Error(config) when the delay of the highest DM is
+/// Times of the input in a block at most: FilterbankBlocks keeps several in the host's memory,
+/// which memory_bytes is a cap on whatever the device has. Throws Error(memory).
+std::size_t most_in_a_block(const PassRequest& request);
+
+/// As few passes as memory allows for. A GPU's own memory is its own limit: there memory_bytes is
+/// for the blocks that wait in the host's. Throws Error(config) when the delay of the highest DM is
 /// longer than the data, Error(memory) when not even one trial fits.
 std::vector<PassPlan> plan_passes(const PassRequest& request,
                                   const stages::dedisperse::DmPlan& trials,

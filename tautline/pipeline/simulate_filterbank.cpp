@@ -1,19 +1,18 @@
 #include "tautline/pipeline/simulate_filterbank.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
+#include "tautline/device/device.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/sigproc/filterbank_writer.h"
 #include "tautline/pipeline/simulation/filterbank_maker.h"
@@ -93,6 +92,7 @@ class Simulation {
              std::stop_token stop)
       : config_(config),
         stop_(std::move(stop)),
+        queue_(device::open({}, {.threads = config.threads})->make_queue()),
         scene_(with_random_pulses(config)),
         samples_(samples_of(config)),
         maker_(scene_, config.dm_constant, config.seed),
@@ -112,6 +112,7 @@ class Simulation {
 
   const SimulateFilterbankConfig& config_;
   std::stop_token stop_;
+  std::unique_ptr<device::Queue> queue_;
   formats::scene::FilterbankScene scene_;
   std::uint64_t samples_, written_ = 0, clipped_ = 0;
   simulation::FilterbankMaker maker_;
@@ -124,38 +125,29 @@ std::size_t Simulation::choose_workspaces() const {
   if (most == 0)
     throw Error(ErrorKind::memory, "memory", fmt::format("{} bytes needed", maker_.piece_bytes()),
                 fmt::format("at most {}", config_.memory_bytes), "raise --memory");
-  const auto here = static_cast<std::size_t>(tbb::info::default_concurrency());
-  const std::size_t threads = config_.threads == 0 ? here : std::min(config_.threads, here);
   // Several a thread, so that all are busy until a round ends.
   constexpr std::size_t kPerThread = 4;
-  return std::min(most, threads * kPerThread);
+  return std::min(most, queue_->workers() * kPerThread);
 }
 
 void Simulation::make_all(formats::sigproc::FilterbankWriter& writer) {
   const std::size_t piece_samples = maker_.piece_samples();
   const std::uint64_t pieces = (samples_ + piece_samples - 1) / piece_samples;
-  const auto here = static_cast<std::size_t>(tbb::info::default_concurrency());
-  tbb::task_arena arena(
-      static_cast<int>(config_.threads == 0 ? here : std::min(config_.threads, here)));
   workspaces_.resize(choose_workspaces());
   for (std::uint64_t first = 0; first < pieces; first += workspaces_.size()) {
     if (stop_.stop_requested())
       throw Error(ErrorKind::io, config_.output, "interrupted", "", "nothing was written");
     const auto round =
         static_cast<std::size_t>(std::min<std::uint64_t>(workspaces_.size(), pieces - first));
-    const auto make = [&](std::size_t k) {
-      const std::uint64_t begin = (first + k) * piece_samples;
-      maker_.make(
-          first + k,
-          static_cast<std::size_t>(std::min<std::uint64_t>(piece_samples, samples_ - begin)),
-          workspaces_[k]);
-    };
-#if defined(__SANITIZE_THREAD__)
-    // oneTBB's own synchronisation is invisible to ThreadSanitizer.
-    for (std::size_t k = 0; k < round; ++k) make(k);
-#else
-    arena.execute([&] { tbb::parallel_for(std::size_t{0}, round, make); });
-#endif
+    queue_->parallel_for(round, 1, [&](std::size_t from, std::size_t to, std::size_t) {
+      for (std::size_t k = from; k < to; ++k) {
+        const std::uint64_t begin = (first + k) * piece_samples;
+        maker_.make(
+            first + k,
+            static_cast<std::size_t>(std::min<std::uint64_t>(piece_samples, samples_ - begin)),
+            workspaces_[k]);
+      }
+    });
     for (std::size_t k = 0; k < round; ++k) write(workspaces_[k], writer);
     progress_.report(written_, samples_, stream_s(written_));
   }

@@ -1,9 +1,6 @@
 #include "tautline/pipeline/simulate_photons.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +11,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/device/device.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/simulation/photon_sink.h"
 
@@ -291,15 +289,12 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
   const auto sink = make_sink(config, plan);
   std::vector<PhotonSource> sources = make_sources(config, plan);
   std::vector<std::vector<SourcePhoton>> photons(config.sensors);
-  const auto most_threads = static_cast<std::size_t>(tbb::info::default_concurrency());
-  tbb::task_arena arena(static_cast<int>(
-      config.threads == 0 ? most_threads : std::min(config.threads, most_threads)));
+  const auto queue = device::open({}, {.threads = config.threads})->make_queue();
   for (std::uint64_t block = 0; block < plan.blocks; ++block) {
     if (stop.stop_requested())
       throw Error(ErrorKind::io, config.output, "interrupted", "", "nothing was written");
-    arena.execute([&] {
-      tbb::parallel_for(std::size_t{0}, config.sensors,
-                        [&](std::size_t s) { sources[s].next(photons[s]); });
+    queue->parallel_for(config.sensors, 1, [&](std::size_t first, std::size_t last, std::size_t) {
+      for (std::size_t s = first; s < last; ++s) sources[s].next(photons[s]);
     });
     sink->write(photons, (block + 1) * PhotonSource::kBlockSteps * plan.ticks_per_step);
     for (const auto& some : photons)

@@ -40,9 +40,8 @@ NamedPlace parse_place(const std::string& text) {
 }  // namespace
 
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
-                         const formats::ArrayLayout& array,
-                         const core::Instant& start, const core::Instant& end,
-                         const formats::EarthOrientation& earth) {
+                         const formats::ArrayLayout& array, const core::Instant& start,
+                         const core::Instant& end, const formats::EarthOrientation& earth) {
   Tracking tracking;
   if (delays_path.empty() && phase_centre.empty()) return tracking;
   const NamedPlace place = parse_place(phase_centre);

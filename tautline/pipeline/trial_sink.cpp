@@ -111,7 +111,10 @@ class SeriesSink final : public TrialSink {
       writers_[i]->write(
           std::span<const float>(trials.row(std::size_t{0}, i - first_[segment]), samples));
   }
+  // No file has its final name before all are written: a disk may fill with the last of them.
   void finish() override {
+    for (const auto& writer : writers_)
+      if constexpr (requires { writer->complete(); }) writer->complete();
     for (const auto& writer : writers_) writer->finish();
   }
   std::vector<std::string> paths() const override { return paths_; }

@@ -35,8 +35,8 @@ core::VoltageDescription channelized(const ChannelizeConfig& config,
   d.bandwidth_hz = width * static_cast<double>(description.channels);
   const auto divisor = static_cast<std::int64_t>(hop);
   const std::int64_t shared = std::gcd(d.rate_hz.numerator, divisor);
-  d.rate_hz = core::make_rational(d.rate_hz.numerator / shared,
-                                  d.rate_hz.denominator * (divisor / shared));
+  d.rate_hz =
+      core::make_rational(d.rate_hz.numerator / shared, d.rate_hz.denominator * (divisor / shared));
   d.channels = description.channels;
   d.format = format_of(config.requantise);
   return d;
@@ -114,9 +114,12 @@ Output form_wanted(const ChannelizeConfig& config) {
     return Output::spectra_float;
   }
   switch (config.requantise) {
-    case Requantise::off: return Output::turned_float;
-    case Requantise::bits8: return Output::turned_ci8;
-    case Requantise::bits4: break;
+    case Requantise::off:
+      return Output::turned_float;
+    case Requantise::bits8:
+      return Output::turned_ci8;
+    case Requantise::bits4:
+      break;
   }
   if (config.output.ends_with(".npy")) return Output::turned_ci4;
   throw Error(ErrorKind::unsupported, "--requantize", "4", "8 or off for voltages in a DADA file");

@@ -23,16 +23,28 @@ core::Instant end_of(const formats::VoltageReader& reader) {
 // Keeps the first `samples` of a block.
 void cut_block(core::RawBlock& block, std::size_t samples) {
   block.samples = samples;
-  std::erase_if(block.invalid, [&](const core::InvalidSpan& span) { return span.first_sample >= samples; });
+  std::erase_if(block.invalid,
+                [&](const core::InvalidSpan& span) { return span.first_sample >= samples; });
   for (core::InvalidSpan& span : block.invalid)
     span.samples = std::min(span.samples, samples - span.first_sample);
 }
 
 Error overlap(const std::string& path, const core::Instant& start, const std::string& before,
-              const core::Instant& end) {
+              const core::Instant& end, const std::string& advice) {
   return Error(ErrorKind::format, path + ": start", core::to_iso(start),
                fmt::format("no earlier than the end of {} ({})", before, core::to_iso(end)),
-               "the files overlap: leave one out, or shorten one with --duration");
+               "the files overlap: " + advice);
+}
+
+constexpr const char* kShorten = "leave one out, or shorten one with --duration";
+
+// Receivers of one array start together.
+std::string advice_on(const formats::VoltageReader& a, const formats::VoltageReader& b) {
+  const core::VoltageDescription &one = a.description(), &other = b.description();
+  const bool receivers = one.instrument == formats::mwa32t::kInstrument &&
+                         other.instrument == one.instrument && other.start == one.start;
+  if (!receivers) return kShorten;
+  return "give --receivers if they are receivers of one array, else leave one out";
 }
 
 std::uint64_t to_samples(double seconds, const core::Rational& rate, const char* option) {
@@ -70,7 +82,8 @@ void VoltageSequence::check_overlaps() const {
     const core::Instant& start = part.reader->description().start;
     if (before != nullptr &&
         core::samples_between(end_of(*before->reader), start, description_.rate_hz) < 0)
-      throw overlap(part.path, start, before->path, end_of(*before->reader));
+      throw overlap(part.path, start, before->path, end_of(*before->reader),
+                    advice_on(*before->reader, *part.reader));
     before = &part;
   }
 }
@@ -78,10 +91,10 @@ void VoltageSequence::check_overlaps() const {
 void VoltageSequence::check_agreement(const Part& part) const {
   const auto& a = description_;
   const auto& b = part.reader->description();
-  const auto differ = [&](const char* field, const std::string& found, const std::string& expected) {
+  const auto differ = [&](const char* field, const std::string& found,
+                          const std::string& expected) {
     return Error(ErrorKind::format, part.path + ": " + field, found,
-                 expected + " as in " + parts_.front().path,
-                 "give only files of one observation");
+                 expected + " as in " + parts_.front().path, "give only files of one observation");
   };
   if (b.format != a.format)
     throw differ("sample format", core::to_string(b.format), core::to_string(a.format));
@@ -137,15 +150,15 @@ void VoltageSequence::select(const SequenceOptions& options) {
 void VoltageSequence::open_part(Part& part) {
   part.opened = true;
   const core::Rational& rate = description_.rate_hz;
-  const core::Instant start = core::advance(part.reader->description().start,
-                                            static_cast<std::int64_t>(part.skip), rate);
+  const core::Instant start =
+      core::advance(part.reader->description().start, static_cast<std::int64_t>(part.skip), rate);
   if (part.skip > 0) part.reader->seek(part.skip);
   if (last_ != nullptr) {
     const core::Instant end =
         core::advance(last_->reader->description().start,
                       static_cast<std::int64_t>(last_->skip + last_->delivered), rate);
     const std::int64_t gap = core::samples_between(end, start, rate);
-    if (gap < 0) throw overlap(part.path, start, last_->path, end);
+    if (gap < 0) throw overlap(part.path, start, last_->path, end, kShorten);
     if (gap == 0) return;
     gap_samples_ += static_cast<std::uint64_t>(gap);
     ++segment_.index;

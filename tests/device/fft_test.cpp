@@ -61,9 +61,10 @@ TEST(Device, ParallelForCoversEverythingOnce) {
     for (std::size_t k = first; k < last; ++k) ++hits[k];
   });
   for (const int h : hits) EXPECT_EQ(h, 1);
-  EXPECT_THROW(queue->parallel_for(
-                   10, 1, [](std::size_t, std::size_t, std::size_t) { throw std::runtime_error("x"); }),
-               std::runtime_error);
+  EXPECT_THROW(
+      queue->parallel_for(
+          10, 1, [](std::size_t, std::size_t, std::size_t) { throw std::runtime_error("x"); }),
+      std::runtime_error);
 }
 
 }  // namespace

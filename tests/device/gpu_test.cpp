@@ -1,6 +1,5 @@
 // The contract of devices that compile, on every such device here.
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cmath>
@@ -67,7 +66,8 @@ TEST_P(Gpu, CopiesEveryWay) {
   std::uniform_int_distribution<int> byte(0, 255);
   for (const std::size_t bytes : {1u, 3u, 4096u, 100001u}) {
     Buffer host = device->allocate_pinned(bytes), back(bytes);
-    for (std::size_t k = 0; k < bytes; ++k) host.as<std::uint8_t>()[k] = static_cast<std::uint8_t>(byte(random));
+    for (std::size_t k = 0; k < bytes; ++k)
+      host.as<std::uint8_t>()[k] = static_cast<std::uint8_t>(byte(random));
     const Buffer first = device->allocate(bytes + 7), second = device->allocate(bytes);
     EXPECT_TRUE(device->holds(first.data()));
     EXPECT_TRUE(device->holds(first.as<std::byte>() + bytes - 1));
@@ -89,7 +89,8 @@ TEST_P(Gpu, CopiesEveryWay) {
 TEST_P(Gpu, CopiesRows) {
   const std::size_t rows = 5, row_bytes = 13, from_stride = 17, to_stride = 29;
   Buffer host(rows * from_stride), back(rows * to_stride);
-  for (std::size_t k = 0; k < host.bytes(); ++k) host.as<std::uint8_t>()[k] = static_cast<std::uint8_t>(k + 1);
+  for (std::size_t k = 0; k < host.bytes(); ++k)
+    host.as<std::uint8_t>()[k] = static_cast<std::uint8_t>(k + 1);
   const Buffer memory = device->allocate(rows * to_stride);
   queue->fill(memory.data(), 0, memory.bytes());
   queue->copy_rows(memory.data(), to_stride, host.data(), from_stride, row_bytes, rows);
@@ -97,7 +98,8 @@ TEST_P(Gpu, CopiesRows) {
   queue->synchronise();
   for (std::size_t k = 0; k < back.bytes(); ++k) {
     const std::size_t row = k / to_stride, column = k % to_stride;
-    ASSERT_EQ(back.as<std::uint8_t>()[k], column < row_bytes ? host.as<std::uint8_t>()[row * from_stride + column] : 0);
+    ASSERT_EQ(back.as<std::uint8_t>()[k],
+              column < row_bytes ? host.as<std::uint8_t>()[row * from_stride + column] : 0);
   }
 }
 
@@ -171,14 +173,17 @@ TEST_P(Gpu, TransformsAnyLength) {
         std::complex<double> sum = 0;
         for (std::size_t t = 0; t < n; ++t)
           sum += std::complex<double>(in[skip + b * n + t]) *
-                 std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k * t % n) / static_cast<double>(n));
-        ASSERT_NEAR(std::abs(sum - std::complex<double>(out[skip + b * n + k])), 0, 1e-3) << n << " " << k;
+                 std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k * t % n) /
+                                     static_cast<double>(n));
+        ASSERT_NEAR(std::abs(sum - std::complex<double>(out[skip + b * n + k])), 0, 1e-3)
+            << n << " " << k;
       }
   }
 }
 
 TEST_P(Gpu, SaysHowMuchMemoryIsMissing) {
-  const auto limited = open(parse_selection(GetParam()), {.threads = 1, .device_memory_bytes = 1 << 20, .log = {}});
+  const auto limited =
+      open(parse_selection(GetParam()), {.threads = 1, .device_memory_bytes = 1 << 20, .log = {}});
   const Buffer held = limited->allocate(700 << 10);
   EXPECT_LE(limited->free_bytes(), (1u << 20) - (700u << 10));
   try {
@@ -206,7 +211,8 @@ TEST_P(Gpu, ExplainsTextThatDoesNotCompile) {
 }
 
 TEST_P(Gpu, RefusesHostAddressesInKernels) {
-  const auto kernel = device->load("test.kernel", device->compile(source(*device)))->kernel("scale");
+  const auto kernel =
+      device->load("test.kernel", device->compile(source(*device)))->kernel("scale");
   if (device->api() != Api::opencl) GTEST_SKIP() << "CUDA finds out when the kernel runs";
   std::int32_t host = 0;
   const Argument arguments[] = {&host, &host, std::int32_t{1}, std::uint32_t{1}};
@@ -230,7 +236,8 @@ int exit_status_after_a_trap(const std::string& name) {
   try {
     queue->fill(memory.data(), 0, 4);
   } catch (const core::Error& error) {
-    refused = std::string(error.what()).find("refused after an earlier failure") != std::string::npos;
+    refused =
+        std::string(error.what()).find("refused after an earlier failure") != std::string::npos;
   }
   return named && refused ? 7 : 1;
 }

@@ -1,12 +1,17 @@
 // Ordinary bad days: what the command says, how it exits, and what it leaves behind.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "tautline/core/baseline.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/visibility_reader.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
-#include "tests/support/small_disk.h"
 
 namespace tautline::tests {
 namespace {
@@ -16,8 +21,9 @@ constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
 class BadInput : public ::testing::Test {
  protected:
   CommandResult correlate(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5",
-                                       "--channels", "16", "--integration", "0.005"};
+    std::vector<std::string> arguments{
+        "correlate", scratch / "in.dada", "-o",   scratch / "out.uvh5", "--channels",
+        "16",        "--integration",     "0.005"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_command(arguments, scratch.path().string());
   }
@@ -120,6 +126,51 @@ TEST_F(BadInput, SamplesThatAreNotFiniteAreFlaggedAndCounted) {
   EXPECT_NE(result.out.find("\"not_finite\":2"), std::string::npos) << result.out;
 }
 
+// Finite samples whose products are not: no infinity is written as if it had been measured.
+TEST_F(BadInput, VisibilitiesThatOverflowAreFlaggedAndCounted) {
+  constexpr std::size_t kInputs = 3, kTimes = 4000, kLoud = 1;
+  auto random = generator();
+  std::normal_distribution<float> normal;
+  for (const bool all : {false, true})  // one loud sample, or every one
+    for (const char* requantise : {"8", "off"}) {
+      const std::string what = std::string(all ? "all, " : "one, ") + requantise;
+      std::string bytes = formats::npy::format_header("<c8", {kInputs, kTimes});
+      for (std::size_t i = 0; i < kInputs; ++i)
+        for (std::size_t t = 0; t < kTimes; ++t) {
+          std::complex<float> value(normal(random), normal(random));
+          if (all) value *= 1e37f;
+          if (!all && i == kLoud && t == 1000) value = 3e38f;
+          bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+        }
+      write_file(scratch / "in.npy", bytes);
+      const CommandResult result =
+          run_command({"--json", "correlate", scratch / "in.npy", "-o", scratch / "out.uvh5",
+                       "--rate-hz", "1280000", "--centre-hz", "1e8", "--channels", "16",
+                       "--integration", "0.001", "--requantize", requantise, "--overwrite"},
+                      scratch.path().string());
+      EXPECT_EQ(result.status, kDamaged) << what << result.err;
+      EXPECT_NE(result.err.find("overflowed"), std::string::npos) << what << result.err;
+      const auto reader = formats::open_visibilities(scratch / "out.uvh5");
+      std::size_t flagged = 0;
+      for (std::size_t k = 0; k < reader->integrations(); ++k) {
+        const formats::Integration one = reader->read(k);
+        for (std::size_t c = 0; c < 16; ++c)
+          for (std::size_t i = 0; i < kInputs; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+              const std::complex<float> value = one.visibilities(c, core::baseline_index(i, j));
+              const std::int64_t count = one.counts(c, core::baseline_index(i, j));
+              EXPECT_TRUE(std::isfinite(value.real()) && std::isfinite(value.imag())) << what;
+              flagged += count == 0 ? 1 : 0;
+              if (count == 0) EXPECT_EQ(value, std::complex<float>()) << what;
+              if (count == 0 && !all) EXPECT_TRUE(i == kLoud && j == kLoud && k == 0) << what;
+            }
+      }
+      const std::size_t values = reader->integrations() * 16 * core::baseline_count(kInputs);
+      EXPECT_EQ(flagged, all ? values : 16) << what;
+      EXPECT_EQ(nlohmann::json::parse(result.out)["overflowed"], flagged) << what;
+    }
+}
+
 TEST_F(BadInput, AnExistingOutputIsKept) {
   write(DadaFile{});
   write_file(scratch / "out.uvh5", "precious");
@@ -136,54 +187,12 @@ TEST_F(BadInput, AnUnwritableOutputIsAnError) {
   EXPECT_NE(result.err.find("/proc/nowhere"), std::string::npos) << result.err;
 }
 
-TEST_F(BadInput, AFullDiskLeavesNothingUnderTheFinalName) {
-  DadaFile file;
-  file.payload_bytes = 8 * 400000;
-  write(file);
-  std::filesystem::create_directory(scratch / "disk");
-  const std::string output = scratch / "disk/out.uvh5";
-  const int status = on_small_disk(scratch / "disk", 300 * 1024, [&] {
-    const CommandResult result =
-        run_command({"correlate", scratch / "in.dada", "-o", output, "--channels", "512",
-                     "--integration", "0.005"},
-                    scratch.path().string());
-    if (std::filesystem::exists(output) || std::filesystem::exists(output + ".partial")) return 50;
-    return result.status;
-  });
-  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
-  EXPECT_EQ(status, kFailed);
-  EXPECT_NE(read_file(scratch / "err").find("out.uvh5"), std::string::npos);
-}
-
-TEST_F(BadInput, KilledHalfWayLeavesNothingUnderTheFinalName) {
-  DadaFile file;
-  file.payload_bytes = 8 * 2000000;
-  write(file);
-  for (const int signal : {SIGKILL, SIGTERM}) {
-    std::filesystem::remove(scratch / "out.uvh5.partial");
-    const pid_t pid = start_command({"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5",
-                                     "--channels", "16", "--integration", "0.001"},
-                                    scratch.path().string());
-    // Until it has begun to write.
-    for (int wait = 0; wait < 2000 && !std::filesystem::exists(scratch / "out.uvh5.partial"); ++wait)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_TRUE(std::filesystem::exists(scratch / "out.uvh5.partial"));
-    kill(pid, signal);
-    const CommandResult result = finish_command(pid, scratch.path().string());
-    EXPECT_NE(result.status, kDone);
-    EXPECT_FALSE(std::filesystem::exists(scratch / "out.uvh5"));
-    if (signal == SIGTERM) {
-      EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
-      expect_nothing_left();
-    }
-  }
-}
-
 TEST_F(BadInput, OverlappingAndDisagreeingFilesAreErrors) {
   write(DadaFile{});
   write_file(scratch / "second.dada", DadaFile{}.bytes());
   EXPECT_EQ(correlate({scratch / "second.dada"}).status, kFailed);
   EXPECT_NE(read_file(scratch / "err").find("overlap"), std::string::npos);
+  EXPECT_EQ(read_file(scratch / "err").find("--receivers"), std::string::npos);
   DadaFile other;
   other.utc = "2026-03-20-15:00:00";
   other.npol = "1";
@@ -212,13 +221,19 @@ TEST_F(BadInput, WrongUsageIsStatusTwoAndSaysWhat) {
   const struct {
     std::vector<std::string> more;
     const char* named;
-  } cases[] = {{{"--channels", "1"}, "channels"},      {{"--channels", "100000"}, "channels"},
-               {{"--taps", "0"}, "taps"},              {{"--window", "gauss"}, "window"},
-               {{"--integration", "0"}, "integration"}, {{"--integration", "-1"}, "integration"},
-               {{"--start", "99"}, "start"},           {{"--memory", "lots"}, "memory"},
-               {{"--oversample", "1/2"}, "oversample"}, {{"--phase-center", "nowhere"}, "phase-center"}};
+  } cases[] = {{{"--channels", "1"}, "channels"},
+               {{"--channels", "100000"}, "channels"},
+               {{"--taps", "0"}, "taps"},
+               {{"--window", "gauss"}, "window"},
+               {{"--integration", "0"}, "integration"},
+               {{"--integration", "-1"}, "integration"},
+               {{"--start", "99"}, "start"},
+               {{"--memory", "lots"}, "memory"},
+               {{"--oversample", "1/2"}, "oversample"},
+               {{"--phase-center", "nowhere"}, "phase-center"}};
   for (const auto& c : cases) {
-    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5"};
+    std::vector<std::string> arguments{"correlate", scratch / "in.dada", "-o",
+                                       scratch / "out.uvh5"};
     arguments.insert(arguments.end(), c.more.begin(), c.more.end());
     const CommandResult result = run_command(arguments, scratch.path().string());
     EXPECT_EQ(result.status, kWrongUsage) << c.named << ": " << result.err;
@@ -229,6 +244,44 @@ TEST_F(BadInput, WrongUsageIsStatusTwoAndSaysWhat) {
   EXPECT_EQ(run_command({"fly"}, scratch.path().string()).status, kWrongUsage);
   EXPECT_EQ(run_command({"--device", "cpu:quantum", "devices"}, scratch.path().string()).status,
             kWrongUsage);
+}
+
+// What a header would say is said by options: each is named when it is wrong.
+TEST_F(BadInput, NumbersThatMakeNoSenseNameTheirOption) {
+  write_file(scratch / "in.npy", "never read");
+  const struct {
+    const char *option, *value;
+  } cases[] = {{"--rate-hz", "nan"},    {"--rate-hz", "0"},      {"--centre-hz", "-5"},
+               {"--centre-hz", "1e9x"}, {"--bandwidth-hz", "0"}, {"--bandwidth-hz", "-inf"},
+               {"--bandwidth-hz", "-"}};
+  for (const auto& c : cases) {
+    const CommandResult result =
+        run_command({"correlate", scratch / "in.npy", "-o", scratch / "out.uvh5",
+                     std::string(c.option) + "=" + c.value},
+                    scratch.path().string());
+    EXPECT_EQ(result.status, kWrongUsage) << result.err;
+    const std::string said = std::string(c.option) + ": " + c.value + ", expected";
+    EXPECT_NE(result.err.find(said), std::string::npos) << said << " in " << result.err;
+  }
+  expect_nothing_left();
+}
+
+// Without --receivers, files that start together are taken for two of the same time.
+TEST_F(BadInput, ReceiversWithoutTheirOptionAreToldOfIt) {
+  const std::string demo = TAUTLINE_SOURCE_DIR "/examples/demo/";
+  const CommandResult made = run_command(
+      {"simulate", "voltages", "--array", demo + "array.toml", "--scene", demo + "scene.toml",
+       "--format", "mwa32t", "--bits", "4", "--duration", "0.01", "-o", scratch / "mwa"},
+      scratch.path().string());
+  ASSERT_EQ(made.status, kDone) << made.err;
+  std::vector<std::string> arguments{"correlate", scratch / "mwa.0",    scratch / "mwa.1",
+                                     "-o",        scratch / "out.uvh5", "--integration",
+                                     "0.005"};
+  const CommandResult refused = run_command(arguments, scratch.path().string());
+  EXPECT_EQ(refused.status, kFailed) << refused.err;
+  EXPECT_NE(refused.err.find("--receivers"), std::string::npos) << refused.err;
+  arguments.push_back("--receivers");
+  EXPECT_EQ(run_command(arguments, scratch.path().string()).status, kDone);
 }
 
 TEST_F(BadInput, TooLittleMemoryIsRefusedWithTheNumbers) {

@@ -2,7 +2,9 @@
 // exits.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
@@ -115,6 +117,48 @@ TEST_F(BadPhotons, CountsThatTheTypeCannotHold) {
             kDone);
 }
 
+TEST_F(BadPhotons, NumbersThatAreNoCounts) {
+  const std::pair<double, const char*> bad[] = {
+      {std::nan(""), "nan"}, {std::numeric_limits<double>::infinity(), "inf"}, {-0.5, "-0.5"}};
+  for (const auto& [value, words] : bad) {
+    write_file(scratch / "x.npy", npy({1, 2.5, value, 2}));
+    const CommandResult result = autocorrelate("x.npy", {"--bin", "1e-6", "--levels", "1"});
+    expect_said(result, kFailed, std::string("time 2, sensor 0: ") + words);
+    const auto single = static_cast<float>(value);
+    std::string floats(8, '\0');
+    floats.append(reinterpret_cast<const char*>(&single), sizeof single);
+    write_file(scratch / "x.f32", floats);
+    expect_said(autocorrelate("x.f32", {"--dtype", "f32", "--sensors", "1", "--bin", "1e-6",
+                                        "--levels", "1"}),
+                kFailed, std::string("time 2, sensor 0: ") + words);
+  }
+  write_file(scratch / "x.npy", npy({1, 2.5, 0, 2}));
+  EXPECT_EQ(autocorrelate("x.npy", {"--bin", "1e-6", "--levels", "1"}).status, kDone);
+}
+
+TEST_F(BadPhotons, SumsAreNotDetrendedAndNotFitted) {
+  auto random = generator();
+  std::string counts;
+  for (int i = 0; i < 3000; ++i) counts += static_cast<char>(random() % 8);
+  expect_said(raw(counts, {"--sensors", "1", "--detrend", "--normalize", "none"}), kWrongUsage,
+              "--detrend: with --normalize none");
+  write_file(scratch / "x.u8", counts);
+  std::vector<std::string> outputs{"g.csv"};
+#ifdef TAUTLINE_HDF5
+  outputs.push_back("g.h5");
+#endif
+  for (const std::string& output : outputs) {
+    ASSERT_EQ(run({"autocorrelate", scratch / "x.u8", "-o", scratch / output, "--dtype", "u8",
+                   "--sensors", "1", "--bin", "1e-6", "--normalize", "none"})
+                  .status,
+              kDone);
+#ifdef TAUTLINE_FIT
+    expect_said(run({"fit", scratch / output, "-o", scratch / "fit.csv", "--model", "3d"}),
+                kWrongUsage, output + ": normalization: none");
+#endif
+  }
+}
+
 // A recording of half a second, and its records to be tampered with.
 class BadTags : public BadPhotons, public ::testing::WithParamInterface<const char*> {
  protected:
@@ -177,6 +221,27 @@ TEST_P(BadTags, SayWhatIsWrongAndGoOn) {
   }
 }
 
+// Without the overflow between them the clock of the next photon is more than half its range below
+// that of the one before.
+TEST_P(BadTags, OverflowRecordsMissing) {
+  const bool t2 = std::string(GetParam()) == "t2";
+  const std::uint32_t wrap = t2 ? 33554432 : 1024;
+  const auto clock = [&](std::size_t record) { return records_[record] & (wrap - 1); };
+  std::size_t at = 1;
+  while (at + 1 < records_.size() &&
+         !(special(at) && clock(at) == 1 && !special(at - 1) && !special(at + 1) &&
+           clock(at - 1) > clock(at + 1) && clock(at - 1) - clock(at + 1) > wrap / 2))
+    ++at;
+  ASSERT_LT(at + 1, records_.size()) << "no such overflow in the recording";
+  const std::uint32_t step = clock(at - 1) - clock(at + 1);
+  records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(at));
+  for (const char* method : {"bins", "direct"}) {
+    const CommandResult result = correlate(bytes(), {"--tags", method});
+    expect_said(result, kDamaged, "an overflow record is missing, record " + std::to_string(at));
+    expect_said(result, kDamaged, "the clock steps back by " + std::to_string(step));
+  }
+}
+
 TEST_P(BadTags, BinsShorterThanTheClockAndDetectorsThatAreNot) {
   write_file(scratch / "x2.ptu", header_ + bytes());
   const CommandResult result = autocorrelate("x2.ptu", {"--bin", "1e-13"});
@@ -185,6 +250,9 @@ TEST_P(BadTags, BinsShorterThanTheClockAndDetectorsThatAreNot) {
     expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--gate", "1e-9:2e-9"}), kWrongUsage,
                 "gate");
   }
+  expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--detectors", "9"}), kWrongUsage,
+              "--detectors: 9, expected detectors with photons in " + scratch / "x2.ptu" + ": 0");
+  EXPECT_EQ(autocorrelate("x2.ptu", {"--bin", "1e-6", "--detectors", "0"}).status, kDone);
   // Half a second in one bin holds more than a byte; one by one there is no such limit.
   expect_said(autocorrelate("x2.ptu", {"--bin", "0.1", "--levels", "1", "--tags", "bins"}), kFailed,
               "more than 255");

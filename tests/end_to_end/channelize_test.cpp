@@ -26,6 +26,10 @@ class Channelize : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   }
+  void expect_nothing_left() {
+    for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+      EXPECT_FALSE(entry.path().filename().string().starts_with("c.")) << entry.path();
+  }
   ScratchFolder scratch;
 };
 
@@ -75,8 +79,52 @@ TEST_F(Channelize, RefusesWhatItWouldIgnore) {
   EXPECT_EQ(channelize("c.npy", {"--integrate", "4"}).status, 2);
   EXPECT_EQ(channelize("c.dada", {"--rate-hz", "1280000"}).status, 2);
   EXPECT_NE(read_file(scratch / "err").find("--rate-hz"), std::string::npos);
-  for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
-    EXPECT_FALSE(entry.path().filename().string().starts_with("c.")) << entry.path();
+  expect_nothing_left();
+}
+
+// With coefficients there is no window and no cutoff.
+TEST_F(Channelize, RefusesAWindowBesideCoefficients) {
+  std::string coefficients;
+  for (std::size_t k = 0; k < 4 * kChannels; ++k) coefficients += "0.1 ";
+  write_file(scratch / "h.txt", coefficients);
+  const std::vector<std::pair<std::string, std::string>> useless{{"--window", "rect"},
+                                                                 {"--cutoff", "0.9"}};
+  for (const auto& [option, value] : useless) {
+    const CommandResult result =
+        channelize("c.dada", {"--coefficients", scratch / "h.txt", option, value});
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_NE(result.err.find(option), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("--coefficients"), std::string::npos) << result.err;
+  }
+  expect_nothing_left();
+  EXPECT_EQ(channelize("c.dada", {"--coefficients", scratch / "h.txt"}).status, 0);
+}
+
+TEST_F(Channelize, CoefficientsThatCannotBeOpenedOrReadAreNamed) {
+  write_file(scratch / "words.txt", "0.1 0.2 lots");
+  const std::vector<std::pair<std::string, std::string>> cases{{"missing.txt", "No such file"},
+                                                               {"words.txt", "not a number"}};
+  for (const auto& [name, said] : cases) {
+    const CommandResult result = channelize("c.dada", {"--coefficients", scratch / name});
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_NE(result.err.find(name), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+  }
+  expect_nothing_left();
+}
+
+// Too short for one spectrum, or for one power sample.
+TEST_F(Channelize, RefusesToWriteNothing) {
+  for (const char* output : {"c.dada", "c.npy", "c.fil"}) {
+    const CommandResult result = channelize(output, {"--duration", "0"});
+    EXPECT_EQ(result.status, 1) << output << ": " << result.err;
+    EXPECT_NE(result.err.find("one spectrum"), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(channelize("c.npy", {"--duration", "0", "--requantize", "8"}).status, 1);
+  const CommandResult result = channelize("c.fil", {"--integrate", "1000000"});
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_NE(result.err.find("--integrate"), std::string::npos) << result.err;
+  expect_nothing_left();
 }
 
 TEST_F(Channelize, MeasuringGainsStaysWithinTheMemory) {

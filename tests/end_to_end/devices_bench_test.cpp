@@ -1,19 +1,15 @@
 // The JSON of devices and bench, as the guide's table of schemas says, on every device here.
 #include <gtest/gtest.h>
 
-#include <cctype>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <set>
 
+#include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
-
-using Keys = std::set<std::string>;
 
 class DevicesAndBench : public ::testing::Test {
  protected:
@@ -28,50 +24,6 @@ class DevicesAndBench : public ::testing::Test {
   }
   ScratchFolder scratch;
 };
-
-Keys keys_of(const nlohmann::json& object) {
-  Keys keys;
-  for (const auto& [key, unused] : object.items()) keys.insert(key);
-  return keys;
-}
-
-// Where tests were carried to another machine, TAUTLINE_TEST_SOURCE says what was carried with
-// them.
-std::string source_folder() {
-  const char* elsewhere = std::getenv("TAUTLINE_TEST_SOURCE");
-  return elsewhere == nullptr ? TAUTLINE_SOURCE_DIR : elsewhere;
-}
-
-// The fields that the guide's table of schemas lists, in the row that begins so; a word in the list
-// is a field when it has only letters, digits and underscores.
-Keys documented(const std::string& row) {
-  std::istringstream guide(read_file(source_folder() + "/docs/guide/command.md"));
-  Keys keys;
-  for (std::string line; std::getline(guide, line);) {
-    if (!line.starts_with("| " + row)) continue;
-    const std::string fields = line.substr(line.find(" | `") + 3, std::string::npos);
-    bool code = false;
-    std::string word;
-    for (const char c : fields.substr(0, fields.find(';'))) {
-      if (code && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')) {
-        word += c;
-        continue;
-      }
-      if (!word.empty()) keys.insert(word);
-      word.clear();
-      if (c == '`') code = !code;
-    }
-  }
-  EXPECT_FALSE(keys.empty()) << row;
-  return keys;
-}
-
-// With what every object has.
-Keys documented_object(const std::string& row) {
-  Keys keys = documented(row);
-  keys.insert({"schema", "version"});
-  return keys;
-}
 
 TEST_F(DevicesAndBench, DevicesListsEverythingHere) {
   const auto lines = json_lines({"devices"});
@@ -165,9 +117,9 @@ TEST_F(DevicesAndBench, AutocorrelateSaysWhatTheGuideLists) {
   std::string counts(4000, '\1');
   counts[7] = '\3';
   write_file(scratch / "x.u8", counts);
-  const auto lines = json_lines({"--device", "cpu", "autocorrelate", scratch / "x.u8", "-o",
-                                 scratch / "g.csv", "--dtype", "u8", "--sensors", "1", "--bin",
-                                 "1e-5", "--levels", "2"});
+  const auto lines =
+      json_lines({"--device", "cpu", "autocorrelate", scratch / "x.u8", "-o", scratch / "g.csv",
+                  "--dtype", "u8", "--sensors", "1", "--bin", "1e-5", "--levels", "2"});
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["schema"], "tautline.autocorrelate");
   EXPECT_EQ(keys_of(lines[0]), documented_object("`tautline.autocorrelate` 1"));

@@ -145,9 +145,9 @@ TEST_P(OnGpu, TheWholeChainAgrees) {
     ASSERT_EQ(cpu.values.size(), gpu.values.size());
     ASSERT_FALSE(cpu.values.empty());
     EXPECT_EQ(cpu.counts, gpu.counts);
-    // Floats by the stages' tolerances; a value on the edge between two steps may round the other
-    // way, one step of about 30 in one of thousands.
-    EXPECT_LT(relative_difference(cpu, gpu), options[3] == "8" ? 2e-3 : 2e-5);
+    // Floats by the stages' tolerances. A value on the edge between two steps may round the other
+    // way: of 80 spectra, one of 5 sigma moves a power by 0.005 of itself, and two may meet.
+    EXPECT_LT(relative_difference(cpu, gpu), options[3] == "8" ? 2e-2 : 2e-5);
   }
 }
 

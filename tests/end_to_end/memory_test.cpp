@@ -28,8 +28,8 @@ Peak correlate_zeros(const ScratchFolder& scratch, std::uintmax_t bytes) {
   write_file(input, file.bytes());
   std::filesystem::resize_file(input, 4096 + bytes);
   const pid_t pid =
-      start_command({"--device", "cpu", "--quiet", "correlate", input, "-o", scratch / "out.uvh5", "--overwrite",
-                     "--channels", "128", "--integration", "1"},
+      start_command({"--device", "cpu", "--quiet", "correlate", input, "-o", scratch / "out.uvh5",
+                     "--overwrite", "--channels", "128", "--integration", "1"},
                     scratch.path().string());
   int status = 0;
   rusage usage{};

@@ -297,11 +297,11 @@ TEST(Search, TakesTheLastOfSeveralKnownResults) {
 TEST(Search, KeepsToItsBudget) {
   const Space space = large();
   Pretender evaluator(valley);
-  evaluator.on_evaluate = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+  // At least 40 ms each, more on a busy machine: 50 at most in the two seconds.
+  evaluator.on_evaluate = [] { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
   const auto report =
       jit::search(space, evaluator,
-                  {.strategy = StrategyKind::random, .budget_s = 0.1, .finalists = 1, .rounds = 3});
-  EXPECT_LT(report.elapsed_s, 2);
+                  {.strategy = StrategyKind::random, .budget_s = 2, .finalists = 1, .rounds = 3});
   EXPECT_FALSE(report.whole_space);
   EXPECT_GT(report.results.size(), 3u);
   EXPECT_LE(report.results.size(), 51u);

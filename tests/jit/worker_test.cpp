@@ -75,11 +75,11 @@ TEST_P(Toy, InThisProcessWrongCandidatesAreDroppedWithTheirReason) {
 }
 
 TEST_P(Toy, AWorkerThatHangsIsEndedAndTheNextCandidateTried) {
-  const auto evaluator = worker({}, 3.5);
+  const auto evaluator = worker({}, 12.5);
   EXPECT_EQ(evaluator->evaluate({.configuration = items(1)}).outcome, Outcome::measured);
   const auto hung = evaluator->evaluate({.configuration = items(tests::kHangingItems)});
   EXPECT_EQ(hung.outcome, Outcome::hung);
-  EXPECT_NE(hung.reason.find("3.5 s"), std::string::npos) << hung.reason;
+  EXPECT_NE(hung.reason.find("12.5 s"), std::string::npos) << hung.reason;
   const auto after = evaluator->evaluate({.configuration = items(4)});
   EXPECT_EQ(after.outcome, Outcome::measured) << after.reason;
 }

@@ -31,11 +31,10 @@ nlohmann::json correlate(const Config& config, core::Normalization how,
   std::vector<std::int64_t> numbers(lags.size());
   std::vector<double> g(sums.size());
   const auto view = [&]<class T>(std::vector<T>& values, std::size_t columns) {
-    return core::View<T, 2>(values.data(), {core::Axis::input, core::Axis::time},
-                            {pairs, columns});
+    return core::View<T, 2>(values.data(), {core::Axis::input, core::Axis::time}, {pairs, columns});
   };
-  const Sums<Value> out{view(sums, lags.size()),    view(lead_in, lags.size()),
-                        view(direct, lags.size()),  view(delayed, lags.size()),
+  const Sums<Value> out{view(sums, lags.size()),      view(lead_in, lags.size()),
+                        view(direct, lags.size()),    view(delayed, lags.size()),
                         view(totals, std::size_t{2}), numbers};
   const auto device = device::open({});
   const auto queue = device->make_queue();

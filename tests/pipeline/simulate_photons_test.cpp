@@ -92,9 +92,10 @@ TEST(SimulatePhotons, RateAndShortLagsAreTheTruths) {
   EXPECT_NEAR(truth["expected"]["mean_rate_hz"].get<double>(), 6e4, 1);
   const double lag_over_tau = 0.5;
   const double expected = g0 / (1 + lag_over_tau) / std::sqrt(1 + lag_over_tau / 25) + offset;
-  EXPECT_NEAR(rate, 1, 4.5 * rate_error);
+  // The errors are those of 40 sensors: Student's t of 39 degrees of freedom exceeds 8 once in 1e9.
+  EXPECT_NEAR(rate, 1, 8 * rate_error);
   EXPECT_LT(rate_error, 0.02);
-  EXPECT_NEAR(g, expected, 4.5 * g_error);
+  EXPECT_NEAR(g, expected, 8 * g_error);
   EXPECT_LT(g_error, 0.1 * expected);
 }
 

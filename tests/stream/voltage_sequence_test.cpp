@@ -42,9 +42,10 @@ std::vector<float> read_all(VoltageSequence& sequence, std::size_t block_samples
     EXPECT_EQ(block.layout, sequence.layout(block_samples));
     for (std::size_t t = 0; t < got; ++t) {
       float value;
-      std::memcpy(&value,
-                  block.bytes.data() + (block.layout.offset_bits + t * block.layout.time_stride_bits) / 8,
-                  sizeof value);
+      std::memcpy(
+          &value,
+          block.bytes.data() + (block.layout.offset_bits + t * block.layout.time_stride_bits) / 8,
+          sizeof value);
       values.push_back(value);
     }
   }
@@ -72,7 +73,8 @@ TEST(VoltageSequence, TakesThePartThatIsAskedFor) {
   part.duration_s = 1.25;
   VoltageSequence sequence({scratch / "a.npy"}, part);
   EXPECT_EQ(sequence.total_samples(), 1250u);
-  EXPECT_EQ(sequence.description().start, core::advance(options().reader.assumed.start, 500, {1000, 1}));
+  EXPECT_EQ(sequence.description().start,
+            core::advance(options().reader.assumed.start, 500, {1000, 1}));
   EXPECT_EQ(sequence.end(), core::advance(options().reader.assumed.start, 1750, {1000, 1}));
   const std::vector<float> values = read_all(sequence, 400);
   ASSERT_EQ(values.size(), 1250u);

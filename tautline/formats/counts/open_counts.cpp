@@ -72,14 +72,15 @@ std::size_t convert(const std::byte* from, std::size_t count, std::byte* to) {
   for (std::size_t i = 0; i < count; ++i) {
     From x;
     std::memcpy(&x, from + i * sizeof x, sizeof x);
-    if constexpr (!std::is_floating_point_v<To>) {
-      if constexpr (std::is_floating_point_v<From>) {
-        if (!(x >= 0 && x <= static_cast<From>(std::numeric_limits<To>::max())) ||
-            x != std::floor(x))
-          return i;
-      } else {
-        if (std::cmp_less(x, 0) || std::cmp_greater(x, std::numeric_limits<To>::max())) return i;
-      }
+    if constexpr (std::is_floating_point_v<From>) {
+      // NaN is neither.
+      if (!(x >= 0 && x <= static_cast<From>(std::numeric_limits<To>::max()))) return i;
+      if constexpr (!std::is_floating_point_v<To>)
+        if (x != std::floor(x)) return i;
+    } else if constexpr (std::is_floating_point_v<To>) {
+      if (std::cmp_less(x, 0)) return i;
+    } else {
+      if (std::cmp_less(x, 0) || std::cmp_greater(x, std::numeric_limits<To>::max())) return i;
     }
     const To y = static_cast<To>(x);
     std::memcpy(to + i * sizeof y, &y, sizeof y);
@@ -191,21 +192,31 @@ class RowReader final : public CountReader {
     if (file_.read(at, target) != target.size())
       throw core::Error(core::ErrorKind::io, file_.path(), "ended while it was read",
                         std::to_string(at + target.size()) + " bytes as when it was opened");
-    if (!plain) convert_rows(counts.data(), rows * sensors);
+    if (!plain)
+      convert_rows(counts.data(), rows * sensors);
+    else if (rows_.element == Element::f4)
+      check_fit(counts.data(), first_bad_float(counts.first(rows * row_bytes)), rows * sensors);
     next_ += rows;
     return rows;
   }
 
  private:
   void convert_rows(std::byte* to, std::size_t count) const {
-    const std::size_t good = convert(rows_.element, description_.type, raw_.data(), count, to);
+    check_fit(raw_.data(), convert(rows_.element, description_.type, raw_.data(), count, to),
+              count);
+  }
+
+  // `from` are the file's elements, of which the first `good` of `count` fit.
+  void check_fit(const std::byte* from, std::size_t good, std::size_t count) const {
     if (good == count) return;
     throw format_error(file_.path(),
                        "count at time " + std::to_string(next_ + good / description_.sensors) +
                            ", sensor " + std::to_string(good % description_.sensors),
-                       value_text(rows_.element, raw_.data() + good * bytes_of(rows_.element)),
-                       "a count that " + core::to_string(description_.type) + " holds",
-                       "choose a wider --dtype, or correct the file");
+                       value_text(rows_.element, from + good * bytes_of(rows_.element)),
+                       "a count of 0 or more that " + core::to_string(description_.type) + " holds",
+                       description_.type == CountType::f32
+                           ? "correct the file"
+                           : "choose a wider --dtype, or correct the file");
   }
 
   InputFile file_;
@@ -232,14 +243,14 @@ std::uint64_t whole_rows(const InputFile& file, std::uint64_t offset_bytes, std:
 Element element_of(const npy::Header& header, const std::string& path) {
   static constexpr std::pair<const char*, Element> kElements[] = {
       {"u1", Element::u1}, {"u2", Element::u2}, {"u4", Element::u4}, {"u8", Element::u8},
-      {"i1", Element::i1}, {"i2", Element::i2}, {"i4", Element::i4}, {"i8", Element::i8},
-      {"f4", Element::f4}, {"f8", Element::f8}};
+      {"b1", Element::u1}, {"i1", Element::i1}, {"i2", Element::i2}, {"i4", Element::i4},
+      {"i8", Element::i8}, {"f4", Element::f4}, {"f8", Element::f8}};
   const std::string& type = header.type;
   if (type.size() == 3 && (type[0] == '<' || (type[0] == '|' && type[2] == '1')))
     for (const auto& [name, element] : kElements)
       if (type.substr(1) == name) return element;
   throw format_error(path, "type of the elements, descr", type,
-                     "little-endian u1, u2, u4, u8, i1, i2, i4, i8, f4 or f8",
+                     "bool or little-endian u1, u2, u4, u8, i1, i2, i4, i8, f4 or f8",
                      "convert the array, for example with astype('uint16')");
 }
 
@@ -314,6 +325,16 @@ std::unique_ptr<CountReader> open_raw(InputFile file, const RawCounts& raw) {
 }
 
 }  // namespace
+
+std::size_t first_bad_float(std::span<const std::byte> floats) {
+  const std::size_t count = floats.size() / sizeof(float);
+  for (std::size_t i = 0; i < count; ++i) {
+    float x;
+    std::memcpy(&x, floats.data() + i * sizeof x, sizeof x);
+    if (!(x >= 0 && x <= std::numeric_limits<float>::max())) return i;
+  }
+  return count;
+}
 
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw) {
   constexpr std::size_t kFirstBytes = 64;

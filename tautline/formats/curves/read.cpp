@@ -57,6 +57,8 @@ core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts) {
   set.bin_s = model.bin_s;
   set.duration_s = model.duration_s;
   set.cross = model.cross;
+  set.normalization = model.normalization;
+  set.detrended = model.detrended;
   bool errors = false;
   for (const core::CorrelationCurve& curve : file.curves) {
     if (curve.lag_s != set.lag_s)

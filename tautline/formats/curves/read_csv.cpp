@@ -49,6 +49,11 @@ void read_comment(std::string_view line, core::CorrelationCurve& curve, CurveFil
   const std::string_view key = trim(text.substr(0, tab)), value = trim(text.substr(tab + 1));
   if (has_prefix(key, "Type AC/CC")) curve.cross = has_prefix(value, "Cross");
   if (has_prefix(key, "filename/title")) curve.first.label = value;
+  if (has_prefix(key, "Normalization")) {
+    curve.normalization = core::parse_normalization(trim(value.substr(0, value.find(';'))))
+                              .value_or(core::Normalization::symmetric);
+    curve.detrended = value.find("detrended") != std::string_view::npos;
+  }
   if (has_prefix(key, "duration [s]")) curve.duration_s = number(value).value_or(0);
   if (file.facts.size() < 100) file.facts.emplace(key, value);
 }

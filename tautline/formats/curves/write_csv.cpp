@@ -28,18 +28,6 @@ double written_error(const core::CorrelationCurve& curve, std::size_t lag) {
   return one > 0 && std::isfinite(one) ? one : std::nan("");
 }
 
-const char* name_of(core::Normalization normalization) {
-  switch (normalization) {
-    case core::Normalization::none:
-      return "none";
-    case core::Normalization::global:
-      return "global";
-    case core::Normalization::symmetric:
-      break;
-  }
-  return "symmetric";
-}
-
 void append_trace(std::string& text, const char* title, const core::RateTrace& trace) {
   text += fmt::format("# {}\n# Time [s]\tIntensity trace [kHz]\n", title);
   for (std::size_t n = 0; n < trace.time_s.size(); ++n)
@@ -52,7 +40,7 @@ std::string header(const core::CorrelationCurve& curve, std::string_view title,
   text += fmt::format("# {}\n", comment(history));
   text += fmt::format("# filename/title\t{}\n", comment(title));
   text += fmt::format("# Type AC/CC\t{}\n", curve.cross ? "Cross-correlation" : "Autocorrelation");
-  text += fmt::format("# Normalization\t{}{}\n", name_of(curve.normalization),
+  text += fmt::format("# Normalization\t{}{}\n", core::to_string(curve.normalization),
                       curve.detrended ? "; detrended" : "");
   text += fmt::format("# duration [s]\t{:.10g}\n", curve.duration_s);
   text += fmt::format("# bin [s]\t{:.10g}\n", curve.bin_s);

@@ -9,7 +9,9 @@ namespace tautline::formats::curves_hdf5 {
 
 /// | dataset                                  | shape                    | type                   |
 /// | lag_s, lag_samples                       | [lag]                    | float64, int64         |
-/// | sums, monitor_direct, monitor_delayed    | [sensor][lag]            | int64, or float64      |
+/// | sums, lead_in                            | [sensor][lag]            | int64, or float64      |
+/// | monitor_direct, monitor_delayed          | [sensor][lag]            | int64, or float64      |
+/// | totals                                   | [sensor][2]              | int64, or float64      |
 /// | counts                                   | [sensor][lag]            | int64                  |
 /// | g, sem                                   | [sensor][lag]            | float64                |
 /// | segment_g, where it was kept             | [segment][sensor][lag]   | float32                |

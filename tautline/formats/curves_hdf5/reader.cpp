@@ -19,14 +19,19 @@ using hdf5::InputFile;
 // More than this is not a table of curves that fits into memory.
 constexpr hsize_t kMostValues = hsize_t{1} << 33;
 
-// Whether a dataset is there, of shape [sensor][lag].
-bool has_table(const InputFile& file, const std::string& name, const CorrelationCurves& c) {
+// Whether a dataset is there, of shape [sensor][columns].
+bool has_table(const InputFile& file, const std::string& name, const CorrelationCurves& c,
+               std::size_t columns) {
   if (!file.has(name)) return false;
   const auto shape = file.shape(name);
-  if (shape != std::vector<hsize_t>{c.curves, c.lags})
+  if (shape != std::vector<hsize_t>{c.curves, columns})
     file.fail(name, fmt::format("shape ({})", fmt::join(shape, ", ")),
-              fmt::format("({}, {}), as g has", c.curves, c.lags));
+              fmt::format("({}, {}){}", c.curves, columns, columns == c.lags ? ", as g has" : ""));
   return true;
+}
+
+bool has_table(const InputFile& file, const std::string& name, const CorrelationCurves& c) {
+  return has_table(file, name, c, c.lags);
 }
 
 void read_shape(const InputFile& file, CorrelationCurves& c) {
@@ -41,9 +46,7 @@ void read_shape(const InputFile& file, CorrelationCurves& c) {
 core::Normalization normalization_of(const InputFile& file) {
   const std::string name =
       file.has("normalization") ? file.text("normalization").value_or("") : "symmetric";
-  if (name == "none") return core::Normalization::none;
-  if (name == "global") return core::Normalization::global;
-  if (name == "symmetric") return core::Normalization::symmetric;
+  if (const auto known = core::parse_normalization(name)) return *known;
   file.fail("normalization", name, "none, global or symmetric");
 }
 
@@ -76,18 +79,19 @@ std::vector<CurveSignal> read_signals(const InputFile& file, const std::string& 
 }
 
 void read_sums(const InputFile& file, CorrelationCurves& c) {
-  const std::size_t size = c.curves * c.lags;
-  const auto table = [&](const std::string& name, std::vector<std::int64_t>& exact,
-                         std::vector<double>& inexact) {
-    if (!has_table(file, name, c)) return;
+  const auto table = [&](const std::string& name, std::size_t columns,
+                         std::vector<std::int64_t>& exact, std::vector<double>& inexact) {
+    if (!has_table(file, name, c, columns)) return;
     if (file.is_integer(name))
-      exact = file.integers(name, size);
+      exact = file.integers(name, c.curves * columns);
     else
-      inexact = file.numbers(name, size);
+      inexact = file.numbers(name, c.curves * columns);
   };
-  table("sums", c.sums, c.sums_float);
-  table("monitor_direct", c.monitor_direct, c.monitor_direct_float);
-  table("monitor_delayed", c.monitor_delayed, c.monitor_delayed_float);
+  table("sums", c.lags, c.sums, c.sums_float);
+  table("lead_in", c.lags, c.lead_in, c.lead_in_float);
+  table("totals", 2, c.totals, c.totals_float);
+  table("monitor_direct", c.lags, c.monitor_direct, c.monitor_direct_float);
+  table("monitor_delayed", c.lags, c.monitor_delayed, c.monitor_delayed_float);
   if (!has_table(file, "counts", c)) return;
   c.counts.resize(c.lags);
   file.rows("counts", H5T_NATIVE_INT64, 0, 1, 1, c.counts.data());

@@ -64,6 +64,8 @@ void write_sums(File& file, const CorrelationCurves& c) {
       write_table(file, name, std::span(inexact), c.curves);
   };
   either("sums", c.sums, c.sums_float);
+  either("lead_in", c.lead_in, c.lead_in_float);
+  either("totals", c.totals, c.totals_float);
   either("monitor_direct", c.monitor_direct, c.monitor_direct_float);
   either("monitor_delayed", c.monitor_delayed, c.monitor_delayed_float);
   std::vector<std::int64_t> counts;
@@ -121,11 +123,6 @@ void write_segments(File& file, const CorrelationCurves& c) {
   table.write(0, c.segments, c.segment_g.data());
 }
 
-const char* name_of(core::Normalization normalization) {
-  if (normalization == core::Normalization::none) return "none";
-  return normalization == core::Normalization::global ? "global" : "symmetric";
-}
-
 }  // namespace
 
 void write(const std::string& path, const CorrelationCurves& c, const curves::CurvesFacts& facts,
@@ -144,7 +141,7 @@ void write(const std::string& path, const CorrelationCurves& c, const curves::Cu
   file.write(file.root(), "bin_s", c.bin_s);
   file.write(file.root(), "duration_s", c.duration_s);
   file.write(file.root(), "samples", static_cast<std::int64_t>(c.samples));
-  file.write(file.root(), "normalization", std::string(name_of(c.normalization)));
+  file.write(file.root(), "normalization", std::string(to_string(c.normalization)));
   file.write_bool(file.root(), "detrended", c.detrended);
   file.write_bool(file.root(), "cross", c.cross);
   write_list(file, "lag_s", c.lag_s);

@@ -68,9 +68,8 @@ core::Rational rate_of_sample_time(const Cards& cards, double tbin_s) {
 core::Rational read_rate(const Cards& cards, const Geometry& geometry) {
   constexpr double kRounding = 1e-6;
   if (!cards.has("OBSBW")) return rate_of_sample_time(cards, read_sample_time(cards));
-  const core::Rational by_bandwidth =
-      ratio_of(cards.magnitude("OBSBW", 6), static_cast<std::int64_t>(geometry.channels), cards,
-               "OBSBW");
+  const core::Rational by_bandwidth = ratio_of(
+      cards.magnitude("OBSBW", 6), static_cast<std::int64_t>(geometry.channels), cards, "OBSBW");
   if (!cards.has("TBIN")) return by_bandwidth;
   const double tbin_s = read_sample_time(cards);
   return std::abs(by_bandwidth.value() * tbin_s - 1) < kRounding
@@ -135,7 +134,8 @@ std::uint64_t PacketUnit::samples(std::uint64_t packets) const {
 
 Geometry read_geometry(const Cards& cards) {
   if (cards.text("PKTFMT") == "SIMPLE")
-    throw cards.error("PKTFMT", "SIMPLE (time slowest)", "channel slowest, as in every other format");
+    throw cards.error("PKTFMT", "SIMPLE (time slowest)",
+                      "channel slowest, as in every other format");
   Geometry g;
   g.data_bytes = static_cast<std::uint64_t>(cards.integer("BLOCSIZE", 1, kMaxBlockBytes));
   const std::int64_t rows = cards.integer("OBSNCHAN", 1, kMaxChannels);

@@ -40,7 +40,7 @@ core::VoltageDescription describe(const core::VoltageDescription& assumed, std::
   if (d.centre_hz == 0) d.centre_hz = kDefaultCentreHz;
   d.bandwidth_hz = assumed.bandwidth_hz < 0 ? -d.rate_hz.value() : d.rate_hz.value();
   if (d.telescope.empty()) d.telescope = "MWA-32T";
-  if (d.instrument.empty()) d.instrument = "mwa32t";
+  if (d.instrument.empty()) d.instrument = kInstrument;
   return d;
 }
 

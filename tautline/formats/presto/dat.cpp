@@ -183,9 +183,15 @@ void DatWriter::write(std::span<const float> samples) {
   if (samples.size() % 2 != 0) waiting_ = samples.back();
 }
 
-void DatWriter::finish() {
+void DatWriter::complete() {
+  if (completed_) return;
+  completed_ = true;
   inf_.bins = samples_ / 2 * 2;
   text_.write(format_inf(inf_));
+}
+
+void DatWriter::finish() {
+  complete();
   data_.finish();
   text_.finish();
 }

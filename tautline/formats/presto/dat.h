@@ -39,10 +39,13 @@ class DatWriter {
   void write(std::span<const float> samples);
   /// Given so far, an odd last one among them.
   std::uint64_t samples() const { return samples_; }
+  /// Writes the last bytes of both files, which finish() then renames. Nothing may follow.
+  void complete();
   void finish();
 
  private:
   Inf inf_;
+  bool completed_ = false;
   std::uint64_t samples_ = 0;
   std::optional<float> waiting_;  // for its partner
   AppendFile data_, text_;

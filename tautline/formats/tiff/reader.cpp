@@ -156,6 +156,7 @@ class StackReader : public CountReader {
       return false;
     }
     if (frame_.format == SAMPLEFORMAT_INT) check_signs(counts);
+    if (frame_.format == SAMPLEFORMAT_IEEEFP) check_floats(counts);
     return true;
   }
 
@@ -166,6 +167,16 @@ class StackReader : public CountReader {
       if ((counts[(k + 1) * bytes - 1] & std::byte{0x80}) != std::byte{0})
         throw format_error(path_, "frame " + std::to_string(next_) + ", pixel " + std::to_string(k),
                            "below zero", "counts of 0 or more", "subtract no background");
+  }
+
+  void check_floats(std::span<const std::byte> counts) const {
+    const std::size_t bad = first_bad_float(counts);
+    if (bad == description_.sensors) return;
+    float value;
+    std::memcpy(&value, counts.data() + bad * sizeof value, sizeof value);
+    throw format_error(path_,
+                       "count at time " + std::to_string(next_) + ", sensor " + std::to_string(bad),
+                       std::to_string(value), "a count of 0 or more", "correct the stack");
   }
 
   std::string path_, message_, warning_;

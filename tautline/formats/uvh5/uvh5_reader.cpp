@@ -189,8 +189,7 @@ class Uvh5Reader final : public VisibilityReader {
     description_.array.name = description_.telescope;
     description_.instrument = text("Header/instrument");
     description_.history = text("Header/history");
-    if (file_.has("Header/dut1"))
-      description_.earth.ut1_minus_utc_s = file_.number("Header/dut1");
+    if (file_.has("Header/dut1")) description_.earth.ut1_minus_utc_s = file_.number("Header/dut1");
     for (const std::string& name : file_.names("Header/extra_keywords"))
       if (const auto value = file_.text("Header/extra_keywords/" + name))
         description_.extra[name] = *value;

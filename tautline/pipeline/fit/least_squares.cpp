@@ -153,7 +153,8 @@ Solution solve(Model model, const std::vector<Parameter>& parameters, const Poin
                                  : "only " + std::to_string(count) + " points for " +
                                        std::to_string(free) + " parameters";
     // A start is no result.
-    for (const std::size_t k : problem.free) solution.values[k] = solution.standard_errors[k] = kNan;
+    for (const std::size_t k : problem.free)
+      solution.values[k] = solution.standard_errors[k] = kNan;
     solution.chi_squared = kNan;
     return solution;
   }

@@ -51,6 +51,10 @@ void normalise(const Config& config, core::Normalization how, std::uint64_t samp
   require(sums.monitor_direct, "monitor_direct");
   require(sums.monitor_delayed, "monitor_delayed");
   if (how == core::Normalization::global) require(sums.totals, "totals");
+  if (!sums.counts.empty() && sums.counts.size() != lag_count(config))
+    throw core::Error(core::ErrorKind::config, "autocorrelate normalise counts",
+                      std::to_string(sums.counts.size()),
+                      std::to_string(lag_count(config)) + ", one for each lag, or none");
   const bool adds = config.coarsening == Coarsening::sum;
   for (std::size_t level = 0; level < config.levels; ++level) {
     const Rung rung = rung_of(config, level);
@@ -64,7 +68,10 @@ void normalise(const Config& config, core::Normalization how, std::uint64_t samp
       }
       for (std::size_t i = 0; i < rung.steps; ++i) {
         const std::size_t lag = rung.first_lag + i;
-        const auto pairs = static_cast<std::int64_t>(rung.pairs(rung.first_steps + i, samples));
+        const auto pairs =
+            sums.counts.empty()
+                ? static_cast<std::int64_t>(rung.pairs(rung.first_steps + i, samples))
+                : sums.counts[lag];
         g(p, lag) =
             normalise<Value>(how,
                              {sums.sums(p, lag) - sums.lead_in(p, lag), sums.monitor_direct(p, lag),
@@ -83,22 +90,27 @@ template void normalise(const Config&, core::Normalization, std::uint64_t,
 template void normalise(const Config&, core::Normalization, std::uint64_t, const Sums<double>&,
                         const core::View<double, 2>&);
 
-// Welford's running mean and sum of squared deviations; a NaN stays one.
-void SegmentScatter::add(std::span<const double> g) {
+// Welford's running mean and sum of squared deviations, weighted; a NaN stays one.
+void SegmentScatter::add(std::span<const double> g, std::span<const std::int64_t> counts) {
   ++segments_;
-  for (std::size_t i = 0; i < mean_.size(); ++i) {
-    const double before = g[i] - mean_[i];
-    mean_[i] += before / static_cast<double>(segments_);
-    squares_[i] += before * (g[i] - mean_[i]);
+  const std::size_t lags = weight_.size();
+  for (std::size_t lag = 0; lag < lags; ++lag) {
+    const auto weight = static_cast<double>(counts[lag]);
+    weight_[lag] += weight;
+    for (std::size_t i = lag; i < mean_.size(); i += lags) {
+      const double before = g[i] - mean_[i];
+      mean_[i] += weight > 0 ? before * weight / weight_[lag] : kUndefined;
+      squares_[i] += weight * before * (g[i] - mean_[i]);
+    }
   }
 }
 
 std::vector<double> SegmentScatter::standard_error() const {
   std::vector<double> errors(squares_.size(), kUndefined);
   if (segments_ < 2) return errors;
-  const auto k = static_cast<double>(segments_);
   for (std::size_t i = 0; i < errors.size(); ++i)
-    errors[i] = std::sqrt(squares_[i] / (k * (k - 1)));
+    errors[i] =
+        std::sqrt(squares_[i] / (static_cast<double>(segments_ - 1) * weight_[i % weight_.size()]));
   return errors;
 }
 

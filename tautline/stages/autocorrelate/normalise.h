@@ -1,9 +1,10 @@
 // From sums and monitors to correlation functions, after the fact (docs/maths/autocorrelate.md).
 //
-// | buffer         | axes        | type   | written     |
-// | sums, monitors | [pair][lag] | int64  | read        |
-// |                |             | double |             |
-// | g              | [pair][lag] | double | overwritten |
+// | buffer                  | axes        | type          | written                        |
+// | sums, lead_in, monitors | [pair][lag] | int64, double | read                           |
+// | totals                  | [pair][2]   | int64, double | read by `global`               |
+// | counts                  | [lag]       | int64         | read; empty: those of the run  |
+// | g                       | [pair][lag] | double        | overwritten                    |
 #pragma once
 
 #include <cstdint>
@@ -30,27 +31,31 @@ template <class Value>
 double normalise(core::Normalization how, const LagMoments<Value>& moments, long double mean_a,
                  long double mean_b);
 
-/// g of every pair and lag from what Plan::read gave; `samples` is the length of the run. Throws
-/// Error(config) when a view that is needed is empty.
+/// g of every pair and lag from what Plan::read gave, or from what that grew by over a part of a
+/// run; `samples` is the length of the run or part, and `counts` the pairs that the sums hold. (A
+/// part's pairs reach back into what came before it: they are more than pairs_at says of a run of
+/// its length.) Throws Error(config) when a view that is needed is empty or counts are not one for
+/// each lag.
 template <class Value>
 void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
                const Sums<Value>& sums, const core::View<double, 2>& g);
 
-/// Standard errors from equal segments that were each normalised alone.
+/// Standard errors from segments that were each normalised alone. A segment weighs by its pairs,
+/// which are fewer in the first one, where the run's first lag reaches before it.
 class SegmentScatter {
  public:
   SegmentScatter(std::size_t pairs, std::size_t lags)
-      : mean_(pairs * lags), squares_(pairs * lags) {}
-  /// g of one more segment, [pair][lag].
-  void add(std::span<const double> g);
+      : weight_(lags), mean_(pairs * lags), squares_(pairs * lags) {}
+  /// g of one more segment, [pair][lag], and its pairs, [lag].
+  void add(std::span<const double> g, std::span<const std::int64_t> counts);
   std::size_t segments() const { return segments_; }
-  /// sqrt(sum (g_k - mean)^2 / (K (K - 1))); NaN with fewer than two segments, and where a
-  /// segment's g was NaN.
+  /// sqrt(sum N_k (g_k - mean)^2 / ((K - 1) sum N_k)), the mean weighted too; NaN with fewer than
+  /// two segments, and where a segment's g was NaN or it had no pairs.
   std::vector<double> standard_error() const;
 
  private:
   std::size_t segments_ = 0;
-  std::vector<double> mean_, squares_;
+  std::vector<double> weight_, mean_, squares_;
 };
 
 /// Sums of segments whose product of means is taken segment by segment, against bleaching.

@@ -14,9 +14,6 @@ namespace {
 // narrow ones can share their series among more trials.
 constexpr std::size_t kSubbands[] = {16, 32, 64};
 
-// A sub-band that saves less is not worth a loss.
-constexpr double kWorthwhile = 0.8;
-
 void take_subband(const Problem& problem, const Tunables& tunables, const Room& room, Chosen& best,
                   double most_cycles) {
   for (const std::size_t channels : kSubbands) {

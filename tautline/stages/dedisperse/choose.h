@@ -5,6 +5,9 @@
 
 namespace tautline::stages::dedisperse {
 
+/// Sub-bands that take more than this part of what exact sums take are not worth a loss.
+inline constexpr double kWorthwhile = 0.8;
+
 struct Chosen {
   Delays delays;
   Choice choice;  ///< without counted adds and text

@@ -5,10 +5,10 @@
 //   x[b][c][t]   = sum over n = `downsample` neighbouring times of the input
 //                  (with zero_dm each time less its mean over the channels that are not ignored)
 //
-// | buffer  | axes                   | type                                       | written     |
-// | spectra | [beam][time][channel]  | 1, 2, 4, 8, 16-bit unsigned, or float      | read        |
-// | or rows | [beam][channel][time]  | uint8 (1 to 8 bits), uint16, float         | read        |
-// | trials  | [beam][trial][time]    | int32; float for float input and zero_dm   | overwritten |
+// | buffer  | axes                  | type                               | unit    | written     |
+// | spectra | [beam][time][channel] | 1, 2, 4, 8, 16 bits, or float      | input's | read        |
+// | or rows | [beam][channel][time] | uint8 (1 to 8 bits), uint16, float | input's | read        |
+// | trials  | [beam][trial][time]   | int32; float for float and zero_dm | input's | overwritten |
 //
 // Samples of less than a byte lie in it low bits first. Sums of integers are exact. Time t of a
 // trial is the time at which a pulse passes f_ref, the centre of the highest channel unless told; a

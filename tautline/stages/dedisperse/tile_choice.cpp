@@ -9,9 +9,6 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-// A sub-band that saves less is not worth a loss.
-constexpr double kWorthwhile = 0.8;
-
 void take_cheaper(std::optional<TileProgram>& best, std::optional<TileProgram> other) {
   if (other && (!best || other->cycles < best->cycles)) best = std::move(other);
 }

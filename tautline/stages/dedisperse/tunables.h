@@ -20,8 +20,11 @@ struct GpuTunables {
   /// it means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as
   /// they are where the delays of a tile's trials lie too far apart.
   std::size_t local_kib = 256;
-  std::size_t groups = 1;  ///< that the registers of a multiprocessor must have room for: 1 to 4
-  /// Of shared sums: trials add groups of 2^levels channels, 2 to 6; 0: by counting.
+  /// That the registers of a multiprocessor must have room for: 1 to 4, of which tuning tries 1
+  /// to 3.
+  std::size_t groups = 1;
+  /// Of shared sums: trials add groups of 2^levels channels, 2 to 6, of which tuning tries 2 to 5;
+  /// 0: by counting.
   std::size_t levels = 0;
   /// Teams of 32 threads that make the sums of a band of channels while others add those of the
   /// band before (bands.kernel), 1 to 16; 0: tile.kernel. A tile then has items_time x

@@ -9,10 +9,12 @@
 
 namespace tautline::stages::detect {
 
-/// Whether two detections are friends:
-///   |difference of trials| <= dm_trials, or of their lengths <= min(widths) / 2: then their
-///   longest delays differ by no more, and something that wide looks alike in both time between the
-///   stretches <= time_samples + min(widths) / 2 max(widths) <= min(widths) 2^width_octaves
+/// Whether two detections are friends, by all three of:
+///
+/// - DM: |difference of trials| <= dm_trials, or of their lengths <= min(widths) / 2. Then their
+///   longest delays differ by no more, and something that wide looks alike in both.
+/// - Time between the stretches <= time_samples + min(widths) / 2.
+/// - Width: max(widths) <= min(widths) 2^width_octaves.
 bool friends(const Detection& a, const Detection& b, const Links& links);
 
 /// A pulse of the detections: what they span, and the boxcar of the one in their middle. The

@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tests/end_to_end/run_command.h"
+#include "tests/end_to_end/search/search_files.h"
 #include "tests/formats/sigproc/sigproc_files.h"
 #include "tests/support/scratch.h"
 #include "tests/support/small_disk.h"
@@ -129,6 +129,19 @@ TEST_P(BadFilterbank, AllChannelsLeftOutIsRefused) {
   write(s, noise(s, 2000));
   expect_refused(kWrongUsage, "all 16 channels", {"--ignorechan", "0:15"});
   expect_refused(kWrongUsage, "16", {"--ignorechan", "3:16"});  // the file has none of that number
+  // By a mask: it is what has to be named, alone or beside others.
+  MaskFile mask{1500 - 10 * 15, 10, 1e-3, 16, 2, 1000, {}, {}};
+  for (int c = 0; c < 16; ++c) mask.zapped_channels.push_back(c);
+  write_file(scratch / "x_rfifind.mask", mask.bytes());
+  expect_refused(kWrongUsage, "--mask " + (scratch / "x_rfifind.mask") + ": all 16 channels",
+                 {"--mask", scratch / "x_rfifind.mask"});
+  mask.zapped_channels.pop_back();  // leaves the file's first
+  write_file(scratch / "x_rfifind.mask", mask.bytes());
+  EXPECT_EQ(run({"--mask", scratch / "x_rfifind.mask"}).status, kDone);
+  std::filesystem::remove(output());
+  std::filesystem::remove(output() + ".json");
+  expect_refused(kWrongUsage, "--ignorechan, --mask",
+                 {"--ignorechan", "0", "--mask", scratch / "x_rfifind.mask"});
   // Nothing moves in them.
   write(s, std::vector<double>(16 * 2000, 7));
   expect_refused(kWrongUsage, "all 16 channels", {"--flag-channels"});
@@ -191,6 +204,16 @@ TEST_P(BadFilterbank, WrongUsageIsNamed) {
   expect_refused(kFailed, "memory", {"--memory", "1K"});
   expect_refused(kFailed, "nowhere.mask", {"--mask", scratch / "nowhere.mask"});
   expect_refused(kWrongUsage, "--method", {"--method", "magic"});
+  expect_refused(kWrongUsage, "--downsample-tolerance", {"--downsample-tolerance", "0.5"});
+  expect_refused(kWrongUsage, "--dm-tolerance", {"--dm-tolerance", "1"}, "0:20");
+  for (const std::string dms : {"5", "0:20:1", "0:20"})
+    for (const std::string width : {"-4", "nan", "wide"})
+      expect_refused(kWrongUsage, "--pulse-width", {"--pulse-width", width}, dms);
+  const std::string nowhere = scratch / (GetParam() == "search" ? "no/c.csv" : "no/c.npy");
+  const CommandResult unwritable =
+      run_command({GetParam(), input(), "-o", nowhere, "--dms", "0:20:1"}, scratch.path().string());
+  EXPECT_EQ(unwritable.status, kFailed) << unwritable.err;
+  EXPECT_NE(unwritable.err.find(nowhere), std::string::npos) << unwritable.err;
   write_file(output(), "precious");
   EXPECT_EQ(run().status, kFailed);
   EXPECT_EQ(read_file(output()), "precious");
@@ -219,7 +242,9 @@ TEST_P(BadFilterbank, AFullDiskLeavesNothingUnderTheFinalName) {
 
 TEST_P(BadFilterbank, KilledHalfWayLeavesNothingUnderTheFinalName) {
   const SigprocShape s = shape();
-  write(s, std::vector<double>(16 * 2'000'000, 100));
+  write(s, std::vector<double>(16 * 2000, 100));
+  // Long, so that it still runs when the signal comes; of zeros, which take no room.
+  std::filesystem::resize_file(input(), std::filesystem::file_size(input()) + 16 * 20'000'000);
   for (const int signal : {SIGTERM, SIGKILL}) {
     const pid_t pid = start_command({GetParam(), input(), "-o", output(), "--dms", "0:300:1"},
                                     scratch.path().string());
@@ -228,7 +253,7 @@ TEST_P(BadFilterbank, KilledHalfWayLeavesNothingUnderTheFinalName) {
         if (entry.path().string().ends_with(".partial")) return true;
       return false;
     };
-    for (int wait = 0; wait < 5000 && !begun(); ++wait)
+    for (int wait = 0; wait < 60'000 && !begun(); ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_TRUE(begun());
     kill(pid, signal);
@@ -238,6 +263,84 @@ TEST_P(BadFilterbank, KilledHalfWayLeavesNothingUnderTheFinalName) {
     if (signal != SIGTERM) continue;
     EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
     expect_nothing_left();
+  }
+}
+
+// Files without .partial in a folder and the folders in it.
+std::vector<std::string> final_names(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && !entry.path().string().ends_with(".partial"))
+      names.push_back(entry.path().filename().string());
+  return names;
+}
+
+// A folder of PRESTO's files for dedisperse, a list and a page for search.
+class ManyOutputs : public BadFilterbank {
+ protected:
+  std::vector<std::string> arguments(const std::string& list, const std::string& folder) const {
+    if (GetParam() == "dedisperse") return {"dedisperse", input(), "-o", folder, "--format", "dat"};
+    return {"search", input(), "-o", list + "/c.csv", "--plot", folder};
+  }
+  // On a disk of `pages`, which holds the list too, or only that.
+  void expect_none_named(std::size_t pages, bool page_elsewhere = false) {
+    std::filesystem::create_directories(scratch / "disk");
+    const int status = on_small_disk(scratch / "disk", pages * 4096, [&] {
+      auto words = arguments(scratch / "disk", scratch / (page_elsewhere ? "page" : "disk/x"));
+      words.insert(words.end(), {"--dms", "0:20:1"});
+      if (GetParam() == "search")
+        words.insert(words.end(), {"--threshold", "2.5", "--link-time", "0", "--link-dm", "0"});
+      const CommandResult result = run_command(words, scratch.path().string());
+      std::size_t named = final_names(scratch / "disk").size();
+      if (page_elsewhere) named += final_names(scratch / "page").size();
+      return named > 0 ? 50 : result.status;
+    });
+    if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+    EXPECT_EQ(status, kFailed) << pages << ": " << read_file(scratch / "err");
+    EXPECT_NE(read_file(scratch / "err").find("disk"), std::string::npos);
+  }
+};
+
+// 21 series of 2,000 floats take 42 pages, their .inf files one each: the disk is full while the
+// series are written, or when half the .inf files are.
+TEST_P(ManyOutputs, AFullDiskLeavesNoneOfThemUnderItsFinalName) {
+  const SigprocShape s = shape();
+  if (GetParam() == "search") {
+    write(s, noise(s, 30000));
+    expect_none_named(10);        // not even the list
+    expect_none_named(10, true);  // the page is whole, the list is not
+  } else {
+    write(s, noise(s, 2009));
+    expect_none_named(20);
+    expect_none_named(52);
+  }
+}
+
+TEST_P(ManyOutputs, KilledHalfWayLeavesNoneOfThemUnderItsFinalName) {
+  const SigprocShape s = shape();
+  write(s, std::vector<double>(16 * 2'000'000, 100));
+  const std::string folder = scratch / "x";
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    auto words = arguments(scratch.path().string(), folder);
+    words.insert(words.end(), {"--dms", "0:300:1"});
+    const pid_t pid = start_command(words, scratch.path().string());
+    const auto begun = [&] {
+      std::error_code ignored;
+      for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+        if (entry.path().string().ends_with(".partial")) return true;
+      return false;
+    };
+    for (int wait = 0; wait < 5000 && !begun(); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(begun());
+    kill(pid, signal);
+    EXPECT_NE(finish_command(pid, scratch.path().string()).status, kDone);
+    EXPECT_EQ(final_names(folder), std::vector<std::string>{});
+    EXPECT_FALSE(std::filesystem::exists(scratch / "c.csv"));
+    // Asked to stop, it cleans up.
+    if (signal == SIGTERM) {
+      EXPECT_FALSE(begun());
+    }
   }
 }
 
@@ -287,6 +390,9 @@ TEST_P(BadFilterbank, PsrfitsRowsOfTheWrongSizeAreRefused) {
 #endif
 
 INSTANTIATE_TEST_SUITE_P(Commands, BadFilterbank, ::testing::Values("dedisperse", "search"),
+                         [](const auto& info) { return info.param; });
+
+INSTANTIATE_TEST_SUITE_P(Commands, ManyOutputs, ::testing::Values("dedisperse", "search"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

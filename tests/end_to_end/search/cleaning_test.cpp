@@ -94,7 +94,9 @@ TEST_F(Cleaning, AMaskTakesOutItsIntervalsAndChannelsAndIsCounted) {
   for (std::size_t t = 4000; t < 5000; ++t) mean += zero_dm[t] / 1000.0;
   EXPECT_NEAR(zero_dm[5000], mean, 32);  // 31 means rounded
   for (std::size_t t = 5000; t < 6000; ++t) ASSERT_EQ(zero_dm[t], zero_dm[5000]) << t;
-  EXPECT_NE(zero_dm[6001], zero_dm[6000]);
+  // Two sums are the same once in 150 times, ten in a row never.
+  const auto after_mask = zero_dm.begin() + 6000;
+  EXPECT_FALSE(std::all_of(after_mask, after_mask + 10, [&](auto x) { return x == *after_mask; }));
 
   // Made for other channels.
   MaskFile other = mask;
@@ -118,7 +120,9 @@ TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
     EXPECT_EQ(plain["zero_dm"], false);
     const nlohmann::json clean = run(command, {"--flag-channels", "--zero-dm"});
     EXPECT_GE(clean["flagged_channels"], 2);
-    EXPECT_LE(clean["flagged_channels"], 5);
+    // The scatter of 30 good channels is itself badly known: one more in 1 % of runs, and each
+    // further one ten times rarer.
+    EXPECT_LE(clean["flagged_channels"], 10);
     EXPECT_EQ(clean["zero_dm"], true);
     EXPECT_EQ(record_["zero_dm"], true);
     const auto flagged = record_["flagged_channels"].get<std::vector<std::size_t>>();

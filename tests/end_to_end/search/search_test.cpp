@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/end_to_end/run_command.h"
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/search/search_files.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 
@@ -22,7 +23,7 @@ std::string simulate(const ScratchFolder& folder) {
                                           "--foff",     "-4",
                                           "--tsamp",    "512e-6",
                                           "--duration", "8",
-                                          "--pulse",    "dm=80,time=3,width=0.004,snr=20",
+                                          "--pulse",    "dm=80,time=3,width=0.004,snr=60",
                                           "--pulse",    "dm=20,time=6,width=0.002,snr=15",
                                           "--seed",     std::to_string(generator()()),
                                           "-o",         fil},
@@ -61,7 +62,9 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
     std::istringstream row(lines[1]);
     for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
     ASSERT_EQ(fields.size(), 15u);
-    EXPECT_NEAR(std::stod(fields[0]), 0.943 * 20, 3);
+    // Sigma 1.2: 1.0 of the noise and 0.5 of its measured deviation; the best of many boxcars adds
+    // up to one, a width between two takes off up to two.
+    EXPECT_NEAR(std::stod(fields[0]), 0.943 * 60, 10);
     EXPECT_NEAR(std::stod(fields[1]), 3, 0.004);
     EXPECT_NEAR(std::stod(fields[1]), std::stod(fields[2]) * 512e-6, 1e-6);
     EXPECT_NEAR(std::stod(fields[5]), 80, 8);
@@ -104,6 +107,40 @@ TEST(SearchCommand, JsonLinesHoldEveryCandidate) {
   EXPECT_EQ(lines[0].find("{\"schema\":\"tautline.candidate\",\"version\":1,\"snr\":"), 0u)
       << lines[0];
   EXPECT_EQ(lines.back().find("{\"schema\":\"tautline.search\",\"version\":1,"), 0u);
+}
+
+TEST(SearchCommand, SaysWhatTheGuideLists) {
+  const ScratchFolder folder;
+  const std::string fil = simulate(folder), csv = folder / "c.csv", npy = folder / "s.npy";
+  const CommandResult found =
+      run_command({"--json", "search", fil, "-o", csv, "--dms", "0:120:1"}, folder.path().string());
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = json_lines(found.out);
+  ASSERT_GE(lines.size(), 2u);
+  EXPECT_EQ(keys_of(lines[0]), documented_object("`tautline.candidate` 1"));
+  EXPECT_EQ(keys_of(lines.back()), documented_object("`tautline.search` 1"));
+  EXPECT_EQ(keys_of(nlohmann::json::parse(read_file(csv + ".json"))),
+            documented_object("`tautline.search.record` 1"));
+  // A candidate's line and its row of the list are one.
+  const auto rows = lines_of(read_file(csv));
+  ASSERT_EQ(rows.size(), lines.size());
+  std::istringstream names(rows[0]), values(rows[1]);
+  std::string value;
+  for (std::string name; std::getline(names, name, ',') && std::getline(values, value, ',');) {
+    ASSERT_TRUE(lines[0].contains(name)) << name;
+    if (lines[0][name].is_string()) {
+      EXPECT_EQ(lines[0][name], value) << name;
+    } else {
+      const double number = lines[0][name];
+      EXPECT_NEAR(number, std::stod(value), 1e-5 * std::fabs(number)) << name;
+    }
+  }
+  const CommandResult summed = run_command(
+      {"--json", "dedisperse", fil, "-o", npy, "--dms", "0:120:1"}, folder.path().string());
+  ASSERT_EQ(summed.status, 0) << summed.err;
+  EXPECT_EQ(keys_of(json_lines(summed.out).back()), documented_object("`tautline.dedisperse` 1"));
+  EXPECT_EQ(keys_of(nlohmann::json::parse(read_file(npy + ".json"))),
+            documented_object("`tautline.dedisperse.record` 1"));
 }
 
 TEST(SearchCommand, WrongUsageAndBadInput) {

@@ -2,8 +2,10 @@
 // short.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -76,6 +78,37 @@ TEST(Counts, TypesAreConvertedWhenTheyFit) {
   const auto doubles = open_counts(write_npy(scratch, "<f8", {2}, std::vector<double>{1.5, 2}), {});
   EXPECT_EQ(doubles->description().type, CountType::f32);
   EXPECT_EQ(read_all<float>(*doubles), (std::vector<float>{1.5, 2}));
+}
+
+TEST(Counts, FloatsThatAreNoCountsAreRefused) {
+  const tests::ScratchFolder scratch;
+  const auto check = [](const std::string& path, const RawCounts& raw) {
+    const auto reader = open_counts(path, raw);
+    try {
+      read_all<float>(*reader);
+      ADD_FAILURE() << "taken for a count";
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("time 4, sensor 1"), std::string::npos)
+          << error.what();
+    }
+  };
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -1., -1e-30}) {
+    std::vector<double> doubles(12, 0.5);
+    doubles[9] = bad;
+    const std::vector<float> floats(doubles.begin(), doubles.end());
+    check(write_npy(scratch, "<f8", {6, 2}, doubles), {});
+    check(write_npy(scratch, "<f4", {6, 2}, floats), {});
+    const std::string raw = scratch / "x.f32";
+    std::ofstream(raw, std::ios::binary)
+        .write(reinterpret_cast<const char*>(floats.data()), 4 * 12);
+    check(raw, {.type = CountType::f32, .sensors = 2});
+  }
+  std::vector<double> large(12, 0.5);
+  large[9] = 1e39;  // beyond a float
+  check(write_npy(scratch, "<f8", {6, 2}, large), {});
+  std::vector<std::int8_t> negative(12, 1);
+  negative[9] = -1;
+  check(write_npy(scratch, "|i1", {6, 2}, negative), {.type = CountType::f32});
 }
 
 TEST(Counts, RawFilesNeedTypeAndSensors) {

@@ -33,15 +33,23 @@ core::CorrelationCurves made_up(std::size_t sensors, std::size_t lags, bool cros
   for (std::size_t k = 0; k < sensors * lags; ++k) {
     if (exact) {
       c.sums.push_back(big());
+      c.lead_in.push_back(big());
       c.monitor_direct.push_back(big());
       c.monitor_delayed.push_back(big());
     } else {
       c.sums_float.push_back(static_cast<double>(big()));
+      c.lead_in_float.push_back(0.125 + static_cast<double>(k));
       c.monitor_direct_float.push_back(0.25 + static_cast<double>(k));
       c.monitor_delayed_float.push_back(0.5 + static_cast<double>(k));
     }
     c.g.push_back(k % 17 == 3 ? std::nan("") : static_cast<double>(big()));
     c.standard_error.push_back(k % 19 == 5 ? std::nan("") : 1e-3 * static_cast<double>(k));
+  }
+  for (std::size_t k = 0; k < 2 * sensors; ++k) {
+    if (exact)
+      c.totals.push_back(big());
+    else
+      c.totals_float.push_back(0.75 + static_cast<double>(k));
   }
   c.segments = sensors % 3 == 1 ? 4 : 0;
   for (std::size_t k = 0; k < c.segments * sensors * lags; ++k)
@@ -90,6 +98,10 @@ TEST(CurvesHdf5, ComesBackAsWritten) {
       EXPECT_EQ(found.lag_samples, c.lag_samples);
       EXPECT_EQ(found.counts, c.counts);
       EXPECT_EQ(found.sums, c.sums);
+      EXPECT_EQ(found.lead_in, c.lead_in);
+      EXPECT_EQ(found.totals, c.totals);
+      EXPECT_EQ(found.lead_in_float, c.lead_in_float);
+      EXPECT_EQ(found.totals_float, c.totals_float);
       EXPECT_EQ(found.monitor_direct, c.monitor_direct);
       EXPECT_EQ(found.monitor_delayed, c.monitor_delayed);
       EXPECT_EQ(found.sums_float, c.sums_float);

@@ -10,6 +10,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/sample_decode.h"
+#include "tautline/formats/mwa32t/counters.h"
 #include "tautline/formats/mwa32t/writer.h"
 #include "tests/formats/voltage_check.h"
 #include "tests/support/seed.h"
@@ -188,6 +189,10 @@ TEST_P(BothModes, LostBoundariesAreFoundAgainWithTheirOffset) {
       bytes.erase(at, at - change);
     else
       bytes.insert(at, static_cast<std::size_t>(change), 'x');
+    // Once in 65,536 times the next record's place has the counter that belongs there, and nobody
+    // could tell that the boundary was lost.
+    const char* const next = bytes.data() + 1'001 * record();
+    if (counter_at(reinterpret_cast<const std::byte*>(next)) == (65'000 + 1'001) % 65'536) continue;
     tests::write_bytes(path, bytes);
     const auto reader = open(path, {});
     const Stream stream = read_all(*reader, 500);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -156,6 +157,25 @@ TEST(Tiff, DamageIsCountedAndNonsenseRefused) {
   save(folder / "negative.tif", file_of(stack, std::vector<std::uint32_t>(300, 0xFFFF)));
   const auto negative = open(folder / "negative.tif");
   EXPECT_THROW(read_all(*negative, 1), core::Error);
+}
+
+TEST(Tiff, NumbersThatAreNoCountsAreRefused) {
+  const tests::ScratchFolder folder;
+  const Stack stack{5, 3, 4, 32, 3, false};
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -0.25f}) {
+    auto values = random_values(stack);
+    std::memcpy(&values[2 * 15 + 7], &bad, 4);
+    save(folder / "x.tif", file_of(stack, values));
+    const auto reader = open(folder / "x.tif");
+    try {
+      read_all(*reader, 3);
+      ADD_FAILURE() << bad << " was taken for a count";
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("time 2, sensor 7"), std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 #else

@@ -34,8 +34,8 @@ TEST(ChannelFlags, FindWhatStandsOutAndNothingElse) {
   const ChannelFlags flags = flag_channels(s, {400}, {});
   for (const std::size_t bad : {10u, 50u, 51u, 300u})
     EXPECT_TRUE(std::find(flags.bad.begin(), flags.bad.end(), bad) != flags.bad.end()) << bad;
-  // 1,536 values, each beyond 5 sigma once in 1.7 million: one more is a run in a thousand.
-  EXPECT_LE(flags.bad.size(), 5u);
+  // One more in 2 % of runs (at the band's edges fewer neighbours tell), five more in 1e-10.
+  EXPECT_LE(flags.bad.size(), 8u);
   EXPECT_TRUE(std::find(flags.bad.begin(), flags.bad.end(), 400u) == flags.bad.end());
   EXPECT_EQ(flags.dead, 1u);
   EXPECT_GE(flags.level, 2u);

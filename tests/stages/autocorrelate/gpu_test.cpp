@@ -172,29 +172,22 @@ TEST_P(Gpu, PairsOfSensors) {
 // Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
 // 32 bits after 128 windows.
 TEST_P(Gpu, SumsFarBeyond32Bits) {
-  const Config config{.sensors = 3, .max_samples = 1 << 16};
-  const std::size_t samples = 40'000, calls = 3;
-  GpuTunables tunables = designs().front();
-  tunables.part_rows = tunables.chunk_samples = 65536;
-  const auto plan = make_plan(config, device(), tunables);
-  const auto state = plan->make_state(queue());
-  const std::vector<std::uint8_t> data(samples * config.sensors, 255);
-  for (std::size_t i = 0; i < calls; ++i)
-    plan->execute(queue(), *state, view_of(data, config.sensors));
-  Result<std::int64_t> result(config);
-  plan->read(queue(), *state, result.views());
-  queue().synchronise();
-  const auto lags = lags_of(config);
-  for (std::size_t i = 0; i < result.sums.size(); ++i) {
-    const Lag& lag = lags[i % lags.size()];
-    const std::int64_t count = pairs_at(config, lag, samples * calls);
-    const std::int64_t window = 255 * (std::int64_t{1} << lag.level);
-    ASSERT_EQ(result.sums[i] - result.lead_in[i], count * window * window) << "lag " << i;
-    ASSERT_EQ(result.direct[i], count * window);
-    ASSERT_EQ(result.delayed[i], count * window);
-    if (lag.level == 9) {
-      ASSERT_GT(result.sums[i], std::int64_t{1} << 36);
-    }
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    // Fewer lags the second time, for PoCL's sake.
+    const std::size_t bins = ladder == Ladder::chain ? 32 : 8;
+    const Config config{.sensors = 3, .ladder = ladder, .bins = bins, .max_samples = 1 << 16};
+    const std::size_t samples = 40'000, calls = 3;
+    GpuTunables tunables = designs().front();
+    tunables.part_rows = tunables.chunk_samples = 65536;
+    const auto plan = make_plan(config, device(), tunables);
+    const auto state = plan->make_state(queue());
+    const std::vector<std::uint8_t> data(samples * config.sensors, 255);
+    for (std::size_t i = 0; i < calls; ++i)
+      plan->execute(queue(), *state, view_of(data, config.sensors));
+    Result<std::int64_t> result(config);
+    plan->read(queue(), *state, result.views());
+    queue().synchronise();
+    expect_constant(config, result, samples * calls, 255, std::int64_t{1} << 36);
   }
 }
 

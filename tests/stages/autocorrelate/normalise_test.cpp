@@ -87,11 +87,59 @@ TEST(Normalise, LagsLongerThanTheRunAreUndefined) {
 
 TEST(Normalise, ScatterOfSegments) {
   SegmentScatter scatter(1, 2);
+  const std::vector<std::int64_t> counts{70, 70};
   for (const double g : {1., 2., 4., 9.})
-    scatter.add(std::vector<double>{g, g == 9 ? std::nan("") : 0});
+    scatter.add(std::vector<double>{g, g == 9 ? std::nan("") : 0}, counts);
   // mean 4, deviations 9 + 4 + 0 + 25
   EXPECT_NEAR(scatter.standard_error()[0], std::sqrt(38. / 12), 1e-14);
   EXPECT_TRUE(std::isnan(scatter.standard_error()[1]));
+}
+
+TEST(Normalise, SegmentsWeighByTheirPairs) {
+  SegmentScatter scatter(2, 2);
+  const double g[] = {1, 3, 6};
+  const std::int64_t pairs[] = {10, 20, 20};
+  for (std::size_t k = 0; k < 3; ++k)
+    scatter.add(std::vector<double>{g[k], 0, 2 * g[k], 0},
+                std::vector<std::int64_t>{pairs[k], k == 1 ? 0 : 5});
+  // Mean 3.8; 10 x 2.8^2 + 20 x 0.8^2 + 20 x 2.2^2 = 188 over 2 x 50.
+  EXPECT_NEAR(scatter.standard_error()[0], std::sqrt(1.88), 1e-14);
+  EXPECT_NEAR(scatter.standard_error()[2], 2 * std::sqrt(1.88), 1e-14);
+  EXPECT_TRUE(std::isnan(scatter.standard_error()[1])) << "a segment without pairs";
+}
+
+// The pairs of a run's second half whose earlier window may lie in the first: what sums, monitors
+// and counts grew by. No run of its length alone has as many.
+TEST(Normalise, CountsAreThoseOfThePairs) {
+  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    const Config config{.ladder = ladder, .bins = 6, .levels = 5};
+    const std::vector<std::uint8_t> run(800, 7), half(400, 7);
+    auto whole = run_on(kBackends[0], config, run), first = run_on(kBackends[0], config, half);
+    auto growth = whole;
+    const auto subtract = [](auto& from, const auto& value) {
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] -= value[i];
+    };
+    subtract(growth.sums, first.sums);
+    subtract(growth.lead_in, first.lead_in);
+    subtract(growth.direct, first.direct);
+    subtract(growth.delayed, first.delayed);
+    subtract(growth.totals, first.totals);
+    subtract(growth.counts, first.counts);
+    std::vector<double> g(growth.lags, -77);
+    for (const auto how : {core::Normalization::symmetric, core::Normalization::global}) {
+      normalise(config, how, 400, growth.views(),
+                core::View<double, 2>(g.data(), {Axis::input, Axis::time}, {1, growth.lags}));
+      for (std::size_t l = 0; l < g.size(); ++l)
+        if (growth.counts[l] > 0) {
+          EXPECT_NEAR(g[l], 0, 1e-15) << "lag " << l;
+        }
+    }
+    growth.counts.pop_back();
+    EXPECT_THROW(
+        normalise(config, core::Normalization::symmetric, 400, growth.views(),
+                  core::View<double, 2>(g.data(), {Axis::input, Axis::time}, {1, growth.lags})),
+        core::Error);
+  }
 }
 
 // A mean that falls by steps puts an offset on every lag; taking the means segment by segment

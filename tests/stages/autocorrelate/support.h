@@ -131,6 +131,31 @@ void expect_equal(const Config& config, const Result<Value>& got, const Result<V
   }
 }
 
+inline std::string config_text(const Config& config, std::size_t samples) {
+  return std::string(config.ladder == Ladder::chain ? "chain" : "standard") + ", " +
+         std::to_string(config.sensors) + " sensors, " + std::to_string(config.bins) + " bins, " +
+         std::to_string(config.levels) + " levels, " + std::to_string(samples) + " samples";
+}
+
+/// What `samples` equal counts give. At level 9 every sum is above `least`.
+inline void expect_constant(const Config& config, const Result<std::int64_t>& result,
+                            std::size_t samples, std::int64_t value, std::int64_t least) {
+  const auto lags = lags_of(config);
+  for (std::size_t i = 0; i < result.sums.size(); ++i) {
+    const Lag& lag = lags[i % lags.size()];
+    const std::int64_t count = pairs_at(config, lag, samples);
+    const std::int64_t window = value * (std::int64_t{1} << lag.level);
+    const std::string where = config_text(config, samples) + ", lag " + std::to_string(i);
+    ASSERT_EQ(result.counts[i % lags.size()], count) << where;
+    ASSERT_EQ(result.sums[i] - result.lead_in[i], count * window * window) << where;
+    ASSERT_EQ(result.direct[i], count * window) << where;
+    ASSERT_EQ(result.delayed[i], count * window) << where;
+    if (lag.level == 9) {
+      ASSERT_GT(result.sums[i], least) << where;
+    }
+  }
+}
+
 /// A test that runs once for each backend that the machine has.
 class EachBackend : public ::testing::TestWithParam<Backend> {
  protected:
@@ -154,11 +179,5 @@ class EachBackend : public ::testing::TestWithParam<Backend> {
   std::shared_ptr<const device::Device> device_;
   std::unique_ptr<device::Queue> queue_;
 };
-
-inline std::string config_text(const Config& config, std::size_t samples) {
-  return std::string(config.ladder == Ladder::chain ? "chain" : "standard") + ", " +
-         std::to_string(config.sensors) + " sensors, " + std::to_string(config.bins) + " bins, " +
-         std::to_string(config.levels) + " levels, " + std::to_string(samples) + " samples";
-}
 
 }  // namespace tautline::stages::autocorrelate::tests

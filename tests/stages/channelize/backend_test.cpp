@@ -91,8 +91,9 @@ void expect_close(const Result& got, const Result& reference, const Config& conf
     ASSERT_LE(std::abs(d.imag()), 1) << n;
     different += (d.real() != 0) + (d.imag() != 0);
   }
-  // One stray step is allowed however short the run.
-  EXPECT_LE(different, 1 + static_cast<std::size_t>(Case::kStepFraction * 2.0 *
+  // Four stray steps are allowed however short the run: of 6,000 components, of which 1 in 100,000
+  // strays, more than one do once in 600 runs, and more than four once in 1e8.
+  EXPECT_LE(different, 4 + static_cast<std::size_t>(Case::kStepFraction * 2.0 *
                                                     static_cast<double>(got.values.size())));
 }
 

@@ -1,5 +1,7 @@
 // Integer correlation equals the int64 reference bit for bit, on every instruction set.
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <numeric>
 
 #include "tautline/stages/correlate/case.h"
@@ -217,6 +219,39 @@ TEST_P(Exact, MoreInputsThanOneLaneHolds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Exact, ::testing::ValuesIn(kBackends), backend_name);
+
+// The most inputs that there may be, against the products themselves: a second set of sums would
+// take another 200 MB.
+TEST(Correlate, AsManyInputsAsThereMayBe) {
+  if (std::getenv("TAUTLINE_SMALL") != nullptr)
+    GTEST_SKIP() << "200 MB of sums: too many for sanitizers (TAUTLINE_SMALL)";
+  constexpr std::size_t kMost = 4096, kTimes = 2;
+  Data<core::ci8> data(1, kMost, kTimes);
+  const auto device = device::open({device::Api::cpu, std::nullopt}, {.threads = 2});
+  const auto plan = make_plan(config_for(data.samples()), device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  state->begin();
+  const std::size_t baselines = core::baseline_count(kMost);
+  std::vector<core::ci64> sums(baselines, core::ci64{-7, -7});
+  std::vector<std::int64_t> counts(baselines, -7);
+  const std::array<Axis, 2> axes{Axis::channel, Axis::baseline};
+  plan->execute(*queue, *state, data.samples(), {}, {sums.data(), axes, {1, baselines}},
+                {counts.data(), axes, {1, baselines}});
+  const auto samples = data.samples();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0, at = 0; i < kMost; ++i)
+    for (std::size_t j = 0; j <= i; ++j, ++at) {
+      std::int64_t re = 0, im = 0;
+      for (std::size_t t = 0; t < kTimes; ++t) {
+        const core::ci8 a = samples(0, i, t), b = samples(0, j, t);
+        re += a.re * b.re + a.im * b.im;
+        im += a.im * b.re - a.re * b.im;
+      }
+      wrong += sums[at].re != re || sums[at].im != im || counts[at] != kTimes ? 1 : 0;
+    }
+  EXPECT_EQ(wrong, 0U);
+}
 
 TEST(Correlate, OneShotIsTheReference) {
   Data<core::ci8> data(3, 10, 200);

@@ -55,12 +55,22 @@ std::vector<Pulse> search(const Config& config,
                                       {rows.size(), rows[0].size()}));
 }
 
+// The brightest first: noise alone is over 6 somewhere in one of a few thousand searches.
+std::vector<Pulse> by_brightness(std::vector<Pulse> pulses) {
+  std::sort(pulses.begin(), pulses.end(),
+            [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; });
+  return pulses;
+}
+
 // Injects pulses over a grid of widths and places; returns recall and the mean of measured S/N over
 // that of the best boxcar.
 struct Outcome {
   std::size_t injected = 0, found = 0, misplaced = 0, wrong_trial = 0;
-  double snr_ratio = 0;
+  double snr_ratio = 0, snr_error = 0;  ///< mean and its own error
 };
+
+// Widths over S/N that a pulse may be off by.
+constexpr double kReach = 8;
 
 Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
   const std::vector<double> widths{1.5, 2, 3, 5, 8, 13, 21, 40, 80};
@@ -81,46 +91,53 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
     });
     if (match == found.end()) continue;
     ++outcome.found;
-    outcome.misplaced +=
-        std::fabs(static_cast<double>(match->sample()) - pulse.time) > 1 + width ? 1 : 0;
+    // A sample for rounding; what noise moves the boxcar by goes as width / S/N.
+    const double reach = 1 + kReach * width / snr;
+    outcome.misplaced += std::fabs(static_cast<double>(match->sample()) - pulse.time) > reach;
     // Two trials off, S/N is down by a quarter.
     const auto off = static_cast<double>(match->trial) - static_cast<double>(trial);
     outcome.wrong_trial += std::fabs(off) > 2 ? 1 : 0;
-    outcome.snr_ratio += match->snr / (0.943 * snr);
+    const double ratio = match->snr / (0.943 * snr);
+    outcome.snr_ratio += ratio;
+    outcome.snr_error += ratio * ratio;
   }
-  outcome.snr_ratio /= static_cast<double>(std::max<std::size_t>(1, outcome.found));
+  const auto n = static_cast<double>(std::max<std::size_t>(2, outcome.found));
+  outcome.snr_ratio /= n;
+  outcome.snr_error =
+      std::sqrt((outcome.snr_error / n - outcome.snr_ratio * outcome.snr_ratio) / (n - 1));
   return outcome;
 }
 
-// At S/N 10 a boxcar sees 9.4: under 6 once in 3,000 times, and the chance of more than 1 % of 180
-// or of 1,000 is below 1e-4. At 8 it sees 7.5: 93 % over 6 at one place, 98 % at the best of many;
-// fewer than 90 % of 180 has a chance below 1e-6. The middle of the
-// boxcars that are as good is 2 % too bright at 10; over the three the mean's own error is 0.4 %.
+// With TAUTLINE_FULL the promised numbers, flat: recall of 99 % at S/N 10 and above and of 90 % at
+// 8, mean S/N within 5 % at each. Seen: 2 of 9,000 are missed at 10, one in 60 at 8, where means
+// are 1 to 2 % high; one in 160 is further off than kReach. With 4,000 pulses a right search is
+// outside any of the limits less than once in 10^7 runs. Fewer pulses are asked for less, at the
+// same chance.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
-  const std::size_t count = full() ? 1000 : small() ? 45 : 180;
-  const auto share = [&](double part) { return part * static_cast<double>(count); };
   double ratio = 0;
   for (const double snr : {8.0, 10.0, 15.0, 25.0}) {
+    const std::size_t count = full() ? 4000 : small() ? 45 : 180;
+    const auto share = [&](double part) { return part * static_cast<double>(count); };
     const Outcome outcome = inject(snr, count, random);
     std::cout << "S/N " << snr << ": " << outcome.found << " of " << count << ", ratio "
-              << outcome.snr_ratio << ", misplaced " << outcome.misplaced << ", another trial "
-              << outcome.wrong_trial << "\n";
-    if (snr < 10) {
-      EXPECT_GE(static_cast<double>(outcome.found), share(small() ? 0.8 : 0.9));
-      continue;
+              << outcome.snr_ratio << " +- " << outcome.snr_error << ", misplaced "
+              << outcome.misplaced << ", another trial " << outcome.wrong_trial << "\n";
+    const double recall = small() ? 0.7 : snr < 10 ? 0.9 : full() ? 0.99 : 0.95;
+    EXPECT_GE(static_cast<double>(outcome.found), share(recall)) << snr;
+    EXPECT_LE(static_cast<double>(outcome.misplaced), share(0.02) + (full() ? 0 : 8)) << snr;
+    EXPECT_LE(static_cast<double>(outcome.wrong_trial), share(0.05) + (full() ? 0 : 8)) << snr;
+    if (full()) {
+      EXPECT_NEAR(outcome.snr_ratio, 1, 0.05) << snr;
     }
-    ratio += outcome.snr_ratio / 3;
-    EXPECT_GE(static_cast<double>(outcome.found), share(0.99) - 1);
-    EXPECT_LE(static_cast<double>(outcome.misplaced), share(0.02) + 1);
-    EXPECT_LE(static_cast<double>(outcome.wrong_trial), share(0.05) + 1);
+    if (snr >= 10) ratio += outcome.snr_ratio / 3;
   }
   EXPECT_NEAR(ratio, 1, 0.05);
 }
 
-// S/N itself, of pulses so bright that only the error of sigma is left: 0.7 % from the MAD of
-// 30,000 samples, of which five are allowed. The best boxcar finds 0.943 of a Gaussian, at most all
-// of one of few samples, and the widths between two boxcars lose 5 % at most.
+// S/N itself, of pulses so bright that only the error of sigma is left: 0.9 % from the MAD of
+// 16,384 samples, of which seven are allowed. The best boxcar finds 0.943 of a Gaussian, at most
+// all of one of few samples, and the widths between two boxcars lose 5 % at most.
 TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   auto random = tests::generator();
   Config config;
@@ -128,7 +145,8 @@ TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   config.max_width_s = 0.12;
   for (const double width : {1.5, 3.0, 7.0, 20.0, 60.0}) {
     const TruePulse pulse{15000.3, width, 300};
-    const auto found = search(config, pulse_rows(30000, pulse, 4, width * 0.7, random));
+    const auto found =
+        by_brightness(search(config, pulse_rows(30000, pulse, 4, width * 0.7, random)));
     ASSERT_FALSE(found.empty()) << width;
     EXPECT_EQ(found[0].trial, 4u);
     EXPECT_GT(found[0].snr, 0.965 * 0.95 * 0.943 * 300) << width;
@@ -147,7 +165,7 @@ TEST(Pulses, TwoThatAreApartAreTwo) {
   const auto later = pulse_rows(8000, {2400, 5, 30}, 4, 3, random);
   for (std::size_t r = 0; r < kTrials; ++r)
     for (std::size_t t = 2200; t < 2600; ++t) rows[r][t] = later[r][t];
-  const auto found = search(config, rows);
+  const auto found = by_brightness(search(config, rows));
   ASSERT_GE(found.size(), 2u);
   EXPECT_NEAR(
       std::fabs(static_cast<double>(found[0].sample()) - static_cast<double>(found[1].sample())),
@@ -157,12 +175,14 @@ TEST(Pulses, TwoThatAreApartAreTwo) {
 // Boxcars of pure noise over a level, before any grouping, against the Gaussian.
 //
 // The error of a count is measured from trial to trial. At 3 sigma and 8 million samples it is 1 %
-// at one sample and 3 % at 32; ten per cent and four of them are asked for, which noise exceeds
-// once in 15,000 runs a width. TAUTLINE_FULL looks at 4 sigma itself, in half a billion samples,
-// and asks for 10 % flat where the error is 2 % at most.
+// at one sample and 4 % at 59; ten per cent and six of them are asked for, which noise exceeds less
+// than once in 10^9 runs a width (64 trials: their mean over their error is Student's).
+// TAUTLINE_FULL looks at 4 sigma itself, in half a billion samples, and asks for 10 % flat where
+// that is eight of the error or more.
 TEST(Noise, PassesALevelAsOftenAsAGaussian) {
-  const std::size_t trials = small() ? 8 : 64;
-  const std::size_t samples = std::size_t{1} << (full() ? 23 : 17), block = std::size_t{1} << 17;
+  const std::size_t trials = 64;  // fewer would not tell their own error
+  const std::size_t samples = std::size_t{1} << (full() ? 23 : small() ? 15 : 17);
+  const std::size_t block = std::min(samples, std::size_t{1} << 17);
   Config config;
   config.trials = trials;
   config.sample_time_s = 1e-3;
@@ -205,9 +225,8 @@ TEST(Noise, PassesALevelAsOftenAsAGaussian) {
     const double ratio = sum / n / (boxcars * expected);
     if (full() || k % 6 == 0)
       std::cout << "width " << widths[k] << ": " << ratio << " +- " << error << "\n";
-    if (!full() || error < 0.02) {
-      EXPECT_NEAR(ratio, 1, full() ? 0.1 : 0.1 + 4 * error) << widths[k];
-    }
+    const double noise = full() && error < 0.0125 ? 0 : 6 * error;
+    EXPECT_NEAR(ratio, 1, 0.1 + noise) << widths[k];
   }
 }
 
@@ -231,7 +250,8 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   for (const Pulse& pulse : found)
     if (pulse.snr > 12) snrs.push_back(pulse.snr);
   ASSERT_EQ(snrs.size(), 4u);
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(snrs[i], (i < 2 ? 20 : 10) * std::sqrt(10.0), 6);
+  // 1 of noise and of sigma's error, and 0.8 of baseline and place: seven of them.
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(snrs[i], (i < 2 ? 20 : 10) * std::sqrt(10.0), 8);
 }
 
 }  // namespace

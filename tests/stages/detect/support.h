@@ -87,7 +87,8 @@ Found run(const std::string& device, const Config& config, const Rows<T>& rows, 
   return run(*make_plan(fit(config, rows, step), opened), *opened, rows, random);
 }
 
-// Noise with a drift and some pulses, the same ones in neighbouring trials.
+// Noise with a drift and some pulses, the same ones in neighbouring trials. The first pulse is one
+// that no noise hides, so that no list is empty by chance.
 template <class T>
 Rows<T> noise_rows(std::size_t trials, std::size_t samples, double sigma, std::size_t pulses,
                    std::mt19937_64& random) {
@@ -97,6 +98,10 @@ Rows<T> noise_rows(std::size_t trials, std::size_t samples, double sigma, std::s
   for (std::size_t p = 0; p < pulses; ++p)
     truth.push_back({uniform(random) * static_cast<double>(samples), 1 + 20 * uniform(random),
                      5 + (p % 3 == 0 ? 60 : 6) * uniform(random)});
+  if (pulses > 0) {
+    truth[0].time = (0.25 + 0.5 * uniform(random)) * static_cast<double>(samples);
+    truth[0].snr = 50;
+  }
   Rows<T> rows;
   for (std::size_t r = 0; r < trials; ++r) {
     std::vector<double> series(samples);

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""The layer check finds the breaches it is there for, in text as it stands in no file of this tree."""
+import importlib.util
+import pathlib
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+spec = importlib.util.spec_from_file_location("check_layers", ROOT / "scripts" / "check_layers.py")
+check_layers = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(check_layers)
+
+
+def found(folder, header):
+    check_layers.problems.clear()
+    check_layers.check_user(folder, ROOT / folder / "x.cpp", f'#include "{header}"\n')
+    return list(check_layers.problems)
+
+
+class CheckLayers(unittest.TestCase):
+    def test_private_headers_stay_behind_public_ones(self):
+        for header in ("tautline/device/cuda/driver.h", "tautline/stages/correlate/cpu_sums.h"):
+            for folder in ("cli", "bench", "examples"):
+                self.assertEqual(len(found(folder, header)), 1, (folder, header))
+            self.assertEqual(found("tests", header), [])
+
+    def test_public_headers_are_for_everyone(self):
+        for header in ("tautline/device/cuda/cuda_device.h", "tautline/stages/correlate/correlate.h"):
+            for folder in ("cli", "bench", "examples", "tests"):
+                self.assertEqual(found(folder, header), [], (folder, header))
+
+    def test_headers_that_do_not_exist(self):
+        for folder in ("cli", "tests"):
+            self.assertEqual(len(found(folder, "tautline/core/none.h")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

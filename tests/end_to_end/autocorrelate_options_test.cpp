@@ -1,0 +1,234 @@
+// Options of `tautline autocorrelate`, each through the command to what it must change in the file.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "tautline/formats/curves/curves.h"
+#include "tautline/formats/npy/npy.h"
+#include "tautline/formats/photon_reader.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+using Series = std::vector<std::int64_t>;
+
+constexpr std::size_t kRows = 4, kColumns = 6, kSensors = kRows * kColumns, kSamples = 600;
+constexpr std::size_t kBins = 8;  // of the standard ladder: lags 0 to 8, then 10, 12, 14, 16
+
+std::int64_t sum_at(const Series& a, const Series& b, std::size_t lag) {
+  std::int64_t sum = 0;
+  for (std::size_t t = 0; t + lag < a.size(); ++t) sum += a[t] * b[t + lag];
+  return sum;
+}
+
+class AutocorrelateOptions : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef TAUTLINE_HDF5
+    GTEST_SKIP() << "a build without HDF5";
+#endif
+    auto random = generator();
+    counts_.resize(kSensors * kSamples);
+    for (auto& count : counts_) count = static_cast<std::uint8_t>(random() % 60);
+    formats::npy::ArrayWriter writer(scratch_ / "x.npy", "|u1", {kSamples, kSensors}, true);
+    writer.write(std::as_bytes(std::span(counts_)));
+    writer.finish();
+  }
+
+  core::CorrelationCurves curves(const std::string& input, std::vector<std::string> more) {
+    more.insert(more.begin(), {"autocorrelate", scratch_ / input, "-o", scratch_ / "g.h5",
+                               "--overwrite", "--lags", "standard", "--bins", std::to_string(kBins),
+                               "--levels", "2", "--segments", "1"});
+    const CommandResult result = run_command(more, scratch_.path().string());
+    EXPECT_EQ(result.status, 0) << result.err;
+    return formats::curves::read_hdf5(scratch_ / "g.h5");
+  }
+  core::CorrelationCurves curves(std::vector<std::string> more) {
+    more.insert(more.begin(), {"--bin", "1e-6"});
+    return curves("x.npy", more);
+  }
+  Series sensor(std::size_t s) const {
+    Series series;
+    for (std::size_t t = 0; t < kSamples; ++t) series.push_back(counts_[t * kSensors + s]);
+    return series;
+  }
+  /// Lags 0 to kBins of one curve.
+  static void expect_sums(const core::CorrelationCurves& c, std::size_t curve, const Series& a,
+                          const Series& b, const std::string& where) {
+    for (std::size_t l = 0; l <= kBins; ++l)
+      EXPECT_EQ(c.sums[curve * c.lags + l], sum_at(a, b, l)) << where << ", lag " << l;
+  }
+
+  ScratchFolder scratch_;
+  std::vector<std::uint8_t> counts_;
+};
+
+TEST_F(AutocorrelateOptions, SensorMaskAndBinSensors) {
+  // Of the 2 x 3 blocks of 2 x 2 the first lacks one sensor, the last all.
+  std::string mask;
+  std::vector<bool> good(kSensors, true);
+  for (const std::size_t bad : {7u, 16u, 17u, 22u, 23u}) good[bad] = false;
+  for (std::size_t s = 0; s < kSensors; ++s) mask += good[s] ? "1 " : "0 ";
+  write_file(scratch_ / "mask.txt", mask);
+  const auto masked = curves({"--shape", "4x6", "--sensor-mask", scratch_ / "mask.txt"});
+  ASSERT_EQ(masked.curves, kSensors);
+  for (std::size_t s = 0; s < kSensors; ++s) {
+    EXPECT_EQ(masked.mask[s], good[s]) << s;
+    EXPECT_EQ(masked.first[s].row, static_cast<std::int64_t>(s / kColumns));
+    EXPECT_EQ(masked.first[s].column, static_cast<std::int64_t>(s % kColumns));
+  }
+  expect_sums(masked, 5, sensor(5), sensor(5), "a good sensor");
+
+  const auto c =
+      curves({"--shape", "4x6", "--sensor-mask", scratch_ / "mask.txt", "--bin-sensors", "2x2"});
+  ASSERT_EQ(c.curves, 6u);
+  EXPECT_EQ(c.mask, (std::vector<std::uint8_t>{1, 1, 1, 1, 1, 0}));
+  for (std::size_t block = 0; block < 6; ++block) {
+    Series added(kSamples);
+    for (std::size_t member = 0; member < 4; ++member) {
+      const std::size_t s = (block / 3 * 2 + member / 2) * kColumns + block % 3 * 2 + member % 2;
+      const Series one = sensor(s);
+      for (std::size_t t = 0; t < kSamples && good[s]; ++t) added[t] += one[t];
+    }
+    expect_sums(c, block, added, added, "block " + std::to_string(block));
+  }
+}
+
+// As NumPy saves a mask.
+TEST_F(AutocorrelateOptions, SensorMaskOfBooleans) {
+  std::vector<std::uint8_t> mask(kSensors, 1);
+  mask[3] = 0;
+  formats::npy::ArrayWriter writer(scratch_ / "mask.npy", "|b1", {kRows, kColumns}, true);
+  writer.write(std::as_bytes(std::span(mask)));
+  writer.finish();
+  EXPECT_EQ(curves({"--sensor-mask", scratch_ / "mask.npy"}).mask, mask);
+}
+
+TEST_F(AutocorrelateOptions, PairsOfAFile) {
+  write_file(scratch_ / "pairs.txt", "# earlier, later\n0 5\n5, 0\n\n23 23\n");
+  const auto c = curves({"--pairs", scratch_ / "pairs.txt"});
+  ASSERT_EQ(c.curves, 3u);
+  EXPECT_TRUE(c.cross);
+  expect_sums(c, 0, sensor(0), sensor(5), "0 5");
+  expect_sums(c, 1, sensor(5), sensor(0), "5 0");
+  expect_sums(c, 2, sensor(23), sensor(23), "23 23");
+  EXPECT_EQ(c.first[0].label, "sensor 0");
+  EXPECT_EQ(c.second[0].label, "sensor 5");
+}
+
+TEST_F(AutocorrelateOptions, Coarsen) {
+  const Series one = sensor(4);
+  for (const std::string how : {"sum", "first", "second"}) {
+    const auto c = curves({"--coarsen", how});
+    Series coarse;
+    for (std::size_t t = 0; t + 2 <= kSamples; t += 2)
+      coarse.push_back(how == "sum" ? one[t] + one[t + 1] : one[t + (how == "second" ? 1 : 0)]);
+    expect_sums(c, 4, one, one, how);
+    for (std::size_t l = kBins + 1; l < c.lags; ++l)
+      EXPECT_EQ(c.sums[4 * c.lags + l], sum_at(coarse, coarse, c.lag_samples[l] / 2))
+          << how << ", lag " << c.lag_samples[l];
+  }
+}
+
+TEST_F(AutocorrelateOptions, Normalize) {
+  const Series one = sensor(9);
+  double mean = 0;
+  for (const std::int64_t count : one) mean += static_cast<double>(count) / kSamples;
+  const auto none = curves({"--normalize", "none"}), global = curves({"--normalize", "global"}),
+             symmetric = curves({});
+  EXPECT_EQ(none.normalization, core::Normalization::none);
+  EXPECT_EQ(global.normalization, core::Normalization::global);
+  EXPECT_EQ(symmetric.normalization, core::Normalization::symmetric);
+  for (std::size_t l = 0; l <= kBins; ++l) {
+    const std::size_t i = 9 * none.lags + l;
+    double around = 0, earlier = 0, later = 0;
+    const double n = static_cast<double>(kSamples - l);
+    for (std::size_t t = 0; t + l < kSamples; ++t) {
+      const auto a = static_cast<double>(one[t]), b = static_cast<double>(one[t + l]);
+      around += (a - mean) * (b - mean) / (mean * mean) / n;
+      earlier += a;
+      later += b;
+    }
+    const auto sum = static_cast<double>(sum_at(one, one, l));
+    EXPECT_EQ(none.g[i], sum);
+    EXPECT_NEAR(global.g[i], around, 1e-12);
+    EXPECT_NEAR(symmetric.g[i], n * sum / (earlier * later) - 1, 1e-12);
+  }
+}
+
+TEST_F(AutocorrelateOptions, Gate) {
+  const std::string path = scratch_ / "x.ptu";
+  const CommandResult made = run_command(
+      {"simulate", "photons", "--duration", "0.1", "--seed", std::to_string(generator()()),
+       "--model", "diffusion:n=2,tau=2e-4,rate=1e5", "-o", path},
+      scratch_.path().string());
+  ASSERT_EQ(made.status, 0) << made.err;
+  constexpr double kLow = 1e-9, kHigh = 3e-9, kBin = 1e-5;
+  const auto reader = formats::open_photons(path);
+  const formats::PhotonDescription& d = reader->description();
+  const auto ticks = static_cast<std::uint64_t>(std::llround(kBin / d.time_unit_s));
+  Series all, gated;
+  std::vector<formats::Photon> photons(1 << 12);
+  while (const std::size_t count = reader->read(photons))
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::uint64_t bin = photons[n].time / ticks;
+      all.resize(bin + 1);
+      gated.resize(bin + 1);
+      ++all[bin];
+      const double micro_s = photons[n].microtime * d.microtime_unit_s;
+      if (micro_s >= kLow && micro_s < kHigh) ++gated[bin];
+    }
+  for (const bool gate : {false, true})
+    for (const std::string method : {"bins", "direct"}) {
+      std::vector<std::string> more{"--bin", "1e-5", "--tags", method};
+      if (gate) more.insert(more.end(), {"--gate", "1e-9:3e-9"});
+      const auto c = curves("x.ptu", more);
+      ASSERT_EQ(c.curves, 1u);
+      Series expected = gate ? gated : all;
+      expected.resize(c.samples);
+      expect_sums(c, 0, expected, expected, gate ? "gated" : "all");
+    }
+  EXPECT_LT(gated, all);
+}
+
+// Options that an input has no use for are refused, not passed over.
+TEST_F(AutocorrelateOptions, OfOtherFormatsAreRefused) {
+  ASSERT_EQ(run_command({"simulate", "photons", "--duration", "0.01", "--model",
+                         "diffusion:n=2,tau=2e-4,rate=1e5", "-o", scratch_ / "x.ptu"},
+                        scratch_.path().string())
+                .status,
+            0);
+  // Its first bytes are enough.
+  write_file(scratch_ / "x.tif", std::string("II*\0\x08\0\0\0", 8));
+  const auto refused = [&](const std::string& input, std::vector<std::string> more) {
+    const std::string option = more.front();
+    more.insert(more.begin(), {"autocorrelate", scratch_ / input, "-o", scratch_ / "g.h5",
+                               "--overwrite", "--bin", "1e-5"});
+    const CommandResult result = run_command(more, scratch_.path().string());
+    EXPECT_EQ(result.status, 2) << input << " " << option << ": " << result.err;
+    EXPECT_NE(result.err.find(option + ": given for"), std::string::npos) << result.err;
+  };
+  for (const char* input : {"x.npy", "x.ptu", "x.tif"}) {
+    refused(input, {"--header", "16"});
+    refused(input, {"--sensors", "24"});
+  }
+  refused("x.tif", {"--dtype", "u8"});
+  for (const char* input : {"x.npy", "x.tif"}) {
+    refused(input, {"--detectors", "0"});
+    refused(input, {"--gate", "1e-9:2e-9"});
+  }
+  // A raw file needs one of them.
+  write_file(scratch_ / "x.u8", std::string(counts_.begin(), counts_.end()));
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--sensors", "24"}, {"--shape", "4x6"}}) {
+    std::vector<std::string> options{"--dtype", "u8", "--bin", "1e-6"};
+    options.insert(options.end(), more.begin(), more.end());
+    expect_sums(curves("x.u8", options), 3, sensor(3), sensor(3), more.front());
+  }
+}
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,105 @@
+// Runs that cannot end: on a full disk, and killed half-way. For each kind of output.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/small_disk.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1;
+
+struct Output {
+  const char* name;
+  const char* command;
+  const char* file;       // -o
+  const char* page = "";  // --report
+  std::vector<std::string> more;
+};
+
+void PrintTo(const Output& output, std::ostream* out) {
+  *out << output.name;
+}
+
+class BrokenOff : public ::testing::TestWithParam<Output> {
+ protected:
+  void write_input(std::size_t samples) {
+    DadaFile file;
+    file.payload_bytes = 8 * samples;
+    write_file(scratch / "in.dada", file.bytes());
+  }
+  // The last file written, the page where there is one, goes into `folder`.
+  std::vector<std::string> arguments(const std::string& folder = "") {
+    const Output& output = GetParam();
+    const std::string page = output.page;
+    const std::string file = (page.empty() ? folder : "") + output.file;
+    std::vector<std::string> words{output.command, scratch / "in.dada", "-o", scratch / file};
+    if (!page.empty()) words.insert(words.end(), {"--report", scratch / (folder + page)});
+    words.insert(words.end(), output.more.begin(), output.more.end());
+    return words;
+  }
+  // Files whose names begin as the outputs' do.
+  std::vector<std::string> left(const std::string& folder = "") {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch / folder))
+      if (entry.path().filename().string().starts_with("out."))
+        names.push_back(entry.path().filename().string());
+    return names;
+  }
+  ScratchFolder scratch;
+};
+
+TEST_P(BrokenOff, AFullDiskLeavesNothing) {
+  write_input(100000);
+  std::filesystem::create_directory(scratch / "disk");
+  const int status = on_small_disk(scratch / "disk", 64 * 1024, [&] {
+    const CommandResult result = run_command(arguments("disk/"), scratch.path().string());
+    return left("disk").empty() ? result.status : 50;
+  });
+  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
+  EXPECT_EQ(status, kFailed) << read_file(scratch / "err");
+  EXPECT_EQ(left(), std::vector<std::string>{});
+  EXPECT_NE(read_file(scratch / "err").find("disk/out."), std::string::npos)
+      << read_file(scratch / "err");
+}
+
+TEST_P(BrokenOff, KilledHalfWayLeavesNothingUnderTheFinalName) {
+  write_input(1000);
+  // Long, so that it still runs when the signal comes; of zeros, which take no room.
+  std::filesystem::resize_file(scratch / "in.dada", 4096 + 8 * 40'000'000);
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const std::string partial = std::string(GetParam().file) + ".partial";
+    std::filesystem::remove_all(scratch / partial);
+    const pid_t pid = start_command(arguments(), scratch.path().string());
+    // Until it has begun to write.
+    for (int wait = 0; wait < 60'000 && !std::filesystem::exists(scratch / partial); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(std::filesystem::exists(scratch / partial));
+    kill(pid, signal);
+    const CommandResult result = finish_command(pid, scratch.path().string());
+    EXPECT_NE(result.status, kDone);
+    for (const std::string& name : left()) EXPECT_TRUE(name.ends_with(".partial")) << name;
+    if (signal != SIGTERM) continue;
+    EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
+    EXPECT_EQ(left(), std::vector<std::string>{});
+  }
+}
+
+const std::vector<std::string> kCorrelate{"--channels", "128", "--integration", "0.001"};
+// Slow enough to be caught.
+const std::vector<std::string> kChannelize{"--channels", "16", "--taps", "4096"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Outputs, BrokenOff,
+    ::testing::Values(Output{"uvh5", "correlate", "out.uvh5", "", kCorrelate},
+                      Output{"report", "correlate", "out.uvh5", "out.html", kCorrelate},
+                      Output{"dada", "channelize", "out.dada", "", kChannelize},
+                      Output{"npy", "channelize", "out.npy", "", kChannelize},
+                      Output{"fil", "channelize", "out.fil", "", kChannelize}),
+    [](const auto& output) { return std::string(output.param.name); });
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,63 @@
+// The fields of each JSON object, as the guide's table of schemas lists them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/end_to_end/run_command.h"
+
+namespace tautline::tests {
+
+using Keys = std::set<std::string>;
+
+inline Keys keys_of(const nlohmann::json& object) {
+  Keys keys;
+  for (const auto& [key, unused] : object.items()) keys.insert(key);
+  return keys;
+}
+
+// Where tests were carried to another machine, TAUTLINE_TEST_SOURCE says what was carried with
+// them.
+inline std::string source_folder() {
+  const char* elsewhere = std::getenv("TAUTLINE_TEST_SOURCE");
+  return elsewhere == nullptr ? TAUTLINE_SOURCE_DIR : elsewhere;
+}
+
+// The fields that the guide's table of schemas lists, in the row that begins so; a word in the list
+// is a field when it has only letters, digits and underscores.
+inline Keys documented(const std::string& row) {
+  std::istringstream guide(read_file(source_folder() + "/docs/guide/command.md"));
+  Keys keys;
+  for (std::string line; std::getline(guide, line);) {
+    if (!line.starts_with("| " + row)) continue;
+    const std::string fields = line.substr(line.find(" | `") + 3, std::string::npos);
+    bool code = false;
+    std::string word;
+    for (const char c : fields.substr(0, fields.find(';'))) {
+      if (code && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')) {
+        word += c;
+        continue;
+      }
+      if (!word.empty()) keys.insert(word);
+      word.clear();
+      if (c == '`') code = !code;
+    }
+  }
+  EXPECT_FALSE(keys.empty()) << row;
+  return keys;
+}
+
+// With what every object has.
+inline Keys documented_object(const std::string& row) {
+  Keys keys = documented(row);
+  keys.insert({"schema", "version"});
+  return keys;
+}
+
+}  // namespace tautline::tests
