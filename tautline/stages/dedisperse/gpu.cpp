@@ -111,6 +111,7 @@ class GpuPlan final : public Plan {
     return entries * (bands_ ? 2 : element_bytes_ == 1 ? 4 : 1);
   }
   std::size_t tile_trials() const { return tunables_.items_dm * tunables_.elements_dm; }
+  std::size_t blocks() const { return (problem_->trials() + tile_trials() - 1) / tile_trials(); }
   std::size_t channels_in_sum() const {
     return element_bytes_ == 1 ? 65535 / problem_->max_value() : problem_->positions();
   }
@@ -450,8 +451,8 @@ void GpuPlan::sum_tiles(device::Queue& queue, const GpuState& state, const void*
       static_cast<T>(problem_->float_sums() ? 0 : problem_->offset())};
   queue.launch(
       *sum_,
-      {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
-                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
+      {.groups = {blocks() * ((skip + samples + tile_times() - 1) / tile_times()), 1,
+                  config().beams},
        .threads = {tunables_.items_time, tunables_.items_dm, 1},
        .local_bytes = tile_->local_bytes},
       arguments);
@@ -479,8 +480,8 @@ void GpuPlan::sum_bands(device::Queue& queue, const GpuState& state, const void*
       static_cast<std::int32_t>(problem_->offset())};
   queue.launch(
       *sum_,
-      {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
-                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
+      {.groups = {blocks() * ((skip + samples + tile_times() - 1) / tile_times()), 1,
+                  config().beams},
        .threads = {group_threads(), 1, 1},
        .local_bytes = 4 * bands_->local_words},
       arguments);
