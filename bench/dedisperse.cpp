@@ -5,7 +5,7 @@
 //                    [--set avx512] [--method shared] [--bits 8] [--rival 0]
 //                    [--device cuda:0 --times N --beams N --width SECONDS --it 32 --id 16 --et 8
 //                     --ed 4 --local KIB --groups N
-//                     --makers N --channels N --tiles N --matrix 1 --stage 0 --check 1]
+//                     --makers N --channels N --tiles N --matrix 1 --stage 1 --check 1]
 //                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
 #include "bench/rival/dedisperse.h"
 
@@ -113,7 +113,7 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
          number(options, "channels", gpu.band_channels),
          number(options, "tiles", gpu.tiles),
          number(options, "matrix", 1) != 0,
-         number(options, "stage", 0) != 0};
+         number(options, "stage", 1) != 0};
   const auto plan = make_plan(config, device, tunables);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);

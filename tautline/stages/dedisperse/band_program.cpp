@@ -16,6 +16,10 @@ constexpr std::size_t kTimesAtOnce = 4;  // that one window serves
 constexpr std::uint32_t kNever = 255;
 constexpr std::size_t kBytesOfStep = 32;  // that the matrix units take of all channels
 constexpr std::size_t kBanks = 32, kMostPlaces = 65536;
+// Cycles of a multiprocessor, fitted to what an H200 takes (docs/performance/dedisperse.md): of a
+// product of the matrix units where four teams make sums and where more do, of a team's read of
+// sums, of 32 words of a row, and of what either role waits for the other.
+constexpr double kProduct = 7, kProductOfMany = 5, kAddSums = 2, kFetchRow = 12, kWait = 1.2;
 
 std::size_t rounded(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -142,6 +146,16 @@ class BandWriter {
     return rounded(most, kBanks);
   }
 
+  double cycles(const Band& band) const {
+    const std::size_t steps = shape_.channels * program_.window / kBytesOfStep;
+    const double products =
+        static_cast<double>(2 * band.tiles() * band.entries(shape_.span) / kRun * steps);
+    const double reads = static_cast<double>(shape_.trials * shape_.span / kRun);
+    const double words = static_cast<double>(band.channels * row_words(band.entries(shape_.span)));
+    return kWait * std::max((shape_.makers > 4 ? kProductOfMany : kProduct) * products,
+                            kAddSums * reads + kFetchRow * words / kRun);
+  }
+
   void write_packet(std::size_t n) {
     const Band& band = bands_[n];
     std::uint32_t* packet = program_.packets.data() + n * program_.packet_words;
@@ -170,6 +184,7 @@ class BandWriter {
       for (std::size_t c = 0; c < band.channels; ++c)
         delays[p * shape_.channels + c] = static_cast<std::uint8_t>(band.all[p][c] - band.lows[c]);
     program_.patterns += static_cast<double>(band.all.size());
+    program_.cycles += cycles(band);
     program_.adds += static_cast<double>(band.all.size() * (band.channels - 1) * entries +
                                          band.shift.size() * shape_.span);
   }

@@ -18,6 +18,7 @@ struct BandShape {
   std::size_t channels = 16;  ///< of a band: a multiple of 4
   std::size_t local_bytes = 48 << 10;
   std::size_t channels_in_sum = 257;
+  std::size_t makers = 4;  ///< teams that make sums
 };
 
 struct BandProgram {
@@ -43,6 +44,7 @@ struct BandProgram {
   std::vector<std::uint32_t> packets;
   double adds = 0;      ///< counted, for one time of all trials
   double patterns = 0;  ///< on average, of a block and band
+  double cycles = 0;    ///< as TileProgram's, where the matrix units make sums
 
   std::size_t bytes() const { return 4 * packets.size(); }
 };

@@ -55,8 +55,7 @@ void require_tunables(const Tunables& tunables) {
   if (tunables.gpu.items_time * tunables.gpu.items_dm + 32 * tunables.gpu.makers > 1024)
     refuse("gpu.makers", tunables.gpu.makers, "at most 1024 threads");
   require_power("gpu.band_channels", tunables.gpu.band_channels, 4, 64);
-  if (tunables.gpu.tiles < 1 || tunables.gpu.tiles > 9)
-    refuse("gpu.tiles", tunables.gpu.tiles, "1 to 9");
+  if (tunables.gpu.tiles > 9) refuse("gpu.tiles", tunables.gpu.tiles, "0 to 9");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/gpu_clean.h"
+#include "tautline/stages/dedisperse/gpu_sum.h"
 #include "tautline/stages/dedisperse/saved_state.h"
 
 namespace tautline::stages::dedisperse {
@@ -101,10 +102,9 @@ class GpuState final : public State {
 
   Cleaner::Work work;
   std::unique_ptr<device::Queue> queue;  ///< of save, load and reset
-  device::Buffer rows, delays, order, positions, out;
-  device::Buffer staged_rows, starts, ops, places;  ///< lists of the tile program
-  device::Buffer packets;                           ///< of the band program
-  device::Buffer staging;                           ///< rows on their way from the host
+  device::Buffer rows, positions, out;
+  GpuSum::Lists lists;
+  device::Buffer staging;  ///< rows on their way from the host
   std::unique_ptr<device::Event> staged;
   std::unique_ptr<device::Event> done;        ///< with all of the last call
   std::shared_ptr<const GpuCleaner> cleaner;  ///< a state may outlive its plan

@@ -32,9 +32,10 @@ struct GpuTunables {
   std::size_t makers = 0;
   /// With makers elements_time may be any number up to 8 and elements_dm any up to 32.
   std::size_t band_channels = 16;  ///< of a band: 4, 8, 16, 32 or 64
-  std::size_t tiles = 5;           ///< of four patterns that a maker has in registers: 1 to 9
-  bool matrix = true;              ///< makers use the matrix units where there are any
-  bool summers_stage = false;      ///< those who add fetch the rows too, not the makers
+  /// Of four patterns that a maker has in registers: 1 to 9; 0: as many as there is room for.
+  std::size_t tiles = 0;
+  bool matrix = true;         ///< makers use the matrix units where there are any
+  bool summers_stage = true;  ///< those who add fetch the rows too, not the makers
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };

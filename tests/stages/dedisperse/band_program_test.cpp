@@ -18,7 +18,7 @@
 #define ITEMS_DM 2
 #define ELEMENTS_TIME 2
 #define ELEMENTS_DM 4
-#define MAKERS 2
+#define MAKERS 6  // two sets of three
 #define CHANNELS 8
 #define TILES 2
 #define MATRIX 1
@@ -30,12 +30,16 @@
 
 namespace {
 const tautline::stages::dedisperse::BandProgram* now = nullptr;  // that is run
+using tautline::tests::on_host::add_there;
 using tautline::tests::on_host::await_copies;
+using tautline::tests::on_host::copy_row;
 using tautline::tests::on_host::copy_word;
 using tautline::tests::on_host::cut_word;
+using tautline::tests::on_host::forget;
+using tautline::tests::on_host::join_halves;
 using tautline::tests::on_host::multiply;
 using tautline::tests::on_host::one_at;
-using tautline::tests::on_host::put;
+using tautline::tests::on_host::store_two;
 }  // namespace
 
 // Those who add fetch the rows here, makers below.
@@ -49,6 +53,8 @@ namespace {
 
 #undef SUMMERS_STAGE
 #define SUMMERS_STAGE 0
+#undef MAKERS
+#define MAKERS 2
 namespace window_16 {
 namespace {
 #define WINDOW 16
@@ -68,7 +74,9 @@ namespace {
 namespace tautline::stages::dedisperse {
 namespace {
 
-constexpr std::size_t kThreads = ITEMS_TIME * ITEMS_DM + 32 * MAKERS;
+std::size_t threads_of(std::size_t window) {
+  return ITEMS_TIME * ITEMS_DM + 32 * (window == 8 ? 6 : MAKERS);
+}
 constexpr BandShape kShape{ITEMS_TIME * ELEMENTS_TIME, ITEMS_DM* ELEMENTS_DM, CHANNELS, 64 << 10,
                            257};
 
@@ -99,9 +107,10 @@ void compare(const Config& config, const Delays& delays, const BandShape& shape,
   const Rows rows(delays.positions, times + skip + problem.max_delay() + 2 * shape.span, random);
   std::vector<std::int32_t> out(trials * times, -123456789);
   tests::on_host::run_groups(
-      kThreads, program->local_words,
-      {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span)),
-       static_cast<u32>((trials + shape.trials - 1) / shape.trials), 1},
+      threads_of(window), program->local_words,
+      {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span) *
+                        ((trials + shape.trials - 1) / shape.trials)),
+       1, 1},
       [&] {
         const auto kernel = window == 8    ? window_8::dedisperse_bands
                             : window == 16 ? window_16::dedisperse_bands

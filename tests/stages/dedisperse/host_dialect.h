@@ -70,12 +70,26 @@ inline void multiply(u32* c, const u32* a, u32 b0, u32 b1) {
   }
   team.meeting.arrive_and_wait();
 }
+inline void store_two(u32* to, u32 x, u32 y, u32 wanted) {
+  if (wanted == 0) return;
+  to[0] = x;
+  to[1] = y;
+}
+inline u32 join_halves(u32 a, u32 b, u32 which) {
+  return which == 0 ? (a & 0xffff) | b << 16 : a >> 16 | (b & 0xffff0000);
+}
 inline void copy_word(u32* to, const u32* from) {
   *to = *from;
 }
+inline void copy_row(u32* to, const u32* from, u32 length, u32 lane) {
+  for (u32 k = lane; k < length; k += 32) to[k] = from[k];
+}
 inline void await_copies() {}
-inline void put(i32* out, i32 sum, u32 start) {
-  *out = start != 0 ? sum : *out + sum;
+inline u32 forget(u32 number) {
+  return number;
+}
+inline void add_there(i32* out, i32 sum) {
+  *out += sum;
 }
 
 /// Runs `kernel` for every group of x times y times z, one after another.
@@ -115,6 +129,7 @@ void run_groups(std::size_t threads, std::size_t local_words, std::array<u32, 3>
 #define MEET() BARRIER()
 #define WARP_BARRIER() \
   tautline::tests::on_host::here.group->team[THREAD_X / 32]->meeting.arrive_and_wait()
+#define TAKE_REGISTERS(count)
 #define UNROLL
 #define UNROLL_N(n)
 struct uint2 {
