@@ -4,7 +4,8 @@
 //   bench_dedisperse [--threads N] [--repeats N] [--trials N] [--seconds S] [--problem apertif]
 //                    [--set avx512] [--method shared] [--bits 8] [--rival 0]
 //                    [--device cuda:0 --times N --beams N --width SECONDS --it 32 --id 16 --et 8
-//                     --ed 4 --local KIB --groups N]
+//                     --ed 4 --local KIB --groups N
+//                     --makers N --channels N --tiles N --matrix 1 --stage 1 --check 1]
 //                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
 #include "bench/rival/dedisperse.h"
 
@@ -50,6 +51,46 @@ double floor_adds(int bits) {
   return 132 * 1.98e9 * 32 * (bits <= 8 ? 4 : 1);
 }
 
+// The sums of one block against plain ones, by the plan's delays, at all times of some trials:
+// every call is given the same samples, so a sum is one of a stream of equal blocks.
+void check_gpu(const stages::dedisperse::Plan& plan, device::Queue& queue,
+               stages::dedisperse::State& state, const stages::dedisperse::Input& input,
+               const std::vector<std::byte>& spectra, const device::Buffer& out) {
+  const Config& config = plan.config();
+  const std::size_t room = plan.max_output_samples(), trials = config.dms.size();
+  const std::size_t channels = config.frequencies_mhz.size(), block = config.max_samples;
+  if (config.bits != 8 || config.beams != 1) return;
+  queue.fill(out.data(), 0x5a, out.bytes());
+  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, {1, trials, room}},
+                                              {}};
+  const std::size_t held = state.held_samples();
+  const std::size_t samples = plan.execute(queue, state, input, views).samples;
+  std::vector<std::int32_t> got(trials * room);
+  queue.copy(got.data(), out.data(), 4 * got.size());
+  queue.synchronise();
+  std::size_t wrong = 0, checked = 0;
+  // The first time of the rows was `held` before the block, whose end is that of all blocks before.
+  const std::size_t first = (block - held % block) % block;
+  std::vector<std::byte> rows(spectra.size());  // [channel][time]
+  for (std::size_t t = 0; t < block; ++t)
+    for (std::size_t c = 0; c < channels; ++c) rows[c * block + t] = spectra[t * channels + c];
+  for (std::size_t i = 0; i < trials; i += 61) {
+    std::vector<std::int32_t> sum(samples, 0);
+    for (std::size_t c = 0; c < channels; ++c) {
+      const std::byte* row = rows.data() + c * block;
+      std::size_t at = (first + static_cast<std::size_t>(plan.delay(i, c))) % block;
+      for (std::size_t t = 0; t < samples; ++t) {
+        sum[t] += std::to_integer<std::int32_t>(row[at]);
+        if (++at == block) at = 0;
+      }
+    }
+    for (std::size_t t = 0; t < samples; ++t) wrong += got[i * room + t] != sum[t] ? 1 : 0;
+    checked += samples;
+  }
+  fmt::print("{} of {} sums wrong; ", wrong, checked);
+}
+
 // A GPU alone, with input and trials in its memory: one block of --times whose overlap is there.
 void measure_gpu(const Case& c, Method method, const Options& options) {
   const auto device = device::open(device::parse_selection(options.at("device")));
@@ -61,10 +102,18 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
   if (options.contains("width")) config.pulse_width_s = std::stod(options.at("width"));
   stages::dedisperse::Tunables tunables;
   auto& gpu = tunables.gpu;
-  gpu = {number(options, "it", gpu.items_time),    number(options, "id", gpu.items_dm),
-         number(options, "et", gpu.elements_time), number(options, "ed", gpu.elements_dm),
-         number(options, "local", gpu.local_kib),  number(options, "groups", gpu.groups),
-         number(options, "levels", gpu.levels)};
+  gpu = {number(options, "it", gpu.items_time),
+         number(options, "id", gpu.items_dm),
+         number(options, "et", gpu.elements_time),
+         number(options, "ed", gpu.elements_dm),
+         number(options, "local", gpu.local_kib),
+         number(options, "groups", gpu.groups),
+         number(options, "levels", gpu.levels),
+         number(options, "makers", gpu.makers),
+         number(options, "channels", gpu.band_channels),
+         number(options, "tiles", gpu.tiles),
+         number(options, "matrix", 1) != 0,
+         number(options, "stage", 1) != 0};
   const auto plan = make_plan(config, device, tunables);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);
@@ -82,6 +131,7 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
   input.data = in.data();
   input.count = config.max_samples;
   while (state->held_samples() < plan->max_delay()) plan->execute(*queue, *state, input, views);
+  if (number(options, "check", 0) != 0) check_gpu(*plan, *queue, *state, input, spectra, out);
   std::vector<double> seconds;
   std::size_t samples = 0;
   for (std::size_t repeat = 0; repeat < 2 + number(options, "repeats", 5); ++repeat) {

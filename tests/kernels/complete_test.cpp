@@ -11,7 +11,7 @@
 #include "tautline/stages/autocorrelate/gpu.h"
 #include "tautline/stages/channelize/tunables.h"
 #include "tautline/stages/correlate/gpu.h"
-#include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/dedisperse/tunables.h"
 #include "tautline/stages/detect/detect.h"
 #include "tautline/stages/unpack/unpack.h"
 #include "tests/support/environment.h"
@@ -63,6 +63,13 @@ Sources sources_of_all_stages() {
   series.dms = {0, 10, 20};
   series.max_samples = 1000;
   stages::dedisperse::make_plan(series, device);
+  stages::dedisperse::Config bands = series;
+  bands.method = stages::dedisperse::Method::shared;
+  stages::dedisperse::Tunables with_makers;
+  with_makers.gpu.makers = 4;
+  with_makers.gpu.items_dm = 8;
+  with_makers.gpu.band_channels = 4;
+  stages::dedisperse::make_plan(bands, device, with_makers);
 
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})

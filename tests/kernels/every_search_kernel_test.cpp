@@ -15,7 +15,8 @@ class EverySearchKernel : public ::testing::TestWithParam<std::string> {
 };
 
 // dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows,
-// tile.kernel with and without shared sums and local memory, sum.kernel; history from call to call.
+// tile.kernel with and without shared sums and local memory, bands.kernel, sum.kernel; history from
+// call to call.
 TEST_P(EverySearchKernel, Dedisperse) {
   namespace dedisperse = stages::dedisperse;
   using dedisperse::Method;
@@ -28,6 +29,7 @@ TEST_P(EverySearchKernel, Dedisperse) {
     bool rows;
     std::size_t levels, furthest_trial_steps;
     bool cleaned = false;
+    std::size_t makers = 0;
   };
   for (const Shape& shape : std::vector<Shape>{{33, 1, Method::exact, false, 2, 1},
                                                {33, 2, Method::exact, true, 2, 1},
@@ -39,7 +41,8 @@ TEST_P(EverySearchKernel, Dedisperse) {
                                                {40, 32, Method::shared, false, 2, 1},
                                                {3, 8, Method::exact, false, 2, 24000},
                                                {61, 8, Method::exact, false, 2, 1, true},
-                                               {33, 4, Method::exact, true, 2, 1, true}}) {
+                                               {33, 4, Method::exact, true, 2, 1, true},
+                                               {61, 8, Method::shared, false, 2, 1, false, 2}}) {
     dedisperse::Config config = dedisperse::small_config(shape.channels, shape.bits, 21);
     config.dms = dedisperse::even_dms(2.5 * static_cast<double>(shape.furthest_trial_steps),
                                       shape.furthest_trial_steps > 1 ? 3 : 21);
@@ -50,6 +53,8 @@ TEST_P(EverySearchKernel, Dedisperse) {
     dedisperse::Tunables tunables = quick;
     tunables.gpu.levels = shape.levels;
     tunables.gpu.local_kib = 24;
+    tunables.gpu.makers = shape.makers;
+    if (shape.makers > 0) tunables.gpu.elements_time = 2;
     const auto cpu = device::open({});
     const std::size_t delay = config.downsample * dedisperse::make_plan(config, cpu)->max_delay(),
                       times = delay + 210;

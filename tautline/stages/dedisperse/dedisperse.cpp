@@ -37,8 +37,14 @@ void require_tunables(const Tunables& tunables) {
   };
   require_power("gpu.items_time", tunables.gpu.items_time, 16, 256);
   require_power("gpu.items_dm", tunables.gpu.items_dm, 1, 16);
-  require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 8);
-  require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 16);
+  if (tunables.gpu.makers == 0) {
+    require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 8);
+    require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 16);
+  }
+  if (tunables.gpu.elements_time < 1 || tunables.gpu.elements_time > 8)
+    refuse("gpu.elements_time", tunables.gpu.elements_time, "1 to 8");
+  if (tunables.gpu.elements_dm < 1 || tunables.gpu.elements_dm > 32)
+    refuse("gpu.elements_dm", tunables.gpu.elements_dm, "1 to 32");
   if (tunables.gpu.items_time * tunables.gpu.items_dm > 1024)
     refuse("gpu.items_dm", tunables.gpu.items_dm, "at most 1024 threads");
   if (tunables.gpu.local_kib > 256) refuse("gpu.local_kib", tunables.gpu.local_kib, "at most 256");
@@ -46,6 +52,11 @@ void require_tunables(const Tunables& tunables) {
     refuse("gpu.groups", tunables.gpu.groups, "1 to 4");
   if (tunables.gpu.levels == 1 || tunables.gpu.levels > 6)
     refuse("gpu.levels", tunables.gpu.levels, "0, or 2 to 6");
+  if (tunables.gpu.makers > 16) refuse("gpu.makers", tunables.gpu.makers, "at most 16");
+  if (tunables.gpu.items_time * tunables.gpu.items_dm + 32 * tunables.gpu.makers > 1024)
+    refuse("gpu.makers", tunables.gpu.makers, "at most 1024 threads");
+  require_power("gpu.band_channels", tunables.gpu.band_channels, 4, 64);
+  if (tunables.gpu.tiles > 9) refuse("gpu.tiles", tunables.gpu.tiles, "0 to 9");
 }
 
 }  // namespace

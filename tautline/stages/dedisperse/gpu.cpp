@@ -1,9 +1,6 @@
-// The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and one
-// kernel sums (tile.kernel, from local memory, or sum.kernel). Input in host memory goes through
-// the host's cleaner.
-#include <algorithm>
+// The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and
+// gpu_sum.h sums. Input in host memory goes through the host's cleaner.
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -12,14 +9,13 @@
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/gpu_clean.h"
 #include "tautline/stages/dedisperse/gpu_state.h"
-#include "tautline/stages/dedisperse/tile_choice.h"
+#include "tautline/stages/dedisperse/gpu_sum.h"
 
 namespace tautline::stages::dedisperse {
 
 namespace {
 
 constexpr std::size_t kTakeTile = 32, kTakeThreads = 256;
-constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
 
 Types gpu_types(const Problem& problem) {
   if (problem.float_sums()) return Types::f32_f32;
@@ -38,22 +34,9 @@ class GpuPlan final : public Plan {
         device_(std::move(device)),
         types_(gpu_types(*problem_)),
         element_bytes_(row_bytes_of(types_)),
-        tunables_(tunables.gpu),
         cleaner_(problem_, types_, device_->instruction_set()),
-        gpu_cleaner_(std::make_shared<const GpuCleaner>(problem_, device_, row_bytes_of(types_))) {
-    fit_threads();
-    choose_sum();
-    // Rows too far apart to stage are read best by fewer threads with more trials each.
-    if (!tile_ && tunables.gpu == GpuTunables{}) {
-      tunables_ = {64, 4, 2, 8, 0};
-      fit_threads();
-      choose_sum();
-    }
-    // Not every compiler knows how many threads share the registers.
-    while (tunables_.items_dm > 1 && too_many_threads()) {
-      tunables_.items_dm /= 2;
-      choose_sum();
-    }
+        gpu_cleaner_(std::make_shared<const GpuCleaner>(problem_, device_, row_bytes_of(types_))),
+        sum_(problem_, device_, element_bytes_, tunables.gpu) {
     for (const int spectra : {0, 1}) {
       take_programs_[spectra] =
           jit::build(*device_, "dedisperse/take.kernel",
@@ -61,8 +44,9 @@ class GpuPlan final : public Plan {
       take_[spectra] = take_programs_[spectra]->kernel("take");
     }
     // The overlap is copied to the front when the rows are full, which must not overlap itself.
-    row_elements_ =
-        2 * (problem_->max_delay() + problem_->max_new_samples() + 1) + tile_times() + 64;
+    row_elements_ = kMostTimesBefore +
+                    2 * (problem_->max_delay() + problem_->max_new_samples() + 1) +
+                    sum_.tile_times() + GpuSum::kBehind;
     row_elements_ = (row_elements_ * element_bytes_ + 127) / 128 * 128 / element_bytes_;
     position_of_.assign(problem_->channels(), problem_->positions());
     for (std::size_t p = 0; p < problem_->positions(); ++p)
@@ -73,16 +57,14 @@ class GpuPlan final : public Plan {
   std::string backend() const override {
     return device_->api() == device::Api::cuda ? "cuda" : "opencl";
   }
-  const Choice& choice() const override { return choice_; }
+  const Choice& choice() const override { return sum_.choice(); }
   device::MemoryUse bytes() const override {
     const std::size_t rows = config().beams * problem_->positions();
     const std::size_t fresh = problem_->max_new_samples() + 1;
-    return {rows * fresh * element_bytes_ + 2 * delays_.samples.size() * 4 +
+    return {rows * fresh * element_bytes_ + 2 * sum_.delays().samples.size() * 4 +
                 Cleaner::Work::bytes(*problem_, 1),
-            rows * row_elements_ * element_bytes_ +
-                (tile_ ? tile_->bytes() : delays_.samples.size() * 4) +
-                4 * (problem_->trials() + problem_->channels()) + out_bytes() +
-                gpu_cleaner_->bytes()};
+            rows * row_elements_ * element_bytes_ + sum_.bytes() + 4 * problem_->channels() +
+                out_bytes() + gpu_cleaner_->bytes()};
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
   bool float_output() const override { return problem_->float_sums(); }
@@ -90,7 +72,7 @@ class GpuPlan final : public Plan {
   std::size_t max_delay() const override { return problem_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const override {
     const std::size_t position = position_of_[channel];
-    return position < problem_->positions() ? delays_(trial, position)
+    return position < problem_->positions() ? sum_.delays()(trial, position)
                                             : problem_->channel_delay(trial, channel);
   }
   std::size_t max_output_samples() const override { return problem_->max_new_samples(); }
@@ -98,58 +80,8 @@ class GpuPlan final : public Plan {
                  const OutputViews& output) const override;
 
  private:
-  std::size_t tile_times() const {
-    return tunables_.items_time * tunables_.elements_time * (element_bytes_ == 1 ? 4 : 1);
-  }
-  std::size_t tile_trials() const { return tunables_.items_dm * tunables_.elements_dm; }
-  std::size_t channels_in_sum() const {
-    return element_bytes_ == 1 ? 65535 / problem_->max_value() : problem_->positions();
-  }
   std::size_t out_bytes() const {
     return 4 * config().beams * problem_->trials() * problem_->max_new_samples();
-  }
-  // Devices whose groups are small get fewer threads along trials, then along time.
-  void fit_threads() {
-    const std::size_t most = std::max<std::size_t>(16, device_->properties().max_group_threads);
-    while (tunables_.items_dm > 1 && tunables_.items_time * tunables_.items_dm > most)
-      tunables_.items_dm /= 2;
-    while (tunables_.items_time > 16 && tunables_.items_time > most) tunables_.items_time /= 2;
-  }
-  TileShape tile_shape() const {
-    const std::size_t there = device_->properties().local_bytes;
-    return {tunables_.items_time * tunables_.elements_time,
-            tile_trials(),
-            tunables_.items_time * tunables_.items_dm,
-            element_bytes_ == 1,
-            std::min(tunables_.local_kib << 10,
-                     there > kReservedLocalBytes ? there - kReservedLocalBytes : 0),
-            channels_in_sum()};
-  }
-  bool too_many_threads() const {
-    const std::size_t most = sum_->resources().max_group_threads;
-    return most > 0 && tunables_.items_time * tunables_.items_dm > most;
-  }
-  void choose_sum() {
-    TileChoice chosen = choose_tile(*problem_, tile_shape(), tunables_.levels);
-    delays_ = std::move(chosen.delays);
-    choice_ = std::move(chosen.choice);
-    tile_ = std::move(chosen.program);
-    compile_sum();
-  }
-  void compile_sum() {
-    auto defines = jit::Defines()
-                       .set("ROW", static_cast<std::int64_t>(8 * element_bytes_))
-                       .set("ITEMS_TIME", static_cast<std::int64_t>(tunables_.items_time))
-                       .set("ITEMS_DM", static_cast<std::int64_t>(tunables_.items_dm))
-                       .set("ELEMENTS_TIME", static_cast<std::int64_t>(tunables_.elements_time))
-                       .set("ELEMENTS_DM", static_cast<std::int64_t>(tunables_.elements_dm));
-    if (tile_)
-      defines.set("LEVELS", static_cast<std::int64_t>(tile_->levels))
-          .set("GROUPS", static_cast<std::int64_t>(tunables_.groups))
-          .set("LOCAL_BYTES", static_cast<std::int64_t>(tile_->local_bytes));
-    program_ =
-        jit::build(*device_, tile_ ? "dedisperse/tile.kernel" : "dedisperse/sum.kernel", defines);
-    sum_ = program_->kernel(tile_ ? "dedisperse_tile" : "dedisperse");
   }
   // Whether input in the device's memory needs nothing but turning.
   bool turned_there() const { return !GpuCleaner::needed(*problem_, element_bytes_); }
@@ -161,27 +93,18 @@ class GpuPlan final : public Plan {
   template <class T>
   void sum(device::Queue& queue, const GpuState& state, const core::View<T, 3>& output,
            std::size_t samples) const;
-  template <class T>
-  void sum_tiles(device::Queue& queue, const GpuState& state, const void* out,
-                 std::size_t trial_stride, std::size_t beam_stride, std::size_t samples) const;
-  template <class T>
-  void sum_where_they_lie(device::Queue& queue, const GpuState& state, const void* out,
-                          std::size_t trial_stride, std::size_t beam_stride,
-                          std::size_t samples) const;
+
   std::shared_ptr<const Problem> problem_;
   std::shared_ptr<const device::Device> device_;
   Types types_;
   std::size_t element_bytes_;
-  GpuTunables tunables_;
   Cleaner cleaner_;
   std::shared_ptr<const GpuCleaner> gpu_cleaner_;
-  Delays delays_;
-  Choice choice_;
-  std::optional<TileProgram> tile_;
+  GpuSum sum_;
   std::size_t row_elements_ = 0;
   std::vector<std::size_t> position_of_;  ///< [channel]; beyond all where it is left out
-  std::shared_ptr<const device::Program> program_, take_programs_[2];
-  std::shared_ptr<const device::Kernel> sum_, take_[2];
+  std::shared_ptr<const device::Program> take_programs_[2];
+  std::shared_ptr<const device::Kernel> take_[2];
 };
 
 std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
@@ -190,34 +113,19 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   state->element_bytes = element_bytes_;
   state->stride_bytes = row_elements_ * element_bytes_;
   state->staging_bytes = (problem_->max_new_samples() + 1) * element_bytes_;
+  state->front = state->first = kMostTimesBefore;
   state->rows = device_->allocate(state->count * state->stride_bytes);
   state->staging = device_->allocate_pinned(state->count * state->staging_bytes);
   state->staged = device_->make_event();
   state->out = device_->allocate(out_bytes());
-  std::vector<std::uint32_t> delays;
   std::vector<std::uint32_t> positions(problem_->channels(),
                                        static_cast<std::uint32_t>(problem_->positions()));
   for (std::size_t p = 0; p < problem_->positions(); ++p)
     positions[problem_->channel_at()[p]] = static_cast<std::uint32_t>(p);
-  if (!tile_)
-    for (std::size_t p = 0; p < problem_->positions(); ++p)
-      for (const std::uint32_t trial : problem_->order())
-        delays.push_back(static_cast<std::uint32_t>(delays_(trial, p)));
   queue.fill(state->rows.data(), 0, state->rows.bytes());
-  const auto upload = [&](device::Buffer& buffer, const std::vector<std::uint32_t>& values) {
-    if (values.empty()) return;
-    buffer = device_->allocate(4 * values.size());
-    queue.copy(buffer.data(), values.data(), 4 * values.size());
-  };
-  upload(state->delays, delays);
-  upload(state->order, problem_->order());
-  upload(state->positions, positions);
-  if (tile_) {
-    upload(state->staged_rows, tile_->staged);
-    upload(state->starts, tile_->starts);
-    upload(state->ops, tile_->ops);
-    upload(state->places, tile_->places);
-  }
+  state->positions = device_->allocate(4 * positions.size());
+  queue.copy(state->positions.data(), positions.data(), 4 * positions.size());
+  state->lists = sum_.upload(queue);
   queue.synchronise();
   return state;
 }
@@ -259,13 +167,14 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
 
 // Moves what is held to the front of the rows when `more` would not fit behind it.
 void GpuPlan::make_room(device::Queue& queue, GpuState& state, std::size_t more) const {
-  if (state.first + state.held + more + tile_times() + 64 <= row_elements_) return;
+  if (state.first + state.held + more + sum_.tile_times() + GpuSum::kBehind <= row_elements_)
+    return;
   const std::size_t kept = state.held + (state.begun_there && state.phase > 0 ? 1 : 0);
   if (kept > 0)
-    queue.copy_rows(state.rows.data(), state.stride_bytes,
+    queue.copy_rows(state.rows.as<std::byte>() + state.front * element_bytes_, state.stride_bytes,
                     state.rows.as<std::byte>() + state.first * element_bytes_, state.stride_bytes,
                     kept * element_bytes_, state.count);
-  state.first = 0;
+  state.first = state.front;
 }
 
 void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& input) const {
@@ -335,78 +244,13 @@ void GpuPlan::sum(device::Queue& queue, const GpuState& state, const core::View<
   const std::size_t beam_stride =
       there ? static_cast<std::size_t>(output.stride(0)) : samples * problem_->trials();
   const void* out = there ? static_cast<const void*>(output.data()) : state.out.data();
-  if (tile_) {
-    sum_tiles<T>(queue, state, out, trial_stride, beam_stride, samples);
-  } else {
-    sum_where_they_lie<T>(queue, state, out, trial_stride, beam_stride, samples);
-  }
+  sum_.launch(queue, state.lists, {state.rows.data(), state.stride_bytes, state.first},
+              {out, trial_stride, beam_stride, samples});
   if (there) return;
   for (std::size_t b = 0; b < config().beams; ++b)
     queue.copy_rows(output.row(b, std::size_t{0}), static_cast<std::size_t>(output.stride(1)) * 4,
                     state.out.as<std::byte>() + 4 * b * beam_stride, 4 * samples, 4 * samples,
                     problem_->trials());
-}
-
-template <class T>
-void GpuPlan::sum_tiles(device::Queue& queue, const GpuState& state, const void* out,
-                        std::size_t trial_stride, std::size_t beam_stride,
-                        std::size_t samples) const {
-  // Words of bytes are read: a tile begins at a whole one, and the times before are not written.
-  const std::size_t skip = element_bytes_ == 1 ? state.first % 4 : 0;
-  const device::Argument arguments[] = {
-      state.rows.data(),
-      state.staged_rows.data(),
-      state.starts.data(),
-      state.ops.data(),
-      state.places.data(),
-      state.order.data(),
-      out,
-      static_cast<std::uint64_t>(state.stride_bytes),
-      static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
-      static_cast<std::uint64_t>(state.first - skip),
-      static_cast<std::uint32_t>(problem_->positions()),
-      static_cast<std::uint32_t>(tile_->bundle_rows),
-      static_cast<std::uint32_t>(tile_->bundles_in_sum),
-      static_cast<std::uint32_t>(problem_->trials()),
-      static_cast<std::uint32_t>(skip),
-      static_cast<std::uint32_t>(skip + samples),
-      static_cast<std::uint64_t>(trial_stride),
-      static_cast<std::uint64_t>(beam_stride),
-      static_cast<T>(problem_->float_sums() ? 0 : problem_->offset())};
-  queue.launch(
-      *sum_,
-      {.groups = {(skip + samples + tile_times() - 1) / tile_times(),
-                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
-       .threads = {tunables_.items_time, tunables_.items_dm, 1},
-       .local_bytes = tile_->local_bytes},
-      arguments);
-}
-
-template <class T>
-void GpuPlan::sum_where_they_lie(device::Queue& queue, const GpuState& state, const void* out,
-                                 std::size_t trial_stride, std::size_t beam_stride,
-                                 std::size_t samples) const {
-  const device::Argument arguments[] = {
-      state.rows.data(),
-      state.delays.data(),
-      state.order.data(),
-      out,
-      static_cast<std::uint64_t>(state.stride_bytes),
-      static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
-      static_cast<std::uint64_t>(state.first),
-      static_cast<std::uint32_t>(problem_->positions()),
-      static_cast<std::uint32_t>(channels_in_sum()),
-      static_cast<std::uint32_t>(problem_->trials()),
-      static_cast<std::uint32_t>(samples),
-      static_cast<std::uint64_t>(trial_stride),
-      static_cast<std::uint64_t>(beam_stride),
-      static_cast<T>(problem_->float_sums() ? 0 : problem_->offset())};
-  queue.launch(
-      *sum_,
-      {.groups = {(samples + tile_times() - 1) / tile_times(),
-                  (problem_->trials() + tile_trials() - 1) / tile_trials(), config().beams},
-       .threads = {tunables_.items_time, tunables_.items_dm, 1}},
-      arguments);
 }
 
 }  // namespace

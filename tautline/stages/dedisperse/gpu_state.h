@@ -11,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/gpu_clean.h"
+#include "tautline/stages/dedisperse/gpu_sum.h"
 #include "tautline/stages/dedisperse/saved_state.h"
 
 namespace tautline::stages::dedisperse {
@@ -28,7 +29,8 @@ class GpuState final : public State {
 
   void reset() override {
     done->synchronise();
-    first = held = phase = 0;
+    first = front;
+    held = phase = 0;
     begun_there = false;
     work.reset_moments();
     cleaner->reset(*queue, cleaned);
@@ -63,12 +65,13 @@ class GpuState final : public State {
   void load(const std::vector<std::byte>& from) override {
     done->synchronise();
     SavedState saved(from);
-    first = 0;
+    first = front;
     held = saved.get<std::size_t>();
     phase = saved.get<std::size_t>();
     std::vector<std::byte> bytes;
     saved.get_all(bytes);
-    if (held * element_bytes > stride_bytes || bytes.size() != count * held * element_bytes)
+    if ((front + held) * element_bytes > stride_bytes ||
+        bytes.size() != count * held * element_bytes)
       throw core::Error(core::ErrorKind::format, "dedisperse saved state",
                         std::to_string(held) + " times", "what a state of this plan saved");
     for (std::size_t r = 0; r < count; ++r)
@@ -80,8 +83,8 @@ class GpuState final : public State {
     cleaner->reset(*queue, cleaned);
     begun_there = false;
     if (!bytes.empty())
-      queue->copy_rows(rows.data(), stride_bytes, bytes.data(), held * element_bytes,
-                       held * element_bytes, count);
+      queue->copy_rows(rows.as<std::byte>() + front * element_bytes, stride_bytes, bytes.data(),
+                       held * element_bytes, held * element_bytes, count);
     queue->synchronise();
   }
 
@@ -99,15 +102,16 @@ class GpuState final : public State {
 
   Cleaner::Work work;
   std::unique_ptr<device::Queue> queue;  ///< of save, load and reset
-  device::Buffer rows, delays, order, positions, out;
-  device::Buffer staged_rows, starts, ops, places;  ///< lists of the tile program
-  device::Buffer staging;                           ///< rows on their way from the host
+  device::Buffer rows, positions, out;
+  GpuSum::Lists lists;
+  device::Buffer staging;  ///< rows on their way from the host
   std::unique_ptr<device::Event> staged;
   std::unique_ptr<device::Event> done;        ///< with all of the last call
   std::shared_ptr<const GpuCleaner> cleaner;  ///< a state may outlive its plan
   GpuCleaner::Work cleaned;
   bool begun_there = false;  ///< the element not complete lies in rows, else in staging
   std::size_t count = 0, stride_bytes = 0, element_bytes = 0, staging_bytes = 0;
+  std::size_t front = 0;                       ///< times that are left free before the first
   std::size_t first = 0, held = 0, phase = 0;  ///< as on the CPU
 };
 

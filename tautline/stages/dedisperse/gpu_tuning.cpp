@@ -28,7 +28,12 @@ jit::TunableFields<GpuTunables> fields() {
       .add("groups", &GpuTunables::groups, {1, 2, 3},
            "whose registers a multiprocessor has room for")
       .add("levels", &GpuTunables::levels, {0, 2, 3, 4, 5},
-           "trials add groups of 2^levels channels; 0: by counting");
+           "trials add groups of 2^levels channels; 0: by counting")
+      .add("makers", &GpuTunables::makers, {0, 4, 8},
+           "teams that make the sums of a band while others add the band before; 0: one after the "
+           "other")
+      .add("band_channels", &GpuTunables::band_channels, {8, 16},
+           "of a band: more make fewer sums to add, of more patterns");
   return list;
 }
 
@@ -37,19 +42,40 @@ jit::TunableFields<GpuTunables> fields() {
 jit::TuningKey tuning_key(const Problem& problem, const device::Device& device) {
   const Config& config = problem.config();
   const std::string sharing = config.method == Method::exact ? "" : " shared";
-  return jit::tuning_key(device, "dedisperse", std::to_string(config.bits) + " bits" + sharing,
-                         {{"beams", config.beams},
-                          {"channels", problem.positions()},
-                          {"trials", problem.trials()},
-                          {"samples", config.max_samples},
-                          {"max_delay", problem.max_delay() + 1}},
-                         {"dedisperse/sum.kernel", "dedisperse/tile.kernel"});
+  return jit::tuning_key(
+      device, "dedisperse", std::to_string(config.bits) + " bits" + sharing,
+      {{"beams", config.beams},
+       {"channels", problem.positions()},
+       {"trials", problem.trials()},
+       {"samples", config.max_samples},
+       {"max_delay", problem.max_delay() + 1}},
+      {"dedisperse/sum.kernel", "dedisperse/tile.kernel", "dedisperse/bands.kernel"});
 }
+
+namespace {
+
+bool makers_serve(const device::Device& device, Method method) {
+  constexpr int kMatrixCapability = 80;
+  return method != Method::exact && device.api() == device::Api::cuda &&
+         device.properties().compute_capability >= kMatrixCapability;
+}
+
+// Whole groups of four teams, and all of the local memory.
+bool makers_fit(const GpuTunables& t) {
+  const std::size_t summers = t.items_time * t.items_dm;
+  return t.groups == 1 && t.levels == 0 && t.local_kib == GpuTunables{}.local_kib &&
+         summers % 128 == 0 && summers + 32 * t.makers <= 1024 &&
+         t.elements_time * t.elements_dm <= 128 && t.items_dm * t.elements_dm >= 16;
+}
+
+}  // namespace
 
 jit::Space tuning_space(const device::Device& device, Method method) {
   const std::size_t most = device.properties().max_group_threads;
   const std::size_t local_kib = device.properties().local_bytes >> 10;
-  return fields().space({}, [most, local_kib, method](const GpuTunables& t) {
+  const bool makers = makers_serve(device, method);
+  return fields().space({}, [most, local_kib, method, makers](const GpuTunables& t) {
+    if (t.makers > 0) return makers && makers_fit(t);
     const std::size_t threads = t.items_time * t.items_dm;
     const std::size_t sums = t.elements_time * t.elements_dm;
     // What is like another value, and what needs more registers than there are.
@@ -58,6 +84,7 @@ jit::Space tuning_space(const device::Device& device, Method method) {
       return false;
     if ((method == Method::exact || t.local_kib == 0) && t.levels != 0) return false;
     if (t.local_kib == 0 && t.groups != 1) return false;
+    if (t.band_channels != GpuTunables{}.band_channels) return false;
     return threads <= most && threads <= 1024 && sums <= 64 && t.groups * threads <= 1536;
   });
 }

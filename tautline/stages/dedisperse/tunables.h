@@ -15,7 +15,7 @@ struct GpuTunables {
   std::size_t items_time = 64;    ///< threads along time: 16, 32, 64, 128 or 256
   std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
   std::size_t elements_time = 4;  ///< of a thread along time: 1, 2, 4 or 8
-  std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8 or 16
+  std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8, 16 or 32
   /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of
   /// it means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as
   /// they are where the delays of a tile's trials lie too far apart.
@@ -26,6 +26,16 @@ struct GpuTunables {
   /// Of shared sums: trials add groups of 2^levels channels, 2 to 6, of which tuning tries 2 to 5;
   /// 0: by counting.
   std::size_t levels = 0;
+  /// Teams of 32 threads that make the sums of a band of channels while others add those of the
+  /// band before (bands.kernel), 1 to 16; 0: tile.kernel. A tile then has items_time x
+  /// elements_time x 2 times. Of shared sums and sub-bands of bytes, where local memory has room.
+  std::size_t makers = 0;
+  /// With makers elements_time may be any number up to 8 and elements_dm any up to 32.
+  std::size_t band_channels = 16;  ///< of a band: 4, 8, 16, 32 or 64
+  /// Of four patterns that a maker has in registers: 1 to 9; 0: as many as there is room for.
+  std::size_t tiles = 0;
+  bool matrix = true;         ///< makers use the matrix units where there are any
+  bool summers_stage = true;  ///< those who add fetch the rows too, not the makers
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };

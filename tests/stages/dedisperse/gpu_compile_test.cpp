@@ -1,6 +1,7 @@
 // The CUDA text of every kernel compiles for every architecture, without a GPU, and spills nothing.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -13,6 +14,9 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 using tests::kArchitectures;
+
+// Bytes that bands.kernel may spill, in its slow paths.
+constexpr std::size_t kMostOfBands = 256;
 
 // Each text for one architecture, in turns; for every one of them when TAUTLINE_FULL is set.
 class GpuCompile : public ::testing::Test {
@@ -27,12 +31,17 @@ class GpuCompile : public ::testing::Test {
     for (std::size_t a = 0; a < std::size(kArchitectures); ++a) {
       if (std::getenv("TAUTLINE_FULL") == nullptr && a != turn % std::size(kArchitectures))
         continue;
-      SCOPED_TRACE(file + " for " + kArchitectures[a]);
-      const auto report =
-          compiler_.compile(jit::make_source(device::Api::cuda, file, defines), kArchitectures[a]);
-      EXPECT_LE(report.registers, most_registers);
-      EXPECT_LE(report.spilled_bytes, most_spilled);
+      compile_for(kArchitectures[a], file, defines, most_registers, most_spilled);
     }
+  }
+  void compile_for(const std::string& architecture, const std::string& file,
+                   const jit::Defines& defines, std::size_t most_registers,
+                   std::size_t most_spilled) {
+    SCOPED_TRACE(file + " for " + architecture);
+    const auto report =
+        compiler_.compile(jit::make_source(device::Api::cuda, file, defines), architecture);
+    EXPECT_LE(report.registers, most_registers);
+    EXPECT_LE(report.spilled_bytes, most_spilled);
   }
 
  private:
@@ -62,9 +71,59 @@ TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
     for (const int levels : {0, 2, 3, 4, 5, 6}) {
       if (row == 16 && levels > 3) continue;
       compile("dedisperse/tile.kernel",
-              sum_defines(row).set("LEVELS", levels).set("GROUPS", 1).set("LOCAL_BYTES", 100000),
+              sum_defines(row)
+                  .set("ELEMENTS_TIME", row == 8 ? 4 : 8)
+                  .set("LEVELS", levels)
+                  .set("GROUPS", 1)
+                  .set("LOCAL_BYTES", 100000),
               turn++, 64, 96);
     }
+}
+
+jit::Defines band_defines(int channels, int window, int makers, int tiles, int matrix) {
+  return jit::Defines()
+      .set("ITEMS_TIME", 64)
+      .set("ITEMS_DM", 4)
+      .set("ELEMENTS_TIME", 8)
+      .set("MAKERS", makers)
+      .set("CHANNELS", channels)
+      .set("WINDOW", window)
+      .set("TILES", tiles)
+      .set("MATRIX", matrix)
+      .set("SUMMERS_STAGE", matrix)
+      .set("ROW_WORDS", 328)
+      .set("PACKET_WORDS", 200)
+      .set("LOCAL_WORDS", 25000);
+}
+
+// Makers and summers share what a thread may have: a few addresses are spilled.
+TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
+  std::size_t turn = 0;
+  for (const int matrix : {0, 1})
+    for (const int window : {8, 16})
+      for (const auto& [elements_dm, makers, groups, most] :
+           {std::array{16, 4, 1, 168}, {8, 2, 2, 96}, {4, 4, 1, 128}})
+        compile("dedisperse/bands.kernel",
+                band_defines(16, window, makers, 2, matrix)
+                    .set("ELEMENTS_DM", elements_dm)
+                    .set("GROUPS", groups),
+                turn++, static_cast<std::size_t>(most), kMostOfBands);
+}
+
+// The defaults, of compute capability 9.0 alone: roles that take registers as they need them spill
+// next to nothing.
+TEST_F(GpuCompile, BandsOfTheDefaults) {
+  struct Usual {
+    int channels, window, makers, tiles;
+    std::size_t registers;
+  };
+  for (const Usual& usual :
+       {Usual{16, 8, 4, 5, 168}, Usual{8, 8, 8, 4, 128}, Usual{8, 16, 8, 3, 128}})
+    compile_for("sm_90a", "dedisperse/bands.kernel",
+                band_defines(usual.channels, usual.window, usual.makers, usual.tiles, 1)
+                    .set("ELEMENTS_DM", 16)
+                    .set("GROUPS", 1),
+                usual.registers, 16);
 }
 
 TEST_F(GpuCompile, TakesOfEveryWidth) {

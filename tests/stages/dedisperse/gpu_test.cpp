@@ -117,6 +117,61 @@ TEST_P(Gpu, LevelsAreUsed) {
   EXPECT_EQ(make_plan(config, device, kQuick)->choice().text.find("groups of"), std::string::npos);
 }
 
+// Bands of channels, whose sums some threads make and others add, are shared sums all the same.
+// 16 threads of 2 entries: tiles of 64 times for 4 trials.
+Tunables with_makers(std::size_t makers, std::size_t channels) {
+  Tunables tunables{.gpu = {16, 2, 2, 2, 48}};
+  tunables.gpu.makers = makers;
+  tunables.gpu.band_channels = channels;
+  tunables.gpu.tiles = 2;
+  tunables.gpu.summers_stage = makers % 2 == 0;
+  return tunables;
+}
+
+TEST_P(Gpu, SumsOfBandsAreExact) {
+  struct Shape {
+    std::size_t channels, makers, band;
+    int bits;
+    double dm_step;
+    bool rising;
+  };
+  const auto device = device::open(device::parse_selection(GetParam()));
+  for (const Shape& shape : std::vector<Shape>{{1, 1, 4, 8, 2.5, false},
+                                               {61, 1, 8, 8, 2.5, false},
+                                               {61, 2, 16, 4, 2.5, true},
+                                               {40, 1, 4, 2, 20, false},
+                                               {16, 2, 16, 8, 4, false}}) {
+    Config config = small_config(shape.channels, shape.bits, 21, shape.rising);
+    config.dms = even_dms(shape.dm_step, 21);
+    config.method = Method::shared;
+    const Tunables tunables = with_makers(shape.makers, shape.band);
+    const auto plan = make_plan(config, device, tunables);
+    EXPECT_NE(plan->choice().text.find("bands of " + std::to_string(shape.band)), std::string::npos)
+        << plan->choice().text;
+    compare(config, plan->max_delay() + 250, {{150, 1, 77}}, tunables);
+  }
+}
+
+TEST_P(Gpu, BandsOfStreamsBeamsAndSavedStates) {
+  Config config = small_config(33, 8, 18);
+  config.method = Method::shared;
+  config.beams = 2;
+  config.ignored_channels = {4, 32};
+  config.zero_level = 77;
+  for (const Feed& feed : std::vector<Feed>{{{61, 1, 130}}, {{70}, true, true}})
+    compare(config, 500, feed, with_makers(1, 8));
+}
+
+TEST_P(Gpu, BandsOfFullScaleBytesOverflowNothing) {
+  Config config = small_config(600, 8, 3);
+  config.method = Method::shared;
+  const std::size_t times = 90;
+  const std::vector<std::byte> spectra(times * 600, std::byte{0xff});
+  const Series series = run(GetParam(), config, spectra, times, {}, with_makers(1, 16));
+  ASSERT_FALSE(series.integers.empty());
+  for (const std::int32_t sum : series.integers) ASSERT_EQ(sum, 600 * 255);
+}
+
 // The same delays as on the CPU, so the same sums.
 TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
   Config config;
@@ -139,6 +194,10 @@ TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
   const Series expected = run("cpu", config, spectra, times, feed);
   const Series got = run(GetParam(), config, spectra, times, feed, tunables);
   EXPECT_EQ(got.integers, expected.integers);
+  const Tunables makers = with_makers(2, 16);
+  EXPECT_NE(make_plan(config, device, makers)->choice().text.find("subband, "), std::string::npos);
+  EXPECT_NE(make_plan(config, device, makers)->choice().text.find("makers"), std::string::npos);
+  EXPECT_EQ(run(GetParam(), config, spectra, times, feed, makers).integers, expected.integers);
   config.method = Method::exact;
   EXPECT_NE(run("cpu", config, spectra, times).integers, expected.integers);
 }

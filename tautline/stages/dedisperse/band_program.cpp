@@ -1,0 +1,209 @@
+#include "tautline/stages/dedisperse/band_program.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+// As bands.kernel has them.
+constexpr std::size_t kHead = 8, kPackets = 4, kTile = 4, kRun = 32;
+constexpr std::size_t kTimesAtOnce = 4;  // that one window serves
+constexpr std::uint32_t kNever = 255;
+constexpr std::size_t kBytesOfStep = 32;  // that the matrix units take of all channels
+constexpr std::size_t kBanks = 32, kMostPlaces = 65536;
+// Cycles of a multiprocessor, fitted to what an H200 takes (docs/performance/dedisperse.md): of a
+// product of the matrix units where four teams make sums and where more do, of a team's read of
+// sums, of 32 words of a row, and of what either role waits for the other.
+constexpr double kProduct = 7, kProductOfMany = 5, kAddSums = 2, kFetchRow = 12, kWait = 1.2;
+
+std::size_t rounded(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// The least number from `value` on that leaves `rest` of the local memory's banks.
+std::size_t with_rest(std::size_t value, std::size_t rest) {
+  return value + (rest + kBanks - value % kBanks) % kBanks;
+}
+
+// A band for a block of trials. Delays are told from those of a channel in the middle, about which
+// patterns differ least.
+struct Band {
+  std::size_t first = 0, channels = 0;           // positions
+  std::int32_t low = 0, high = 0;                // delays of the middle channel
+  std::vector<std::int32_t> lows;                // [channel] least delay after the middle one's
+  std::vector<std::vector<std::int32_t>> all;    // [pattern][channel] after the middle one's
+  std::vector<std::uint32_t> pattern_of, shift;  // [trial of the block]
+  std::size_t range = 0;                         // greatest, of any channel's `all`
+
+  std::size_t tiles() const { return (all.size() + kTile - 1) / kTile; }
+  std::size_t entries(std::size_t span) const {
+    return rounded(span + static_cast<std::size_t>(high - low), kRun);
+  }
+  // Sums of two patterns are written together: they lie half of the banks apart.
+  std::size_t stride(std::size_t span) const { return with_rest(entries(span), kBanks / 2); }
+  std::size_t sums_words(std::size_t span) const { return all.size() * stride(span); }
+};
+
+Band make_band(const Delays& delays, std::span<const std::uint32_t> block, std::size_t first,
+               std::size_t channels) {
+  Band band;
+  band.first = first;
+  band.channels = std::min(channels, delays.positions - first);
+  const std::size_t middle = first + band.channels / 2;
+  std::map<std::vector<std::int32_t>, std::uint32_t> known;
+  std::vector<std::int32_t> highs(band.channels, INT32_MIN);
+  band.lows.assign(band.channels, INT32_MAX);
+  band.low = band.high = delays(block[0], middle);
+  for (const std::uint32_t trial : block) {
+    const std::int32_t* row = delays.row(trial);
+    std::vector<std::int32_t> pattern(row + first, row + first + band.channels);
+    for (std::size_t c = 0; c < band.channels; ++c) {
+      pattern[c] -= row[middle];
+      band.lows[c] = std::min(band.lows[c], pattern[c]);
+      highs[c] = std::max(highs[c], pattern[c]);
+    }
+    band.low = std::min(band.low, row[middle]);
+    band.high = std::max(band.high, row[middle]);
+    const auto [place, fresh] =
+        known.try_emplace(pattern, static_cast<std::uint32_t>(band.all.size()));
+    if (fresh) band.all.push_back(pattern);
+    band.pattern_of.push_back(place->second);
+  }
+  for (const std::uint32_t trial : block)
+    band.shift.push_back(static_cast<std::uint32_t>(delays(trial, middle) - band.low));
+  for (std::size_t c = 0; c < band.channels; ++c)
+    band.range = std::max(band.range, static_cast<std::size_t>(highs[c] - band.lows[c]));
+  return band;
+}
+
+class BandWriter {
+ public:
+  BandWriter(const Problem& problem, const Delays& delays, const BandShape& shape)
+      : delays_(delays), shape_(shape) {
+    const std::span<const std::uint32_t> order = problem.order();
+    program_.bands = (delays.positions + shape.channels - 1) / shape.channels;
+    for (std::size_t from = 0; from < order.size(); from += shape.trials) {
+      blocks_.push_back(order.subspan(from, std::min(shape.trials, order.size() - from)));
+      for (std::size_t g = 0; g < program_.bands; ++g)
+        bands_.push_back(make_band(delays, blocks_.back(), g * shape.channels, shape.channels));
+    }
+  }
+
+  std::optional<BandProgram> write() {
+    if (!lay_out()) return std::nullopt;
+    program_.packets.resize(bands_.size() * program_.packet_words);
+    for (std::size_t n = 0; n < bands_.size(); ++n) write_packet(n);
+    program_.adds /= static_cast<double>(shape_.span);
+    program_.patterns /= static_cast<double>(bands_.size());
+    program_.bands_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
+    return std::move(program_);
+  }
+
+ private:
+  bool lay_out() {
+    std::size_t range = 0, entries = 0, before = 0;
+    for (const Band& band : bands_) {
+      program_.most_tiles = std::max(program_.most_tiles, band.tiles());
+      range = std::max(range, band.range);
+      entries = std::max(entries, band.entries(shape_.span));
+      for (const std::int32_t low : band.lows)
+        if (low + band.low < 0)
+          before = std::max(before, static_cast<std::size_t>(-low - band.low));
+    }
+    for (program_.window = 8; program_.window < range + kTimesAtOnce; program_.window *= 2)
+      if (program_.window == 32) return false;
+    if (shape_.channels > shape_.channels_in_sum || before + kTimesAtOnce > kMostTimesBefore)
+      return false;
+    if (shape_.channels * program_.window % kBytesOfStep != 0) return false;
+    // Rows that are read together begin at different banks.
+    program_.row_words = with_rest(row_words(entries), program_.window == 8 ? 8 : 16);
+    program_.packet_words =
+        kHead + shape_.channels + shape_.trials / 2 + program_.most_tiles * shape_.channels;
+    program_.packet_words = rounded(program_.packet_words, 4);
+    sums_at_ = rounded(
+        kPackets * program_.packet_words + shape_.trials + 2 * shape_.channels * program_.row_words,
+        kBanks);
+    program_.local_words = sums_at_ + most_sums();
+    return 4 * program_.local_words <= shape_.local_bytes && most_sums() <= kMostPlaces;
+  }
+  // One more where a row begins inside a word.
+  std::size_t row_words(std::size_t entries) const {
+    return (shape_.span + entries + program_.window) / 4 + 1;
+  }
+  // Sums of neighbouring bands lie at either end.
+  std::size_t most_sums() const {
+    std::size_t most = 0;
+    for (std::size_t n = 0; n < bands_.size(); ++n) {
+      const bool last = n % program_.bands + 1 == program_.bands;
+      most = std::max(most, bands_[n].sums_words(shape_.span) +
+                                (last ? 0 : bands_[n + 1].sums_words(shape_.span)));
+    }
+    return rounded(most, kBanks);
+  }
+
+  double cycles(const Band& band) const {
+    const std::size_t steps = shape_.channels * program_.window / kBytesOfStep;
+    const double products =
+        static_cast<double>(2 * band.tiles() * band.entries(shape_.span) / kRun * steps);
+    const double reads = static_cast<double>(shape_.trials * shape_.span / kRun);
+    const double words = static_cast<double>(band.channels * row_words(band.entries(shape_.span)));
+    return kWait * std::max((shape_.makers > 4 ? kProductOfMany : kProduct) * products,
+                            kAddSums * reads + kFetchRow * words / kRun);
+  }
+
+  void write_packet(std::size_t n) {
+    const Band& band = bands_[n];
+    std::uint32_t* packet = program_.packets.data() + n * program_.packet_words;
+    const auto set = [&](std::size_t at, std::size_t value) {
+      packet[at] = static_cast<std::uint32_t>(value);
+    };
+    const std::size_t entries = band.entries(shape_.span), stride = band.stride(shape_.span);
+    const bool far = n % program_.bands % 2 == 1;
+    set(0, band.all.size());
+    set(1, entries / kRun);
+    set(2, stride);
+    set(3, far ? program_.local_words - band.sums_words(shape_.span) : sums_at_);
+    set(4, row_words(entries));
+    set(5, band.channels);
+    for (std::size_t c = 0; c < band.channels; ++c)
+      packet[kHead + c] = static_cast<std::uint32_t>(band.low + band.lows[c]);
+    std::uint32_t* places = packet + kHead + shape_.channels;
+    for (std::size_t i = 0; i < shape_.trials; ++i) {
+      const std::size_t trial = std::min(i, band.shift.size() - 1);
+      const std::size_t place = band.pattern_of[trial] * stride + band.shift[trial];
+      places[i / 2] |= static_cast<std::uint32_t>(place) << (i % 2 * 16);
+    }
+    auto* delays = reinterpret_cast<std::uint8_t*>(places + shape_.trials / 2);
+    std::fill_n(delays, band.tiles() * kTile * shape_.channels, kNever);
+    for (std::size_t p = 0; p < band.all.size(); ++p)
+      for (std::size_t c = 0; c < band.channels; ++c)
+        delays[p * shape_.channels + c] = static_cast<std::uint8_t>(band.all[p][c] - band.lows[c]);
+    program_.patterns += static_cast<double>(band.all.size());
+    program_.cycles += cycles(band);
+    program_.adds += static_cast<double>(band.all.size() * (band.channels - 1) * entries +
+                                         band.shift.size() * shape_.span);
+  }
+
+  const Delays& delays_;
+  const BandShape& shape_;
+  std::vector<std::span<const std::uint32_t>> blocks_;
+  std::vector<Band> bands_;  // [block][band]
+  std::size_t sums_at_ = 0;
+  BandProgram program_;
+};
+
+}  // namespace
+
+std::optional<BandProgram> make_band_program(const Problem& problem, const Delays& delays,
+                                             const BandShape& shape) {
+  if (shape.span % kRun != 0 || shape.trials % 2 != 0 || shape.channels % 4 != 0)
+    return std::nullopt;
+  return BandWriter(problem, delays, shape).write();
+}
+
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,163 @@
+#include "tautline/stages/dedisperse/gpu_choice.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tautline/stages/dedisperse/tile_choice.h"
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
+constexpr int kMatrixCapability = 80;              // mma.sync of bytes and cp.async
+constexpr int kRolesCapability = 90;               // roles take registers as they need them
+
+// What bands.kernel is tried with where nothing is told. Sub-bands have few enough patterns for
+// bands of 16 channels, in as large a block as local memory has room for; exact sums for 8. Measured
+// on an H200 (docs/performance/dedisperse.md): four makers with five tiles each beat eight with
+// three by 2 to 4 % for bands of 16; for bands of 8 eight with four were the fastest.
+struct UsualBands {
+  std::size_t channels, makers, elements_dm;
+};
+constexpr UsualBands kUsualBands[] = {{16, 4, 16}, {16, 4, 14}, {16, 4, 12}, {8, 8, 16}};
+// More steps of the matrix units than this take registers that makers do not have.
+constexpr std::size_t kMostSteps = 4;
+
+class Chooser {
+ public:
+  Chooser(const Problem& problem, const device::Device& device, std::size_t element_bytes,
+          const GpuTunables& tunables)
+      : problem_(problem), device_(device), element_bytes_(element_bytes) {
+    made_.tunables = tunables;
+    const bool usual = tunables == GpuTunables{};
+    // An entry is one time where rows are no bytes: longer tiles waste less beside them.
+    if (usual && element_bytes_ > 1 && device_.api() == device::Api::cuda)
+      made_.tunables.elements_time = 8;
+    choose_tiles();
+    // Rows too far apart to stage are read best by fewer threads with more trials each.
+    if (!made_.tile && usual) {
+      made_.tunables = {64, 4, 2, 8, 0};
+      choose_tiles();
+    }
+    if (usual) {
+      try_usual_bands();
+    } else if (tunables.makers > 0 && bands_serve()) {
+      made_.bands = make_band_program(problem_, made_.delays, band_shape(made_.tunables));
+    }
+    if (made_.bands) describe_bands();
+    if (made_.bands && made_.tunables.tiles == 0) made_.tunables.tiles = most_tiles();
+  }
+  GpuChoice take() { return std::move(made_); }
+
+ private:
+  // Devices whose groups are small get fewer threads along trials, then along time.
+  void fit_threads() {
+    GpuTunables& t = made_.tunables;
+    const std::size_t most = std::max<std::size_t>(16, device_.properties().max_group_threads);
+    while (t.items_dm > 1 && t.items_time * t.items_dm > most) t.items_dm /= 2;
+    while (t.items_time > 16 && t.items_time > most) t.items_time /= 2;
+  }
+  void choose_tiles() {
+    fit_threads();
+    const GpuTunables& t = made_.tunables;
+    TileChoice chosen =
+        choose_tile(problem_,
+                    {t.items_time * t.elements_time, made_.tile_trials(), t.items_time * t.items_dm,
+                     element_bytes_ == 1, local_bytes(t), channels_in_sum()},
+                    t.levels);
+    made_.delays = std::move(chosen.delays);
+    made_.choice = std::move(chosen.choice);
+    made_.tile = std::move(chosen.program);
+  }
+  std::size_t local_bytes(const GpuTunables& t) const {
+    const std::size_t there = device_.properties().local_bytes;
+    return std::min(t.local_kib << 10,
+                    there > kReservedLocalBytes ? there - kReservedLocalBytes : 0);
+  }
+  std::size_t channels_in_sum() const {
+    return element_bytes_ == 1 ? 65535 / problem_.max_value() : problem_.positions();
+  }
+  BandShape band_shape(const GpuTunables& t) const {
+    return {t.items_time * t.elements_time,
+            t.items_dm * t.elements_dm,
+            t.band_channels,
+            local_bytes(t),
+            channels_in_sum(),
+            t.makers};
+  }
+  bool bands_serve() const {
+    return element_bytes_ == 1 &&
+           (made_.choice.method == Method::shared || made_.choice.method == Method::subband);
+  }
+  // By counting, against the tiles that there are already.
+  void try_usual_bands() {
+    if (!made_.tile || !bands_serve() || device_.api() != device::Api::cuda ||
+        device_.properties().compute_capability != kRolesCapability)
+      return;
+    double least = made_.tile->cycles / static_cast<double>(made_.tile_times(element_bytes_));
+    std::optional<GpuTunables> best;
+    for (const UsualBands& usual : kUsualBands) {
+      if (best && best->band_channels == usual.channels) continue;  // larger blocks come first
+      GpuTunables t{64, 4, 8, usual.elements_dm};
+      t.makers = usual.makers;
+      t.band_channels = usual.channels;
+      auto bands = make_band_program(problem_, made_.delays, band_shape(t));
+      if (!bands || usual.channels * bands->window > kMostSteps * kTeamThreads) continue;
+      const double cycles = bands->cycles / static_cast<double>(2 * t.items_time * t.elements_time);
+      if (cycles >= least) continue;
+      least = cycles;
+      best = t;
+      made_.bands = std::move(bands);
+    }
+    if (!best) return;
+    made_.tunables = *best;
+    made_.tile.reset();
+  }
+  // Four makers have more registers each than eight.
+  std::size_t most_tiles() const {
+    if (made_.tunables.makers <= 4) return 5;
+    return made_.tunables.band_channels * made_.bands->window < kMostSteps * kTeamThreads ? 4 : 3;
+  }
+  void describe_bands() {
+    const GpuTunables& t = made_.tunables;
+    made_.matrix = t.matrix && t.items_time * t.items_dm % kTeamThreads == 0 &&
+                   device_.api() == device::Api::cuda &&
+                   device_.properties().compute_capability >= kMatrixCapability;
+    Choice& choice = made_.choice;
+    choice.adds = made_.bands->adds;
+    choice.text = to_string(choice.method) + ", " +
+                  std::to_string(choice.adds / choice.plain_adds).substr(0, 5) +
+                  " of the plain adds, bands of " + std::to_string(t.band_channels) +
+                  " channels with " + std::to_string(made_.bands->patterns).substr(0, 4) +
+                  " patterns, " + std::to_string(t.makers) + " makers" +
+                  (made_.matrix ? " by the matrix units, " : ", ");
+    if (choice.method == Method::subband)
+      choice.text += "loss of S/N " + std::to_string(100 * choice.loss).substr(0, 4) + " %, ";
+    choice.text +=
+        std::to_string((4 * made_.bands->local_words + 1023) / 1024) + " KiB of local memory";
+  }
+
+  const Problem& problem_;
+  const device::Device& device_;
+  std::size_t element_bytes_;
+  GpuChoice made_;
+};
+
+}  // namespace
+
+std::size_t GpuChoice::tile_times(std::size_t element_bytes) const {
+  return tunables.items_time * tunables.elements_time * (bands ? 2 : element_bytes == 1 ? 4 : 1);
+}
+
+std::size_t GpuChoice::group_threads() const {
+  return tunables.items_time * tunables.items_dm + (bands ? kTeamThreads * tunables.makers : 0);
+}
+
+GpuChoice choose_gpu_sum(const Problem& problem, const device::Device& device,
+                         std::size_t element_bytes, const GpuTunables& tunables) {
+  return Chooser(problem, device, element_bytes, tunables).take();
+}
+
+}  // namespace tautline::stages::dedisperse

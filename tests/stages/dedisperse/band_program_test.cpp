@@ -1,0 +1,189 @@
+// What bands.kernel is told, and the kernel itself with the matrix units emulated: the sums are
+// those along the delays it was made from.
+#include "tautline/stages/dedisperse/band_program.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tautline/stages/dedisperse/problem.h"
+#include "tests/stages/dedisperse/host_dialect.h"
+#include "tests/stages/dedisperse/support.h"
+
+// Of every program here: a tile of 64 times and 8 trials, bands of 8 channels, tiles of patterns
+// in twos.
+#define ITEMS_TIME 16
+#define ITEMS_DM 2
+#define ELEMENTS_TIME 2
+#define ELEMENTS_DM 4
+#define MAKERS 6  // two sets of three
+#define CHANNELS 8
+#define TILES 2
+#define MATRIX 1
+#define GROUPS 1
+#define SUMMERS_STAGE 1
+#define ROW_WORDS static_cast<u32>(now->row_words)
+#define PACKET_WORDS static_cast<u32>(now->packet_words)
+#define LOCAL_WORDS static_cast<u32>(now->local_words)
+
+namespace {
+const tautline::stages::dedisperse::BandProgram* now = nullptr;  // that is run
+using tautline::tests::on_host::add_there;
+using tautline::tests::on_host::await_copies;
+using tautline::tests::on_host::copy_row;
+using tautline::tests::on_host::copy_word;
+using tautline::tests::on_host::cut_word;
+using tautline::tests::on_host::forget;
+using tautline::tests::on_host::join_halves;
+using tautline::tests::on_host::multiply;
+using tautline::tests::on_host::one_at;
+using tautline::tests::on_host::store_two;
+}  // namespace
+
+// Those who add fetch the rows here, makers below.
+namespace window_8 {
+namespace {
+#define WINDOW 8
+#include "tautline/stages/dedisperse/bands.kernel"
+#undef WINDOW
+}  // namespace
+}  // namespace window_8
+
+#undef SUMMERS_STAGE
+#define SUMMERS_STAGE 0
+#undef MAKERS
+#define MAKERS 2
+namespace window_16 {
+namespace {
+#define WINDOW 16
+#include "tautline/stages/dedisperse/bands.kernel"
+#undef WINDOW
+}  // namespace
+}  // namespace window_16
+
+namespace window_32 {
+namespace {
+#define WINDOW 32
+#include "tautline/stages/dedisperse/bands.kernel"
+#undef WINDOW
+}  // namespace
+}  // namespace window_32
+
+namespace tautline::stages::dedisperse {
+namespace {
+
+std::size_t threads_of(std::size_t window) {
+  return ITEMS_TIME * ITEMS_DM + 32 * (window == 8 ? 6 : MAKERS);
+}
+constexpr BandShape kShape{ITEMS_TIME * ELEMENTS_TIME, ITEMS_DM* ELEMENTS_DM, CHANNELS, 64 << 10,
+                           257};
+
+// Rows of random bytes, with as much before and behind as the kernel may read.
+struct Rows {
+  Rows(std::size_t positions, std::size_t times, std::mt19937_64& random)
+      : stride(kMostTimesBefore + times + 256) {
+    bytes.resize(positions * stride);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  }
+  std::uint8_t at(std::size_t position, std::size_t time) const {
+    return bytes[position * stride + kMostTimesBefore + time];
+  }
+  std::size_t stride;
+  std::vector<std::uint8_t> bytes;
+};
+
+void compare(const Config& config, const Delays& delays, const BandShape& shape,
+             std::size_t window) {
+  const Problem problem(config);
+  const auto program = make_band_program(problem, delays, shape);
+  ASSERT_TRUE(program);
+  ASSERT_EQ(program->window, window);
+  now = &*program;
+  const std::size_t times = 2 * shape.span + 37, trials = delays.trials;
+  const u32 skip = 3;
+  auto random = tests::generator();
+  const Rows rows(delays.positions, times + skip + problem.max_delay() + 2 * shape.span, random);
+  std::vector<std::int32_t> out(trials * times, -123456789);
+  tests::on_host::run_groups(
+      threads_of(window), program->local_words,
+      {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span) *
+                        ((trials + shape.trials - 1) / shape.trials)),
+       1, 1},
+      [&] {
+        const auto kernel = window == 8    ? window_8::dedisperse_bands
+                            : window == 16 ? window_16::dedisperse_bands
+                                           : window_32::dedisperse_bands;
+        kernel(rows.bytes.data(), program->packets.data(), problem.order().data(), out.data(),
+               rows.stride, 0, kMostTimesBefore, static_cast<u32>(program->bands),
+               static_cast<u32>(program->bands_in_sum), static_cast<u32>(trials), skip,
+               static_cast<u32>(skip + times), times, 0, 1000);
+      });
+  for (std::size_t i = 0; i < trials; ++i)
+    for (std::size_t t = 0; t < times; ++t) {
+      std::int32_t sum = -1000;
+      for (std::size_t p = 0; p < delays.positions; ++p)
+        sum += rows.at(p, skip + t + static_cast<std::size_t>(delays(i, p)));
+      ASSERT_EQ(out[i * times + t], sum) << "trial " << i << ", time " << t;
+    }
+}
+
+Config band(std::size_t channels, std::size_t trials, double step) {
+  Config config = small_config(channels, 8, trials);
+  config.dms = even_dms(step, trials);
+  std::reverse(config.dms.begin(), config.dms.end());
+  return config;
+}
+
+TEST(BandProgram, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
+  const std::pair<std::size_t, double> bands[] = {{8, 0.5}, {3, 0.5}, {21, 1}, {33, 2}};
+  for (const auto& [channels, step] : bands) {
+    SCOPED_TRACE(channels);
+    const Config config = band(channels, 19, step);
+    compare(config, Problem(config).delays(), kShape, 8);
+  }
+}
+
+TEST(BandProgram, WiderWindows) {
+  Config config = band(11, 10, 3);
+  compare(config, Problem(config).delays(), kShape, 16);
+  config = band(11, 10, 8);
+  compare(config, Problem(config).delays(), kShape, 32);
+}
+
+// Delays of a trial's own, so that nothing is shared and rows begin before the first time.
+TEST(BandProgram, PatternsOfEveryTrial) {
+  const Config config = band(24, 8, 0.5);
+  Delays delays = Problem(config).delays();
+  auto random = tests::generator();
+  for (std::size_t i = 0; i < delays.trials; ++i)
+    for (std::size_t p = 0; p < delays.positions; ++p)
+      delays.samples[i * delays.positions + p] += static_cast<std::int32_t>(random() % 2);
+  for (auto& delay : delays.samples)
+    delay = std::min(delay, static_cast<std::int32_t>(Problem(config).max_delay()));
+  compare(config, delays, kShape, 8);
+}
+
+TEST(BandProgram, SumsThatOverflowSixteenBitsGoOn) {
+  const Config config = band(33, 8, 2);
+  BandShape shape = kShape;
+  shape.channels_in_sum = 17;
+  compare(config, Problem(config).delays(), shape, 8);
+}
+
+TEST(BandProgram, NoneWhereNothingFits) {
+  const Config config = band(16, 8, 2.5);
+  const Problem problem(config);
+  BandShape shape = kShape;
+  shape.local_bytes = 4096;
+  EXPECT_FALSE(make_band_program(problem, problem.delays(), shape));
+  shape = kShape;
+  shape.channels_in_sum = 7;
+  EXPECT_FALSE(make_band_program(problem, problem.delays(), shape));
+  const Config far = band(16, 8, 400);
+  EXPECT_FALSE(make_band_program(Problem(far), Problem(far).delays(), kShape));
+}
+
+}  // namespace
+}  // namespace tautline::stages::dedisperse

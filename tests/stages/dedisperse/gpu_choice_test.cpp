@@ -1,0 +1,87 @@
+// Which kernel a plan takes on which GPU, by what it compiles for devices that are not here.
+#include <algorithm>
+#include <string>
+
+#include "tests/stages/dedisperse/support.h"
+#include "tests/support/environment.h"
+#include "tests/support/recording_device.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::stages::dedisperse {
+namespace {
+
+constexpr std::size_t kLocalBytes = 227 << 10;
+
+Config apertif(std::size_t trials, Method method, int bits = 8) {
+  Config config;
+  config.frequencies_mhz = falling_band(1720, 300.0 / 1024, 1024);
+  config.sample_time_s = 50e-6;
+  config.dms = even_dms(0.25, trials);
+  config.bits = bits;
+  config.max_samples = 4096;
+  config.method = method;
+  return config;
+}
+
+struct Made {
+  std::string text;
+  std::vector<std::string> kernels, defines;
+  bool compiled(const std::string& kernel) const {
+    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
+  }
+  bool defined(const std::string& define) const {
+    return std::find(defines.begin(), defines.end(), define) != defines.end();
+  }
+};
+Made plan_on(const Config& config, const std::string& architecture, int capability) {
+  const auto device =
+      std::make_shared<tests::RecordingDevice>(architecture, capability, kLocalBytes);
+  Made made;
+  made.text = make_plan(config, device, Tunables{})->choice().text;
+  for (const device::ProgramSource& source : device->sources()) {
+    made.kernels.push_back(source.name);
+    if (source.name != "dedisperse/take.kernel" && source.name != "dedisperse/clean.kernel")
+      made.defines = source.defines;
+  }
+  return made;
+}
+
+class GpuChoice : public ::testing::Test {
+  // What was cached before would not be compiled.
+  tests::ScratchFolder folder_;
+  tests::Environment cache_{"TAUTLINE_CACHE", folder_ / "cache"};
+};
+
+TEST_F(GpuChoice, BandsWhereRolesMayTakeRegisters) {
+  for (const Method method : {Method::shared, Method::subband}) {
+    const Made made = plan_on(apertif(130, method), "sm_90a", 90);
+    EXPECT_TRUE(made.compiled("dedisperse/bands.kernel")) << made.text;
+    EXPECT_TRUE(made.defined("MATRIX=1"));
+    EXPECT_TRUE(made.defined("SUMMERS_STAGE=1"));
+    EXPECT_NE(made.text.find("makers by the matrix units"), std::string::npos) << made.text;
+    EXPECT_EQ(made.text.find(to_string(method)), 0u) << made.text;
+  }
+}
+
+TEST_F(GpuChoice, TilesElsewhere) {
+  EXPECT_TRUE(
+      plan_on(apertif(130, Method::shared), "sm_80", 80).compiled("dedisperse/tile.kernel"));
+  for (const int bits : {16, 32}) {
+    const Made made = plan_on(apertif(70, Method::shared, bits), "sm_90a", 90);
+    EXPECT_TRUE(made.compiled("dedisperse/tile.kernel"));
+    EXPECT_TRUE(made.defined("ELEMENTS_TIME=8"));
+  }
+  const Made exact = plan_on(apertif(70, Method::exact), "sm_90a", 90);
+  EXPECT_TRUE(exact.compiled("dedisperse/tile.kernel"));
+  EXPECT_TRUE(exact.defined("ELEMENTS_TIME=4"));
+}
+
+// Wide pulses leave sub-bands so few sums that larger groups beat bands.
+TEST_F(GpuChoice, TilesWhereCountingSaysSo) {
+  Config config = apertif(500, Method::subband);
+  config.pulse_width_s = 0.05;
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"));
+}
+
+}  // namespace
+}  // namespace tautline::stages::dedisperse
