@@ -1,5 +1,7 @@
 #include "tautline/pipeline/filterbank_blocks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -16,8 +18,11 @@ SampleRange choose_range(const formats::FilterbankReader& reader, double start_s
   const double rate = description.rate_hz.value();
   const std::string available = std::to_string(description.duration_s()) + " s of data";
   if (!(start_s >= 0) || !(start_s * rate <= static_cast<double>(description.samples)))
-    throw core::Error(core::ErrorKind::config, "--start", std::to_string(start_s),
+    throw core::Error(core::ErrorKind::config, "--start", fmt::format("{}", start_s),
                       "0 or more, inside the " + available);
+  if (std::isnan(duration_s))
+    throw core::Error(core::ErrorKind::config, "--duration", "nan",
+                      "seconds, or a negative number for all there is");
   SampleRange range;
   range.first = static_cast<std::uint64_t>(std::llround(start_s * rate));
   range.count = description.samples - std::min(range.first, description.samples);

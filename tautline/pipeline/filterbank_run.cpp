@@ -1,5 +1,7 @@
 #include "tautline/pipeline/filterbank_run.h"
 
+#include <fmt/format.h>
+
 #include "tautline/core/error.h"
 
 namespace tautline::pipeline {
@@ -10,10 +12,10 @@ void require_trials(const DmChoice& choice) {
 }
 
 void refuse_delay(double dm, double delay_s, double data_s) {
-  throw core::Error(
-      core::ErrorKind::config, "--dms",
-      std::to_string(dm) + " delays the lowest channel by " + std::to_string(delay_s) + " s",
-      "less than the " + std::to_string(data_s) + " s of data", "lower the highest DM");
+  throw core::Error(core::ErrorKind::config, "--dms",
+                    fmt::format("{} delays the lowest channel by {:.6f} s", dm, delay_s),
+                    "less than the " + std::to_string(data_s) + " s of data",
+                    "lower the highest DM");
 }
 
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,

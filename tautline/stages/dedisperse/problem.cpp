@@ -1,5 +1,7 @@
 #include "tautline/stages/dedisperse/problem.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -41,7 +43,7 @@ void require_config(const Config& c) {
   require_positive("dm_constant", c.dm_constant);
   require_range("dms", c.dms.size(), 1, kMaxTrials);
   for (const double dm : c.dms)
-    if (!(dm >= 0) || !std::isfinite(dm)) refuse("dms", std::to_string(dm), "0 or more, finite");
+    if (!(dm >= 0) || !std::isfinite(dm)) refuse("dms", fmt::format("{}", dm), "0 or more, finite");
   constexpr int kBits[] = {1, 2, 4, 8, 16, 32};
   if (std::find(std::begin(kBits), std::end(kBits), c.bits) == std::end(kBits))
     refuse("bits", std::to_string(c.bits), "1, 2, 4, 8, 16 or 32");
@@ -101,7 +103,7 @@ Problem::Problem(const Config& config) : config_(config) {
       core::dispersion_delay_s(largest_dm, lowest, reference_mhz_, config_.dm_constant) /
       sample_time_s();
   if (!(largest < kMaxDelay))
-    refuse("dms", std::to_string(largest_dm), "delays below 2^30 samples",
+    refuse("dms", fmt::format("{}", largest_dm), "delays below 2^30 samples",
            "lower the DM or downsample more");
   max_delay_ = static_cast<std::size_t>(std::llround(largest));
 

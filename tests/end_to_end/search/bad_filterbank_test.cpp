@@ -200,6 +200,8 @@ TEST_P(BadFilterbank, WrongUsageIsNamed) {
   write(s, noise(s, 2000));
   expect_refused(kWrongUsage, "--start", {"--start", "99"});
   expect_refused(kWrongUsage, "no samples", {"--duration", "0"});
+  expect_refused(kWrongUsage, "--start", {"--start", "nan"});
+  expect_refused(kWrongUsage, "--duration", {"--duration", "nan"});
   expect_refused(kWrongUsage, "memory", {"--memory", "lots"});
   expect_refused(kFailed, "memory", {"--memory", "1K"});
   expect_refused(kFailed, "nowhere.mask", {"--mask", scratch / "nowhere.mask"});
