@@ -193,6 +193,9 @@ class Streams {
 
 void whole(const Setup& s) {
   const auto passes = pipeline::plan_passes(s.request, s.trials, s.device);
+  if (passes.size() > 1)
+    throw core::Error(core::ErrorKind::memory, "--together",
+                      std::to_string(s.request.dedisperse.beams), "what fits at once");
   const pipeline::PassPlan& plan = passes.front();
   const double block_s =
       static_cast<double>(plan.block_samples) * s.request.dedisperse.sample_time_s;
@@ -283,8 +286,13 @@ void alone(const Setup& s) {
 int main(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) options[std::string(argv[i]).substr(2)] = argv[i + 1];
-  const Setup setup = make_setup(options);
-  fmt::print("{}\n", setup.device->name());
-  alone(setup);
-  whole(setup);
+  try {
+    const Setup setup = make_setup(options);
+    fmt::print("{}\n", setup.device->name());
+    alone(setup);
+    whole(setup);
+  } catch (const core::Error& error) {
+    fmt::print(stderr, "bench_search: {}\n", error.what());
+    return 1;
+  }
 }

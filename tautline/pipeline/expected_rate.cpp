@@ -16,13 +16,18 @@ namespace dedisperse = stages::dedisperse;
 namespace detect = stages::detect;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kTimes = 4096;  ///< of one call: several tiles
+constexpr std::size_t kTimes = 4096;  ///< of one call on a host: several tiles
 constexpr double kLeast_s = 0.02;     ///< to time for
 constexpr std::size_t kMostCalls = 8;
-constexpr std::size_t kTrials = 16;  ///< that are searched: the others take as long
+/// That are searched, on a host or a GPU, which fewer would not fill: the others take as long.
+constexpr std::size_t kTrials = 16, kGpuTrials = 512;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool is_gpu(const device::Device& device) {
+  return device.compiles() && !device.properties().host_cpu;
 }
 
 // Mean of a few calls.
@@ -41,7 +46,8 @@ double time_calls(device::Queue& queue, Call call) {
 }
 
 template <class T>
-double time_search(const detect::Plan& few, device::Queue& queue, std::size_t columns) {
+double time_search(const detect::Plan& few, const device::Device& device, device::Queue& queue,
+                   std::size_t columns) {
   const std::size_t trials = few.config().trials;
   const auto state = few.make_state(queue);
   std::mt19937 random(1);
@@ -53,8 +59,12 @@ double time_search(const detect::Plan& few, device::Queue& queue, std::size_t co
     const auto from = row.begin() + static_cast<std::ptrdiff_t>(i * columns / trials);
     std::copy_n(from, columns, series.begin() + static_cast<std::ptrdiff_t>(i * columns));
   }
-  const core::View<const T, 2> view(series.data(), {core::kTrialAxis, core::Axis::time},
-                                    {trials, columns});
+  const bool there = is_gpu(device);
+  const device::Buffer memory =
+      there ? device.allocate(series.size() * sizeof(T)) : device::Buffer();
+  if (there) queue.copy(memory.data(), series.data(), memory.bytes());
+  const core::View<const T, 2> view(there ? memory.as<T>() : series.data(),
+                                    {core::kTrialAxis, core::Axis::time}, {trials, columns});
   const auto call = [&] {
     few.execute(queue, *state, view);
     state->take();
@@ -72,10 +82,13 @@ double seconds_per_sample(const dedisperse::Plan& plan,
   const auto queue = device->make_queue();
   const auto state = plan.make_state(*queue);
   dedisperse::Input input;
-  input.count = std::min(kTimes, config.max_samples);
+  const bool there = is_gpu(*device) && plan.takes_device_memory();
+  input.count = there ? config.max_samples : std::min(kTimes, config.max_samples);
   const std::size_t sample_bytes =
       (config.frequencies_mhz.size() * static_cast<std::size_t>(config.bits) + 7) / 8;
-  const std::vector<std::byte> zeros(config.beams * input.count * sample_bytes);
+  const std::size_t bytes = config.beams * input.count * sample_bytes;
+  const device::Buffer zeros = there ? device->allocate(bytes) : device::Buffer(bytes);
+  if (there) queue->fill(zeros.data(), 0, bytes);
   input.data = zeros.data();
   const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
   const std::array<std::size_t, 3> extents{config.beams, config.dms.size(),
@@ -95,15 +108,15 @@ double seconds_per_sample(const detect::Plan& plan,
                           const std::shared_ptr<const device::Device>& device) {
   detect::Config config = plan.config();
   const std::size_t trials = config.trials;
-  config.trials = std::min(trials, kTrials);
+  config.trials = std::min(trials, is_gpu(*device) ? kGpuTrials : kTrials);
   config.lengths.clear();
   const std::size_t columns = plan.noise_samples();
   config.max_samples = columns;
   const auto few = detect::make_plan(config, device);
   const auto queue = device->make_queue();
   const double seconds = config.type == detect::SampleType::int32
-                             ? time_search<std::int32_t>(*few, *queue, columns)
-                             : time_search<float>(*few, *queue, columns);
+                             ? time_search<std::int32_t>(*few, *device, *queue, columns)
+                             : time_search<float>(*few, *device, *queue, columns);
   return seconds * static_cast<double>(trials) / static_cast<double>(config.trials);
 }
 

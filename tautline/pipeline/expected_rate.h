@@ -12,7 +12,8 @@
 namespace tautline::pipeline {
 
 /// Seconds that the plan takes for one time of its input when the overlap is full, measured on
-/// zeros that lie in host memory: additions take as long whatever is added.
+/// zeros that lie in host memory, or a GPU's where it takes them there: additions take as long
+/// whatever is added.
 double seconds_per_sample(const stages::dedisperse::Plan& plan,
                           const std::shared_ptr<const device::Device>& device);
 
