@@ -38,6 +38,9 @@ InputStream::InputStream(const std::string& path) {
     descriptor_ = STDIN_FILENO;
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0) fail(name_, "cannot be read", errno);
+    if (::isatty(descriptor_) == 1)
+      throw core::Error(core::ErrorKind::config, name_, "a terminal", "a pipe or a redirected file",
+                        "write PROGRAM | tautline ..., or give a file's name");
   } else {
     name_ = path;
     // Without O_NONBLOCK, opening a named pipe would wait for its writer and hear no Ctrl-C.

@@ -129,12 +129,15 @@ LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token s
     check_tag_options(config);
     return {nullptr, std::make_unique<LiveTags>(std::move(input), config)};
   }
-  if (formats::tiff::recognise(first) || formats::npy::recognise(first, ""))
-    throw Error(ErrorKind::unsupported, input->name(), "the header of a file",
-                "raw [time][sensor] counts, PTU or PT3",
-                "give the file's name, not a stream of it");
+  if (formats::tiff::recognise(first))
+    throw Error(ErrorKind::unsupported, input->name(), "a TIFF stack",
+                "raw [time][sensor] counts, NPY, PTU or PT3", "give the file's name");
   refuse_tag_options(config);
-  return {std::make_unique<LiveCounts>(std::move(input), raw_of(config)), nullptr};
+  const bool npy = formats::npy::recognise(first, "");
+  if (npy) refuse_raw_options(config, "NPY arrays");
+  LiveLayout layout =
+      npy ? npy_layout(*input, config.raw.type) : raw_layout(input->name(), raw_of(config));
+  return {std::make_unique<LiveCounts>(std::move(input), std::move(layout)), nullptr};
 }
 
 void check_curve_output(const AutocorrelateConfig& config) {

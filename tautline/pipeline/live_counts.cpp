@@ -2,34 +2,98 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
+#include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
+using core::CountType;
+using core::Error;
+using core::ErrorKind;
+
 constexpr std::size_t kSkippedBytes = std::size_t{1} << 20;
 
-formats::CountDescription described(const std::string& name, const formats::RawCounts& raw) {
-  if (!raw.type)
-    throw core::Error(core::ErrorKind::config, name + ": type of the counts", "unknown",
-                      "u8, u16, u32 or f32, which raw counts cannot say", "give --dtype");
-  if (raw.sensors == 0)
-    throw core::Error(core::ErrorKind::config, name + ": number of sensors", "unknown",
-                      "1 or more, which raw counts cannot say", "give --sensors or --shape");
-  return {.format = "raw", .type = *raw.type, .sensors = raw.sensors};
+// The bytes of a NPY header: the magic, a version, and its length in two bytes or, since version 2, in
+// four.
+std::vector<std::byte> npy_header(stream::LiveInput& input) {
+  constexpr std::size_t kBeforeText = 12;
+  const auto first = input.head(kBeforeText);
+  if (first.size() < kBeforeText) return first;
+  const bool wide = std::to_integer<int>(first[6]) > 1;
+  std::size_t length = 0;
+  for (std::size_t b = 0; b < (wide ? 4 : 2); ++b)
+    length |= std::to_integer<std::size_t>(first[8 + b]) << 8 * b;
+  return input.head(std::min(formats::npy::kMaxHeaderBytes, length + (wide ? 12 : 10)));
+}
+
+CountType type_of(const std::string& element, const std::string& name) {
+  static constexpr std::pair<const char*, CountType> kElements[] = {{"|u1", CountType::u8},
+                                                                    {"|b1", CountType::u8},
+                                                                    {"<u2", CountType::u16},
+                                                                    {"<u4", CountType::u32},
+                                                                    {"<f4", CountType::f32}};
+  for (const auto& [known, type] : kElements)
+    if (element == known) return type;
+  throw formats::format_error(name, "type of the elements, descr", element,
+                              "bool or little-endian u1, u2, u4 or f4 through a pipe",
+                              "convert the array, for example with astype('uint16')");
 }
 
 }  // namespace
 
-LiveCounts::LiveCounts(std::unique_ptr<stream::LiveInput> input, const formats::RawCounts& raw)
+LiveLayout raw_layout(const std::string& name, const formats::RawCounts& raw) {
+  if (!raw.type)
+    throw Error(ErrorKind::config, name + ": type of the counts", "unknown",
+                "u8, u16, u32 or f32, which raw counts cannot say", "give --dtype");
+  if (raw.sensors == 0)
+    throw Error(ErrorKind::config, name + ": number of sensors", "unknown",
+                "1 or more, which raw counts cannot say", "give --sensors or --shape");
+  return {{.format = "raw", .type = *raw.type, .sensors = raw.sensors}, raw.header_bytes, {}};
+}
+
+LiveLayout npy_layout(stream::LiveInput& input, std::optional<CountType> type) {
+  const std::string& name = input.name();
+  const formats::npy::Header header = formats::npy::parse_header(npy_header(input), name);
+  const auto& shape = header.shape;
+  const std::uint64_t second = shape.size() > 1 ? shape[1] : 1;
+  const std::uint64_t third = shape.size() > 2 ? shape[2] : 1;
+  constexpr std::uint64_t kMost = stages::autocorrelate::kMaxSensors;
+  if (shape.empty() || shape.size() > 3 || second == 0 || third == 0 || second > kMost ||
+      third > kMost || second * third > kMost)
+    throw formats::format_error(name, "shape of the array", std::to_string(shape.size()) + " axes",
+                                "[time], [time][sensor] or [time][row][column]",
+                                "reshape the array: time comes first");
+  if (header.fortran_order && second * third > 1)
+    throw formats::format_error(name, "order of the array", "Fortran",
+                                "C: all sensors of a time together",
+                                "save numpy.ascontiguousarray(x)");
+  LiveLayout layout{{.format = "NPY",
+                     .type = type_of(header.type, name),
+                     .sensors = static_cast<std::size_t>(second * third)},
+                    header.data_offset_bytes,
+                    shape[0]};
+  if (type && *type != layout.description.type)
+    throw Error(ErrorKind::config, "--dtype", core::to_string(*type),
+                std::string(core::to_string(layout.description.type)) + ", what the array holds",
+                "leave it out: counts that come through a pipe are not converted");
+  if (shape.size() == 3) {
+    layout.description.rows = static_cast<std::size_t>(second);
+    layout.description.columns = static_cast<std::size_t>(third);
+  }
+  return layout;
+}
+
+LiveCounts::LiveCounts(std::unique_ptr<stream::LiveInput> input, LiveLayout layout)
     : input_(std::move(input)),
-      description_(described(input_->name(), raw)),
-      row_bytes_(description_.sensors * core::bytes_of(description_.type)),
-      header_bytes_(raw.header_bytes),
-      to_skip_(raw.header_bytes) {}
+      layout_(std::move(layout)),
+      row_bytes_(layout_.description.sensors * core::bytes_of(layout_.description.type)),
+      to_skip_(layout_.header_bytes) {}
 
 void LiveCounts::skip(std::uint64_t samples) {
   to_skip_ += samples * row_bytes_;
@@ -47,26 +111,18 @@ std::pair<std::span<const std::byte>, std::size_t> LiveCounts::read(
   if (held_ > given_) std::memmove(block_.data(), block_.data() + given_, held_ - given_);
   held_ -= given_;
   given_ = 0;
-  if (to_skip_ > 0) {
+  const std::uint64_t stated = layout_.stated_samples.value_or(rows_ + samples);
+  samples =
+      static_cast<std::size_t>(std::min<std::uint64_t>(samples, stated - std::min(stated, rows_)));
+  if (samples == 0 && !ended_) {
+    finish();
+  } else if (to_skip_ > 0) {
     skip_bytes(wait);
   } else if (!ended_) {
     block_.resize(std::max(block_.size(), samples * row_bytes_));
     held_ += input_->read(std::span(block_).subspan(held_, samples * row_bytes_ - held_), wait);
     std::size_t rows = held_ / row_bytes_;
-    if (description_.type == core::CountType::f32) {
-      const auto floats = std::span<const std::byte>(block_).first(rows * row_bytes_);
-      const std::size_t good = formats::first_bad_float(floats);
-      if (good < rows * description_.sensors) {
-        rows = good / description_.sensors;
-        damage_.note(input_->name() + ": count at time " + std::to_string(rows_ + rows) +
-                     ", sensor " + std::to_string(good % description_.sensors) +
-                     ": NaN, infinite or below zero, expected a count; the stream is left there");
-        damage_.dropped_samples +=
-            held_ / row_bytes_ * description_.sensors - rows * description_.sensors;
-        held_ = rows * row_bytes_;
-        ended_ = true;
-      }
-    }
+    if (layout_.description.type == CountType::f32) drop_bad_floats(rows);
     given_ = rows * row_bytes_;
     rows_ += rows;
   }
@@ -74,18 +130,38 @@ std::pair<std::span<const std::byte>, std::size_t> LiveCounts::read(
   return {std::span<const std::byte>(block_).first(given_), given_ / row_bytes_};
 }
 
+// Leaves the rows before the first float that is no count; the stream ends there.
+void LiveCounts::drop_bad_floats(std::size_t& rows) {
+  const std::size_t sensors = layout_.description.sensors;
+  const std::size_t good =
+      formats::first_bad_float(std::span<const std::byte>(block_).first(rows * row_bytes_));
+  if (good == rows * sensors) return;
+  damage_.dropped_samples += (rows - good / sensors) * sensors;
+  rows = good / sensors;
+  damage_.note(input_->name() + ": count at time " + std::to_string(rows_ + rows) + ", sensor " +
+               std::to_string(good % sensors) +
+               ": NaN, infinite or below zero, expected a count; the stream is left there");
+  held_ = rows * row_bytes_;
+  ended_ = true;
+}
+
 void LiveCounts::finish() {
   ended_ = true;
+  const std::string& name = input_->name();
   if (const std::string fault = input_->fault(); !fault.empty()) damage_.note(fault);
-  if (to_skip_ > 0 && input_->given_bytes() < header_bytes_)
-    damage_.note(input_->name() + ": ended after " + std::to_string(input_->given_bytes()) +
-                 " bytes, expected a header of " + std::to_string(header_bytes_));
-  const std::size_t left = held_ - given_;
-  if (left == 0) return;
-  damage_.trailing_bytes += left;
-  damage_.note(input_->name() + ": last " + std::to_string(left) + " bytes, from byte " +
-               std::to_string(input_->given_bytes() - left) + ", expected whole times of " +
-               std::to_string(row_bytes_) + " bytes; they are left out");
+  if (input_->given_bytes() < layout_.header_bytes)
+    damage_.note(name + ": ended after " + std::to_string(input_->given_bytes()) +
+                 " bytes, expected a header of " + std::to_string(layout_.header_bytes));
+  if (const std::size_t left = held_ - given_; left > 0) {
+    damage_.trailing_bytes += left;
+    damage_.note(name + ": last " + std::to_string(left) + " bytes, from byte " +
+                 std::to_string(input_->given_bytes() - left) + ", expected whole times of " +
+                 std::to_string(row_bytes_) + " bytes; they are left out");
+  }
+  if (!layout_.stated_samples || rows_ >= *layout_.stated_samples || input_->stopped()) return;
+  damage_.lost_samples += (*layout_.stated_samples - rows_) * layout_.description.sensors;
+  damage_.note(name + ": cut short: " + std::to_string(rows_) + " times, expected " +
+               std::to_string(*layout_.stated_samples) + " as the header says");
 }
 
 }  // namespace tautline::pipeline

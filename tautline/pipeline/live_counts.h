@@ -1,11 +1,14 @@
-// Counts that come through a pipe: raw [time][sensor] rows, as long as they come.
+// Counts that come through a pipe: [time][sensor] rows, as long as they come, raw or behind the header
+// of a NPY array.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,12 +17,24 @@
 
 namespace tautline::pipeline {
 
+/// What a stream of counts is, as its user or a header says.
+struct LiveLayout {
+  formats::CountDescription description;
+  std::uint64_t header_bytes = 0;
+  std::optional<std::uint64_t> stated_samples;  ///< the stream ends after so many, whatever follows
+};
+
+/// Throws Error(config) when type or sensors are missing.
+LiveLayout raw_layout(const std::string& name, const formats::RawCounts& raw);
+/// Of the NPY header that the stream begins with. Throws Error(format) on what is no array of counts,
+/// Error(config) when `type` is given and is another one.
+LiveLayout npy_layout(stream::LiveInput& input, std::optional<core::CountType> type);
+
 class LiveCounts {
  public:
-  /// `raw` says type, sensors and header. Throws Error(config) when type or sensors are missing.
-  LiveCounts(std::unique_ptr<stream::LiveInput> input, const formats::RawCounts& raw);
+  LiveCounts(std::unique_ptr<stream::LiveInput> input, LiveLayout layout);
 
-  const formats::CountDescription& description() const { return description_; }
+  const formats::CountDescription& description() const { return layout_.description; }
   /// Rows left out before the first one is given. Before the first read.
   void skip(std::uint64_t samples);
   /// Whole rows, at most `samples` of them, valid until the next call: as many as come until `wait` is
@@ -33,12 +48,13 @@ class LiveCounts {
 
  private:
   void skip_bytes(std::chrono::milliseconds wait);
+  void drop_bad_floats(std::size_t& rows);
   void finish();
 
   std::unique_ptr<stream::LiveInput> input_;
-  formats::CountDescription description_;
+  LiveLayout layout_;
   std::size_t row_bytes_;
-  std::uint64_t header_bytes_, to_skip_;
+  std::uint64_t to_skip_;  ///< bytes
   std::vector<std::byte> block_;
   std::size_t held_ = 0, given_ = 0;  // bytes in block_; those of rows that the last call gave
   std::uint64_t rows_ = 0;            // given or skipped so far

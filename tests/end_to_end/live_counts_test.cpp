@@ -166,7 +166,9 @@ TEST_F(LiveCounts, HeadersOfFilesAndMissingOptionsAreRefused) {
     EXPECT_FALSE(std::filesystem::exists(scratch / "x.zip"));
   };
   const auto words = command("-", scratch / "x.zip");
-  expect_refused("\x93NUMPY\1" + std::string(200, ' '), words, kFailed, "the header of a file");
+  expect_refused("\x93NUMPY\1" + std::string(200, ' '), words, kWrongUsage, "--sensors");
+  expect_refused(std::string("II*\0\x8\0\0\0", 8) + std::string(100, '\0'), words, kFailed,
+                 "a TIFF stack");
   expect_refused(counts(10), {"autocorrelate", "-", "-o", scratch / "x.zip", "--bin", "1"},
                  kWrongUsage, "give --dtype");
   expect_refused(counts(10), command("-", scratch / "x.zip", {"--gate", "0:1"}), kWrongUsage,
@@ -174,6 +176,35 @@ TEST_F(LiveCounts, HeadersOfFilesAndMissingOptionsAreRefused) {
   expect_refused(std::string("PQTTTR\0\0", 8) + std::string(100, ' '),
                  {"autocorrelate", "-", "-o", scratch / "x.zip", "--bin", "1"}, kWrongUsage,
                  "--detectors");
+}
+
+TEST_F(LiveCounts, ArraysOfNumpyThroughAPipe) {
+  NEEDS_HDF5;
+  ASSERT_EQ(
+      run({"simulate", "photons", "--shape", "2x3", "--duration", "0.1", "--bin", "1e-5", "--dtype",
+           "u16", "--model", "diffusion:n=1,tau=1e-4,rate=1e5", "-o", scratch / "x.npy"})
+          .status,
+      kDone);
+  const auto words = [&](const std::string& input, const std::string& output) {
+    return std::vector<std::string>{"--json", "autocorrelate", input,        "-o",
+                                    output,   "--bin",         "1e-5",       "--levels",
+                                    "4",      "--overwrite",   "--segments", "1"};
+  };
+  const std::string bytes = read_file(scratch / "x.npy");
+  ASSERT_EQ(run(words(scratch / "x.npy", scratch / "a.h5")).status, kDone);
+  const CommandResult live = run_through_pipe(bytes, words("-", scratch / "b.h5"));
+  EXPECT_EQ(live.status, kDone) << live.err;
+  EXPECT_EQ(json_of(live)["format"], "NPY");
+  expect_same_sums(scratch / "a.h5", scratch / "b.h5");
+  EXPECT_EQ(curves(scratch / "b.h5").first.back().row, 1);
+  EXPECT_EQ(curves(scratch / "b.h5").first.back().column, 2);
+  // 12 bytes a time: two times and a half are missing.
+  const CommandResult cut =
+      run_through_pipe(bytes.substr(0, bytes.size() - 30), words("-", scratch / "b.h5"));
+  EXPECT_EQ(cut.status, kDamaged) << cut.err;
+  EXPECT_EQ(json_of(cut)["samples"], 9997);
+  EXPECT_EQ(json_of(cut)["trailing_bytes"], 6);
+  EXPECT_EQ(json_of(cut)["lost_samples"], 18);
 }
 
 // The output is there, whole, and of what came by then, while more is still to come.
