@@ -116,7 +116,8 @@ constexpr std::size_t woven_sensor(std::size_t tile, std::size_t lane) {
 struct WovenInput {
   const std::uint8_t* rows = nullptr;
   std::ptrdiff_t row_stride = 0;
-  std::size_t count = 0;  ///< rows
+  std::size_t count = 0;               ///< rows
+  const std::uint8_t* next = nullptr;  ///< rows that come after these, as far apart, to be fetched
 };
 
 /// Rows of 16-bit samples as planes of low and high bytes, a row every 64 bytes.

@@ -198,7 +198,7 @@ class CpuPlan final : public Plan {
       if (dense && woven(first)) {
         const std::uint8_t* rows = samples.data() + first * kLanes;
         kernels_.feed_woven(layout_, state.tile(first), state.scratch(worker),
-                            {rows, samples.stride(0), count});
+                            {rows, samples.stride(0), count, rows + kSensorsTogether});
         return;
       }
     const bool copied =

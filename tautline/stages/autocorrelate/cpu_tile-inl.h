@@ -75,7 +75,8 @@ std::size_t block_bytes(const Layout& layout, const Level& level, std::size_t sa
 
 /// Takes the `pending` samples of a level, multiplies them at all its lags and hands their pairs to
 /// the next level.
-void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::byte* scratch) {
+void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::byte* scratch,
+                    Ahead& ahead) {
   const Level& level = layout.levels[l];
   Progress& progress = reinterpret_cast<Progress*>(tile)[l];
   const std::size_t lanes = layout.lanes, count = progress.pending;
@@ -84,7 +85,7 @@ void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::b
   const std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, level.history);
   keep_heads(layout, level, progress, direct, delayed, count, tile);
 
-  Block block{direct, delayed, count, 0, 0};
+  Block block{direct, delayed, count, 0, 0, &ahead};
   block.most_direct = measure(level.storage, direct, count, lanes, totals);
   const std::uint64_t most = level.separate
                                  ? measure(level.storage, delayed, count, lanes, totals + lanes)
@@ -140,21 +141,22 @@ void pad_block(const Layout& layout, const Level& level, std::size_t count, std:
 }
 
 void drain(const Layout& layout, std::byte* tile, std::byte* scratch) {
+  Ahead nothing{scratch, 0};
   for (std::size_t l = 0; l < layout.levels.size(); ++l) {
     const Level& level = layout.levels[l];
     const std::size_t count = reinterpret_cast<Progress*>(tile)[l].pending;
     pad_block(layout, level, count,
               tile + level.delayed_at + block_bytes(layout, level, level.history));
     if (level.separate) pad_block(layout, level, count, tile + level.direct_at);
-    multiply_level(layout, l, tile, scratch);
+    multiply_level(layout, l, tile, scratch, nothing);
   }
 }
 
 /// Full blocks are multiplied, from the first level on.
-void multiply_full(const Layout& layout, std::byte* tile, std::byte* scratch) {
+void multiply_full(const Layout& layout, std::byte* tile, std::byte* scratch, Ahead& ahead) {
   const auto* progress = reinterpret_cast<const Progress*>(tile);
   for (std::size_t l = 0; l < layout.levels.size() && progress[l].pending == layout.block; ++l) {
-    multiply_level(layout, l, tile, scratch);
+    multiply_level(layout, l, tile, scratch, ahead);
     keep_history(layout, l, tile);
   }
 }
@@ -163,6 +165,7 @@ void push(const Layout& layout, std::byte* tile, std::byte* scratch, const Plane
   const Level& level = layout.levels[0];
   auto& progress = *reinterpret_cast<Progress*>(tile);
   std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, level.history);
+  Ahead nothing{scratch, 0};
   for (std::size_t t = 0; t < planes.count;) {
     const std::size_t count = std::min(layout.block - progress.pending, planes.count - t);
     stage_planes(level, planes.delayed_low + 64 * t, planes.delayed_high + 64 * t, count, delayed,
@@ -172,7 +175,7 @@ void push(const Layout& layout, std::byte* tile, std::byte* scratch, const Plane
                    tile + level.direct_at, progress.pending);
     progress.pending += count;
     t += count;
-    multiply_full(layout, tile, scratch);
+    multiply_full(layout, tile, scratch, nothing);
   }
 }
 
@@ -186,6 +189,7 @@ void feed_counts(const Layout& layout, std::byte* tile, std::byte* scratch, cons
   auto* progress = reinterpret_cast<Progress*>(tile);
   const auto* rows = static_cast<const Count*>(input.rows);
   std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, level.history);
+  Ahead nothing{scratch, 0};
   for (std::size_t t = 0; t < input.count;) {
     const std::size_t count = std::min(layout.block - progress[0].pending, input.count - t);
     const Count* from = rows + static_cast<std::ptrdiff_t>(t) * input.row_stride;
@@ -195,7 +199,7 @@ void feed_counts(const Layout& layout, std::byte* tile, std::byte* scratch, cons
                    progress[0].pending);
     progress[0].pending += count;
     t += count;
-    multiply_full(layout, tile, scratch);
+    multiply_full(layout, tile, scratch, nothing);
   }
 }
 

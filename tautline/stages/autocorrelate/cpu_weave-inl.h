@@ -74,9 +74,13 @@ void feed_woven(const Layout& layout, std::byte* tiles, std::byte* scratch,
       stage_woven<Storage::halves>(input, t, count, blocks, layout.tile_bytes, at);
     }
     t += count;
+    const std::uint8_t* next = t < input.count
+                                   ? input.rows + static_cast<std::ptrdiff_t>(t) * input.row_stride
+                                   : input.next;
+    Ahead ahead{reinterpret_cast<const std::byte*>(next), input.row_stride};
     for (std::size_t tile = 0; tile < kTilesTogether; ++tile) {
       progress(tile)->pending += count;
-      multiply_full(layout, tiles + tile * layout.tile_bytes, scratch);
+      multiply_full(layout, tiles + tile * layout.tile_bytes, scratch, ahead);
     }
   }
 }
