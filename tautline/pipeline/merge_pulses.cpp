@@ -44,18 +44,22 @@ void absorb(Pulse& into, const Pulse& other) {
 
 }  // namespace
 
-std::vector<Pulse> join_detections(const std::vector<Pulse>& separate,
+std::vector<Pulse> join_detections(const std::vector<Pulse>& found,
                                    const std::vector<std::uint64_t>& lengths, const Links& links,
                                    std::size_t widest) {
   Links joining = links;
   joining.join = true;
-  stages::detect::Groups groups(joining, widest);
+  joining.before = joining.behind = {};
+  stages::detect::Groups groups(joining, widest, lengths.size());
   std::vector<stages::detect::Detection> detections;
-  detections.reserve(separate.size());
-  for (const Pulse& pulse : separate)
-    detections.push_back(stages::detect::detection_of(pulse, lengths[pulse.trial]));
-  groups.add(detections);
   std::vector<Pulse> pulses;
+  for (const Pulse& pulse : found) {
+    if (pulse.separate)
+      detections.push_back(stages::detect::detection_of(pulse, lengths[pulse.trial]));
+    else
+      pulses.push_back(pulse);
+  }
+  groups.add(detections);
   groups.settle(std::numeric_limits<std::uint64_t>::max(), pulses);
   return pulses;
 }

@@ -114,10 +114,6 @@ std::size_t segment_of(const dedisperse::DmPlan& trials, const dedisperse::Segme
   return k;
 }
 
-bool whole(const dedisperse::DmPlan& trials, const dedisperse::Segment& part) {
-  return trials.segments[segment_of(trials, part)].dms.size() == part.dms.size();
-}
-
 PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
                    const dedisperse::DmPlan& piece,
                    const std::shared_ptr<const device::Device>& device) {
@@ -138,12 +134,39 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
     found.type = plans[k]->float_output() ? detect::SampleType::float32 : detect::SampleType::int32;
     found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
     found.lengths = lengths_of(request, *plans[k]);
-    // Detections of a segment's parts are joined when all passes are over.
-    found.links.join = request.detect.links.join && whole(trials, piece.segments[k]);
     pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.segments[k].first_trial,
                           segment_of(trials, piece.segments[k])});
   }
   return pass;
+}
+
+// What may have friends in a part of the same segment that another pass has waits for it, the rest
+// is joined in its own pass.
+void tell_what_is_elsewhere(std::vector<PassPlan>& passes,
+                            const std::shared_ptr<const device::Device>& device) {
+  for (PassPlan& pass : passes)
+    for (SearchPart& part : pass.parts) {
+      detect::Links::Elsewhere before, behind;
+      for (const PassPlan& other : passes)
+        for (const SearchPart& there : other.parts) {
+          if (there.segment != part.segment || there.first_trial == part.first_trial) continue;
+          const auto& lengths = there.detect->config().lengths;
+          const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+          auto& side = there.first_trial < part.first_trial ? before : behind;
+          side.shortest = side.any ? std::min(side.shortest, *shortest) : *shortest;
+          side.longest = std::max(side.longest, *longest);
+          side.any = true;
+        }
+      if (!before.any && !behind.any) continue;
+      detect::Config config = part.detect->config();
+      config.links.before = before;
+      config.links.behind = behind;
+      part.detect = detect::make_plan(config, device);
+    }
+}
+
+bool joins_all(const detect::Links& links) {
+  return links.join && !links.before.any && !links.behind.any;
 }
 
 }  // namespace
@@ -183,6 +206,7 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
         std::vector<PassPlan> passes;
         for (const dedisperse::DmPlan& piece : pieces)
           passes.push_back(plan_pass(request, trials, piece, device));
+        tell_what_is_elsewhere(passes, device);
         return passes;
       }
     } catch (const core::Error& error) {
@@ -204,6 +228,7 @@ std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPla
       config.lengths = lengths_of(request, *part.dedisperse);
       part.detect = detect::make_plan(config, device);
     }
+  tell_what_is_elsewhere(passes, device);
   return passes;
 }
 
@@ -283,7 +308,7 @@ SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
     fed_there_ = fed_there_ || streams_.back()->fed_on_device();
     for (std::vector<SegmentPulses>& of_beam : found_) {
       of_beam.resize(std::max(of_beam.size(), part.segment + 1));
-      of_beam[part.segment].joined = part.detect->config().links.join;
+      of_beam[part.segment].joined = joins_all(part.detect->config().links);
     }
   }
 }

@@ -71,7 +71,7 @@ stages::dedisperse::DmPlan trials_that_fit(const PassRequest& request,
 /// trials are counted over the whole plan.
 struct SegmentPulses {
   std::vector<stages::detect::Pulse> pulses;
-  bool joined = true;  ///< false: detections of several passes, still to be joined
+  bool joined = true;  ///< false: some are detections that may belong to those of other passes
 };
 
 /// One pass: blocks in, pulses out. Beams are searched together, and what is found in each is what

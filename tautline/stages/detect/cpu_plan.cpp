@@ -17,7 +17,7 @@ class CpuState : public State {
  public:
   CpuState(std::shared_ptr<const Setting> setting, std::size_t workers)
       : setting_(std::move(setting)),
-        groups_(setting_->config.links, setting_->sizes.widest()),
+        groups_(setting_->config.links, setting_->sizes.widest(), setting_->config.trials),
         over_(setting_->config.trials * setting_->sizes.widths.size()) {
     workspaces_.reserve(workers);
     for (std::size_t w = 0; w < workers; ++w) workspaces_.emplace_back(setting_->sizes);

@@ -49,10 +49,18 @@ struct Links {
   /// Trials are those of several beams, so many of each, one beam behind the other; detections of
   /// different beams are never friends. 0: all trials are one beam's.
   std::size_t beam_trials = 0;
-  /// false: every detection is a pulse of its own, for a caller that joins those of several
-  /// searches (groups.h). Its begin and end are then those of its stretch: begin the first and end
-  /// - 1 the last centre of a boxcar over the threshold.
+  /// false: every detection is a pulse of its own (Pulse::separate), for a caller that joins those
+  /// of several searches (groups.h).
   bool join = true;
+  /// Trials that other searches have of what this one has: which there are, and the shortest and
+  /// longest of their Config::lengths (0: not known). A group with a detection that could have a
+  /// friend among them is given detection by detection, as without `join`.
+  struct Elsewhere {
+    bool any = false;
+    std::uint64_t shortest = 0, longest = 0;
+  };
+  Elsewhere before = {};  ///< the first trial of a beam
+  Elsewhere behind = {};  ///< the last one
 };
 
 struct Config {
@@ -89,6 +97,9 @@ struct Pulse {
   std::uint64_t members = 1;         ///< detections: (trial, stretch of time) over the threshold
   std::uint64_t begin = 0, end = 0;  ///< samples that the members' boxcars span
   std::size_t first_trial = 0, last_trial = 0;  ///< of the members, inclusive
+  /// A detection still to be joined with others: begin is the first and end - 1 the last centre of a
+  /// boxcar over the threshold.
+  bool separate = false;
 
   std::uint64_t sample() const { return first + width / 2; }
   friend bool operator==(const Pulse&, const Pulse&) = default;

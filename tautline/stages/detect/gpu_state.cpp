@@ -14,7 +14,7 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
     : setting_(std::move(setting)),
       schedule_(setting_->config, setting_->sizes, setting_->rings),
       peaks_(setting_->config, setting_->sizes),
-      groups_(setting_->config.links, setting_->sizes.widest()),
+      groups_(setting_->config.links, setting_->sizes.widest(), setting_->config.trials),
       over_(setting_->config.trials * setting_->sizes.widths.size()),
       aside_(setting_->device->make_queue()),
       stepped_(setting_->device->make_event()) {

@@ -115,8 +115,41 @@ Pulse pulse_of(const std::vector<Detection>& members) {
   return pulse;
 }
 
+namespace {
+
+bool reaches(const Detection& d, std::size_t trials_away, const Links& links,
+             const Links::Elsewhere& elsewhere) {
+  if (!elsewhere.any) return false;
+  if (trials_away <= links.dm_trials) return true;
+  if (d.length == 0 || elsewhere.longest == 0) return false;
+  const std::uint64_t reach = d.width / 2;
+  return d.length <= elsewhere.longest + reach && elsewhere.shortest <= d.length + reach;
+}
+
+}  // namespace
+
+bool reaches_elsewhere(const Detection& d, const Links& links, std::size_t trials) {
+  const std::size_t of_beam = links.beam_trials == 0 ? trials : links.beam_trials;
+  const std::size_t trial = d.trial % of_beam;
+  return reaches(d, trial + 1, links, links.before) ||
+         reaches(d, of_beam - trial, links, links.behind);
+}
+
+void give_group(const std::vector<Detection>& group, const Links& links, std::size_t trials,
+                std::vector<Pulse>& pulses) {
+  const bool alone = std::none_of(group.begin(), group.end(), [&](const Detection& d) {
+    return reaches_elsewhere(d, links, trials);
+  });
+  if (alone) {
+    pulses.push_back(pulse_of(group));
+  } else {
+    for (const Detection& d : group) pulses.push_back(separate_pulse(d));
+  }
+}
+
 Pulse separate_pulse(const Detection& d) {
   Pulse pulse;
+  pulse.separate = true;
   pulse.snr = d.snr;
   pulse.trial = pulse.first_trial = pulse.last_trial = d.trial;
   pulse.first = d.first;
@@ -184,7 +217,7 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
     }
     groups[group_of[set]].push_back(open_[i]);
   }
-  for (const std::vector<Detection>& group : groups) pulses.push_back(pulse_of(group));
+  for (const std::vector<Detection>& group : groups) give_group(group, links_, trials_, pulses);
   open_ = std::move(waiting);
 }
 

@@ -24,13 +24,23 @@ bool friends(const Detection& a, const Detection& b, const Links& links);
 /// exceed that limit by. Of equals the brightest, then the first trial's, then the first in time.
 Pulse pulse_of(const std::vector<Detection>& members);
 
+/// Whether one of `trials` trials of each beam, d's, could have friends before the first or behind
+/// the last of them (Links::before, behind).
+bool reaches_elsewhere(const Detection& d, const Links& links, std::size_t trials);
+
+/// A complete group as `pulses`: one, or each detection for itself where Links asks for that.
+void give_group(const std::vector<Detection>& group, const Links& links, std::size_t trials,
+                std::vector<Pulse>& pulses);
+
 /// A detection as Links::join = false gives it, and back; `length` is its trial's Config::lengths.
 Pulse separate_pulse(const Detection& detection);
 Detection detection_of(const Pulse& separate, std::uint64_t length);
 
 class Groups {
  public:
-  explicit Groups(const Links& links, std::size_t widest) : links_(links), widest_(widest) {}
+  /// `trials` of all beams together.
+  Groups(const Links& links, std::size_t widest, std::size_t trials)
+      : links_(links), widest_(widest), trials_(trials) {}
 
   /// Detections in any order.
   void add(const std::vector<Detection>& detections) {
@@ -42,7 +52,7 @@ class Groups {
 
  private:
   Links links_;
-  std::size_t widest_;
+  std::size_t widest_, trials_;
   std::vector<Detection> open_;
 };
 

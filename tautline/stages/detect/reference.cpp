@@ -208,8 +208,9 @@ class Search {
 };
 
 // Every pair of detections.
-void group_all(const std::vector<Detection>& detections, const Links& links,
+void group_all(const std::vector<Detection>& detections, const Config& config,
                std::vector<Pulse>& pulses) {
+  const Links& links = config.links;
   if (!links.join) {
     for (const Detection& detection : detections) pulses.push_back(separate_pulse(detection));
     return;
@@ -225,7 +226,7 @@ void group_all(const std::vector<Detection>& detections, const Links& links,
         done[j] = true;
         members.push_back(detections[j]);
       }
-    pulses.push_back(pulse_of(members));
+    give_group(members, links, config.trials, pulses);
   }
 }
 
@@ -290,7 +291,7 @@ class ReferencePlan final : public Plan {
     else
       search_all(whole, whole.floats, detections);
     whole.counted.detections = detections.size();
-    group_all(detections, config_.links, whole.pulses);
+    group_all(detections, config_, whole.pulses);
   }
 
  private:

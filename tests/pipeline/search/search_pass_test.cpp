@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <iostream>
+
 #include "tautline/core/error.h"
 #include "tautline/pipeline/filterbank_blocks.h"
+#include "tests/support/seed.h"
 
 namespace tautline::pipeline {
 namespace {
@@ -51,6 +55,47 @@ TEST(SearchBlocks, OfAPlanFollowTheMemory) {
   const auto passes = plan_passes(request, trials, device::open({}));
   for (const PassPlan& pass : passes)
     EXPECT_LE(FilterbankBlocks::kBlocks * pass.block_samples * 256, request.memory_bytes);
+}
+
+// Of several passes only what may belong to another one waits: the rest is joined at once.
+TEST(SearchBlocks, SeveralPassesKeepFewDetections) {
+  PassRequest request;
+  for (int c = 0; c < 16; ++c) request.dedisperse.frequencies_mhz.push_back(1500 - 10 * c);
+  request.dedisperse.sample_time_s = 1e-3;
+  request.dedisperse.method = stages::dedisperse::Method::exact;
+  request.detect.max_width_s = 0.02;
+  request.detect.threshold = 3.7;
+  request.detect.links.dm_trials = 2;
+  request.samples = 30000;
+  request.sample_bytes = 16;
+  request.memory_bytes = std::size_t{8} << 20;
+  stages::dedisperse::DmPlan trials;
+  trials.segments = {{{}, 1, 0}};
+  for (int i = 0; i < 90; ++i) trials.segments[0].dms.push_back(4.0 * i);
+  const auto device = device::open({});
+  const auto passes = plan_passes(request, trials, device);
+  ASSERT_GT(passes.size(), 1u);
+  auto random = tests::generator();
+  std::normal_distribution<double> normal(100, 9);
+  std::vector<std::byte> spectra(request.samples * request.sample_bytes);
+  for (std::byte& x : spectra) x = static_cast<std::byte>(std::lround(normal(random)));
+  std::size_t separate = 0, joined = 0, detections = 0;
+  for (const PassPlan& plan : passes) {
+    const auto queue = device->make_queue();
+    SearchPass pass(plan, request.sample_bytes, device, *queue);
+    for (std::size_t done = 0; done < request.samples; done += plan.block_samples)
+      pass.push(spectra.data() + done * request.sample_bytes,
+                std::min<std::size_t>(plan.block_samples, request.samples - done));
+    pass.finish();
+    EXPECT_FALSE(pass.found()[0].joined);
+    for (const auto& pulse : pass.found()[0].pulses) ++(pulse.separate ? separate : joined);
+    detections += pass.detections();
+  }
+  EXPECT_GT(detections, 300u);
+  EXPECT_GT(joined, 0u);
+  EXPECT_LT(separate, detections / 2);
+  std::cout << passes.size() << " passes, " << detections << " detections: " << joined
+            << " pulses and " << separate << " detections kept\n";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/detect/groups.h"
 #include "tests/stages/detect/support.h"
 #include "tests/support/gpus.h"
 
@@ -101,6 +102,55 @@ TEST_P(Backend, EndsEachTrialAtItsOwnLength) {
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t t = config.lengths[r]; t < rows[r].size(); ++t) rows[r][t] = 1 << 20;
   expect_same(reference, run(GetParam(), config, rows, 4000, random), "other tail");
+}
+
+// Two halves of the trials, each searched for itself: what cannot belong to the other half is joined
+// there, the rest comes out to be joined.
+TEST_P(Backend, GivesWhatMayBelongToTrialsElsewhereForItself) {
+  auto random = tests::generator();
+  Config config = config_for(0.03, 4.2);
+  config.links.dm_trials = 2;
+  const std::size_t half = 9, samples = 34000;
+  std::vector<std::uint64_t> lengths;
+  for (std::size_t t = 0; t < 2 * half; ++t) lengths.push_back(samples - 20 * t);
+  const auto rows = noise_rows<std::int32_t>(2 * half, samples, 30, 9, random);
+  Config whole = config;
+  whole.lengths = lengths;
+  const Found expected = run("reference", whole, rows, samples, random);
+  std::vector<Pulse> pulses;
+  Groups waiting(config.links, 30, 2 * half);
+  std::vector<Detection> separate;
+  std::size_t detections = 0;
+  for (const std::size_t first : {std::size_t{0}, half}) {
+    Config part = config;
+    const auto begin = static_cast<std::ptrdiff_t>(first);
+    const auto end = static_cast<std::ptrdiff_t>(first + half);
+    part.lengths.assign(lengths.begin() + begin, lengths.begin() + end);
+    if (first == 0)
+      part.links.behind = {true, lengths.back(), lengths[half]};
+    else
+      part.links.before = {true, lengths[half - 1], lengths.front()};
+    const Rows<std::int32_t> own(rows.begin() + begin, rows.begin() + end);
+    const Found found = run(GetParam(), part, own, 9000, random);
+    expect_same(run("reference", part, own, samples, random), found, "half");
+    detections += found.counters.detections;
+    for (Pulse pulse : found.pulses) {
+      pulse.trial += first;
+      pulse.first_trial += first;
+      pulse.last_trial += first;
+      if (pulse.separate)
+        separate.push_back(detection_of(pulse, lengths[pulse.trial]));
+      else
+        pulses.push_back(pulse);
+    }
+  }
+  EXPECT_EQ(detections, expected.counters.detections);
+  EXPECT_FALSE(pulses.empty());
+  EXPECT_FALSE(separate.empty());
+  EXPECT_LT(separate.size(), detections);
+  waiting.add(separate);
+  waiting.settle(~std::uint64_t{0}, pulses);
+  EXPECT_EQ(in_order(pulses), expected.pulses);
 }
 
 // Sums beyond 32 bits, and the widths at which squares leave 64.
