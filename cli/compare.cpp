@@ -1,7 +1,12 @@
-// tautline compare: measured visibilities beside the simulator's truth.
+// tautline compare: measured visibilities beside the simulator's truth, and one correlation curve
+// beside another.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "cli/command.h"
+#include "tautline/formats/curves/curves.h"
+#include "tautline/pipeline/compare_curves.h"
 #include "tautline/pipeline/compare_truth.h"
 
 namespace tautline::cli {
@@ -11,6 +16,7 @@ namespace {
 struct Options {
   std::string visibilities, truth;
   std::size_t rows = 12;
+  std::size_t curve = 0, other_curve = 0;
 };
 
 void print_tables(const pipeline::TruthComparison& c, std::size_t rows) {
@@ -41,7 +47,49 @@ void print_tables(const pipeline::TruthComparison& c, std::size_t rows) {
       c.amplitude_rms_sigmas, c.phase_rms_sigmas, c.closure_rms_sigmas, c.verdict);
 }
 
+void print_curves(const pipeline::CurveComparison& c, std::size_t rows) {
+  fmt::print("{} and {}: {} of {} lags\n", c.first, c.second, std::min(rows, c.lags.size()),
+             c.lags.size());
+  fmt::print("{:>12} | {:>12} {:>12} | {:>12} {:>10}\n", "lag s", "first", "second", "difference",
+             "sigmas");
+  for (const std::size_t k : pipeline::spread_rows(c.lags.size(), rows)) {
+    const pipeline::ComparedLag& one = c.lags[k];
+    fmt::print("{:>12.5g} | {:>12.6g} {:>12.6g} | {:>12.4g} {:>10.2f}\n", one.lag_s, one.first,
+               one.second, one.first - one.second, (one.first - one.second) / one.error);
+  }
+  fmt::print(
+      "\nRoot mean square difference {:.4g}, over its errors {:.2f}; with the second times {:.5g} "
+      "{:.2f}\n{}\n",
+      c.rms_difference, c.rms_sigmas, c.height_ratio, c.scaled_rms_sigmas, c.verdict);
+}
+
+nlohmann::ordered_json or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+int run_curves(const Global& global, const Options& options) {
+  const auto c = pipeline::compare_curve_files(options.visibilities, options.curve, options.truth,
+                                               options.other_curve);
+  if (global.json)
+    print_json("tautline.compare.curves", 1,
+               {{"first", c.first},
+                {"second", c.second},
+                {"lags", c.lags.size()},
+                {"shortest_s", c.lags.front().lag_s},
+                {"longest_s", c.lags.back().lag_s},
+                {"rms_difference", c.rms_difference},
+                {"height_ratio", or_null(c.height_ratio)},
+                {"rms_sigmas", or_null(c.rms_sigmas)},
+                {"scaled_rms_sigmas", or_null(c.scaled_rms_sigmas)},
+                {"agrees", c.agrees},
+                {"verdict", c.verdict}});
+  else
+    print_curves(c, options.rows);
+  return c.agrees ? kDone : kFailed;
+}
+
 int run(const Global& global, const Options& options) {
+  if (formats::curves::recognise(options.visibilities)) return run_curves(global, options);
   const auto c = pipeline::compare_truth(options.visibilities, options.truth);
   if (global.json)
     print_json("tautline.compare", 1,
@@ -64,13 +112,24 @@ int run(const Global& global, const Options& options) {
 }  // namespace
 
 void add_compare(CLI::App& app, const Global& global, Action& action) {
-  auto* command =
-      app.add_subcommand("compare", "measured visibilities beside the simulator's truth");
+  auto* command = app.add_subcommand(
+      "compare", "measured visibilities beside the simulator's truth; curves beside each other");
   auto options = std::make_shared<Options>();
-  command->add_option("visibilities", options->visibilities, "V.uvh5")->required();
-  command->add_option("truth", options->truth, "X.truth.json, as simulate wrote it")->required();
+  command
+      ->add_option("visibilities", options->visibilities,
+                   "V.uvh5; or a correlation curve: .csv, .SIN, .ASC, .h5")
+      ->required();
+  command
+      ->add_option("truth", options->truth, "X.truth.json, as simulate wrote it; or another curve")
+      ->required();
   command->add_option("--rows", options->rows, "lines of each table")->capture_default_str();
-  command->footer("Example: tautline compare sky.uvh5 sky.truth.json");
+  command->add_option("--curve", options->curve, "which of the first file's curves, from 0")
+      ->capture_default_str();
+  command->add_option("--other-curve", options->other_curve, "which of the second file's")
+      ->capture_default_str();
+  command->footer(
+      "Examples: tautline compare sky.uvh5 sky.truth.json\n"
+      "          tautline compare g.csv correlator.SIN");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };
   });

@@ -282,6 +282,28 @@ TEST_F(LiveCounts, KilledTheyGoOnFromTheirState) {
   EXPECT_EQ(a.segment_counts, b.segment_counts);
 }
 
+TEST_F(LiveCounts, StatesThatDoNotFitAreRefused) {
+  const std::string state = scratch / "state", output = scratch / "x.zip";
+  ASSERT_EQ(run_through_pipe(counts(3000), command("-", output, {"--save-state", state})).status,
+            kDone);
+  const std::string kept = read_file(output);
+  const auto resume = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--resume", state, "--overwrite"});
+    return run_through_pipe(counts(100), command("-", output, more));
+  };
+  const CommandResult other = resume({"--lags", "standard"});
+  EXPECT_EQ(other.status, kWrongUsage) << other.err;
+  EXPECT_NE(other.err.find("state of another problem: lags: chain, expected standard"),
+            std::string::npos)
+      << other.err;
+  EXPECT_EQ(resume({"--save-state", state}).status, kWrongUsage);  // it is read
+  std::filesystem::resize_file(state, std::filesystem::file_size(state) - 1);
+  const CommandResult damaged = resume({});
+  EXPECT_EQ(damaged.status, kFailed) << damaged.err;
+  EXPECT_NE(damaged.err.find("checksum"), std::string::npos) << damaged.err;
+  EXPECT_EQ(read_file(output), kept);
+}
+
 TEST_F(LiveCounts, AFullDiskIsSaidAndLeavesNothingHalf) {
   const std::string fifo = make_fifo();
   std::filesystem::create_directory(scratch / "disk");

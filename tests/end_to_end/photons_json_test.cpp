@@ -100,6 +100,10 @@ TEST_F(PhotonsJson, SimulateCorrelateFitAndInspectCurves) {
   ASSERT_EQ(held["curves"].size(), 1u);
   EXPECT_EQ(keys_of(held["curves"][0]),
             (Keys{"first", "second", "cross", "lags", "standard_errors", "mean_rate_hz"}));
+  const auto compared =
+      json({"compare", scratch / "g.csv", scratch / "g.csv"}, "tautline.compare.curves");
+  EXPECT_EQ(compared["rms_sigmas"], 0);
+  EXPECT_EQ(compared["agrees"], true);
 #ifdef TAUTLINE_FIT
   const auto fitted = json({"fit", scratch / "g.csv", "-o", scratch / "fit.csv", "--model", "3d",
                             "--range", "1e-5:5e-3", "--waist", "0.25"},
