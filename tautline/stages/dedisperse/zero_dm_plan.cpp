@@ -149,7 +149,8 @@ class ZeroDmPlan final : public Plan {
                                       kSteadyError * static_cast<double>(problem_.positions()));
     return static_cast<std::uint64_t>(each * each * static_cast<double>(half()));
   }
-  std::int64_t offset() const { return problem_.offset(); }
+  std::uint32_t offset() const { return static_cast<std::uint32_t>(problem_.offset()); }
+  double per_channel() const { return 1 / static_cast<double>(problem_.positions()); }
 
   void add_channels(device::Queue& queue, const ZeroDmState& state, const Block& block) const;
   void correct_by_delays(device::Queue& queue, const ZeroDmState& state, const Block& block) const;
@@ -282,7 +283,8 @@ void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& stat
                                         static_cast<std::uint64_t>(block.beam_stride),
                                         u32(block.samples),
                                         u32(problem_.positions()),
-                                        offset()};
+                                        offset(),
+                                        per_channel()};
   queue.launch(*correct_by_delays_,
                {.groups = {divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
                            config().beams},
@@ -329,6 +331,7 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
                                           u32(block.samples),
                                           u32(problem_.positions()),
                                           offset(),
+                                          per_channel(),
                                           u32(digit)};
     queue.launch(*correct_by_transforms_, correcting, arguments);
   }

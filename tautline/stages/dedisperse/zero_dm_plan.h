@@ -2,8 +2,8 @@
 //
 //   trial i less the filter = S[i][t] - M[i][t] / K,    M[i][t] = sum over c of s[t + d(i, c)]
 //
-// with s the sum of all K summed channels at each time. Both S and M are whole numbers, so one division
-// and one rounding to float are all that differs from real numbers, whatever the device.
+// with s the sum of all K summed channels at each time. Both S and M are whole numbers, so one product
+// with 1 / K and one rounding to float are all that differs from real numbers, whatever the device.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,7 @@ std::int64_t sample_of(const Config& config, const std::vector<std::byte>& spect
   return config.signed_samples ? static_cast<std::int8_t>(code) : code;
 }
 
-// (K S - M) / K, S and M as whole numbers.
+// (K S - M) times 1 / K, S and M as whole numbers.
 std::vector<float> definition(const Plan& plan, const std::vector<std::byte>& spectra,
                               std::size_t times) {
   const Config& config = plan.config();
@@ -45,7 +45,8 @@ std::vector<float> definition(const Plan& plan, const std::vector<std::byte>& sp
           const std::size_t at = t + static_cast<std::size_t>(plan.delay(i, c));
           exact += k * rows[c][at] - sums[at];
         }
-        out.push_back(static_cast<float>(static_cast<double>(exact) / static_cast<double>(k)));
+        out.push_back(
+            static_cast<float>(static_cast<double>(exact) * (1 / static_cast<double>(k))));
       }
   }
   return out;
