@@ -16,9 +16,9 @@ constexpr int kRolesCapability = 90;               // roles take registers as th
 
 // What bands.kernel is tried with where nothing is told: bands of 16 channels in as large a block as
 // local memory has room for the patterns of, else of 8. Measured on an H200
-// (docs/performance/dedisperse.md): four makers beat eight by 2 to 4 % for bands of 16; eight were
-// the fastest for bands of 8 whose windows are narrow, and have no registers for more steps of the
-// matrix units.
+// (docs/performance/dedisperse.md): four makers beat eight by 2 to 4 % for bands of 16; eight made the
+// sums of bands of 8 whose windows are narrow, and have no registers for more steps of the matrix
+// units, which four were measured with.
 struct UsualBands {
   std::size_t channels, makers, elements_dm, most_steps;
 };
