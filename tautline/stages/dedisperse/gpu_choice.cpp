@@ -14,16 +14,16 @@ constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
 constexpr int kMatrixCapability = 80;              // mma.sync of bytes and cp.async
 constexpr int kRolesCapability = 90;               // roles take registers as they need them
 
-// What bands.kernel is tried with where nothing is told. Sub-bands have few enough patterns for
-// bands of 16 channels, in as large a block as local memory has room for; exact sums for 8. Measured
-// on an H200 (docs/performance/dedisperse.md): four makers with five tiles each beat eight with
-// three by 2 to 4 % for bands of 16; for bands of 8 eight with four were the fastest.
+// What bands.kernel is tried with where nothing is told: bands of 16 channels in as large a block as
+// local memory has room for the patterns of, else of 8. Measured on an H200
+// (docs/performance/dedisperse.md): four makers beat eight by 2 to 4 % for bands of 16; eight made the
+// sums of bands of 8 whose windows are narrow, and have no registers for more steps of the matrix
+// units, which four were measured with.
 struct UsualBands {
-  std::size_t channels, makers, elements_dm;
+  std::size_t channels, makers, elements_dm, most_steps;
 };
-constexpr UsualBands kUsualBands[] = {{16, 4, 16}, {16, 4, 14}, {16, 4, 12}, {8, 8, 16}};
-// More steps of the matrix units than this take registers that makers do not have.
-constexpr std::size_t kMostSteps = 4;
+constexpr UsualBands kUsualBands[] = {
+    {16, 4, 16, 4}, {16, 4, 14, 4}, {16, 4, 12, 4}, {8, 8, 16, 2}, {8, 4, 16, 4}};
 
 class Chooser {
  public:
@@ -104,7 +104,7 @@ class Chooser {
       t.makers = usual.makers;
       t.band_channels = usual.channels;
       auto bands = make_band_program(problem_, made_.delays, band_shape(t));
-      if (!bands || usual.channels * bands->window > kMostSteps * kTeamThreads) continue;
+      if (!bands || usual.channels * bands->window > usual.most_steps * kTeamThreads) continue;
       const double cycles = bands->cycles / static_cast<double>(2 * t.items_time * t.elements_time);
       if (cycles >= least) continue;
       least = cycles;
@@ -118,7 +118,7 @@ class Chooser {
   // Four makers have more registers each than eight.
   std::size_t most_tiles() const {
     if (made_.tunables.makers <= 4) return 5;
-    return made_.tunables.band_channels * made_.bands->window < kMostSteps * kTeamThreads ? 4 : 3;
+    return made_.tunables.band_channels * made_.bands->window < 4 * kTeamThreads ? 4 : 3;
   }
   void describe_bands() {
     const GpuTunables& t = made_.tunables;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "tautline/stages/dedisperse/problem.h"
@@ -242,6 +243,36 @@ TEST_P(Gpu, DelaysTooFarApartForLocalMemory) {
     EXPECT_EQ(plan->choice().method, Method::exact);
     EXPECT_EQ(plan->choice().text, "exact, all of the plain adds");
     compare(config, plan->max_delay() + 200, {{5000}});
+  }
+}
+
+// What a GPU of NVIDIA's takes when nothing is told. PoCL takes seconds to compile its defaults,
+// whose shapes the tests above have made smaller.
+TEST_P(Gpu, DefaultsOfTheDevice) {
+  const auto device = device::open(device::parse_selection(GetParam()));
+  if (device->properties().compute_capability == 0)
+    GTEST_SKIP() << "no compute capability to choose defaults by";
+  auto random = tests::generator();
+  for (const auto& [method, bits, width_s] : {std::tuple(Method::exact, 8, 0.),
+                                              {Method::shared, 8, 0.},
+                                              {Method::shared, 4, 0.},
+                                              {Method::subband, 8, 0.},
+                                              {Method::subband, 8, 5e-3},
+                                              {Method::shared, 32, 0.}}) {
+    Config config = apertif(150).config;
+    config.bits = bits;
+    config.method = method;
+    if (width_s > 0) config.pulse_width_s = width_s;
+    const std::size_t times = make_plan(config, device, Tunables{})->max_delay() + 5000;
+    const auto spectra = make_spectra(config, times, random);
+    const Series expected = run("cpu", config, spectra, times, {{2600, 1033}});
+    const Series got = run(GetParam(), config, spectra, times, {{2600, 1033}}, Tunables{});
+    const std::string text = make_plan(config, device, Tunables{})->choice().text;
+    EXPECT_EQ(got.integers, expected.integers) << text;
+    EXPECT_FALSE(got.integers.empty() && got.floats.empty());
+    ASSERT_EQ(got.floats.size(), expected.floats.size());
+    for (std::size_t k = 0; k < got.floats.size(); ++k)
+      ASSERT_NEAR(got.floats[k], expected.floats[k], 2 * Case::kFloatTolerance * 1024) << text;
   }
 }
 

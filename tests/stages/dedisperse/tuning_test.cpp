@@ -3,6 +3,7 @@
 #include "tautline/stages/dedisperse/tune.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"
+#include "tests/support/recording_device.h"
 
 namespace tautline::stages::dedisperse {
 namespace {
@@ -38,6 +39,18 @@ TEST_P(Tuning, DefaultsAreInTheSpace) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
   EXPECT_EQ(tunables_of(tuning_space(*device, Method::shared).usual()), GpuTunables{});
+}
+
+TEST(TuningOfBands, WhereThereAreMatrixUnits) {
+  jit::Configuration bands{{"items_time", 64},  {"items_dm", 4},    {"elements_time", 8},
+                           {"elements_dm", 16}, {"local_kib", 256}, {"groups", 1},
+                           {"levels", 0},       {"makers", 4},      {"band_channels", 8}};
+  const tests::RecordingDevice hopper("sm_90a", 90, 227 << 10), pascal("sm_61", 61, 96 << 10);
+  EXPECT_TRUE(tuning_space(hopper, Method::shared).legal(bands));
+  EXPECT_FALSE(tuning_space(hopper, Method::exact).legal(bands));
+  EXPECT_FALSE(tuning_space(pascal, Method::shared).legal(bands));
+  bands["makers"] = 0;
+  EXPECT_FALSE(tuning_space(hopper, Method::shared).legal(bands));
 }
 
 TEST(TuningOfTheHost, IsRefused) {
