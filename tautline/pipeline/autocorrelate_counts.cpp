@@ -1,7 +1,11 @@
 #include "tautline/pipeline/autocorrelate_counts.h"
 
+#include <chrono>
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
@@ -23,6 +27,13 @@ void check_repetition(const AutocorrelateConfig& config) {
   if (!config.save_state.empty()) formats::PartialPath(config.save_state, config.overwrite);
 }
 
+/// What is written: of one moment of a run.
+struct Snapshot {
+  core::CorrelationCurves curves;
+  AutocorrelateSummary summary;
+  std::vector<std::byte> state;
+};
+
 /// The run's outputs, written once or again and again. Each is whole at any time: it is written
 /// beside its name and renamed.
 class RunOutput {
@@ -30,49 +41,89 @@ class RunOutput {
   RunOutput(const AutocorrelateConfig& config, std::string device)
       : config_(config), device_(std::move(device)) {}
 
-  /// What lies under the names after the first time is the run's own.
-  void write(const CountRun& run, AutocorrelateSummary& summary, const Stopwatch& stopwatch) {
-    const core::CorrelationCurves curves = run.curves(summary);
-    summary.elapsed_s = stopwatch.elapsed_s();
-    summary.writes = ++writes_;
-    if (!config_.output.empty()) {
-      AutocorrelateConfig config = config_;
-      config.overwrite = config_.overwrite || output_written_;
-      write_curves(config, curves, summary, device_);
-      output_written_ = true;
-    }
-    if (config_.save_state.empty()) return;
-    run.save_state(config_.overwrite || state_written_);
-    state_written_ = true;
+  /// At the end.
+  AutocorrelateSummary write(const CountRun& run) {
+    collect();
+    Snapshot now = take(run);
+    now.summary.writes = ++writes_;
+    write_all(now);
+    return std::move(now.summary);
   }
 
-  /// The same while the run goes on: a disk that is full now may have room again.
-  void try_to_write(const CountRun& run, const Stopwatch& stopwatch) {
-    try {
-      AutocorrelateSummary summary;
-      write(run, summary, stopwatch);
-      say(core::LogLevel::info, "written after " + std::to_string(summary.samples) + " samples");
-    } catch (const Error& error) {
-      --writes_;
-      if (error.kind() != ErrorKind::io || !run.live()) throw;
-      say(core::LogLevel::warning, std::string(error.what()) + "; the run goes on");
-    }
+  /// While the run goes on: on a thread of its own, so that disks hold up nothing. Where the last
+  /// writing still goes on, there is no other, and this is false.
+  bool begin(const CountRun& run) {
+    using namespace std::chrono_literals;
+    if (writing_.valid() && writing_.wait_for(0s) != std::future_status::ready) return false;
+    collect();
+    auto now = std::make_shared<Snapshot>(take(run));
+    writing_ = std::async(std::launch::async, [this, now, live = run.live()] {
+      return live ? try_to_put(*now) : put(*now);
+    });
+    return true;
   }
 
  private:
+  Snapshot take(const CountRun& run) const {
+    Snapshot now;
+    now.curves = run.curves(now.summary);
+    now.summary.elapsed_s = stopwatch_.elapsed_s();
+    if (!config_.save_state.empty()) now.state = run.state();
+    return now;
+  }
+
+  // What lies under the names after the first time is the run's own.
+  void write_all(const Snapshot& now) {
+    if (!config_.output.empty()) {
+      AutocorrelateConfig config = config_;
+      config.overwrite = config_.overwrite || output_written_;
+      write_curves(config, now.curves, now.summary, device_);
+      output_written_ = true;
+    }
+    if (!config_.save_state.empty()) {
+      write_state(config_.save_state, config_.overwrite || state_written_, now.state);
+      state_written_ = true;
+    }
+  }
+
+  bool put(const Snapshot& now) {
+    write_all(now);
+    say(core::LogLevel::info, "written after " + std::to_string(now.summary.samples) + " samples");
+    return true;
+  }
+
+  // A live run goes on when a writing failed: a disk that is full now may have room again.
+  bool try_to_put(const Snapshot& now) {
+    try {
+      return put(now);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::io) throw;
+      say(core::LogLevel::warning, std::string(error.what()) + "; the run goes on");
+      return false;
+    }
+  }
+
+  // The end of the last begin().
+  void collect() {
+    if (writing_.valid() && writing_.get()) ++writes_;
+  }
+
   void say(core::LogLevel level, const std::string& text) const {
     if (config_.log) config_.log(level, text);
   }
 
   const AutocorrelateConfig& config_;
   std::string device_;
+  Stopwatch stopwatch_;
   bool output_written_ = false, state_written_ = false;
   std::uint64_t writes_ = 0;
+  std::future<bool> writing_;  // last: it uses the others
 };
 
-/// Feeds the run; calls `due` every config.every_s seconds in which something came.
+/// Feeds the run; calls `due` every config.every_s seconds in which something came, and again where
+/// that is false.
 void feed(CountRun& run, const AutocorrelateConfig& config, const ProgressCallback& progress,
-          const std::stop_token& stop, const std::function<void()>& due) {
+          const std::stop_token& stop, const std::function<bool()>& due) {
   ProgressReporter reporter(progress);
   double last_s = 0;
   std::uint64_t last_samples = 0;
@@ -82,10 +133,9 @@ void feed(CountRun& run, const AutocorrelateConfig& config, const ProgressCallba
     // Of live input a stop is the end, and what came is kept.
     if (!run.live()) require_running(stop);
     if (config.every_s <= 0 || reporter.elapsed_s() - last_s < config.every_s) return;
+    if (run.samples_done() == last_samples || !due()) return;
     last_s = reporter.elapsed_s();
-    if (run.samples_done() == last_samples) return;
     last_samples = run.samples_done();
-    due();
   };
   if (!run.live()) require_running(stop);
   run.feed(done);
@@ -100,9 +150,9 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
   const Stopwatch stopwatch;
   check_repetition(config);
   CountRun run(config, std::move(device), stop);
-  feed(run, config, progress, stop, [] {});
+  feed(run, config, progress, stop, [] { return true; });
   auto curves = run.curves(summary);
-  if (!config.save_state.empty()) run.save_state(config.overwrite);
+  if (!config.save_state.empty()) write_state(config.save_state, config.overwrite, run.state());
   summary.elapsed_s = stopwatch.elapsed_s();
   return curves;
 }
@@ -115,9 +165,8 @@ AutocorrelateSummary autocorrelate_counts(const AutocorrelateConfig& config,
   check_repetition(config);
   RunOutput output(config, device->name());
   CountRun run(config, std::move(device), stop);
-  feed(run, config, progress, stop, [&] { output.try_to_write(run, stopwatch); });
-  AutocorrelateSummary summary;
-  output.write(run, summary, stopwatch);
+  feed(run, config, progress, stop, [&] { return output.begin(run); });
+  AutocorrelateSummary summary = output.write(run);
   summary.elapsed_s = stopwatch.elapsed_s();
   return summary;
 }

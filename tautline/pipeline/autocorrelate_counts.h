@@ -48,13 +48,15 @@ struct AutocorrelateConfig {
   double start_s = 0;                               ///< seconds to skip, 0 or more
   double duration_s = -1;                           ///< seconds to take; below 0: to the end
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< most that is taken
-  double every_s = 0;  ///< seconds between two writings of what came so far; 0: at the end alone
+  /// Seconds between two writings of what came so far, on a thread of their own (which HDF5 is used
+  /// from then); 0: at the end alone.
+  double every_s = 0;
   /// Where the run's state goes, as often as the curves do; empty: nowhere. The state of a file's part
   /// plans for the rest of the file.
   std::string save_state;
   std::string resume;   ///< a state that the run goes on from; empty: none
   std::string history;  ///< into the output
-  core::LogSink log;    ///< news of a run that goes on
+  core::LogSink log;    ///< news of a run that goes on, from any thread
 };
 
 struct AutocorrelateSummary {

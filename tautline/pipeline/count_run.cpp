@@ -178,13 +178,15 @@ void CountRun::open(const device::Device& device) {
 void CountRun::plan(const std::shared_ptr<const device::Device>& device) {
   const stages::autocorrelate::Config& stage = stream_config_.stage;
   const std::size_t buffer = live() ? live_buffer_bytes(config_) : 0;
+  // The state as it is written, and as it is read.
+  const std::size_t copies = config_.save_state.empty() && config_.resume.empty() ? 1 : 2;
   std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan;
   if (tags_ != nullptr || source_.live_tags != nullptr) {
     tag_plan = stages::autocorrelate::make_tag_plan(stage);
-    check_memory(CurveStream::bytes(stream_config_, *tag_plan) + buffer);
+    check_memory(copies * CurveStream::bytes(stream_config_, *tag_plan) + buffer);
   } else {
     const auto plan = stages::autocorrelate::make_plan(stage, device);
-    check_memory(CurveStream::bytes(stream_config_, *plan) + buffer +
+    check_memory(copies * CurveStream::bytes(stream_config_, *plan) + buffer +
                  3 * stage.max_samples * row_bytes_of(source_.description(), *map_));
   }
   if (tag_plan == nullptr && map_->adds())
@@ -212,8 +214,8 @@ StateProblem CountRun::problem() const {
   return problem;
 }
 
-void CountRun::save_state(bool overwrite) const {
-  write_state(config_.save_state, overwrite, problem(), *stream_);
+std::vector<std::byte> CountRun::state() const {
+  return state_bytes(problem(), *stream_);
 }
 
 void CountRun::feed(const std::function<void()>& done) {

@@ -48,8 +48,8 @@ class CountRun {
 
   /// The curves of what came by now, and what is to be said of them; the run may go on.
   core::CorrelationCurves curves(AutocorrelateSummary& summary) const;
-  /// Into config.save_state.
-  void save_state(bool overwrite) const;
+  /// For config.save_state.
+  std::vector<std::byte> state() const;
 
  private:
   void open(const device::Device& device);

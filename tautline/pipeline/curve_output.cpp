@@ -117,7 +117,7 @@ std::vector<std::byte> first_bytes(stream::LiveInput& input) {
 }  // namespace
 
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
-  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
   return std::min(kBytes, config.memory_bytes / 8);
 }
 

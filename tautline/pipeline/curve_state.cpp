@@ -61,18 +61,23 @@ StateProblem state_problem(const CurveStreamConfig& config, const std::string& b
           {"block_samples", stage.max_samples}};
 }
 
-void write_state(const std::string& path, bool overwrite, const StateProblem& problem,
-                 CurveStream& stream) {
-  formats::PartialFile file(path, overwrite);
-  std::uint64_t checksum = jit::kHashStart;
-  const auto write = [&](std::span<const std::byte> bytes) {
-    checksum = jit::hash(text_of(bytes), checksum);
-    file.write(bytes);
+std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& stream) {
+  std::vector<std::byte> bytes;
+  const auto append = [&](std::span<const std::byte> some) {
+    bytes.insert(bytes.end(), some.begin(), some.end());
   };
-  const std::string head = std::string(kFirstLine) + problem.dump() + "\n";
-  write(std::as_bytes(std::span(head.data(), head.size())));
-  stream.save(write);
-  file.write(jit::hash_name(checksum) + "\n");
+  const auto append_text = [&](const std::string& text) {
+    append(std::as_bytes(std::span(text.data(), text.size())));
+  };
+  append_text(std::string(kFirstLine) + problem.dump() + "\n");
+  stream.save(append);
+  append_text(jit::hash_name(jit::hash(text_of(bytes))) + "\n");
+  return bytes;
+}
+
+void write_state(const std::string& path, bool overwrite, std::span<const std::byte> bytes) {
+  formats::PartialFile file(path, overwrite);
+  file.write(bytes);
   file.finish();
 }
 

@@ -21,9 +21,11 @@ using StateProblem = nlohmann::ordered_json;
 /// Everything that decides what a stream's bytes mean; the caller adds what its input means.
 StateProblem state_problem(const CurveStreamConfig& config, const std::string& backend);
 
+/// What a state's file holds.
+std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& stream);
+
 /// Writes beside `path` and renames. Throws Error(io).
-void write_state(const std::string& path, bool overwrite, const StateProblem& problem,
-                 CurveStream& stream);
+void write_state(const std::string& path, bool overwrite, std::span<const std::byte> bytes);
 
 class StateFile {
  public:

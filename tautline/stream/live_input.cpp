@@ -19,7 +19,8 @@ constexpr std::size_t kLeastBuffer = 4096;
 LiveInput::LiveInput(const std::string& path, std::size_t buffer_bytes, std::stop_token stop)
     : input_(path),
       stop_(std::move(stop)),
-      buffer_(std::max(buffer_bytes, kLeastBuffer)),
+      buffer_bytes_(std::max(buffer_bytes, kLeastBuffer)),
+      buffer_(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes_)),
       thread_([this](const std::stop_token& own) { gather(own); }) {}
 
 LiveInput::~LiveInput() {
@@ -54,35 +55,38 @@ void LiveInput::gather(const std::stop_token& own) {
 bool LiveInput::wait_for_room(const std::stop_token& own) {
   std::unique_lock lock(mutex_);
   return room_.wait_for(lock, kPatience, [&] {
-    return own.stop_requested() || gathered_ - given_ < buffer_.size();
+    return own.stop_requested() || gathered_ - given_ < buffer_bytes_;
   }) && !own.stop_requested();
 }
 
-// This thread alone moves gathered_, and what lies beyond it is nobody else's.
+// This thread alone moves gathered_, and what lies beyond it is nobody else's. An empty buffer begins
+// anew, so that as long as the others keep up its front stays in the caches.
 bool LiveInput::take_some() {
   std::size_t place = 0, free = 0;
   {
     const std::lock_guard lock(mutex_);
-    place = static_cast<std::size_t>(gathered_ % buffer_.size());
-    free = std::min(buffer_.size() - static_cast<std::size_t>(gathered_ - given_),
-                    buffer_.size() - place);
+    if (gathered_ == given_) gather_place_ = give_place_ = 0;
+    place = gather_place_;
+    free = std::min(buffer_bytes_ - static_cast<std::size_t>(gathered_ - given_),
+                    buffer_bytes_ - place);
   }
-  const std::size_t got = input_.read(std::span(buffer_).subspan(place, free), kPatience);
+  const std::size_t got = input_.read({buffer_.get() + place, free}, kPatience);
   if (got == 0) return false;
   {
     const std::lock_guard lock(mutex_);
     gathered_ += got;
+    gather_place_ = (place + got) % buffer_bytes_;
   }
   come_.notify_all();
   return true;
 }
 
 std::vector<std::byte> LiveInput::head(std::size_t limit_bytes) {
-  const std::size_t wanted = std::min(limit_bytes, buffer_.size());
+  const std::size_t wanted = std::min(limit_bytes, buffer_bytes_);
   std::unique_lock lock(mutex_);
   come_.wait(lock, [&] { return ended_ || gathered_ >= wanted; });
   const auto there = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, gathered_));
-  return {buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(there)};
+  return {buffer_.get(), buffer_.get() + there};
 }
 
 std::size_t LiveInput::read(std::span<std::byte> bytes, std::chrono::milliseconds wait) {
@@ -92,13 +96,14 @@ std::size_t LiveInput::read(std::span<std::byte> bytes, std::chrono::millisecond
   while (done < bytes.size()) {
     if (!come_.wait_until(lock, until, [&] { return ended_ || gathered_ > given_; })) break;
     if (gathered_ == given_) break;
-    const auto place = static_cast<std::size_t>(given_ % buffer_.size());
-    const std::size_t some = std::min({bytes.size() - done, buffer_.size() - place,
-                                       static_cast<std::size_t>(gathered_ - given_)});
+    const std::size_t place = give_place_;
+    const std::size_t some = std::min(
+        {bytes.size() - done, buffer_bytes_ - place, static_cast<std::size_t>(gathered_ - given_)});
     lock.unlock();
-    std::memcpy(bytes.data() + done, buffer_.data() + place, some);
+    std::memcpy(bytes.data() + done, buffer_.get() + place, some);
     lock.lock();
     given_ += some;
+    give_place_ = (place + some) % buffer_bytes_;
     done += some;
     room_.notify_one();
   }

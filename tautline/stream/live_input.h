@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <stop_token>
@@ -49,10 +50,12 @@ class LiveInput {
 
   formats::InputStream input_;
   std::stop_token stop_;
-  std::vector<std::byte> buffer_;
+  std::size_t buffer_bytes_;
+  std::unique_ptr<std::byte[]> buffer_;  // memory that was never needed is never touched
   mutable std::mutex mutex_;
   std::condition_variable come_, room_;
-  std::uint64_t gathered_ = 0, given_ = 0;  // bytes; their difference is in the buffer
+  std::uint64_t gathered_ = 0, given_ = 0;         // bytes; their difference is in the buffer
+  std::size_t gather_place_ = 0, give_place_ = 0;  // where the next ones go to and come from
   bool ended_ = false, stopped_ = false;
   std::string fault_;
   std::jthread thread_;  // last: it uses all of these
