@@ -223,29 +223,32 @@ TEST_P(Exact, SumsFarBeyond32Bits) {
   }
 }
 
-// 16 neighbours take the fast way in; strides, offsets and shuffled pairs do not.
+// 16 and 64 neighbours take fast ways in; strides, offsets and shuffled pairs do not.
 TEST_P(Exact, StridedSamples) {
-  const Config config{.sensors = 16, .bins = 6, .levels = 4};
-  const auto wide = random_counts<std::uint8_t>(700, 40, 255);
-  std::vector<std::uint8_t> every_second, shifted;
-  for (std::size_t t = 0; t < 700; ++t)
-    for (std::size_t s = 0; s < 16; ++s) {
-      every_second.push_back(wide[t * 40 + 2 * s]);
-      shifted.push_back(wide[t * 40 + 3 + s]);
-    }
-  const auto made = plan(config);
-  const auto check_view = [&](const std::uint8_t* data, std::ptrdiff_t sensor_stride,
-                              const std::vector<std::uint8_t>& dense) {
-    const auto state = made->make_state(queue());
-    made->execute(
-        queue(), *state,
-        Samples<std::uint8_t>(data, {Axis::time, Axis::input}, {700, 16}, {40, sensor_stride}));
-    Result<std::int64_t> result(config);
-    made->read(queue(), *state, result.views());
-    expect_equal(config, result, run_on(kReference, config, dense), "strides");
-  };
-  check_view(wide.data(), 2, every_second);
-  check_view(wide.data() + 3, 1, shifted);
+  constexpr std::size_t kSamples = 700, kRow = 200;
+  for (const std::size_t sensors : {16u, 80u}) {
+    const Config config{.sensors = sensors, .bins = 6, .levels = 4};
+    const auto wide = random_counts<std::uint8_t>(kSamples, kRow, 255);
+    std::vector<std::uint8_t> every_second, shifted;
+    for (std::size_t t = 0; t < kSamples; ++t)
+      for (std::size_t s = 0; s < sensors; ++s) {
+        every_second.push_back(wide[t * kRow + 2 * s]);
+        shifted.push_back(wide[t * kRow + 3 + s]);
+      }
+    const auto made = plan(config);
+    const auto check_view = [&](const std::uint8_t* data, std::ptrdiff_t sensor_stride,
+                                const std::vector<std::uint8_t>& dense) {
+      const auto state = made->make_state(queue());
+      made->execute(queue(), *state,
+                    Samples<std::uint8_t>(data, {Axis::time, Axis::input}, {kSamples, sensors},
+                                          {kRow, sensor_stride}));
+      Result<std::int64_t> result(config);
+      made->read(queue(), *state, result.views());
+      expect_equal(config, result, run_on(kReference, config, dense), "strides");
+    };
+    check_view(wide.data(), 2, every_second);
+    check_view(wide.data() + 3, 1, shifted);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Exact, ::testing::ValuesIn(kBackends),

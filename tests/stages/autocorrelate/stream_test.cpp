@@ -9,7 +9,7 @@ class Stream : public EachBackend {};
 
 TEST_P(Stream, AnySplit) {
   auto random = generator();
-  for (const std::size_t sensors : {1u, 3u, 16u, 37u})
+  for (const std::size_t sensors : {1u, 3u, 16u, 37u, 66u})
     for (const Ladder ladder : {Ladder::chain, Ladder::standard})
       for (const std::size_t longest : {1u, 7u, 300u}) {
         const Config config{.sensors = sensors, .ladder = ladder, .bins = 8, .levels = 6};
@@ -50,7 +50,7 @@ TEST_P(Stream, ReadOnTheWayIsTheReference) {
 }
 
 TEST_P(Stream, SavedAndTakenUpAgain) {
-  for (const std::size_t sensors : {2u, 20u}) {
+  for (const std::size_t sensors : {2u, 20u, 66u}) {
     const Config config{.sensors = sensors, .bins = 6, .levels = 6};
     const auto data = random_counts<std::uint8_t>(2000, sensors, 255);
     const auto made = plan(config);
