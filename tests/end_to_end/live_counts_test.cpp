@@ -409,7 +409,8 @@ TEST_F(LiveCounts, MemoryIsBounded) {
   };
   const long small = peak_kib(200), large = peak_kib(600);
   std::cout << "peak: " << small << " KiB for 200 MiB, " << large << " KiB for 600\n";
-  EXPECT_LT(large, small * 11 / 10 + 8 * 1024);
+  // How full the buffer, an eighth of --memory, gets depends on who is faster.
+  EXPECT_LT(large, small * 11 / 10 + 48 * 1024);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LT(large, 300 * 1024);
 #endif
