@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/run_output.h"
+#include "cli/words.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/autocorrelate_counts.h"
@@ -76,6 +77,12 @@ void resolve(const Global& global, Options& options) {
 
 void summarise(const Global& global, const std::string& output,
                const pipeline::AutocorrelateSummary& s) {
+  // The curves and the rate are of both parts.
+  const std::string resumed =
+      s.resumed_samples > 0 ? fmt::format("  with the {:.3f} s of the state taken up: {:.3f} s\n",
+                                          static_cast<double>(s.resumed_samples) * s.bin_s,
+                                          static_cast<double>(s.samples) * s.bin_s)
+                            : "";
   print_summary(
       global, "tautline.autocorrelate",
       {{"output", output},
@@ -97,27 +104,29 @@ void summarise(const Global& global, const std::string& output,
        {"lost_samples", s.damage.lost_samples},
        {"dropped_samples", s.damage.dropped_samples},
        {"trailing_bytes", s.damage.trailing_bytes},
+       {"ignored_photons", s.ignored_photons},
        {"kernels", s.backend},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {} curves of {} lags, {} sensors, {:.6g} s bins\n{}, {:.4g} samples/s\n"
+      fmt::format("{}: {} of {}, {}, {:.6g} s bins\n{}, {:.4g} samples/s\n{}"
                   "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
                   "  counted: {} lost, {} dropped, {} bytes left over, {} masked, {} without "
                   "counts\n",
-                  output, s.curves, s.lags, s.sensors, s.bin_s, speed_line(s.stream_s, s.elapsed_s),
+                  output, counted(s.curves, "curve"), counted(s.lags, "lag"),
+                  counted(s.sensors, "sensor"), s.bin_s, speed_line(s.stream_s, s.elapsed_s),
                   static_cast<double>(s.samples - s.resumed_samples) *
                       static_cast<double>(s.sensors) / s.elapsed_s,
-                  s.mean_rate_hz, s.backend, s.damage.lost_samples, s.damage.dropped_samples,
-                  s.damage.trailing_bytes, s.masked, s.undefined));
+                  resumed, s.mean_rate_hz, s.backend, s.damage.lost_samples,
+                  s.damage.dropped_samples, s.damage.trailing_bytes, s.masked, s.undefined));
 }
 
 // News of a run that goes on. What came by a Ctrl-C is kept: the input is then called cut short.
 int run_status(const pipeline::AutocorrelateSummary& summary, const Options& options) {
   const int status = damage_status(summary.damage, 0, options.strict);
   if (!summary.interrupted) return status;
-  spdlog::warn("{}: stopped before its input ended; {} samples of {} sensors are in the output",
+  spdlog::warn("{}: stopped before its input ended; {} of {} are in the output",
                options.config.input == "-" ? "standard input" : options.config.input,
-               summary.samples, summary.sensors);
+               counted(summary.samples, "sample"), counted(summary.sensors, "sensor"));
   return options.strict ? kFailed : kDamagedInput;
 }
 
@@ -146,7 +155,7 @@ void add_ladder(CLI::App& command, Options& options) {
   command
       .add_option("--bin,--bin-time", config.bin_s,
                   "seconds a bin; of time tags, rounded to whole ticks")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command
       .add_option("--lags", options.lags,
                   "chain: groups of --bins lags; standard: multipletau's ladder, --bins even")
@@ -212,7 +221,7 @@ void add_input(CLI::App& command, Options& options) {
   command
       .add_option("--every", config.every_s,
                   "seconds between two writings of what came so far; 0: at the end alone")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str()
       ->group(again);
   command

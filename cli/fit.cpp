@@ -73,12 +73,21 @@ void resolve(const Global& global, Options& options) {
   }
 }
 
+// How far the points lie from the curve: in units of their errors, or of g where all weigh the same.
+std::string spread_of(const pipeline::FitResult& result, const pipeline::fit::Solution& solution) {
+  const int freedom = solution.degrees_of_freedom;
+  if (result.weighted)
+    return fmt::format("  {:<10} {:>12.4g}  of {} degrees of freedom, reduced {:.3g}", "chi2",
+                       solution.chi_squared, freedom, solution.chi_squared / freedom);
+  return fmt::format("  {:<10} {:>12.4g}  of g about the curve, {} degrees of freedom", "rms",
+                     std::sqrt(solution.chi_squared / freedom), freedom);
+}
+
 void print_result(const Options& options, const pipeline::FitResult& result) {
-  fmt::print(
-      "{}\n  {} curve{}, model {}: {} fitted well, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
-      options.config.output, result.fits.size(), result.fits.size() == 1 ? "" : "s",
-      pipeline::fit::name_of(result.model), result.good, result.hot, result.masked, result.failed,
-      result.elapsed_s);
+  fmt::print("{}\n  {} curve{}, model {}: {} fitted, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
+             options.config.output, result.fits.size(), result.fits.size() == 1 ? "" : "s",
+             pipeline::fit::name_of(result.model), result.good, result.hot, result.masked,
+             result.failed, result.elapsed_s);
   if (result.fits.size() == 1) {
     const auto& one = result.fits.front();
     for (std::size_t k = 0; k < result.parameters.size(); ++k)
@@ -88,8 +97,7 @@ void print_result(const Options& options, const pipeline::FitResult& result) {
                      : fmt::format("  +- {:.3g}", one.solution.standard_errors[k]));
     if (std::isfinite(one.d_um2_per_s))
       fmt::print("  {:<10} {:>12.6g}  +- {:.3g}  um^2/s\n", "D", one.d_um2_per_s, one.d_error);
-    fmt::print("  {:<10} {:>12.6g}\n  {:<10} {:>12.4g}  of {} degrees of freedom; {}\n", "G(0)",
-               one.g0, "chi2", one.solution.chi_squared, one.solution.degrees_of_freedom,
+    fmt::print("  {:<10} {:>12.6g}\n{}; {}\n", "G(0)", one.g0, spread_of(result, one.solution),
                one.status);
   } else {
     for (const char* name : {"n", "tau_d_s", "g0", "d_um2_per_s", "reduced_chi2"})
@@ -133,7 +141,8 @@ int run(const Global& global, Options& options) {
     print_result(options, result);
   }
   if (result.good > 0) return kDone;
-  spdlog::warn("no curve was fitted well: see the status column of {}", options.config.output);
+  spdlog::warn("no curve was fitted without doubt: see the status column of {}",
+               options.config.output);
   return options.strict ? kFailed : kDamagedInput;
 }
 
@@ -171,8 +180,7 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
                     "all lags weigh the same, whatever their standard errors");
   command->add_option("--report", config.report, "F.html: curves, residuals and maps");
   command->add_flag("--overwrite", config.overwrite, "replace existing files");
-  command->add_flag("--strict", options->strict,
-                    "exit status 1 instead of 3 when no curve was fitted well");
+  command->add_flag("--strict", options->strict, "exit status 1 instead of 3 when no fit is ok");
   command->footer(
       "Example: tautline fit G.h5 -o fit.csv --model 3d+triplet --waist 0.25 --report fit.html");
   command->callback([&global, &action, options] {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/command.h"
+#include "tautline/core/curve_label.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/input_file.h"
@@ -114,8 +115,8 @@ int inspect_curves(const Global& global, const std::string& path) {
   constexpr std::size_t kMostLines = 8;
   for (std::size_t k = 0; k < file.curves.size() && k < kMostLines; ++k) {
     const core::CorrelationCurve& one = file.curves[k];
-    fmt::print("  curve       {}{}{}: {:.1f} counts a second\n", one.first.label,
-               one.cross ? " x " : "", one.cross ? one.second.label : "", one.first.mean_rate_hz);
+    fmt::print("  curve       {}: {:.1f} counts a second\n", core::label_of(one),
+               one.first.mean_rate_hz);
   }
   if (file.curves.size() > kMostLines)
     fmt::print("  ...         {} more\n", file.curves.size() - kMostLines);

@@ -64,7 +64,7 @@
     header() {
       const { data } = this;
       const median = (name) => data.medians[name];
-      const tiles = [["Curves", tautline.count(data.sensors), `${tautline.count(data.good)} fitted well`]];
+      const tiles = [["Curves", tautline.count(data.sensors), `${tautline.count(data.good)} fitted`]];
       for (const [name, label] of [["n", "N"], ["tau_d_s", "Diffusion time"], ["d_um2_per_s", "D, µm²/s"],
                                    ["g0", "G(0)"], ["reduced_chi2", "Reduced χ²"]]) {
         const value = median(name);

@@ -69,6 +69,7 @@ struct AutocorrelateSummary {
   std::uint64_t resumed_samples = 0;   ///< of these
   std::size_t segments = 0;            ///< that standard errors come from
   std::uint64_t writes = 0;            ///< times that the output was written
+  std::uint64_t ignored_photons = 0;   ///< of a live run: of detectors that were not asked for
   bool live = false;                   ///< through a pipe
   bool interrupted = false;            ///< a live run that was stopped before its input ended
   double bin_s = 0, mean_rate_hz = 0;  ///< of a sensor, over all curves
@@ -78,7 +79,8 @@ struct AutocorrelateSummary {
   std::vector<std::string> warnings;
 };
 
-/// Reads, correlates and normalises. Throws core::Error; nothing is written but a state.
+/// Reads, correlates and normalises. Throws core::Error, of a live run that ends before its first whole
+/// sample too; nothing is written but a state.
 core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
                                          std::shared_ptr<const device::Device> device,
                                          AutocorrelateSummary& summary,

@@ -56,6 +56,7 @@ PhotonBinner::PhotonBinner(std::unique_ptr<formats::PhotonReader> reader,
     : reader_(std::move(reader)),
       detectors_(config.detectors),
       sensor_of_channel_(kChannels, kNoSensor),
+      ignored_(kChannels),
       photons_(kBlockPhotons) {
   const formats::PhotonDescription& d = reader_->description();
   ticks_per_bin_ = whole_ticks(d, config.bin_s);
@@ -118,6 +119,7 @@ bool PhotonBinner::next(BinnedPhoton& event) {
     for (; place_ < held_; ++place_) {
       const formats::Photon& photon = photons_[place_];
       const std::uint32_t sensor = sensor_of_channel_[photon.channel];
+      if (sensor == kNoSensor) ignored_[photon.channel] += photon.time >= first_tick_ ? 1 : 0;
       if (sensor == kNoSensor || photon.microtime < gate_low_ || photon.microtime >= gate_high_ ||
           photon.time < first_tick_)
         continue;
@@ -176,6 +178,15 @@ std::size_t PhotonBinner::read_events(std::span<BinnedPhoton> events) {
   while (found < events.size() && next(events[found])) ++found;
   kept_ += found;
   if (found < events.size()) bins_done_ = whole_bins_;
+  return found;
+}
+
+std::vector<formats::DetectorCount> PhotonBinner::ignored() const {
+  std::vector<formats::DetectorCount> found;
+  const bool has_sync = reader_->description().mode == formats::TagMode::t2;
+  for (std::size_t channel = 0; channel < kChannels; ++channel)
+    if (ignored_[channel] > 0 && !(has_sync && channel == formats::kSyncChannel))
+      found.push_back({static_cast<std::uint16_t>(channel), ignored_[channel]});
   return found;
 }
 

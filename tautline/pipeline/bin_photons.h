@@ -50,6 +50,8 @@ class PhotonBinner {
   const formats::Damage& damage() const { return reader_->damage(); }
   std::uint64_t bins_done() const { return bins_done_; }
   std::uint64_t photons_kept() const { return kept_; }
+  /// Photons that were read of detectors that are no sensor, but for the sync input's tags; by channel.
+  std::vector<formats::DetectorCount> ignored() const;
 
   /// Fills counts[time][sensor] (a whole number of times) and returns how many times; fewer than
   /// fit only at the end. Throws Error(format) where a bin holds more than the type can.
@@ -78,6 +80,7 @@ class PhotonBinner {
   std::unique_ptr<formats::PhotonReader> reader_;
   std::vector<std::uint16_t> detectors_;
   std::vector<std::uint32_t> sensor_of_channel_;
+  std::vector<std::uint64_t> ignored_;  // [channel]
   std::uint64_t ticks_per_bin_ = 1, first_tick_ = 0, most_bins_ = 0;
   std::uint32_t gate_low_ = 0, gate_high_ = 0;
   std::vector<formats::Photon> photons_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 
@@ -72,8 +73,8 @@ CurveComparison compare_curves(const core::CorrelationCurve& first,
                                const core::CorrelationCurve& second) {
   const std::vector<Point> ours = points_of(first), theirs = points_of(second);
   CurveComparison c;
-  c.first = first.first.label;
-  c.second = second.first.label;
+  c.first = core::label_of(first);
+  c.second = core::label_of(second);
   double difference2 = 0, cross = 0, own = 0;
   for (const Point& point : ours) {
     if (theirs.empty() || point.lag_s < theirs.front().lag_s || point.lag_s > theirs.back().lag_s)

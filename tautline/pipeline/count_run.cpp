@@ -1,7 +1,10 @@
 #include "tautline/pipeline/count_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -103,6 +106,19 @@ std::string digest_of(const SensorMap& map) {
   return jit::hash_name(value);
 }
 
+// Of a live run nobody could look before which detectors there are.
+void add_ignored(const std::vector<formats::DetectorCount>& ignored, AutocorrelateSummary& s) {
+  std::string names;
+  for (const formats::DetectorCount& one : ignored) {
+    s.ignored_photons += one.photons;
+    names += (names.empty() ? "" : ", ") + std::to_string(one.channel);
+  }
+  if (!ignored.empty())
+    s.warnings.push_back(fmt::format(
+        "{} photon{} of detector{} {} were not asked for by --detectors", s.ignored_photons,
+        s.ignored_photons == 1 ? "" : "s", ignored.size() == 1 ? "" : "s", names));
+}
+
 }  // namespace
 
 const formats::CountDescription& CountSource::description() const {
@@ -130,6 +146,7 @@ CountRun::CountRun(const AutocorrelateConfig& config, std::shared_ptr<const devi
   state->require(problem());
   state->load(*stream_);
   resumed_ = stream_->samples();
+  check_resumed_input(*state);
 }
 
 // The source, which part of it, and how it is cut into blocks.
@@ -162,6 +179,7 @@ void CountRun::open(const device::Device& device) {
       1, std::min(kBlockBytes, config_.memory_bytes / 8) / row_bytes_of(description, *map_));
   const std::uint64_t total = live() ? kAllThatCome : source_.file->total_samples();
   const Part part = part_of(config_, total, bin_s_);
+  first_ = part.first;
   if (live()) {
     if (source_.live_counts != nullptr) source_.live_counts->skip(part.first);
     if (source_.live_tags != nullptr) source_.live_tags->skip(part.first);
@@ -215,13 +233,56 @@ StateProblem CountRun::problem() const {
 }
 
 std::vector<std::byte> CountRun::state() const {
-  return state_bytes(problem(), *stream_);
+  StateProblem saved = problem();
+  saved["input"] = input_record();
+  return state_bytes(saved, *stream_);
+}
+
+// Which file, and where in it this run has come to. Of live input null: what follows cannot be again.
+nlohmann::ordered_json CountRun::input_record() const {
+  if (live()) return nullptr;
+  return {{"file", std::filesystem::weakly_canonical(config_.input).string()},
+          {"end_sample", first_ + samples_done()}};
+}
+
+// Of the same file the next part should begin where the state's part ended.
+void CountRun::check_resumed_input(const StateFile& state) {
+  const StateProblem before = state.input(), now = input_record();
+  if (!before.is_object() || !now.is_object() || before["file"] != now["file"]) return;
+  const auto end = before["end_sample"].get<std::uint64_t>();
+  if (end == first_) return;
+  const auto seconds = [&](std::uint64_t samples) {
+    return fmt::format("{:.9g} s", static_cast<double>(samples) * bin_s_);
+  };
+  resume_warning_ = fmt::format(
+      "{}: the state's part of this file ended at {} (sample {}), and this one begins at "
+      "{} (sample {}): {} {}; --start {:.9g} follows on",
+      config_.input, seconds(end), end, seconds(first_), first_,
+      seconds(end > first_ ? end - first_ : first_ - end),
+      end > first_ ? "may be counted twice" : "are left out", static_cast<double>(end) * bin_s_);
+}
+
+// Of nothing there are no curves: what lies under the output's name stays.
+void CountRun::require_samples() const {
+  if (!live() || samples_done() > 0 || config_.duration_s == 0) return;
+  const auto& messages = source_.damage().messages;
+  throw Error(ErrorKind::io, config_.input == "-" ? "standard input" : config_.input,
+              std::string("no samples came") + (messages.empty() ? "" : " (" + messages[0] + ")"),
+              config_.start_s > 0
+                  ? fmt::format("one or more whole ones after the first {:g} s", config_.start_s)
+                  : "one or more whole ones",
+              "nothing was written; see what the program before the pipe said");
 }
 
 void CountRun::feed(const std::function<void()>& done) {
-  if (source_.live_counts != nullptr) return feed_live_counts(done);
-  if (source_.live_tags != nullptr) return feed_live_tags(done);
-  tags_ != nullptr ? feed_tags(done) : feed_counts(done);
+  if (source_.live_counts != nullptr) {
+    feed_live_counts(done);
+  } else if (source_.live_tags != nullptr) {
+    feed_live_tags(done);
+  } else {
+    tags_ != nullptr ? feed_tags(done) : feed_counts(done);
+  }
+  require_samples();
 }
 
 void CountRun::push_tags(std::span<const BinnedPhoton> tags, std::uint64_t until) {
@@ -291,6 +352,8 @@ core::CorrelationCurves CountRun::curves(AutocorrelateSummary& s) const {
   s.resumed_samples = resumed_;
   describe_curves(config_, source_.description(), *map_, curves, s);
   s.stream_s = static_cast<double>(samples_done()) * bin_s_;
+  if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
+  if (source_.live_tags != nullptr) add_ignored(source_.live_tags->ignored(), s);
   return curves;
 }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stop_token>
+#include <string>
 
 #include "tautline/core/correlation_curve.h"
 #include "tautline/device/device.h"
@@ -55,7 +57,10 @@ class CountRun {
   void open(const device::Device& device);
   void plan(const std::shared_ptr<const device::Device>& device);
   void check_memory(std::size_t needed) const;
+  void require_samples() const;
+  void check_resumed_input(const StateFile& state);
   StateProblem problem() const;
+  nlohmann::ordered_json input_record() const;
   void feed_tags(const std::function<void()>& done);
   void feed_counts(const std::function<void()>& done);
   void feed_live_tags(const std::function<void()>& done);
@@ -72,7 +77,9 @@ class CountRun {
   std::uint64_t to_take_ = 0;  ///< samples; of live input 0: all that come
   CurveStreamConfig stream_config_;
   std::unique_ptr<CurveStream> stream_;
+  std::uint64_t first_ = 0;          ///< of the input's samples, the first that is taken
   std::uint64_t resumed_ = 0;        ///< samples of the state that was taken up
+  std::string resume_warning_;       ///< what does not follow on the state's part; empty: all well
   std::vector<std::byte> added_;     ///< a block with its sensors added together
   std::vector<BinnedPhoton> later_;  ///< tags, their bins counted from the resumed run's first
 };

@@ -45,7 +45,8 @@ formats::curves::CurvesFacts facts_of(const AutocorrelateConfig& config,
                  {"interrupted", s.interrupted ? "true" : "false"},
                  {"lost_samples", std::to_string(s.damage.lost_samples)},
                  {"dropped_samples", std::to_string(s.damage.dropped_samples)},
-                 {"trailing_bytes", std::to_string(s.damage.trailing_bytes)}};
+                 {"trailing_bytes", std::to_string(s.damage.trailing_bytes)},
+                 {"ignored_photons", std::to_string(s.ignored_photons)}};
   return facts;
 }
 

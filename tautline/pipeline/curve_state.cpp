@@ -69,7 +69,9 @@ std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& str
   const auto append_text = [&](const std::string& text) {
     append(std::as_bytes(std::span(text.data(), text.size())));
   };
-  append_text(std::string(kFirstLine) + problem.dump() + "\n");
+  // File names may hold bytes that are no UTF-8.
+  const std::string line = problem.dump(-1, ' ', false, StateProblem::error_handler_t::replace);
+  append_text(std::string(kFirstLine) + line + "\n");
   stream.save(append);
   append_text(jit::hash_name(jit::hash(text_of(bytes))) + "\n");
   return bytes;
@@ -111,6 +113,11 @@ StateFile::StateFile(const std::string& path, std::size_t most_bytes) : path_(pa
 
 std::size_t StateFile::block_samples() const {
   return problem_["block_samples"].get<std::size_t>();
+}
+
+StateProblem StateFile::input() const {
+  const auto saved = problem_.find("input");
+  return saved == problem_.end() ? StateProblem() : *saved;
 }
 
 void StateFile::require(const StateProblem& problem) const {

@@ -35,6 +35,8 @@ class StateFile {
 
   /// The most samples that were pushed at a time, which some devices' states depend on.
   std::size_t block_samples() const;
+  /// What the run that saved it said of its input, beside the problem; null: nothing.
+  StateProblem input() const;
   /// Throws Error(config) that names the first field that differs.
   void require(const StateProblem& problem) const;
   /// Throws Error(format) when the bytes are not such a stream's.

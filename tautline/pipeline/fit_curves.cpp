@@ -6,14 +6,17 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <utility>
 
+#include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/fit/doubt.h"
 #include "tautline/pipeline/fit/start.h"
 #include "tautline/pipeline/report/fit_page.h"
 
@@ -84,6 +87,31 @@ fit::Points points_of(const CorrelationCurves& c, std::size_t curve, const FitCo
   return points;
 }
 
+// Which lags of the file the points are.
+std::vector<std::size_t> places_of(const CorrelationCurves& c, const fit::Points& points) {
+  std::vector<std::size_t> places;
+  for (std::size_t l = 0; l < c.lags && places.size() < points.lag_s.size(); ++l)
+    if (c.lag_s[l] == points.lag_s[places.size()]) places.push_back(l);
+  return places;
+}
+
+// Those of the range that at least one curve has a point at; all of the range where none has.
+std::vector<double> lags_with_points(const CorrelationCurves& c, const FitConfig& config,
+                                     bool weighted) {
+  std::vector<double> all;
+  std::vector<std::uint8_t> used(c.lags);
+  for (std::size_t k = 0; k < c.curves; ++k) {
+    if (k < c.mask.size() && c.mask[k] == 0) continue;
+    for (const std::size_t lag : places_of(c, points_of(c, k, config, weighted))) used[lag] = 1;
+  }
+  const bool none = std::find(used.begin(), used.end(), 1) == used.end();
+  for (std::size_t l = 0; l < c.lags; ++l)
+    if (c.lag_s[l] > 0 && c.lag_s[l] >= config.lowest_lag_s && c.lag_s[l] <= config.highest_lag_s &&
+        (none || used[l] != 0))
+      all.push_back(c.lag_s[l]);
+  return all;
+}
+
 // The best of the starts that the curve's shape suggests.
 fit::Solution best_of(const FitConfig& config, const std::vector<fit::Parameter>& parameters,
                       const fit::Points& points) {
@@ -110,14 +138,6 @@ void order_species(const FitConfig& config, const std::vector<fit::Parameter>& p
   std::swap(values[1], values[2]);
   std::swap(solution.standard_errors[1], solution.standard_errors[2]);
   values[3] = 1 - values[3];
-}
-
-// Which lags of the file the points are.
-std::vector<std::size_t> places_of(const CorrelationCurves& c, const fit::Points& points) {
-  std::vector<std::size_t> places;
-  for (std::size_t l = 0; l < c.lags && places.size() < points.lag_s.size(); ++l)
-    if (c.lag_s[l] == points.lag_s[places.size()]) places.push_back(l);
-  return places;
 }
 
 // What each segment's curve differs by from their mean, each lag weighed by the segment's share of its
@@ -206,7 +226,8 @@ void add_medians(FitResult& result) {
         over_good([k](const CurveFit& one) { return one.solution.values[k]; });
   result.medians["g0"] = over_good([](const CurveFit& one) { return one.g0; });
   result.medians["d_um2_per_s"] = over_good([](const CurveFit& one) { return one.d_um2_per_s; });
-  result.medians["reduced_chi2"] = over_good(reduced_chi_squared);
+  result.medians["reduced_chi2"] = over_good(
+      [&](const CurveFit& one) { return result.weighted ? reduced_chi_squared(one) : kNan; });
 }
 
 void check(const CorrelationCurves& c, const FitConfig& config) {
@@ -254,9 +275,7 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
     result.warnings.push_back(
         "no curves of single segments in the file: errors of parameters take lags as independent, "
         "which they are not (2 to 3 times too small is usual)");
-  for (const double lag : curves.lag_s)
-    if (lag > 0 && lag >= config.lowest_lag_s && lag <= config.highest_lag_s)
-      result.lag_s.push_back(lag);
+  result.lag_s = lags_with_points(curves, config, result.weighted);
   result.fits.resize(curves.curves);
   for (std::size_t k = 0; k < curves.curves; ++k) {
     CurveFit& one = result.fits[k];
@@ -285,6 +304,8 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
             !fit::use_segments(config.model, result.parameters, points,
                                deviations_of(curves, k, points), one.solution))
           ++independent;
+        if (one.solution.converged && one.solution.trouble.empty())
+          one.solution.trouble = fit::doubt_of(result.parameters, points, one.solution);
         add_physics(config, one);
       }
     });
@@ -318,16 +339,16 @@ std::string fit_csv(const FitResult& result, const CorrelationCurves& curves,
   for (const CurveFit& one : result.fits) {
     const core::CurveSignal signal =
         one.sensor < curves.first.size() ? curves.first[one.sensor] : core::CurveSignal{};
-    text += fmt::format("{},{},{},{},{}", one.sensor, field(signal.label), signal.row,
-                        signal.column, field(one.status));
+    text += fmt::format("{},{},{},{},{}", one.sensor, field(core::label_of(curves, one.sensor)),
+                        signal.row, signal.column, field(one.status));
     for (std::size_t k = 0; k < result.parameters.size(); ++k)
       text += "," + number(one.solution.values[k]) + "," + number(one.solution.standard_errors[k]);
     for (const double value :
          {one.d_um2_per_s, one.d_error, one.g0, one.g0_error, one.solution.chi_squared})
       text += "," + number(value);
     text += fmt::format(",{}", one.solution.degrees_of_freedom);
-    for (const double value :
-         {reduced_chi_squared(one), one.rate_hz, one.rate_hz / one.solution.values[0]})
+    for (const double value : {result.weighted ? reduced_chi_squared(one) : kNan, one.rate_hz,
+                               one.rate_hz / one.solution.values[0]})
       text += "," + number(value);
     text += "\n";
   }

@@ -51,10 +51,10 @@ struct CurveFit {
 struct FitResult {
   fit::Model model = fit::Model::diffusion_3d;
   std::vector<fit::Parameter> parameters;  ///< as they were started, of the first curve
-  std::vector<double> lag_s;               ///< those that were fitted
+  std::vector<double> lag_s;               ///< in the range, with a point of a curve
   std::vector<CurveFit> fits;              ///< one for each curve of the file
   std::map<std::string, double>
-      medians;  ///< over the good fits, of parameters, g0, reduced_chi2, d
+      medians;  ///< over the good fits, of parameters, g0, reduced_chi2 (NaN unweighted), d
   std::size_t good = 0, masked = 0, hot = 0, failed = 0;
   bool weighted = false;
   bool from_segments = false;  ///< errors of parameters are those that the run's segments give
@@ -69,7 +69,7 @@ FitResult fit_curves(const core::CorrelationCurves& curves, const FitConfig& con
                      const FitProgress& progress = {}, std::stop_token stop = {});
 
 /// One line for each curve: sensor, label, row, column, status, each parameter and its error, d,
-/// g0, chi2, degrees of freedom, reduced_chi2, rate_hz, brightness_hz (rate / n).
+/// g0, chi2, degrees of freedom, reduced_chi2 (NaN unweighted), rate_hz, brightness_hz (rate / n).
 std::string fit_csv(const FitResult& result, const core::CorrelationCurves& curves,
                     const std::string& history);
 

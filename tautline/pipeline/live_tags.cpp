@@ -17,7 +17,7 @@ void check(const AutocorrelateConfig& config, const std::string& name) {
   if (config.detectors.empty())
     throw Error(ErrorKind::config, "--detectors", "none given for " + name,
                 "the detectors of a stream, which cannot be read twice to find them",
-                "give --detectors 1,2, or as many as there are");
+                "name them with --detectors; inspect tells which a recording has");
   const bool adds = config.sensors.bin_rows * config.sensors.bin_columns != 1;
   if (adds || config.coarsening != stages::autocorrelate::Coarsening::sum ||
       config.tag_method == TagMethod::bins)

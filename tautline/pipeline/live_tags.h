@@ -27,6 +27,8 @@ class LiveTags {
   /// next call. That value is the number of bins that are known to be over.
   std::pair<std::span<const BinnedPhoton>, std::uint64_t> read();
   bool ended() const { return ended_; }
+  /// So far, of detectors that were not asked for.
+  std::vector<formats::DetectorCount> ignored() const { return binner_->ignored(); }
   const formats::Damage& damage() const { return binner_->damage(); }
 
  private:

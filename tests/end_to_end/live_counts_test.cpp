@@ -141,9 +141,16 @@ TEST_F(LiveCounts, APartialRowIsNamedAndCounted) {
 }
 
 TEST_F(LiveCounts, NothingAndFloatsThatAreNoCounts) {
-  const CommandResult nothing = run_through_pipe("", command("-", scratch / "nothing.zip"));
-  EXPECT_EQ(nothing.status, kDone) << nothing.err;
-  EXPECT_NE(nothing.err.find("holds no bin at all"), std::string::npos) << nothing.err;
+  // What is there stays.
+  write_file(scratch / "nothing.zip", "kept");
+  for (const std::string& bytes : {std::string(), std::string("ab")}) {
+    const CommandResult nothing =
+        run_through_pipe(bytes, command("-", scratch / "nothing.zip", {"--overwrite"}));
+    EXPECT_EQ(nothing.status, kFailed) << nothing.err;
+    EXPECT_NE(nothing.err.find("standard input: no samples came"), std::string::npos)
+        << nothing.err;
+    EXPECT_EQ(read_file(scratch / "nothing.zip"), "kept");
+  }
 
   std::vector<float> values(900, 2.0f);
   values[600 + 1] = std::numeric_limits<float>::quiet_NaN();
@@ -365,6 +372,30 @@ TEST_F(LiveCounts, TagsThroughAPipeAreThoseOfTheFile) {
     EXPECT_EQ(json_of(cut)["lost_samples"], 1001);
     EXPECT_NE(cut.err.find("cut short after"), std::string::npos) << cut.err;
   }
+}
+
+// Which detectors a stream has is known at its end: those that nobody asked for are named then.
+TEST_F(LiveCounts, PhotonsOfOtherDetectorsAreCounted) {
+  const std::string file = scratch / "x.ptu";
+  ASSERT_EQ(run({"simulate", "photons", "--sensors", "3", "--duration", "0.2", "--tags", "t3",
+                 "--model", "diffusion:n=1,tau=1e-4,rate=10000", "-o", file})
+                .status,
+            kDone);
+  const auto detectors = json_of(run({"--json", "inspect", file}))["detectors"];
+  ASSERT_EQ(detectors.size(), 3u);
+  const auto number = [&](std::size_t k) {
+    return std::to_string(detectors[k]["detector"].get<int>());
+  };
+  const CommandResult live =
+      run_through_pipe(read_file(file), {"--json", "autocorrelate", "-", "-o", scratch / "x.zip",
+                                         "--bin", "1e-5", "--detectors", number(1) + ",44"});
+  EXPECT_EQ(live.status, kDone) << live.err;
+  const int others = detectors[0]["photons"].get<int>() + detectors[2]["photons"].get<int>();
+  EXPECT_EQ(json_of(live)["ignored_photons"], others);
+  EXPECT_NE(live.err.find(std::to_string(others) + " photons of detectors " + number(0) + ", " +
+                          number(2) + " were not asked for"),
+            std::string::npos)
+      << live.err;
 }
 
 // Tags that come slowly are in the curves soon, not only when a block of them is full.

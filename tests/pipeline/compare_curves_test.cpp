@@ -48,6 +48,16 @@ TEST(CompareCurves, HeightsAndLagsInBetween) {
   EXPECT_TRUE(c.agrees);
 }
 
+TEST(CompareCurves, PairsAreNamedByBothSignals) {
+  auto first = curve(1e-6, 200, 1, 0), second = first;
+  first.cross = second.cross = true;
+  first.first.label = second.second.label = "detector 0";
+  first.second.label = second.first.label = "detector 1";
+  const CurveComparison c = compare_curves(first, second);
+  EXPECT_EQ(c.first, "detector 0 x detector 1");
+  EXPECT_EQ(c.second, "detector 1 x detector 0");
+}
+
 TEST(CompareCurves, ErrorsOfOneOrBoth) {
   auto random = tests::generator();
   std::normal_distribution<double> normal;

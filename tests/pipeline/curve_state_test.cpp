@@ -171,6 +171,37 @@ TEST_F(CurveState, PartsOfAFileAreOneRun) {
   }
 }
 
+// Seconds of one file that are counted twice, or never.
+TEST_F(CurveState, PartsThatDoNotFollowAreSaid) {
+  AutocorrelateConfig config = counts(500, CountType::u8);
+  config.duration_s = 200;
+  config.save_state = scratch / "state";
+  run(config);
+  config.resume = config.save_state;
+  config.save_state.clear();
+  config.duration_s = -1;
+  const auto warning = [&](double start_s) {
+    config.start_s = start_s;
+    AutocorrelateSummary summary;
+    correlate_counts(config, device(), summary);
+    EXPECT_EQ(summary.resumed_samples, 200u);
+    for (const std::string& one : summary.warnings)
+      if (one.find("the state's part") != std::string::npos) return one;
+    return std::string();
+  };
+  EXPECT_EQ(warning(200), "");
+  const std::string twice = warning(100);
+  EXPECT_NE(twice.find("ended at 200 s (sample 200)"), std::string::npos) << twice;
+  EXPECT_NE(twice.find("begins at 100 s (sample 100): 100 s may be counted twice"),
+            std::string::npos)
+      << twice;
+  EXPECT_NE(warning(350).find("150 s are left out"), std::string::npos);
+  // Another file begins at its beginning.
+  std::filesystem::copy_file(config.input, scratch / "next.raw");
+  config.input = scratch / "next.raw";
+  EXPECT_EQ(warning(0), "");
+}
+
 TEST_F(CurveState, OfEveryInstructionSetAndTheReference) {
   AutocorrelateConfig config = counts(700, CountType::u8);
   for (const char* name : {"reference", "cpu:portable", "cpu:avx2", "cpu:avx512"}) {

@@ -290,6 +290,63 @@ TEST(FitCurves, RangeFixedFreeBoundsAndD) {
   EXPECT_NE(result.fits[0].status.find("tau_d_s is at a bound"), std::string::npos);
 }
 
+// A fit converges on anything: what the lags do not tell is no result.
+TEST(FitCurves, WhatTheLagsDoNotTellIsDoubtful) {
+  const auto status = [](double low_s, double high_s, double relative_error) {
+    auto c = exact(Model::diffusion_3d, 1, relative_error);
+    if (relative_error > 0.1) c.standard_error.assign(c.lags, relative_error);
+    FitConfig config;
+    config.lowest_lag_s = low_s;
+    config.highest_lag_s = high_s;
+    const FitResult result = fit_curves(c, config);
+    EXPECT_EQ(result.good + result.failed, 1u);
+    EXPECT_EQ(std::isfinite(result.medians.at("tau_d_s")), result.good == 1);
+    return result.fits[0].status;
+  };
+  // tau_D is 2e-4.
+  EXPECT_EQ(status(0, 1, 1e-4), "ok");
+  EXPECT_EQ(status(0, 1e-4, 1e-4), "ok");
+  EXPECT_EQ(status(0, 1e-5, 1e-4), "tau_d_s is far beyond the fitted lags");
+  EXPECT_EQ(status(3e-3, 1, 1e-4), "tau_d_s is far beyond the fitted lags");
+  EXPECT_NE(status(0, 1, 20).find("n is not determined: its error is larger"), std::string::npos);
+}
+
+TEST(FitCurves, PairsAreNamedByBothSignals) {
+  auto c = exact(Model::diffusion_3d, 2, 0.02);
+  c.cross = true;
+  c.second = {c.first[1], c.first[0]};
+  const FitResult result = fit_curves(c, {});
+  const std::string csv = fit_csv(result, c, "who");
+  EXPECT_NE(csv.find("\n0,sensor 0 x sensor 1,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n1,sensor 1 x sensor 0,"), std::string::npos) << csv;
+  const auto message = nlohmann::json::parse(report::fit_message(result, c, {}));
+  EXPECT_EQ(message["labels"][1], "sensor 1 x sensor 0");
+}
+
+// The page counts the lags that have points, and judges by errors only where there are some.
+TEST(FitPage, LagsThatWereFittedAndNoChiWithoutWeights) {
+  auto c = exact(Model::diffusion_3d, 2, 0.02);
+  const std::size_t last = c.lags - 20;
+  for (std::size_t l = last; l < c.lags; ++l)
+    for (std::size_t k = 0; k < 2; ++k)
+      c.standard_error[k * c.lags + l] = std::numeric_limits<double>::quiet_NaN();
+  FitConfig config;
+  const auto page = [&] {
+    const FitResult result = fit_curves(c, config);
+    return nlohmann::json::parse(report::fit_message(result, c, config));
+  };
+  const auto weighted = page();
+  const std::string lags = weighted["facts"]["Lags fitted"];
+  EXPECT_NE(lags.find(std::to_string(last) + " lags"), std::string::npos) << lags;
+  EXPECT_NE(weighted["columns"].dump().find("reduced_chi2"), std::string::npos);
+  config.weighted = false;
+  const auto unweighted = page();
+  const std::string all = unweighted["facts"]["Lags fitted"];
+  EXPECT_NE(all.find(std::to_string(c.lags) + " lags"), std::string::npos) << all;
+  EXPECT_EQ(unweighted["columns"].dump().find("reduced_chi2"), std::string::npos);
+  EXPECT_TRUE(unweighted["medians"]["reduced_chi2"].is_null());
+}
+
 TEST(FitCurves, HotMaskedAndBrokenSensors) {
   auto c = exact(Model::diffusion_3d, 24, 0.02);
   add_noise(c);

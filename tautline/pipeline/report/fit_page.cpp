@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tautline/core/curve_label.h"
 #include "tautline/pipeline/report/base64.h"
 #include "tautline/pipeline/report/html_page.h"
 
@@ -92,12 +93,12 @@ Json columns(const FitResult& result) {
                          of_all(result, [](const CurveFit& one) { return one.d_error; })));
   all.push_back(column("g0", "G(0)", "", of_all(result, [](const CurveFit& one) { return one.g0; }),
                        of_all(result, [](const CurveFit& one) { return one.g0_error; })));
-  all.push_back(column("reduced_chi2", "Reduced χ²", "",
-                       of_all(result,
-                              [](const CurveFit& one) {
-                                return one.solution.chi_squared / one.solution.degrees_of_freedom;
-                              }),
-                       {}));
+  // Without weights it is a sum of squares, and measured by nothing.
+  const auto spread = [](const CurveFit& one) {
+    return one.solution.chi_squared / one.solution.degrees_of_freedom;
+  };
+  if (result.weighted)
+    all.push_back(column("reduced_chi2", "Reduced χ²", "", of_all(result, spread), {}));
   all.push_back(column("rate_hz", "Rate", "Hz",
                        of_all(result, [](const CurveFit& one) { return one.rate_hz; }), {}));
   return all;
@@ -173,7 +174,7 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
   }
   for (const std::int32_t sensor : index) {
     const auto s = static_cast<std::size_t>(sensor);
-    labels.push_back(s < curves.first.size() ? curves.first[s].label : "");
+    labels.push_back(core::label_of(curves, s));
   }
   for (const auto& [name, value] : result.medians)
     medians[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
