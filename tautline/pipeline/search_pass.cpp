@@ -212,7 +212,14 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
   PassRequest request = given;
   const bool gpu = device->compiles() && !device->properties().host_cpu;
   if (gpu && request.most_block_samples == 0) request.most_block_samples = kMostGpuBlock;
-  request.most_block_samples = most_in_a_block(request);
+  try {
+    request.most_block_samples = most_in_a_block(request);
+  } catch (const core::Error&) {
+    // Not even blocks fit: on the processor, what all of it takes is known at once.
+    if (device->compiles()) throw;
+    if (request.most_block_samples == 0) request.most_block_samples = kLeastBlock;
+    refuse_memory(request, cut(trials, trials.trials()), device, gpu);
+  }
   // A GPU's memory is its own limit, some of it for others.
   if (gpu) request.memory_bytes = device->free_bytes() / 10 * 9;
   const std::size_t most = trials.trials();

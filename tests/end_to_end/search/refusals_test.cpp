@@ -137,8 +137,8 @@ TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
       return std::vector<std::string>{"--device", "cpu",   command,   fil,        "-o",
                                       output,     "--dms", "0:100:1", "--memory", bytes};
     };
-    const std::string refusal = run(with("200K")).err, words = "expected at least ";
-    ASSERT_NE(refusal.find("--memory: 204800 bytes, " + words), std::string::npos) << refusal;
+    const std::string refusal = run(with("1K")).err, words = "expected at least ";
+    ASSERT_NE(refusal.find("--memory: 1024 bytes, " + words), std::string::npos) << refusal;
     const std::size_t needed = std::stoull(refusal.substr(refusal.find(words) + words.size()));
     expect_refused(with(std::to_string(needed - 1)), 1, {"--memory", std::to_string(needed)});
     const CommandResult enough = run(with(std::to_string(needed)));
