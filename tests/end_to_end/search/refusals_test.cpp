@@ -123,7 +123,8 @@ TEST_F(Refusals, LeaveNoFolder) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "new"));
   expect_refused(with({"--dms", "0:10:1", "--plot", fil}), 1, {"--plot", fil + " is a file"});
   expect_refused(with({"--dms", "0:10:1", "--plot", fil + "/below"}), 1, {"--plot", "folder"});
-  expect_refused({"dedisperse", fil, "-o", fil, "--format", "dat", "--dms", "0:10:1"}, 2, {fil});
+  expect_refused({"dedisperse", fil, "-o", fil, "--format", "dat", "--dms", "0:10:1"}, 1,
+                 {"-o: " + fil + " is a file"});
   EXPECT_EQ(run(with({"--dms", "0:10:1", "--plot", folder})).status, 0);
   EXPECT_TRUE(std::filesystem::exists(folder + "/candidates.html"));
 }
@@ -143,6 +144,8 @@ TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
     expect_refused(with(std::to_string(needed - 1)), 1, {"--memory", std::to_string(needed)});
     const CommandResult enough = run(with(std::to_string(needed)));
     EXPECT_EQ(enough.status, 0) << enough.err;
+    std::filesystem::remove(output);
+    std::filesystem::remove(output + ".json");
   }
 }
 
