@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/limits.h"
 #include "tautline/core/error.h"
@@ -34,7 +36,8 @@ nlohmann::ordered_json json_line(const pipeline::Measurement& m, const pipeline:
                               {"unit", m.unit},
                               {"fraction_of_limit", m.fraction_of_limit},
                               {"limit", m.limit},
-                              {"bandwidth_hz", m.bandwidth_hz},
+                              {"bandwidth_hz", m.has_inputs ? nlohmann::ordered_json(m.bandwidth_hz)
+                                                            : nlohmann::ordered_json()},
                               {"real_time_factor", or_null(m.real_time_factor)},
                               {"energy_j", or_null(m.energy_j)},
                               {"operations_per_j", nullptr},
@@ -44,25 +47,47 @@ nlohmann::ordered_json json_line(const pipeline::Measurement& m, const pipeline:
   return line;
 }
 
-void print_heading() {
-  fmt::print("{:<13} {:<42} {:<22} {:>12} {:>8} {:>28} {:>9}\n", "stage", "problem", "code",
-             "median s", "spread", "rate", "of limit");
-}
+// The problems of a table in a column as wide as they need, at most kMostWidth; wider ones stand on
+// a line of their own. The code that ran is known last and comes last.
+class Table {
+ public:
+  void make_room(const std::string& problem) {
+    if (problem.size() <= kMostWidth) width_ = std::max(width_, problem.size());
+  }
 
-void print_row(const pipeline::Measurement& m) {
-  fmt::print("{:<13} {:<42} {:<22} {:>12.6f} {:>7.1f}% {:>28} {:>8.1f}% {}\n", m.stage, m.problem,
-             m.instruction_set, m.seconds, 100 * m.spread,
-             fmt::format("{:.4g} G {}", m.rate / 1e9, m.unit), 100 * m.fraction_of_limit, m.limit);
-  std::string more = "bandwidth of an input " + with_prefix(m.bandwidth_hz, "Hz");
-  if (m.burst_seconds)
-    more +=
-        fmt::format(", {:.4g} G {} in bursts", m.rate * m.seconds / *m.burst_seconds / 1e9, m.unit);
-  if (m.real_time_factor) more += fmt::format(", {:.4g} x real time", *m.real_time_factor);
-  if (m.energy_j && m.power_w && m.operations > 0)
-    more += fmt::format(", {} ({:.0f} W)", with_prefix(m.operations / *m.energy_j, " operations/J"),
-                        *m.power_w);
-  fmt::print("{:<13} {}\n", "", more);
-}
+  void print_heading() const {
+    fmt::print("{:<22} {:<{}} {:>12} {:>8} {:>28} {:>9} {:<10}  {}\n", "stage", "problem", width_,
+               "median s", "spread", "rate", "of", "limit", "code");
+  }
+
+  void print_row(const pipeline::Measurement& m) const {
+    const bool fits = m.problem.size() <= width_;
+    fmt::print("{:<22} {:<{}} {:>12.6f} {:>7.1f}% {:>28} {:>8.1f}% {:<10}  {}\n", m.stage,
+               fits ? m.problem : "(below)", width_, m.seconds, 100 * m.spread,
+               fmt::format("{:.4g} G {}", m.rate / 1e9, m.unit), 100 * m.fraction_of_limit, m.limit,
+               m.instruction_set);
+    if (!fits) fmt::print("{:<22} {}\n", "", m.problem);
+    const std::string more = more_of(m);
+    if (!more.empty()) fmt::print("{:<22} {}\n", "", more);
+  }
+
+ private:
+  static std::string more_of(const pipeline::Measurement& m) {
+    std::vector<std::string> parts;
+    if (m.has_inputs) parts.push_back("bandwidth of an input " + with_prefix(m.bandwidth_hz, "Hz"));
+    if (m.burst_seconds)
+      parts.push_back(fmt::format("{:.4g} G {} in bursts",
+                                  m.rate * m.seconds / *m.burst_seconds / 1e9, m.unit));
+    if (m.real_time_factor) parts.push_back(fmt::format("{:.4g} x real time", *m.real_time_factor));
+    if (m.energy_j && m.power_w && m.operations > 0)
+      parts.push_back(fmt::format(
+          "{} ({:.0f} W)", with_prefix(m.operations / *m.energy_j, " operations/J"), *m.power_w));
+    return fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+  static constexpr std::size_t kMostWidth = 60;
+  std::size_t width_ = 7;  // of the heading and "(below)"
+};
 
 // "host_fed" stands for all of them; nothing for every stage.
 std::vector<std::string> stages_asked(const Options& options) {
@@ -98,11 +123,17 @@ int run(const Global& global, const Options& options) {
   const auto& device = devices.front();
   const auto stages = stages_asked(options);
   std::vector<std::vector<pipeline::Problem>> problems;
-  for (const std::string& stage : stages) problems.push_back(problems_asked(stage, options));
+  Table table;
+  for (const std::string& stage : stages) {
+    problems.push_back(problems_asked(stage, options));
+    // What is not known is refused before anything is measured.
+    for (const pipeline::Problem& problem : problems.back())
+      table.make_room(pipeline::describe_asked(stage, problem, *device));
+  }
   const auto limits = pipeline::measure_limits(device);
   if (!global.json) {
     fmt::print("{}\n{}", device->name(), limits_text(limits));
-    print_heading();
+    table.print_heading();
   }
   bool all = true;
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -112,7 +143,7 @@ int run(const Global& global, const Options& options) {
         if (global.json)
           print_json("tautline.bench", 1, json_line(m, limits));
         else
-          print_row(m);
+          table.print_row(m);
         std::fflush(stdout);
       } catch (const core::Error& error) {
         // Not every stage has code for every device, and a sweep ends where memory does.

@@ -66,10 +66,11 @@ void FilterbankSequence::check_agreement(const Part& part) const {
   const FilterbankDescription& a = description_;
   const FilterbankDescription& b = part.reader->description();
   const auto require_same = [&](bool same, const char* field, const std::string& found,
-                                const std::string& expected) {
+                                const std::string& expected,
+                                const char* advice = "give only files of one observation") {
     if (!same)
       throw Error(ErrorKind::format, part.path + ": " + field, found,
-                  expected + " as in " + parts_.front().path, "give only files of one observation");
+                  expected + " as in " + parts_.front().path, advice);
   };
   require_same(a.channels == b.channels, "channels", std::to_string(b.channels),
                std::to_string(a.channels));
@@ -82,8 +83,10 @@ void FilterbankSequence::check_agreement(const Part& part) const {
                fmt::format("{}{}", b.bits, b.is_signed ? " signed" : ""),
                fmt::format("{}{}", a.bits, a.is_signed ? " signed" : ""));
   require_same(a.ifs == b.ifs, "IFs", std::to_string(b.ifs), std::to_string(a.ifs));
-  require_same(a.refdm == b.refdm, "refdm", fmt::format("{}", b.refdm.value_or(0)),
-               fmt::format("{}", a.refdm.value_or(0)));
+  const char* series = "series of several DMs are not joined: search each by itself";
+  require_same(a.refdm == b.refdm, "DM (refdm)", fmt::format("{}", b.refdm.value_or(0)),
+               fmt::format("{}", a.refdm.value_or(0)),
+               a.time_series && b.time_series ? series : "give only files of one observation");
 }
 
 // Appends a part's stretches to those before it; the first one may go on where they ended.

@@ -49,6 +49,16 @@ void require_distinct_ifs(const FilterbankOptions& options) {
                       "each once (--ifs 0,1)");
 }
 
+// A .dat is told by the .inf beside it, as its own bytes are floats and no more.
+void require_inf(const std::string& path) {
+  constexpr std::string_view kData = ".dat";
+  if (!path.ends_with(kData)) return;
+  const std::string text = path.substr(0, path.size() - kData.size()) + ".inf";
+  throw core::Error(core::ErrorKind::io, path, "PRESTO's " + text + " is missing",
+                    "it beside the .dat: it says what the samples are",
+                    "put it there, or make both again");
+}
+
 std::unique_ptr<FilterbankReader> open_one(const std::string& path,
                                            const FilterbankOptions& options) {
   const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
@@ -60,6 +70,7 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
     throw core::Error(core::ErrorKind::unsupported, path, "an array (.npy)",
                       "a filterbank or a series; arrays of trials are written, not read",
                       "write .dat or .tim (-o FOLDER of dedisperse), or search the filterbank");
+  require_inf(path);
   throw format_error(
       path, "kind of file, told by its first bytes and its name",
       head.empty() ? "an empty file" : "unknown",

@@ -126,6 +126,9 @@ class Dedispersion {
  private:
   void describe();
   void plan();
+  std::vector<std::shared_ptr<const Plan>> plans_within_memory(
+      stages::dedisperse::Config stage) const;
+  [[noreturn]] void refuse_memory(const stages::dedisperse::Config& stage) const;
   std::string expect();
   void open_output();
   void sum_all();
@@ -191,11 +194,32 @@ void Dedispersion::plan() {
   trials_ = make_dm_plan(config_.dms,
                          {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
   stage.max_samples = first_guess(description_, trials_, config_.memory_bytes, range_.count);
-  const std::size_t raw = raw_bytes(stage.max_samples);
-  plans_ = make_plans(stage, trials_, device_,
-                      config_.memory_bytes > raw ? config_.memory_bytes - raw : 1);
+  plans_ = plans_within_memory(std::move(stage));
   segments_ = lengths_of(plans_, range_.count, rate_hz_);
   summary_.block_samples = plans_.front()->config().max_samples;
+}
+
+std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
+    stages::dedisperse::Config stage) const {
+  for (;; stage.max_samples = kLeastBlock) try {
+      const std::size_t raw = raw_bytes(stage.max_samples);
+      return make_plans(stage, trials_, device_,
+                        config_.memory_bytes > raw ? config_.memory_bytes - raw : 1);
+    } catch (const core::Error& error) {
+      if (error.kind() != core::ErrorKind::memory) throw;
+      if (stage.max_samples <= kLeastBlock) refuse_memory(stage);
+    }
+}
+
+// With the numbers of the shortest blocks.
+void Dedispersion::refuse_memory(const stages::dedisperse::Config& stage) const {
+  const std::size_t needed =
+      summarise(make_plans(stage, trials_, device_, 0)).bytes + raw_bytes(stage.max_samples);
+  throw core::Error(
+      core::ErrorKind::memory, "--memory", std::to_string(config_.memory_bytes) + " bytes",
+      "at least " + std::to_string(needed) + " (" + std::to_string((needed >> 20) + 1) + "M) for " +
+          std::to_string(trials_.trials()) + " trials",
+      "allow for more, lower the highest DM, or try fewer DMs at once");
 }
 
 // What the run is expected to take, for people too.
@@ -206,7 +230,8 @@ std::string Dedispersion::expect() {
   for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_);
   summary_.expected_s = seconds * static_cast<double>(range_.count);
   return to_string(needs) + "\nexpected: " +
-         describe_expected(seconds * rate_hz_, static_cast<double>(range_.count) / rate_hz_);
+         describe_expected("dedispersion", seconds * rate_hz_,
+                           static_cast<double>(range_.count) / rate_hz_);
 }
 
 void Dedispersion::open_output() {

@@ -22,7 +22,8 @@ double seconds_per_sample(const stages::dedisperse::Plan& plan,
 double seconds_per_sample(const stages::detect::Plan& plan,
                           const std::shared_ptr<const device::Device>& device);
 
-/// "about 12.3 x real time, 40 s for 492 s of data (reading and cleaning not counted)".
-std::string describe_expected(double seconds_per_data_s, double data_s);
+/// "WORK alone about 12.3 x real time, 40 s for 492 s of data; reading, cleaning and writing come on
+/// top": `work` is what seconds_per_sample() was asked for.
+std::string describe_expected(const std::string& work, double seconds_per_data_s, double data_s);
 
 }  // namespace tautline::pipeline

@@ -8,8 +8,24 @@
 
 namespace tautline::pipeline {
 
+namespace {
+
+void require_channels_of(const std::vector<std::size_t>& ignored, std::size_t channels) {
+  if (ignored.empty()) return;
+  const std::size_t last = *std::max_element(ignored.begin(), ignored.end());
+  if (last >= channels)
+    throw core::Error(core::ErrorKind::config, "--ignorechan", "channel " + std::to_string(last),
+                      "channels 0 to " + std::to_string(channels - 1),
+                      "ranges include both ends and must end within the input's " +
+                          std::to_string(channels) + " channels");
+}
+
+}  // namespace
+
 LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const SampleRange& range,
                                       const FilterbankRunConfig& config) {
+  const std::size_t channels = reader.description().channels;
+  require_channels_of(config.ignored_channels, channels);
   LeftOutChannels out;
   std::string options;  // that leave some out
   const auto name = [&options](const std::string& option) {
@@ -30,7 +46,6 @@ LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const S
   }
   std::sort(out.all.begin(), out.all.end());
   out.all.erase(std::unique(out.all.begin(), out.all.end()), out.all.end());
-  const std::size_t channels = reader.description().channels;
   if (out.all.size() >= channels)
     throw core::Error(core::ErrorKind::config, options,
                       "all " + std::to_string(channels) + " channels are left out",

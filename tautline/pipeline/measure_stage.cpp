@@ -395,6 +395,14 @@ bool large(const device::Device& device) {
   return device.compiles() && !device.properties().host_cpu;
 }
 
+// Without what was not asked for.
+std::string describe_sizes(Problem sizes) {
+  if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
+  for (const char* key : {"design", "half", "method", "float", "standard", "zero_dm"})
+    if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
+  return describe(sizes);
+}
+
 }  // namespace
 
 std::vector<std::string> measurable_stages() {
@@ -409,6 +417,11 @@ Problem default_problem(const std::string& stage, const device::Device& device) 
   return large(device) ? known.gpu : known.host;
 }
 
+std::string describe_asked(const std::string& stage, const Problem& problem,
+                           const device::Device& device) {
+  return describe_sizes(complete(stage, default_problem(stage, device), problem));
+}
+
 Measurement measure_stage(const std::string& stage, const Problem& problem, DevicePointer device,
                           const Limits& limits, double budget_s) {
   return measure_stage(stage, problem, std::vector{std::move(device)}, limits, budget_s);
@@ -420,16 +433,13 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
   if (devices.size() > 1 && !host_fed(stage))
     throw Error(ErrorKind::config, "--device", std::to_string(devices.size()) + " devices",
                 "one device for " + stage, "the host_fed stages share their work among several");
-  Problem sizes = complete(stage, default_problem(stage, *devices.front()), problem);
+  const Problem sizes = complete(stage, default_problem(stage, *devices.front()), problem);
   Measurement m = host_fed(stage)
                       ? measure_host_fed(stage, sizes, devices, limits, budget_s)
                       : find_stage(stage).measure(sizes, devices.front(), limits, budget_s);
   m.stage = stage;
-  // What was not asked for.
-  if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
-  for (const char* key : {"design", "half", "method", "float", "standard", "zero_dm"})
-    if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
-  m.problem = describe(sizes);
+  m.problem = describe_sizes(sizes);
+  m.has_inputs = sizes.count("inputs") != 0;
   for (const DevicePointer& device : devices)
     m.device += (m.device.empty() ? "" : ", ") + device->name();
   return m;

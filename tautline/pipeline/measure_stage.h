@@ -29,6 +29,7 @@ struct Measurement {
   std::string limit;             ///< the one that takes longest: arithmetic, memory or transfer
   /// Bandwidth of each input that is kept up with: channels x samples / seconds.
   double bandwidth_hz = 0;
+  bool has_inputs = false;  ///< the problem has; otherwise bandwidth_hz is no input's
   /// bandwidth_hz over the instrument's own, where the problem has one.
   std::optional<double> real_time_factor;
   /// Of one run, where the card reports it: the whole card's, idle power included.
@@ -46,6 +47,10 @@ std::vector<std::string> host_fed_stages();
 /// The sizes that the stage is measured with when none are named: enough to fill a GPU, or what a
 /// CPU does in a tenth of a second.
 Problem default_problem(const std::string& stage, const device::Device& device);
+
+/// What Measurement::problem will say. Throws Error(config) for an unknown stage or size.
+std::string describe_asked(const std::string& stage, const Problem& problem,
+                           const device::Device& device);
 
 /// Random data, a warm-up, then repeats for about `budget_s`; on devices that compile the data are
 /// in their memory and their own marks time the runs (unpack reads host memory, as always). Where

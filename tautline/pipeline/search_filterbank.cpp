@@ -8,6 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/append_file.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/output_folder.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/candidate_pictures.h"
@@ -48,7 +49,7 @@ class Search {
     formats::AppendFile list(config_.output, config_.overwrite);
     formats::AppendFile record(config_.output + ".json", config_.overwrite);
     if (!config_.plot_folder.empty()) {
-      std::filesystem::create_directories(config_.plot_folder);
+      plot_folder_ = std::make_unique<formats::OutputFolder>("--plot", config_.plot_folder);
       plot_path_ = (std::filesystem::path(config_.plot_folder) / "candidates.html").string();
       page_ = std::make_unique<formats::PartialFile>(plot_path_, config_.overwrite);
     }
@@ -176,7 +177,9 @@ class Search {
     if (!left_out_.all.empty())
       lines += "; " + std::to_string(left_out_.all.size()) + " of " +
                std::to_string(description_.channels) + " channels left out";
-    lines += "\nexpected: " + describe_expected(summary_.expected_s / data_s, data_s);
+    lines += "\nexpected: " +
+             describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
+    if (page_) lines += "; --plot takes its own time after the search";
     return lines;
   }
 
@@ -392,7 +395,8 @@ class Search {
   std::uint64_t samples_done_ = 0;                    // of stretches that are over
   std::vector<stages::dedisperse::Moments> moments_;  // [channel] of those
   std::string plot_path_;
-  std::unique_ptr<formats::PartialFile> page_;
+  std::unique_ptr<formats::OutputFolder> plot_folder_;
+  std::unique_ptr<formats::PartialFile> page_;  // in it
   SearchSummary summary_;
   ProgressReporter progress_;
 };

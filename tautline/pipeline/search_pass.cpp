@@ -140,6 +140,28 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   return pass;
 }
 
+// What the passes, a trial each, would take with the shortest blocks.
+[[noreturn]] void refuse_memory(const PassRequest& request,
+                                const std::vector<dedisperse::DmPlan>& pieces,
+                                const std::shared_ptr<const device::Device>& device, bool gpu) {
+  dedisperse::Config config = request.dedisperse;
+  config.max_samples = std::min(kLeastBlock, request.most_block_samples);
+  const std::size_t raw =
+      FilterbankBlocks::kBlocks * config.beams * request.sample_bytes * config.max_samples;
+  std::size_t needed = 0;
+  for (const dedisperse::DmPlan& piece : pieces) {
+    const auto plans = dedisperse::make_plans(config, piece, device, 0);
+    needed = std::max(
+        needed, detect_bytes(request, piece, device) + dedisperse::summarise(plans).bytes + raw);
+  }
+  throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "--memory",
+                    std::to_string(request.memory_bytes) + " bytes",
+                    "at least " + std::to_string(needed) + " (" +
+                        std::to_string((needed >> 20) + 1) + "M) to search a trial at a time",
+                    "allow for more, lower the highest DM, or make --baseline and --max-width "
+                    "shorter");
+}
+
 // What may have friends in a part of the same segment that another pass has waits for it, the rest
 // is joined in its own pass.
 void tell_what_is_elsewhere(std::vector<PassPlan>& passes,
@@ -190,7 +212,14 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
   PassRequest request = given;
   const bool gpu = device->compiles() && !device->properties().host_cpu;
   if (gpu && request.most_block_samples == 0) request.most_block_samples = kMostGpuBlock;
-  request.most_block_samples = most_in_a_block(request);
+  try {
+    request.most_block_samples = most_in_a_block(request);
+  } catch (const core::Error&) {
+    // Not even blocks fit: on the processor, what all of it takes is known at once.
+    if (device->compiles()) throw;
+    if (request.most_block_samples == 0) request.most_block_samples = kLeastBlock;
+    refuse_memory(request, cut(trials, trials.trials()), device, gpu);
+  }
   // A GPU's memory is its own limit, some of it for others.
   if (gpu) request.memory_bytes = device->free_bytes() / 10 * 9;
   const std::size_t most = trials.trials();
@@ -210,7 +239,12 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
         return passes;
       }
     } catch (const core::Error& error) {
-      if (error.kind() != core::ErrorKind::memory || count == most) throw;
+      if (error.kind() != core::ErrorKind::memory) throw;
+      if (count == most) {
+        if (request.most_block_samples <= kLeastBlock) refuse_memory(request, pieces, device, gpu);
+        request.most_block_samples = kLeastBlock;
+        continue;
+      }
     }
     const double ratio =
         static_cast<double>(needed) / (static_cast<double>(request.memory_bytes) / 3 * 2 + 1);

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <span>
-#include <system_error>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/npy/header.h"
+#include "tautline/formats/output_folder.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/presto/dat.h"
 #include "tautline/formats/sigproc/sigproc.h"
@@ -73,13 +73,7 @@ class SeriesSink final : public TrialSink {
       throw core::Error(core::ErrorKind::config, config.output,
                         std::to_string(dms.size()) + " trials", "one trial for one file",
                         "name a folder");
-    if (!single) {
-      std::error_code error;
-      std::filesystem::create_directories(config.output, error);
-      if (error)
-        throw core::Error(core::ErrorKind::io, config.output, error.message(),
-                          "a folder that can be made");
-    }
+    if (!single) folder_ = std::make_unique<formats::OutputFolder>("-o", config.output);
     const std::vector<std::string> names = dm_names(dms);
     std::size_t k = 0;
     for (const TrialSegment& segment : config.segments) {
@@ -120,7 +114,8 @@ class SeriesSink final : public TrialSink {
   std::vector<std::string> paths() const override { return paths_; }
 
  private:
-  std::vector<std::size_t> first_;  // trial of each segment
+  std::unique_ptr<formats::OutputFolder> folder_;  // goes after the unfinished files in it
+  std::vector<std::size_t> first_;                 // trial of each segment
   std::vector<std::string> paths_;
   std::vector<std::unique_ptr<Writer>> writers_;
   std::vector<float> floats_;

@@ -135,9 +135,30 @@ TEST_F(DevicesAndBench, BenchOfTheSearch) {
       EXPECT_EQ(line["unit"], "samples/s");
       EXPECT_GT(line["rate"].get<double>(), 0);
       EXPECT_GT(line["real_time_factor"].get<double>(), 0);
+      EXPECT_TRUE(line["bandwidth_hz"].is_null());
       EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
     }
   }
+}
+
+// A column begins where its heading does, however long problems and names of code are.
+TEST_F(DevicesAndBench, TheTableOfBenchLinesUp) {
+  const CommandResult table = run_command({"--device", "cpu", "bench", "search", "correlate",
+                                           "--budget", "0", "--problem", "channels=8,samples=1024"},
+                                          scratch.path().string());
+  ASSERT_EQ(table.status, 0) << table.err;
+  std::istringstream text(table.out);
+  std::size_t limit = std::string::npos, rows = 0;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("stage ")) limit = line.find(" limit ") + 1;
+    if (!line.starts_with("search ") && !line.starts_with("correlate ")) continue;
+    ++rows;
+    const std::size_t memory = line.find(" memory "), arithmetic = line.find(" arithmetic ");
+    EXPECT_EQ(std::min(memory, arithmetic) + 1, limit) << table.out;
+  }
+  EXPECT_EQ(rows, 2u) << table.out;
+  const std::size_t input = table.out.find("bandwidth of an input");
+  EXPECT_GT(input, table.out.find("correlate ")) << table.out;  // a search has none
 }
 
 TEST_F(DevicesAndBench, AutocorrelateSaysWhatTheGuideLists) {
@@ -158,7 +179,15 @@ TEST_F(DevicesAndBench, BenchRefusesWhatItDoesNotKnow) {
   };
   EXPECT_EQ(status({"--device", "cpu", "bench", "correlate", "--problem", "n1"}), 2);
   EXPECT_EQ(status({"--device", "cpu", "bench", "correlate", "--sweep", "taps"}), 2);
-  EXPECT_EQ(status({"--device", "cpu", "bench", "nothing"}), 2);
+  // Before anything is measured: not a line of a table.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"nothing"}, {"search", "--problem", "foo=3"}}) {
+    std::vector<std::string> arguments{"--device", "cpu", "bench"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    const CommandResult result = run_command(arguments, scratch.path().string());
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
   EXPECT_EQ(status({"--device", "cpu", "bench", "host_fed"}), 1);
 }
 

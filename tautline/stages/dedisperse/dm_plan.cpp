@@ -212,6 +212,10 @@ std::string to_string(const Summary& summary) {
                   part.adds_per_s / 1e9, static_cast<double>(part.bytes) / (1 << 20));
     text += line + part.method + "\n";
   }
+  if (summary.parts.size() == 1) {
+    text.pop_back();
+    return text;
+  }
   std::snprintf(line, sizeof line,
                 "%zu trials, %.3g G adds per second of data (plain sums: %.3g), %.0f MiB",
                 summary.trials, summary.adds_per_s / 1e9, summary.plain_adds_per_s / 1e9,

@@ -78,7 +78,7 @@ struct Summary {
 /// Of plans made for the segments, in order.
 Summary summarise(const std::vector<std::shared_ptr<const Plan>>& plans);
 
-/// For people, one line a segment and one of totals.
+/// For people, one line a segment and, of several, one of totals.
 std::string to_string(const Summary& summary);
 
 /// Plans for every segment of `plan`, each with blocks as long as `limit_bytes` (0: no limit)

@@ -87,6 +87,68 @@ TEST_F(Refusals, SeriesOfAnImpossibleDm) {
   }
 }
 
+TEST_F(Refusals, ADatWithoutItsInf) {
+  const std::string series = scratch_ / "x.dat";
+  ASSERT_EQ(run({"dedisperse", filterbank(), "-o", series, "--dms", "40"}).status, 0);
+  std::filesystem::remove(scratch_ / "x.inf");
+  expect_refused({"search", series, "-o", scratch_ / "c.csv"}, 1, {series, "x.inf is missing"});
+}
+
+TEST_F(Refusals, SeriesOfSeveralDmsInOneRun) {
+  const std::string fil = filterbank();
+  for (const std::string format : {"dat", "tim"}) {
+    const std::filesystem::path folder = scratch_ / format;
+    ASSERT_EQ(run({"dedisperse", fil, "-o", folder, "--dms", "0:10:10", "--format", format}).status,
+              0);
+    expect_refused({"search", folder / ("in_DM0.00." + format), folder / ("in_DM10.00." + format),
+                    "-o", scratch_ / "c.csv"},
+                   1, {"in_DM10.00." + format, "DM", "search each by itself"});
+  }
+}
+
+// A folder that a refused run made is gone again, one that was there stays.
+TEST_F(Refusals, LeaveNoFolder) {
+  const std::string fil = filterbank(), folder = scratch_ / "new/pictures";
+  const std::vector<std::string> search{"search", fil, "-o", scratch_ / "c.csv"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = search;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const std::vector<std::string> too_far{"--dms", "0:1e6:1e5", "--plot", folder};
+  expect_refused(with(too_far), 2, {"--dms"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "new"));
+  std::filesystem::create_directory(scratch_ / "new");
+  expect_refused(with(too_far), 2, {"--dms"});
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "new"));
+  expect_refused(with({"--dms", "0:10:1", "--plot", fil}), 1, {"--plot", fil + " is a file"});
+  expect_refused(with({"--dms", "0:10:1", "--plot", fil + "/below"}), 1, {"--plot", "folder"});
+  expect_refused({"dedisperse", fil, "-o", fil, "--format", "dat", "--dms", "0:10:1"}, 1,
+                 {"-o: " + fil + " is a file"});
+  EXPECT_EQ(run(with({"--dms", "0:10:1", "--plot", folder})).status, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/candidates.html"));
+}
+
+// The memory that is asked for is enough, and a byte less is not.
+TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
+  const std::string fil = filterbank();
+  for (const std::string command : {"search", "dedisperse"}) {
+    const std::string output = scratch_ / (command == "search" ? "c.csv" : "s.npy");
+    const auto with = [&](const std::string& bytes) {
+      return std::vector<std::string>{"--device", "cpu",   command,   fil,        "-o",
+                                      output,     "--dms", "0:100:1", "--memory", bytes};
+    };
+    const std::string refusal = run(with("1K")).err, words = "expected at least ";
+    ASSERT_NE(refusal.find("--memory: 1024 bytes, " + words), std::string::npos) << refusal;
+    const std::size_t needed = std::stoull(refusal.substr(refusal.find(words) + words.size()));
+    expect_refused(with(std::to_string(needed - 1)), 1, {"--memory", std::to_string(needed)});
+    const CommandResult enough = run(with(std::to_string(needed)));
+    EXPECT_EQ(enough.status, 0) << enough.err;
+    std::filesystem::remove(output);
+    std::filesystem::remove(output + ".json");
+  }
+}
+
 TEST_F(Refusals, ArraysAreOutputOnly) {
   const std::string array = scratch_ / "x.npy";
   ASSERT_EQ(run({"dedisperse", filterbank(), "-o", array, "--dms", "0:40:1"}).status, 0);

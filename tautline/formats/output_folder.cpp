@@ -1,0 +1,47 @@
+#include "tautline/formats/output_folder.h"
+
+#include <system_error>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::formats {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folders on the way to `path` that are not there, from the top.
+std::vector<fs::path> missing_on_the_way(const fs::path& path) {
+  std::vector<fs::path> missing;
+  fs::path way;
+  std::error_code ignored;
+  for (const fs::path& part : path) {
+    way /= part;
+    if (!part.empty() && !fs::exists(way, ignored)) missing.push_back(way);
+  }
+  return missing;
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(const std::string& field, std::string path) : path_(std::move(path)) {
+  std::error_code error;
+  if (fs::exists(path_, error) && !fs::is_directory(path_, error))
+    throw core::Error(core::ErrorKind::io, field, path_ + " is a file", "the name of a folder",
+                      "give a new name, or that of a folder that is there");
+  made_ = missing_on_the_way(path_);
+  fs::create_directories(path_, error);
+  if (error)
+    throw core::Error(core::ErrorKind::io, field, path_ + " (" + error.message() + ")",
+                      "a folder that can be made",
+                      "give another name, below a folder that may be written");
+}
+
+OutputFolder::~OutputFolder() {
+  std::error_code ignored;
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
+    fs::remove(*folder, ignored);  // only what is empty
+}
+
+}  // namespace tautline::formats

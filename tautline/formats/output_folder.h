@@ -1,0 +1,29 @@
+// A folder that outputs are written into, made where it is not there.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tautline::formats {
+
+/// Makes the folder and those above it. Destroyed, it removes those of them that it made and that
+/// are empty: a run that is refused or stopped leaves none behind. So it has to outlive the
+/// unfinished files in it.
+class OutputFolder {
+ public:
+  /// Throws Error(io) with `field` (an option, or what the folder is for) when `path` is a file's
+  /// name or the folder cannot be made.
+  OutputFolder(const std::string& field, std::string path);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::vector<std::filesystem::path> made_;  // those above come first
+};
+
+}  // namespace tautline::formats
