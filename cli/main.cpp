@@ -5,8 +5,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <new>
 #include <thread>
@@ -18,19 +18,21 @@ namespace {
 
 using namespace tautline;
 
-volatile std::sig_atomic_t interrupted = 0;
+// Written by a signal's handler, read by another thread.
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 // An interrupt asks the run to stop, and the run then removes what it has half written. A second one
 // ends the process. (Blocking the signals instead would not do: libraries start threads before main.)
 std::jthread watch_signals(std::stop_source& source) {
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_handler = [](int) { interrupted = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   return std::jthread([&source](const std::stop_token& done) {
     while (!done.stop_requested()) {
-      if (interrupted != 0) source.request_stop();
+      if (interrupted) source.request_stop();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   });
