@@ -23,9 +23,9 @@ Json record_beside(const std::string& path) {
   std::ifstream file(path + ".json");
   if (!file) return nullptr;
   Json record = Json::parse(file, nullptr, false);
-  const bool known =
-      record.is_object() && record.value("schema", "") == "tautline.dedisperse.record" &&
-      record["dms"].is_array() && !record["dms"].empty() && record["tsamp_s"].is_number();
+  const bool known = record.is_object() && record["schema"] == "tautline.dedisperse.record" &&
+                     record["dms"].is_array() && !record["dms"].empty() &&
+                     record["tsamp_s"].is_number();
   return known ? record : Json(nullptr);
 }
 
@@ -41,8 +41,8 @@ int inspect_series(const Global& global, const std::string& path,
                 {"samples", samples},
                 {"tsamp_s", tsamp_s},
                 {"dms", dms},
-                {"f_ref_mhz", record["f_ref_mhz"]},
-                {"dm_constant", record["dm_constant"]}});
+                {"f_ref_mhz", record.value("f_ref_mhz", Json())},
+                {"dm_constant", record.value("dm_constant", Json())}});
     return kDone;
   }
   fmt::print("{}: dedispersed series\n", path);
