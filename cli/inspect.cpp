@@ -1,11 +1,14 @@
 // tautline inspect: what a file holds.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "cli/command.h"
 #include "cli/filter_options.h"
+#include "cli/inspect_array.h"
 #include "cli/inspect_search.h"
+#include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/voltage_reader.h"
@@ -95,14 +98,35 @@ int inspect_file(const Global& global, const std::string& path, const InputOptio
   if (path.ends_with(".uvh5")) return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
   if (const auto status = inspect_photons(global, path, options.strict)) return *status;
+  // An array of unsigned numbers may be counts or voltages, which alone have a rate.
+  if (options.rate_hz.empty())
+    if (const auto status = inspect_array(global, path, options.strict)) return *status;
   return inspect_voltages(global, path, options);
 }
 
+// From done over damaged input and wrong usage to failed.
+int worse_of(int a, int b) {
+  const auto rank = [](int status) {
+    return status == kDone ? 0 : status == kDamagedInput ? 1 : status == kWrongUsage ? 2 : 3;
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+
 int run(const Global& global, const InputOptions& options) {
-  int status = kDone;
-  for (const std::string& path : options.files)
-    status = std::max(status, inspect_file(global, path, options));
-  return status;
+  if (options.files.size() == 1) return inspect_file(global, options.files.front(), options);
+  // One that cannot be read keeps nobody from the others.
+  int worst = kDone;
+  for (const std::string& path : options.files) {
+    int status = kFailed;
+    try {
+      status = inspect_file(global, path, options);
+    } catch (const core::Error& error) {
+      spdlog::error("{}", error.what());
+      if (error.kind() == core::ErrorKind::config) status = kWrongUsage;
+    }
+    worst = worse_of(worst, status);
+  }
+  return worst;
 }
 
 }  // namespace
@@ -113,8 +137,8 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
   options->add_to(
       *command,
       "voltages (DADA, GUPPI RAW, VDIF, MWA receivers, NPY: the options are for these), "
-      "visibilities, filterbanks, masks, candidates, photon time tags, TIFF stacks of "
-      "counts or correlation curves");
+      "visibilities, filterbanks, dedispersed series, masks, candidates, photon time tags, counts "
+      "(TIFF stacks, NPY) or correlation curves");
   command->footer("Example: tautline inspect night.dada");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run(global, *options); };

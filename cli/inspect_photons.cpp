@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "cli/command.h"
+#include "cli/inspect_array.h"
 #include "tautline/core/curve_label.h"
-#include "tautline/formats/count_reader.h"
+#include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
@@ -72,24 +74,6 @@ int inspect_tags(const Global& global, const std::string& path, bool strict) {
   return damage_status(reader->damage(), 0, strict);
 }
 
-int inspect_stack(const Global& global, const std::string& path, bool strict) {
-  const auto reader = formats::tiff::open(path);
-  const formats::CountDescription& d = reader->description();
-  if (global.json)
-    print_json("tautline.inspect.counts", 1,
-               {{"file", path},
-                {"format", d.format},
-                {"type", core::to_string(d.type)},
-                {"samples", reader->total_samples()},
-                {"sensors", d.sensors},
-                {"rows", d.rows},
-                {"columns", d.columns}});
-  else
-    fmt::print("{}: photon counts\n  frames      {} of {} x {} pixels (rows x columns), {}\n", path,
-               reader->total_samples(), d.rows, d.columns, core::to_string(d.type));
-  return damage_status(reader->damage(), 0, strict);
-}
-
 int inspect_curves(const Global& global, const std::string& path) {
   const formats::curves::CurveFile file = formats::curves::read(path);
   if (global.json) {
@@ -130,7 +114,11 @@ std::optional<int> inspect_photons(const Global& global, const std::string& path
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(path).head(kFirstBytes);
   if (formats::recognise_photons(first, path)) return inspect_tags(global, path, strict);
-  if (formats::tiff::recognise(first)) return inspect_stack(global, path, strict);
+  if (formats::tiff::recognise(first)) return inspect_counts(global, path, strict);
+  if (std::string_view(reinterpret_cast<const char*>(first.data()), first.size())
+          .starts_with("PK\3\4"))
+    throw core::Error(core::ErrorKind::unsupported, path, "a .zip archive", "one file of curves",
+                      "unzip it and inspect the .csv files in it, or let autocorrelate write .h5");
   return std::nullopt;
 }
 

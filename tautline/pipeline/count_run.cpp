@@ -256,7 +256,7 @@ void CountRun::check_resumed_input(const StateFile& state) {
   };
   resume_warning_ = fmt::format(
       "{}: the state's part of this file ended at {} (sample {}), and this one begins at "
-      "{} (sample {}): {} {}; --start {:.9g} follows on",
+      "{} (sample {}): {} {}; --start {:.15g} follows on",
       config_.input, seconds(end), end, seconds(first_), first_,
       seconds(end > first_ ? end - first_ : first_ - end),
       end > first_ ? "may be counted twice" : "are left out", static_cast<double>(end) * bin_s_);

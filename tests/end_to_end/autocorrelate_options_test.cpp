@@ -66,6 +66,24 @@ class AutocorrelateOptions : public ::testing::Test {
   std::vector<std::uint8_t> counts_;
 };
 
+TEST_F(AutocorrelateOptions, LimitsAndNumbersReadWell) {
+  const auto run = [&](const std::string& bin) {
+    return run_command({"autocorrelate", scratch_ / "one.u8", "-o", scratch_ / "one.csv", "--dtype",
+                        "u8", "--sensors", "1", "--levels", "1", "--bin", bin},
+                       scratch_.path().string());
+  };
+  write_file(scratch_ / "one.u8", std::string(500, '\1') + std::string(500, '\2'));
+  for (const char* bin : {"-1", "0", "nan", "x"}) {
+    const CommandResult refused = run(bin);
+    EXPECT_EQ(refused.status, 2) << refused.err;
+    EXPECT_NE(refused.err.find(std::string(bin) + " is no number above 0"), std::string::npos)
+        << refused.err;
+  }
+  const CommandResult done = run("1e-5");
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find(": 1 curve of 32 lags, 1 sensor, "), std::string::npos) << done.out;
+}
+
 TEST_F(AutocorrelateOptions, SensorMaskAndBinSensors) {
   // Of the 2 x 3 blocks of 2 x 2 the first lacks one sensor, the last all.
   std::string mask;

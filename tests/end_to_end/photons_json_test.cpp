@@ -81,6 +81,44 @@ TEST_F(PhotonsJson, InspectStacks) {
 }
 #endif
 
+TEST_F(PhotonsJson, InspectArraysOfCounts) {
+  const std::string file = scratch / "x.npy";
+  json({"simulate", "photons", "--shape", "2x3", "--duration", "0.01", "--bin", "1e-5", "--model",
+        kModel, "-o", file},
+       "tautline.simulate.photons");
+  const auto held = json({"inspect", file}, "tautline.inspect.counts");
+  EXPECT_EQ(held["samples"], 1000);
+  EXPECT_EQ(held["sensors"], 6);
+  EXPECT_EQ(held["columns"], 3);
+  // With dedisperse's record beside it another array is a series; without, the error names the option.
+  std::string series = read_file(file).substr(0, 10);
+  const std::string text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
+  series[8] = static_cast<char>(text.size());
+  series[9] = 0;
+  write_file(scratch / "s.npy", series + text + std::string(24, '\0'));
+  const auto inspect = [&](const std::vector<std::string>& files) {
+    std::vector<std::string> words{"inspect"};
+    words.insert(words.end(), files.begin(), files.end());
+    return run_command(words, scratch.path().string());
+  };
+  const CommandResult unknown = inspect({scratch / "s.npy"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.err.find("--rate-hz"), std::string::npos) << unknown.err;
+  write_file(scratch / "s.npy.json",
+             R"({"schema": "tautline.dedisperse.record", "version": 1, "dms": [0, 1.5],)"
+             R"( "tsamp_s": 0.001, "f_ref_mhz": 1400, "dm_constant": 4148.808})");
+  const auto known = json({"inspect", scratch / "s.npy"}, "tautline.inspect.series");
+  EXPECT_EQ(known["trials"], 2);
+  EXPECT_EQ(known["samples"], 3);
+  // One that is missing does not end it.
+  write_file(scratch / "g.zip", std::string("PK\3\4") + std::string(100, '\0'));
+  const CommandResult several = inspect({scratch / "none.ptu", scratch / "g.zip", file});
+  EXPECT_EQ(several.status, 1);
+  EXPECT_NE(several.err.find("none.ptu"), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find("unzip it"), std::string::npos) << several.err;
+  EXPECT_NE(several.out.find("x.npy: photon counts"), std::string::npos) << several.out;
+}
+
 TEST_F(PhotonsJson, SimulateCorrelateFitAndInspectCurves) {
   const auto made = json({"simulate", "photons", "--sensors", "2", "--duration", "0.5", "--bin",
                           "1e-5", "--model", kModel, "-o", scratch / "x.npy"},

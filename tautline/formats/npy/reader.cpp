@@ -102,7 +102,8 @@ std::vector<SampleAxis> axes_of(const Header& header, const std::string& file,
 void require_rate(const core::VoltageDescription& assumed, const std::string& file) {
   if (assumed.rate_hz.numerator > 0 && assumed.rate_hz.denominator > 0) return;
   throw core::Error(core::ErrorKind::config, file + ": sample rate", "unknown",
-                    "a rate in Hz, which a NPY file cannot hold", "give the sample rate");
+                    "a rate in Hz, which a NPY file cannot hold",
+                    "give the sample rate (--rate-hz)");
 }
 
 // How many whole times the file has, against what the shape promises.

@@ -1,0 +1,96 @@
+#include "cli/inspect_array.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/words.h"
+#include "tautline/formats/count_reader.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/npy/npy.h"
+
+namespace tautline::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What dedisperse wrote beside an array; null where it did not.
+Json record_beside(const std::string& path) {
+  std::ifstream file(path + ".json");
+  if (!file) return nullptr;
+  Json record = Json::parse(file, nullptr, false);
+  const bool known = record.is_object() && record["schema"] == "tautline.dedisperse.record" &&
+                     record["dms"].is_array() && !record["dms"].empty() &&
+                     record["tsamp_s"].is_number();
+  return known ? record : Json(nullptr);
+}
+
+int inspect_series(const Global& global, const std::string& path,
+                   const formats::npy::Header& header, const Json& record) {
+  const Json &dms = record["dms"], &tsamp_s = record["tsamp_s"];
+  const std::uint64_t samples = header.shape.back();
+  if (global.json) {
+    print_json("tautline.inspect.series", 1,
+               {{"file", path},
+                {"type", header.type},
+                {"trials", header.shape.front()},
+                {"samples", samples},
+                {"tsamp_s", tsamp_s},
+                {"dms", dms},
+                {"f_ref_mhz", record.value("f_ref_mhz", Json())},
+                {"dm_constant", record.value("dm_constant", Json())}});
+    return kDone;
+  }
+  fmt::print("{}: dedispersed series\n", path);
+  fmt::print("  trials      {}, DM {} to {}\n", header.shape.front(), dms.front().dump(),
+             dms.back().dump());
+  fmt::print("  samples     {} of {:.6g} s, {}\n", samples, tsamp_s.get<double>(), header.type);
+  return kDone;
+}
+
+// Unsigned numbers of a shape that counts have.
+bool holds_counts(const formats::npy::Header& header) {
+  constexpr const char* kTypes[] = {"|b1", "|u1", "<u1", "<u2", "<u4", "<u8"};
+  const std::size_t axes = header.shape.size();
+  return axes >= 1 && axes <= 3 &&
+         std::find(std::begin(kTypes), std::end(kTypes), header.type) != std::end(kTypes);
+}
+
+}  // namespace
+
+int inspect_counts(const Global& global, const std::string& path, bool strict) {
+  const auto reader = formats::open_counts(path, {});
+  const formats::CountDescription& d = reader->description();
+  if (global.json)
+    print_json("tautline.inspect.counts", 1,
+               {{"file", path},
+                {"format", d.format},
+                {"type", core::to_string(d.type)},
+                {"samples", reader->total_samples()},
+                {"sensors", d.sensors},
+                {"rows", d.rows},
+                {"columns", d.columns}});
+  else
+    fmt::print("{}: photon counts\n  times       {} of {}, {}\n", path, reader->total_samples(),
+               d.rows > 0 ? fmt::format("{} x {} pixels (rows x columns)", d.rows, d.columns)
+                          : counted(d.sensors, "sensor"),
+               core::to_string(d.type));
+  return damage_status(reader->damage(), 0, strict);
+}
+
+std::optional<int> inspect_array(const Global& global, const std::string& path, bool strict) {
+  const formats::InputFile file(path);
+  constexpr std::size_t kFirstBytes = 64;
+  if (!formats::npy::recognise(file.head(kFirstBytes), path)) return std::nullopt;
+  const auto header = formats::npy::parse_header(file.head(formats::npy::kMaxHeaderBytes), path);
+  if (const Json record = record_beside(path); !record.is_null() && header.shape.size() == 2)
+    return inspect_series(global, path, header, record);
+  if (holds_counts(header)) return inspect_counts(global, path, strict);
+  return std::nullopt;
+}
+
+}  // namespace tautline::cli
