@@ -43,10 +43,13 @@
       const band = channels.width_hz * channels.count;
       const first = channels.bin_hz[0];
       const last = channels.bin_hz[channels.bin_hz.length - 1];
+      const unit = tautline.frequencyUnit(last);
       const tiles = [
         ["Inputs", tautline.count(inputs.length), `${tautline.count(antennas.length)} antennas`],
         ["Baselines", tautline.count(pairs), `${baselines.length} shown here`],
-        ["Band", tautline.frequency(band, 4), `at ${tautline.frequency((first + last) / 2, 7)}`],
+        // Middles of channels: the middle of the band is half a channel off the receiver's centre.
+        ["Band", tautline.frequency(band, 4),
+         `${Number((first / unit.scale).toFixed(6))} to ${Number((last / unit.scale).toFixed(6))} ${unit.name}`],
         ["Channels", tautline.count(channels.count), `${tautline.frequency(channels.width_hz, 4)} each`],
         ["Integration", tautline.duration(description.integration_s),
          summary ? `${tautline.count(summary.integrations)} of them` : ""],
