@@ -80,10 +80,11 @@ std::size_t threads_of(std::size_t window) {
 constexpr BandShape kShape{ITEMS_TIME * ELEMENTS_TIME, ITEMS_DM* ELEMENTS_DM, CHANNELS, 64 << 10,
                            257};
 
-// Rows of random bytes, with as much before and behind as the kernel may read.
+// Rows of random bytes, with as much before and behind as the kernel may read; all begin with a whole
+// word.
 struct Rows {
   Rows(std::size_t positions, std::size_t times, std::mt19937_64& random)
-      : stride(kMostTimesBefore + times + 256) {
+      : stride((kMostTimesBefore + times + 256) / 4 * 4) {
     bytes.resize(positions * stride);
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
   }
