@@ -37,11 +37,13 @@ void summarise(const Global& global, const std::string& output,
        {"kernels", s.backend},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {} times written, {} inputs, {} channels\n{}\n  kernels: {}\n"
-                  "  counted: {} lost, {} dropped, {} clipped, {} not finite, {} spectra invalid\n",
-                  output, s.written, s.inputs, s.channels, speed_line(s.stream_s, s.elapsed_s),
-                  s.backend, s.damage.lost_samples, s.damage.dropped_samples, s.clipped,
-                  s.not_finite, s.invalid_spectra));
+      fmt::format("{}: {} written, {}, {}\n{}\n  kernels: {}\n"
+                  "  samples: {} lost, {} dropped, {} not finite; {} clipped, {} invalid\n",
+                  output, counted(s.written, "time"), counted(s.inputs, "input"),
+                  counted(s.channels, "channel"), speed_line(s.stream_s, s.elapsed_s), s.backend,
+                  s.damage.lost_samples, s.damage.dropped_samples, s.not_finite,
+                  counted(s.clipped, "component"),
+                  counted(s.invalid_spectra, "spectrum", "spectra")));
 }
 
 int run(const Global& global, Options& options) {

@@ -98,7 +98,7 @@ int run(const Global& global, const Options& options) {
                 {"strong", c.strong},
                 {"outside", c.outside},
                 {"mean_amplitude_ratio", c.mean_amplitude_ratio},
-                {"power_ratio", c.power_ratio},
+                {"power_ratio", or_null(c.power_ratio)},
                 {"amplitude_rms_sigmas", c.amplitude_rms_sigmas},
                 {"phase_rms_sigmas", c.phase_rms_sigmas},
                 {"closure_rms_sigmas", c.closure_rms_sigmas},

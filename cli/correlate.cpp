@@ -18,6 +18,24 @@ struct Options {
   std::string requantise = "8";
 };
 
+// "3 integrations of 0.1 s"; where gaps or the end cut some short, how long all are together.
+std::string integrations_of(const pipeline::CorrelateSummary& s) {
+  if (s.spectra == s.integrations * s.spectra_per_integration)
+    return fmt::format("{} of {:.6g} s", counted(s.integrations, "integration"), s.integration_s);
+  const double spectrum_s = s.integration_s / static_cast<double>(s.spectra_per_integration);
+  return fmt::format("{} of at most {:.6g} s, {:.6g} s together",
+                     counted(s.integrations, "integration"), s.integration_s,
+                     static_cast<double>(s.spectra) * spectrum_s);
+}
+
+// "6000000 in gaps (3 s)"
+std::string gaps_of(const pipeline::CorrelateSummary& s) {
+  if (s.gap_samples == 0 || s.samples == 0) return fmt::format("{} in gaps", s.gap_samples);
+  const double sample_s = s.stream_s / static_cast<double>(s.samples);
+  return fmt::format("{} in gaps ({:.6g} s)", s.gap_samples,
+                     static_cast<double>(s.gap_samples) * sample_s);
+}
+
 void summarise(const Global& global, const std::string& output,
                const pipeline::CorrelateSummary& s) {
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
@@ -44,12 +62,13 @@ void summarise(const Global& global, const std::string& output,
        {"setup_s", s.setup_s},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {} integrations of {:.6g} s, {} inputs, {} channels\n{}\n  kernels: {}\n"
-                  "  counted: {} lost, {} dropped, {} in gaps, {} clipped, {} not finite, "
-                  "{} visibilities overflowed\n",
-                  output, s.integrations, s.integration_s, s.inputs, s.channels,
-                  speed_line(s.stream_s, s.elapsed_s), s.backend, s.damage.lost_samples,
-                  s.damage.dropped_samples, s.gap_samples, s.clipped, s.not_finite, s.overflowed));
+      fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
+                  "  samples: {} lost, {} dropped, {}, {} not finite; {} clipped, {} overflowed\n",
+                  output, integrations_of(s), counted(s.inputs, "input"),
+                  counted(s.channels, "channel"), speed_line(s.stream_s, s.elapsed_s), s.backend,
+                  s.damage.lost_samples, s.damage.dropped_samples, gaps_of(s), s.not_finite,
+                  counted(s.clipped, "component"),
+                  counted(s.overflowed, "visibility", "visibilities")));
 }
 
 int run(const Global& global, Options& options) {

@@ -43,10 +43,11 @@ void summarise(const Global& global, const pipeline::DedisperseConfig& config,
   object["files"] = s.paths.size();
   object["written"] = s.written;
   object["block_samples"] = s.block_samples;
-  print_summary(global, "tautline.dedisperse", object,
-                fmt::format("{}: {} trials of {} times, {}\n{}\n{}{}\n", config.output, s.trials,
-                            s.written, channels_text(s, config.zero_dm),
-                            speed_line(s.stream_s, s.elapsed_s), methods, counted_line(s)));
+  print_summary(
+      global, "tautline.dedisperse", object,
+      fmt::format("{}: {} of {}, {}\n{}\n{}{}\n", config.output, counted(s.trials, "trial"),
+                  counted(s.written, "time"), channels_text(s, config.zero_dm),
+                  speed_line(s.stream_s, s.elapsed_s), methods, counted_line(s)));
 }
 
 // What is known before the trials are: of a folder, its record and what of `read` is named as its

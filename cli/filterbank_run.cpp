@@ -68,9 +68,9 @@ std::string channels_text(const pipeline::FilterbankRunSummary& s, bool zero_dm)
 }
 
 std::string counted_line(const pipeline::FilterbankRunSummary& s) {
-  return fmt::format("  counted: {} lost, {} dropped, {} not finite, {} masked, {} in gaps",
-                     s.damage.lost_samples, s.damage.dropped_samples, s.not_finite, s.masked,
-                     s.gap_samples);
+  return fmt::format(
+      "  counted: times: {} lost, {} dropped, {} in gaps; values: {} not finite, {} masked",
+      s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.not_finite, s.masked);
 }
 
 }  // namespace tautline::cli

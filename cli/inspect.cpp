@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/filter_options.h"
@@ -10,6 +12,7 @@
 #include "cli/inspect_search.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/voltage_reader.h"
 
@@ -94,7 +97,19 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   return kDone;
 }
 
+// A Measurement Set is a folder, and this program only writes them.
+void refuse_folder(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return;
+  const bool table = std::filesystem::exists(path + "/table.dat", ignored);
+  throw core::Error(core::ErrorKind::unsupported, path, formats::seeming_kind(path), "a file",
+                    table ? "CASA and python-casacore read Measurement Sets; to inspect "
+                            "visibilities here write .uvh5"
+                          : "give the files in it");
+}
+
 int inspect_file(const Global& global, const std::string& path, const InputOptions& options) {
+  refuse_folder(path);
   if (path.ends_with(".uvh5")) return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
   if (const auto status = inspect_photons(global, path, options.strict)) return *status;

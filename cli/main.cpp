@@ -10,8 +10,11 @@
 #include <exception>
 #include <new>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
+#include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 
 namespace {
@@ -97,9 +100,16 @@ int run(int argc, char** argv) {
   cli::add_tune(app, global, action);
   cli::add_tune_worker(app, global, action);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = cli::with_help_as_option(argc, argv);
+    std::reverse(words.begin(), words.end());  // the order that CLI11 takes a list in
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::kDone : cli::kWrongUsage;
+    if (error.get_exit_code() == 0) {  // --help and --version
+      app.exit(error);
+      return cli::kDone;
+    }
+    fmt::print(stderr, "tautline: {}\n", cli::usage_error(app, error));
+    return cli::kWrongUsage;
   }
 
   auto logger = spdlog::stderr_color_mt("tautline");

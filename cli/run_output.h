@@ -1,6 +1,7 @@
 // What runs say: their plan, how far they have come, and their summary.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -14,6 +15,9 @@ pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done 
 
 /// Prints a run's plan on standard error, unless --quiet.
 std::function<void(const std::string&)> print_plan(const Global& global);
+
+/// "1 pulse", "2 pulses"; `several` where that is not `one` with an s.
+std::string counted(std::uint64_t count, const std::string& one, const std::string& several = {});
 
 /// Seconds of data in a second; 0 where no time passed.
 double real_time_factor(double stream_s, double elapsed_s);

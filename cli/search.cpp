@@ -67,9 +67,10 @@ void summarise(const Global& global, const pipeline::SearchConfig& config,
   object["stretches"] = s.stretches;
   object["search_kernels"] = s.detect_backend;
   print_summary(global, "tautline.search", object,
-                fmt::format("{}: {} candidates from {} detections, {} trials, {}\n{}{}\n"
+                fmt::format("{}: {} from {}, {}, {}\n{}{}\n"
                             "  kernels: {}; search {}\n{}\n",
-                            config.output, s.candidates.size(), s.detections, s.trials,
+                            config.output, counted(s.candidates.size(), "candidate"),
+                            counted(s.detections, "detection"), counted(s.trials, "trial"),
                             channels_text(s, config.zero_dm), candidate_table(s.candidates),
                             speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
                             counted_line(s)));

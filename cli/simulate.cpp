@@ -45,10 +45,10 @@ int run(const Global& global, Options& options) {
        {"samples", s.samples},
        {"clipped", s.clipped},
        {"elapsed_s", s.elapsed_s}},
-      fmt::format("{}\n  {} inputs, {} samples each ({:.3f} s), {} clipped, made in {:.2f} s\n"
+      fmt::format("{}\n  {}, {} each ({:.3f} s), {} clipped, made in {:.2f} s\n"
                   "  the truth: {}\n",
-                  fmt::join(s.files, "\n"), s.inputs, s.samples, s.stream_s, s.clipped, s.elapsed_s,
-                  s.truth_path));
+                  fmt::join(s.files, "\n"), counted(s.inputs, "input"),
+                  counted(s.samples, "sample"), s.stream_s, s.clipped, s.elapsed_s, s.truth_path));
   return kDone;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/simulate_filterbank.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
@@ -65,6 +66,13 @@ int run(const Global& global, const CLI::App& command, Options& options) {
   config.history = history_line(global);
   ProgressLine line(global);
   const auto s = pipeline::simulate_filterbank(config, drawn_on(line, "made"), global.stop);
+  if (!s.pulses_outside_s.empty())
+    spdlog::warn("{} outside the file, which ends at {:.6g} s: of the time {:.6g} s{}",
+                 counted(s.pulses_outside_s.size(), "pulse is", "pulses are"), s.stream_s,
+                 s.pulses_outside_s.front(), s.pulses_outside_s.size() > 1 ? " and others" : "");
+  if (s.pulses_cut > 0)
+    spdlog::warn("{} only in part in the file (\"whole\": false in the truth)",
+                 counted(s.pulses_cut, "pulse is", "pulses are"));
   print_summary(
       global, "tautline.simulate.filterbank",
       {{"output", s.file},
@@ -74,10 +82,10 @@ int run(const Global& global, const CLI::App& command, Options& options) {
        {"pulses", s.pulses},
        {"clipped", s.clipped},
        {"elapsed_s", s.elapsed_s}},
-      fmt::format("{}\n  {} channels, {} samples ({:.3f} s), {} pulse{}, {} clipped, made in "
+      fmt::format("{}\n  {}, {} ({:.3f} s), {}, {} clipped, made in "
                   "{:.2f} s\n  the truth: {}\n",
-                  s.file, s.channels, s.samples, s.stream_s, s.pulses, s.pulses == 1 ? "" : "s",
-                  s.clipped, s.elapsed_s, s.truth_path));
+                  s.file, counted(s.channels, "channel"), counted(s.samples, "sample"), s.stream_s,
+                  counted(s.pulses, "pulse"), s.clipped, s.elapsed_s, s.truth_path));
   return kDone;
 }
 

@@ -41,12 +41,20 @@
       const { channels, inputs, antennas, baselines } = description;
       const pairs = inputs.length * (inputs.length - 1) / 2;
       const band = channels.width_hz * channels.count;
-      const first = channels.bin_hz[0];
-      const last = channels.bin_hz[channels.bin_hz.length - 1];
+      // Bins are means over channels, and the last may have fewer.
+      const bins = channels.bin_hz.length;
+      const inLast = channels.count - channels.per_bin * (bins - 1);
+      const inFirst = Math.min(channels.per_bin, channels.count);
+      const first = channels.bin_hz[0] - (inFirst - 1) / 2 * channels.width_hz;
+      const last = channels.bin_hz[bins - 1] + (inLast - 1) / 2 * channels.width_hz;
+      const unit = tautline.frequencyUnit(last);
       const tiles = [
         ["Inputs", tautline.count(inputs.length), `${tautline.count(antennas.length)} antennas`],
         ["Baselines", tautline.count(pairs), `${baselines.length} shown here`],
-        ["Band", tautline.frequency(band, 4), `at ${tautline.frequency((first + last) / 2, 7)}`],
+        // The channels' middles lie about a place half a channel off the receiver's centre: both
+        // ends are given, as inspect counts them, and no middle.
+        ["Band", tautline.frequency(band, 4),
+         `${Number((first / unit.scale).toFixed(6))} to ${Number((last / unit.scale).toFixed(6))} ${unit.name}`],
         ["Channels", tautline.count(channels.count), `${tautline.frequency(channels.width_hz, 4)} each`],
         ["Integration", tautline.duration(description.integration_s),
          summary ? `${tautline.count(summary.integrations)} of them` : ""],

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <map>
 #include <numbers>
 
@@ -363,7 +364,8 @@ class Comparison {
     return row;
   }
 
-  /// Measured over true power, the mean over inputs and channels.
+  /// Measured over true power, the mean over inputs and channels. The true power contains tones,
+  /// and channels near them are left out: then there is no ratio.
   double power_ratio() const {
     double sum = 0, weight = 0;
     for (const std::size_t channel : channels_)
@@ -375,7 +377,8 @@ class Comparison {
         sum += power_sum_[at] / (kept_.power * truth->second * truth_.power_scale);
         weight += power_weight_[at];
       }
-    return truth_.tones_hz.empty() && weight > 0 ? sum / weight : 0;
+    return truth_.tones_hz.empty() && weight > 0 ? sum / weight
+                                                 : std::numeric_limits<double>::quiet_NaN();
   }
 
   void summarise(TruthComparison& found, const TruthTolerance& tolerance) const {

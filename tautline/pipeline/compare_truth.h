@@ -49,7 +49,7 @@ struct TruthComparison {
   /// Root mean square of the differences over their errors; 1 when noise is all there is.
   double amplitude_rms_sigmas = 0, phase_rms_sigmas = 0, closure_rms_sigmas = 0;
   double mean_amplitude_ratio = 0;  ///< measured over true, weighted by 1 / error^2
-  double power_ratio = 0;           ///< autocorrelations over the true power; 0 where tones are
+  double power_ratio = 0;           ///< autocorrelations over the true power; NaN with tones
   std::size_t outside = 0;          ///< visibilities and closures beyond the tolerance
   std::size_t strong = 0;           ///< visibilities at least 10 times their error
   bool agrees = false;

@@ -16,6 +16,7 @@
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/sigproc/filterbank_writer.h"
 #include "tautline/pipeline/simulation/filterbank_maker.h"
+#include "tautline/pipeline/simulation/truth_name.h"
 
 namespace tautline::pipeline {
 
@@ -106,6 +107,12 @@ class Simulation {
   void write(const simulation::FilterbankWorkspace& workspace,
              formats::sigproc::FilterbankWriter& writer);
   std::string truth() const;
+  bool is_outside(const simulation::PlacedPulse& pulse) const {
+    return pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_);
+  }
+  bool is_whole(const simulation::PlacedPulse& pulse) const {
+    return pulse.first_sample() >= 0 && pulse.last_sample() <= static_cast<double>(samples_);
+  }
   double stream_s(std::uint64_t samples) const {
     return static_cast<double>(samples) * scene_.tsamp_s;
   }
@@ -179,8 +186,7 @@ std::string Simulation::truth() const {
                       {"scattering_s", p.scattering_s},
                       {"sweep_s", placed.sweep_s()},
                       {"peak_steps", placed.peak_steps()},
-                      {"whole", placed.first_sample() >= 0 &&
-                                    placed.last_sample() <= static_cast<double>(samples_)}});
+                      {"whole", is_whole(placed)}});
   }
   for (const auto& i : scene_.impulses)
     impulses.push_back(
@@ -223,6 +229,7 @@ std::string Simulation::truth() const {
 SimulateFilterbankSummary Simulation::run() {
   SimulateFilterbankSummary summary;
   summary.truth_path = filterbank_truth_path(config_.output);
+  simulation::refuse_existing(summary.truth_path, config_.output, config_.overwrite);
   formats::PartialFile truth_file(summary.truth_path, config_.overwrite);
   formats::sigproc::FilterbankWriter writer(config_.output, header_of(scene_), config_.overwrite);
   make_all(writer);
@@ -232,6 +239,10 @@ SimulateFilterbankSummary Simulation::run() {
   progress_.report(written_, samples_, stream_s(written_));
   summary.channels = scene_.channels;
   summary.pulses = maker_.pulses().size();
+  for (const simulation::PlacedPulse& pulse : maker_.pulses()) {
+    if (is_outside(pulse)) summary.pulses_outside_s.push_back(pulse.pulse().time_s);
+    if (!is_outside(pulse) && !is_whole(pulse)) ++summary.pulses_cut;
+  }
   summary.samples = samples_;
   summary.clipped = clipped_;
   summary.elapsed_s = progress_.elapsed_s();
@@ -275,9 +286,7 @@ RandomPulses parse_random_pulses(const std::string& text) {
 }
 
 std::string filterbank_truth_path(const std::string& output) {
-  constexpr std::string_view kEnding = ".fil";
-  const bool fil = output.size() > kEnding.size() && output.ends_with(kEnding);
-  return output.substr(0, output.size() - (fil ? kEnding.size() : 0)) + ".truth.json";
+  return simulation::truth_name(output, {".fil"});
 }
 
 SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& config,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "tautline/formats/scene/filterbank_scene.h"
 #include "tautline/pipeline/simulate_voltages.h"
@@ -39,6 +40,8 @@ struct SimulateFilterbankConfig {
 
 struct SimulateFilterbankSummary {
   std::size_t channels = 0, pulses = 0;
+  std::vector<double> pulses_outside_s;  ///< times of pulses that no sample has a part of
+  std::size_t pulses_cut = 0;            ///< those that the file has a part of
   std::uint64_t samples = 0;
   std::uint64_t clipped = 0;  ///< values beyond what the bits hold
   double elapsed_s = 0, stream_s = 0;

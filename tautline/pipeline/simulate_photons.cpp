@@ -14,6 +14,7 @@
 #include "tautline/device/device.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/simulation/photon_sink.h"
+#include "tautline/pipeline/simulation/truth_name.h"
 
 namespace tautline::pipeline {
 
@@ -214,11 +215,8 @@ std::string truth_text(const SimulatePhotonsConfig& c, const Plan& plan, std::ui
   return truth.dump(2) + "\n";
 }
 
-std::string truth_name(const std::string& output) {
-  for (const char* ending : {".npy", ".ptu", ".u8", ".u16", ".raw"})
-    if (output.ends_with(ending))
-      return output.substr(0, output.size() - std::string_view(ending).size()) + ".truth.json";
-  return output + ".truth.json";
+std::string truth_path_of(const std::string& output) {
+  return simulation::truth_name(output, {".npy", ".ptu", ".u8", ".u16", ".raw"});
 }
 
 std::unique_ptr<simulation::PhotonSink> make_sink(const SimulatePhotonsConfig& c,
@@ -284,7 +282,8 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
   const Plan plan = make_plan(config);
   SimulatePhotonsSummary summary;
   summary.file = config.output;
-  summary.truth_path = truth_name(config.output);
+  summary.truth_path = truth_path_of(config.output);
+  simulation::refuse_existing(summary.truth_path, config.output, config.overwrite);
   formats::PartialFile truth(summary.truth_path, config.overwrite);
   const auto sink = make_sink(config, plan);
   std::vector<PhotonSource> sources = make_sources(config, plan);

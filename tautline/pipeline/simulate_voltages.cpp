@@ -15,6 +15,7 @@
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/simulation/sink.h"
 #include "tautline/pipeline/simulation/truth.h"
+#include "tautline/pipeline/simulation/truth_name.h"
 #include "tautline/pipeline/simulation/voltages.h"
 
 namespace tautline::pipeline {
@@ -203,6 +204,7 @@ void Simulation::make_all(simulation::Sink& sink) {
 SimulateSummary Simulation::run() {
   size_pieces();
   const std::string truth_file = truth_path(config_.output);
+  simulation::refuse_existing(truth_file, config_.output, config_.overwrite);
   formats::PartialFile truth(truth_file, config_.overwrite);
   const std::unique_ptr<simulation::Sink> sink =
       config_.format == SimulateFormat::dada
@@ -232,9 +234,7 @@ SimulateSummary Simulation::run() {
 }  // namespace
 
 std::string truth_path(const std::string& output) {
-  constexpr std::string_view kEnding = ".dada";
-  const bool dada = output.size() > kEnding.size() && output.ends_with(kEnding);
-  return output.substr(0, output.size() - (dada ? kEnding.size() : 0)) + ".truth.json";
+  return simulation::truth_name(output, {".dada"});
 }
 
 SimulateSummary simulate_voltages(const SimulateConfig& config, const ProgressCallback& progress,

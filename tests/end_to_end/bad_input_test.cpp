@@ -214,6 +214,15 @@ TEST_F(BadInput, AGapClosesTheIntegrationAndIsCounted) {
   EXPECT_EQ(result.status, kDone) << result.err;
   EXPECT_NE(result.out.find("\"integrations\":2"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("\"gap_samples\":1260000"), std::string::npos) << result.out;
+  // Two of 20,000 samples, 1,250 spectra less the window's, where 80,000 would be a whole one.
+  const CommandResult said =
+      run_command({"correlate", scratch / "second.dada", scratch / "in.dada", "-o",
+                   scratch / "out.uvh5", "--channels", "16", "--integration", "1", "--overwrite"},
+                  scratch.path().string());
+  EXPECT_EQ(said.status, kDone) << said.err;
+  EXPECT_NE(said.out.find("2 integrations of at most 1 s, 0.031075 s together"), std::string::npos)
+      << said.out;
+  EXPECT_NE(said.out.find("1260000 in gaps (0.984375 s)"), std::string::npos) << said.out;
 }
 
 TEST_F(BadInput, WrongUsageIsStatusTwoAndSaysWhat) {

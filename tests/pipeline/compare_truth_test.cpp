@@ -238,8 +238,11 @@ TEST(CompareTruth, RefusesWhatIsNoTruth) {
     } catch (const core::Error& error) {
       EXPECT_EQ(error.kind(), kind);
       EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
+      EXPECT_EQ(std::string(error.what()).find("json.exception"), std::string::npos);
     }
   };
+  refused("\x89HDF\r\n\x1a\n", core::ErrorKind::format);
+  refused("[1, 2]", core::ErrorKind::format);
   refused("", core::ErrorKind::format);
   refused("{}", core::ErrorKind::format);
   refused(R"({"schema": "tautline.simulation.truth", "version": 2})", core::ErrorKind::format);

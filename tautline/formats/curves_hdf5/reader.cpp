@@ -137,7 +137,7 @@ void read_mask(const InputFile& file, CorrelationCurves& c) {
 
 CorrelationCurves read(const std::string& path, curves::CurvesFacts* facts) {
   const hdf5::QuietErrors quiet;
-  const InputFile file(path);
+  const InputFile file(path, "HDF5 of correlation curves (.h5)");
   CorrelationCurves c;
   read_shape(file, c);
   c.lag_s = file.numbers("lag_s", c.lags);

@@ -5,10 +5,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <system_error>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::formats::hdf5 {
 namespace {
@@ -32,14 +35,22 @@ std::string trimmed(const char* bytes, std::size_t size) {
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : path_(path) {
+InputFile::InputFile(const std::string& path, const std::string& expected) : path_(path) {
+  const auto refuse_kind = [&](const std::string& kind) {
+    throw Error(ErrorKind::format, path, fmt::format("seems to be {}", kind), expected,
+                "give a file of that kind");
+  };
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
+    refuse_kind(seeming_kind(path));
   if (!std::ifstream(path, std::ios::binary))
     throw Error(ErrorKind::io, path, std::string("cannot be opened: ") + std::strerror(errno), "",
                 "check the name and the permissions");
   file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (file_.get() < 0)
-    throw Error(ErrorKind::format, path, "not a readable HDF5 file", "a UVH5 file",
-                "it may be cut short: write it again");
+  if (file_.get() >= 0) return;
+  if (const std::string kind = seeming_kind(path); !kind.empty() && kind != "HDF5")
+    refuse_kind(kind);
+  throw Error(ErrorKind::format, path, "not a readable HDF5 file", expected,
+              "it may be cut short: write it again");
 }
 
 void InputFile::fail(const std::string& dataset, const std::string& found,

@@ -17,8 +17,9 @@ namespace tautline::formats::hdf5 {
 /// dataset. Callers hold a QuietErrors.
 class InputFile {
  public:
-  /// Throws Error(io) when the file cannot be opened and Error(format) when it is not HDF5.
-  explicit InputFile(const std::string& path);
+  /// Throws Error(io) when the file cannot be opened and Error(format) when it is not HDF5:
+  /// that names what it seems to be, and the kind that was `expected`.
+  InputFile(const std::string& path, const std::string& expected);
 
   const std::string& path() const { return path_; }
   bool has(const std::string& name) const;

@@ -49,7 +49,7 @@ struct Target {
 
 class Uvh5Reader final : public VisibilityReader {
  public:
-  explicit Uvh5Reader(const std::string& path) : file_(path) {
+  explicit Uvh5Reader(const std::string& path) : file_(path, "UVH5 visibilities (.uvh5)") {
     read_axes();
     read_antennas();
     read_rows();

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::pipeline::simulation {
 namespace {
@@ -51,8 +52,15 @@ void read_baseline(const Json& json, Truth& truth) {
   }
 }
 
+// "[json.exception.out_of_range.403] key 'x' not found": the library's mark tells a user nothing.
+std::string without_mark(const std::string& text) {
+  const std::size_t end = text.find("] ");
+  return text.starts_with("[json.") && end != std::string::npos ? text.substr(end + 2) : text;
+}
+
 Truth truth_of(const Json& json) {
-  if (json.at("schema") != "tautline.simulation.truth" || json.at("version") != 1)
+  const std::string schema = json.is_object() ? json.value("schema", "") : "";
+  if (schema != "tautline.simulation.truth" || json.value("version", 0) != 1)
     throw std::runtime_error("schema is not tautline.simulation.truth version 1");
   Truth truth;
   const Json& sampling = json.at("sampling");
@@ -83,8 +91,15 @@ Truth read_truth(const std::string& path) {
     return truth_of(Json::parse(file));
   } catch (const Error&) {
     throw;
+  } catch (const Json::parse_error&) {
+    const std::string kind = formats::seeming_kind(path);
+    throw Error(
+        ErrorKind::format, path,
+        kind.empty() || kind == "JSON" ? "not whole JSON" : "not JSON, it seems to be " + kind,
+        "the truth of a simulation (docs/guide/simulate.md)",
+        "give the visibilities first and then the .truth.json that simulate wrote");
   } catch (const std::exception& problem) {
-    throw Error(ErrorKind::format, path, problem.what(),
+    throw Error(ErrorKind::format, path, without_mark(problem.what()),
                 "the truth of a simulation (docs/guide/simulate.md)",
                 "give the .truth.json that simulate wrote");
   }

@@ -1,0 +1,88 @@
+#include "cli/usage_errors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace tautline::cli {
+
+namespace {
+
+// Letters to insert, remove or replace between two words (Levenshtein's distance).
+std::size_t changes_between(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// The innermost command that the line names.
+const CLI::App* chosen(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return at;
+}
+
+// "tautline" or "tautline simulate".
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
+}
+
+// Commands that the help shows.
+std::vector<std::string> commands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; }))
+    if (!one->get_group().empty()) names.push_back(one->get_name());
+  return names;
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view word, const std::vector<std::string>& names) {
+  std::string nearest;
+  std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& name : names)
+    if (const std::size_t changes = changes_between(word, name); changes < fewest) {
+      fewest = changes;
+      nearest = name;
+    }
+  return nearest;
+}
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = chosen(app);
+  const std::string here = full_name(*at);
+  if (error.get_name() != "RequiredError" || at->get_require_subcommand_min() == 0)
+    return fmt::format("{}; {} --help lists the options", error.what(), here);
+  const std::string advice = fmt::format("{} --help lists the commands", here);
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) return fmt::format("no command given after {}; {}", here, advice);
+  const std::string& word = unknown.front();
+  if (word.starts_with('-'))
+    return fmt::format("{}: unknown option before a command; {}", word, advice);
+  const std::string nearest = nearest_name(word, commands_of(*at));
+  return fmt::format("{}: unknown command of {}{}; {}", word, here,
+                     nearest.empty() ? "" : fmt::format(", perhaps {}", nearest), advice);
+}
+
+std::vector<std::string> with_help_as_option(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  return words;
+}
+
+}  // namespace tautline::cli

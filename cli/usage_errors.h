@@ -1,0 +1,22 @@
+// What is said of a command line that cannot be understood.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tautline::cli {
+
+/// The name in `names` that takes the fewest changes of a letter to reach from `word`; empty when
+/// all take more than a third of its letters (two at least).
+std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
+
+/// What `error`, thrown by app.parse, means: CLI11's words, or, where a command is missing or
+/// unknown, that word and the nearest command; and where to find what there is.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
+
+/// `tautline help search` as `tautline search --help`; other command lines as they are.
+std::vector<std::string> with_help_as_option(int argc, char** argv);
+
+}  // namespace tautline::cli

@@ -1,0 +1,51 @@
+#include "tautline/pipeline/simulation/truth_name.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline::simulation {
+
+namespace {
+
+// The name of the file that a truth is of, without its folder; empty when it does not say.
+std::string file_of_truth(const std::string& truth_path) {
+  std::ifstream file(truth_path, std::ios::binary);
+  const auto truth = nlohmann::json::parse(file, nullptr, false);
+  if (!truth.is_object()) return {};
+  const auto one = truth.find("file"), several = truth.find("files");
+  std::string name;
+  if (one != truth.end() && one->is_string()) name = one->get<std::string>();
+  if (several != truth.end() && several->is_array() && !several->empty() &&
+      several->front().is_string())
+    name = several->front().get<std::string>();
+  return std::filesystem::path(name).filename().string();
+}
+
+}  // namespace
+
+std::string truth_name(const std::string& output, std::initializer_list<std::string_view> endings) {
+  for (const std::string_view ending : endings)
+    if (output.size() > ending.size() && output.ends_with(ending))
+      return output.substr(0, output.size() - ending.size()) + ".truth.json";
+  return output + ".truth.json";
+}
+
+void refuse_existing(const std::string& truth_path, const std::string& output, bool overwrite) {
+  std::error_code ignored;
+  if (overwrite) return;
+  if (std::filesystem::exists(output, ignored))
+    throw core::Error(core::ErrorKind::io, output + ": output", "it exists", "a new name",
+                      "give --overwrite or another name");
+  if (!std::filesystem::exists(truth_path, ignored)) return;
+  const std::string other = file_of_truth(truth_path);
+  throw core::Error(
+      core::ErrorKind::io, output + ": its truth would be " + truth_path,
+      other.empty() ? "a file of this name exists" : "that exists and is the truth of " + other, {},
+      "give an output whose name differs before its ending; --overwrite replaces that truth");
+}
+
+}  // namespace tautline::pipeline::simulation

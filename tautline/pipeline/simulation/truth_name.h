@@ -1,0 +1,17 @@
+// Where a simulation's truth goes, and whose truth lies there already.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace tautline::pipeline::simulation {
+
+/// X.truth.json for X and the first of `endings` that `output` ends with; else OUTPUT.truth.json.
+std::string truth_name(const std::string& output, std::initializer_list<std::string_view> endings);
+
+/// Throws Error(io) when `output` or its truth exists, unless `overwrite`. Outputs whose names differ
+/// only in their ending share a truth: the error names the file that the existing one is of.
+void refuse_existing(const std::string& truth_path, const std::string& output, bool overwrite);
+
+}  // namespace tautline::pipeline::simulation

@@ -1,0 +1,153 @@
+// A new user's slips: words that are no commands, files of another kind, names that collide.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
+
+class Slips : public ::testing::Test {
+ protected:
+  CommandResult run(const std::vector<std::string>& arguments) {
+    return run_command(arguments, scratch.path().string());
+  }
+  void expect_said(const std::vector<std::string>& arguments, int status,
+                   const std::string& words) {
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_TRUE(result.err.starts_with("tautline: ")) << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << words << " in " << result.err;
+  }
+  CommandResult simulate_photons(const std::string& name) {
+    return run({"simulate", "photons", "--duration", "0.01", "--bin", "1e-5", "--model",
+                "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / name});
+  }
+
+  ScratchFolder scratch;
+};
+
+TEST_F(Slips, UnknownCommandsAreNamedBesideTheNearest) {
+  expect_said({"serch", "in.fil"}, kWrongUsage,
+              "serch: unknown command of tautline, perhaps search");
+  expect_said({"--quiet", "corelate"}, kWrongUsage, "perhaps correlate");
+  expect_said({"simulate", "filterbnk", "-o", "x"}, kWrongUsage,
+              "filterbnk: unknown command of tautline simulate, perhaps filterbank");
+  expect_said({"--nosuch"}, kWrongUsage, "--nosuch: unknown option");
+  expect_said({}, kWrongUsage, "no command given after tautline;");
+  const CommandResult far = run({"zzzzzzz"});
+  EXPECT_EQ(far.status, kWrongUsage);
+  EXPECT_NE(far.err.find("zzzzzzz"), std::string::npos) << far.err;
+  EXPECT_EQ(far.err.find("perhaps"), std::string::npos) << far.err;
+}
+
+TEST_F(Slips, OptionsThatCannotBeReadAreErrorsLikeOthers) {
+  expect_said({"search", "x.fil", "-o", "c.csv", "--threshold", "abc"}, kWrongUsage,
+              "--threshold = abc; tautline search --help");
+  expect_said({"search", "x.fil", "-o", "c.csv", "--noise", "foo"}, kWrongUsage,
+              "foo not in {trial,width}");
+}
+
+TEST_F(Slips, HelpIsACommandToo) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{}, {"search"}, {"simulate", "photons"}}) {
+    std::vector<std::string> command{"help"}, option = words;
+    command.insert(command.end(), words.begin(), words.end());
+    option.push_back("--help");
+    const CommandResult said = run(command), expected = run(option);
+    EXPECT_EQ(said.status, kDone);
+    EXPECT_FALSE(expected.out.empty());
+    EXPECT_EQ(said.out, expected.out);
+  }
+}
+
+TEST_F(Slips, ATruthOfAnotherFileIsNamedAndKept) {
+  ASSERT_EQ(simulate_photons("x.npy").status, kDone);
+  const std::string truth = read_file(scratch / "x.truth.json");
+  const CommandResult refused = simulate_photons("x.ptu");
+  EXPECT_EQ(refused.status, kFailed);
+  EXPECT_NE(refused.err.find("x.truth.json: that exists and is the truth of x.npy"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "x.ptu"));
+  const std::vector<std::string> filterbank{
+      "simulate", "filterbank", "--nchans", "4",          "--fch1", "1500", "--foff",
+      "-1",       "--tsamp",    "0.001",    "--duration", "0.1",    "-o",   scratch / "x.fil"};
+  expect_said(filterbank, kFailed, "is the truth of x.npy");
+  EXPECT_EQ(read_file(scratch / "x.truth.json"), truth);
+  // The same output again is refused by its own name.
+  EXPECT_NE(simulate_photons("x.npy").err.find("x.npy: output: it exists"), std::string::npos);
+  // A truth that says nothing.
+  write_file(scratch / "x.truth.json", "\x01\x02");
+  expect_said(filterbank, kFailed, "x.truth.json: a file of this name exists");
+}
+
+TEST_F(Slips, PulsesOutsideTheFileAreAWarning) {
+  const auto simulate = [&](const std::string& time_s) {
+    return run({"simulate", "filterbank", "--nchans", "4", "--fch1", "1500", "--foff", "-1",
+                "--tsamp", "0.001", "--duration", "1", "--pulse",
+                "dm=1,width=0.005,snr=20,time=" + time_s, "--overwrite", "-o", scratch / "x.fil"});
+  };
+  const CommandResult outside = simulate("20"), cut = simulate("1"), whole = simulate("0.5");
+  EXPECT_EQ(outside.status, kDone);
+  EXPECT_NE(outside.err.find("1 pulse is outside the file, which ends at 1 s: of the time 20 s"),
+            std::string::npos)
+      << outside.err;
+  EXPECT_NE(cut.err.find("1 pulse is only in part in the file"), std::string::npos) << cut.err;
+  EXPECT_EQ(whole.err, "");
+}
+
+TEST_F(Slips, AMeasurementSetIsToldToBeAFolder) {
+  std::filesystem::create_directory(scratch / "v.ms");
+  expect_said({"inspect", scratch / "v.ms"}, kFailed, "a folder, expected a file");
+  write_file(scratch / "v.ms/table.dat", "x");
+  expect_said({"inspect", scratch / "v.ms"}, kFailed, "a Measurement Set (a folder)");
+}
+
+#ifdef TAUTLINE_HDF5
+TEST_F(Slips, AReportOfAnotherKindOfFileSaysWhichItSeemsToBe) {
+  write_file(scratch / "v.dada", DadaFile{}.bytes());
+  write_file(scratch / "v.csv", "lag,g\n1,2\n");
+  std::filesystem::create_directory(scratch / "v.ms");
+  write_file(scratch / "v.ms/table.dat", "x");
+  const std::pair<std::string, std::string> cases[] = {
+      {"v.dada", "DADA voltages"}, {"v.csv", "text"}, {"v.ms", "a Measurement Set (a folder)"}};
+  for (const auto& [name, kind] : cases)
+    expect_said({"report", scratch / name, "-o", scratch / "v.html"}, kFailed,
+                name + ": seems to be " + kind + ", expected UVH5 visibilities");
+  // What is HDF5 by its first bytes is damaged.
+  write_file(scratch / "v.uvh5", "\x89HDF\r\n\x1a\n");
+  expect_said({"report", scratch / "v.uvh5", "-o", scratch / "v.html"}, kFailed,
+              "it may be cut short");
+}
+
+TEST_F(Slips, CompareOfSwappedFilesSaysSoAndTonesLeaveNoPowerRatio) {
+  const std::string demo = TAUTLINE_SOURCE_DIR "/examples/demo/";
+  write_file(scratch / "scene.toml",
+             read_file(demo + "scene.toml") +
+                 "\n[[tone]]\nfrequency_hz = 1420.5e6\namplitude = 0.5\n");
+  ASSERT_EQ(run({"simulate", "voltages", "--array", demo + "array.toml", "--scene",
+                 scratch / "scene.toml", "--duration", "0.1", "-o", scratch / "v.dada"})
+                .status,
+            kDone);
+  ASSERT_EQ(run({"correlate", scratch / "v.dada", "--array", demo + "array.toml", "--integration",
+                 "0.05", "-o", scratch / "v.uvh5"})
+                .status,
+            kDone);
+  expect_said({"compare", scratch / "v.truth.json", scratch / "v.uvh5"}, kFailed,
+              "v.uvh5: not JSON, it seems to be HDF5");
+  const CommandResult compared =
+      run({"--json", "compare", scratch / "v.uvh5", scratch / "v.truth.json"});
+  const auto found = nlohmann::json::parse(compared.out, nullptr, false);
+  ASSERT_TRUE(found.is_object()) << compared.out << compared.err;
+  EXPECT_TRUE(found["power_ratio"].is_null()) << compared.out;
+}
+#endif
+
+}  // namespace
+}  // namespace tautline::tests
