@@ -25,14 +25,7 @@ class Demo : public ::testing::Test {
   // The one object that the command prints, whose fields are those of `schema` in the guide.
   nlohmann::json json(std::vector<std::string> arguments, const std::string& schema) {
     arguments.insert(arguments.begin(), "--json");
-    const CommandResult result = run(arguments);
-    const auto object = nlohmann::json::parse(result.out, nullptr, false);
-    EXPECT_FALSE(object.is_discarded()) << result.out;
-    if (object.is_discarded()) return {};
-    EXPECT_EQ(object["schema"], schema);
-    EXPECT_EQ(object["version"], 1);
-    EXPECT_EQ(keys_of(object), documented_object("`" + schema + "` 1")) << schema;
-    return object;
+    return documented_in(run(arguments).out, schema);
   }
   std::vector<std::complex<float>> correlate(const std::vector<std::string>& more,
                                              const std::string& input = "in.dada") {

@@ -60,4 +60,15 @@ inline Keys documented_object(const std::string& row) {
   return keys;
 }
 
+// The one object that a command printed, with the fields of `schema` in the guide.
+inline nlohmann::json documented_in(const std::string& out, const std::string& schema) {
+  const auto object = nlohmann::json::parse(out, nullptr, false);
+  EXPECT_FALSE(object.is_discarded()) << out;
+  if (object.is_discarded()) return {};
+  EXPECT_EQ(object["schema"], schema);
+  EXPECT_EQ(object["version"], 1);
+  EXPECT_EQ(keys_of(object), documented_object("`" + schema + "` 1")) << schema;
+  return object;
+}
+
 }  // namespace tautline::tests
