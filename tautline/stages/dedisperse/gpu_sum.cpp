@@ -23,6 +23,13 @@ jit::Defines group_defines(const GpuTunables& t) {
       .set("ELEMENTS_DM", number(t.elements_dm));
 }
 
+// A row is long where a bundle has few: then several teams stage it.
+std::size_t row_threads(std::size_t threads, std::size_t rows) {
+  std::size_t of_row = std::min(threads, kTeamThreads);
+  while (threads % (2 * of_row) == 0 && 2 * of_row * rows <= threads) of_row *= 2;
+  return of_row;
+}
+
 }  // namespace
 
 GpuSum::GpuSum(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
@@ -52,7 +59,10 @@ void GpuSum::compile() {
   if (chosen_.tile)
     defines.set("LEVELS", number(chosen_.tile->levels))
         .set("GROUPS", number(chosen_.tunables.groups))
-        .set("LOCAL_BYTES", number(chosen_.tile->local_bytes));
+        .set("LOCAL_BYTES", number(chosen_.tile->local_bytes))
+        .set("ROW_THREADS",
+             number(row_threads(chosen_.group_threads(),
+                                std::min(chosen_.tile->bundle_rows, problem_->positions()))));
   program_ = jit::build(*device_, chosen_.tile ? "dedisperse/tile.kernel" : "dedisperse/sum.kernel",
                         defines);
   kernel_ = program_->kernel(chosen_.tile ? "dedisperse_tile" : "dedisperse");

@@ -75,7 +75,8 @@ TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
                   .set("ELEMENTS_TIME", row == 8 ? 4 : 8)
                   .set("LEVELS", levels)
                   .set("GROUPS", 1)
-                  .set("LOCAL_BYTES", 100000),
+                  .set("LOCAL_BYTES", 100000)
+                  .set("ROW_THREADS", levels == 0 ? 256 : 32),
               turn++, 64, 96);
     }
 }

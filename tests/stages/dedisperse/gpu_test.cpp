@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tautline/stages/dedisperse/gpu_choice.h"
 #include "tautline/stages/dedisperse/problem.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"
@@ -111,6 +112,21 @@ TEST_P(Gpu, EveryTunable) {
     config.method = exact ? Method::exact : Method::automatic;
     exact = !exact;
     compare(config, 1200, {{800}}, {.gpu = gpu});
+  }
+}
+
+// Rows of which a bundle has few are staged by several teams each.
+TEST_P(Gpu, LongRowsAreStagedByManyThreads) {
+  const auto device = device::open(device::parse_selection(GetParam()));
+  for (const int bits : {8, 32}) {
+    Config config = small_config(13, bits, 21);
+    config.method = Method::exact;
+    const GpuTunables shape{32, 4, 1, 2, 2};
+    const GpuChoice choice =
+        choose_gpu_sum(Problem(config), *device, static_cast<std::size_t>(bits) / 8, shape);
+    ASSERT_TRUE(choice.tile);
+    EXPECT_LE(choice.tile->bundle_rows * 2 * kTeamThreads, choice.group_threads());
+    compare(config, 400, {{150, 1, 77}}, {.gpu = shape});
   }
 }
 
