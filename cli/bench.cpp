@@ -138,6 +138,10 @@ int run(const Global& global, const Options& options) {
   bool all = true;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     for (const pipeline::Problem& problem : problems[s]) try {
+        if (global.stop.stop_requested()) {
+          spdlog::warn("stopped before {} {}", stages[s], pipeline::describe(problem));
+          return kFailed;
+        }
         const auto m =
             pipeline::measure_stage(stages[s], problem, devices, limits, options.budget_s);
         if (global.json)

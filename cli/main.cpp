@@ -1,12 +1,9 @@
 // The tautline command: global options, subcommands, errors to exit statuses.
 #include <fmt/format.h>
-#include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <exception>
 #include <new>
 #include <thread>
@@ -14,32 +11,13 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/interrupts.h"
 #include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 
 namespace {
 
 using namespace tautline;
-
-// Written by a signal's handler, read by another thread.
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-// An interrupt asks the run to stop, and the run then removes what it has half written. A second one
-// ends the process. (Blocking the signals instead would not do: libraries start threads before main.)
-std::jthread watch_signals(std::stop_source& source) {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  return std::jthread([&source](const std::stop_token& done) {
-    while (!done.stop_requested()) {
-      if (interrupted) source.request_stop();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  });
-}
 
 std::string join(int argc, char** argv) {
   std::string line;
@@ -60,7 +38,7 @@ int run(int argc, char** argv) {
   global.command_line = join(argc, argv);
   std::stop_source stop;
   global.stop = stop.get_token();
-  const std::jthread signals = watch_signals(stop);
+  const std::jthread signals = cli::watch_interrupts(stop);
 
   CLI::App app("tautline correlates many signals on many cores", "tautline");
   app.set_version_flag("--version", "tautline " TAUTLINE_VERSION);

@@ -1,6 +1,7 @@
 // The JSON of devices and bench, as the guide's table of schemas says, on every device here.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/end_to_end/documented_json.h"
@@ -189,6 +190,41 @@ TEST_F(DevicesAndBench, BenchRefusesWhatItDoesNotKnow) {
     EXPECT_EQ(result.out, "");
   }
   EXPECT_EQ(status({"--device", "cpu", "bench", "host_fed"}), 1);
+}
+
+// The command, once it runs: until then this program's handlers are the process's.
+bool catches(pid_t pid, int signal) {
+  const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");
+  const std::size_t at = status.find("SigCgt:");
+  if (!status.starts_with("Name:\ttautline\n") || at == std::string::npos) return false;
+  return std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1;
+}
+
+// A signal ends a bench after what it is measuring; a second one, not one sent twice, at once.
+TEST_F(DevicesAndBench, InterruptsEndABench) {
+  using std::chrono::milliseconds;
+  const std::vector<std::string> words{"--device", "cpu",       "--json",  "bench",
+                                       "unpack",   "--budget",  "5",       "--problem",
+                                       "inputs=2", "--problem", "inputs=3"};
+  const std::string folder = scratch.path().string();
+  const pid_t once = start_command(words, folder);
+  while (!catches(once, SIGINT)) std::this_thread::sleep_for(milliseconds(5));
+  kill(once, SIGINT);
+  kill(once, SIGINT);
+  const CommandResult stopped = finish_command(once, folder);
+  EXPECT_EQ(stopped.status, 1) << stopped.err;
+  EXPECT_NE(stopped.err.find("stopped before unpack"), std::string::npos) << stopped.err;
+  EXPECT_LE(std::count(stopped.out.begin(), stopped.out.end(), '\n'), 1) << stopped.out;
+
+  std::filesystem::remove(folder + "/out");
+  const pid_t twice = start_command(words, folder);
+  // While the second problem is measured.
+  while (read_file(folder + "/out").empty()) std::this_thread::sleep_for(milliseconds(20));
+  std::this_thread::sleep_for(milliseconds(500));
+  kill(twice, SIGINT);
+  std::this_thread::sleep_for(milliseconds(800));
+  kill(twice, SIGINT);
+  EXPECT_EQ(finish_command(twice, folder).status, 1000 + SIGINT);
 }
 
 }  // namespace

@@ -247,6 +247,7 @@ TEST_F(LiveCounts, StoppedTheyAreWrittenAndTheStatusSaysSo) {
     put(writer, counts(5000) + "a");
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     kill(pid, signal);
+    kill(pid, signal);  // as `timeout` does, to the process and to its group
     const CommandResult result = finish_command(pid, scratch.path().string());
     close(writer);
     EXPECT_EQ(result.status, kDamaged) << result.err;

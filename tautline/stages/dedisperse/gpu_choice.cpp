@@ -11,6 +11,8 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
+// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200 (docs/performance/dedisperse.md).
+constexpr double kAddsPerCycle = 23;
 constexpr int kMatrixCapability = 80;              // mma.sync of bytes and cp.async
 constexpr int kRolesCapability = 90;               // roles take registers as they need them
 
@@ -37,8 +39,9 @@ class Chooser {
       made_.tunables.elements_time = 8;
     choose_tiles();
     // Rows too far apart to stage are read best by fewer threads with more trials each.
-    if (!made_.tile && usual) {
-      made_.tunables = {64, 4, 2, 8, 0};
+    constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
+    if (usual && (!made_.tile || tile_cycles() > cycles_where_they_lie(kWhereTheyLie))) {
+      made_.tunables = kWhereTheyLie;
       choose_tiles();
     }
     if (usual) {
@@ -71,6 +74,15 @@ class Chooser {
     made_.choice = std::move(chosen.choice);
     made_.tile = std::move(chosen.program);
   }
+  // For one time of all trials.
+  double tile_cycles() const {
+    return made_.tile->cycles / static_cast<double>(made_.tile_times(element_bytes_));
+  }
+  double cycles_where_they_lie(const GpuTunables& t) const {
+    const std::size_t block = t.items_dm * t.elements_dm;
+    const std::size_t trials = (problem_.trials() + block - 1) / block * block;
+    return static_cast<double>(trials * problem_.positions()) / kAddsPerCycle;
+  }
   std::size_t local_bytes(const GpuTunables& t) const {
     const std::size_t there = device_.properties().local_bytes;
     return std::min(t.local_kib << 10,
@@ -96,7 +108,7 @@ class Chooser {
     if (!made_.tile || !bands_serve() || device_.api() != device::Api::cuda ||
         device_.properties().compute_capability != kRolesCapability)
       return;
-    double least = made_.tile->cycles / static_cast<double>(made_.tile_times(element_bytes_));
+    double least = tile_cycles();
     std::optional<GpuTunables> best;
     for (const UsualBands& usual : kUsualBands) {
       if (best && best->band_channels == usual.channels) continue;  // larger blocks come first

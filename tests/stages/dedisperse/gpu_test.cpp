@@ -262,6 +262,20 @@ TEST_P(Gpu, DelaysTooFarApartForLocalMemory) {
   }
 }
 
+// Few trials whose rows are longer than what is added of them: also where there is room for one.
+TEST_P(Gpu, RowsAreStagedWhereThatPays) {
+  const auto device = device::open(device::parse_selection(GetParam()));
+  const std::size_t local = device->properties().local_bytes;
+  if (local < std::size_t{228} << 10) GTEST_SKIP() << local << " bytes of local memory";
+  for (const std::size_t trials : {1u, 2u, 32u, 200u})
+    EXPECT_TRUE(choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).tile ||
+                choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).bands);
+  EXPECT_TRUE(choose_gpu_sum(Problem(lofar(4).config), *device, 1, {}).tile);
+  Config far = lofar(32).config;
+  EXPECT_FALSE(choose_gpu_sum(Problem(far), *device, 1, {}).tile);
+  EXPECT_TRUE(choose_gpu_sum(Problem(far), *device, 1, {.local_kib = 255}).tile);
+}
+
 // What a GPU of NVIDIA's takes when nothing is told. PoCL takes seconds to compile its defaults,
 // whose shapes the tests above have made smaller.
 TEST_P(Gpu, DefaultsOfTheDevice) {
