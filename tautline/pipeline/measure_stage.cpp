@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/device_memory.h"
 #include "tautline/pipeline/measure_autocorrelate.h"
 #include "tautline/pipeline/measure_dedisperse.h"
 #include "tautline/pipeline/measure_host_fed.h"
@@ -434,9 +435,10 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
     throw Error(ErrorKind::config, "--device", std::to_string(devices.size()) + " devices",
                 "one device for " + stage, "the host_fed stages share their work among several");
   const Problem sizes = complete(stage, default_problem(stage, *devices.front()), problem);
-  Measurement m = host_fed(stage)
-                      ? measure_host_fed(stage, sizes, devices, limits, budget_s)
-                      : find_stage(stage).measure(sizes, devices.front(), limits, budget_s);
+  Measurement m = of_stage(stage, [&] {
+    return host_fed(stage) ? measure_host_fed(stage, sizes, devices, limits, budget_s)
+                           : find_stage(stage).measure(sizes, devices.front(), limits, budget_s);
+  });
   m.stage = stage;
   m.problem = describe_sizes(sizes);
   m.has_inputs = sizes.count("inputs") != 0;

@@ -221,18 +221,24 @@ TEST(EnergyMeter, WithoutACardIsNoError) {
 // What mma.sync and wgmma kernels say that they support, they compile for.
 TEST(LimitKernels, CompileForTheirArchitectures) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "no NVRTC here";
-  const std::map<const char*, std::vector<const char*>> files{
-      {"jit/limits.kernel", {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}},
-      {"jit/limits.cuda.kernel", {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}},
-      {"jit/limits_wgmma.cuda.kernel", {"sm_90a"}}};
+  struct Kernels {
+    const char* file;
+    std::vector<const char*> architectures;
+    std::size_t registers;  ///< in eights, by NVRTC 13.0
+  };
+  const std::vector<const char*> all{"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
+  const std::vector<Kernels> kernels{{"jit/limits.kernel", all, 56},
+                                     {"jit/limits.cuda.kernel", all, 56},
+                                     {"jit/limits_wgmma.cuda.kernel", {"sm_90a"}, 160}};
   tests::KernelCompiler compiler;
-  for (const auto& [file, architectures] : files)
+  for (const auto& [file, architectures, registers] : kernels)
     for (const char* architecture : architectures) {
       const tests::PtxasReport report = compiler.compile(
           jit::make_source(device::Api::cuda, file, jit::Defines().set("THREADS", 256)),
           architecture);
       // Anything spilled to memory would be measured with the rest.
       EXPECT_EQ(report.spilled_bytes, 0u) << compiler.log;
+      EXPECT_LE(report.registers, registers) << file;
     }
   compiler.say_what_is_unknown();
 }

@@ -23,6 +23,9 @@ struct Covering {
   const char* format;
   std::size_t channels, taps;
   Output output;
+  /// Most registers of a thread that NVRTC 13.0 takes for any kernel on any architecture, in the
+  /// eights that they are given in.
+  std::size_t registers;
   GpuTunables tunables;
   bool lower = false;
   std::size_t p = 1, q = 1;
@@ -31,40 +34,41 @@ struct Covering {
   std::size_t spilled_bytes = 0;
 };
 
+using enum Output;
 constexpr auto kFused = GpuDesign::fused, kSplit = GpuDesign::split,
                kSeparate = GpuDesign::separate;
 
 // Every design, format, output, sideband, and value of every tunable at least once; first what is
 // chosen by default for the problems of docs/performance/channelize_gpu.md.
 const std::vector<Covering> kCovering = {
-    {"ci8", 1024, 8, Output::spectra_float, {}, false, 1, 1, 8},
-    {"ci8", 1024, 16, Output::spectra_float, {}, false, 1, 1, 8},
-    {"ci8", 1024, 32, Output::spectra_float, {}, false, 1, 1, 40},
-    {"ci8", 1024, 8, Output::turned_ci8, {}, false, 1, 1, 8},
-    {"ci8", 1024, 16, Output::turned_ci8, {}, false, 1, 1, 72},
-    {"ci8", 64, 8, Output::spectra_float, {}, false, 1, 1, 8},
-    {"ci8", 4096, 8, Output::spectra_float, {}, false, 1, 1, 8},
-    {"ci8", 16384, 8, Output::spectra_float, {}, false, 1, 1, 8},
-    {"ci8", 8192, 8, Output::spectra_float, {}, false, 1, 1, 16},
-    {"ci16", 1024, 4, Output::turned_ci4, {}, false, 1, 1, 16},
-    {"i8", 1024, 8, Output::turned_ci8, {}, true, 1, 1, 24},
-    {"f32", 512, 8, Output::turned_float, {}, false, 1, 1, 8},
-    {"cf32", 2048, 5, Output::turned_float, {}, false, 1, 1, 8},
-    {"ci8", 1024, 8, Output::turned_ci8, {}, false, 32, 27, 8},
-    {"i16", 256, 8, Output::spectra_float, {}, true, 4, 1},
-    {"ci8", 64, 3, Output::turned_ci4, {kFused, 4, 16, 1, 1, 1, 2}},
-    {"ci8", 128, 2, Output::turned_ci8, {kFused, 8, 1, 2, 1, 16, 1}},
-    {"ci8", 256, 64, Output::turned_float, {kFused, 16, 32, 8, 4, 1, 0, 8}, false, 1, 1, 96},
-    {"ci8", 512, 12, Output::turned_ci8, {kFused, 32, 16, 2, 16, 2, 2, 64}, false, 1, 1, 8},
-    {"ci8", 1024, 16, Output::turned_ci8, {kFused, 32, 8, 2, 8, 2, 1, 16, 1, 1}, false, 1, 1, 8},
-    {"i8", 512, 8, Output::turned_ci4, {kFused, 16, 8, 2, 4, 2, 0, 8, 1, 1}},
-    {"ci8", 1024, 64, Output::spectra_float, {}, false, 1, 1, 40},
-    {"i16", 1024, 9, Output::spectra_float, {kFused, 32, 4, 4, 4, 4, 1, 4, 0, 1}, true, 1, 1, 64},
-    {"ci8", 65536, 8, Output::spectra_float, {kSplit}, false, 1, 1, 8},
-    {"ci16", 8192, 4, Output::turned_ci8, {kSplit}, true, 1, 1, 8},
-    {"ci8", 1000, 8, Output::spectra_float, {kSeparate}, false, 1, 1, 48},
-    {"f32", 97, 3, Output::turned_ci8, {kSeparate}, true},
-    {"ci8", 12, 2, Output::turned_float, {kSeparate}, true, 4, 3}};
+    {"ci8", 1024, 8, spectra_float, 96, {}, false, 1, 1, 8},
+    {"ci8", 1024, 16, spectra_float, 96, {}, false, 1, 1, 8},
+    {"ci8", 1024, 32, spectra_float, 128, {}, false, 1, 1, 40},
+    {"ci8", 1024, 8, turned_ci8, 128, {}, false, 1, 1, 8},
+    {"ci8", 1024, 16, turned_ci8, 128, {}, false, 1, 1, 72},
+    {"ci8", 64, 8, spectra_float, 128, {}, false, 1, 1, 8},
+    {"ci8", 4096, 8, spectra_float, 128, {}, false, 1, 1, 8},
+    {"ci8", 16384, 8, spectra_float, 128, {}, false, 1, 1, 8},
+    {"ci8", 8192, 8, spectra_float, 128, {}, false, 1, 1, 16},
+    {"ci16", 1024, 4, turned_ci4, 128, {}, false, 1, 1, 16},
+    {"i8", 1024, 8, turned_ci8, 128, {}, true, 1, 1, 24},
+    {"f32", 512, 8, turned_float, 128, {}, false, 1, 1, 8},
+    {"cf32", 2048, 5, turned_float, 128, {}, false, 1, 1, 8},
+    {"ci8", 1024, 8, turned_ci8, 128, {}, false, 32, 27, 8},
+    {"i16", 256, 8, spectra_float, 128, {}, true, 4, 1},
+    {"ci8", 64, 3, turned_ci4, 48, {kFused, 4, 16, 1, 1, 1, 2}},
+    {"ci8", 128, 2, turned_ci8, 64, {kFused, 8, 1, 2, 1, 16, 1}},
+    {"ci8", 256, 64, turned_float, 128, {kFused, 16, 32, 8, 4, 1, 0, 8}, false, 1, 1, 96},
+    {"ci8", 512, 12, turned_ci8, 128, {kFused, 32, 16, 2, 16, 2, 2, 64}, false, 1, 1, 8},
+    {"ci8", 1024, 16, turned_ci8, 128, {kFused, 32, 8, 2, 8, 2, 1, 16, 1, 1}, false, 1, 1, 8},
+    {"i8", 512, 8, turned_ci4, 128, {kFused, 16, 8, 2, 4, 2, 0, 8, 1, 1}},
+    {"ci8", 1024, 64, spectra_float, 128, {}, false, 1, 1, 40},
+    {"i16", 1024, 9, spectra_float, 128, {kFused, 32, 4, 4, 4, 4, 1, 4, 0, 1}, true, 1, 1, 64},
+    {"ci8", 65536, 8, spectra_float, 128, {kSplit}, false, 1, 1, 8},
+    {"ci16", 8192, 4, turned_ci8, 128, {kSplit}, true, 1, 1, 8},
+    {"ci8", 1000, 8, spectra_float, 120, {kSeparate}, false, 1, 1, 48},
+    {"f32", 97, 3, turned_ci8, 48, {kSeparate}, true},
+    {"ci8", 12, 2, turned_float, 80, {kSeparate}, true, 4, 3}};
 
 Bank bank_of(const Covering& covering) {
   Config c;
@@ -111,7 +115,7 @@ TEST_P(GpuCompile, WithinItsRegisters) {
     for (const device::ProgramSource& source : sources_of(t, bank)) {
       SCOPED_TRACE(source.name + " for " + kArchitectures[a] + ", " + gpu::describe(t));
       const tests::PtxasReport r = compiler.compile(source, kArchitectures[a]);
-      EXPECT_LE(r.registers, 255u);
+      EXPECT_LE(r.registers, covering.registers);
       EXPECT_LE(r.spilled_bytes, covering.spilled_bytes);
       RecordProperty("registers", static_cast<int>(r.registers));
       if (t.design != GpuDesign::fused || t.groups == 1) continue;
