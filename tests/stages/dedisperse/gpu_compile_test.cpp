@@ -103,7 +103,7 @@ TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
   for (const int matrix : {0, 1})
     for (const int window : {8, 16})
       for (const auto& [elements_dm, makers, groups, most] :
-           {std::array{16, 4, 1, 168}, {8, 2, 2, 96}, {4, 4, 1, 128}})
+           {std::array{16, 4, 1, 168}, {8, 2, 2, 96}, {4, 4, 1, 168}})
         compile("dedisperse/bands.kernel",
                 band_defines(16, window, makers, 2, matrix)
                     .set("ELEMENTS_DM", elements_dm)
