@@ -40,6 +40,7 @@ Chosen plain(const Problem& problem, const Tunables& tunables, const Room& room)
 
 Types types_for(const Problem& problem) {
   constexpr std::uint64_t kLeastChannels = 16;
+  if (problem.whole_zero_dm()) return Types::i32_i32;
   if (problem.float_sums()) return Types::f32_f32;
   if (problem.max_value() <= 255) return Types::u8_u16;
   return 65535 / problem.max_value() >= kLeastChannels ? Types::u16_u16 : Types::u16_u32;

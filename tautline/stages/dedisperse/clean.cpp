@@ -122,6 +122,7 @@ Cleaner::Cleaner(std::shared_ptr<const Problem> problem, Types types, device::In
     : problem_(std::move(problem)),
       sample_bytes_(sample_bytes_of(problem_->config())),
       element_bytes_(kernels_for(set, types).row_bytes),
+      whole_(types == Types::i32_i32),
       turn_(turn_for(set, sample_bytes_)),
       position_of_(problem_->channels(), problem_->positions()) {
   for (std::size_t p = 0; p < problem_->positions(); ++p)
@@ -229,7 +230,7 @@ std::uint64_t Cleaner::finish(Work& work, std::size_t worker, const Strip& strip
   // Signed samples become unsigned by turning their top bit over.
   const double bias = config.signed_samples ? static_cast<double>(1u << (config.bits - 1)) : 0;
   std::uint64_t bad = 0;
-  alignas(64) std::array<double, kTurnTimes> means{};
+  alignas(64) std::array<double, kTurnTimes> sums{};  // at each time; then their means
   for (std::size_t c = 0; c < count; ++c) {
     auto* values = const_cast<Sample*>(reinterpret_cast<const Sample*>(channels[c]));
     if constexpr (!std::is_same_v<Sample, float>) {
@@ -241,38 +242,42 @@ std::uint64_t Cleaner::finish(Work& work, std::size_t worker, const Strip& strip
     if (config.measure_channels)
       measure(values, strip.count, bias, work.moments_[worker][strip.beam * count + c]);
     if (config.zero_dm && position_of_[c] < problem_->positions())
-      for (std::size_t t = 0; t < strip.count; ++t) means[t] += static_cast<double>(values[t]);
+      for (std::size_t t = 0; t < strip.count; ++t) sums[t] += static_cast<double>(values[t]);
   }
-  for (double& mean : means) mean /= static_cast<double>(problem_->positions());
+  alignas(64) std::array<std::int32_t, kTurnTimes> whole_sums{};
+  for (std::size_t t = 0; whole_ && t < strip.count; ++t)
+    whole_sums[t] = static_cast<std::int32_t>(sums[t]);
+  const auto positions = static_cast<std::int32_t>(problem_->positions());
+  for (double& sum : sums) sum /= static_cast<double>(positions);
   for (std::size_t c = 0; c < count; ++c) {
     const std::size_t position = position_of_[c];
     if (position == problem_->positions()) continue;
     const auto* values = reinterpret_cast<const Sample*>(channels[c]);
-    if (problem_->float_sums()) {
-      put<Sample, float>(strip, values, means.data(), position);
+    if (whole_) {
+      put<std::int32_t>(strip, position, [&](std::size_t t) {
+        return positions * static_cast<std::int32_t>(values[t]) - whole_sums[t];
+      });
+    } else if (problem_->float_sums()) {
+      put<float>(strip, position, [&](std::size_t t) {
+        return static_cast<float>(static_cast<double>(values[t]) - sums[t]);
+      });
     } else if (element_bytes_ == 1) {
-      put<Sample, std::uint8_t>(strip, values, means.data(), position);
+      put<std::uint8_t>(strip, position,
+                        [&](std::size_t t) { return static_cast<std::uint8_t>(values[t]); });
     } else {
-      put<Sample, std::uint16_t>(strip, values, means.data(), position);
+      put<std::uint16_t>(strip, position,
+                         [&](std::size_t t) { return static_cast<std::uint16_t>(values[t]); });
     }
   }
   return bad;
 }
 
 // Into a row, or added to what neighbouring times have put there.
-template <class Sample, class Element>
-void Cleaner::put(const Strip& strip, const Sample* values, const double* means,
-                  std::size_t position) const {
+template <class Element, class Value>
+void Cleaner::put(const Strip& strip, std::size_t position, const Value& value) const {
   const std::size_t n = problem_->config().downsample;
   auto* row = reinterpret_cast<Element*>(
       strip.rows->at(strip.beam * problem_->positions() + position, strip.element));
-  const auto value = [&](std::size_t t) {
-    if constexpr (std::is_same_v<Element, float>) {
-      return static_cast<float>(static_cast<double>(values[t]) - means[t]);
-    } else {
-      return static_cast<Element>(values[t]);
-    }
-  };
   if (n == 1) {
     for (std::size_t t = 0; t < strip.count; ++t) row[t] = value(t);
     return;

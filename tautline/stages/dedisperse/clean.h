@@ -1,7 +1,8 @@
 // The way of the input into rows: unpacked, turned, cleaned, downsampled, measured.
 //
-// Ignored channels have no row. Zero-DM subtracts the mean over the channels that are summed at
-// each time, which makes rows float. Float samples that are not finite become zero.
+// Ignored channels have no row. Zero-DM subtracts the mean over the K channels that are summed at
+// each time, which makes rows float; or, as rows of int32, their sum from K times a sample. Float
+// samples that are not finite become zero.
 #pragma once
 
 #include <cstddef>
@@ -59,13 +60,13 @@ class Cleaner {
   template <class Sample>
   std::uint64_t finish(Work& work, std::size_t worker, const Strip& strip,
                        const std::byte* const* channels) const;
-  template <class Sample, class Element>
-  void put(const Strip& strip, const Sample* values, const double* means,
-           std::size_t position) const;
+  template <class Element, class Value>
+  void put(const Strip& strip, std::size_t position, const Value& value) const;
   bool direct() const;
 
   std::shared_ptr<const Problem> problem_;
   std::size_t sample_bytes_, element_bytes_;
+  bool whole_;  ///< rows are int32
   Turn turn_;
   std::vector<std::size_t> position_of_;  ///< [channel]; positions() where ignored
 };

@@ -246,9 +246,10 @@ constexpr Kernels table(device::InstructionSet set) {
   return {add<Row, Sum>, accumulate<Row, Sum>, accumulate<Sum, Sum>, sizeof(Row), sizeof(Sum), set};
 }
 
-constexpr std::array<Kernels, 4> make_kernels(device::InstructionSet set) {
+constexpr std::array<Kernels, 5> make_kernels(device::InstructionSet set) {
   return {table<std::uint8_t, std::uint16_t>(set), table<std::uint16_t, std::uint16_t>(set),
-          table<std::uint16_t, std::uint32_t>(set), table<float, float>(set)};
+          table<std::uint16_t, std::uint32_t>(set), table<std::int32_t, std::int32_t>(set),
+          table<float, float>(set)};
 }
 
 }  // namespace tautline::stages::dedisperse::HWY_NAMESPACE

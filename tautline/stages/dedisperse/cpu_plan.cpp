@@ -1,6 +1,7 @@
 // The plan on the host's cores: rows in the state, tiles of times and blocks of trials shared out.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -222,6 +223,20 @@ class CpuPlan final : public Plan {
         work.sums =
             static_cast<std::byte*>(work.sums) + program_.shape.time_tile * kernels_.sum_bytes;
       }
+    }
+    if constexpr (std::is_same_v<T, float>)
+      if (types_ == Types::i32_i32)
+        for (std::size_t i = 0; i < block.trials; ++i)
+          divide(output.row(beam, problem_->order()[block.first_trial + i]) + time, count);
+  }
+
+  // Sums of rows times the channels, written as int32, to floats where they are.
+  void divide(float* values, std::size_t count) const {
+    const double per_channel = 1 / static_cast<double>(problem_->positions());
+    for (std::size_t t = 0; t < count; ++t) {
+      std::int32_t sum = 0;
+      std::memcpy(&sum, values + t, sizeof sum);
+      values[t] = static_cast<float>(static_cast<double>(sum) * per_channel);
     }
   }
 

@@ -50,7 +50,7 @@ struct Kernels {
 };
 
 /// How rows and partial sums are held. 16-bit sums take as many channels as cannot overflow them.
-enum class Types { u8_u16, u16_u16, u16_u32, f32_f32 };
+enum class Types { u8_u16, u16_u16, u16_u32, i32_i32, f32_f32 };
 
 /// The best table that `set` can run: vnni and amx take avx512's.
 const Kernels& kernels_for(device::InstructionSet set, Types types);

@@ -128,6 +128,11 @@ std::uint64_t Problem::max_value() const {
   return (config_.max_value == 0 ? most : config_.max_value) * config_.downsample;
 }
 
+bool Problem::whole_zero_dm() const {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
+  return config_.zero_dm && config_.bits != 32 && max_value() <= kMost / positions() / positions();
+}
+
 std::int64_t Problem::offset() const {
   const std::int64_t half = config_.signed_samples ? std::int64_t{1} << (config_.bits - 1) : 0;
   return static_cast<std::int64_t>(positions() * config_.downsample) *

@@ -41,6 +41,9 @@ class Problem {
   /// Largest value of a sample of the trials' rows; integers only.
   std::uint64_t max_value() const;
   bool float_sums() const { return config_.bits == 32 || config_.zero_dm; }
+  /// Zero-DM of integers whose rows, less their mean and times the channels that are summed, are
+  /// whole numbers that sum to less than 2^31.
+  bool whole_zero_dm() const;
   /// Subtracted from every sum of integers: signed samples are summed with an offset.
   std::int64_t offset() const;
 

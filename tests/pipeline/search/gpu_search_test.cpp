@@ -88,10 +88,19 @@ TEST_P(SearchOnGpu, GivesTheSameListForDownsampledSegments) {
   expect_same(config, "segments");
 }
 
-// Means over channels are floats, whose sums the two sides round in their own ways.
+// Both sides sum whole numbers.
+TEST_P(SearchOnGpu, GivesTheSameListWithZeroDm) {
+  for (const int bits : {8, 2}) {
+    SearchConfig config = config_for(simulate(bits, 8));
+    config.zero_dm = true;
+    config.threshold = 5.5;
+    expect_same(config, std::to_string(bits) + " bits, zero-DM");
+  }
+}
+
+// The two sides round their sums in their own ways.
 TEST_P(SearchOnGpu, FindsTheSamePulsesInFloats) {
-  SearchConfig config = config_for(simulate(8, 8));
-  config.zero_dm = true;
+  const SearchConfig config = config_for(simulate(32, 8));
   const SearchSummary host = search(config, "cpu"), here = search(config, GetParam());
   ASSERT_GE(host.candidates.size(), 3u);
   ASSERT_GE(here.candidates.size(), 3u);
