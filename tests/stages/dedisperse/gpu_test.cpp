@@ -182,11 +182,16 @@ TEST_P(Gpu, SumsOfBandsAreExact) {
     bool rising;
   };
   const auto device = device::open(device::parse_selection(GetParam()));
-  for (const Shape& shape : std::vector<Shape>{{1, 1, 4, 8, 2.5, false},
-                                               {61, 1, 8, 8, 2.5, false},
-                                               {61, 2, 16, 4, 2.5, true},
-                                               {40, 1, 4, 2, 20, false},
-                                               {16, 2, 16, 8, 4, false}}) {
+  std::vector<Shape> shapes{{1, 1, 4, 8, 2.5, false},  {61, 1, 8, 8, 2.5, false},
+                            {61, 2, 16, 4, 2.5, true}, {40, 1, 4, 2, 20, false},
+                            {16, 2, 16, 8, 4, false},  {3, 1, 4, 1, 2.5, true}};
+  // A program takes PoCL seconds to compile.
+  if (!tests::compiles_slowly(GetParam()))
+    for (const std::size_t channels : {1u, 2u, 3u, 32u, 336u, 1024u})
+      for (const int bits : {1, 2, 4, 8})
+        shapes.push_back({channels, bits == 4 ? 2u : 1u, channels > 300 ? 8u : 4u, bits,
+                          channels > 300 ? 0.25 : 2.5, bits == 2});
+  for (const Shape& shape : shapes) {
     Config config = small_config(shape.channels, shape.bits, 21, shape.rising);
     config.dms = even_dms(shape.dm_step, 21);
     config.method = Method::shared;
