@@ -84,6 +84,45 @@ TEST_F(AutocorrelateOptions, LimitsAndNumbersReadWell) {
   EXPECT_NE(done.out.find(": 1 curve of 32 lags, 1 sensor, "), std::string::npos) << done.out;
 }
 
+// Nothing to correlate is no error: g is undefined, which is said, and every output can be opened.
+TEST_F(AutocorrelateOptions, EmptyAndDarkInput) {
+  write_file(scratch_ / "empty.u8", "");
+  write_file(scratch_ / "dark.u8", std::string(4000, '\0'));
+  std::string one_dark;
+  for (int t = 0; t < 2000; ++t) one_dark += {static_cast<char>(1 + t % 7), '\0'};
+  write_file(scratch_ / "one_dark.u8", one_dark);
+  const auto correlate = [&](const std::string& input, const std::string& output,
+                             const std::string& sensors) {
+    const CommandResult result =
+        run_command({"autocorrelate", scratch_ / input, "-o", scratch_ / output, "--dtype", "u8",
+                     "--sensors", sensors, "--levels", "4", "--bin", "1e-6"},
+                    scratch_.path().string());
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.err.find("undefined (NaN)"), std::string::npos) << result.err;
+  };
+  for (const std::string input : {"empty", "dark"})
+    for (const char* ending : {".csv", ".h5"}) {
+      const std::string output = input + ending;
+      correlate(input + ".u8", output, "1");
+      const CommandResult seen =
+          run_command({"inspect", scratch_ / output}, scratch_.path().string());
+      EXPECT_EQ(seen.status, 0) << seen.err;
+      EXPECT_NE(seen.out.find("g undefined at every lag"), std::string::npos) << seen.out;
+      const auto curves = formats::curves::read_set(scratch_ / output);
+      EXPECT_EQ(curves.lags, ending == std::string(".csv") ? 127u : 128u);
+      for (const double g : curves.g) EXPECT_TRUE(std::isnan(g)) << output;
+    }
+#ifdef TAUTLINE_ZIP
+  correlate("one_dark.u8", "one_dark.zip", "2");
+#endif
+  const CommandResult refused =
+      run_command({"autocorrelate", scratch_ / "dark.u8", "-o", scratch_ / "zero.csv", "--dtype",
+                   "u8", "--sensors", "1", "--bins", "1", "--levels", "1", "--bin", "1e-6"},
+                  scratch_.path().string());
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("lag 0 alone"), std::string::npos) << refused.err;
+}
+
 TEST_F(AutocorrelateOptions, SensorMaskAndBinSensors) {
   // Of the 2 x 3 blocks of 2 x 2 the first lacks one sensor, the last all.
   std::string mask;
