@@ -1,7 +1,9 @@
 // tautline inspect, for what autocorrelate reads and writes: time tags, TIFF stacks, curves.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <string_view>
 
 #include "cli/command.h"
@@ -74,6 +76,21 @@ int inspect_tags(const Global& global, const std::string& path, bool strict) {
   return damage_status(reader->damage(), 0, strict);
 }
 
+std::size_t undefined_lags(const core::CorrelationCurve& curve) {
+  return static_cast<std::size_t>(
+      std::count_if(curve.g.begin(), curve.g.end(), [](double g) { return std::isnan(g); }));
+}
+
+std::string curve_line(const core::CorrelationCurve& curve) {
+  const double rate_hz = curve.first.mean_rate_hz;
+  std::string line = core::label_of(curve) + ": ";
+  line += std::isfinite(rate_hz) ? fmt::format("{:.1f} counts a second", rate_hz) : "rate unknown";
+  const std::size_t undefined = undefined_lags(curve);
+  if (undefined == curve.g.size()) return line + ", g undefined at every lag";
+  if (undefined > 0) line += fmt::format(", g undefined at {} of the lags", undefined);
+  return line;
+}
+
 int inspect_curves(const Global& global, const std::string& path) {
   const formats::curves::CurveFile file = formats::curves::read(path);
   if (global.json) {
@@ -83,6 +100,7 @@ int inspect_curves(const Global& global, const std::string& path) {
                         {"second", one.second.label},
                         {"cross", one.cross},
                         {"lags", one.lag_s.size()},
+                        {"undefined_lags", undefined_lags(one)},
                         {"standard_errors", !one.standard_error.empty()},
                         {"mean_rate_hz", number_or_null(one.first.mean_rate_hz)}});
     print_json(
@@ -97,11 +115,8 @@ int inspect_curves(const Global& global, const std::string& path) {
              first.lag_s.back(), first.standard_error.empty() ? "" : ", with standard errors");
   if (first.duration_s > 0) fmt::print("  length      {:.6g} s\n", first.duration_s);
   constexpr std::size_t kMostLines = 8;
-  for (std::size_t k = 0; k < file.curves.size() && k < kMostLines; ++k) {
-    const core::CorrelationCurve& one = file.curves[k];
-    fmt::print("  curve       {}: {:.1f} counts a second\n", core::label_of(one),
-               one.first.mean_rate_hz);
-  }
+  for (std::size_t k = 0; k < file.curves.size() && k < kMostLines; ++k)
+    fmt::print("  curve       {}\n", curve_line(file.curves[k]));
   if (file.curves.size() > kMostLines)
     fmt::print("  ...         {} more\n", file.curves.size() - kMostLines);
   return kDone;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -199,25 +200,42 @@ void CountRun::plan(const std::shared_ptr<const device::Device>& device) {
   // The state as it is written, and as it is read.
   const std::size_t copies = config_.save_state.empty() && config_.resume.empty() ? 1 : 2;
   std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan;
+  std::shared_ptr<const stages::autocorrelate::Plan> plan;
+  std::size_t rows = 0;
   if (tags_ != nullptr || source_.live_tags != nullptr) {
-    tag_plan = stages::autocorrelate::make_tag_plan(stage);
-    check_memory(copies * CurveStream::bytes(stream_config_, *tag_plan) + buffer);
+    plan = tag_plan = stages::autocorrelate::make_tag_plan(stage);
   } else {
-    const auto plan = stages::autocorrelate::make_plan(stage, device);
-    check_memory(copies * CurveStream::bytes(stream_config_, *plan) + buffer +
-                 3 * stage.max_samples * row_bytes_of(source_.description(), *map_));
+    plan = stages::autocorrelate::make_plan(stage, device);
+    rows = 3 * stage.max_samples * row_bytes_of(source_.description(), *map_);
   }
+  const auto needed = [&](const CurveStreamConfig& stream) {
+    return copies * CurveStream::bytes(stream, *plan) + buffer + rows;
+  };
+  CurveStreamConfig without_segments = stream_config_;
+  without_segments.segments = 1;
+  without_segments.detrend = false;
+  check_memory(needed(stream_config_), needed(without_segments));
   if (tag_plan == nullptr && map_->adds())
     added_.resize(stage.max_samples * stage.sensors * core::bytes_of(stage.type));
   stream_ = std::make_unique<CurveStream>(stream_config_, device, tag_plan);
 }
 
-void CountRun::check_memory(std::size_t needed) const {
+// Blocks and the buffer of live input are shorter where there is little memory: what is advised has
+// room for whole ones.
+void CountRun::check_memory(std::size_t needed, std::size_t without_segments) const {
   if (needed <= config_.memory_bytes) return;
-  throw Error(ErrorKind::memory, "memory", std::to_string((needed >> 20) + 1) + " MiB needed",
+  AutocorrelateConfig ample = config_;
+  ample.memory_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t more = 3 * (kBlockBytes - std::min(kBlockBytes, config_.memory_bytes / 8));
+  if (live()) more += live_buffer_bytes(ample) - live_buffer_bytes(config_);
+  const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes >> 20) + 1); };
+  std::string advice = "give --memory " + mebibytes(needed + more) + "M";
+  if (without_segments < needed)
+    advice += ", or --segments 1 (no standard errors), which needs " +
+              mebibytes(without_segments + more) + " MiB";
+  throw Error(ErrorKind::memory, "memory", mebibytes(needed) + " MiB needed",
               "at most " + std::to_string(config_.memory_bytes >> 20) + " MiB",
-              std::string("raise --memory, or take fewer sensors, pairs or levels") +
-                  (stream_config_.open_ended && config_.segments > 1 ? ", or --segments 1" : ""));
+              advice + ", or take fewer sensors, pairs or levels");
 }
 
 StateProblem CountRun::problem() const {

@@ -56,7 +56,7 @@ class CountRun {
  private:
   void open(const device::Device& device);
   void plan(const std::shared_ptr<const device::Device>& device);
-  void check_memory(std::size_t needed) const;
+  void check_memory(std::size_t needed, std::size_t without_segments) const;
   void require_samples() const;
   void check_resumed_input(const StateFile& state);
   StateProblem problem() const;

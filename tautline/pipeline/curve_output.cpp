@@ -145,6 +145,11 @@ void check_curve_output(const AutocorrelateConfig& config) {
   const std::string& name = config.output;
   if (!name.ends_with(".csv") && !name.ends_with(".zip") && !name.ends_with(".h5"))
     throw Error(ErrorKind::config, "output", name, "a name that ends in .csv, .zip or .h5");
+  const bool only_zero = config.ladder == stages::autocorrelate::Ladder::chain &&
+                         config.bins == 1 && config.levels == 1;
+  if (only_zero && !name.ends_with(".h5"))
+    throw Error(ErrorKind::config, "output", name + " for lag 0 alone", "lags above 0 in a .csv",
+                "take more --bins or --levels, or write .h5");
   // Refused now rather than after the work.
   formats::PartialPath(name, config.overwrite);
 }

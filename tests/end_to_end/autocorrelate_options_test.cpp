@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
+#include <regex>
 
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/npy/npy.h"
@@ -82,6 +84,101 @@ TEST_F(AutocorrelateOptions, LimitsAndNumbersReadWell) {
   const CommandResult done = run("1e-5");
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_NE(done.out.find(": 1 curve of 32 lags, 1 sensor, "), std::string::npos) << done.out;
+}
+
+// Nothing to correlate is no error: g is undefined, which is said, and every output can be opened.
+TEST_F(AutocorrelateOptions, EmptyAndDarkInput) {
+  write_file(scratch_ / "empty.u8", "");
+  write_file(scratch_ / "dark.u8", std::string(4000, '\0'));
+  std::string one_dark;
+  for (int t = 0; t < 2000; ++t) one_dark += {static_cast<char>(1 + t % 7), '\0'};
+  write_file(scratch_ / "one_dark.u8", one_dark);
+  const auto correlate = [&](const std::string& input, const std::string& output,
+                             const std::string& sensors) {
+    const CommandResult result =
+        run_command({"autocorrelate", scratch_ / input, "-o", scratch_ / output, "--dtype", "u8",
+                     "--sensors", sensors, "--levels", "4", "--bin", "1e-6"},
+                    scratch_.path().string());
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.err.find("undefined (NaN)"), std::string::npos) << result.err;
+  };
+  for (const std::string input : {"empty", "dark"})
+    for (const char* ending : {".csv", ".h5"}) {
+      const std::string output = input + ending;
+      correlate(input + ".u8", output, "1");
+      const CommandResult seen =
+          run_command({"inspect", scratch_ / output}, scratch_.path().string());
+      EXPECT_EQ(seen.status, 0) << seen.err;
+      EXPECT_NE(seen.out.find("g undefined at every lag"), std::string::npos) << seen.out;
+      const auto curves = formats::curves::read_set(scratch_ / output);
+      EXPECT_EQ(curves.lags, ending == std::string(".csv") ? 127u : 128u);
+      for (const double g : curves.g) EXPECT_TRUE(std::isnan(g)) << output;
+    }
+#ifdef TAUTLINE_ZIP
+  correlate("one_dark.u8", "one_dark.zip", "2");
+#endif
+  const CommandResult refused =
+      run_command({"autocorrelate", scratch_ / "dark.u8", "-o", scratch_ / "zero.csv", "--dtype",
+                   "u8", "--sensors", "1", "--bins", "1", "--levels", "1", "--bin", "1e-6"},
+                  scratch_.path().string());
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("lag 0 alone"), std::string::npos) << refused.err;
+}
+
+// A wide array: what it needs and what would do is said, and does.
+TEST_F(AutocorrelateOptions, ManySensors) {
+  const std::size_t sensors = std::getenv("TAUTLINE_SMALL") == nullptr ? 100'000 : 10'000;
+  constexpr std::size_t kTimes = 120;
+  auto random = generator();
+  std::string counts(sensors * kTimes, '\0');
+  for (char& count : counts) count = static_cast<char>(random());
+  write_file(scratch_ / "wide.u8", counts);
+  const auto correlate = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--device",
+                                 "cpu",
+                                 "autocorrelate",
+                                 scratch_ / "wide.u8",
+                                 "-o",
+                                 scratch_ / "wide.h5",
+                                 "--overwrite",
+                                 "--dtype",
+                                 "u8",
+                                 "--sensors",
+                                 std::to_string(sensors),
+                                 "--bin",
+                                 "1e-6",
+                                 "--bins",
+                                 "4",
+                                 "--levels",
+                                 "2"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_command(all, scratch_.path().string());
+  };
+  const CommandResult refused = correlate({"--memory", "64K"});
+  EXPECT_EQ(refused.status, 1) << refused.err;
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(
+      refused.err, found,
+      std::regex("give --memory ([0-9]+)M, or --segments 1 [(]no standard errors[)], which needs "
+                 "([0-9]+) MiB")))
+      << refused.err;
+  EXPECT_LT(std::stoul(found[2]), std::stoul(found[1]));
+  for (const bool segments : {true, false}) {
+    std::vector<std::string> more{"--memory", found[segments ? 1 : 2].str() + "M"};
+    if (!segments) more.insert(more.end(), {"--segments", "1"});
+    const CommandResult done = correlate(more);
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto c = formats::curves::read_hdf5(scratch_ / "wide.h5");
+    ASSERT_EQ(c.curves, sensors);
+    EXPECT_EQ(c.standard_error.empty(), !segments);
+    for (std::size_t s = 0; s < sensors; ++s) {
+      Series one;
+      for (std::size_t t = 0; t < kTimes; ++t)
+        one.push_back(static_cast<std::uint8_t>(counts[t * sensors + s]));
+      for (std::size_t l = 0; l < 4; ++l)
+        ASSERT_EQ(c.sums[s * c.lags + l], sum_at(one, one, l)) << "sensor " << s << ", lag " << l;
+    }
+  }
 }
 
 TEST_F(AutocorrelateOptions, SensorMaskAndBinSensors) {

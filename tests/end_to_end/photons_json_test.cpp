@@ -130,8 +130,9 @@ TEST_F(PhotonsJson, SimulateCorrelateFitAndInspectCurves) {
        "tautline.autocorrelate");
   const auto held = json({"inspect", scratch / "g.csv"}, "tautline.inspect.curves");
   ASSERT_EQ(held["curves"].size(), 1u);
-  EXPECT_EQ(keys_of(held["curves"][0]),
-            (Keys{"first", "second", "cross", "lags", "standard_errors", "mean_rate_hz"}));
+  EXPECT_EQ(keys_of(held["curves"][0]), (Keys{"first", "second", "cross", "lags", "undefined_lags",
+                                              "standard_errors", "mean_rate_hz"}));
+  EXPECT_EQ(held["curves"][0]["undefined_lags"], 0);
   const auto compared =
       json({"compare", scratch / "g.csv", scratch / "g.csv"}, "tautline.compare.curves");
   EXPECT_EQ(compared["rms_sigmas"], 0);

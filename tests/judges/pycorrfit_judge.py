@@ -50,6 +50,20 @@ def check_curve(checks, name, opened, k, h5, sensor, cross):
         checks.that(np.all(np.diff(one[:, 0]) > 0) and np.all(one[:, 1] >= 0), "a trace that is none")
 
 
+# Without counts G is undefined: PyCorrFit opens such a curve as one without points, and the others beside it.
+def check_dark(checks, options, folder):
+    counts = np.random.default_rng(options.seed).integers(0, 9, (20000, 3), dtype=np.uint8)
+    counts[:, 1] = 0
+    for name, array in (("empty", counts[:0, :1]), ("dark", counts[:, 1:2]), ("lit", counts)):
+        np.save(folder / f"{name}.npy", array)
+        target = folder / f"{name}.{'zip' if name == 'lit' else 'csv'}"
+        tautline(options, "autocorrelate", folder / f"{name}.npy", "-o", target, "--bin", BIN_S, "--levels", 5)
+        checks.where = target.name
+        found = [len(curve) for curve in readfiles.open_any(str(target))["Correlation"]]
+        expected = [159, 0, 159] if name == "lit" else [0]
+        checks.that(found == expected, f"{found} lags, expected {expected}")
+
+
 def check_tags(checks, options, folder, mode):
     path = folder / f"{mode}.ptu"
     tautline(options, "simulate", "photons", "--sensors", 3, "--duration", 0.2, "--tags", mode, "--seed", options.seed,
@@ -96,6 +110,7 @@ def main():
                     for k, member in enumerate(files.namelist()):
                         single = readfiles.open_any(files.extract(member, folder))
                         check_curve(checks, f"{archive}.zip {member}", single, 0, h5, k, cross)
+        check_dark(checks, options, folder)
         for mode in ("t3", "t2"):
             check_tags(checks, options, folder, mode)
     checks.finish()

@@ -39,7 +39,8 @@ CurveFile read_asc(const std::string& path);
 
 /// The text of one curve's CSV. Lag 0 and lags where g is undefined are left out; so are, when
 /// there are standard errors, lags without one (the header says how many). A standard error of zero
-/// is written as that of one coincidence. `facts` go into the comments.
+/// is written as that of one coincidence. A curve that is undefined at every lag has all lags above 0
+/// with nan for g. `facts` go into the comments. Throws Error(unsupported) where no lag is above 0.
 std::string csv_text(const core::CorrelationCurve& curve, std::string_view title,
                      const CurvesFacts& facts);
 

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
 
@@ -35,7 +37,7 @@ void append_trace(std::string& text, const char* title, const core::RateTrace& t
 }
 
 std::string header(const core::CorrelationCurve& curve, std::string_view title,
-                   const CurvesFacts& facts, std::size_t left_out) {
+                   const CurvesFacts& facts) {
   std::string text = "# This file holds one correlation curve: comments begin with '#'\n";
   text += fmt::format("# {}\n", comment(facts.history));
   text += fmt::format("# filename/title\t{}\n", comment(title));
@@ -44,9 +46,52 @@ std::string header(const core::CorrelationCurve& curve, std::string_view title,
                       curve.detrended ? "; detrended" : "");
   text += fmt::format("# duration [s]\t{:.10g}\n", curve.duration_s);
   text += fmt::format("# bin [s]\t{:.10g}\n", curve.bin_s);
-  text += fmt::format("# lags left out (undefined or without a standard error)\t{}\n", left_out);
   for (const auto& [name, value] : facts.extra)
     text += fmt::format("# {}\t{}\n", comment(name), comment(value));
+  return text;
+}
+
+// Lag 0 has no place on a logarithmic axis, and where g is undefined there is no point.
+bool drawn(const core::CorrelationCurve& curve, std::size_t lag) {
+  return curve.lag_s[lag] > 0 && std::isfinite(curve.g[lag]);
+}
+
+// PyCorrFit takes all of a curve's lines to have weights, or none.
+bool has_weights(const core::CorrelationCurve& curve) {
+  if (curve.standard_error.size() != curve.g.size()) return false;
+  for (std::size_t l = 0; l < curve.g.size(); ++l)
+    if (drawn(curve, l) && written_error(curve, l) > 0) return true;
+  return false;
+}
+
+struct Rows {
+  std::string text;
+  std::size_t lags = 0;
+};
+
+Rows rows_of(const core::CorrelationCurve& curve, bool weighted) {
+  Rows rows;
+  for (std::size_t l = 0; l < curve.lag_s.size(); ++l) {
+    const double error = weighted ? written_error(curve, l) : 1;
+    if (!drawn(curve, l) || !std::isfinite(error)) continue;
+    rows.text += fmt::format("{:.10e}\t{:.10e}", curve.lag_s[l], curve.g[l]);
+    if (weighted) rows.text += fmt::format("\t{:.10e}\t{:.10e}\t{:.10e}", 0.0, 0.0, error);
+    rows.text += '\n';
+    ++rows.lags;
+  }
+  return rows;
+}
+
+// Of a curve that is undefined at every lag. PyCorrFit passes over such lines, but fails on a file
+// without any, and on an archive with such a file.
+std::string undefined_rows(const core::CorrelationCurve& curve) {
+  std::string text;
+  for (const double lag_s : curve.lag_s)
+    if (lag_s > 0) text += fmt::format("{:.10e}\tnan\n", lag_s);
+  if (text.empty())
+    throw core::Error(core::ErrorKind::unsupported, "curve in a CSV", "no lag above 0",
+                      "one or more: lag 0 has no place on a logarithmic axis",
+                      "take more --bins or --levels, or write .h5");
   return text;
 }
 
@@ -54,28 +99,21 @@ std::string header(const core::CorrelationCurve& curve, std::string_view title,
 
 std::string csv_text(const core::CorrelationCurve& curve, std::string_view title,
                      const CurvesFacts& facts) {
-  const bool weighted = curve.standard_error.size() == curve.g.size() && [&] {
-    for (std::size_t l = 0; l < curve.g.size(); ++l)
-      if (written_error(curve, l) > 0) return true;
-    return false;
-  }();
-  std::string rows;
-  std::size_t left_out = 0;
-  for (std::size_t l = 0; l < curve.lag_s.size(); ++l) {
-    if (!(curve.lag_s[l] > 0)) continue;
-    const double error = weighted ? written_error(curve, l) : 1;
-    if (!std::isfinite(curve.g[l]) || !std::isfinite(error)) {
-      ++left_out;
-      continue;
-    }
-    rows += fmt::format("{:.10e}\t{:.10e}", curve.lag_s[l], curve.g[l]);
-    if (weighted) rows += fmt::format("\t{:.10e}\t{:.10e}\t{:.10e}", 0.0, 0.0, error);
-    rows += '\n';
+  const bool weighted = has_weights(curve);
+  const Rows rows = rows_of(curve, weighted);
+  std::string text = header(curve, title, facts);
+  if (rows.lags == 0) {
+    text += "# G is undefined at every lag\n# Lag time [s]\tExperimental correlation\n";
+    text += undefined_rows(curve);
+  } else {
+    const auto above_zero = static_cast<std::size_t>(std::count_if(
+        curve.lag_s.begin(), curve.lag_s.end(), [](double lag_s) { return lag_s > 0; }));
+    text += fmt::format("# lags left out (undefined or without a standard error)\t{}\n",
+                        above_zero - rows.lags);
+    text += "# Lag time [s]\tExperimental correlation";
+    if (weighted) text += "\tFitted correlation\tResiduals\tWeights [standard error]";
+    text += '\n' + rows.text;
   }
-  std::string text = header(curve, title, facts, left_out);
-  text += "# Lag time [s]\tExperimental correlation";
-  if (weighted) text += "\tFitted correlation\tResiduals\tWeights [standard error]";
-  text += '\n' + rows;
   if (!curve.first.trace.time_s.empty()) append_trace(text, "BEGIN TRACE", curve.first.trace);
   if (curve.cross && !curve.second.trace.time_s.empty())
     append_trace(text, "BEGIN SECOND TRACE", curve.second.trace);

@@ -119,6 +119,45 @@ TEST(CurveCsv, UndefinedLagsAndErrors) {
   EXPECT_TRUE(plain.standard_error.empty());
 }
 
+// PyCorrFit passes over lines of nan, and fails on a file without any line.
+TEST(CurveCsv, UndefinedAtEveryLag) {
+  const tests::ScratchFolder folder;
+  for (const bool with_trace : {false, true}) {
+    core::CorrelationCurve curve = made_up(false);
+    curve.g.assign(curve.g.size(), kNan);
+    if (!with_trace) curve.first.trace = {};
+    const std::string path = folder / (with_trace ? "dark.csv" : "empty.csv");
+    write_csv(path, curve, {"", {}}, false);
+    EXPECT_NE(load(path).find("\n1.0000000000e-06\tnan\n"), std::string::npos);
+    const core::CorrelationCurve found = read(path).curves[0];
+    ASSERT_EQ(found.lag_s.size(), 39u);  // without lag 0
+    for (const double g : found.g) EXPECT_TRUE(std::isnan(g));
+    EXPECT_TRUE(found.standard_error.empty());
+    EXPECT_EQ(found.first.trace.time_s.size(), with_trace ? 9u : 0u);
+  }
+}
+
+// A standard error that no written lag has makes no column of weights, which would leave no line.
+TEST(CurveCsv, ErrorsOfLagsThatAreNotWritten) {
+  core::CorrelationCurve curve;
+  curve.lag_s = {0, 1, 2, 3};
+  curve.g = {5, 0.5, kNan, 0.25};
+  curve.standard_error = {0.1, kNan, 0.1, kNan};
+  const tests::ScratchFolder folder;
+  write_csv(folder / "x.csv", curve, {"", {}}, false);
+  const core::CorrelationCurve found = read(folder / "x.csv").curves[0];
+  EXPECT_EQ(found.lag_s, (std::vector<double>{1, 3}));
+  EXPECT_EQ(found.g, (std::vector<double>{0.5, 0.25}));
+  EXPECT_TRUE(found.standard_error.empty());
+}
+
+TEST(CurveCsv, LagZeroAloneIsRefused) {
+  core::CorrelationCurve curve;
+  curve.lag_s = {0};
+  curve.g = {1};
+  EXPECT_THROW(csv_text(curve, "", {"", {}}), core::Error);
+}
+
 TEST(CurveCsv, PyCorrFitsOwnFile) {
   const std::string path = data("PyCorrFit_CC_A488_withVariance.csv");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "needs " << path;

@@ -1,6 +1,6 @@
 // Sums equal the reference bit for bit, on every instruction set, and the reference equals the
 // definitions.
-#include "tests/stages/autocorrelate/support.h"
+#include "tests/stages/autocorrelate/closed_form.h"
 
 namespace tautline::stages::autocorrelate::tests {
 namespace {
@@ -55,6 +55,18 @@ TEST(Reference, ChainIsTheClosedForm) {
                                          static_cast<std::int64_t>(config.levels)))
           << bins << " bins, " << samples << " samples";
     }
+}
+
+// The paper's 10 groups of 32, at lengths where the longest lag has its first pair (32,736), where
+// level 9 has a window more (33,280), and around: level 6 and later are off the block boundary.
+TEST(Reference, TenGroupsOfThirtyTwoAreTheClosedForm) {
+  for (const std::size_t samples :
+       {16'864u, 32'735u, 32'736u, 32'737u, 33'000u, 33'279u, 33'280u}) {
+    const auto y = random_counts<std::uint8_t>(samples, 1, 255);
+    const auto result = run_on(kReference, {}, y);
+    EXPECT_EQ(result.sums, closed_form(y, 32, 10)) << samples << " samples";
+    expect_closed_form({}, result, y, std::to_string(samples) + " samples");
+  }
 }
 
 TEST(Reference, StandardIsTheDoubleLoop) {
@@ -143,6 +155,17 @@ TEST_P(Exact, TenGroupsOfThirtyTwo) {
   }
 }
 
+TEST_P(Exact, TenGroupsOfThirtyTwoAreTheClosedForm) {
+  for (const std::size_t sensors : {1u, 2u, 31u, 33u, 1249u}) {
+    const Config config{.sensors = sensors};
+    // The wide array's run is long enough for level 9, which begins at lag 16,352.
+    const std::size_t samples = sensors > 100 ? 16'999 : 33'281;
+    const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
+    const auto made = plan(config);
+    expect_closed_form(config, run(*made, queue(), data), data, config_text(config, samples));
+  }
+}
+
 TEST_P(Exact, SixteenBits) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const double most : {255., 300., 32767., 32768., 65535.})
@@ -221,6 +244,26 @@ TEST_P(Exact, SumsFarBeyond32Bits) {
     made->read(queue(), *state, result.views());
     expect_constant(config, result, samples * calls, 255, std::int64_t{1} << 34);
   }
+}
+
+// Counts are added up far beyond 32 bits too: totals and monitors of full-scale counts.
+TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
+  const auto check_full_scale = [&]<class Count>(Count full, std::size_t sensors, CountType type) {
+    const Config config{
+        .sensors = sensors, .bins = 2, .levels = 3, .type = type, .max_samples = 1 << 18};
+    const std::size_t calls = (std::size_t{1} << 32) / full / config.max_samples + 1;
+    const std::vector<Count> data(config.max_samples * sensors, full);
+    const auto made = plan(config);
+    const auto state = made->make_state(queue());
+    for (std::size_t i = 0; i < calls; ++i) made->execute(queue(), *state, view_of(data, sensors));
+    Result<std::int64_t> result(config);
+    made->read(queue(), *state, result.views());
+    expect_beyond_32_bits(config, result, calls * config.max_samples, full);
+  };
+  check_full_scale(std::uint8_t{255}, 1, CountType::u8);
+  check_full_scale(std::uint16_t{65535}, 1, CountType::u16);
+  check_full_scale(std::uint16_t{65535}, 17, CountType::u16);
+  check_full_scale(std::uint32_t{40'000}, 3, CountType::u32);
 }
 
 // 16 and 64 neighbours take fast ways in; strides, offsets and shuffled pairs do not.

@@ -3,9 +3,12 @@
 #include "tautline/stages/autocorrelate/gpu.h"
 
 #include <cstdlib>
+#include <cstring>
+#include <set>
+#include <tuple>
 
 #include "tautline/stages/autocorrelate/gpu_layout.h"
-#include "tests/stages/autocorrelate/support.h"
+#include "tests/stages/autocorrelate/closed_form.h"
 #include "tests/support/gpus.h"
 
 namespace tautline::stages::autocorrelate::tests {
@@ -107,6 +110,20 @@ TEST_P(Gpu, TenGroupsOfThirtyTwo) {
   }
 }
 
+TEST_P(Gpu, TenGroupsOfThirtyTwoAreTheClosedForm) {
+  for (const std::size_t sensors : {31u, 33u, 1249u}) {
+    const Config config{.sensors = sensors};
+    const std::size_t samples = 16'999;
+    const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
+    for (GpuTunables tunables : designs()) {
+      tunables.chunk_samples = 8192;
+      tunables.part_rows = 1024;
+      expect_closed_form(config, run(*make_plan(config, device(), tunables), queue(), data), data,
+                         config_text(config, samples));
+    }
+  }
+}
+
 TEST_P(Gpu, SixteenBits) {
   for (const double most : {300., 65535.})
     for (const Ladder ladder : {Ladder::chain, Ladder::standard})
@@ -189,6 +206,83 @@ TEST_P(Gpu, SumsFarBeyond32Bits) {
     plan->read(queue(), *state, result.views());
     queue().synchronise();
     expect_constant(config, result, samples * calls, 255, std::int64_t{1} << 36);
+  }
+}
+
+// The state's totals as if every sensor had had `more` counts before, of which the host knows. No
+// emulated device counts that far in a test's time.
+std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu::GpuLayout& layout,
+                                        std::uint64_t more) {
+  constexpr std::size_t kHeaderWords = 5, kKnownTotal = 3;
+  const std::size_t memory_at = (kHeaderWords + layout.levels.size()) * sizeof more;
+  const auto add = [&](std::size_t at) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    value += more;
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  };
+  add(kKnownTotal * sizeof more);
+  std::set<std::size_t> places;
+  for (const gpu::GpuLevel& level : layout.levels)
+    places.insert({level.total_d_at, level.total_e_at});
+  for (const std::size_t place : places)
+    for (std::size_t s = 0; s < layout.padded_sensors; ++s)
+      add(memory_at + place + s * sizeof more);
+  return bytes;
+}
+
+// Totals and monitors in 64 bits, added to and read back exactly; windows of every level count.
+TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
+  constexpr std::int64_t kMore = (std::int64_t{1} << 40) + 12345;
+  for (const CountType type : {CountType::u8, CountType::u16})
+    for (const GpuTunables& tunables : designs()) {
+      const Config config{.sensors = 5, .bins = 6, .levels = 6, .type = type};
+      const auto layout = gpu::make_layout(config, tunables, device()->properties().total_bytes);
+      const auto plan = make_plan(config, device(), tunables);
+      const auto state = plan->make_state(queue());
+      const auto test = [&]<class Count>(const std::vector<Count>& data) {
+        plan->execute(queue(), *state, view_of(data, 5, 0, 1000));
+        state->load(with_more_counts(state->save(), layout, kMore));
+        plan->execute(queue(), *state, view_of(data, 5, 1000));
+        Result<std::int64_t> got(config), expected = run_on(kReference, config, data);
+        plan->read(queue(), *state, got.views());
+        queue().synchronise();
+        for (auto* values : {&expected.totals, &expected.direct, &expected.delayed})
+          for (std::int64_t& value : *values) value += kMore;
+        expect_equal(config, got, expected, "totals beyond 32 bits");
+      };
+      if (type == CountType::u8)
+        test(random_counts<std::uint8_t>(2000, 5, 255));
+      else
+        test(random_counts<std::uint16_t>(2000, 5, 65535));
+    }
+  // And by counting, where full-scale counts come soon enough.
+  const Config config{.sensors = 1, .bins = 2, .levels = 2, .type = CountType::u16};
+  const auto plan = make_plan(config, device(), designs().front());
+  const auto state = plan->make_state(queue());
+  const std::vector<std::uint16_t> data(11'000, 65535);
+  for (int i = 0; i < 6; ++i) plan->execute(queue(), *state, view_of(data, 1));
+  Result<std::int64_t> result(config);
+  plan->read(queue(), *state, result.views());
+  queue().synchronise();
+  expect_beyond_32_bits(config, result, 6 * data.size(), 65535);
+}
+
+// What docs/maths/autocorrelate.md says of bytes on GPUs: 255 x 2^(levels - 1) x total below 2^63.
+TEST_P(Gpu, BytesAreRefusedAtTheDocumentedTotals) {
+  const std::vector<std::uint8_t> data(40, 10);
+  for (const auto& [levels, good, bad] :
+       {std::tuple(10u, std::uint64_t{70'600'000'000'000}, std::uint64_t{70'700'000'000'000}),
+        std::tuple(24u, std::uint64_t{4'310'000'000}, std::uint64_t{4'320'000'000})}) {
+    const Config config{.sensors = 2, .bins = 2, .levels = levels};
+    const auto layout = gpu::make_layout(config, kPortable, device()->properties().total_bytes);
+    const auto plan = make_plan(config, device(), kPortable);
+    const auto state = plan->make_state(queue());
+    const auto empty = state->save();
+    state->load(with_more_counts(empty, layout, good));
+    EXPECT_NO_THROW(plan->execute(queue(), *state, view_of(data, 2))) << levels;
+    state->load(with_more_counts(empty, layout, bad));
+    EXPECT_THROW(plan->execute(queue(), *state, view_of(data, 2)), core::Error) << levels;
   }
 }
 

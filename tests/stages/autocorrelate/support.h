@@ -156,6 +156,16 @@ inline void expect_constant(const Config& config, const Result<std::int64_t>& re
   }
 }
 
+/// The same for a run whose totals and monitors no 32 bits hold.
+inline void expect_beyond_32_bits(const Config& config, const Result<std::int64_t>& result,
+                                  std::size_t samples, std::int64_t value) {
+  expect_constant(config, result, samples, value, 0);
+  const std::int64_t total = static_cast<std::int64_t>(samples) * value;
+  EXPECT_GT(total, std::int64_t{1} << 32);
+  for (const std::int64_t found : result.totals) EXPECT_EQ(found, total);
+  EXPECT_GT(result.direct[0], std::int64_t{1} << 32);
+}
+
 /// A test that runs once for each backend that the machine has.
 class EachBackend : public ::testing::TestWithParam<Backend> {
  protected:
