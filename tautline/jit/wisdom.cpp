@@ -1,5 +1,6 @@
 #include "tautline/jit/wisdom.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <limits>
@@ -57,29 +58,37 @@ bool same_code_and_device(const TuningKey& a, const TuningKey& b) {
 }
 
 // Infinite between problems that have not the same sizes.
-double distance(const Sizes& a, const Sizes& b) {
-  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
-  double squares = 0;
+struct Distance {
+  double total = std::numeric_limits<double>::infinity();  // of all sizes together
+  double largest = total;                                  // of one size
+};
+
+Distance distance(const Sizes& a, const Sizes& b) {
+  if (a.size() != b.size()) return {};
+  double squares = 0, largest = 0;
   for (auto x = a.begin(), y = b.begin(); x != a.end(); ++x, ++y) {
-    if (x->first != y->first || x->second == 0 || y->second == 0)
-      return std::numeric_limits<double>::infinity();
+    if (x->first != y->first || x->second == 0 || y->second == 0) return {};
     const double ratio = std::log2(static_cast<double>(x->second) / static_cast<double>(y->second));
     squares += ratio * ratio;
+    largest = std::max(largest, std::fabs(ratio));
   }
-  return std::sqrt(squares);
+  return {std::sqrt(squares), largest};
 }
 
 void report(const device::Device& device, const TuningKey& key, const Choice& choice) {
   const std::string what = key.stage + " " + key.variant + " " + describe(key.problem);
   auto& shared = device.shared();
-  if (choice.source == Choice::Source::tuned)
+  if (choice.source == Choice::Source::tuned) {
     shared.log_once(core::LogLevel::debug, what + ": tuned, " + describe(choice.configuration));
-  else
-    shared.log(core::LogLevel::info,
-               what + " is not tuned on " + key.product + ": " +
-                   (choice.source == Choice::Source::nearest ? "takes what was " + choice.note
-                                                             : "takes the default") +
-                   "; `tautline tune " + key.stage + "` may find better");
+    return;
+  }
+  std::string takes = "takes the default";
+  if (choice.source == Choice::Source::nearest) takes = "takes what was " + choice.note;
+  if (!choice.too_far.empty())
+    takes += " (what was tuned for " + choice.too_far +
+             " is too far: a size differs by more than a factor of 2)";
+  shared.log(core::LogLevel::info, what + " is not tuned on " + key.product + ": " + takes +
+                                       "; `tautline tune " + key.stage + "` may find better");
 }
 
 }  // namespace
@@ -111,21 +120,31 @@ Wisdom read_wisdom(const std::filesystem::path& path) {
 }
 
 Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space) {
-  const WisdomEntry* nearest = nullptr;
+  const WisdomEntry *nearest = nullptr, *far = nullptr;
   double nearest_distance = std::numeric_limits<double>::infinity();
+  double far_distance = nearest_distance;
   for (const WisdomEntry& entry : wisdom.entries) {
     if (!same_code_and_device(entry.key, key) || !space.legal(entry.configuration)) continue;
-    const double d = distance(entry.key.problem, key.problem);
+    const Distance d = distance(entry.key.problem, key.problem);
+    if (!std::isfinite(d.total)) continue;
+    const bool near = d.largest <= std::log2(kNearSizes);
     // Of equally near ones the later.
-    if (std::isfinite(d) && d <= nearest_distance) {
+    if (near && d.total <= nearest_distance) {
       nearest = &entry;
-      nearest_distance = d;
+      nearest_distance = d.total;
+    } else if (!near && d.total <= far_distance) {
+      far = &entry;
+      far_distance = d.total;
     }
   }
-  if (nearest == nullptr) return {space.usual(), Choice::Source::usual, "default"};
-  if (nearest_distance == 0) return {nearest->configuration, Choice::Source::tuned, "tuned"};
-  return {nearest->configuration, Choice::Source::nearest,
-          "tuned for " + describe(nearest->key.problem)};
+  if (nearest == nullptr)
+    return {space.usual(), Choice::Source::usual, "default",
+            far == nullptr ? std::string() : describe(far->key.problem)};
+  if (nearest_distance == 0) return {nearest->configuration, Choice::Source::tuned, "tuned", {}};
+  return {nearest->configuration,
+          Choice::Source::nearest,
+          "tuned for " + describe(nearest->key.problem),
+          {}};
 }
 
 Choice choose(const device::Device& device, const TuningKey& key, const Space& space) {

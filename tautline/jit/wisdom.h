@@ -47,12 +47,21 @@ struct Choice {
   Source source = Source::usual;
   /// For a plan's backend(): "tuned", "tuned for inputs=64 samples=3072", "default".
   std::string note;
+  /// With the default: the sizes of the nearest problem that was tuned, when it was not near enough.
+  std::string too_far;
 };
 
+/// By what factor each size of a tuned problem may differ from a plan's for the plan to take over
+/// its configuration. Winners hold for what they were measured on: within an octave of it the shape
+/// of the work (how many groups there are, what fits into local memory) is nearly the same, beyond it
+/// the default, which a stage may find by counting, is the safer one.
+inline constexpr double kNearSizes = 2;
+
 /// The configuration that was tuned for exactly this key; else that of the nearest problem of the
-/// same stage, variant, api, product and kernel hash, if it is legal here; else the default. Driver
-/// and compiler may differ. The distance of two problems is that of the logarithms of their sizes;
-/// problems with other sizes than these are not compared.
+/// same stage, variant, api, product and kernel hash of which no size differs by more than
+/// kNearSizes, if it is legal here; else the default. Driver and compiler may differ. The distance
+/// of two problems is that of the logarithms of their sizes; problems with other sizes than these
+/// are not compared.
 Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space);
 
 /// The same with the user's wisdom. What was chosen goes to the device's log: a miss as news, a

@@ -85,11 +85,15 @@ TEST_P(Tune, FindsKeepsAndUsesAConfigurationAndGoesOnWhereItStopped) {
   EXPECT_NE(near.out.find("(tuned for channels=2 inputs=9 samples=70)"), std::string::npos)
       << near.out;
   EXPECT_NE(near.err.find("inputs=10"), std::string::npos) << near.err;
+  const CommandResult far = run({"--json", "bench", "correlate", "--problem",
+                                 "inputs=19,channels=2,samples=70", "--budget", "0.01"});
+  EXPECT_NE(far.out.find("(default)"), std::string::npos) << far.out;
+  EXPECT_NE(far.err.find("inputs=9 samples=70 is too far"), std::string::npos) << far.err;
 }
 
 // Kernels of few lags, which PoCL compiles in no time; then the command takes what was found.
 TEST_P(Tune, AutocorrelateIsTunedReportedAndGoesOn) {
-  const std::string problem = "sensors=8,samples=300,bins=4,levels=2";
+  const std::string problem = "sensors=1,samples=100000,bins=4,levels=2";
   const std::vector<std::string> command{"--json",    "tune",     "autocorrelate",
                                          "--problem", problem,    "--strategy",
                                          "random",    "--seed",   "3",
@@ -125,21 +129,25 @@ TEST_P(Tune, AutocorrelateIsTunedReportedAndGoesOn) {
   ASSERT_EQ(bench.status, 0) << bench.err;
   EXPECT_NE(bench.out.find("(tuned)"), std::string::npos) << bench.out;
 
-  // Of other sizes: the nearest problem's configuration, and the reference's curve.
+  // Of other sizes: the nearest problem's configuration where its blocks are near those of a file,
+  // which the memory limits to 131,072 samples, and the reference's curve.
   std::string counts(5000, '\0');
   for (char& count : counts) count = static_cast<char>(tests::generator()() % 5);
   tests::write_file(folder_ / "counts.u8", counts);
-  const auto curve = [&](const std::string& device, const std::string& output) {
+  const auto curve = [&](const std::string& device, const std::string& output,
+                         const std::string& memory = "1M") {
     const CommandResult result =
         tests::run_command({"--device", device, "--json", "autocorrelate", folder_ / "counts.u8",
                             "-o", folder_ / output, "--dtype", "u8", "--sensors", "1", "--bin",
-                            "1e-5", "--bins", "4", "--levels", "2"},
+                            "1e-5", "--bins", "4", "--levels", "2", "--memory", memory},
                            folder_.path());
     EXPECT_EQ(result.status, 0) << result.err;
     return lines_of(result.out).at(0);
   };
   const json there = curve(GetParam(), "there.csv");
   EXPECT_NE(there["kernels"].get<std::string>().find("(tuned for"), std::string::npos) << there;
+  const json far = curve(GetParam(), "far.csv", "64M");
+  EXPECT_NE(far["kernels"].get<std::string>().find("(default)"), std::string::npos) << far;
   curve("reference", "here.csv");
   const auto rows = [&](const std::string& name) {
     std::vector<std::string> kept;

@@ -60,15 +60,40 @@ TEST(Wisdom, TakesTheExactProblemThenTheNearestThenTheDefault) {
   EXPECT_EQ(exact.source, Choice::Source::tuned);
   EXPECT_EQ(exact.configuration.at("tile"), 1);
   EXPECT_EQ(exact.note, "tuned");
-  // 300 is nearer to 1024 than to 64 by their ratio.
-  const auto nearest = jit::choose(wisdom, key({{"inputs", 300}}), space());
+  // 91 is nearer to 128 than to 64 by their ratio, and 90 to 64.
+  wisdom.entries.push_back(entry({{"inputs", 128}}, 8));
+  const auto nearest = jit::choose(wisdom, key({{"inputs", 91}}), space());
   EXPECT_EQ(nearest.source, Choice::Source::nearest);
   EXPECT_EQ(nearest.configuration.at("tile"), 8);
-  EXPECT_EQ(nearest.note, "tuned for inputs=1024");
-  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 200}}), space()).configuration.at("tile"), 1);
+  EXPECT_EQ(nearest.note, "tuned for inputs=128");
+  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 90}}), space()).configuration.at("tile"), 1);
   // The latest of equals.
   wisdom.entries.push_back(entry({{"inputs", 64}}, 2));
   EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 64}}), space()).configuration.at("tile"), 2);
+}
+
+TEST(Wisdom, ServesOnlyProblemsOfWhichEverySizeIsWithinAFactorOfTwo) {
+  jit::Wisdom wisdom;
+  wisdom.entries = {entry({{"channels", 100}, {"samples", 1000}}, 8)};
+  const auto source = [&](std::uint64_t channels, std::uint64_t samples) {
+    const Choice choice =
+        jit::choose(wisdom, key({{"channels", channels}, {"samples", samples}}), space());
+    const bool usual = choice.source == Choice::Source::usual;
+    EXPECT_EQ(choice.configuration, usual ? space().usual() : wisdom.entries[0].configuration);
+    EXPECT_EQ(choice.too_far, usual ? "channels=100 samples=1000" : "");
+    return choice.source;
+  };
+  for (const std::uint64_t channels : {50, 100, 200})
+    for (const std::uint64_t samples : {500, 2000})
+      EXPECT_EQ(source(channels, samples), Choice::Source::nearest) << channels << ' ' << samples;
+  for (const auto& [channels, samples] :
+       {std::pair{49, 1000}, {201, 1000}, {100, 499}, {100, 2001}, {32, 200000}, {1, 1}})
+    EXPECT_EQ(source(channels, samples), Choice::Source::usual) << channels << ' ' << samples;
+  // One that is near comes before any that is not, and a later one that is far changes nothing.
+  wisdom.entries.push_back(entry({{"channels", 50}, {"samples", 4100}}, 1));
+  EXPECT_EQ(jit::choose(wisdom, key({{"channels", 50}, {"samples", 2000}}), space())
+                .configuration.at("tile"),
+            8);
 }
 
 TEST(Wisdom, IsNotBorrowedFromOtherCodeDevicesOrKindsOfProblem) {
@@ -150,6 +175,11 @@ TEST(Wisdom, SaysInTheLogWhichItTook) {
   EXPECT_EQ(jit::choose(device, key({{"inputs", 32}}), space()).source, Choice::Source::tuned);
   EXPECT_EQ(news.size(), 4u);  // the damage is named once
   EXPECT_EQ(news[3].first, core::LogLevel::debug);
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 65}}), space()).source, Choice::Source::usual);
+  ASSERT_EQ(news.size(), 5u);
+  EXPECT_EQ(news[4].first, core::LogLevel::info);
+  EXPECT_NE(news[4].second.find("default"), std::string::npos) << news[4].second;
+  EXPECT_NE(news[4].second.find("inputs=32 is too far"), std::string::npos) << news[4].second;
 }
 
 TEST(Wisdom, ThatCannotBeReadIsAWarning) {

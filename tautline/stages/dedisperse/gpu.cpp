@@ -7,6 +7,7 @@
 #include "tautline/jit/program.h"
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/clean.h"
+#include "tautline/stages/dedisperse/gpu_choice.h"
 #include "tautline/stages/dedisperse/gpu_clean.h"
 #include "tautline/stages/dedisperse/gpu_state.h"
 #include "tautline/stages/dedisperse/gpu_sum.h"
@@ -18,12 +19,8 @@ namespace {
 constexpr std::size_t kTakeTile = 32, kTakeThreads = 256;
 
 Types gpu_types(const Problem& problem) {
-  if (problem.float_sums()) return Types::f32_f32;
-  return problem.max_value() <= 255 ? Types::u8_u16 : Types::u16_u32;
-}
-
-std::size_t row_bytes_of(Types types) {
-  return types == Types::u8_u16 ? 1 : types == Types::u16_u32 ? 2 : 4;
+  const std::size_t bytes = gpu_element_bytes(problem);
+  return bytes == 1 ? Types::u8_u16 : bytes == 2 ? Types::u16_u32 : Types::f32_f32;
 }
 
 class GpuPlan final : public Plan {
@@ -33,9 +30,10 @@ class GpuPlan final : public Plan {
       : problem_(std::move(problem)),
         device_(std::move(device)),
         types_(gpu_types(*problem_)),
-        element_bytes_(row_bytes_of(types_)),
+        element_bytes_(gpu_element_bytes(*problem_)),
         cleaner_(problem_, types_, device_->instruction_set()),
-        gpu_cleaner_(std::make_shared<const GpuCleaner>(problem_, device_, row_bytes_of(types_))),
+        gpu_cleaner_(
+            std::make_shared<const GpuCleaner>(problem_, device_, gpu_element_bytes(*problem_))),
         sum_(problem_, device_, element_bytes_, tunables.gpu) {
     for (const int spectra : {0, 1}) {
       take_programs_[spectra] =

@@ -167,6 +167,11 @@ std::size_t GpuChoice::group_threads() const {
   return tunables.items_time * tunables.items_dm + (bands ? kTeamThreads * tunables.makers : 0);
 }
 
+std::size_t gpu_element_bytes(const Problem& problem) {
+  if (problem.float_sums()) return 4;
+  return problem.max_value() <= 255 ? 1 : 2;
+}
+
 GpuChoice choose_gpu_sum(const Problem& problem, const device::Device& device,
                          std::size_t element_bytes, const GpuTunables& tunables) {
   return Chooser(problem, device, element_bytes, tunables).take();

@@ -29,6 +29,9 @@ struct GpuChoice {
 /// Teams of threads of bands.kernel.
 inline constexpr std::size_t kTeamThreads = 32;
 
+/// Of the rows: 1 or 2 of unsigned integers, or 4 of floats.
+std::size_t gpu_element_bytes(const Problem& problem);
+
 /// `element_bytes` of the rows: 1 or 2 of unsigned integers, or 4 of floats.
 GpuChoice choose_gpu_sum(const Problem& problem, const device::Device& device,
                          std::size_t element_bytes, const GpuTunables& tunables);

@@ -8,6 +8,7 @@
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/dedisperse/backends.h"
+#include "tautline/stages/dedisperse/gpu_choice.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -39,11 +40,25 @@ jit::TunableFields<GpuTunables> fields() {
 
 }  // namespace
 
-jit::TuningKey tuning_key(const Problem& problem, const device::Device& device) {
+Method method_that_runs(const Problem& problem, const device::Device& device) {
+  if (problem.config().method == Method::exact) return Method::exact;
+  return choose_gpu_sum(problem, device, gpu_element_bytes(problem), {}).choice.method;
+}
+
+std::shared_ptr<const Problem> problem_of_candidate(std::shared_ptr<const Problem> problem,
+                                                    Method runs, const GpuTunables& tunables) {
+  const bool shares = tunables.levels > 0 || tunables.makers > 0;
+  const Method method = runs == Method::exact && shares ? Method::shared : runs;
+  if (problem->config().method == method) return problem;
+  Config config = problem->config();
+  config.method = method;
+  return std::make_shared<const Problem>(config);
+}
+
+jit::TuningKey tuning_key(const Problem& problem, const device::Device& device, Method runs) {
   const Config& config = problem.config();
-  const std::string sharing = config.method == Method::exact ? "" : " shared";
   return jit::tuning_key(
-      device, "dedisperse", std::to_string(config.bits) + " bits" + sharing,
+      device, "dedisperse", std::to_string(config.bits) + " bits " + to_string(runs),
       {{"beams", config.beams},
        {"channels", problem.positions()},
        {"trials", problem.trials()},
@@ -95,18 +110,21 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
 
 std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const Problem> problem,
                                                 std::shared_ptr<const device::Device> device) {
-  const jit::Choice choice = jit::choose(*device, tuning_key(*problem, *device),
-                                         tuning_space(*device, problem->config().method));
-  if (choice.source == jit::Choice::Source::usual)
-    return make_gpu_plan(std::move(problem), std::move(device), {});
+  const Method asked = problem->config().method;
+  // Says which method `auto` comes to, and is the plan of those who have not tuned.
+  auto usual = make_gpu_plan(problem, device, {});
+  const Method runs = usual->choice().method;
+  const jit::Choice choice =
+      jit::choose(*device, tuning_key(*problem, *device, runs), tuning_space(*device, asked));
+  if (choice.source == jit::Choice::Source::usual) return usual;
   try {
     Tunables tunables;
     tunables.gpu = tunables_of(choice.configuration);
-    return make_gpu_plan(problem, device, tunables);
+    return make_gpu_plan(problem_of_candidate(problem, runs, tunables.gpu), device, tunables);
   } catch (const core::Error& error) {
     device->shared().warn_once("what tuning found for dedisperse does not work here any more (" +
                                std::string(error.what()) + "): taking the default");
-    return make_gpu_plan(std::move(problem), std::move(device), {});
+    return usual;
   }
 }
 

@@ -21,6 +21,7 @@ namespace {
 struct Data {
   std::shared_ptr<const Problem> problem;
   std::shared_ptr<const device::Device> device;
+  Method runs = Method::exact;
   std::unique_ptr<device::Queue> queue;
   std::unique_ptr<device::Event> start, stop;
   device::Buffer samples, results;
@@ -98,7 +99,8 @@ class Trial final : public jit::Candidate {
   Trial(std::shared_ptr<Data> data, const GpuTunables& tunables) : data_(std::move(data)) {
     Tunables all;
     all.gpu = tunables;
-    plan_ = make_gpu_plan(data_->problem, data_->device, all);
+    plan_ = make_gpu_plan(problem_of_candidate(data_->problem, data_->runs, tunables),
+                          data_->device, all);
   }
   ~Trial() override {
     if (data_->state_of != plan_.get()) return;
@@ -138,16 +140,19 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
   if (device == nullptr || !device->compiles())
     throw core::Error(core::ErrorKind::unsupported, "tuning of dedisperse",
                       device == nullptr ? "no device" : device->name(), "cuda:N or opencl:N");
-  // Sub-bands are shared sums of other delays, and which method wins is the plan's to say.
+  // Sub-bands change the sums, which could not be compared: what is tuned are exact and shared ones,
+  // whichever of them a plan without sub-bands comes to.
   Config exact = config;
-  if (exact.method != Method::exact) exact.method = Method::shared;
+  exact.max_loss = 0;
+  if (exact.method == Method::subband) exact.method = Method::automatic;
   auto data = std::make_shared<Data>();
   data->problem = std::make_shared<const Problem>(exact);
   data->device = device;
+  data->runs = method_that_runs(*data->problem, *device);
   const double adds =
       static_cast<double>(exact.beams) * static_cast<double>(data->problem->trials()) *
       static_cast<double>(data->problem->positions()) * static_cast<double>(exact.max_samples);
-  return {tuning_key(*data->problem, *device),
+  return {tuning_key(*data->problem, *device, data->runs),
           tuning_space(*device, exact.method),
           adds,
           "adds/s",

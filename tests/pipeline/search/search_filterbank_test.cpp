@@ -45,12 +45,10 @@ formats::scene::FilterbankScene scene(std::size_t channels, int bits = 8) {
 }
 
 std::string simulate(const tests::ScratchFolder& folder, const formats::scene::FilterbankScene& s,
-                     double duration_s, const RandomPulses& pulses = {},
-                     const std::string& name = "a.fil") {
+                     double duration_s) {
   SimulateFilterbankConfig config;
   config.scene = s;
-  config.random_pulses = pulses;
-  config.output = folder / name;
+  config.output = folder / "a.fil";
   config.duration_s = duration_s;
   config.seed = tests::generator()();
   config.overwrite = true;
@@ -74,11 +72,6 @@ SearchSummary search(const SearchConfig& config, const std::string& device = "cp
   return search_filterbank(config, device::open(device::parse_selection(device), {.threads = 2}));
 }
 
-nlohmann::json truth_of(const std::string& fil) {
-  std::ifstream file(filterbank_truth_path(fil));
-  return nlohmann::json::parse(file);
-}
-
 // Best candidate within a pulse's reach; null without one.
 const core::Candidate* match(const std::vector<core::Candidate>& candidates, double time_s,
                              double dm, double width_s, double sweep_per_dm_s) {
@@ -90,51 +83,115 @@ const core::Candidate* match(const std::vector<core::Candidate>& candidates, dou
   return nullptr;
 }
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+// The least number of misses that more of are less likely than 2e-7, when each pulse is missed with
+// probability `p`.
+std::size_t most_misses(std::size_t count, double p) {
+  const auto n = static_cast<double>(count);
+  double term = std::pow(1 - p, n), below = term;
+  std::size_t m = 0;
+  while (1 - below > 2e-7 && m < count) {
+    ++m;
+    term *= p / (1 - p) * (n - static_cast<double>(m) + 1) / static_cast<double>(m);
+    below += term;
+  }
+  return m;
 }
 
-// At S/N 8 1 % are missed (11 of 1,500), at 10 and above 1 in 10,000, and in one run of 2,500 two
-// pulses that overlap become one: more of 40 than are allowed here are missed less than once in 1e8
-// runs. So are medians of the errors over their limits, where a mean follows a single stray match;
-// the ratio has a sigma of 0.003 for 40.
+double quantile_of(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+}
+
+// Ten DMs, none of them a trial's, by ten widths, over and over, far enough apart that each is a
+// group of its own; each begins somewhere within a sample.
+std::vector<formats::scene::DispersedPulse> grid_of_pulses(std::size_t count, double snr,
+                                                           double tsamp_s) {
+  auto random = tests::generator();
+  std::uniform_real_distribution<double> phase;
+  std::vector<formats::scene::DispersedPulse> pulses;
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto cell = static_cast<double>(k * 37 % 100);  // a few of them are spread out too
+    const double dm = 7.3 + 15.13 * std::fmod(cell, 10);
+    const double width_s = 1e-3 * std::pow(10, std::floor(cell / 10) / 9);
+    pulses.push_back(
+        {1 + 1.5 * static_cast<double>(k) + phase(random) * tsamp_s, dm, width_s, snr, 0, 0});
+  }
+  return pulses;
+}
+
+double share_beyond(const std::vector<double>& values, double limit) {
+  const auto beyond =
+      std::count_if(values.begin(), values.end(), [=](double x) { return x > limit; });
+  return static_cast<double>(beyond) / static_cast<double>(std::max<std::size_t>(1, values.size()));
+}
+
+// What a list of candidates has of the pulses that were put in.
+struct Recall {
+  std::size_t hits = 0;
+  double ratio = 0;                            // mean S/N over the best boxcar's
+  std::vector<double> dm_errors, time_errors;  // in units of what is expected
+};
+
+// The matched filter of a Gaussian pulse of full width W at half maximum knows its time to
+// s = sqrt(2) (W / 2.355) / SNR. With the DM unknown too, over a band that is even in delay, the
+// delay across the band is known to sqrt(12) s and the time at its upper edge to 2 s; both are
+// rounded to trials and samples. A boxcar's top is flatter than a Gaussian's: 1.5 times that.
+Recall recall_of(const SearchSummary& found, const formats::scene::FilterbankScene& s, double step,
+                 double sweep_per_dm_s) {
+  Recall recall;
+  for (const auto& p : s.pulses) {
+    const core::Candidate* c = match(found.candidates, p.time_s, p.dm, p.width_s, sweep_per_dm_s);
+    if (c == nullptr) continue;
+    ++recall.hits;
+    recall.ratio += c->snr / (0.943 * p.snr);
+    const double filter_s = 1.5 * std::sqrt(2.0) * p.width_s / 2.355 / p.snr;
+    const double dm =
+        std::hypot(std::sqrt(12.0) * filter_s / sweep_per_dm_s, step / std::sqrt(12.0));
+    const double time_s = std::hypot(2 * filter_s, s.tsamp_s / std::sqrt(12.0));
+    recall.dm_errors.push_back(std::fabs(c->dm - p.dm) / dm);
+    recall.time_errors.push_back(std::fabs(c->time_s - p.time_s) / time_s);
+  }
+  recall.ratio /= static_cast<double>(std::max<std::size_t>(1, recall.hits));
+  return recall;
+}
+
 TEST(SearchFilterbank, FindsSimulatedPulsesWhereAndAsBrightAsTheyAre) {
-  const std::size_t count = full() ? 250 : small() ? 8 : 40;
+  const std::size_t count = full() ? 1000 : small() ? 8 : 100;
   const double sweep_s = core::dispersion_delay_s(1, 1245, 1500);
   double ratio = 0;
   for (const double snr : {8.0, 10.0, 15.0, 30.0}) {
     const tests::ScratchFolder folder;
-    const RandomPulses pulses{count, 5, 145, 1e-3, 10e-3, snr, snr};
-    const std::string fil = simulate(folder, scene(64), 1.5 * static_cast<double>(count), pulses);
-    const SearchSummary found = search(search_config(folder, fil));
-    std::size_t hits = 0;
-    double sum = 0;
-    std::vector<double> dm_errors, time_errors;
-    const nlohmann::json truth = truth_of(fil);
-    for (const auto& p : truth["pulses"]) {
-      const double width_s = p["width_s"];
-      const core::Candidate* c = match(found.candidates, p["time_s"], p["dm"], width_s, sweep_s);
-      if (c == nullptr) continue;
-      ++hits;
-      sum += c->snr / (0.943 * snr);
-      const double dm_unit = width_s / sweep_s;
-      dm_errors.push_back(std::fabs(c->dm - p["dm"].get<double>()) / dm_unit);
-      time_errors.push_back(std::fabs(c->time_s - p["time_s"].get<double>()) / width_s);
+    auto s = scene(64);
+    s.pulses = grid_of_pulses(count, snr, s.tsamp_s);
+    const std::string fil = simulate(folder, s, 2 + 1.5 * static_cast<double>(count));
+    SearchConfig config = search_config(folder, fil);
+    ASSERT_EQ(config.threshold, 6);
+    const SearchSummary found = search(config);
+    const Recall recall = recall_of(found, s, config.dms.step, sweep_s);
+    std::cout << "S/N " << snr << ": " << recall.hits << " of " << count << ", "
+              << found.candidates.size() << " candidates, ratio " << recall.ratio
+              << ", beyond twice the expected error: DM " << share_beyond(recall.dm_errors, 2)
+              << ", time " << share_beyond(recall.time_errors, 2) << ", medians "
+              << quantile_of(recall.dm_errors, 0.5) << " and "
+              << quantile_of(recall.time_errors, 0.5) << "\n";
+    // What 1,000 pulses were to show (docs/maths/detect.md has what they did). Fewer are held to what
+    // is failed less than once in 1e6 runs if 2 % are missed at S/N 8 and 0.2 % above (measured: 1.5
+    // and 0.1), and a fifth is beyond twice the expected error (measured: up to 0.12).
+    const std::size_t misses = count - recall.hits;
+    if (full()) {
+      EXPECT_LT(misses, count / (snr < 10 ? 10 : 100));
     }
-    const auto n = static_cast<double>(std::max<std::size_t>(1, hits));
-    std::cout << "S/N " << snr << ": " << hits << " of " << count << ", " << found.candidates.size()
-              << " candidates, ratio " << sum / n << ", DM off by " << median_of(dm_errors)
-              << " and time by " << median_of(time_errors) << " widths\n";
-    const auto wanted = static_cast<double>(count);
-    EXPECT_GE(static_cast<double>(hits),
-              snr < 10 ? (small() ? 0.5 : 0.8) * wanted : wanted - std::max(2.0, 0.05 * wanted));
-    EXPECT_LT(median_of(time_errors), small() ? 1.2 : 0.6);
-    EXPECT_LT(median_of(dm_errors), small() ? 2.0 : 1.0);
-    ratio += sum / n / 4;
+    if (full() && snr >= 10) {
+      EXPECT_NEAR(recall.ratio, 1, 0.05);
+    }
+    EXPECT_LE(misses, most_misses(count, snr < 10 ? 0.02 : 0.002));
+    for (const auto& errors : {recall.dm_errors, recall.time_errors})
+      EXPECT_LE(share_beyond(errors, 2) * static_cast<double>(errors.size()),
+                static_cast<double>(most_misses(errors.size(), 0.2)) + 0.5);
+    ratio += recall.ratio / 4;
   }
-  EXPECT_NEAR(ratio, 1, small() ? 0.1 : 0.05);
+  EXPECT_NEAR(ratio, 1, small() ? 0.13 : 0.05);  // of 8 the sigma is 0.016
 }
 
 // Weak pulses and much noise over a low threshold, so that groups of every kind cross the cuts.

@@ -1,9 +1,12 @@
 // The GPU kernel as something to tune: candidates agree with the CPU and are timed.
+#include "tautline/jit/wisdom.h"
 #include "tautline/stages/dedisperse/gpu_tuning.h"
 #include "tautline/stages/dedisperse/tune.h"
 #include "tests/stages/dedisperse/support.h"
+#include "tests/support/environment.h"
 #include "tests/support/gpus.h"
 #include "tests/support/recording_device.h"
+#include "tests/support/scratch.h"
 
 namespace tautline::stages::dedisperse {
 namespace {
@@ -51,6 +54,114 @@ TEST(TuningOfBands, WhereThereAreMatrixUnits) {
   EXPECT_FALSE(tuning_space(pascal, Method::shared).legal(bands));
   bands["makers"] = 0;
   EXPECT_FALSE(tuning_space(hopper, Method::shared).legal(bands));
+}
+
+// Plans on a GPU that is not here, with wisdom of their own.
+class TunedPlans : public ::testing::Test {
+ protected:
+  TunedPlans() {
+    device_->shared().set_log(
+        [this](core::LogLevel, const std::string& text) { log_ += text + "\n"; });
+  }
+  static Config problem(Method method, std::size_t trials = 100) {
+    Config config = apertif(trials).config;
+    config.frequencies_mhz.resize(256);
+    config.dms = even_dms(1, trials);
+    config.max_samples = 4096;
+    config.method = method;
+    return config;
+  }
+  // As `tautline tune` remembers it.
+  void remember(const Config& config, const GpuTunables& found) {
+    const jit::Tunable tunable = make_tunable(config, device_);
+    jit::Configuration configuration = tunable.space.usual();
+    configuration["items_time"] = static_cast<std::int64_t>(found.items_time);
+    configuration["levels"] = static_cast<std::int64_t>(found.levels);
+    configuration["groups"] = static_cast<std::int64_t>(found.groups);
+    ASSERT_TRUE(tunable.space.legal(configuration));
+    jit::append_wisdom(jit::wisdom_path(), {tunable.key, configuration, 1e-3, 0, 2e-3, {}, {}});
+  }
+  std::string variant(const Config& config) const {
+    return make_tunable(config, device_).key.variant;
+  }
+  // What a plan chose and what it says of that.
+  std::string text(const Config& config) {
+    log_.clear();
+    return make_plan(config, device_)->choice().text;
+  }
+  std::string usual(const Config& config) {
+    return make_plan(config, device_, Tunables{})->choice().text;
+  }
+  void expect_default(const Config& config) {
+    EXPECT_EQ(text(config), usual(config));
+    EXPECT_NE(log_.find("takes the default"), std::string::npos) << log_;
+  }
+
+  tests::ScratchFolder folder_;
+  tests::Environment cache_{"TAUTLINE_CACHE", folder_ / "cache"};
+  std::shared_ptr<const device::Device> device_ =
+      std::make_shared<tests::RecordingDevice>("sm_80", 80, 160 << 10);
+  std::string log_;
+};
+
+TEST_F(TunedPlans, AWinnerServesTheMethodThatItWasFoundFor) {
+  EXPECT_EQ(variant(problem(Method::exact)), "8 bits exact");
+  EXPECT_EQ(variant(problem(Method::shared)), "8 bits shared");
+  GpuTunables found;
+  found.levels = 3;
+  remember(problem(Method::shared), found);
+  ASSERT_NE(text(problem(Method::shared)), usual(problem(Method::shared)));
+  EXPECT_NE(text(problem(Method::shared)).find("groups of 8"), std::string::npos)
+      << text(problem(Method::shared)) << "; usually " << usual(problem(Method::shared));
+  // Sub-bands have the same sizes, other delays and another default.
+  Config subband = problem(Method::subband);
+  subband.max_loss = 0.05;
+  ASSERT_EQ(text(subband).find("subband"), 0u);
+  expect_default(subband);
+  expect_default(problem(Method::exact));
+  // `auto` is what it comes to.
+  Config automatic = problem(Method::automatic);
+  automatic.max_loss = 0;
+  ASSERT_EQ(variant(automatic), "8 bits shared");
+  EXPECT_EQ(text(automatic), text(problem(Method::shared)));
+  automatic.max_loss = 0.3;
+  automatic.pulse_width_s = 0.05;
+  ASSERT_EQ(usual(automatic).find("subband"), 0u) << usual(automatic);
+  expect_default(automatic);
+}
+
+TEST_F(TunedPlans, AWinnerServesProblemsThatAreNear) {
+  GpuTunables found;
+  found.levels = 3;
+  remember(problem(Method::shared), found);
+  for (const std::size_t trials : {60, 199}) {
+    EXPECT_NE(text(problem(Method::shared, trials)), usual(problem(Method::shared, trials)));
+    EXPECT_NE(log_.find("takes what was tuned for"), std::string::npos) << log_;
+  }
+  for (const std::size_t trials : {40, 210}) {
+    expect_default(problem(Method::shared, trials));
+    EXPECT_NE(log_.find("too far"), std::string::npos) << log_;
+  }
+  // Another telescope.
+  Config other = lofar(100).config;
+  other.max_samples = 4096;
+  other.method = Method::shared;
+  expect_default(other);
+}
+
+// A configuration with levels is of shared sums, also where the default would sum plainly; one without
+// is what it was when it was timed.
+TEST_F(TunedPlans, SumAsTheCandidateDid) {
+  const auto any = std::make_shared<const Problem>(problem(Method::automatic));
+  const auto method = [&](Method runs, std::size_t levels, std::size_t makers) {
+    GpuTunables t;
+    t.levels = levels, t.makers = makers;
+    return problem_of_candidate(any, runs, t)->config().method;
+  };
+  EXPECT_EQ(method(Method::exact, 0, 0), Method::exact);
+  EXPECT_EQ(method(Method::exact, 3, 0), Method::shared);
+  EXPECT_EQ(method(Method::exact, 0, 4), Method::shared);
+  EXPECT_EQ(method(Method::shared, 0, 0), Method::shared);
 }
 
 TEST(TuningOfTheHost, IsRefused) {
