@@ -14,7 +14,7 @@ class Judge(FilterbankJudge):
         self.headers(facts, theirs.your_header, {"channels": "nchans", "fch1_mhz": "fch1", "foff_mhz": "foff",
                      "tsamp_s": "tsamp", "tstart_mjd": "tstart", "bits": "native_nbits", "samples": "nspectra"})
         self.checks.that(theirs.your_header.source_name == facts["source"], "source_name")
-        # It reads whole bytes only.
+        # It reads whole bytes only: get_data refuses 1, 2 and 4 bits, and unpack() takes slices of floats.
         if facts["bits"] >= 8:
             self.checks.same(np.squeeze(theirs.get_data(0, facts["samples"])), samples.squeeze(), "samples of your")
         self.by_bits(path, facts, samples)
@@ -68,6 +68,8 @@ class Judge(FilterbankJudge):
                      "samples": "nspectra"})
         # Microseconds: an MJD in a double.
         self.checks.near(facts["tstart_mjd"], theirs.your_header.tstart, 2e-11, "tstart")
+        # Its get_data refuses four polarisations of 4 bits, and its read_subint puts the first sample of every
+        # byte before all the second ones: astropy's table is the judge of the samples.
         self.scaled(self.by_hand(patched), samples, "astropy's table")
 
     def by_hand(self, path):

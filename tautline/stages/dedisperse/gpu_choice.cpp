@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
 // sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200 (docs/performance/dedisperse.md).
 constexpr double kAddsPerCycle = 23;
-constexpr int kMatrixCapability = 80;              // mma.sync of bytes and cp.async
-constexpr int kRolesCapability = 90;               // roles take registers as they need them
+constexpr int kMatrixCapability = 80;  // mma.sync of bytes and cp.async
+constexpr int kRolesCapability = 90;   // roles take registers as they need them
 
 // What bands.kernel is tried with where nothing is told: bands of 16 channels in as large a block as
 // local memory has room for the patterns of, else of 8. Measured on an H200
