@@ -271,7 +271,7 @@ TEST_P(Gpu, DelaysTooFarApartForLocalMemory) {
 TEST_P(Gpu, RowsAreStagedWhereThatPays) {
   const auto device = device::open(device::parse_selection(GetParam()));
   const std::size_t local = device->properties().local_bytes;
-  if (local < std::size_t{227} << 10) GTEST_SKIP() << local << " bytes of local memory";
+  if (local < std::size_t{227} << 10) GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
     EXPECT_TRUE(choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).tile ||
                 choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).bands);

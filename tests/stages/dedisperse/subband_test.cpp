@@ -231,7 +231,7 @@ void expect_within(const Worst& worst, double max_loss, double pulse_samples) {
   EXPECT_GT(worst.matched, max_loss / 50);
 }
 
-TEST(Subband, InjectedPulsesLoseNoMoreThanStated) {
+TEST(Subband, InjectedPulsesLoseWhatIsStatedOfTheMatchedFilter) {
   for (const double pulse_samples : {0.0, 4.0})
     for (const double max_loss : {0.01, 0.05}) {
       if (std::getenv("TAUTLINE_SMALL") != nullptr && (pulse_samples == 0 || max_loss > 0.01))
@@ -245,7 +245,7 @@ TEST(Subband, InjectedPulsesLoseNoMoreThanStated) {
 
 class InjectedOnGpu : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(InjectedOnGpu, PulsesLoseNoMoreThanStated) {
+TEST_P(InjectedOnGpu, PulsesLoseWhatIsStatedOfTheMatchedFilter) {
   SKIP_WITHOUT_GPU(GetParam());
   Config config = survey(60, 6);
   config.frequencies_mhz = falling_band(1500, 4, 64);
