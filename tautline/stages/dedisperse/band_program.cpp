@@ -11,15 +11,17 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 // As bands.kernel has them.
-constexpr std::size_t kHead = 8, kPackets = 4, kTile = 4, kRun = 32;
+constexpr std::size_t kHead = 8, kPackets = 4, kArrivals = 4, kTile = 4, kRun = 32;
+constexpr std::size_t kAligned = BandProgram::kAligned;
 constexpr std::size_t kTimesAtOnce = 4;  // that one window serves
 constexpr std::uint32_t kNever = 255;
 constexpr std::size_t kBytesOfStep = 32;  // that the matrix units take of all channels
 constexpr std::size_t kBanks = 32, kMostPlaces = 65536;
-// Cycles of a multiprocessor, fitted to what an H200 takes (docs/performance/dedisperse.md): of a
-// product of the matrix units where four teams make sums and where more do, of a team's read of
-// sums, of 32 words of a row, and of what either role waits for the other.
-constexpr double kProduct = 7, kProductOfMany = 5, kAddSums = 2, kFetchRow = 12, kWait = 1.2;
+// Cycles of a multiprocessor, fitted to what an H200 takes (docs/performance/dedisperse.md): of a band;
+// of columns of rows that a maker reads, each time that it makes as many tiles as it has registers for;
+// and of a tile's products with them.
+constexpr double kBand = 1700, kColumns = 25, kTileOfColumns = 1.3;
+constexpr std::size_t kTilesAtOnce = 5;
 
 std::size_t rounded(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -100,7 +102,6 @@ class BandWriter {
     for (std::size_t n = 0; n < bands_.size(); ++n) write_packet(n);
     program_.adds /= static_cast<double>(shape_.span);
     program_.patterns /= static_cast<double>(bands_.size());
-    program_.bands_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
     return std::move(program_);
   }
 
@@ -117,7 +118,7 @@ class BandWriter {
     }
     for (program_.window = 8; program_.window < range + kTimesAtOnce; program_.window *= 2)
       if (program_.window == 32) return false;
-    if (shape_.channels > shape_.channels_in_sum || before + kTimesAtOnce > kMostTimesBefore)
+    if (shape_.channels > shape_.channels_in_sum || rounded(before, kAligned) > kMostTimesBefore)
       return false;
     if (shape_.channels * program_.window % kBytesOfStep != 0) return false;
     // Rows that are read together begin at different banks.
@@ -125,15 +126,27 @@ class BandWriter {
     program_.packet_words =
         kHead + shape_.channels + shape_.trials / 2 + program_.most_tiles * shape_.channels;
     program_.packet_words = rounded(program_.packet_words, 4);
-    sums_at_ = rounded(
-        kPackets * program_.packet_words + shape_.trials + 2 * shape_.channels * program_.row_words,
-        kBanks);
+    sums_at_ = rounded(kPackets * program_.packet_words + rounded(shape_.trials, 4) + kArrivals +
+                           2 * shape_.channels * program_.row_words,
+                       kBanks);
     program_.local_words = sums_at_ + most_sums();
+    program_.bands_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
+    if (shape_.carries && program_.bands > program_.bands_in_sum) try_carries();
     return 4 * program_.local_words <= shape_.local_bytes && most_sums() <= kMostPlaces;
   }
-  // One more where a row begins inside a word.
+  // Between rows and sums: eight halves in a word.
+  void try_carries() {
+    const std::size_t words = rounded(shape_.span * shape_.trials / 4, kBanks);
+    const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / shape_.channels;
+    if (in_sum == 0 || 4 * (program_.local_words + words) > shape_.local_bytes) return;
+    program_.carries = true;
+    program_.bands_in_sum = in_sum;
+    program_.local_words += words;
+    sums_at_ += words;
+  }
+  // More where a row begins inside an aligned run of times.
   std::size_t row_words(std::size_t entries) const {
-    return (shape_.span + entries + program_.window) / 4 + 1;
+    return rounded((shape_.span + entries + program_.window + kAligned + 3) / 4, 4);
   }
   // Sums of neighbouring bands lie at either end.
   std::size_t most_sums() const {
@@ -148,12 +161,11 @@ class BandWriter {
 
   double cycles(const Band& band) const {
     const std::size_t steps = shape_.channels * program_.window / kBytesOfStep;
-    const double products =
-        static_cast<double>(2 * band.tiles() * band.entries(shape_.span) / kRun * steps);
-    const double reads = static_cast<double>(shape_.trials * shape_.span / kRun);
-    const double words = static_cast<double>(band.channels * row_words(band.entries(shape_.span)));
-    return kWait * std::max((shape_.makers > 4 ? kProductOfMany : kProduct) * products,
-                            kAddSums * reads + kFetchRow * words / kRun);
+    const std::size_t runs = band.entries(shape_.span) / kRun, tiles = band.tiles();
+    const std::size_t passes = (tiles + kTilesAtOnce - 1) / kTilesAtOnce;
+    return kBand +
+           static_cast<double>(runs * steps) * (kColumns * static_cast<double>(passes) +
+                                                kTileOfColumns * static_cast<double>(tiles));
   }
 
   void write_packet(std::size_t n) {

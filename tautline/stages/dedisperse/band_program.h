@@ -19,11 +19,16 @@ struct BandShape {
   std::size_t local_bytes = 48 << 10;
   std::size_t channels_in_sum = 257;
   std::size_t makers = 4;  ///< teams that make sums
+  bool carries = false;    ///< a summer has a multiple of four words: it may carry what overflows
 };
 
 struct BandProgram {
+  /// Rows are read from a multiple of so many times on; a tile's first time is one, too.
+  static constexpr std::size_t kAligned = 16;
+
   std::size_t bands = 0;         ///< of all channels
-  std::size_t bands_in_sum = 1;  ///< that 16 bits can hold
+  std::size_t bands_in_sum = 1;  ///< that 16 bits can hold, or, beside 14 bits, if sums are carried
+  bool carries = false;          ///< local memory has room for what sums have beyond 14 bits
   std::size_t window = 8;        ///< bytes of a channel that four times need: 8, 16 or 32
   std::size_t most_tiles = 1;    ///< of four patterns, of any band
   std::size_t row_words = 0, packet_words = 0, local_words = 0;

@@ -17,15 +17,13 @@ constexpr int kMatrixCapability = 80;  // mma.sync of bytes and cp.async
 constexpr int kRolesCapability = 90;   // roles take registers as they need them
 
 // What bands.kernel is tried with where nothing is told: bands of 16 channels in as large a block as
-// local memory has room for the patterns of, else of 8. Measured on an H200
-// (docs/performance/dedisperse.md): four makers beat eight by 2 to 4 % for bands of 16; eight made the
-// sums of bands of 8 whose windows are narrow, and have no registers for more steps of the matrix
-// units, which four were measured with.
+// local memory has room for the patterns of, else of 8, with four makers each. Measured on an H200
+// (docs/performance/dedisperse.md).
 struct UsualBands {
-  std::size_t channels, makers, elements_dm, most_steps;
+  std::size_t channels, elements_dm;
 };
-constexpr UsualBands kUsualBands[] = {
-    {16, 4, 16, 4}, {16, 4, 14, 4}, {16, 4, 12, 4}, {8, 8, 16, 2}, {8, 4, 16, 4}};
+constexpr UsualBands kUsualBands[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
+constexpr std::size_t kUsualMakers = 4, kMostSteps = 4;
 
 class Chooser {
  public:
@@ -97,7 +95,8 @@ class Chooser {
             t.band_channels,
             local_bytes(t),
             channels_in_sum(),
-            t.makers};
+            t.makers,
+            t.elements_time * t.elements_dm % 4 == 0};
   }
   bool bands_serve() const {
     return element_bytes_ == 1 &&
@@ -113,10 +112,10 @@ class Chooser {
     for (const UsualBands& usual : kUsualBands) {
       if (best && best->band_channels == usual.channels) continue;  // larger blocks come first
       GpuTunables t{64, 4, 8, usual.elements_dm};
-      t.makers = usual.makers;
+      t.makers = kUsualMakers;
       t.band_channels = usual.channels;
       auto bands = make_band_program(problem_, made_.delays, band_shape(t));
-      if (!bands || usual.channels * bands->window > usual.most_steps * kTeamThreads) continue;
+      if (!bands || usual.channels * bands->window > kMostSteps * kTeamThreads) continue;
       const double cycles = bands->cycles / static_cast<double>(2 * t.items_time * t.elements_time);
       if (cycles >= least) continue;
       least = cycles;
@@ -129,14 +128,19 @@ class Chooser {
   }
   // Four makers have more registers each than eight.
   std::size_t most_tiles() const {
-    if (made_.tunables.makers <= 4) return 5;
-    return made_.tunables.band_channels * made_.bands->window < 4 * kTeamThreads ? 4 : 3;
+    const bool few_steps = made_.tunables.band_channels * made_.bands->window < 4 * kTeamThreads;
+    if (made_.tunables.makers <= 4) return few_steps ? 6 : 5;
+    return few_steps ? 4 : 3;
   }
   void describe_bands() {
     const GpuTunables& t = made_.tunables;
     made_.matrix = t.matrix && t.items_time * t.items_dm % kTeamThreads == 0 &&
                    device_.api() == device::Api::cuda &&
                    device_.properties().compute_capability >= kMatrixCapability;
+    // Where roles have registers of their own: fetching takes next to none.
+    if (made_.matrix && device_.properties().compute_capability == kRolesCapability &&
+        t.items_time * t.items_dm % (4 * kTeamThreads) == 0 && t.makers == 4 && t.groups == 1)
+      made_.fetchers = 4;
     Choice& choice = made_.choice;
     choice.adds = made_.bands->adds;
     choice.text = to_string(choice.method) + ", " +
@@ -164,7 +168,8 @@ std::size_t GpuChoice::tile_times(std::size_t element_bytes) const {
 }
 
 std::size_t GpuChoice::group_threads() const {
-  return tunables.items_time * tunables.items_dm + (bands ? kTeamThreads * tunables.makers : 0);
+  return tunables.items_time * tunables.items_dm +
+         (bands ? kTeamThreads * (tunables.makers + fetchers) : 0);
 }
 
 std::size_t gpu_element_bytes(const Problem& problem) {

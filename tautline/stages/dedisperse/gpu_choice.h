@@ -20,6 +20,7 @@ struct GpuChoice {
   std::optional<TileProgram> tile;   ///< of tile.kernel
   std::optional<BandProgram> bands;  ///< of bands.kernel; neither: sum.kernel
   bool matrix = false;               ///< the matrix units make the bands' sums
+  std::size_t fetchers = 0;          ///< teams of bands.kernel that fetch rows and nothing else
 
   std::size_t tile_trials() const { return tunables.items_dm * tunables.elements_dm; }
   std::size_t tile_times(std::size_t element_bytes) const;

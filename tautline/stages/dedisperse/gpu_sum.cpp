@@ -79,10 +79,12 @@ void GpuSum::compile_bands() {
                             .set("WINDOW", number(bands.window))
                             .set("TILES", number(std::min(t.tiles, bands.most_tiles)))
                             .set("MATRIX", chosen_.matrix ? 1 : 0)
+                            .set("FETCHERS", number(chosen_.fetchers))
                             .set("SUMMERS_STAGE", t.summers_stage && whole_teams ? 1 : 0)
                             .set("ROW_WORDS", number(bands.row_words))
                             .set("PACKET_WORDS", number(bands.packet_words))
                             .set("LOCAL_WORDS", number(bands.local_words))
+                            .set("CARRIES", bands.carries ? 1 : 0)
                             .set("GROUPS", number(t.groups)));
   kernel_ = program_->kernel("dedisperse_bands");
 }
@@ -174,7 +176,7 @@ void GpuSum::launch_tiles(device::Queue& queue, const Lists& lists, const Rows& 
 
 void GpuSum::launch_bands(device::Queue& queue, const Lists& lists, const Rows& rows,
                           const Out& out) const {
-  const std::size_t skip = rows.first % 4;  // words are read, as of tiles
+  const std::size_t skip = rows.first % BandProgram::kAligned;
   const device::Argument arguments[] = {
       rows.data,
       lists.packets.data(),

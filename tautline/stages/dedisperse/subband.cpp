@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "tautline/stages/dedisperse/loss.h"
@@ -11,166 +12,209 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kRecent = 8;  // patterns that a trial may take over
-constexpr std::size_t kAhead = 48;  // trials ahead among which a new pattern is chosen
-constexpr int kRefinements = 6;
+constexpr std::size_t kReach = 96;  // trials on either side that may take over a pattern
+// Computed losses are off by a few hundredths, for profiles are in cells and made of boxes: so much of
+// what is allowed is planned for, and what is told is as much more.
+constexpr double kPlanned = 0.92;
 
-// One sub-band of all trials.
+// The budget of a trial is the variance that errors of delays may add, over that of the pulse in a
+// channel. Each trial starts from what did for those before it.
+constexpr double kFirstBudget = 10, kLargestBudget = 50;  // times the loss that is allowed
+constexpr double kWider = 1.01, kNarrower = 0.99;         // for later trials, by what one lost
+constexpr double kNearlyAll = 0.9;                        // of the loss: not wider
+constexpr double kTighter = 0.9;                          // for a trial that lost too much
+constexpr double kFarOff = 4;  // times what a trial could have in the end: too much for later ones
+constexpr int kAttempts = 64;
+
+// Delays of some dispersion measure in a sub-band, rounded.
 //
-// A trial's true delay at channel k is DM_i s_k and its rounded one DM_i s_k + r_ik, so that what
-// another trial p's rounded delays leave of it is (DM_i - DM_p) s_k - r_pk: its sum and the sum of
-// its squares over the channels follow from five sums that are taken once for each trial.
+// With slopes s_k, the delays per unit of DM, they are DM s_k + r_k, so that what they leave of a
+// trial's true delays is (DM_i - DM) s_k - r_k: its sum and the sum of its squares over the channels
+// follow from these sums.
+struct Pattern {
+  double dm = 0;
+  std::vector<std::int32_t> delays;             // [channel]
+  double sum = 0, squares = 0, with_slope = 0;  // of r
+};
+
+// A pattern moved as a whole to where it serves a trial best.
+struct Fit {
+  std::size_t pattern = 0;
+  std::int32_t shift = 0;
+  double variance = std::numeric_limits<double>::infinity();  // mean square of the errors
+};
+
+// One sub-band of all trials. Trials are told by their place in order of DM.
 class Subband {
  public:
-  Subband(const Problem& problem, const PulseWidth& width, const std::vector<double>& delays_per_dm,
-          std::size_t first, std::size_t channels)
+  Subband(const Problem& problem, const Dispersion& dispersion, std::size_t first,
+          std::size_t channels)
       : problem_(problem),
         first_(first),
-        channels_(channels),
-        own_width_(width.own()),
-        remainders_(problem.trials()) {
-    const double* slope = delays_per_dm.data() + first;
+        slopes_(dispersion.delays.begin() + static_cast<std::ptrdiff_t>(first),
+                dispersion.delays.begin() + static_cast<std::ptrdiff_t>(first + channels)),
+        best_(problem.trials()) {
+    double smear_squares = 0;
     for (std::size_t k = 0; k < channels; ++k) {
-      const double smear = width.smear_per_dm(first + k);
-      slopes_ += slope[k];
-      slope_squares_ += slope[k] * slope[k];
-      smear_squares_ += smear * smear;
+      const double smear = dispersion.smears[first + k];
+      slope_sum_ += slopes_[k];
+      slope_squares_ += slopes_[k] * slopes_[k];
+      smear_squares += smear * smear / static_cast<double>(channels);
     }
-    for (std::size_t i = 0; i < problem.trials(); ++i) {
-      const std::int32_t* rounded = problem.delays().row(i) + first;
-      const double dm = problem.config().dms[i];
-      Remainders& sums = remainders_[i];
-      for (std::size_t k = 0; k < channels; ++k) {
-        const double r = rounded[k] - dm * slope[k];
-        sums.sum += r;
-        sums.squares += r * r;
-        sums.with_slope += r * slope[k];
-      }
+    for (std::size_t n = 0; n < problem.trials(); ++n) {
+      rounding_.push_back(exact(n).squares / static_cast<double>(channels));
+      const double width_squares =
+          dispersion.own_width * dispersion.own_width + dm(n) * dm(n) * smear_squares;
+      pulse_.push_back((1 + width_squares) / 12 + rounding_.back());
     }
   }
 
-  /// `budget`: the variance that errors may add, over that of the pulse in a channel.
-  void fill(Delays& delays, const std::vector<double>& budget) const {
-    const auto& order = problem_.order();
-    std::vector<std::size_t> recent;
-    for (std::size_t n = 0; n < order.size(); ++n) {
-      const std::size_t trial = order[n];
-      const double most = allowed(trial, budget[trial]);
-      Fit best;
-      for (const std::size_t pattern : recent) {
-        const Fit fit = fitted(trial, pattern);
-        if (fit.variance < best.variance) best = fit;
-      }
-      if (!(best.variance <= most)) {
-        best = farthest(n, most);
-        recent.push_back(best.pattern);
-        if (recent.size() > kRecent) recent.erase(recent.begin());
-      }
-      const std::int32_t* pattern = problem_.delays().row(best.pattern) + first_;
-      std::int32_t* to = delays.row(trial) + first_;
-      for (std::size_t k = 0; k < channels_; ++k) to[k] = pattern[k] + best.shift;
+  /// Makes a pattern for the n-th trial unless one there is keeps to its budget. Those after it are
+  /// thought to have the budget `later`.
+  void choose(std::size_t n, double budget, double later) {
+    if (best_[n].variance <= allowed(n, budget)) return;
+    Pattern made = widest(n, budget, later);
+    const std::size_t last = std::min(n + kReach, best_.size() - 1);
+    for (std::size_t k = n; k <= last; ++k) {
+      const Fit fit = fitted(k, made);
+      if (fit.variance < best_[k].variance) best_[k] = {patterns_.size(), fit.shift, fit.variance};
     }
+    patterns_.push_back(std::move(made));
+  }
+
+  void write(std::size_t n, Delays& delays) const {
+    const Pattern& pattern = patterns_[best_[n].pattern];
+    std::int32_t* to = delays.row(problem_.order()[n]) + first_;
+    for (const std::int32_t delay : pattern.delays) *to++ = delay + best_[n].shift;
   }
 
  private:
-  struct Fit {
-    std::size_t pattern = 0;
-    std::int32_t shift = 0;
-    double variance = std::numeric_limits<double>::infinity();
-  };
+  double dm(std::size_t n) const { return problem_.config().dms[problem_.order()[n]]; }
 
-  // Of r over the channels of one trial.
-  struct Remainders {
-    double sum = 0, squares = 0, with_slope = 0;
-  };
+  // A box of width w, sampled, has the variance (1 + w^2) / 12; the trial's own delays add their
+  // rounding.
+  double allowed(std::size_t n, double budget) const { return rounding_[n] + budget * pulse_[n]; }
 
-  double dm(std::size_t trial) const { return problem_.config().dms[trial]; }
-
-  // Mean square error of a trial's own rounded delays.
-  double rounding(std::size_t trial) const {
-    return remainders_[trial].squares / static_cast<double>(channels_);
+  Pattern exact(std::size_t n) const {
+    Pattern made{dm(n), {}};
+    const std::int32_t* row = problem_.delays().row(problem_.order()[n]) + first_;
+    made.delays.assign(row, row + slopes_.size());
+    add_up(made);
+    return made;
   }
 
-  // A box of width w, sampled, has the variance (1 + w^2) / 12.
-  double allowed(std::size_t trial, double budget) const {
-    const double squares = own_width_ * own_width_ +
-                           dm(trial) * dm(trial) * smear_squares_ / static_cast<double>(channels_);
-    const double own = rounding(trial);
-    return own + budget * ((1 + squares) / 12 + own);
+  // Of the n-th trial's DM, all `phase` later before rounding.
+  Pattern rounded(std::size_t n, double phase) const {
+    Pattern made{dm(n), {}};
+    made.delays.reserve(slopes_.size());
+    for (const double slope : slopes_)
+      made.delays.push_back(static_cast<std::int32_t>(std::floor(dm(n) * slope + phase + 0.5)));
+    add_up(made);
+    return made;
   }
 
-  // The pattern of another trial, moved to where it serves this one best.
-  Fit fitted(std::size_t trial, std::size_t pattern) const {
-    if (trial == pattern) return {pattern, 0, rounding(trial)};
-    const auto channels = static_cast<double>(channels_);
-    const Remainders& r = remainders_[pattern];
-    const double apart = dm(trial) - dm(pattern);
-    const double mean = (apart * slopes_ - r.sum) / channels;
+  void add_up(Pattern& pattern) const {
+    for (std::size_t k = 0; k < slopes_.size(); ++k) {
+      const double r = pattern.delays[k] - pattern.dm * slopes_[k];
+      pattern.sum += r;
+      pattern.squares += r * r;
+      pattern.with_slope += r * slopes_[k];
+    }
+  }
+
+  Fit fitted(std::size_t n, const Pattern& pattern) const {
+    const auto channels = static_cast<double>(slopes_.size());
+    const double apart = dm(n) - pattern.dm;
+    const double mean = (apart * slope_sum_ - pattern.sum) / channels;
     const double squares =
-        (apart * apart * slope_squares_ - 2 * apart * r.with_slope + r.squares) / channels;
+        (apart * apart * slope_squares_ - 2 * apart * pattern.with_slope + pattern.squares) /
+        channels;
     const double shift = std::floor(mean + 0.5);
     // About zero, where both are large: the variance about the shift.
-    Fit fit{pattern, static_cast<std::int32_t>(shift),
+    Fit fit{0, static_cast<std::int32_t>(shift),
             std::max(0.0, squares - mean * mean) + (mean - shift) * (mean - shift)};
     // Delays never fall along the positions.
-    const std::int32_t* delays = problem_.delays().row(pattern) + first_;
-    const std::int32_t low = delays[0] + fit.shift, high = delays[channels_ - 1] + fit.shift;
+    const std::int32_t low = pattern.delays.front() + fit.shift;
+    const std::int32_t high = pattern.delays.back() + fit.shift;
     if (low < 0 || static_cast<std::size_t>(high) > problem_.max_delay())
       fit.variance = std::numeric_limits<double>::infinity();
     return fit;
   }
 
-  // The trial farthest ahead whose delays still do for the n-th: it will do for those beyond, too.
-  Fit farthest(std::size_t n, double most) const {
-    const auto& order = problem_.order();
-    Fit best = fitted(order[n], order[n]);
-    for (std::size_t ahead = 1; ahead < kAhead && n + ahead < order.size(); ++ahead) {
-      const Fit fit = fitted(order[n], order[n + ahead]);
-      if (fit.variance <= most) best = fit;
+  // The trial's own delays, or those of a DM farther on, in phase with the trial's, if more of the
+  // trials ahead can use them.
+  Pattern widest(std::size_t n, double budget, double later) const {
+    Pattern best = exact(n);
+    std::size_t most = users(best, n, later);
+    for (std::size_t ahead = 1; ahead < kReach && n + ahead < best_.size();
+         ahead += std::max<std::size_t>(1, ahead / 2)) {
+      const double phase =
+          (dm(n) - dm(n + ahead)) * slope_sum_ / static_cast<double>(slopes_.size());
+      Pattern other = rounded(n + ahead, phase - std::floor(phase));
+      if (!(fitted(n, other).variance <= allowed(n, budget))) continue;
+      const std::size_t count = users(other, n, later);
+      if (count <= most) continue;
+      most = count;
+      best = std::move(other);
     }
     return best;
   }
 
+  // How many trials after the n-th the pattern serves that have none yet.
+  std::size_t users(const Pattern& pattern, std::size_t n, double budget) const {
+    std::size_t count = 0;
+    for (std::size_t k = n + 1; k < n + kReach && k < best_.size(); ++k) {
+      const double most = allowed(k, budget);
+      if (!(best_[k].variance <= most) && fitted(k, pattern).variance <= most) ++count;
+    }
+    return count;
+  }
+
   const Problem& problem_;
-  std::size_t first_, channels_;
-  double own_width_;
-  double slopes_ = 0, slope_squares_ = 0, smear_squares_ = 0;  // sums over the channels
-  std::vector<Remainders> remainders_;                         // [trial]
+  std::size_t first_;
+  std::vector<double> slopes_;  // [channel]
+  double slope_sum_ = 0, slope_squares_ = 0;
+  std::vector<double> rounding_;  // [place]: mean square error of the own delays
+  std::vector<double> pulse_;     // [place]: the pulse's variance in a channel
+  std::vector<Pattern> patterns_;
+  std::vector<Fit> best_;  // [place]: among the patterns so far
 };
 
 }  // namespace
 
 SubbandDelays subband_delays(const Problem& problem, std::size_t channels) {
-  const double most = problem.config().max_loss;
-  SubbandDelays best{problem.delays(), 0};
-  if (most == 0) return best;
-  const PulseWidth width(problem);
-  const std::vector<double> per_dm = delays_per_dm(problem);
+  const double most = kPlanned * problem.config().max_loss;
+  SubbandDelays chosen{problem.delays(), 0};
+  if (most == 0) return chosen;
+  const Dispersion dispersion(problem);
   std::vector<Subband> subbands;
   for (std::size_t p = 0; p < problem.positions(); p += channels)
-    subbands.emplace_back(problem, width, per_dm, p, std::min(channels, problem.positions() - p));
+    subbands.emplace_back(problem, dispersion, p, std::min(channels, problem.positions() - p));
 
-  // A Gaussian loses a quarter of the relative variance; what is lost indeed corrects the budget.
-  std::vector<double> budget(problem.trials(), 4 * most);
-  LossMeter meter(problem);
-  std::vector<double> lost;
-  Delays delays = problem.delays();
-  for (int pass = 0; pass < kRefinements; ++pass) {
-    for (const Subband& subband : subbands) subband.fill(delays, budget);
-    lost = meter.losses(delays);
-    for (std::size_t i = 0; i < budget.size(); ++i)
-      budget[i] *= lost[i] > 0 ? std::clamp(0.9 * most / lost[i], 0.3, 1.5) : 1.2;
-  }
-  // Trials that still lose too much keep their exact delays.
-  for (std::size_t i = 0; i < problem.trials(); ++i) {
-    if (lost[i] > most) {
-      std::copy_n(problem.delays().row(i), delays.positions, delays.row(i));
-      lost[i] = 0;
+  LossMeter meter(problem, dispersion);
+  double later = kFirstBudget * most;
+  for (std::size_t n = 0; n < problem.trials(); ++n) {
+    std::int32_t* row = chosen.delays.row(problem.order()[n]);
+    double budget = later, loss = 0;
+    for (int attempt = 0; attempt < kAttempts; ++attempt, budget *= kTighter) {
+      for (Subband& subband : subbands) {
+        subband.choose(n, budget, later);
+        subband.write(n, chosen.delays);
+      }
+      loss = meter.loss(n, row);
+      if (attempt == 0 && loss > most) later *= kNarrower;
+      if (attempt == 0 && loss < kNearlyAll * most)
+        later = std::min(later * kWider, kLargestBudget * most);
+      if (loss <= most) break;
     }
+    later = std::min(later, kFarOff * budget);
+    if (loss > most) {
+      std::copy_n(problem.delays().row(problem.order()[n]), problem.positions(), row);
+      loss = 0;
+    }
+    chosen.loss = std::max(chosen.loss, std::min(loss / kPlanned, problem.config().max_loss));
   }
-  best.delays = std::move(delays);
-  best.loss = *std::max_element(lost.begin(), lost.end());
-  return best;
+  return chosen;
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -23,6 +23,7 @@
 #define TILES 2
 #define MATRIX 1
 #define GROUPS 1
+#define FETCHERS 0
 #define SUMMERS_STAGE 1
 #define ROW_WORDS static_cast<u32>(now->row_words)
 #define PACKET_WORDS static_cast<u32>(now->packet_words)
@@ -42,12 +43,17 @@ using tautline::tests::on_host::one_at;
 using tautline::tests::on_host::store_two;
 }  // namespace
 
-// Those who add fetch the rows here, makers below.
+// Those who add fetch the rows here, and carry what overflows; makers fetch below.
 namespace window_8 {
 namespace {
 #define WINDOW 8
+#define CARRIES 1
+#define PAIRED_TILES 1
 #include "tautline/stages/dedisperse/bands.kernel"
 #undef WINDOW
+#undef CARRIES
+#define CARRIES 0
+#undef PAIRED_TILES
 }  // namespace
 }  // namespace window_8
 
@@ -63,6 +69,9 @@ namespace {
 }  // namespace
 }  // namespace window_16
 
+// Teams that do nothing else fetch them here.
+#undef FETCHERS
+#define FETCHERS 2
 namespace window_32 {
 namespace {
 #define WINDOW 32
@@ -75,16 +84,19 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 std::size_t threads_of(std::size_t window) {
-  return ITEMS_TIME * ITEMS_DM + 32 * (window == 8 ? 6 : MAKERS);
+  return ITEMS_TIME * ITEMS_DM + 32 * (window == 8 ? 6 : window == 16 ? MAKERS : MAKERS + FETCHERS);
 }
-constexpr BandShape kShape{ITEMS_TIME * ELEMENTS_TIME, ITEMS_DM* ELEMENTS_DM, CHANNELS, 64 << 10,
-                           257};
+constexpr BandShape kShape{.span = ITEMS_TIME * ELEMENTS_TIME,
+                           .trials = ITEMS_DM * ELEMENTS_DM,
+                           .channels = CHANNELS,
+                           .local_bytes = 64 << 10,
+                           .channels_in_sum = 257,
+                           .carries = true};
 
-// Rows of random bytes, with as much before and behind as the kernel may read; all begin with a whole
-// word.
+// Rows of random bytes, with as much before and behind as the kernel may read.
 struct Rows {
   Rows(std::size_t positions, std::size_t times, std::mt19937_64& random)
-      : stride((kMostTimesBefore + times + 256) / 4 * 4) {
+      : stride((kMostTimesBefore + times + 256) / 16 * 16) {
     bytes.resize(positions * stride);
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
   }
@@ -147,10 +159,12 @@ TEST(BandProgram, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
 }
 
 TEST(BandProgram, WiderWindows) {
+  BandShape shape = kShape;
+  shape.carries = false;
   Config config = band(11, 10, 3);
-  compare(config, Problem(config).delays(), kShape, 16);
+  compare(config, Problem(config).delays(), shape, 16);
   config = band(11, 10, 8);
-  compare(config, Problem(config).delays(), kShape, 32);
+  compare(config, Problem(config).delays(), shape, 32);
 }
 
 // Delays of a trial's own, so that nothing is shared and rows begin before the first time.
@@ -166,11 +180,33 @@ TEST(BandProgram, PatternsOfEveryTrial) {
   compare(config, delays, kShape, 8);
 }
 
+// By two bands at a time, one after another to where they go.
 TEST(BandProgram, SumsThatOverflowSixteenBitsGoOn) {
-  const Config config = band(33, 8, 2);
+  const Config config = band(11, 10, 3);
+  BandShape shape = kShape;
+  shape.carries = false;
+  shape.channels_in_sum = 9;
+  compare(config, Problem(config).delays(), shape, 16);
+}
+
+TEST(BandProgram, WhatOverflowsIsCarried) {
+  // Of bytes, whose sums have 17 bits: after 24 bands.
+  Config config = band(270, 8, 0.02);
+  compare(config, Problem(config).delays(), kShape, 8);
+  // After each band; five times, before sums go to where they belong, and again.
+  config = band(70, 8, 0.1);
   BandShape shape = kShape;
   shape.channels_in_sum = 17;
+  const auto program = make_band_program(Problem(config), Problem(config).delays(), shape);
+  ASSERT_TRUE(program && program->carries);
+  EXPECT_EQ(program->bands_in_sum, 1);
   compare(config, Problem(config).delays(), shape, 8);
+  // Where there is no room for that.
+  shape.local_bytes = 4 * program->local_words - 4;
+  const auto smaller = make_band_program(Problem(config), Problem(config).delays(), shape);
+  ASSERT_TRUE(smaller);
+  EXPECT_FALSE(smaller->carries);
+  EXPECT_EQ(smaller->bands_in_sum, 2);
 }
 
 TEST(BandProgram, NoneWhereNothingFits) {

@@ -57,7 +57,7 @@ TEST_F(GpuChoice, BandsWhereRolesMayTakeRegisters) {
     const Made made = plan_on(apertif(130, method), "sm_90a", 90);
     EXPECT_TRUE(made.compiled("dedisperse/bands.kernel")) << made.text;
     EXPECT_TRUE(made.defined("MATRIX=1"));
-    EXPECT_TRUE(made.defined("SUMMERS_STAGE=1"));
+    EXPECT_TRUE(made.defined("FETCHERS=4"));
     EXPECT_NE(made.text.find("makers by the matrix units"), std::string::npos) << made.text;
     EXPECT_EQ(made.text.find(to_string(method)), 0u) << made.text;
   }

@@ -94,7 +94,9 @@ jit::Defines band_defines(int channels, int window, int makers, int tiles, int m
       .set("SUMMERS_STAGE", matrix)
       .set("ROW_WORDS", 328)
       .set("PACKET_WORDS", 200)
-      .set("LOCAL_WORDS", 25000);
+      .set("LOCAL_WORDS", 25000)
+      .set("CARRIES", matrix)
+      .set("FETCHERS", 0);
 }
 
 // Makers and summers share what a thread may have: a few addresses are spilled.
@@ -119,11 +121,12 @@ TEST_F(GpuCompile, BandsOfTheDefaults) {
     std::size_t registers;
   };
   for (const Usual& usual :
-       {Usual{16, 8, 4, 5, 168}, Usual{8, 8, 8, 4, 128}, Usual{8, 16, 8, 3, 128}})
+       {Usual{16, 8, 4, 5, 128}, Usual{8, 8, 4, 6, 128}, Usual{8, 16, 4, 5, 128}})
     compile_for("sm_90a", "dedisperse/bands.kernel",
                 band_defines(usual.channels, usual.window, usual.makers, usual.tiles, 1)
                     .set("ELEMENTS_DM", 16)
-                    .set("GROUPS", 1),
+                    .set("GROUPS", 1)
+                    .set("FETCHERS", 4),
                 usual.registers, 16);
 }
 

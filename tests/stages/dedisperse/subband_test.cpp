@@ -68,13 +68,21 @@ void add_pulse(std::vector<double>& series, double at, double own, double smear)
   }
 }
 
-double norm(const std::vector<double>& x) {
-  double sum = 0;
-  for (const double v : x) sum += v * v;
-  return sum;
+// S/N of the best boxcar on x[from..to), up to what noise is: the largest sum / sqrt(width).
+template <typename T>
+double best_boxcar(const T* x, std::size_t from, std::size_t to) {
+  double best = 0;
+  for (std::size_t first = from; first < to; ++first) {
+    double sum = 0;
+    for (std::size_t last = first; last < to; ++last) {
+      sum += static_cast<double>(x[last]);
+      best = std::max(best, sum / std::sqrt(static_cast<double>(last - first + 1)));
+    }
+  }
+  return best;
 }
 
-// Every ninth trial; every one with TAUTLINE_FULL.
+// Every ninth trial, and half-way to the next one; every one with TAUTLINE_FULL.
 TEST(Subband, PulsesAcrossThePlanLoseNoMoreThanStated) {
   const std::size_t step = std::getenv("TAUTLINE_FULL") != nullptr ? 1 : 9;
   for (const double pulse_samples : {0.0, 4.0})
@@ -87,27 +95,35 @@ TEST(Subband, PulsesAcrossThePlanLoseNoMoreThanStated) {
       EXPECT_LE(plan->choice().loss, max_loss);
       ASSERT_EQ(plan->choice().method, Method::subband) << pulse_samples << ", " << max_loss;
       double worst = 0;
-      for (std::size_t i = 0; i < config.dms.size(); i += step) {
-        // S/N of the matched filter, averaged over where in a sample the pulse arrives.
-        double exact = 0, subband = 0;
-        for (int phase = 0; phase < 8; ++phase) {
-          std::vector<double> e(80, 0.0), s(80, 0.0);
-          for (std::size_t c = 0; c < 256; ++c) {
-            const double f = config.frequencies_mhz[c];
-            const double delay = core::dispersion_delay_s(config.dms[i], f, 1500) / 128e-6;
-            const double smear =
-                core::dispersion_delay_s(config.dms[i], f - 0.625, f + 0.625) / 128e-6;
-            const double at = 40 + phase / 8.0 + delay;
-            add_pulse(e, at - std::round(delay), pulse_samples, smear);
-            add_pulse(s, at - static_cast<double>(plan->delay(i, c)), pulse_samples, smear);
+      for (std::size_t i = 0; i + 1 < config.dms.size(); i += step)
+        for (const bool between : {false, true}) {
+          const double dm = between ? (config.dms[i] + config.dms[i + 1]) / 2 : config.dms[i];
+          // The best boxcar's S/N in the better trial, averaged over when in a sample it arrives.
+          double exact = 0, subband = 0;
+          for (int phase = 0; phase < 8; ++phase) {
+            double best_exact = 0, best_subband = 0;
+            for (std::size_t trial = i; trial <= i + (between ? 1 : 0); ++trial) {
+              std::vector<double> e(80, 0.0), s(80, 0.0);
+              for (std::size_t c = 0; c < 256; ++c) {
+                const double f = config.frequencies_mhz[c];
+                const double delay = core::dispersion_delay_s(dm, f, 1500) / 128e-6;
+                const double smear = core::dispersion_delay_s(dm, f - 0.625, f + 0.625) / 128e-6;
+                const double at = 40 + phase / 8.0 + delay;
+                const auto rounded = core::dispersion_delay_samples(config.dms[trial], f, 1500,
+                                                                    config.sample_time_s);
+                add_pulse(e, at - static_cast<double>(rounded), pulse_samples, smear);
+                add_pulse(s, at - static_cast<double>(plan->delay(trial, c)), pulse_samples, smear);
+              }
+              best_exact = std::max(best_exact, best_boxcar(e.data(), 0, e.size()));
+              best_subband = std::max(best_subband, best_boxcar(s.data(), 0, s.size()));
+            }
+            exact += best_exact, subband += best_subband;
           }
-          exact += norm(e), subband += norm(s);
+          worst = std::max(worst, 1 - subband / exact);
         }
-        worst = std::max(worst, 1 - std::sqrt(subband / exact));
-      }
       // Twice nothing would also pass the limit: some loss there must be where sums are shared.
       EXPECT_GT(worst, max_loss / 20) << pulse_samples;
-      EXPECT_LE(worst, max_loss * 1.02) << pulse_samples;
+      EXPECT_LE(worst, max_loss) << pulse_samples;
     }
 }
 
@@ -147,38 +163,25 @@ Injection inject(const Config& config, double dm, std::size_t times, std::mt1993
   return made;
 }
 
-// S/N added up over pulses. Noise adds up the same along any delays, one sample of each channel, so
-// that S/N compares as the sums do.
-struct Brightness {
-  double boxcar = 0;   // of the best one in any of the trials
-  double matched = 0;  // squared, of the matched filter of the trial itself, the definition's
-};
-
-Brightness brightness(const Series& series, const Injection& injected, std::size_t trial) {
+// S/N of the best boxcar in any of a trial and its neighbours, added up over pulses. Noise adds up the
+// same along any delays, one sample of each channel, so that S/N compares as the sums do.
+double brightness(const Series& series, const Injection& injected, std::size_t trial) {
   constexpr std::size_t kReach = kSpacing / 2 - 4;
-  Brightness sum;
+  double sum = 0;
   for (const double at : injected.times) {
     const auto middle = static_cast<std::size_t>(at);
     double best = 0;
-    for (std::size_t i = trial == 0 ? 0 : trial - 1; i <= trial + 1; ++i) {
-      const std::int32_t* x = series.integers.data() + i * series.times;
-      for (std::size_t from = middle - kReach; from < middle + kReach; ++from) {
-        double box = 0;
-        for (std::size_t to = from; to < middle + kReach; ++to) {
-          box += x[to];
-          best = std::max(best, box / std::sqrt(static_cast<double>(to - from + 1)));
-        }
-        if (i == trial) sum.matched += static_cast<double>(x[from]) * x[from];
-      }
-    }
-    sum.boxcar += best;
+    for (std::size_t i = trial == 0 ? 0 : trial - 1; i <= trial + 1; ++i)
+      best = std::max(best, best_boxcar(series.integers.data() + i * series.times, middle - kReach,
+                                        middle + kReach));
+    sum += best;
   }
   return sum;
 }
 
+// Loss of S/N against exact sums.
 struct Worst {
-  double boxcar = 0, matched = 0;  // loss of S/N against exact sums, at trials' DMs
-  double between = 0;              // of the best boxcar, at DMs in the middle between two trials'
+  double on_trials = 0, between = 0;
 };
 
 // Pulses of every `step`th trial's DM, and of the DM in the middle between it and the next.
@@ -204,10 +207,8 @@ Worst inject_across(Config config, const std::string& device_name, const Tunable
       const auto measure = [&](const Plan& of) {
         return brightness(run(of, *queue, injected.spectra, config.max_samples, {}), injected, i);
       };
-      const Brightness e = measure(*exact), s = measure(*subband);
-      double& boxcar = between ? worst.between : worst.boxcar;
-      boxcar = std::max(boxcar, 1 - s.boxcar / e.boxcar);
-      if (!between) worst.matched = std::max(worst.matched, 1 - std::sqrt(s.matched / e.matched));
+      double& lost = between ? worst.between : worst.on_trials;
+      lost = std::max(lost, 1 - measure(*subband) / measure(*exact));
     }
   return worst;
 }
@@ -217,21 +218,16 @@ std::size_t injected_step() {
   return std::getenv("TAUTLINE_SMALL") != nullptr ? 199 : 57;
 }
 
-// What is stated is the matched filter's loss at the trials' DMs. The best boxcar, which is what a
-// search has, was found to lose up to 1.35 times that, and between trials, of pulses shorter than a
-// sample, up to 0.013 more (docs/maths/dedisperse.md).
 void expect_within(const Worst& worst, double max_loss, double pulse_samples) {
   std::cout << "pulses of " << pulse_samples << " samples, " << max_loss << " allowed: lost "
-            << worst.matched << " by the matched filter, " << worst.boxcar
-            << " by the best boxcar, " << worst.between << " between trials\n";
-  EXPECT_LE(worst.matched, max_loss * 1.02);
-  EXPECT_LE(worst.boxcar, max_loss * 1.5);
-  EXPECT_LE(worst.between, max_loss * 1.5 + (pulse_samples > 0 ? 0 : 0.02));
+            << worst.on_trials << " on trials, " << worst.between << " between them\n";
+  EXPECT_LE(worst.on_trials, max_loss);
+  EXPECT_LE(worst.between, max_loss);
   // What loses nothing shares nothing.
-  EXPECT_GT(worst.matched, max_loss / 50);
+  EXPECT_GT(worst.on_trials, max_loss / 50);
 }
 
-TEST(Subband, InjectedPulsesLoseWhatIsStatedOfTheMatchedFilter) {
+TEST(Subband, InjectedPulsesLoseNoMoreThanStated) {
   for (const double pulse_samples : {0.0, 4.0})
     for (const double max_loss : {0.01, 0.05}) {
       if (std::getenv("TAUTLINE_SMALL") != nullptr && (pulse_samples == 0 || max_loss > 0.01))
@@ -245,7 +241,7 @@ TEST(Subband, InjectedPulsesLoseWhatIsStatedOfTheMatchedFilter) {
 
 class InjectedOnGpu : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(InjectedOnGpu, PulsesLoseWhatIsStatedOfTheMatchedFilter) {
+TEST_P(InjectedOnGpu, PulsesLoseNoMoreThanStated) {
   SKIP_WITHOUT_GPU(GetParam());
   Config config = survey(60, 6);
   config.frequencies_mhz = falling_band(1500, 4, 64);
