@@ -42,7 +42,8 @@ TEST_P(EverySearchKernel, Dedisperse) {
                                                {3, 8, Method::exact, false, 2, 24000},
                                                {61, 8, Method::exact, false, 2, 1, true},
                                                {33, 4, Method::exact, true, 2, 1, true},
-                                               {61, 8, Method::shared, false, 2, 1, false, 2}}) {
+                                               {61, 8, Method::shared, false, 2, 1, false, 2},
+                                               {61, 8, Method::shared, false, 2, 1, false, 4}}) {
     dedisperse::Config config = dedisperse::small_config(shape.channels, shape.bits, 21);
     config.dms = dedisperse::even_dms(2.5 * static_cast<double>(shape.furthest_trial_steps),
                                       shape.furthest_trial_steps > 1 ? 3 : 21);
@@ -55,6 +56,10 @@ TEST_P(EverySearchKernel, Dedisperse) {
     tunables.gpu.local_kib = 24;
     tunables.gpu.makers = shape.makers;
     if (shape.makers > 0) tunables.gpu.elements_time = 2;
+    if (shape.makers == 4) {  // with teams that only fetch, on compute capability 9.0
+      tunables.gpu.items_time = 64;
+      tunables.gpu.local_kib = 200;
+    }
     const auto cpu = device::open({});
     const std::size_t delay = config.downsample * dedisperse::make_plan(config, cpu)->max_delay(),
                       times = delay + 210;

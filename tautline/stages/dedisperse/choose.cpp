@@ -16,9 +16,10 @@ constexpr std::size_t kSubbands[] = {16, 32, 64};
 
 void take_subband(const Problem& problem, const Tunables& tunables, const Room& room, Chosen& best,
                   double most_cycles) {
+  LossMeter meter(problem);
   for (const std::size_t channels : kSubbands) {
     if (channels > kSubbands[0] && channels >= 2 * problem.positions()) break;
-    SubbandDelays subband = subband_delays(problem, channels);
+    SubbandDelays subband = subband_delays(problem, meter, channels);
     const auto shared = cheapest_shared(problem, subband.delays, tunables, room);
     if (!shared || shared->cycles >= most_cycles) continue;
     most_cycles = shared->cycles;

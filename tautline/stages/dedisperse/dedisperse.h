@@ -55,7 +55,8 @@ struct Config {
   std::size_t downsample = 1;                 ///< n: neighbouring times added before dedispersion
   Method method = Method::automatic;
   double max_loss = 0.01;  ///< of S/N that subband may cost, 0 to 0.5; 0 rules it out for automatic
-  double pulse_width_s = 0;  ///< narrowest pulse that max_loss holds for; 0: one sample
+  double pulse_width_s = 0;  ///< narrowest pulse that max_loss holds for; 0: any, of no width
+                             ///< before dispersion
   /// Largest value of an integer sample, 0: what `bits` can hold. A smaller one (4-bit samples in
   /// bytes) lets 16-bit sums take more channels.
   std::uint32_t max_value = 0;

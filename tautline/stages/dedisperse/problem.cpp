@@ -20,6 +20,7 @@ constexpr std::size_t kMaxBeams = 4096;
 constexpr std::size_t kMaxSamples = std::size_t{1} << 30;
 constexpr double kMaxDelay = 1 << 30;  // samples: offsets into rows are 32-bit
 constexpr std::size_t kMaxDownsample = 4096;
+constexpr double kMaxPulse = 1e6;  // seconds
 
 [[noreturn]] void refuse(const std::string& field, const std::string& value,
                          const std::string& limit, const std::string& advice = {}) {
@@ -60,8 +61,8 @@ void require_config(const Config& c) {
   require_range("downsample", c.downsample, 1, kMaxDownsample);
   if (!(c.max_loss >= 0 && c.max_loss <= 0.5))
     refuse("max_loss", std::to_string(c.max_loss), "0 to 0.5");
-  if (!(c.pulse_width_s >= 0) || !std::isfinite(c.pulse_width_s))
-    refuse("pulse_width_s", std::to_string(c.pulse_width_s), "0 or more");
+  if (!(c.pulse_width_s >= 0) || !(c.pulse_width_s <= kMaxPulse))
+    refuse("pulse_width_s", fmt::format("{}", c.pulse_width_s), fmt::format("0 to {}", kMaxPulse));
   for (const std::size_t k : c.ignored_channels)
     if (k >= c.frequencies_mhz.size())
       refuse("ignored_channels", std::to_string(k),

@@ -11,7 +11,7 @@
 namespace tautline::stages::dedisperse {
 
 /// Whole-sample delays, [trial][position]. Positions are the summed channels in order of falling
-/// frequency, so that delays never fall along them.
+/// frequency, so that exact delays never fall along them.
 struct Delays {
   std::size_t trials = 0, positions = 0;
   std::vector<std::int32_t> samples;

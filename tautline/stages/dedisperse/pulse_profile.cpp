@@ -8,21 +8,25 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr double kCellsInTime = 16;  // at most
-constexpr double kCells = 512;       // of a profile, where its times are fewer than this
+constexpr double kCellsInTime = 32;  // at most
+constexpr double kCells = 1024;      // of a profile, where its times are fewer than this
 
-// Distance to the nearest neighbour: how wide a channel is, as far as centres tell.
-double channel_width_mhz(const Problem& problem, std::size_t position) {
-  const auto frequency = [&](std::size_t p) {
-    return problem.config().frequencies_mhz[problem.channel_at()[p]];
-  };
-  double width = 0;
-  if (position > 0) width = frequency(position - 1) - frequency(position);
-  if (position + 1 < problem.positions()) {
-    const double below = frequency(position) - frequency(position + 1);
-    width = width > 0 ? std::min(width, below) : below;
+// Distances to the nearest other frequency, ignored or not: how wide channels are, as far as centres
+// tell; 0 where there is one frequency alone. [position]
+std::vector<double> channel_widths_mhz(const Problem& problem) {
+  std::vector<double> all = problem.config().frequencies_mhz;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<double> widths;
+  for (const std::size_t channel : problem.channel_at()) {
+    const double f = problem.config().frequencies_mhz[channel];
+    const auto at = std::lower_bound(all.begin(), all.end(), f);
+    double width = std::numeric_limits<double>::infinity();
+    if (at != all.begin()) width = f - *(at - 1);
+    if (at + 1 != all.end()) width = std::min(width, *(at + 1) - f);
+    widths.push_back(all.size() > 1 ? width : 0);
   }
-  return width;
+  return widths;
 }
 
 // The nearest whole number, without a call into the mathematics library.
@@ -35,9 +39,10 @@ std::int32_t nearest(double x) {
 Dispersion::Dispersion(const Problem& problem)
     : own_width(problem.config().pulse_width_s / problem.sample_time_s()) {
   const double constant = problem.config().dm_constant, time_s = problem.sample_time_s();
+  const std::vector<double> widths = channel_widths_mhz(problem);
   for (std::size_t p = 0; p < problem.positions(); ++p) {
     const double f = problem.config().frequencies_mhz[problem.channel_at()[p]];
-    const double half = std::min(channel_width_mhz(problem, p), f) / 2;
+    const double half = std::min(widths[p], f) / 2;
     delays.push_back(core::dispersion_delay_s(1, f, problem.reference_mhz(), constant) / time_s);
     smears.push_back(core::dispersion_delay_s(1, f - half, f + half, constant) / time_s);
   }

@@ -9,7 +9,7 @@
 namespace tautline::stages::dedisperse {
 
 /// What a pulse of DM 1 is delayed and widened by at each summed channel, in times of the trials.
-/// A channel is as wide as the distance to its nearest neighbour. [position]
+/// A channel is as wide as the distance to its nearest neighbour, summed or not. [position]
 struct Dispersion {
   explicit Dispersion(const Problem& problem);
 
@@ -21,7 +21,7 @@ struct Dispersion {
 /// A pulse of one dispersion measure: in every channel a box of the same area, whose width is the
 /// pulse's own and the dispersion inside the channel, added in quadrature. Along delays that are not
 /// quite its own the boxes are summed a little apart, and sampling sums each time's part of them.
-/// Positions and widths are rounded to cells, a sixteenth of a time and, for wide profiles, a
+/// Positions and widths are rounded to cells, a thirty-second of a time and, for wide profiles, a
 /// fraction of their width.
 class PulseProfile {
  public:

@@ -6,13 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/stages/dedisperse/loss.h"
-
 namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kReach = 96;  // trials on either side that may take over a pattern
+constexpr std::size_t kReach =
+    96;  // trials from the one that it is made for that may take a pattern
 // Computed losses are off by a few hundredths, for profiles are in cells and made of boxes: so much of
 // what is allowed is planned for, and what is told is as much more.
 constexpr double kPlanned = 0.92;
@@ -25,6 +24,7 @@ constexpr double kNearlyAll = 0.9;                        // of the loss: not wi
 constexpr double kTighter = 0.9;                          // for a trial that lost too much
 constexpr double kFarOff = 4;  // times what a trial could have in the end: too much for later ones
 constexpr int kAttempts = 64;
+constexpr std::size_t kNoPlace = std::numeric_limits<std::size_t>::max();
 
 // Delays of some dispersion measure in a sub-band, rounded.
 //
@@ -33,7 +33,8 @@ constexpr int kAttempts = 64;
 // follow from these sums.
 struct Pattern {
   double dm = 0;
-  std::vector<std::int32_t> delays;             // [channel]
+  std::size_t place = 0;             // of the trial whose own delays they are, or no trial's
+  std::vector<std::int32_t> delays;  // [channel]
   double sum = 0, squares = 0, with_slope = 0;  // of r
 };
 
@@ -74,8 +75,7 @@ class Subband {
   void choose(std::size_t n, double budget, double later) {
     if (best_[n].variance <= allowed(n, budget)) return;
     Pattern made = widest(n, budget, later);
-    const std::size_t last = std::min(n + kReach, best_.size() - 1);
-    for (std::size_t k = n; k <= last; ++k) {
+    for (std::size_t k = n; k < n + kReach && k < best_.size(); ++k) {
       const Fit fit = fitted(k, made);
       if (fit.variance < best_[k].variance) best_[k] = {patterns_.size(), fit.shift, fit.variance};
     }
@@ -96,7 +96,7 @@ class Subband {
   double allowed(std::size_t n, double budget) const { return rounding_[n] + budget * pulse_[n]; }
 
   Pattern exact(std::size_t n) const {
-    Pattern made{dm(n), {}};
+    Pattern made{dm(n), n, {}};
     const std::int32_t* row = problem_.delays().row(problem_.order()[n]) + first_;
     made.delays.assign(row, row + slopes_.size());
     add_up(made);
@@ -105,7 +105,7 @@ class Subband {
 
   // Of the n-th trial's DM, all `phase` later before rounding.
   Pattern rounded(std::size_t n, double phase) const {
-    Pattern made{dm(n), {}};
+    Pattern made{dm(n), kNoPlace, {}};
     made.delays.reserve(slopes_.size());
     for (const double slope : slopes_)
       made.delays.push_back(static_cast<std::int32_t>(std::floor(dm(n) * slope + phase + 0.5)));
@@ -123,6 +123,7 @@ class Subband {
   }
 
   Fit fitted(std::size_t n, const Pattern& pattern) const {
+    if (pattern.place == n) return {0, 0, rounding_[n]};  // also where a delay lies between two
     const auto channels = static_cast<double>(slopes_.size());
     const double apart = dm(n) - pattern.dm;
     const double mean = (apart * slope_sum_ - pattern.sum) / channels;
@@ -182,16 +183,15 @@ class Subband {
 
 }  // namespace
 
-SubbandDelays subband_delays(const Problem& problem, std::size_t channels) {
+SubbandDelays subband_delays(const Problem& problem, LossMeter& meter, std::size_t channels) {
   const double most = kPlanned * problem.config().max_loss;
   SubbandDelays chosen{problem.delays(), 0};
   if (most == 0) return chosen;
-  const Dispersion dispersion(problem);
   std::vector<Subband> subbands;
   for (std::size_t p = 0; p < problem.positions(); p += channels)
-    subbands.emplace_back(problem, dispersion, p, std::min(channels, problem.positions() - p));
+    subbands.emplace_back(problem, meter.dispersion(), p,
+                          std::min(channels, problem.positions() - p));
 
-  LossMeter meter(problem, dispersion);
   double later = kFirstBudget * most;
   for (std::size_t n = 0; n < problem.trials(); ++n) {
     std::int32_t* row = chosen.delays.row(problem.order()[n]);
@@ -201,14 +201,15 @@ SubbandDelays subband_delays(const Problem& problem, std::size_t channels) {
         subband.choose(n, budget, later);
         subband.write(n, chosen.delays);
       }
-      loss = meter.loss(n, row);
+      loss = meter.loss(n, row, most);
       if (attempt == 0 && loss > most) later *= kNarrower;
       if (attempt == 0 && loss < kNearlyAll * most)
         later = std::min(later * kWider, kLargestBudget * most);
       if (loss <= most) break;
     }
-    later = std::min(later, kFarOff * budget);
-    if (loss > most) {
+    if (loss <= most) {
+      later = std::min(later, kFarOff * budget);
+    } else {
       std::copy_n(problem.delays().row(problem.order()[n]), problem.positions(), row);
       loss = 0;
     }

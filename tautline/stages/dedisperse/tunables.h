@@ -37,7 +37,9 @@ struct GpuTunables {
   /// Of four patterns that a maker has in registers: 1 to 9; 0: as many as there is room for.
   std::size_t tiles = 0;
   bool matrix = true;         ///< makers use the matrix units where there are any
-  bool summers_stage = true;  ///< those who add fetch the rows too, not the makers
+  /// Those who add fetch the rows too, not the makers; of no effect where teams of their own do
+  /// (four makers on compute capability 9.0).
+  bool summers_stage = true;
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };

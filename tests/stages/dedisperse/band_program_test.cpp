@@ -95,10 +95,10 @@ constexpr BandShape kShape{.span = ITEMS_TIME * ELEMENTS_TIME,
 
 // Rows of random bytes, with as much before and behind as the kernel may read.
 struct Rows {
-  Rows(std::size_t positions, std::size_t times, std::mt19937_64& random)
+  Rows(std::size_t positions, std::size_t times, std::mt19937_64& random, std::uint8_t least)
       : stride((kMostTimesBefore + times + 256) / 16 * 16) {
     bytes.resize(positions * stride);
-    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(least + random() % (256u - least));
   }
   std::uint8_t at(std::size_t position, std::size_t time) const {
     return bytes[position * stride + kMostTimesBefore + time];
@@ -107,8 +107,8 @@ struct Rows {
   std::vector<std::uint8_t> bytes;
 };
 
-void compare(const Config& config, const Delays& delays, const BandShape& shape,
-             std::size_t window) {
+void compare(const Config& config, const Delays& delays, const BandShape& shape, std::size_t window,
+             std::uint8_t least = 0) {
   const Problem problem(config);
   const auto program = make_band_program(problem, delays, shape);
   ASSERT_TRUE(program);
@@ -117,7 +117,8 @@ void compare(const Config& config, const Delays& delays, const BandShape& shape,
   const std::size_t times = 2 * shape.span + 37, trials = delays.trials;
   const u32 skip = 3;
   auto random = tests::generator();
-  const Rows rows(delays.positions, times + skip + problem.max_delay() + 2 * shape.span, random);
+  const Rows rows(delays.positions, times + skip + problem.max_delay() + 2 * shape.span, random,
+                  least);
   std::vector<std::int32_t> out(trials * times, -123456789);
   tests::on_host::run_groups(
       threads_of(window), program->local_words,
@@ -190,9 +191,12 @@ TEST(BandProgram, SumsThatOverflowSixteenBitsGoOn) {
 }
 
 TEST(BandProgram, WhatOverflowsIsCarried) {
-  // Of bytes, whose sums have 17 bits: after 24 bands.
+  // Of bytes, whose sums have 17 bits: after 24 bands. Of the largest, after 24, 48 and 72, with
+  // as much to carry as there can be.
   Config config = band(270, 8, 0.02);
   compare(config, Problem(config).delays(), kShape, 8);
+  config = band(600, 5, 0.01);
+  compare(config, Problem(config).delays(), kShape, 8, 255);
   // After each band; five times, before sums go to where they belong, and again.
   config = band(70, 8, 0.1);
   BandShape shape = kShape;

@@ -203,6 +203,24 @@ TEST_P(Gpu, SumsOfBandsAreExact) {
   }
 }
 
+// As the defaults are: four makers and, on compute capability 9.0, teams that fetch and do nothing else.
+TEST_P(Gpu, BandsOfDefaultRolesAreExact) {
+  const auto device = device::open(device::parse_selection(GetParam()));
+  for (const std::size_t channels : {16u, 61u, 300u}) {
+    Config config = small_config(channels, 8, 37);
+    config.method = Method::shared;
+    config.dms = even_dms(channels > 100 ? 0.5 : 2.5, 37);
+    Tunables tunables{.gpu = {64, 2, 2, 2, 200}};
+    tunables.gpu.makers = 4;
+    tunables.gpu.band_channels = 8;
+    const GpuChoice choice = choose_gpu_sum(Problem(config), *device, 1, tunables.gpu);
+    ASSERT_TRUE(choice.bands);
+    const bool apart = choice.matrix && device->properties().compute_capability == 90;
+    EXPECT_EQ(choice.fetchers, apart ? 4u : 0u);
+    compare(config, 900, {{150, 1, 477}}, tunables);
+  }
+}
+
 TEST_P(Gpu, BandsOfStreamsBeamsAndSavedStates) {
   Config config = small_config(33, 8, 18);
   config.method = Method::shared;
@@ -271,7 +289,8 @@ TEST_P(Gpu, DelaysTooFarApartForLocalMemory) {
 TEST_P(Gpu, RowsAreStagedWhereThatPays) {
   const auto device = device::open(device::parse_selection(GetParam()));
   const std::size_t local = device->properties().local_bytes;
-  if (local < std::size_t{227} << 10) GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
+  if (local < std::size_t{227} << 10)
+    GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
     EXPECT_TRUE(choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).tile ||
                 choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).bands);

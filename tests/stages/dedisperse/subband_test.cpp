@@ -68,6 +68,16 @@ void add_pulse(std::vector<double>& series, double at, double own, double smear)
   }
 }
 
+// Those that are summed.
+std::vector<std::size_t> plan_channels(const Config& config) {
+  std::vector<std::size_t> channels;
+  for (std::size_t c = 0; c < config.frequencies_mhz.size(); ++c)
+    if (std::find(config.ignored_channels.begin(), config.ignored_channels.end(), c) ==
+        config.ignored_channels.end())
+      channels.push_back(c);
+  return channels;
+}
+
 // S/N of the best boxcar on x[from..to), up to what noise is: the largest sum / sqrt(width).
 template <typename T>
 double best_boxcar(const T* x, std::size_t from, std::size_t to) {
@@ -82,12 +92,16 @@ double best_boxcar(const T* x, std::size_t from, std::size_t to) {
   return best;
 }
 
-// Every ninth trial, and half-way to the next one; every one with TAUTLINE_FULL.
-TEST(Subband, PulsesAcrossThePlanLoseNoMoreThanStated) {
+// Where pulses lie between a trial's DM and the next one's.
+constexpr double kBetween[] = {0, 0.25, 0.5};
+
+// Every ninth trial; every one with TAUTLINE_FULL.
+void lose_no_more_than_stated(const Config& of, const std::vector<double>& pulses,
+                              const std::vector<double>& losses) {
   const std::size_t step = std::getenv("TAUTLINE_FULL") != nullptr ? 1 : 9;
-  for (const double pulse_samples : {0.0, 4.0})
-    for (const double max_loss : {0.01, 0.05}) {
-      Config config = survey(400, 2);
+  for (const double pulse_samples : pulses)
+    for (const double max_loss : losses) {
+      Config config = of;
       config.method = Method::subband;
       config.max_loss = max_loss;
       config.pulse_width_s = pulse_samples * config.sample_time_s;
@@ -96,15 +110,15 @@ TEST(Subband, PulsesAcrossThePlanLoseNoMoreThanStated) {
       ASSERT_EQ(plan->choice().method, Method::subband) << pulse_samples << ", " << max_loss;
       double worst = 0;
       for (std::size_t i = 0; i + 1 < config.dms.size(); i += step)
-        for (const bool between : {false, true}) {
-          const double dm = between ? (config.dms[i] + config.dms[i + 1]) / 2 : config.dms[i];
+        for (const double between : kBetween) {
+          const double dm = config.dms[i] + between * (config.dms[i + 1] - config.dms[i]);
           // The best boxcar's S/N in the better trial, averaged over when in a sample it arrives.
           double exact = 0, subband = 0;
           for (int phase = 0; phase < 8; ++phase) {
             double best_exact = 0, best_subband = 0;
-            for (std::size_t trial = i; trial <= i + (between ? 1 : 0); ++trial) {
+            for (std::size_t trial = i; trial <= i + (between > 0 ? 1 : 0); ++trial) {
               std::vector<double> e(80, 0.0), s(80, 0.0);
-              for (std::size_t c = 0; c < 256; ++c) {
+              for (const std::size_t c : plan_channels(config)) {
                 const double f = config.frequencies_mhz[c];
                 const double delay = core::dispersion_delay_s(dm, f, 1500) / 128e-6;
                 const double smear = core::dispersion_delay_s(dm, f - 0.625, f + 0.625) / 128e-6;
@@ -125,6 +139,45 @@ TEST(Subband, PulsesAcrossThePlanLoseNoMoreThanStated) {
       EXPECT_GT(worst, max_loss / 20) << pulse_samples;
       EXPECT_LE(worst, max_loss) << pulse_samples;
     }
+}
+
+TEST(Subband, PulsesAcrossThePlanLoseNoMoreThanStated) {
+  lose_no_more_than_stated(survey(400, 2), {0.0, 4.0}, {0.01, 0.05});
+}
+
+// Channels are as wide as they are, whichever of their neighbours are ignored.
+TEST(Subband, PulsesInFewChannelsLoseNoMoreThanStated) {
+  Config config = survey(400, 2);
+  for (std::size_t c = 0; c < 256; ++c)
+    if (c % 4 != 1) config.ignored_channels.push_back(c);
+  lose_no_more_than_stated(config, {0.0}, {0.01});
+}
+
+// Pulses closer than a sample to a trial, of less than a sample.
+TEST(Subband, PulsesOfFineStepsLoseNoMoreThanStated) {
+  Config config = survey(300, 0.5);
+  for (double& dm : config.dms) dm += 100;
+  lose_no_more_than_stated(config, {0.25}, {0.01});
+}
+
+// A sub-band of one channel whose delays lie half-way between two samples: no trial loses it.
+TEST(Subband, DelaysBetweenSamplesStayThere) {
+  Config config;
+  config.frequencies_mhz.assign(1, 1500);
+  config.sample_time_s = 1e-3;
+  config.max_loss = 0.1;
+  config.method = Method::subband;
+  for (std::size_t c = 1; c < 17; ++c)
+    config.frequencies_mhz.push_back(1500 - 10 * static_cast<double>(c));
+  const double unit = core::dispersion_delay_s(1, config.frequencies_mhz.back(), 1500) / 1e-3;
+  for (int k = 0; k < 40; ++k) config.dms.push_back((k + 0.5) / unit);
+  const auto plan = make_plan(config, device::open({}));
+  for (std::size_t i = 0; i < config.dms.size(); ++i)
+    for (std::size_t c = 0; c < 17; ++c)
+      ASSERT_NEAR(static_cast<double>(plan->delay(i, c)),
+                  core::dispersion_delay_s(config.dms[i], config.frequencies_mhz[c], 1500) / 1e-3,
+                  1.6)
+          << i << ", " << c;
 }
 
 // Spectra of bytes that hold pulses of one dispersion measure and nothing else: [time][channel].
@@ -184,7 +237,7 @@ struct Worst {
   double on_trials = 0, between = 0;
 };
 
-// Pulses of every `step`th trial's DM, and of the DM in the middle between it and the next.
+// Pulses of every `step`th trial's DM, and of DMs between it and the next.
 Worst inject_across(Config config, const std::string& device_name, const Tunables& tunables,
                     std::size_t step) {
   const auto device = device::open(device::parse_selection(device_name), {.threads = 2});
@@ -201,13 +254,13 @@ Worst inject_across(Config config, const std::string& device_name, const Tunable
   auto random = tests::generator();
   Worst worst;
   for (std::size_t i = 0; i + 1 < config.dms.size(); i += step)
-    for (const bool between : {false, true}) {
-      const double dm = between ? (config.dms[i] + config.dms[i + 1]) / 2 : config.dms[i];
+    for (const double between : kBetween) {
+      const double dm = config.dms[i] + between * (config.dms[i + 1] - config.dms[i]);
       const Injection injected = inject(config, dm, config.max_samples, random);
       const auto measure = [&](const Plan& of) {
         return brightness(run(of, *queue, injected.spectra, config.max_samples, {}), injected, i);
       };
-      double& lost = between ? worst.between : worst.on_trials;
+      double& lost = between > 0 ? worst.between : worst.on_trials;
       lost = std::max(lost, 1 - measure(*subband) / measure(*exact));
     }
   return worst;
