@@ -10,8 +10,9 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kReach =
-    96;  // trials from the one that it is made for that may take a pattern
+// Trials, in order, that share patterns: those that a GPU sums together. Sums must not depend on the
+// device, so all take them; processors, which sum four times as many together, lose 2 % by it.
+constexpr std::size_t kBlock = 64;
 // Computed losses are off by a few hundredths, for profiles are in cells and made of boxes: so much of
 // what is allowed is planned for, and what is told is as much more.
 constexpr double kPlanned = 0.92;
@@ -19,11 +20,11 @@ constexpr double kPlanned = 0.92;
 // The budget of a trial is the variance that errors of delays may add, over that of the pulse in a
 // channel. Each trial starts from what did for those before it.
 constexpr double kFirstBudget = 10, kLargestBudget = 50;  // times the loss that is allowed
-constexpr double kWider = 1.01, kNarrower = 0.99;         // for later trials, by what one lost
-constexpr double kNearlyAll = 0.9;                        // of the loss: not wider
-constexpr double kTighter = 0.9;                          // for a trial that lost too much
+constexpr double kWider = 1.02, kNarrower = 0.99;         // for later trials, by what one lost
+constexpr double kNearlyAll = 0.96;                       // of the loss: not wider
+constexpr double kTighter = 0.95;                         // for a trial that lost too much
 constexpr double kFarOff = 4;  // times what a trial could have in the end: too much for later ones
-constexpr int kAttempts = 64;
+constexpr int kAttempts = 100;
 constexpr std::size_t kNoPlace = std::numeric_limits<std::size_t>::max();
 
 // Delays of some dispersion measure in a sub-band, rounded.
@@ -75,7 +76,7 @@ class Subband {
   void choose(std::size_t n, double budget, double later) {
     if (best_[n].variance <= allowed(n, budget)) return;
     Pattern made = widest(n, budget, later);
-    for (std::size_t k = n; k < n + kReach && k < best_.size(); ++k) {
+    for (std::size_t k = n; k < end_of_block(n); ++k) {
       const Fit fit = fitted(k, made);
       if (fit.variance < best_[k].variance) best_[k] = {patterns_.size(), fit.shift, fit.variance};
     }
@@ -89,6 +90,9 @@ class Subband {
   }
 
  private:
+  std::size_t end_of_block(std::size_t n) const {
+    return std::min((n / kBlock + 1) * kBlock, best_.size());
+  }
   double dm(std::size_t n) const { return problem_.config().dms[problem_.order()[n]]; }
 
   // A box of width w, sampled, has the variance (1 + w^2) / 12; the trial's own delays add their
@@ -147,7 +151,7 @@ class Subband {
   Pattern widest(std::size_t n, double budget, double later) const {
     Pattern best = exact(n);
     std::size_t most = users(best, n, later);
-    for (std::size_t ahead = 1; ahead < kReach && n + ahead < best_.size();
+    for (std::size_t ahead = 1; ahead < kBlock && n + ahead < best_.size();
          ahead += std::max<std::size_t>(1, ahead / 2)) {
       const double phase =
           (dm(n) - dm(n + ahead)) * slope_sum_ / static_cast<double>(slopes_.size());
@@ -164,7 +168,7 @@ class Subband {
   // How many trials after the n-th the pattern serves that have none yet.
   std::size_t users(const Pattern& pattern, std::size_t n, double budget) const {
     std::size_t count = 0;
-    for (std::size_t k = n + 1; k < n + kReach && k < best_.size(); ++k) {
+    for (std::size_t k = n + 1; k < end_of_block(n); ++k) {
       const double most = allowed(k, budget);
       if (!(best_[k].variance <= most) && fitted(k, pattern).variance <= most) ++count;
     }
