@@ -45,8 +45,8 @@ std::string words(const nlohmann::ordered_json& value) {
 
 StateProblem state_problem(const CurveStreamConfig& config, const std::string& backend) {
   const stages::autocorrelate::Config& stage = config.stage;
+  // The kernels last: they may be others because another field is, which is what should be named.
   return {{"version", TAUTLINE_VERSION},
-          {"kernels", backend},
           {"lags", stage.ladder == Ladder::chain ? "chain" : "standard"},
           {"bins", stage.bins},
           {"levels", stage.levels},
@@ -58,7 +58,8 @@ StateProblem state_problem(const CurveStreamConfig& config, const std::string& b
           {"pairs", stage.pairs.empty() ? "auto" : std::to_string(stage.pairs.size())},
           {"which pairs", digest_of(stage.pairs)},
           {"segments", config.segments},
-          {"block_samples", stage.max_samples}};
+          {"block_samples", stage.max_samples},
+          {"kernels", backend}};
 }
 
 std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& stream) {

@@ -57,7 +57,7 @@ TEST(AutocorrelateCounts, IsTheStageOnTheArray) {
   const std::size_t sensors = 83, samples = 5003;
   const auto counts = poisson(sensors * samples, 4);
   AutocorrelateConfig config = config_for(save(scratch, counts, sensors));
-  config.memory_bytes = 8 << 20;
+  config.memory_bytes = 64 << 20;
   AutocorrelateSummary summary;
   const auto device = device::open({}, {.threads = 2});
   const auto curves = correlate_counts(config, device, summary);

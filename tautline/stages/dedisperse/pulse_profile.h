@@ -41,7 +41,6 @@ class PulseProfile {
   double best_boxcar(std::size_t phase) const;
 
   const Dispersion& dispersion_;
-  double dm_ = 0;
   double cells_in_time_ = 0;          // below 1 for profiles of many times
   std::vector<double> centres_;       // [position]: cells, before delays
   std::vector<std::int32_t> widths_;  // [position]: cells
