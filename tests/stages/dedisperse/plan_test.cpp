@@ -1,4 +1,6 @@
 // Plans: which code and method they chose, what they refuse, what they promise.
+#include <cmath>
+
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {
@@ -78,6 +80,8 @@ TEST(Plan, RefusalsNameTheField) {
   EXPECT_EQ(field_of([](C c) { c.downsample = 0; }), "dedisperse downsample");
   EXPECT_EQ(field_of([](C c) { c.bits = 16, c.downsample = 2; }), "dedisperse downsample");
   EXPECT_EQ(field_of([](C c) { c.max_loss = 0.9; }), "dedisperse max_loss");
+  for (const double width : {-1.0, 1e300, std::nan("")})
+    EXPECT_EQ(field_of([&](C c) { c.pulse_width_s = width; }), "dedisperse pulse_width_s");
   EXPECT_EQ(field_of([](C c) { c.ignored_channels = {8}; }), "dedisperse ignored_channels");
   EXPECT_EQ(field_of([](C c) { c.ignored_channels = {0, 1, 2, 3, 4, 5, 6, 7}; }),
             "dedisperse ignored_channels");
