@@ -18,8 +18,7 @@ struct BandShape {
   std::size_t channels = 16;  ///< of a band: a multiple of 4
   std::size_t local_bytes = 48 << 10;
   std::size_t channels_in_sum = 257;
-  std::size_t makers = 4;  ///< teams that make sums
-  bool carries = false;    ///< a summer has a multiple of four words: it may carry what overflows
+  bool carries = false;  ///< a summer has a multiple of four words: it may carry what overflows
 };
 
 struct BandProgram {

@@ -95,7 +95,6 @@ class Chooser {
             t.band_channels,
             local_bytes(t),
             channels_in_sum(),
-            t.makers,
             t.elements_time * t.elements_dm % 4 == 0};
   }
   bool bands_serve() const {
