@@ -6,12 +6,14 @@
 #include <span>
 #include <utility>
 
+#include "tautline/stages/dedisperse/place_sums.h"
+
 namespace tautline::stages::dedisperse {
 
 namespace {
 
 // As bands.kernel has them.
-constexpr std::size_t kHead = 8, kPackets = 4, kArrivals = 4, kTile = 4, kRun = 32;
+constexpr std::size_t kHead = 8, kFewestPackets = 4, kMostPackets = 8, kTile = 4, kRun = 32;
 constexpr std::size_t kAligned = BandProgram::kAligned;
 constexpr std::size_t kTimesAtOnce = 4;  // that one window serves
 constexpr std::uint32_t kNever = 255;
@@ -20,7 +22,7 @@ constexpr std::size_t kBanks = 32, kMostPlaces = 65536;
 // Cycles of a multiprocessor, fitted to what an H200 takes (docs/performance/dedisperse.md): of a band;
 // of columns of rows that a maker reads, each time that it makes as many tiles as it has registers for;
 // and of a tile's products with them.
-constexpr double kBand = 1700, kColumns = 25, kTileOfColumns = 1.3;
+constexpr double kBand = 2140, kColumns = 14, kTileOfColumns = 1.3;
 constexpr std::size_t kTilesAtOnce = 5;
 
 std::size_t rounded(std::size_t value, std::size_t unit) {
@@ -99,6 +101,7 @@ class BandWriter {
   std::optional<BandProgram> write() {
     if (!lay_out()) return std::nullopt;
     program_.packets.resize(bands_.size() * program_.packet_words);
+    for (std::size_t n = 0; n < bands_.size(); n += program_.bands) place_block(n);
     for (std::size_t n = 0; n < bands_.size(); ++n) write_packet(n);
     program_.adds /= static_cast<double>(shape_.span);
     program_.patterns /= static_cast<double>(bands_.size());
@@ -126,29 +129,38 @@ class BandWriter {
     program_.packet_words =
         kHead + shape_.channels + shape_.trials / 2 + program_.most_tiles * shape_.channels;
     program_.packet_words = rounded(program_.packet_words, 4);
-    sums_at_ = rounded(kPackets * program_.packet_words + rounded(shape_.trials, 4) + kArrivals +
-                           2 * shape_.channels * program_.row_words,
-                       kBanks);
-    program_.local_words = sums_at_ + most_sums();
+    const std::size_t room = shape_.local_bytes / 4 / kBanks * kBanks, least = most_sums();
     program_.bands_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
-    if (shape_.carries && program_.bands > program_.bands_in_sum) try_carries();
-    return 4 * program_.local_words <= shape_.local_bytes && most_sums() <= kMostPlaces;
+    if (before_sums(kFewestPackets) + least > room || least > kMostPlaces) return false;
+    if (shape_.carries && program_.bands > program_.bands_in_sum) try_carries(room - least);
+    // What is left lets makers run ahead of those who add.
+    std::size_t packets = kFewestPackets;
+    while (packets < kMostPackets && before_sums(packets + 1) + least <= room) ++packets;
+    program_.packets_held = packets;
+    sums_at_ = before_sums(packets);
+    program_.local_words = std::min(room, sums_at_ + kMostPackets * least);
+    return true;
+  }
+  // Counts, of two words: of the first packets, two of either buffer of rows and of every packet.
+  std::size_t before_sums(std::size_t packets) const {
+    return rounded(packets * program_.packet_words + rounded(shape_.trials, 4) +
+                       rounded(2 * (5 + 2 * packets), 4) + 2 * shape_.channels * program_.row_words,
+                   kBanks) +
+           (program_.carries ? carry_words() : 0);
   }
   // Between rows and sums: eight halves in a word.
-  void try_carries() {
-    const std::size_t words = rounded(shape_.span * shape_.trials / 4, kBanks);
+  std::size_t carry_words() const { return rounded(shape_.span * shape_.trials / 4, kBanks); }
+  void try_carries(std::size_t room) {
     const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / shape_.channels;
-    if (in_sum == 0 || 4 * (program_.local_words + words) > shape_.local_bytes) return;
+    if (in_sum == 0 || before_sums(kFewestPackets) + carry_words() > room) return;
     program_.carries = true;
     program_.bands_in_sum = in_sum;
-    program_.local_words += words;
-    sums_at_ += words;
   }
   // More where a row begins inside an aligned run of times.
   std::size_t row_words(std::size_t entries) const {
     return rounded((shape_.span + entries + program_.window + kAligned + 3) / 4, 4);
   }
-  // Sums of neighbouring bands lie at either end.
+  // What neighbouring bands need at once.
   std::size_t most_sums() const {
     std::size_t most = 0;
     for (std::size_t n = 0; n < bands_.size(); ++n) {
@@ -157,6 +169,15 @@ class BandWriter {
                                 (last ? 0 : bands_[n + 1].sums_words(shape_.span)));
     }
     return rounded(most, kBanks);
+  }
+
+  // Of the block whose bands begin with the n-th.
+  void place_block(std::size_t n) {
+    std::vector<std::size_t> words;
+    for (std::size_t b = n; b < n + program_.bands; ++b)
+      words.push_back(bands_[b].sums_words(shape_.span));
+    const auto places = place_sums(words, program_.local_words - sums_at_, program_.packets_held);
+    places_.insert(places_.end(), places.begin(), places.end());
   }
 
   double cycles(const Band& band) const {
@@ -175,13 +196,13 @@ class BandWriter {
       packet[at] = static_cast<std::uint32_t>(value);
     };
     const std::size_t entries = band.entries(shape_.span), stride = band.stride(shape_.span);
-    const bool far = n % program_.bands % 2 == 1;
     set(0, band.all.size());
     set(1, entries / kRun);
     set(2, stride);
-    set(3, far ? program_.local_words - band.sums_words(shape_.span) : sums_at_);
+    set(3, sums_at_ + places_[n].at);
     set(4, row_words(entries));
     set(5, band.channels);
+    set(6, places_[n].after);
     for (std::size_t c = 0; c < band.channels; ++c)
       packet[kHead + c] = static_cast<std::uint32_t>(band.low + band.lows[c]);
     std::uint32_t* places = packet + kHead + shape_.channels;
@@ -206,6 +227,7 @@ class BandWriter {
   std::vector<std::span<const std::uint32_t>> blocks_;
   std::vector<Band> bands_;  // [block][band]
   std::size_t sums_at_ = 0;
+  std::vector<SumsPlace> places_;  // [block][band]
   BandProgram program_;
 };
 

@@ -30,6 +30,7 @@ struct BandProgram {
   bool carries = false;          ///< local memory has room for what sums have beyond 14 bits
   std::size_t window = 8;        ///< bytes of a channel that four times need: 8, 16 or 32
   std::size_t most_tiles = 1;    ///< of four patterns, of any band
+  std::size_t packets_held = 4;  ///< that local memory has room for
   std::size_t row_words = 0, packet_words = 0, local_words = 0;
   /// [block][band] of packet_words:
   ///
@@ -40,7 +41,8 @@ struct BandProgram {
   /// | 1            | where in local memory they begin                                     |
   /// | 1            | words of a row                                                       |
   /// | 1            | channels that there are                                              |
-  /// | 2            | nothing                                                              |
+  /// | 1            | bands of the block that must have been added before this one is made |
+  /// | 1            | nothing                                                              |
   /// | channels     | time after the tile's at which a channel's row begins; below 0 where |
   /// |              | no trial needs what is there                                         |
   /// | trials / 2   | first word of each trial's sums, two of 16 bits                      |

@@ -16,7 +16,7 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kTakeTile = 32, kTakeThreads = 256;
+constexpr std::size_t kTakeTile = 32, kTurnTile = 128, kTakeThreads = 256, kWord = 4;
 
 Types gpu_types(const Problem& problem) {
   const std::size_t bytes = gpu_element_bytes(problem);
@@ -40,6 +40,10 @@ class GpuPlan final : public Plan {
           jit::build(*device_, "dedisperse/take.kernel",
                      jit::Defines().set("BITS", config().bits).set("SPECTRA", spectra));
       take_[spectra] = take_programs_[spectra]->kernel("take");
+    }
+    if (config().bits == 8) {
+      turn_program_ = jit::build(*device_, "dedisperse/turn.kernel", {});
+      turn_ = turn_program_->kernel("turn");
     }
     // The overlap is copied to the front when the rows are full, which must not overlap itself.
     row_elements_ = kMostTimesBefore +
@@ -85,6 +89,7 @@ class GpuPlan final : public Plan {
   bool turned_there() const { return !GpuCleaner::needed(*problem_, element_bytes_); }
 
   void make_room(device::Queue& queue, GpuState& state, std::size_t more) const;
+  bool whole_words(const Input& input) const;
   void take(device::Queue& queue, const GpuState& state, const Input& input) const;
   void take_cleaned(device::Queue& queue, GpuState& state, const Input& input) const;
   std::uint64_t take_from_host(device::Queue& queue, GpuState& state, const Input& input) const;
@@ -103,6 +108,8 @@ class GpuPlan final : public Plan {
   std::vector<std::size_t> position_of_;  ///< [channel]; beyond all where it is left out
   std::shared_ptr<const device::Program> take_programs_[2];
   std::shared_ptr<const device::Kernel> take_[2];
+  std::shared_ptr<const device::Program> turn_program_;  ///< of bytes
+  std::shared_ptr<const device::Kernel> turn_;
 };
 
 std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
@@ -175,6 +182,13 @@ void GpuPlan::make_room(device::Queue& queue, GpuState& state, std::size_t more)
   state.first = state.front;
 }
 
+// Whether spectra may be turned a word at a time.
+bool GpuPlan::whole_words(const Input& input) const {
+  return turn_ && input.layout == Input::Layout::spectra && problem_->channels() % kWord == 0 &&
+         input.stride_bytes % kWord == 0 && input.beam_stride_bytes % kWord == 0 &&
+         reinterpret_cast<std::uintptr_t>(input.data) % kWord == 0;
+}
+
 void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& input) const {
   const bool spectra = input.layout == Input::Layout::spectra;
   const device::Argument arguments[] = {
@@ -189,9 +203,12 @@ void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& inp
       static_cast<std::uint64_t>(state.stride_bytes),
       static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
       static_cast<std::uint64_t>(state.first + state.held)};
-  queue.launch(*take_[spectra ? 1 : 0],
-               {.groups = {(input.count + kTakeTile - 1) / kTakeTile,
-                           (problem_->channels() + kTakeTile - 1) / kTakeTile, config().beams},
+  const bool words = whole_words(input);
+  const std::size_t tile = words ? kTurnTile : kTakeTile;
+  const std::size_t times = input.count + (words ? (state.first + state.held) % kWord : 0);
+  queue.launch(words ? *turn_ : *take_[spectra ? 1 : 0],
+               {.groups = {(times + tile - 1) / tile, (problem_->channels() + tile - 1) / tile,
+                           config().beams},
                 .threads = {kTakeThreads, 1, 1}},
                arguments);
 }

@@ -85,6 +85,7 @@ void GpuSum::compile_bands() {
                             .set("PACKET_WORDS", number(bands.packet_words))
                             .set("LOCAL_WORDS", number(bands.local_words))
                             .set("CARRIES", bands.carries ? 1 : 0)
+                            .set("PACKETS", number(bands.packets_held))
                             .set("GROUPS", number(t.groups)));
   kernel_ = program_->kernel("dedisperse_bands");
 }

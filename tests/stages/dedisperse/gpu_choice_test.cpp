@@ -40,7 +40,8 @@ Made plan_on(const Config& config, const std::string& architecture, int capabili
   made.text = make_plan(config, device, Tunables{})->choice().text;
   for (const device::ProgramSource& source : device->sources()) {
     made.kernels.push_back(source.name);
-    if (source.name != "dedisperse/take.kernel" && source.name != "dedisperse/clean.kernel")
+    if (source.name != "dedisperse/take.kernel" && source.name != "dedisperse/turn.kernel" &&
+        source.name != "dedisperse/clean.kernel")
       made.defines = source.defines;
   }
   return made;
@@ -76,10 +77,16 @@ TEST_F(GpuChoice, TilesElsewhere) {
   EXPECT_TRUE(exact.defined("ELEMENTS_TIME=4"));
 }
 
-// Wide pulses leave sub-bands so few sums that larger groups beat bands.
-TEST_F(GpuChoice, TilesWhereCountingSaysSo) {
+// However few sums wide pulses leave to tiles, bands stage their rows faster.
+TEST_F(GpuChoice, BandsForWidePulses) {
   Config config = apertif(500, Method::subband);
   config.pulse_width_s = 0.05;
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/bands.kernel"));
+}
+
+TEST_F(GpuChoice, TilesWhereTrialsAreTooFarApartForBands) {
+  Config config = apertif(70, Method::shared);
+  for (double& dm : config.dms) dm *= 8;
   EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"));
 }
 

@@ -96,7 +96,8 @@ jit::Defines band_defines(int channels, int window, int makers, int tiles, int m
       .set("PACKET_WORDS", 200)
       .set("LOCAL_WORDS", 25000)
       .set("CARRIES", matrix)
-      .set("FETCHERS", 0);
+      .set("FETCHERS", 0)
+      .set("PACKETS", 8);
 }
 
 // Makers and summers share what a thread may have: a few addresses are spilled.
@@ -136,6 +137,7 @@ TEST_F(GpuCompile, TakesOfEveryWidth) {
     for (const int spectra : {0, 1})
       compile("dedisperse/take.kernel", jit::Defines().set("BITS", bits).set("SPECTRA", spectra),
               turn++, 48);
+  compile("dedisperse/turn.kernel", {}, turn++, 48);
 }
 
 TEST_F(GpuCompile, CleaningOfEveryKind) {

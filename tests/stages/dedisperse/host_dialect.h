@@ -10,9 +10,11 @@
 
 #include <array>
 #include <barrier>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -26,6 +28,35 @@ typedef std::uint64_t u64;
 
 namespace tautline::tests::on_host {
 
+/// As mbarrier has it: of its phases only whether they are odd can be asked.
+class Count {
+ public:
+  void begin(u32 arrivals) {
+    const std::lock_guard lock(mutex_);
+    expected_ = left_ = arrivals;
+  }
+  // `words` are expected before the phase ends, or have come where they are less than 0.
+  void arrive(u32 arrivals, std::int64_t words) {
+    const std::lock_guard lock(mutex_);
+    left_ -= arrivals;
+    words_ += words;
+    if (left_ > 0 || words_ != 0) return;
+    left_ = expected_;
+    ++phase_;
+    ended_.notify_all();
+  }
+  void await(u32 parity) {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return phase_ % 2 != parity; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  u32 expected_ = 0, left_ = 0, phase_ = 0;
+  std::int64_t words_ = 0;
+};
+
 struct Team {
   std::barrier<> meeting{32};
   std::array<std::array<u32, 6>, 32> words{};  // of A and B, [lane]
@@ -38,10 +69,11 @@ struct Group {
   std::barrier<> meeting;
   std::vector<u32> local;
   std::vector<std::unique_ptr<Team>> team;
+  std::array<Count, 32> counts;
 };
 struct Thread {
   Group* group;
-  u32 thread, x, y, z;
+  u32 thread, x, y, z, groups;
 };
 inline thread_local Thread here{};
 
@@ -85,6 +117,23 @@ inline void copy_row(u32* to, const u32* from, u32 length, u32 lane) {
   for (u32 k = lane; k < length; k += 32) to[k] = from[k];
 }
 inline void await_copies() {}
+inline void begin_count(u32*, u32 which, u32 arrivals) {
+  here.group->counts[which].begin(arrivals);
+}
+inline void counts_begun() {}
+inline void arrive(u32*, u32 which) {
+  here.group->counts[which].arrive(1, 0);
+}
+inline void expect_words(u32*, u32 which, u32 words) {
+  here.group->counts[which].arrive(1, words);
+}
+inline void copy_whole(u32*, u32 which, u32* to, const u32* from, u32 words) {
+  std::memcpy(to, from, 4 * words);
+  here.group->counts[which].arrive(0, -static_cast<std::int64_t>(words));
+}
+inline void await(u32*, u32 which, u32 n) {
+  here.group->counts[which].await(n % 2);
+}
 inline u32 forget(u32 number) {
   return number;
 }
@@ -103,7 +152,7 @@ void run_groups(std::size_t threads, std::size_t local_words, std::array<u32, 3>
         std::vector<std::jthread> all;
         for (u32 t = 0; t < threads; ++t)
           all.emplace_back([&, t] {
-            here = {&group, t, x, y, z};
+            here = {&group, t, x, y, z, groups[0]};
             kernel();
           });
       }
@@ -123,6 +172,7 @@ void run_groups(std::size_t threads, std::size_t local_words, std::array<u32, 3>
   u8* name = reinterpret_cast<u8*>(tautline::tests::on_host::here.group->local.data())
 #define THREAD_X (tautline::tests::on_host::here.thread)
 #define GROUP_X (tautline::tests::on_host::here.x)
+#define GROUPS_X (tautline::tests::on_host::here.groups)
 #define GROUP_Y (tautline::tests::on_host::here.y)
 #define GROUP_Z (tautline::tests::on_host::here.z)
 #define BARRIER() tautline::tests::on_host::here.group->meeting.arrive_and_wait()
