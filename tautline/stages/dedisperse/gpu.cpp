@@ -1,5 +1,6 @@
 // The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and
 // gpu_sum.h sums. Input in host memory goes through the host's cleaner.
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
