@@ -20,15 +20,16 @@ namespace tautline::stages::dedisperse::HWY_NAMESPACE {
 template <class Sum>
 using Out = std::conditional_t<std::is_same_v<Sum, float>, float, std::int32_t>;
 
-// Into `out`, or added to it, with `values` in order of time.
+// Into `out`, or added to it, with `values` and, where work.carried, `carries` in order of time.
 template <class Sum>
-void write_plain(const Sum* values, std::size_t count, const Accumulate& work, std::size_t time) {
+void write_plain(const Sum* values, [[maybe_unused]] const Sum* carries, std::size_t count,
+                 const Accumulate& work, std::size_t time) {
   auto* out = static_cast<Out<Sum>*>(work.out) + time;
-  if (work.out_start) {
-    for (std::size_t k = 0; k < count; ++k)
-      out[k] = static_cast<Out<Sum>>(values[k]) - static_cast<Out<Sum>>(work.offset);
-  } else {
-    for (std::size_t k = 0; k < count; ++k) out[k] += static_cast<Out<Sum>>(values[k]);
+  for (std::size_t k = 0; k < count; ++k) {
+    auto value = static_cast<Out<Sum>>(values[k]);
+    if constexpr (sizeof(Sum) == 2)
+      if (work.carried) value += static_cast<Out<Sum>>(carries[k]) << kKeptBits;
+    out[k] = work.out_start ? value - static_cast<Out<Sum>>(work.offset) : out[k] + value;
   }
 }
 
@@ -50,17 +51,25 @@ void accumulate(const Accumulate& work) {
   constexpr std::size_t kPass = 128;
   for (std::size_t t = 0; t < work.times; t += kPass) {
     Sum* sums = static_cast<Sum*>(work.sums) + t;
+    [[maybe_unused]] Sum* carries = static_cast<Sum*>(work.carries) + t;
     std::array<Sum, kPass> sum{};
     if (!work.start) std::copy_n(sums, kPass, sum.begin());
     for (std::size_t k = 0; k < work.count; ++k) {
       const Row* row = static_cast<const Row*>(work.base) + k * work.stride + work.places[k] + t;
       for (std::size_t n = 0; n < kPass; ++n) sum[n] = static_cast<Sum>(sum[n] + row[n]);
     }
-    if (work.out == nullptr) {
-      std::copy_n(sum.begin(), kPass, sums);
-    } else if (t < work.written) {
-      write_plain(sum.data(), std::min(kPass, work.written - t), work, t);
+    if (work.out != nullptr) {
+      if (t < work.written)
+        write_plain(sum.data(), carries, std::min(kPass, work.written - t), work, t);
+      continue;
     }
+    if constexpr (sizeof(Sum) == 2) {
+      for (std::size_t n = 0; work.carry && n < kPass; ++n) {
+        carries[n] = static_cast<Sum>((work.carried ? carries[n] : 0) + (sum[n] >> kKeptBits));
+        sum[n] &= (1 << kKeptBits) - 1;
+      }
+    }
+    std::copy_n(sum.begin(), kPass, sums);
   }
 }
 
@@ -111,10 +120,11 @@ HWY_INLINE void widen(const A* a, Sum* to, std::size_t count) {
     hn::StoreU(load_as<A, Sum>(a + k), d, to + k);
 }
 
-// `values`, in order of time and aligned, added to or put in place of work.out.
+// `values` and, where work.carried, `carries`, in order of time and aligned, added to or put in place
+// of work.out.
 template <class Sum>
-HWY_INLINE void write(const Sum* values, std::size_t count, const Accumulate& work,
-                      std::size_t time) {
+HWY_INLINE void write(const Sum* values, const Sum* carries, std::size_t count,
+                      const Accumulate& work, std::size_t time) {
   using O = Out<Sum>;
   const Tag<O> d;
   const std::size_t lanes = hn::Lanes(d);
@@ -128,11 +138,22 @@ HWY_INLINE void write(const Sum* values, std::size_t count, const Accumulate& wo
       value = hn::Load(d, reinterpret_cast<const O*>(values + k));
     } else {
       value = load_as<Sum, O>(values + k);
+      if (work.carried)
+        value = hn::Add(value, hn::ShiftLeft<kKeptBits>(load_as<Sum, O>(carries + k)));
     }
     hn::StoreU(work.out_start ? hn::Sub(value, offset) : hn::Add(value, hn::LoadU(d, out + k)), d,
                out + k);
   }
-  write_plain(values + k, room - k, work, time + k);
+  write_plain(values + k, carries + k, room - k, work, time + k);
+}
+
+// What a vector of sums has beyond kKeptBits bits goes to its carries.
+template <class V>
+HWY_INLINE void carry(V& sum, std::uint16_t* carries, bool carried) {
+  const Tag<std::uint16_t> d;
+  const auto more = hn::ShiftRight<kKeptBits>(sum);
+  hn::Store(carried ? hn::Add(hn::Load(d, carries), more) : more, d, carries);
+  sum = hn::And(sum, hn::Set(d, (1 << kKeptBits) - 1));
 }
 
 // Sixteen registers or thirty-two.
@@ -155,8 +176,13 @@ void accumulate(const Accumulate& work) {
       for (std::size_t v = 0; v < kVectors; ++v)
         sum[v] = hn::Add(sum[v], load_as<Row, Sum>(from + v * kLanes));
     }
+    Sum* carries = static_cast<Sum*>(work.carries) + t;
+    if constexpr (sizeof(Sum) == 2)
+      if (work.carry)
+        for (std::size_t v = 0; v < kVectors; ++v)
+          carry(sum[v], carries + v * kLanes, work.carried);
     for (std::size_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, sums + v * kLanes);
-    if (work.out != nullptr) write(sums, kPass, work, t);
+    if (work.out != nullptr) write(sums, carries, kPass, work, t);
   }
 }
 
@@ -166,6 +192,22 @@ HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
 #if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
   asm("" : "+v"(v.raw));
 #endif
+}
+
+// Elements of a and b in turns. Interleaving works inside blocks of 16 bytes: those of the two results
+// take turns.
+template <class V>
+HWY_INLINE void interleave(V a, V b, std::uint16_t* to) {
+  const Tag<std::uint16_t> d;
+  constexpr std::size_t kLanes = kVectorBytes / 2;
+  alignas(64) std::array<std::uint16_t, 2 * kLanes> halves;
+  hn::Store(hn::InterleaveLower(d, a, b), d, halves.data());
+  hn::Store(hn::InterleaveUpper(d, a, b), d, halves.data() + kLanes);
+  const hn::CappedTag<std::uint16_t, 8> block;
+  for (std::size_t n = 0; n < kLanes / 8; ++n, to += 16) {
+    hn::Store(hn::Load(block, halves.data() + 8 * n), block, to);
+    hn::Store(hn::Load(block, halves.data() + kLanes + 8 * n), block, to + 8);
+  }
 }
 
 // Bytes are summed as pairs: the sum of whole 16-bit words, modulo 2^16, and the sum of their high
@@ -196,28 +238,29 @@ HWY_NOINLINE void accumulate<std::uint8_t, std::uint16_t>(const Accumulate& work
         high[v] = hn::Add(high[v], hn::ShiftRight<8>(words));
       }
     }
+    auto* carries = static_cast<std::uint16_t*>(work.carries) + t;
     if (work.out == nullptr) {
       for (std::size_t v = 0; v < kPairs; ++v) {
+        if (work.carry) {
+          auto low = hn::Sub(whole[v], hn::ShiftLeft<8>(high[v]));
+          carry(low, carries + 2 * v * kLanes, work.carried);
+          carry(high[v], carries + (2 * v + 1) * kLanes, work.carried);
+          whole[v] = hn::Add(low, hn::ShiftLeft<8>(high[v]));
+        }
         hn::Store(whole[v], d, sums + 2 * v * kLanes);
         hn::Store(high[v], d, sums + (2 * v + 1) * kLanes);
       }
       continue;
     }
-    // Interleaving works inside blocks of 16 bytes: blocks of the two results take turns.
-    alignas(64) std::array<std::uint16_t, 2 * kLanes> halves;
-    alignas(64) std::array<std::uint16_t, kPass> values;
+    alignas(64) std::array<std::uint16_t, kPass> values, more;
     for (std::size_t v = 0; v < kPairs; ++v) {
       const auto low = hn::Sub(whole[v], hn::ShiftLeft<8>(high[v]));
-      hn::Store(hn::InterleaveLower(d, low, high[v]), d, halves.data());
-      hn::Store(hn::InterleaveUpper(d, low, high[v]), d, halves.data() + kLanes);
-      const hn::CappedTag<std::uint16_t, 8> block;
-      for (std::size_t b = 0; b < kLanes / 8; ++b) {
-        std::uint16_t* to = values.data() + 2 * v * kLanes + 16 * b;
-        hn::Store(hn::Load(block, halves.data() + 8 * b), block, to);
-        hn::Store(hn::Load(block, halves.data() + kLanes + 8 * b), block, to + 8);
-      }
+      interleave(low, high[v], values.data() + 2 * v * kLanes);
+      if (work.carried)
+        interleave(hn::Load(d, carries + 2 * v * kLanes),
+                   hn::Load(d, carries + (2 * v + 1) * kLanes), more.data() + 2 * v * kLanes);
     }
-    write(values.data(), kPass, work, t);
+    write(values.data(), more.data(), kPass, work, t);
   }
 }
 

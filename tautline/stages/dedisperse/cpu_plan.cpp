@@ -145,8 +145,12 @@ class CpuPlan final : public Plan {
   }
 
  private:
+  // Of the trials of a block, and their carries.
+  std::size_t sums_elements() const {
+    return program_.sums_elements() * (program_.carries ? 2 : 1);
+  }
   std::size_t worker_bytes() const {
-    return (program_.sums_elements() + program_.scratch_elements + kOverread) * kernels_.sum_bytes;
+    return (sums_elements() + program_.scratch_elements + kOverread) * kernels_.sum_bytes;
   }
 
   void describe() {
@@ -196,7 +200,10 @@ class CpuPlan final : public Plan {
     const std::size_t times = (count + kGranule - 1) / kGranule * kGranule;
     const std::byte* rows = state.rows.at(beam * problem_->positions(), state.first + time);
     auto* sums = state.scratch[worker].as<std::byte>();
-    std::byte* scratch = sums + program_.sums_elements() * kernels_.sum_bytes;
+    std::byte* carries =
+        sums + (program_.carries ? program_.sums_elements() * kernels_.sum_bytes : 0);
+    std::byte* scratch = sums + sums_elements() * kernels_.sum_bytes;
+    const std::size_t trial_bytes = program_.shape.time_tile * kernels_.sum_bytes;
     const bool shared = program_.shape.levels > 0;
     for (std::size_t k = 0; k < block.bundles; ++k) {
       const Bundle& bundle = program_.bundles[block.first_bundle + k];
@@ -209,7 +216,10 @@ class CpuPlan final : public Plan {
           program_.places.data() + bundle.first_place,
           bundle.groups,
           sums,
+          carries,
           bundle.start,
+          bundle.carried,
+          bundle.carry,
           nullptr,
           bundle.first_output,
           static_cast<std::int32_t>(problem_->float_sums() ? 0 : problem_->offset()),
@@ -220,8 +230,8 @@ class CpuPlan final : public Plan {
           work.out = output.row(beam, problem_->order()[block.first_trial + i]) + time;
         (shared ? kernels_.accumulate_scratch : kernels_.accumulate_rows)(work);
         work.places += bundle.groups;
-        work.sums =
-            static_cast<std::byte*>(work.sums) + program_.shape.time_tile * kernels_.sum_bytes;
+        work.sums = static_cast<std::byte*>(work.sums) + trial_bytes;
+        work.carries = static_cast<std::byte*>(work.carries) + trial_bytes;
       }
     }
     if constexpr (std::is_same_v<T, float>)
