@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "tautline/stages/dedisperse/cpu.cpp"
 #include <hwy/foreach_target.h>  // before highway.h
 //
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -35,6 +36,8 @@ void write_plain(const Sum* values, [[maybe_unused]] const Sum* carries, std::si
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
+constexpr std::size_t kRowsAhead = 0;
+
 template <class A, class Sum>
 void add_pair(const A* a, const A* b, Sum* to, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k)
@@ -46,7 +49,7 @@ void widen(const A* a, Sum* to, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) to[k] = static_cast<Sum>(a[k]);
 }
 
-template <class Row, class Sum>
+template <class Row, class Sum, std::size_t kAhead = 0>
 void accumulate(const Accumulate& work) {
   constexpr std::size_t kPass = 128;
   for (std::size_t t = 0; t < work.times; t += kPass) {
@@ -87,6 +90,8 @@ using Tag = hn::CappedTag<T, kVectorBytes / sizeof(T)>;
 template <class T>
 using Vector = hn::Vec<Tag<T>>;
 
+constexpr std::size_t kLineBytes = 64;
+
 // As many elements as a vector of Sum has, widened.
 template <class A, class Sum>
 HWY_INLINE Vector<Sum> load_as(const A* from) {
@@ -120,8 +125,22 @@ HWY_INLINE void widen(const A* a, Sum* to, std::size_t count) {
     hn::StoreU(load_as<A, Sum>(a + k), d, to + k);
 }
 
-// `values` and, where work.carried, `carries`, in order of time and aligned, added to or put in place
-// of work.out.
+// As many sums as a vector of the output has, with their carries.
+template <class Sum>
+HWY_INLINE Vector<Out<Sum>> value_of(const Sum* sums, [[maybe_unused]] const Sum* carries,
+                                     [[maybe_unused]] bool carried) {
+  const Tag<Out<Sum>> d;
+  if constexpr (sizeof(Sum) == sizeof(Out<Sum>)) {
+    return hn::LoadU(d, reinterpret_cast<const Out<Sum>*>(sums));
+  } else {
+    const auto value = load_as<Sum, Out<Sum>>(sums);
+    if (!carried) return value;
+    return hn::Add(value, hn::ShiftLeft<kKeptBits>(load_as<Sum, Out<Sum>>(carries)));
+  }
+}
+
+// `values` and, where work.carried, `carries`, in order of time, added to or put in place of
+// work.out.
 template <class Sum>
 HWY_INLINE void write(const Sum* values, const Sum* carries, std::size_t count,
                       const Accumulate& work, std::size_t time) {
@@ -132,15 +151,15 @@ HWY_INLINE void write(const Sum* values, const Sum* carries, std::size_t count,
   O* out = static_cast<O*>(work.out) + time;
   const auto offset = hn::Set(d, static_cast<O>(work.offset));
   std::size_t k = 0;
+  if (work.out_start && work.stream) {
+    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(out) % kLineBytes / sizeof(O);
+    k = beyond == 0 ? 0 : std::min(room, kLineBytes / sizeof(O) - beyond);
+    write_plain(values, carries, k, work, time);
+    for (; k + lanes <= room; k += lanes)
+      hn::Stream(hn::Sub(value_of(values + k, carries + k, work.carried), offset), d, out + k);
+  }
   for (; k + lanes <= room; k += lanes) {
-    Vector<O> value;
-    if constexpr (sizeof(Sum) == sizeof(O)) {
-      value = hn::Load(d, reinterpret_cast<const O*>(values + k));
-    } else {
-      value = load_as<Sum, O>(values + k);
-      if (work.carried)
-        value = hn::Add(value, hn::ShiftLeft<kKeptBits>(load_as<Sum, O>(carries + k)));
-    }
+    const auto value = value_of(values + k, carries + k, work.carried);
     hn::StoreU(work.out_start ? hn::Sub(value, offset) : hn::Add(value, hn::LoadU(d, out + k)), d,
                out + k);
   }
@@ -156,10 +175,15 @@ HWY_INLINE void carry(V& sum, std::uint16_t* carries, bool carried) {
   sum = hn::And(sum, hn::Set(d, (1 << kKeptBits) - 1));
 }
 
+// Shared sums lie in the second-level cache, and a load that crosses two lines which are both there
+// takes twice what it takes once they are in the first: so lines are asked for some rows ahead.
+constexpr std::size_t kRowsAhead = kVectorBytes == 64 ? 2 : 4;
+static_assert(kRowsAhead <= kPlacesAhead);
+
 // Sixteen registers or thirty-two.
 constexpr std::size_t kVectors = kVectorBytes == 64 ? 16 : 8;
 
-template <class Row, class Sum>
+template <class Row, class Sum, std::size_t kAhead = 0>
 void accumulate(const Accumulate& work) {
   const Tag<Sum> d;
   constexpr std::size_t kLanes = kVectorBytes / sizeof(Sum);
@@ -173,8 +197,13 @@ void accumulate(const Accumulate& work) {
     const Row* row = static_cast<const Row*>(work.base) + t;
     for (std::size_t k = 0; k < work.count; ++k, row += work.stride) {
       const Row* from = row + work.places[k];
-      for (std::size_t v = 0; v < kVectors; ++v)
+      [[maybe_unused]] const Row* later = row + work.places[k + kAhead];
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        if constexpr (kAhead > 0)
+          if (v * kVectorBytes % kLineBytes == 0) hwy::Prefetch(later + v * kLanes);
         sum[v] = hn::Add(sum[v], load_as<Row, Sum>(from + v * kLanes));
+      }
+      if constexpr (kAhead > 0) hwy::Prefetch(later + kPass - 1);
     }
     Sum* carries = static_cast<Sum*>(work.carries) + t;
     if constexpr (sizeof(Sum) == 2)
@@ -286,7 +315,8 @@ void add(const Add* adds, std::size_t count, const AddPlaces& places) {
 
 template <class Row, class Sum>
 constexpr Kernels table(device::InstructionSet set) {
-  return {add<Row, Sum>, accumulate<Row, Sum>, accumulate<Sum, Sum>, sizeof(Row), sizeof(Sum), set};
+  return {add<Row, Sum>, accumulate<Row, Sum>, accumulate<Sum, Sum, kRowsAhead>,
+          sizeof(Row),   sizeof(Sum),          set};
 }
 
 constexpr std::array<Kernels, 5> make_kernels(device::InstructionSet set) {

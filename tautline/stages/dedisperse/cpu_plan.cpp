@@ -1,4 +1,6 @@
 // The plan on the host's cores: rows in the state, tiles of times and blocks of trials shared out.
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -17,6 +19,10 @@ namespace {
 
 // Rows are read this many elements beyond their last one: a granule, and a vector.
 constexpr std::size_t kOverread = kGranule + 64;
+
+// Trials of a call that are larger are written past the caches, most of which they would fill: stores
+// into caches read what they overwrite first.
+constexpr std::size_t kLeastStreamed = 32 << 20;
 
 class CpuState final : public State {
  public:
@@ -89,6 +95,14 @@ class CpuPlan final : public Plan {
     choice_ = std::move(chosen.choice);
     program_ = make_program(*problem_, delays_, chosen.estimate.shape, room);
     describe();
+    const Config& config = problem_->config();
+    const bool read_again =
+        types_ == Types::i32_i32 ||
+        std::any_of(program_.bundles.begin(), program_.bundles.end(),
+                    [](const Bundle& bundle) { return bundle.finish && !bundle.first_output; });
+    streams_ = !read_again && config.beams * problem_->trials() * problem_->max_new_samples() *
+                                      sizeof(std::int32_t) >
+                                  kLeastStreamed;
     // Room to move the overlap to the front only now and then.
     const std::size_t elements = problem_->max_delay() + problem_->max_delay() / 2 +
                                  2 * problem_->max_new_samples() + 2 + kOverread;
@@ -222,6 +236,7 @@ class CpuPlan final : public Plan {
           bundle.carry,
           nullptr,
           bundle.first_output,
+          streams_,
           static_cast<std::int32_t>(problem_->float_sums() ? 0 : problem_->offset()),
           times,
           count};
@@ -234,6 +249,7 @@ class CpuPlan final : public Plan {
         work.carries = static_cast<std::byte*>(work.carries) + trial_bytes;
       }
     }
+    if (streams_) hwy::FlushStream();
     if constexpr (std::is_same_v<T, float>)
       if (types_ == Types::i32_i32)
         for (std::size_t i = 0; i < block.trials; ++i)
@@ -259,6 +275,7 @@ class CpuPlan final : public Plan {
   Choice choice_;
   Program program_;
   std::size_t row_elements_ = 0;
+  bool streams_ = false;  ///< trials are written past the caches
 };
 
 }  // namespace

@@ -30,6 +30,9 @@ struct AddPlaces {
 /// but one.
 inline constexpr int kKeptBits = 8;
 
+/// Kernels may read, though not use, this many places behind the last of a trial.
+inline constexpr std::size_t kPlacesAhead = 4;
+
 /// One trial of a tile: the sum of `count` rows that begin at base + k stride + places[k].
 struct Accumulate {
   const void* base;
@@ -43,6 +46,7 @@ struct Accumulate {
   bool carry;      ///< afterwards what sums have beyond kKeptBits bits goes to the carries
   void* out;       ///< int32 or float: where sums and carries go and begin again; null: not yet
   bool out_start;  ///< overwrite `out`, less `offset`; else add
+  bool stream;     ///< overwrite it past the caches; FlushStream is for the caller to call
   std::int32_t offset;
   std::size_t times;    ///< to compute, a multiple of kGranule
   std::size_t written;  ///< times that `out` has room for

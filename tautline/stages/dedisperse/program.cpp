@@ -234,6 +234,7 @@ Program make_program(const Problem& problem, const Delays& delays, const Shape& 
     program.blocks.push_back(
         {first, block.size(), first_bundle, program.bundles.size() - first_bundle});
   }
+  program.places.resize(program.places.size() + kPlacesAhead);
   for (const Bundle& bundle : program.bundles) program.carries |= bundle.carry;
   if (program.scratch_elements > std::numeric_limits<std::uint32_t>::max())
     throw core::Error(core::ErrorKind::memory, "dedisperse scratch",
