@@ -40,7 +40,7 @@ Chosen plain(const Problem& problem, const Tunables& tunables, const Room& room)
 }  // namespace
 
 Types types_for(const Problem& problem) {
-  constexpr std::uint64_t kLeastChannels = 16;
+  constexpr std::size_t kLeastChannels = 15;  // of 12 bits
   if (problem.whole_zero_dm()) return Types::i32_i32;
   if (problem.float_sums()) return Types::f32_f32;
   if (problem.max_value() <= 255) return Types::u8_u16;

@@ -109,7 +109,12 @@ class BlockWriter {
 
   void write_bundle(std::size_t first, std::size_t groups) {
     const std::size_t top = program_.shape.levels;
-    Bundle bundle{program_.adds.size(), 0, program_.places.size(), groups};
+    Bundle bundle{program_.adds.size(),
+                  0,
+                  program_.places.size(),
+                  groups,
+                  first << top,
+                  std::min((first + groups) << top, delays_.positions) - (first << top)};
     std::size_t next = upper_;
     program_.places.resize(program_.places.size() + groups * trials_);
     for (std::size_t k = 0; k < groups; ++k) {
@@ -195,7 +200,7 @@ void write_plain(Program& program, const Room& room, const Delays& delays,
       if (groups >= 16 && bytes > room.near_bytes) break;
       ++groups;
     }
-    program.bundles.push_back({program.adds.size(), 0, program.places.size(), groups, p});
+    program.bundles.push_back({program.adds.size(), 0, program.places.size(), groups, p, groups});
     sums.add(program.bundles.back(), groups, p + groups < delays.positions ? 1 : 0);
     for (const std::uint32_t trial : block)
       for (std::size_t k = 0; k < groups; ++k)

@@ -33,11 +33,11 @@ struct Bundle {
   std::size_t first_add, adds;
   std::size_t first_place;  ///< of [trial of the block][group]
   std::size_t groups;
-  std::size_t first_position = 0;      ///< without sharing: of the first channel
-  bool start = false, finish = false;  ///< sums begin here; go to the output after it
-  bool carried = false;                ///< there are carries
-  bool carry = false;                  ///< sums are carried after it
-  bool first_output = false;           ///< the first whose sums go to the output: overwrite
+  std::size_t first_position, positions;  ///< channels whose rows it reads
+  bool start = false, finish = false;     ///< sums begin here; go to the output after it
+  bool carried = false;                   ///< there are carries
+  bool carry = false;                     ///< sums are carried after it
+  bool first_output = false;              ///< the first whose sums go to the output: overwrite
 };
 
 struct Block {
