@@ -1,5 +1,10 @@
 #include "tautline/device/device.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -17,6 +22,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kSetNames{"portable", "avx2", "avx512", "vnni", "amx"};
 constexpr std::size_t kAlignment = 64;
+// Rows of many channels lie on as many pages: more than the processor has addresses of at hand,
+// unless pages are large.
+constexpr std::size_t kLargePage = 2 << 20;
 constexpr const char* kForms =
     "auto, reference, cpu, cpu:portable|avx2|avx512|vnni|amx, cuda:N or opencl:N";
 
@@ -123,6 +131,10 @@ std::shared_ptr<const Device> open_silent(const Selection& selection, const Opti
   return cpu::open(selection, options);
 }
 
+std::size_t rounded_up(std::size_t bytes, std::size_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
+
 }  // namespace
 
 std::shared_ptr<const Device> open(const Selection& selection, const Options& options) {
@@ -132,10 +144,16 @@ std::shared_ptr<const Device> open(const Selection& selection, const Options& op
 }
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
-  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  data_ = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+  const std::size_t padded = rounded_up(std::max(bytes, std::size_t{1}), kAlignment);
+  const bool large = bytes >= 2 * kLargePage;
+  const std::size_t alignment = large ? kLargePage : kAlignment;
+  data_ = std::aligned_alloc(alignment, rounded_up(padded, alignment));
   if (data_ == nullptr) throw std::bad_alloc();
-  std::memset(data_, 0, rounded);
+#if defined(__linux__)
+  // No harm where it is refused.
+  if (large) madvise(data_, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+#endif
+  std::memset(data_, 0, padded);
   owner_ = {data_, [](void* memory) { std::free(memory); }};
 }
 

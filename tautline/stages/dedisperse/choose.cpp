@@ -40,23 +40,37 @@ Chosen plain(const Problem& problem, const Tunables& tunables, const Room& room)
 }  // namespace
 
 Types types_for(const Problem& problem) {
-  constexpr std::uint64_t kLeastChannels = 16;
+  constexpr std::size_t kLeastChannels = 15;  // of 12 bits
   if (problem.whole_zero_dm()) return Types::i32_i32;
   if (problem.float_sums()) return Types::f32_f32;
   if (problem.max_value() <= 255) return Types::u8_u16;
-  return 65535 / problem.max_value() >= kLeastChannels ? Types::u16_u16 : Types::u16_u32;
+  const bool enough = channels_in_sum(problem, Types::u16_u16) >= kLeastChannels;
+  return enough ? Types::u16_u16 : Types::u16_u32;
 }
 
 std::size_t channels_in_sum(const Problem& problem, Types types) {
-  if (types == Types::u8_u16 || types == Types::u16_u16) return 65535 / problem.max_value();
-  return std::numeric_limits<std::uint32_t>::max();
+  if (types != Types::u8_u16 && types != Types::u16_u16)
+    return std::numeric_limits<std::uint32_t>::max();
+  constexpr std::uint64_t kKept = (1 << kKeptBits) - 1;
+  return (65535 - kKept) / problem.max_value();
+}
+
+std::size_t channels_in_trial(const Problem& problem, Types types) {
+  const std::size_t sum = channels_in_sum(problem, types);
+  return sum == std::numeric_limits<std::uint32_t>::max()
+             ? sum
+             : (65535 << kKeptBits) / problem.max_value();
 }
 
 Room room_for(const Problem& problem, const Tunables& tunables) {
   const Types types = types_for(problem);
   const Kernels& kernels = kernels_for(device::InstructionSet::portable, types);
-  return {channels_in_sum(problem, types), kernels.row_bytes, kernels.sum_bytes,
-          tunables.near_bytes, tunables.scratch_bytes};
+  return {channels_in_sum(problem, types),
+          channels_in_trial(problem, types),
+          kernels.row_bytes,
+          kernels.sum_bytes,
+          tunables.near_bytes,
+          tunables.scratch_bytes};
 }
 
 Chosen choose_subband(const Problem& problem, const Tunables& tunables, const Room& room) {

@@ -17,7 +17,9 @@ struct Chosen {
 /// Types of the CPU's rows and sums: they lose no integer, and sums are of 16 bits where those take
 /// enough channels to be worth widening.
 Types types_for(const Problem& problem);
+/// The most channels that a partial sum of the CPU can hold, and that it can with its carries.
 std::size_t channels_in_sum(const Problem& problem, Types types);
+std::size_t channels_in_trial(const Problem& problem, Types types);
 /// What the CPU has room for.
 Room room_for(const Problem& problem, const Tunables& tunables);
 

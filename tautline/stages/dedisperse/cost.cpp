@@ -20,6 +20,7 @@ constexpr double kAccumulateBytes = 0.75;  // half a load, an add, half a shift 
 constexpr double kAccumulateWider = 1.6;   // a load that widens
 constexpr double kBundle = 4;              // a trial's sums loaded and stored again
 constexpr double kOutput = 8;              // sums widened and added to the output
+constexpr double kCarry = 3;               // loaded, added to and stored
 constexpr double kInput = 6;               // a line of input from the third-level cache
 
 constexpr std::size_t kMostLevels = 7;
@@ -91,13 +92,16 @@ double traffic(const Problem& problem, const Delays& delays, const Shape& shape,
                double bundles) {
   const double scale = static_cast<double>(room.sum_bytes) / 64;
   const auto trials = static_cast<double>(problem.trials());
-  const double outputs =
-      std::max(1.0, static_cast<double>(delays.positions) /
-                        static_cast<double>(std::max<std::size_t>(1, room.channels_in_sum)));
+  const auto times_full = [&](std::size_t channels) {
+    return static_cast<double>(delays.positions) /
+           static_cast<double>(std::max<std::size_t>(1, channels));
+  };
+  const double outputs = std::max(1.0, times_full(room.channels_in_trial));
+  const double carries = std::max(0.0, times_full(room.channels_in_sum) - outputs);
   const double windows =
       static_cast<double>(delays.positions) * blocks_of(problem, shape.block_trials) +
       spans_of_blocks(problem, delays, shape.block_trials) / static_cast<double>(shape.time_tile);
-  return scale * trials * (kBundle * bundles + kOutput * outputs) +
+  return scale * trials * (kBundle * bundles + kCarry * carries + kOutput * outputs) +
          kInput * windows * static_cast<double>(room.row_bytes) / 64;
 }
 

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "tautline/stages/dedisperse/cpu.cpp"
 #include <hwy/foreach_target.h>  // before highway.h
 //
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -20,19 +21,22 @@ namespace tautline::stages::dedisperse::HWY_NAMESPACE {
 template <class Sum>
 using Out = std::conditional_t<std::is_same_v<Sum, float>, float, std::int32_t>;
 
-// Into `out`, or added to it, with `values` in order of time.
+// Into `out`, or added to it, with `values` and, where work.carried, `carries` in order of time.
 template <class Sum>
-void write_plain(const Sum* values, std::size_t count, const Accumulate& work, std::size_t time) {
+void write_plain(const Sum* values, [[maybe_unused]] const Sum* carries, std::size_t count,
+                 const Accumulate& work, std::size_t time) {
   auto* out = static_cast<Out<Sum>*>(work.out) + time;
-  if (work.out_start) {
-    for (std::size_t k = 0; k < count; ++k)
-      out[k] = static_cast<Out<Sum>>(values[k]) - static_cast<Out<Sum>>(work.offset);
-  } else {
-    for (std::size_t k = 0; k < count; ++k) out[k] += static_cast<Out<Sum>>(values[k]);
+  for (std::size_t k = 0; k < count; ++k) {
+    auto value = static_cast<Out<Sum>>(values[k]);
+    if constexpr (sizeof(Sum) == 2)
+      if (work.carried) value += static_cast<Out<Sum>>(carries[k]) << kKeptBits;
+    out[k] = work.out_start ? value - static_cast<Out<Sum>>(work.offset) : out[k] + value;
   }
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+constexpr std::size_t kRowsAhead = 0;
 
 template <class A, class Sum>
 void add_pair(const A* a, const A* b, Sum* to, std::size_t count) {
@@ -45,22 +49,30 @@ void widen(const A* a, Sum* to, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) to[k] = static_cast<Sum>(a[k]);
 }
 
-template <class Row, class Sum>
+template <class Row, class Sum, std::size_t kAhead = 0>
 void accumulate(const Accumulate& work) {
   constexpr std::size_t kPass = 128;
   for (std::size_t t = 0; t < work.times; t += kPass) {
     Sum* sums = static_cast<Sum*>(work.sums) + t;
+    [[maybe_unused]] Sum* carries = static_cast<Sum*>(work.carries) + t;
     std::array<Sum, kPass> sum{};
     if (!work.start) std::copy_n(sums, kPass, sum.begin());
     for (std::size_t k = 0; k < work.count; ++k) {
       const Row* row = static_cast<const Row*>(work.base) + k * work.stride + work.places[k] + t;
       for (std::size_t n = 0; n < kPass; ++n) sum[n] = static_cast<Sum>(sum[n] + row[n]);
     }
-    if (work.out == nullptr) {
-      std::copy_n(sum.begin(), kPass, sums);
-    } else if (t < work.written) {
-      write_plain(sum.data(), std::min(kPass, work.written - t), work, t);
+    if (work.out != nullptr) {
+      if (t < work.written)
+        write_plain(sum.data(), carries, std::min(kPass, work.written - t), work, t);
+      continue;
     }
+    if constexpr (sizeof(Sum) == 2) {
+      for (std::size_t n = 0; work.carry && n < kPass; ++n) {
+        carries[n] = static_cast<Sum>((work.carried ? carries[n] : 0) + (sum[n] >> kKeptBits));
+        sum[n] &= (1 << kKeptBits) - 1;
+      }
+    }
+    std::copy_n(sum.begin(), kPass, sums);
   }
 }
 
@@ -77,6 +89,8 @@ template <class T>
 using Tag = hn::CappedTag<T, kVectorBytes / sizeof(T)>;
 template <class T>
 using Vector = hn::Vec<Tag<T>>;
+
+constexpr std::size_t kLineBytes = 64;
 
 // As many elements as a vector of Sum has, widened.
 template <class A, class Sum>
@@ -111,10 +125,25 @@ HWY_INLINE void widen(const A* a, Sum* to, std::size_t count) {
     hn::StoreU(load_as<A, Sum>(a + k), d, to + k);
 }
 
-// `values`, in order of time and aligned, added to or put in place of work.out.
+// As many sums as a vector of the output has, with their carries.
 template <class Sum>
-HWY_INLINE void write(const Sum* values, std::size_t count, const Accumulate& work,
-                      std::size_t time) {
+HWY_INLINE Vector<Out<Sum>> value_of(const Sum* sums, [[maybe_unused]] const Sum* carries,
+                                     [[maybe_unused]] bool carried) {
+  const Tag<Out<Sum>> d;
+  if constexpr (sizeof(Sum) == sizeof(Out<Sum>)) {
+    return hn::LoadU(d, reinterpret_cast<const Out<Sum>*>(sums));
+  } else {
+    const auto value = load_as<Sum, Out<Sum>>(sums);
+    if (!carried) return value;
+    return hn::Add(value, hn::ShiftLeft<kKeptBits>(load_as<Sum, Out<Sum>>(carries)));
+  }
+}
+
+// `values` and, where work.carried, `carries`, in order of time, added to or put in place of
+// work.out.
+template <class Sum>
+HWY_INLINE void write(const Sum* values, const Sum* carries, std::size_t count,
+                      const Accumulate& work, std::size_t time) {
   using O = Out<Sum>;
   const Tag<O> d;
   const std::size_t lanes = hn::Lanes(d);
@@ -122,23 +151,39 @@ HWY_INLINE void write(const Sum* values, std::size_t count, const Accumulate& wo
   O* out = static_cast<O*>(work.out) + time;
   const auto offset = hn::Set(d, static_cast<O>(work.offset));
   std::size_t k = 0;
+  if (work.out_start && work.stream) {
+    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(out) % kLineBytes / sizeof(O);
+    k = beyond == 0 ? 0 : std::min(room, kLineBytes / sizeof(O) - beyond);
+    write_plain(values, carries, k, work, time);
+    for (; k + lanes <= room; k += lanes)
+      hn::Stream(hn::Sub(value_of(values + k, carries + k, work.carried), offset), d, out + k);
+  }
   for (; k + lanes <= room; k += lanes) {
-    Vector<O> value;
-    if constexpr (sizeof(Sum) == sizeof(O)) {
-      value = hn::Load(d, reinterpret_cast<const O*>(values + k));
-    } else {
-      value = load_as<Sum, O>(values + k);
-    }
+    const auto value = value_of(values + k, carries + k, work.carried);
     hn::StoreU(work.out_start ? hn::Sub(value, offset) : hn::Add(value, hn::LoadU(d, out + k)), d,
                out + k);
   }
-  write_plain(values + k, room - k, work, time + k);
+  write_plain(values + k, carries + k, room - k, work, time + k);
 }
+
+// What a vector of sums has beyond kKeptBits bits goes to its carries.
+template <class V>
+HWY_INLINE void carry(V& sum, std::uint16_t* carries, bool carried) {
+  const Tag<std::uint16_t> d;
+  const auto more = hn::ShiftRight<kKeptBits>(sum);
+  hn::Store(carried ? hn::Add(hn::Load(d, carries), more) : more, d, carries);
+  sum = hn::And(sum, hn::Set(d, (1 << kKeptBits) - 1));
+}
+
+// Shared sums lie in the second-level cache, and a load that crosses two lines which are both there
+// takes twice what it takes once they are in the first: so lines are asked for some rows ahead.
+constexpr std::size_t kRowsAhead = kVectorBytes == 64 ? 2 : 4;
+static_assert(kRowsAhead <= kPlacesAhead);
 
 // Sixteen registers or thirty-two.
 constexpr std::size_t kVectors = kVectorBytes == 64 ? 16 : 8;
 
-template <class Row, class Sum>
+template <class Row, class Sum, std::size_t kAhead = 0>
 void accumulate(const Accumulate& work) {
   const Tag<Sum> d;
   constexpr std::size_t kLanes = kVectorBytes / sizeof(Sum);
@@ -152,11 +197,21 @@ void accumulate(const Accumulate& work) {
     const Row* row = static_cast<const Row*>(work.base) + t;
     for (std::size_t k = 0; k < work.count; ++k, row += work.stride) {
       const Row* from = row + work.places[k];
-      for (std::size_t v = 0; v < kVectors; ++v)
+      [[maybe_unused]] const Row* later = row + work.places[k + kAhead];
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        if constexpr (kAhead > 0)
+          if (v * kVectorBytes % kLineBytes == 0) hwy::Prefetch(later + v * kLanes);
         sum[v] = hn::Add(sum[v], load_as<Row, Sum>(from + v * kLanes));
+      }
+      if constexpr (kAhead > 0) hwy::Prefetch(later + kPass - 1);
     }
+    Sum* carries = static_cast<Sum*>(work.carries) + t;
+    if constexpr (sizeof(Sum) == 2)
+      if (work.carry)
+        for (std::size_t v = 0; v < kVectors; ++v)
+          carry(sum[v], carries + v * kLanes, work.carried);
     for (std::size_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, sums + v * kLanes);
-    if (work.out != nullptr) write(sums, kPass, work, t);
+    if (work.out != nullptr) write(sums, carries, kPass, work, t);
   }
 }
 
@@ -166,6 +221,22 @@ HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
 #if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
   asm("" : "+v"(v.raw));
 #endif
+}
+
+// Elements of a and b in turns. Interleaving works inside blocks of 16 bytes: those of the two results
+// take turns.
+template <class V>
+HWY_INLINE void interleave(V a, V b, std::uint16_t* to) {
+  const Tag<std::uint16_t> d;
+  constexpr std::size_t kLanes = kVectorBytes / 2;
+  alignas(64) std::array<std::uint16_t, 2 * kLanes> halves;
+  hn::Store(hn::InterleaveLower(d, a, b), d, halves.data());
+  hn::Store(hn::InterleaveUpper(d, a, b), d, halves.data() + kLanes);
+  const hn::CappedTag<std::uint16_t, 8> block;
+  for (std::size_t n = 0; n < kLanes / 8; ++n, to += 16) {
+    hn::Store(hn::Load(block, halves.data() + 8 * n), block, to);
+    hn::Store(hn::Load(block, halves.data() + kLanes + 8 * n), block, to + 8);
+  }
 }
 
 // Bytes are summed as pairs: the sum of whole 16-bit words, modulo 2^16, and the sum of their high
@@ -196,28 +267,29 @@ HWY_NOINLINE void accumulate<std::uint8_t, std::uint16_t>(const Accumulate& work
         high[v] = hn::Add(high[v], hn::ShiftRight<8>(words));
       }
     }
+    auto* carries = static_cast<std::uint16_t*>(work.carries) + t;
     if (work.out == nullptr) {
       for (std::size_t v = 0; v < kPairs; ++v) {
+        if (work.carry) {
+          auto low = hn::Sub(whole[v], hn::ShiftLeft<8>(high[v]));
+          carry(low, carries + 2 * v * kLanes, work.carried);
+          carry(high[v], carries + (2 * v + 1) * kLanes, work.carried);
+          whole[v] = hn::Add(low, hn::ShiftLeft<8>(high[v]));
+        }
         hn::Store(whole[v], d, sums + 2 * v * kLanes);
         hn::Store(high[v], d, sums + (2 * v + 1) * kLanes);
       }
       continue;
     }
-    // Interleaving works inside blocks of 16 bytes: blocks of the two results take turns.
-    alignas(64) std::array<std::uint16_t, 2 * kLanes> halves;
-    alignas(64) std::array<std::uint16_t, kPass> values;
+    alignas(64) std::array<std::uint16_t, kPass> values, more;
     for (std::size_t v = 0; v < kPairs; ++v) {
       const auto low = hn::Sub(whole[v], hn::ShiftLeft<8>(high[v]));
-      hn::Store(hn::InterleaveLower(d, low, high[v]), d, halves.data());
-      hn::Store(hn::InterleaveUpper(d, low, high[v]), d, halves.data() + kLanes);
-      const hn::CappedTag<std::uint16_t, 8> block;
-      for (std::size_t b = 0; b < kLanes / 8; ++b) {
-        std::uint16_t* to = values.data() + 2 * v * kLanes + 16 * b;
-        hn::Store(hn::Load(block, halves.data() + 8 * b), block, to);
-        hn::Store(hn::Load(block, halves.data() + kLanes + 8 * b), block, to + 8);
-      }
+      interleave(low, high[v], values.data() + 2 * v * kLanes);
+      if (work.carried)
+        interleave(hn::Load(d, carries + 2 * v * kLanes),
+                   hn::Load(d, carries + (2 * v + 1) * kLanes), more.data() + 2 * v * kLanes);
     }
-    write(values.data(), kPass, work, t);
+    write(values.data(), more.data(), kPass, work, t);
   }
 }
 
@@ -243,7 +315,8 @@ void add(const Add* adds, std::size_t count, const AddPlaces& places) {
 
 template <class Row, class Sum>
 constexpr Kernels table(device::InstructionSet set) {
-  return {add<Row, Sum>, accumulate<Row, Sum>, accumulate<Sum, Sum>, sizeof(Row), sizeof(Sum), set};
+  return {add<Row, Sum>, accumulate<Row, Sum>, accumulate<Sum, Sum, kRowsAhead>,
+          sizeof(Row),   sizeof(Sum),          set};
 }
 
 constexpr std::array<Kernels, 5> make_kernels(device::InstructionSet set) {

@@ -1,4 +1,6 @@
 // The plan on the host's cores: rows in the state, tiles of times and blocks of trials shared out.
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -9,6 +11,7 @@
 #include "tautline/stages/dedisperse/choose.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/program.h"
+#include "tautline/stages/dedisperse/rows_ahead.h"
 #include "tautline/stages/dedisperse/saved_state.h"
 
 namespace tautline::stages::dedisperse {
@@ -89,6 +92,9 @@ class CpuPlan final : public Plan {
     choice_ = std::move(chosen.choice);
     program_ = make_program(*problem_, delays_, chosen.estimate.shape, room);
     describe();
+    const std::size_t output_bytes =
+        config().beams * problem_->trials() * problem_->max_new_samples() * sizeof(std::int32_t);
+    streams_ = output_bytes >= tunables.streamed_bytes && types_ != Types::i32_i32;
     // Room to move the overlap to the front only now and then.
     const std::size_t elements = problem_->max_delay() + problem_->max_delay() / 2 +
                                  2 * problem_->max_new_samples() + 2 + kOverread;
@@ -145,8 +151,12 @@ class CpuPlan final : public Plan {
   }
 
  private:
+  // Of the trials of a block, and their carries.
+  std::size_t sums_elements() const {
+    return program_.sums_elements() * (program_.carries ? 2 : 1);
+  }
   std::size_t worker_bytes() const {
-    return (program_.sums_elements() + program_.scratch_elements + kOverread) * kernels_.sum_bytes;
+    return (sums_elements() + program_.scratch_elements + kOverread) * kernels_.sum_bytes;
   }
 
   void describe() {
@@ -174,60 +184,109 @@ class CpuPlan final : public Plan {
     state.first = 0;
   }
 
+  // One block of trials over `count` times from `time` on.
+  struct Task {
+    const Block& block;
+    std::size_t beam, time, count;
+    Rows rows;  ///< from the tile's first time on
+  };
+  Task task(const CpuState& state, std::size_t k, std::size_t samples) const {
+    const std::size_t tile = program_.shape.time_tile;
+    const std::size_t tiles = (samples + tile - 1) / tile, blocks = program_.blocks.size();
+    const std::size_t time = k / blocks % tiles * tile, beam = k / blocks / tiles;
+    return {program_.blocks[k % blocks],
+            beam,
+            time,
+            std::min(tile, samples - time),
+            {state.rows.at(beam * problem_->positions(), state.first + time), row_elements_,
+             kernels_.row_bytes}};
+  }
+
   template <class T>
   void sum(device::Queue& queue, CpuState& state, const core::View<T, 3>& output,
            std::size_t samples) const {
     const std::size_t tile = program_.shape.time_tile;
-    const std::size_t tiles = (samples + tile - 1) / tile, blocks = program_.blocks.size();
-    queue.parallel_for(config().beams * tiles * blocks, 1,
-                       [&](std::size_t first, std::size_t last, std::size_t worker) {
-                         for (std::size_t k = first; k < last; ++k) {
-                           const std::size_t time = k / blocks % tiles * tile;
-                           run(state, worker, program_.blocks[k % blocks], k / blocks / tiles, time,
-                               std::min(tile, samples - time), output);
-                         }
-                       });
+    const std::size_t tasks =
+        config().beams * ((samples + tile - 1) / tile) * program_.blocks.size();
+    queue.parallel_for(tasks, 1, [&](std::size_t first, std::size_t last, std::size_t worker) {
+      for (std::size_t k = first; k < last; ++k)
+        run(task(state, k, samples),
+            k + 1 < last ? rows_ahead(task(state, k + 1, samples), 0) : RowsAhead(),
+            state.scratch[worker], output);
+    });
   }
 
-  // One block of trials over `count` times from `time` on.
+  RowsAhead rows_ahead(const Task& task, std::size_t bundle) const {
+    const Block& block = task.block;
+    const Bundle& read = program_.bundles[block.first_bundle + bundle];
+    const auto& order = problem_->order();
+    return {task.rows,
+            delays_.row(order[block.first_trial]),
+            delays_.row(order[block.first_trial + block.trials - 1]),
+            whole_granules(task.count),
+            read.first_position,
+            read.first_position + read.positions};
+  }
+
+  static std::size_t whole_granules(std::size_t times) {
+    return (times + kGranule - 1) / kGranule * kGranule;
+  }
+
+  // `after`: the rows that the worker reads first when this is done.
   template <class T>
-  void run(CpuState& state, std::size_t worker, const Block& block, std::size_t beam,
-           std::size_t time, std::size_t count, const core::View<T, 3>& output) const {
-    const std::size_t times = (count + kGranule - 1) / kGranule * kGranule;
-    const std::byte* rows = state.rows.at(beam * problem_->positions(), state.first + time);
-    auto* sums = state.scratch[worker].as<std::byte>();
-    std::byte* scratch = sums + program_.sums_elements() * kernels_.sum_bytes;
+  void run(const Task& task, const RowsAhead& after, const device::Buffer& memory,
+           const core::View<T, 3>& output) const {
+    const Block& block = task.block;
+    const std::size_t times = whole_granules(task.count);
+    auto* sums = memory.as<std::byte>();
+    std::byte* carries =
+        sums + (program_.carries ? program_.sums_elements() * kernels_.sum_bytes : 0);
+    std::byte* scratch = sums + sums_elements() * kernels_.sum_bytes;
+    const std::size_t trial_bytes = program_.shape.time_tile * kernels_.sum_bytes;
     const bool shared = program_.shape.levels > 0;
     for (std::size_t k = 0; k < block.bundles; ++k) {
       const Bundle& bundle = program_.bundles[block.first_bundle + k];
       if (bundle.adds > 0)
         kernels_.add(program_.adds.data() + bundle.first_add, bundle.adds,
-                     {rows, row_elements_, scratch, program_.shape.time_tile - times});
+                     {task.rows.data, row_elements_, scratch, program_.shape.time_tile - times});
       Accumulate work{
-          shared ? scratch : rows + bundle.first_position * row_elements_ * kernels_.row_bytes,
+          shared ? scratch
+                 : task.rows.data + bundle.first_position * row_elements_ * kernels_.row_bytes,
           shared ? 0 : row_elements_,
           program_.places.data() + bundle.first_place,
           bundle.groups,
           sums,
+          carries,
           bundle.start,
+          bundle.carried,
+          bundle.carry,
           nullptr,
           bundle.first_output,
+          streams_,
           static_cast<std::int32_t>(problem_->float_sums() ? 0 : problem_->offset()),
           times,
-          count};
+          task.count};
+      RowsAhead ahead = k + 1 < block.bundles ? rows_ahead(task, k + 1) : after;
+      const std::size_t lines_each = (ahead.lines() + block.trials - 1) / block.trials;
       for (std::size_t i = 0; i < block.trials; ++i) {
-        if (bundle.finish)
-          work.out = output.row(beam, problem_->order()[block.first_trial + i]) + time;
+        ahead.ask(lines_each);
+        if (bundle.finish) work.out = out_of(task, i, output);
         (shared ? kernels_.accumulate_scratch : kernels_.accumulate_rows)(work);
         work.places += bundle.groups;
-        work.sums =
-            static_cast<std::byte*>(work.sums) + program_.shape.time_tile * kernels_.sum_bytes;
+        work.sums = static_cast<std::byte*>(work.sums) + trial_bytes;
+        work.carries = static_cast<std::byte*>(work.carries) + trial_bytes;
       }
     }
+    if (streams_) hwy::FlushStream();
     if constexpr (std::is_same_v<T, float>)
       if (types_ == Types::i32_i32)
-        for (std::size_t i = 0; i < block.trials; ++i)
-          divide(output.row(beam, problem_->order()[block.first_trial + i]) + time, count);
+        for (std::size_t i = 0; i < block.trials; ++i) divide(out_of(task, i, output), task.count);
+  }
+
+  // Where the task's times of the block's i-th trial go.
+  template <class T>
+  T* out_of(const Task& task, std::size_t i, const core::View<T, 3>& output) const {
+    return output.row(task.beam, problem_->order()[task.block.first_trial + i]) + task.time;
   }
 
   // Sums of rows times the channels, written as int32, to floats where they are.
@@ -249,6 +308,7 @@ class CpuPlan final : public Plan {
   Choice choice_;
   Program program_;
   std::size_t row_elements_ = 0;
+  bool streams_ = false;  ///< trials are written past the caches
 };
 
 }  // namespace

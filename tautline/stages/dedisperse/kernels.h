@@ -26,6 +26,13 @@ struct AddPlaces {
   std::size_t less;  ///< times that this tile is shorter than a full one
 };
 
+/// Of 16-bit sums, when the rest is carried: enough for as many bytes to be added again as to zero,
+/// but one.
+inline constexpr int kKeptBits = 8;
+
+/// Kernels may read, though not use, this many places behind the last of a trial.
+inline constexpr std::size_t kPlacesAhead = 4;
+
 /// One trial of a tile: the sum of `count` rows that begin at base + k stride + places[k].
 struct Accumulate {
   const void* base;
@@ -33,9 +40,13 @@ struct Accumulate {
   const std::uint32_t* places;
   std::size_t count;
   void* sums;      ///< of the groups so far, in an order of the kernel's own
-  bool start;      ///< there are none
-  void* out;       ///< int32 or float: where the sums go and begin again; null: not yet
+  void* carries;   ///< what 16-bit sums had beyond kKeptBits bits, in the same order and type
+  bool start;      ///< there are no sums
+  bool carried;    ///< there are carries
+  bool carry;      ///< afterwards what sums have beyond kKeptBits bits goes to the carries
+  void* out;       ///< int32 or float: where sums and carries go and begin again; null: not yet
   bool out_start;  ///< overwrite `out`, less `offset`; else add
+  bool stream;     ///< overwrite it past the caches; FlushStream is for the caller to call
   std::int32_t offset;
   std::size_t times;    ///< to compute, a multiple of kGranule
   std::size_t written;  ///< times that `out` has room for

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "tautline/core/error.h"
 
@@ -13,6 +14,36 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
+
+// Where the sums of a block's trials go after each bundle of channels.
+class Sums {
+ public:
+  explicit Sums(const Room& room) : room_(room) {}
+
+  /// Channels that still fit.
+  std::size_t room() const { return room_.channels_in_sum - held_; }
+
+  /// `bundle` has this many channels; the next group to add has `next`, none after the last.
+  void add(Bundle& bundle, std::size_t channels, std::size_t next) {
+    bundle.start = start_;
+    bundle.carried = carried_ > 0;
+    start_ = false;
+    held_ += channels;
+    if (next > 0 && next <= room()) return;
+    carried_ += std::exchange(held_, 0);
+    bundle.finish = next == 0 || carried_ + room_.channels_in_sum > room_.channels_in_trial;
+    bundle.carry = !bundle.finish;
+    if (!bundle.finish) return;
+    bundle.first_output = !std::exchange(written_, true);
+    start_ = true;
+    carried_ = 0;
+  }
+
+ private:
+  const Room& room_;
+  std::size_t held_ = 0, carried_ = 0;  // channels
+  bool start_ = true, written_ = false;
+};
 
 // Lays out and lists the work of one block.
 class BlockWriter {
@@ -25,26 +56,21 @@ class BlockWriter {
     const std::size_t top = program_.shape.levels;
     const auto& nodes = tree_.levels[top];
     lay_out_lower_levels(top);
-    std::size_t g = 0, held = 0;
-    bool written = false;
+    std::size_t g = 0;
+    Sums sums(room_);
     while (g < nodes.size()) {
       // As many groups as scratch and the range of a sum have room for.
       std::size_t groups = 0, bytes = 0, channels = 0;
       while (g + groups < nodes.size()) {
         const std::size_t more = node_elements(top, g + groups) * room_.sum_bytes;
         const std::size_t wider = width(top, g + groups);
-        if (groups > 0 &&
-            (bytes + more > room_.scratch_bytes || held + channels + wider > room_.channels_in_sum))
+        if (groups > 0 && (bytes + more > room_.scratch_bytes || channels + wider > sums.room()))
           break;
         bytes += more, channels += wider, ++groups;
       }
-      const bool start = held == 0;
-      held += channels;
-      const bool last = g + groups == nodes.size();
-      const bool finish = last || held + width(top, g + groups) > room_.channels_in_sum;
-      write_bundle(g, groups, start, finish, finish && !written);
-      if (finish) written = true, held = 0;
+      write_bundle(g, groups);
       g += groups;
+      sums.add(program_.bundles.back(), channels, g < nodes.size() ? width(top, g) : 0);
     }
   }
 
@@ -81,11 +107,14 @@ class BlockWriter {
     upper_ = next;
   }
 
-  void write_bundle(std::size_t first, std::size_t groups, bool start, bool finish,
-                    bool first_output) {
+  void write_bundle(std::size_t first, std::size_t groups) {
     const std::size_t top = program_.shape.levels;
-    Bundle bundle{program_.adds.size(), 0, program_.places.size(), groups, 0, start, finish,
-                  first_output};
+    Bundle bundle{program_.adds.size(),
+                  0,
+                  program_.places.size(),
+                  groups,
+                  first << top,
+                  std::min((first + groups) << top, delays_.positions) - (first << top)};
     std::size_t next = upper_;
     program_.places.resize(program_.places.size() + groups * trials_);
     for (std::size_t k = 0; k < groups; ++k) {
@@ -162,25 +191,20 @@ void write_plain(Program& program, const Room& room, const Delays& delays,
     const auto span = static_cast<std::size_t>(delays(block.back(), p) - delays(block.front(), p));
     return (program.shape.time_tile + span) * room.row_bytes;
   };
-  std::size_t held = 0;
-  bool written = false;
+  Sums sums(room);
   for (std::size_t p = 0; p < delays.positions;) {
-    const std::size_t most = std::min(delays.positions - p, room.channels_in_sum - held);
+    const std::size_t most = std::min(delays.positions - p, sums.room());
     std::size_t groups = 0, bytes = 0;
     while (groups < most) {
       bytes += window(p + groups);
       if (groups >= 16 && bytes > room.near_bytes) break;
       ++groups;
     }
-    const bool start = held == 0;
-    held += groups;
-    const bool finish = p + groups == delays.positions || held == room.channels_in_sum;
-    program.bundles.push_back({program.adds.size(), 0, program.places.size(), groups, p, start,
-                               finish, finish && !written});
+    program.bundles.push_back({program.adds.size(), 0, program.places.size(), groups, p, groups});
+    sums.add(program.bundles.back(), groups, p + groups < delays.positions ? 1 : 0);
     for (const std::uint32_t trial : block)
       for (std::size_t k = 0; k < groups; ++k)
         program.places.push_back(static_cast<std::uint32_t>(delays(trial, p + k)));
-    if (finish) written = true, held = 0;
     p += groups;
   }
   program.counted_adds += static_cast<double>(block.size() * delays.positions);
@@ -215,6 +239,8 @@ Program make_program(const Problem& problem, const Delays& delays, const Shape& 
     program.blocks.push_back(
         {first, block.size(), first_bundle, program.bundles.size() - first_bundle});
   }
+  program.places.resize(program.places.size() + kPlacesAhead);
+  for (const Bundle& bundle : program.bundles) program.carries |= bundle.carry;
   if (program.scratch_elements > std::numeric_limits<std::uint32_t>::max())
     throw core::Error(core::ErrorKind::memory, "dedisperse scratch",
                       std::to_string(program.scratch_elements) + " elements", "fewer than 2^32");

@@ -21,7 +21,8 @@ struct Shape {
 
 /// What sizes must respect.
 struct Room {
-  std::size_t channels_in_sum;  ///< most channels that a partial sum can hold
+  std::size_t channels_in_sum;    ///< most channels that a partial sum can hold
+  std::size_t channels_in_trial;  ///< most that it can with its carries
   std::size_t row_bytes, sum_bytes;
   std::size_t near_bytes;     ///< of input windows that a bundle of plain channels may read
   std::size_t scratch_bytes;  ///< for the shared sums of a bundle
@@ -32,9 +33,11 @@ struct Bundle {
   std::size_t first_add, adds;
   std::size_t first_place;  ///< of [trial of the block][group]
   std::size_t groups;
-  std::size_t first_position;  ///< without sharing: of the first channel
-  bool start, finish;          ///< sums begin here; go to the output after it
-  bool first_output;           ///< the first that do: overwrite
+  std::size_t first_position, positions;  ///< channels whose rows it reads
+  bool start = false, finish = false;     ///< sums begin here; go to the output after it
+  bool carried = false;                   ///< there are carries
+  bool carry = false;                     ///< sums are carried after it
+  bool first_output = false;              ///< the first whose sums go to the output: overwrite
 };
 
 struct Block {
@@ -50,6 +53,8 @@ struct Program {
   std::vector<std::uint32_t> places;  ///< in scratch; without sharing, delays
   std::size_t scratch_elements = 0;   ///< a worker's, behind its sums
   double counted_adds = 0;            ///< for one time of all trials
+
+  bool carries = false;  ///< some bundle's sums are carried
 
   std::size_t sums_elements() const { return shape.time_tile * shape.block_trials; }
   std::size_t bytes() const;

@@ -59,6 +59,11 @@ struct Tunables {
   /// rest is for the trials. 4 KiB or more.
   std::size_t scratch_bytes = 512 << 10;
 
+  /// Trials of a call that take as many bytes are written past the caches, most of which they would
+  /// fill: stores into caches read what they overwrite first. Smaller ones are there for who reads
+  /// them next.
+  std::size_t streamed_bytes = 32 << 20;
+
   GpuTunables gpu = {};  ///< of devices that compile
   /// Of zero-DM on those: different delays of a trial that are added up; trials with more take a
   /// transform, whose rounding error grows with the number of channels of one delay.

@@ -80,6 +80,56 @@ TEST(Exact, FullScaleSamplesOverflowNoPartialSum) {
       }
 }
 
+// 16-bit sums of 15 channels, carries of 3,855 (65,535 x 256 / 4,352): then trials are written more
+// than once.
+TEST(Exact, CarriesOverflowNothing) {
+  constexpr std::uint16_t kMost = 4352;
+  const std::size_t times = 40;
+  auto random = tests::generator();
+  for (const std::size_t channels : {3840u, 3855u, 3856u, 3871u, 4000u}) {
+    Config config = small_config(channels, 16, 3);
+    config.max_value = kMost;
+    std::vector<std::uint16_t> values(times * channels);
+    std::vector<std::byte> spectra(2 * values.size());
+    for (const bool full : {true, false}) {
+      for (auto& value : values)
+        value = full ? kMost : static_cast<std::uint16_t>(random() % (kMost + 1));
+      std::memcpy(spectra.data(), values.data(), spectra.size());
+      const Series expected = run("reference", config, spectra, times);
+      ASSERT_FALSE(expected.integers.empty());
+      for (const Method method : {Method::exact, Method::shared}) {
+        config.method = method;
+        for (const std::string& device : host_devices())
+          EXPECT_EQ(run(device, config, spectra, times).integers, expected.integers)
+              << device << ", " << channels << " channels";
+      }
+    }
+  }
+}
+
+TEST(Exact, TrialsWrittenPastTheCaches) {
+  const Tunables streamed{.streamed_bytes = 0};
+  for (const std::size_t channels : {7u, 300u})
+    for (const Method method : {Method::exact, Method::shared}) {
+      Config config = small_config(channels, 8, 11);
+      config.method = method;
+      config.signed_samples = channels == 7;
+      const std::size_t overlap = make_plan(config, device::open({}))->max_delay();
+      for (const std::size_t more : {1u, 2u, 15u, 16u, 17u, 512u, 1100u, 1555u})
+        compare(config, overlap + more, {}, streamed);
+      compare(config, overlap + 700, {{1, 30, 513}}, streamed);
+    }
+  Config config = small_config(40, 32, 9);
+  const std::size_t times = make_plan(config, device::open({}))->max_delay() + 777;
+  auto random = tests::generator();
+  const auto spectra = make_spectra(config, times, random);
+  for (const std::string& device : host_devices()) {
+    const Series cached = run(device, config, spectra, times);
+    ASSERT_FALSE(cached.floats.empty());
+    EXPECT_EQ(run(device, config, spectra, times, {}, streamed).floats, cached.floats) << device;
+  }
+}
+
 TEST(Exact, SignedSamplesZeroLevelsAndSmallLargestValues) {
   for (const int bits : {8, 16}) {
     Config config = small_config(60, bits, 9);
