@@ -1,10 +1,15 @@
 // Every GPU kernel of the search for pulses, on problems small enough for compute-sanitizer.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+
 #include "tautline/stages/detect/implementation.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/stages/detect/support.h"
 #include "tests/support/gpus.h"
+#include "tests/support/rewriting_device.h"
 
 namespace tautline::tests {
 namespace {
@@ -14,7 +19,7 @@ class EverySearchKernel : public ::testing::TestWithParam<std::string> {
   void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
 };
 
-// dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows,
+// dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows, turn.kernel,
 // tile.kernel with and without shared sums and local memory, bands.kernel, sum.kernel; history from
 // call to call.
 TEST_P(EverySearchKernel, Dedisperse) {
@@ -36,14 +41,14 @@ TEST_P(EverySearchKernel, Dedisperse) {
                                                {64, 4, Method::shared, false, 2, 1},
                                                {61, 8, Method::exact, false, 2, 1},
                                                {61, 8, Method::shared, true, 3, 1},
+                                               {132, 8, Method::exact, false, 2, 1},
                                                {40, 16, Method::shared, false, 2, 1},
                                                {40, 32, Method::exact, false, 2, 1},
                                                {40, 32, Method::shared, false, 2, 1},
                                                {3, 8, Method::exact, false, 2, 24000},
                                                {61, 8, Method::exact, false, 2, 1, true},
                                                {33, 4, Method::exact, true, 2, 1, true},
-                                               {61, 8, Method::shared, false, 2, 1, false, 2},
-                                               {61, 8, Method::shared, false, 2, 1, false, 4}}) {
+                                               {61, 8, Method::shared, false, 2, 1, false, 2}}) {
     dedisperse::Config config = dedisperse::small_config(shape.channels, shape.bits, 21);
     config.dms = dedisperse::even_dms(2.5 * static_cast<double>(shape.furthest_trial_steps),
                                       shape.furthest_trial_steps > 1 ? 3 : 21);
@@ -56,28 +61,74 @@ TEST_P(EverySearchKernel, Dedisperse) {
     tunables.gpu.local_kib = 24;
     tunables.gpu.makers = shape.makers;
     if (shape.makers > 0) tunables.gpu.elements_time = 2;
-    if (shape.makers == 4) {  // with teams that only fetch, on compute capability 9.0
-      tunables.gpu.items_time = 64;
-      tunables.gpu.local_kib = 200;
-    }
     const auto cpu = device::open({});
     const std::size_t delay = config.downsample * dedisperse::make_plan(config, cpu)->max_delay(),
                       times = delay + 210;
     const auto spectra = dedisperse::make_spectra(config, times, random);
     const dedisperse::Series expected = dedisperse::run("cpu", config, spectra, times);
-    const dedisperse::Series got = dedisperse::run(GetParam(), config, spectra, times,
-                                                   {{delay + 77, 90}, shape.rows}, tunables);
-    SCOPED_TRACE(std::to_string(shape.channels) + " channels, " + std::to_string(shape.bits) +
-                 " bits");
-    EXPECT_FALSE(expected.integers.empty() && expected.floats.empty());
-    EXPECT_EQ(got.integers, expected.integers);
-    ASSERT_EQ(got.floats.size(), expected.floats.size());
-    for (std::size_t k = 0; k < got.floats.size(); ++k)
-      ASSERT_NEAR(
-          got.floats[k], expected.floats[k],
-          2 * dedisperse::Case::kFloatTolerance * static_cast<double>(shape.channels) *
-              (shape.bits == 32 ? 1 : (1 << shape.bits) * static_cast<int>(config.downsample)));
+    for (const bool there : {false, true}) {
+      const dedisperse::Series got =
+          dedisperse::run(GetParam(), config, spectra, times,
+                          {{delay + 77, 90}, shape.rows, false, there}, tunables);
+      SCOPED_TRACE(std::to_string(shape.channels) + " channels, " + std::to_string(shape.bits) +
+                   " bits" + (there ? ", in the device's memory" : ""));
+      EXPECT_FALSE(expected.integers.empty() && expected.floats.empty());
+      EXPECT_EQ(got.integers, expected.integers);
+      ASSERT_EQ(got.floats.size(), expected.floats.size());
+      for (std::size_t k = 0; k < got.floats.size(); ++k)
+        ASSERT_NEAR(
+            got.floats[k], expected.floats[k],
+            2 * dedisperse::Case::kFloatTolerance * static_cast<double>(shape.channels) *
+                (shape.bits == 32 ? 1 : (1 << shape.bits) * static_cast<int>(config.downsample)));
+    }
   }
+}
+
+// Bands of channels, with teams that only fetch on compute capability 9.0.
+void check_bands(const std::shared_ptr<const device::Device>& device) {
+  namespace dedisperse = stages::dedisperse;
+  auto random = generator();
+  dedisperse::Tunables tunables{.gpu = {64, 2, 2, 2, 200}};
+  tunables.gpu.makers = 4;
+  dedisperse::Config config = dedisperse::small_config(200, 8, 21);
+  config.dms = dedisperse::even_dms(2.5, 21);
+  config.method = dedisperse::Method::shared;
+  const std::size_t times = dedisperse::make_plan(config, device::open({}))->max_delay() + 210;
+  const auto spectra = dedisperse::make_spectra(config, times, random);
+  const dedisperse::Series expected = dedisperse::run("cpu", config, spectra, times);
+  const dedisperse::Series got =
+      dedisperse::run(device, config, spectra, times, {{times - 133, 90}}, tunables);
+  ASSERT_FALSE(expected.integers.empty());
+  EXPECT_EQ(got.integers, expected.integers);
+}
+
+TEST_P(EverySearchKernel, RolesThatRunAhead) {
+  check_bands(device::open(device::parse_selection(GetParam())));
+}
+
+// As in every_kernel_test.cpp: racecheck takes each lane for itself, so here each of them arrives.
+void let_every_lane_arrive(device::ProgramSource& source) {
+  if (source.text.find("mbarrier.init") == std::string::npos) return;
+  const std::pair<std::string, std::string> changes[] = {
+      {"if (maker % TEAM == 0) {", "{"},
+      {"if (THREAD_X % TEAM == 0) arrive(", "arrive("},
+      {"begin_count(memory, ROWS_FREE + n, MAKERS)",
+       "begin_count(memory, ROWS_FREE + n, MAKERS * TEAM)"},
+      {"begin_count(memory, MADE + n, MAKERS)", "begin_count(memory, MADE + n, MAKERS * TEAM)"},
+      {"begin_count(memory, ADDED + n, SUMMERS / TEAM)",
+       "begin_count(memory, ADDED + n, SUMMERS)"}};
+  for (const auto& [what, with] : changes) {
+    const std::size_t at = source.text.find(what);
+    ASSERT_NE(at, std::string::npos) << source.name << " no longer has: " << what;
+    source.text.replace(at, what.size(), with);
+  }
+}
+
+TEST_P(EverySearchKernel, RolesThatRunAheadWithEveryLaneArriving) {
+  auto device = device::open(device::parse_selection(GetParam()));
+  if (device->api() != device::Api::cuda || device->properties().compute_capability != 90)
+    GTEST_SKIP() << "only CUDA on compute capability 9.0 lets roles run ahead";
+  check_bands(std::make_shared<RewritingDevice>(std::move(device), let_every_lane_arrive));
 }
 
 // detect/: baseline, noise, segments, units and boxcars; both types, both estimates of the noise.

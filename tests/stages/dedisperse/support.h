@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Feed {
   std::vector<std::size_t> pieces;  ///< times of each call, repeated; empty: all at once
   bool rows = false;                ///< [channel][time] instead of spectra
   bool restore = false;             ///< save and load the state between calls
+  bool there = false;               ///< input lies in the device's memory
 };
 
 inline Config fitted(Config config, std::size_t times, const Feed& feed) {
@@ -61,8 +63,9 @@ inline std::vector<std::byte> to_rows(const Config& config, const std::vector<st
   return rows;
 }
 
+/// `device`: the plan's, where feed.there.
 inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std::byte>& spectra,
-                  std::size_t times, const Feed& feed) {
+                  std::size_t times, const Feed& feed, const device::Device* device = nullptr) {
   const Config& config = plan.config();
   const std::size_t channels = config.frequencies_mhz.size();
   const auto bits = static_cast<std::size_t>(config.bits);
@@ -82,7 +85,14 @@ inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std:
   } else {
     series.integers.assign(elements, -123456789);
   }
-  const auto rows = feed.rows ? to_rows(config, spectra, times) : std::vector<std::byte>();
+  const auto bytes = feed.rows ? to_rows(config, spectra, times) : spectra;
+  const std::byte* data = bytes.data();
+  device::Buffer there;
+  if (feed.there) {
+    there = device->allocate(bytes.size());
+    queue.copy(there.data(), bytes.data(), bytes.size());
+    data = there.as<std::byte>();
+  }
   auto state = plan.make_state(queue);
   std::size_t done = 0, written = 0, call = 0;
   while (done < times) {
@@ -90,7 +100,7 @@ inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std:
         feed.pieces.empty() ? times : feed.pieces[call++ % feed.pieces.size()];
     const std::size_t count = std::min(piece, times - done);
     Input input{feed.rows ? Input::Layout::rows : Input::Layout::spectra,
-                feed.rows ? rows.data() + done * element : spectra.data() + done * line, count,
+                data + done * (feed.rows ? element : line), count,
                 feed.rows ? times * element : line,
                 feed.rows ? channels * times * element : times * line};
     const std::size_t room = plan.max_output_samples();
@@ -131,13 +141,18 @@ inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std:
   return series;
 }
 
+inline Series run(const std::shared_ptr<const device::Device>& device, const Config& config,
+                  const std::vector<std::byte>& spectra, std::size_t times, const Feed& feed = {},
+                  const Tunables& tunables = {}) {
+  const auto plan = make_plan(fitted(config, times, feed), device, tunables);
+  const auto queue = device->make_queue();
+  return run(*plan, *queue, spectra, times, feed, device.get());
+}
 inline Series run(const std::string& device_name, const Config& config,
                   const std::vector<std::byte>& spectra, std::size_t times, const Feed& feed = {},
                   const Tunables& tunables = {}) {
-  const auto device = device::open(device::parse_selection(device_name), {.threads = 2});
-  const auto plan = make_plan(fitted(config, times, feed), device, tunables);
-  const auto queue = device->make_queue();
-  return run(*plan, *queue, spectra, times, feed);
+  return run(device::open(device::parse_selection(device_name), {.threads = 2}), config, spectra,
+             times, feed, tunables);
 }
 
 /// Every CPU code that this machine runs.
