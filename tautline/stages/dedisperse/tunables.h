@@ -52,9 +52,9 @@ struct Tunables {
   std::size_t block_trials = 0;
   /// Of the tree of shared sums, 1 to 10: trials add groups of 2^levels channels; 0: by counting.
   std::size_t levels = 0;
-  /// Bytes of input that a bundle of channels may read for a block of trials, without sharing: most
-  /// of a 48 KiB first-level cache. 4 KiB or more.
-  std::size_t near_bytes = 36 << 10;
+  /// Bytes of input that a bundle of channels may read for a block of trials, without sharing: a
+  /// third of a 48 KiB first-level cache, whose sets rows far apart do not fill evenly. 4 KiB or more.
+  std::size_t near_bytes = 16 << 10;
   /// Bytes of shared sums that a bundle of groups may make: half of a 1 MiB second-level cache; the
   /// rest is for the trials. 4 KiB or more.
   std::size_t scratch_bytes = 512 << 10;
