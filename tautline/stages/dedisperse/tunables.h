@@ -36,7 +36,7 @@ struct GpuTunables {
   std::size_t band_channels = 16;  ///< of a band: 4, 8, 16, 32 or 64
   /// Of four patterns that a maker has in registers: 1 to 9; 0: as many as there is room for.
   std::size_t tiles = 0;
-  bool matrix = true;         ///< makers use the matrix units where there are any
+  bool matrix = true;  ///< makers use the matrix units where there are any
   /// Those who add fetch the rows too, not the makers; of no effect where teams of their own do
   /// (four makers on compute capability 9.0).
   bool summers_stage = true;
@@ -53,7 +53,7 @@ struct Tunables {
   /// Of the tree of shared sums, 1 to 10: trials add groups of 2^levels channels; 0: by counting.
   std::size_t levels = 0;
   /// Bytes of input that a bundle of channels may read for a block of trials, without sharing: a
-  /// third of a 48 KiB first-level cache, whose sets rows far apart do not fill evenly. 4 KiB or more.
+  /// third of a 48 KiB first-level cache (measured: docs/performance/dedisperse.md). 4 KiB or more.
   std::size_t near_bytes = 16 << 10;
   /// Bytes of shared sums that a bundle of groups may make: half of a 1 MiB second-level cache; the
   /// rest is for the trials. 4 KiB or more.
