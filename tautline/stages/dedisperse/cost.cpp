@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "tautline/stages/dedisperse/making.h"
 #include "tautline/stages/dedisperse/tree.h"
 
 namespace tautline::stages::dedisperse {
@@ -13,8 +14,6 @@ namespace {
 
 // Cycles for 64 bytes of sums, about: what the loops' loads and stores allow on a core that loads
 // one line-crossing vector a cycle. docs/performance/dedisperse.md has what was measured.
-constexpr double kAddRows = 3;             // two loads that widen, a store
-constexpr double kAddSums = 2;             // two loads, one of which crosses lines, and a store
 constexpr double kAccumulate = 1.1;        // a load
 constexpr double kAccumulateBytes = 0.75;  // half a load, an add, half a shift and an add
 constexpr double kAccumulateWider = 1.6;   // a load that widens
@@ -29,26 +28,28 @@ constexpr std::size_t kMostNearTrials = 1024;
 // What the trees of all blocks hold, by level.
 struct Census {
   std::vector<double> patterns, spans;  // spans: times beyond a tile, summed over patterns
-  std::vector<double> top_patterns;     // most of one node
   std::vector<double> groups;           // nodes
+  std::vector<MakingCost> making;       // their sums, from the rows on
 };
 
 Census count(const Problem& problem, const Delays& delays, std::size_t block_trials,
              std::size_t levels) {
   Census census;
   census.patterns.assign(levels + 1, 0);
-  census.spans = census.top_patterns = census.groups = census.patterns;
+  census.spans = census.groups = census.patterns;
+  census.making.resize(levels + 1);
   const std::span<const std::uint32_t> order(problem.order());
   for (std::size_t first = 0; first < order.size(); first += block_trials) {
     const auto block = order.subspan(first, std::min(block_trials, order.size() - first));
     const Tree tree = make_tree(delays, block, levels);
+    const Making making(tree);
     for (std::size_t l = 1; l <= levels; ++l) {
       census.groups[l] = static_cast<double>(tree.levels[l].size());
-      for (const Node& node : tree.levels[l]) {
+      for (std::size_t g = 0; g < tree.levels[l].size(); ++g) {
+        const Node& node = tree.levels[l][g];
+        census.making[l] = census.making[l] + making.cost(l, g);
         if (node.single && l > 1) continue;
         census.patterns[l] += static_cast<double>(node.patterns.size());
-        census.top_patterns[l] =
-            std::max(census.top_patterns[l], static_cast<double>(node.patterns.size()));
         for (const Pattern& p : node.patterns) census.spans[l] += p.high - p.low;
       }
     }
@@ -128,19 +129,16 @@ std::optional<Estimate> cheapest_shared(const Problem& problem, const Delays& de
     for (const std::size_t tile :
          candidates(tunables.time_tile, {512, 1024, 2048}, longest_tile(problem))) {
       const auto times = static_cast<double>(tile);
-      double sums = 0;
-      for (std::size_t l = 1; l <= most_levels; ++l) {
-        const double adds = census.patterns[l] + census.spans[l] / times;
-        sums += adds * (l == 1 ? kAddRows : kAddSums);
-        if (l < least_levels) continue;
+      for (std::size_t l = least_levels; l <= most_levels; ++l) {
         // Bytes of an average group's shared sums.
         const double group_bytes = (census.patterns[l] * times + census.spans[l]) / blocks /
                                    census.groups[l] * static_cast<double>(room.sum_bytes);
         const double together = std::clamp(static_cast<double>(room.scratch_bytes) / group_bytes,
                                            1.0, census.groups[l]);
         const Shape shape{tile, block, l};
-        double cycles = scale * (sums + kAccumulate * trials * census.groups[l]) +
-                        traffic(problem, delays, shape, room, census.groups[l] / together);
+        double cycles =
+            scale * (census.making[l].for_tile(tile) + kAccumulate * trials * census.groups[l]) +
+            traffic(problem, delays, shape, room, census.groups[l] / together);
         // Beyond the second-level cache everything waits.
         const double held = static_cast<double>(tile * block * room.sum_bytes) +
                             std::max(group_bytes, static_cast<double>(room.scratch_bytes) / 2);

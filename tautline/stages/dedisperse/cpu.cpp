@@ -44,6 +44,12 @@ void add_pair(const A* a, const A* b, Sum* to, std::size_t count) {
     to[k] = static_cast<Sum>(static_cast<Sum>(a[k]) + static_cast<Sum>(b[k]));
 }
 
+template <class Sum>
+void add_four(const Sum* a, const Sum* b, const Sum* c, const Sum* d, Sum* to, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k)
+    to[k] = static_cast<Sum>(static_cast<Sum>(a[k] + b[k]) + static_cast<Sum>(c[k] + d[k]));
+}
+
 template <class A, class Sum>
 void widen(const A* a, Sum* to, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) to[k] = static_cast<Sum>(a[k]);
@@ -116,6 +122,25 @@ HWY_INLINE void add_pair(const A* a, const A* b, Sum* to, std::size_t count) {
     hn::StoreU(second, d, to + k + kLanes);
   }
   if (k < count) hn::StoreU(hn::Add(load_as<A, Sum>(a + k), load_as<A, Sum>(b + k)), d, to + k);
+}
+
+// The same additions as two steps of add_pair, so floats are rounded alike.
+template <class Sum>
+HWY_INLINE void add_four(const Sum* a, const Sum* b, const Sum* c, const Sum* e, Sum* to,
+                         std::size_t count) {
+  const Tag<Sum> d;
+  const auto sum = [=](std::size_t k) {
+    return hn::Add(hn::Add(hn::LoadU(d, a + k), hn::LoadU(d, b + k)),
+                   hn::Add(hn::LoadU(d, c + k), hn::LoadU(d, e + k)));
+  };
+  constexpr std::size_t kLanes = kVectorBytes / sizeof(Sum);
+  std::size_t k = 0;
+  for (; k + kLanes < count; k += 2 * kLanes) {
+    const auto first = sum(k), second = sum(k + kLanes);
+    hn::StoreU(first, d, to + k);
+    hn::StoreU(second, d, to + k + kLanes);
+  }
+  if (k < count) hn::StoreU(sum(k), d, to + k);
 }
 
 template <class A, class Sum>
@@ -302,7 +327,9 @@ void add(const Add* adds, std::size_t count, const AddPlaces& places) {
   for (const Add* one = adds; one != adds + count; ++one) {
     Sum* to = scratch + one->to;
     const std::size_t length = one->length - places.less;
-    if (one->channel_a == Add::kScratch) {
+    if (one->c != Add::kNone) {
+      add_four(scratch + one->a, scratch + one->b, scratch + one->c, scratch + one->d, to, length);
+    } else if (one->channel_a == Add::kScratch) {
       add_pair(scratch + one->a, scratch + one->b, to, length);
     } else if (one->channel_b == Add::kNone) {
       widen(rows + one->channel_a * places.row_stride + one->a, to, length);

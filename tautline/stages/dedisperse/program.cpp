@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/dedisperse/making.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -50,7 +51,12 @@ class BlockWriter {
  public:
   BlockWriter(Program& program, const Room& room, const Delays& delays, const Tree& tree,
               std::size_t trials)
-      : program_(program), room_(room), delays_(delays), tree_(tree), trials_(trials) {}
+      : program_(program),
+        room_(room),
+        delays_(delays),
+        tree_(tree),
+        making_(tree),
+        trials_(trials) {}
 
   void write() {
     const std::size_t top = program_.shape.levels;
@@ -93,18 +99,33 @@ class BlockWriter {
     return std::min(first + (std::size_t{1} << level), delays_.positions) - first;
   }
 
-  // Below the top, the sums of two nodes of each level are alive at once: an even and an odd one.
+  // Below the top, sums of a level are alive until those of its nodes' parents or, by quarters,
+  // grandparents are made: of four neighbouring nodes at most.
+  static constexpr std::size_t kAlive = 4;
+
   void lay_out_lower_levels(std::size_t top) {
+    std::vector<std::array<std::size_t, kAlive>> most(top + 1);
+    for (std::size_t g = 0; g < tree_.levels[top].size(); ++g) need(top, g, most);
     std::size_t next = 0;
-    lower_.assign(top, {0, 0});
-    for (std::size_t l = 1; l < top; ++l) {
-      std::size_t most[2] = {0, 0};
-      for (std::size_t g = 0; g < tree_.levels[l].size(); ++g)
-        most[g % 2] = std::max(most[g % 2], node_elements(l, g));
-      lower_[l] = {next, next + most[0]};
-      next += most[0] + most[1];
-    }
+    lower_.resize(top);
+    for (std::size_t l = 1; l < top; ++l)
+      for (std::size_t k = 0; k < kAlive; ++k) {
+        lower_[l][k] = next;
+        next += most[l][k];
+      }
     upper_ = next;
+  }
+  void need(std::size_t level, std::size_t g,
+            std::vector<std::array<std::size_t, kAlive>>& most) const {
+    std::size_t& here = most[level][g % kAlive];
+    here = std::max(here, node_elements(level, g));
+    if (level == 1) return;
+    const std::size_t parts = tree_.levels[level][g].single     ? 1
+                              : making_.from_quarters(level, g) ? 4
+                                                                : 2;
+    const std::size_t below = parts == 4 ? level - 2 : level - 1;
+    const std::size_t first = parts == 4 ? 4 * g : 2 * g;
+    for (std::size_t k = 0; k < parts; ++k) need(below, first + k, most);
   }
 
   void write_bundle(std::size_t first, std::size_t groups) {
@@ -133,54 +154,85 @@ class BlockWriter {
     program_.counted_adds += static_cast<double>(groups * trials_);
   }
 
-  // The adds that make a node's sums, its halves' first.
+  // The adds that make a node's sums, those that it is made of first.
   Places write_node(std::size_t level, std::size_t g, std::size_t to) {
     const Node& node = tree_.levels[level][g];
     if (level == 1) return write_pairs(node, g, to);
-    const Places a = write_node(level - 1, 2 * g, lower_[level - 1][0]);
+    if (making_.from_quarters(level, g)) return write_quarters(node, level, g, to);
+    const Places a = write_lower(level - 1, 2 * g);
     if (node.single) return a;
-    const Places b = write_node(level - 1, 2 * g + 1, lower_[level - 1][1]);
+    const Places b = write_lower(level - 1, 2 * g + 1);
     const Node& first = tree_.levels[level - 1][2 * g];
     const Node& second = tree_.levels[level - 1][2 * g + 1];
+    return write_sums(node, to, [&](const Pattern& p, Add& add) {
+      add.a = place(a, first, p.a, p.low);
+      add.b = place(b, second, p.b, p.low + p.apart);
+    });
+  }
+  Places write_quarters(const Node& node, std::size_t level, std::size_t g, std::size_t to) {
+    std::array<Places, 4> at;
+    for (std::size_t k = 0; k < 4; ++k) at[k] = write_lower(level - 2, 4 * g + k);
+    const std::vector<Node>& halves = tree_.levels[level - 1];
+    const Node* quarters = &tree_.levels[level - 2][4 * g];
+    return write_sums(node, to, [&](const Pattern& p, Add& add) {
+      const Pattern& first = halves[2 * g].patterns[p.a];
+      const Pattern& second = halves[2 * g + 1].patterns[p.b];
+      const std::int32_t half = p.low + p.apart;
+      add.a = place(at[0], quarters[0], first.a, p.low);
+      add.b = place(at[1], quarters[1], first.b, p.low + first.apart);
+      add.c = place(at[2], quarters[2], second.a, half);
+      add.d = place(at[3], quarters[3], second.b, half + second.apart);
+    });
+  }
+  Places write_lower(std::size_t level, std::size_t g) {
+    return write_node(level, g, lower_[level][g % kAlive]);
+  }
+
+  // Where a node's sums of a pattern begin for the time that is `delay` after the tile's first.
+  static std::uint32_t place(const Places& at, const Node& node, std::uint32_t pattern,
+                             std::int32_t delay) {
+    return at[pattern] + static_cast<std::uint32_t>(delay - node.patterns[pattern].low);
+  }
+
+  // One sum a pattern, of what `from` says.
+  template <class From>
+  Places write_sums(const Node& node, std::size_t to, From from) {
     Places at;
     for (const Pattern& p : node.patterns) {
       at.push_back(static_cast<std::uint32_t>(to));
-      const std::uint32_t from_a =
-          a[p.a] + static_cast<std::uint32_t>(p.low - first.patterns[p.a].low);
-      const std::uint32_t from_b =
-          b[p.b] + static_cast<std::uint32_t>(p.low + p.apart - second.patterns[p.b].low);
-      put({at.back(), static_cast<std::uint32_t>(times(p)), from_a, from_b, Add::kScratch,
-           Add::kScratch});
+      Add add{at.back(), static_cast<std::uint32_t>(times(p)), 0, 0, Add::kScratch, Add::kScratch};
+      from(p, add);
+      put(add);
       to += row_room(times(p), room_.sum_bytes);
     }
     return at;
   }
 
   Places write_pairs(const Node& node, std::size_t g, std::size_t to) {
-    Places at;
     const auto channel = static_cast<std::uint32_t>(2 * g);
-    for (const Pattern& p : node.patterns) {
-      at.push_back(static_cast<std::uint32_t>(to));
-      put({at.back(), static_cast<std::uint32_t>(times(p)), static_cast<std::uint32_t>(p.low),
-           static_cast<std::uint32_t>(p.low + p.apart), channel,
-           node.single ? Add::kNone : channel + 1});
-      to += row_room(times(p), room_.sum_bytes);
-    }
-    return at;
+    return write_sums(node, to, [&](const Pattern& p, Add& add) {
+      add.a = static_cast<std::uint32_t>(p.low);
+      add.b = static_cast<std::uint32_t>(p.low + p.apart);
+      add.channel_a = channel;
+      add.channel_b = node.single ? Add::kNone : channel + 1;
+    });
   }
 
   void put(const Add& add) {
     program_.adds.push_back(add);
+    const double additions = add.c == Add::kNone ? 1 : 3;
     program_.counted_adds +=
-        static_cast<double>(add.length) / static_cast<double>(program_.shape.time_tile);
+        additions * static_cast<double>(add.length) / static_cast<double>(program_.shape.time_tile);
   }
 
   Program& program_;
   const Room& room_;
   const Delays& delays_;
   const Tree& tree_;
+  Making making_;
   std::size_t trials_;
-  std::vector<std::array<std::size_t, 2>> lower_;
+  std::vector<std::array<std::size_t, kAlive>>
+      lower_;  // [level]: where nodes' sums begin, in turns
   std::size_t upper_ = 0;
 };
 
