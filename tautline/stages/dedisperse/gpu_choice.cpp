@@ -11,8 +11,9 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
-// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200 (docs/performance/dedisperse.md).
-constexpr double kAddsPerCycle = 23;
+// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200 (docs/performance/dedisperse.md). One
+// group alone waits for the rows of every position.
+constexpr double kAddsPerCycle = 23, kPositionOfOneGroup = 950;
 constexpr int kMatrixCapability = 80;  // mma.sync of bytes and cp.async
 constexpr int kRolesCapability = 90;   // roles take registers as they need them
 
@@ -27,6 +28,8 @@ constexpr std::size_t kUsualMakers = 4, kMostSteps = 4;
 // What tile.kernel takes beside that, of what it counts and of each row that a group stages: 17 lines
 // on an H200, within 15 % but for one.
 constexpr double kOfTiles = 0.83, kStagedRow = 190;
+// Of a group of bands: until its first sums are made, and after the last.
+constexpr double kFillBands = 10000;
 
 class Chooser {
  public:
@@ -41,7 +44,8 @@ class Chooser {
     choose_tiles();
     // Rows too far apart to stage are read best by fewer threads with more trials each.
     constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
-    if (usual && (!made_.tile || tile_cycles() > cycles_where_they_lie(kWhereTheyLie))) {
+    if (usual && (!made_.tile || launch_cycles(tile_group_cycles(), tile_groups()) >
+                                     cycles_where_they_lie(kWhereTheyLie))) {
       made_.tunables = kWhereTheyLie;
       choose_tiles();
     }
@@ -75,14 +79,33 @@ class Chooser {
     made_.choice = std::move(chosen.choice);
     made_.tile = std::move(chosen.program);
   }
-  // For one time of all trials.
-  double tile_cycles() const {
-    return made_.tile->cycles / static_cast<double>(made_.tile_times(element_bytes_));
+  // Groups of a call, one for a tile of times and a block of trials of each beam.
+  double groups(std::size_t tile_times, std::size_t block_trials) const {
+    const auto times = problem_.max_new_samples(), trials = problem_.trials();
+    return static_cast<double>((times + tile_times - 1) / tile_times *
+                               ((trials + block_trials - 1) / block_trials) *
+                               problem_.config().beams);
+  }
+  double tile_groups() const {
+    return groups(made_.tile_times(element_bytes_), made_.tile_trials());
+  }
+  double tile_group_cycles() const {
+    const std::size_t block = made_.tile_trials();
+    return made_.tile->cycles / static_cast<double>((problem_.trials() + block - 1) / block);
+  }
+  // Few groups leave multiprocessors without work.
+  double launch_cycles(double group_cycles, double groups) const {
+    return group_cycles * std::max(1.0, groups / multiprocessors());
+  }
+  double multiprocessors() const {
+    return static_cast<double>(std::max<std::size_t>(1, device_.properties().multiprocessors));
   }
   double cycles_where_they_lie(const GpuTunables& t) const {
-    const std::size_t block = t.items_dm * t.elements_dm;
-    const std::size_t trials = (problem_.trials() + block - 1) / block * block;
-    return static_cast<double>(trials * problem_.positions()) / kAddsPerCycle;
+    const std::size_t times = t.items_time * t.elements_time * (element_bytes_ == 1 ? 4 : 1);
+    const std::size_t trials = t.items_dm * t.elements_dm;
+    const auto positions = static_cast<double>(problem_.positions());
+    const double adds = positions * static_cast<double>(times * trials) * groups(times, trials);
+    return std::max(positions * kPositionOfOneGroup, adds / kAddsPerCycle / multiprocessors());
   }
   std::size_t local_bytes(const GpuTunables& t) const {
     const std::size_t there = device_.properties().local_bytes;
@@ -109,10 +132,9 @@ class Chooser {
     if (!made_.tile || !bands_serve() || device_.api() != device::Api::cuda ||
         device_.properties().compute_capability != kRolesCapability)
       return;
-    const std::size_t block = made_.tile_trials(), blocks = (problem_.trials() + block - 1) / block;
-    double least =
-        kOfTiles * tile_cycles() + kStagedRow * static_cast<double>(problem_.positions() * blocks) /
-                                       static_cast<double>(made_.tile_times(element_bytes_));
+    double least = launch_cycles(
+        kOfTiles * tile_group_cycles() + kStagedRow * static_cast<double>(problem_.positions()),
+        tile_groups());
     std::optional<GpuTunables> best;
     for (const UsualBands& usual : kUsualBands) {
       if (best && best->band_channels == usual.channels) continue;  // larger blocks come first
@@ -121,7 +143,11 @@ class Chooser {
       t.band_channels = usual.channels;
       auto bands = make_band_program(problem_, made_.delays, band_shape(t));
       if (!bands || usual.channels * bands->window > kMostSteps * kTeamThreads) continue;
-      const double cycles = bands->cycles / static_cast<double>(2 * t.items_time * t.elements_time);
+      const std::size_t times = 2 * t.items_time * t.elements_time;
+      const std::size_t trials = t.items_dm * t.elements_dm;
+      const std::size_t blocks = (problem_.trials() + trials - 1) / trials;
+      const double cycles = launch_cycles(bands->cycles / static_cast<double>(blocks) + kFillBands,
+                                          groups(times, trials));
       if (cycles >= least) continue;
       least = cycles;
       best = t;

@@ -34,6 +34,9 @@ struct Made {
   }
 };
 Made plan_on(const Config& config, const std::string& architecture, int capability) {
+  // What was cached before would not be compiled.
+  const tests::ScratchFolder folder;
+  const tests::Environment cache("TAUTLINE_CACHE", folder / "cache");
   const auto device =
       std::make_shared<tests::RecordingDevice>(architecture, capability, kLocalBytes);
   Made made;
@@ -47,13 +50,7 @@ Made plan_on(const Config& config, const std::string& architecture, int capabili
   return made;
 }
 
-class GpuChoice : public ::testing::Test {
-  // What was cached before would not be compiled.
-  tests::ScratchFolder folder_;
-  tests::Environment cache_{"TAUTLINE_CACHE", folder_ / "cache"};
-};
-
-TEST_F(GpuChoice, BandsWhereRolesMayTakeRegisters) {
+TEST(GpuChoice, BandsWhereRolesMayTakeRegisters) {
   for (const Method method : {Method::shared, Method::subband}) {
     const Made made = plan_on(apertif(130, method), "sm_90a", 90);
     EXPECT_TRUE(made.compiled("dedisperse/bands.kernel")) << made.text;
@@ -64,7 +61,7 @@ TEST_F(GpuChoice, BandsWhereRolesMayTakeRegisters) {
   }
 }
 
-TEST_F(GpuChoice, TilesElsewhere) {
+TEST(GpuChoice, TilesElsewhere) {
   EXPECT_TRUE(
       plan_on(apertif(130, Method::shared), "sm_80", 80).compiled("dedisperse/tile.kernel"));
   for (const int bits : {16, 32}) {
@@ -78,16 +75,39 @@ TEST_F(GpuChoice, TilesElsewhere) {
 }
 
 // However few sums wide pulses leave to tiles, bands stage their rows faster.
-TEST_F(GpuChoice, BandsForWidePulses) {
+TEST(GpuChoice, BandsForWidePulses) {
   Config config = apertif(500, Method::subband);
   config.pulse_width_s = 0.05;
   EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/bands.kernel"));
 }
 
-TEST_F(GpuChoice, TilesWhereTrialsAreTooFarApartForBands) {
+TEST(GpuChoice, TilesWhereTrialsAreTooFarApartForBands) {
   Config config = apertif(70, Method::shared);
   for (double& dm : config.dms) dm *= 8;
   EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"));
+}
+
+Config lofar(std::size_t trials, bool zero_dm) {
+  Config config = dedisperse::lofar(trials).config;
+  if (zero_dm) config.dms.assign(trials, 0);
+  config.max_samples = 20000;  // a tenth of a second
+  config.method = Method::shared;
+  return config;
+}
+
+// Few tiles leave most of a card without work, which rows read where they lie do not.
+TEST(GpuChoice, RowsWhereTheyLieForFewTrialsFarApart) {
+  EXPECT_TRUE(plan_on(lofar(4, false), "sm_90a", 90).compiled("dedisperse/tile.kernel"));
+  for (const std::size_t trials : {16u, 32u, 64u, 2000u})
+    EXPECT_TRUE(plan_on(lofar(trials, false), "sm_90a", 90).compiled("dedisperse/sum.kernel"))
+        << trials;
+}
+
+// Two bands hide nothing of each other's work.
+TEST(GpuChoice, TilesOfFewChannels) {
+  for (const std::size_t trials : {2u, 64u, 1024u, 4096u})
+    EXPECT_TRUE(plan_on(lofar(trials, true), "sm_90a", 90).compiled("dedisperse/tile.kernel"))
+        << trials;
 }
 
 }  // namespace
