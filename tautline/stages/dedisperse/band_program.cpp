@@ -102,7 +102,11 @@ class BandWriter {
     if (!lay_out()) return std::nullopt;
     program_.packets.resize(bands_.size() * program_.packet_words);
     for (std::size_t n = 0; n < bands_.size(); n += program_.bands) place_block(n);
-    for (std::size_t n = 0; n < bands_.size(); ++n) write_packet(n);
+    for (std::size_t n = 0; n < bands_.size(); n += program_.bands) {
+      const double before = program_.cycles;
+      for (std::size_t b = n; b < n + program_.bands; ++b) write_packet(b);
+      program_.dearest = std::max(program_.dearest, program_.cycles - before);
+    }
     program_.adds /= static_cast<double>(shape_.span);
     program_.patterns /= static_cast<double>(bands_.size());
     return std::move(program_);

@@ -51,6 +51,7 @@ struct BandProgram {
   double adds = 0;      ///< counted, for one time of all trials
   double patterns = 0;  ///< on average, of a block and band
   double cycles = 0;    ///< as TileProgram's, where the matrix units make sums
+  double dearest = 0;   ///< of those, the block's with most
 
   std::size_t bytes() const { return 4 * packets.size(); }
 };

@@ -13,7 +13,8 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 // Cycles for 64 bytes of sums, about: what the loops' loads and stores allow on a core that loads
-// one line-crossing vector a cycle. docs/performance/dedisperse.md has what was measured.
+// one line-crossing vector a cycle; making.cpp's were measured beside kAccumulate. GPUs sum the
+// sub-bands that these costs choose.
 constexpr double kAccumulate = 1.1;        // a load
 constexpr double kAccumulateBytes = 0.75;  // half a load, an add, half a shift and an add
 constexpr double kAccumulateWider = 1.6;   // a load that widens

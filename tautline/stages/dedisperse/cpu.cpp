@@ -124,7 +124,6 @@ HWY_INLINE void add_pair(const A* a, const A* b, Sum* to, std::size_t count) {
   if (k < count) hn::StoreU(hn::Add(load_as<A, Sum>(a + k), load_as<A, Sum>(b + k)), d, to + k);
 }
 
-// The same additions as two steps of add_pair, so floats are rounded alike.
 template <class Sum>
 HWY_INLINE void add_four(const Sum* a, const Sum* b, const Sum* c, const Sum* e, Sum* to,
                          std::size_t count) {

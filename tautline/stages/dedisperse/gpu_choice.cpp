@@ -11,9 +11,9 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
-// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200 (docs/performance/dedisperse.md). One
-// group alone waits for the rows of every position.
-constexpr double kAddsPerCycle = 23, kPositionOfOneGroup = 950;
+// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200. However few groups there are, they wait so
+// many cycles for the rows of each position (LOFAR's 32, 16 to 64 trials; docs/performance/dedisperse.md).
+constexpr double kAddsPerCycle = 23, kWaitForPosition = 950;
 constexpr int kMatrixCapability = 80;  // mma.sync of bytes and cp.async
 constexpr int kRolesCapability = 90;   // roles take registers as they need them
 
@@ -28,7 +28,8 @@ constexpr std::size_t kUsualMakers = 4, kMostSteps = 4;
 // What tile.kernel takes beside that, of what it counts and of each row that a group stages: 17 lines
 // on an H200, within 15 % but for one.
 constexpr double kOfTiles = 0.83, kStagedRow = 190;
-// Of a group of bands: until its first sums are made, and after the last.
+// Cycles of a group of bands until its first sums are made, and after the last: what two bands of
+// LOFAR's without delays took beyond what is counted.
 constexpr double kFillBands = 10000;
 
 class Chooser {
@@ -44,8 +45,7 @@ class Chooser {
     choose_tiles();
     // Rows too far apart to stage are read best by fewer threads with more trials each.
     constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
-    if (usual && (!made_.tile || launch_cycles(tile_group_cycles(), tile_groups()) >
-                                     cycles_where_they_lie(kWhereTheyLie))) {
+    if (usual && (!made_.tile || tile_cycles(1, 0) > cycles_where_they_lie(kWhereTheyLie))) {
       made_.tunables = kWhereTheyLie;
       choose_tiles();
     }
@@ -79,33 +79,37 @@ class Chooser {
     made_.choice = std::move(chosen.choice);
     made_.tile = std::move(chosen.program);
   }
-  // Groups of a call, one for a tile of times and a block of trials of each beam.
-  double groups(std::size_t tile_times, std::size_t block_trials) const {
-    const auto times = problem_.max_new_samples(), trials = problem_.trials();
-    return static_cast<double>((times + tile_times - 1) / tile_times *
-                               ((trials + block_trials - 1) / block_trials) *
-                               problem_.config().beams);
+  // Whether calls that are too small for all multiprocessors count as longer than their share. Not of
+  // floats: each kernel adds in an order of its own, so their sums would depend on the size of a call. Not
+  // on OpenCL, whose compute units may be less than a group takes.
+  bool sees_idle() const { return element_bytes_ == 1 && device_.api() == device::Api::cuda; }
+
+  // Of a call: of groups that take `cycles` for a tile of all trials, `dearest` for the block with most.
+  double call_cycles(double cycles, double dearest, std::size_t tile_times) const {
+    const auto times = static_cast<double>(problem_.max_new_samples() * problem_.config().beams);
+    const auto all =
+        static_cast<double>(std::max<std::size_t>(1, device_.properties().multiprocessors));
+    const double share = cycles * times / static_cast<double>(tile_times) / all;
+    return sees_idle() ? std::max(dearest, share) : share;
   }
-  double tile_groups() const {
-    return groups(made_.tile_times(element_bytes_), made_.tile_trials());
+  double blocks(std::size_t block_trials) const {
+    return static_cast<double>((problem_.trials() + block_trials - 1) / block_trials);
   }
-  double tile_group_cycles() const {
-    const std::size_t block = made_.tile_trials();
-    return made_.tile->cycles / static_cast<double>((problem_.trials() + block - 1) / block);
+  // With the given parts of what is counted, and of each row that a group stages.
+  double tile_cycles(double counted, double staged_row) const {
+    const double rows = staged_row * static_cast<double>(problem_.positions());
+    return call_cycles(counted * made_.tile->cycles + rows * blocks(made_.tile_trials()),
+                       counted * made_.tile->dearest + rows, made_.tile_times(element_bytes_));
   }
-  // Few groups leave multiprocessors without work.
-  double launch_cycles(double group_cycles, double groups) const {
-    return group_cycles * std::max(1.0, groups / multiprocessors());
-  }
-  double multiprocessors() const {
-    return static_cast<double>(std::max<std::size_t>(1, device_.properties().multiprocessors));
+  double band_cycles(const BandProgram& bands, const GpuTunables& t) const {
+    return call_cycles(bands.cycles + kFillBands * blocks(t.items_dm * t.elements_dm),
+                       bands.dearest + kFillBands, 2 * t.items_time * t.elements_time);
   }
   double cycles_where_they_lie(const GpuTunables& t) const {
-    const std::size_t times = t.items_time * t.elements_time * (element_bytes_ == 1 ? 4 : 1);
-    const std::size_t trials = t.items_dm * t.elements_dm;
+    const std::size_t block = t.items_dm * t.elements_dm;
     const auto positions = static_cast<double>(problem_.positions());
-    const double adds = positions * static_cast<double>(times * trials) * groups(times, trials);
-    return std::max(positions * kPositionOfOneGroup, adds / kAddsPerCycle / multiprocessors());
+    const double adds = positions * blocks(block) * static_cast<double>(block);
+    return call_cycles(adds / kAddsPerCycle, positions * kWaitForPosition, 1);
   }
   std::size_t local_bytes(const GpuTunables& t) const {
     const std::size_t there = device_.properties().local_bytes;
@@ -132,9 +136,7 @@ class Chooser {
     if (!made_.tile || !bands_serve() || device_.api() != device::Api::cuda ||
         device_.properties().compute_capability != kRolesCapability)
       return;
-    double least = launch_cycles(
-        kOfTiles * tile_group_cycles() + kStagedRow * static_cast<double>(problem_.positions()),
-        tile_groups());
+    double least = tile_cycles(kOfTiles, kStagedRow);
     std::optional<GpuTunables> best;
     for (const UsualBands& usual : kUsualBands) {
       if (best && best->band_channels == usual.channels) continue;  // larger blocks come first
@@ -143,11 +145,7 @@ class Chooser {
       t.band_channels = usual.channels;
       auto bands = make_band_program(problem_, made_.delays, band_shape(t));
       if (!bands || usual.channels * bands->window > kMostSteps * kTeamThreads) continue;
-      const std::size_t times = 2 * t.items_time * t.elements_time;
-      const std::size_t trials = t.items_dm * t.elements_dm;
-      const std::size_t blocks = (problem_.trials() + trials - 1) / trials;
-      const double cycles = launch_cycles(bands->cycles / static_cast<double>(blocks) + kFillBands,
-                                          groups(times, trials));
+      const double cycles = band_cycles(*bands, t);
       if (cycles >= least) continue;
       least = cycles;
       best = t;

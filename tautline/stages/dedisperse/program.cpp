@@ -99,33 +99,33 @@ class BlockWriter {
     return std::min(first + (std::size_t{1} << level), delays_.positions) - first;
   }
 
-  // Below the top, sums of a level are alive until those of its nodes' parents or, by quarters,
-  // grandparents are made: of four neighbouring nodes at most.
-  static constexpr std::size_t kAlive = 4;
+  // Below the top, the sums of what a node is made of are alive at once: two halves or four quarters.
+  // The k-th of them lies in the k-th place of its level.
+  using LowerPlaces = std::array<std::size_t, 4>;
 
   void lay_out_lower_levels(std::size_t top) {
-    std::vector<std::array<std::size_t, kAlive>> most(top + 1);
+    std::vector<LowerPlaces> most(top + 1);  // elements
     for (std::size_t g = 0; g < tree_.levels[top].size(); ++g) need(top, g, most);
     std::size_t next = 0;
     lower_.resize(top);
     for (std::size_t l = 1; l < top; ++l)
-      for (std::size_t k = 0; k < kAlive; ++k) {
+      for (std::size_t k = 0; k < lower_[l].size(); ++k) {
         lower_[l][k] = next;
         next += most[l][k];
       }
     upper_ = next;
   }
-  void need(std::size_t level, std::size_t g,
-            std::vector<std::array<std::size_t, kAlive>>& most) const {
-    std::size_t& here = most[level][g % kAlive];
-    here = std::max(here, node_elements(level, g));
+  // For what a node is made of.
+  void need(std::size_t level, std::size_t g, std::vector<LowerPlaces>& most) const {
     if (level == 1) return;
-    const std::size_t parts = tree_.levels[level][g].single     ? 1
-                              : making_.from_quarters(level, g) ? 4
-                                                                : 2;
-    const std::size_t below = parts == 4 ? level - 2 : level - 1;
-    const std::size_t first = parts == 4 ? 4 * g : 2 * g;
-    for (std::size_t k = 0; k < parts; ++k) need(below, first + k, most);
+    const bool quarters = making_.from_quarters(level, g);
+    const std::size_t parts = quarters ? 4 : tree_.levels[level][g].single ? 1 : 2;
+    const std::size_t below = quarters ? level - 2 : level - 1;
+    const std::size_t first = quarters ? 4 * g : 2 * g;
+    for (std::size_t k = 0; k < parts; ++k) {
+      most[below][k] = std::max(most[below][k], node_elements(below, first + k));
+      need(below, first + k, most);
+    }
   }
 
   void write_bundle(std::size_t first, std::size_t groups) {
@@ -159,9 +159,9 @@ class BlockWriter {
     const Node& node = tree_.levels[level][g];
     if (level == 1) return write_pairs(node, g, to);
     if (making_.from_quarters(level, g)) return write_quarters(node, level, g, to);
-    const Places a = write_lower(level - 1, 2 * g);
+    const Places a = write_lower(level - 1, 2 * g, 0);
     if (node.single) return a;
-    const Places b = write_lower(level - 1, 2 * g + 1);
+    const Places b = write_lower(level - 1, 2 * g + 1, 1);
     const Node& first = tree_.levels[level - 1][2 * g];
     const Node& second = tree_.levels[level - 1][2 * g + 1];
     return write_sums(node, to, [&](const Pattern& p, Add& add) {
@@ -171,7 +171,7 @@ class BlockWriter {
   }
   Places write_quarters(const Node& node, std::size_t level, std::size_t g, std::size_t to) {
     std::array<Places, 4> at;
-    for (std::size_t k = 0; k < 4; ++k) at[k] = write_lower(level - 2, 4 * g + k);
+    for (std::size_t k = 0; k < 4; ++k) at[k] = write_lower(level - 2, 4 * g + k, k);
     const std::vector<Node>& halves = tree_.levels[level - 1];
     const Node* quarters = &tree_.levels[level - 2][4 * g];
     return write_sums(node, to, [&](const Pattern& p, Add& add) {
@@ -184,8 +184,8 @@ class BlockWriter {
       add.d = place(at[3], quarters[3], second.b, half + second.apart);
     });
   }
-  Places write_lower(std::size_t level, std::size_t g) {
-    return write_node(level, g, lower_[level][g % kAlive]);
+  Places write_lower(std::size_t level, std::size_t g, std::size_t k) {
+    return write_node(level, g, lower_[level][k]);
   }
 
   // Where a node's sums of a pattern begin for the time that is `delay` after the tile's first.
@@ -231,8 +231,7 @@ class BlockWriter {
   const Tree& tree_;
   Making making_;
   std::size_t trials_;
-  std::vector<std::array<std::size_t, kAlive>>
-      lower_;  // [level]: where nodes' sums begin, in turns
+  std::vector<LowerPlaces> lower_;  // [level]
   std::size_t upper_ = 0;
 };
 

@@ -54,8 +54,11 @@ class TileWriter {
     program_.bundle_rows = bundle_groups_ * group_rows_;
     program_.bundles_in_sum =
         std::max<std::size_t>(1, shape_.channels_in_sum / program_.bundle_rows);
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      const double before = program_.cycles;
       for (std::size_t k = 0; k < bundles; ++k) write_bundle(b, k);
+      program_.dearest = std::max(program_.dearest, program_.cycles - before);
+    }
     program_.starts.push_back(static_cast<std::uint32_t>(program_.ops.size() / 4));
     // The kernel reads a pair of groups ahead.
     program_.places.resize(program_.places.size() + shape_.trials);

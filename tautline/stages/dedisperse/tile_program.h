@@ -28,7 +28,8 @@ struct TileProgram {
   std::size_t local_bytes = 0;
   std::vector<std::uint32_t> staged, starts, ops, places;  ///< as tile.kernel has them
   double adds = 0;                                         ///< counted, for one time of all trials
-  double cycles = 0;  ///< of a multiprocessor for a tile of all trials: relative, not a promise
+  double cycles = 0;   ///< of a multiprocessor for a tile of all trials: relative, not a promise
+  double dearest = 0;  ///< of those, the block's with most
 
   std::size_t bytes() const {
     return 4 * (staged.size() + starts.size() + ops.size() + places.size());

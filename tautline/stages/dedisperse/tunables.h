@@ -12,7 +12,8 @@ namespace tautline::stages::dedisperse {
 /// Of the GPU kernels: the dedispersion paper's four, and how rows are staged. A tile of a group is
 /// items_time x elements_time x 4 times (of bytes; x 1 otherwise) by items_dm x elements_dm trials.
 /// Where all are as they are here, a plan takes others where it knows better: bands of channels on
-/// compute capability 9.0, longer tiles of floats, shorter ones of trials far apart.
+/// compute capability 9.0, longer tiles of floats, shorter ones of trials far apart or where long ones
+/// would leave multiprocessors without work.
 struct GpuTunables {
   std::size_t items_time = 64;    ///< threads along time: 16, 32, 64, 128 or 256
   std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most

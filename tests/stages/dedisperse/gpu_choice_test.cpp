@@ -84,30 +84,46 @@ TEST(GpuChoice, BandsForWidePulses) {
 TEST(GpuChoice, TilesWhereTrialsAreTooFarApartForBands) {
   Config config = apertif(70, Method::shared);
   for (double& dm : config.dms) dm *= 8;
+  config.max_samples = 65536;
   EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"));
 }
 
-Config lofar(std::size_t trials, bool zero_dm) {
+// A tenth of a second of LOFAR's band.
+Config lofar(std::size_t trials) {
   Config config = dedisperse::lofar(trials).config;
-  if (zero_dm) config.dms.assign(trials, 0);
-  config.max_samples = 20000;  // a tenth of a second
+  config.max_samples = 20000;
   config.method = Method::shared;
   return config;
 }
 
 // Few tiles leave most of a card without work, which rows read where they lie do not.
-TEST(GpuChoice, RowsWhereTheyLieForFewTrialsFarApart) {
-  EXPECT_TRUE(plan_on(lofar(4, false), "sm_90a", 90).compiled("dedisperse/tile.kernel"));
-  for (const std::size_t trials : {16u, 32u, 64u, 2000u})
-    EXPECT_TRUE(plan_on(lofar(trials, false), "sm_90a", 90).compiled("dedisperse/sum.kernel"))
-        << trials;
+TEST(GpuChoice, FewTrialsFarApartTakeWhatFillsTheCard) {
+  for (const std::size_t trials : {16u, 32u, 64u})
+    EXPECT_TRUE(plan_on(lofar(trials), "sm_90a", 90).compiled("dedisperse/sum.kernel")) << trials;
+  Config config = lofar(12);
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/sum.kernel"));
+  config.beams = 20;
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"));
+}
+
+// Each kernel adds in an order of its own, and floats are to be the same whatever a block's size.
+TEST(GpuChoice, FloatsTakeOneKernelWhateverTheSizeOfACall) {
+  Config config = lofar(12);
+  config.bits = 32;
+  const bool tile = plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel");
+  for (const std::size_t beams : {3u, 20u, 200u}) {
+    config.beams = beams;
+    EXPECT_EQ(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"), tile) << beams;
+  }
 }
 
 // Two bands hide nothing of each other's work.
 TEST(GpuChoice, TilesOfFewChannels) {
-  for (const std::size_t trials : {2u, 64u, 1024u, 4096u})
-    EXPECT_TRUE(plan_on(lofar(trials, true), "sm_90a", 90).compiled("dedisperse/tile.kernel"))
-        << trials;
+  for (const std::size_t trials : {2u, 64u, 1024u, 4096u}) {
+    Config config = lofar(trials);
+    config.dms.assign(trials, 0);
+    EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel")) << trials;
+  }
 }
 
 }  // namespace
