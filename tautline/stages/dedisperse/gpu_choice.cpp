@@ -11,8 +11,9 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
-// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200. However few groups there are, they wait so
-// many cycles for the rows of each position (LOFAR's 32, 16 to 64 trials; docs/performance/dedisperse.md).
+// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200. However few groups there are, they
+// wait so many cycles for the rows of each position (LOFAR's 32, 16 to 64 trials;
+// docs/performance/dedisperse.md).
 constexpr double kAddsPerCycle = 23, kWaitForPosition = 950;
 constexpr int kMatrixCapability = 80;  // mma.sync of bytes and cp.async
 constexpr int kRolesCapability = 90;   // roles take registers as they need them
@@ -79,12 +80,12 @@ class Chooser {
     made_.choice = std::move(chosen.choice);
     made_.tile = std::move(chosen.program);
   }
-  // Whether calls that are too small for all multiprocessors count as longer than their share. Not of
-  // floats: each kernel adds in an order of its own, so their sums would depend on the size of a call. Not
-  // on OpenCL, whose compute units may be less than a group takes.
+  // Whether calls that are too small for all multiprocessors count as longer than their share. Not
+  // of floats: each kernel adds in an order of its own, so their sums would depend on the size of a
+  // call. Not on OpenCL, whose compute units may be less than a group takes.
   bool sees_idle() const { return element_bytes_ == 1 && device_.api() == device::Api::cuda; }
 
-  // Of a call: of groups that take `cycles` for a tile of all trials, `dearest` for the block with most.
+  // Of a call: its groups take `cycles` for a tile of all trials, `dearest` in the block with most.
   double call_cycles(double cycles, double dearest, std::size_t tile_times) const {
     const auto times = static_cast<double>(problem_.max_new_samples() * problem_.config().beams);
     const auto all =

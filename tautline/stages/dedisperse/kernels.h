@@ -11,9 +11,9 @@ namespace tautline::stages::dedisperse {
 /// Times of a tile come in multiples of this: what the widest vectors sum in one pass.
 inline constexpr std::size_t kGranule = 512;
 
-/// scratch[to ...] = a + b over `length` times or, where c is not kNone, (a + b) + (c + d): floats are
-/// rounded as in two steps. Two operands lie in rows of the input (their channels' positions given) or
-/// in scratch (kScratch), four in scratch. Where channel_b is kNone a is widened.
+/// scratch[to ...] = a + b over `length` times or, where c is not kNone, (a + b) + (c + d): floats
+/// are rounded as in two steps. Two operands lie in rows of the input (their channels' positions
+/// given) or in scratch (kScratch), four in scratch. Where channel_b is kNone a is widened.
 struct Add {
   static constexpr std::uint32_t kScratch = 0xffffffff, kNone = 0xfffffffe;
   std::uint32_t to, length, a, b, channel_a, channel_b;

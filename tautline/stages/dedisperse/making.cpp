@@ -6,9 +6,10 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-// Cycles for 64 bytes of sums, in the units of cost.cpp: what adding one to a trial takes, times what was
-// measured beside that on an Intel Xeon, 3.0 for two and 4.7 for four (docs/performance/dedisperse.md).
-// Pairs of rows could not be told from what does not change, since all programs make as many.
+// Cycles for 64 bytes of sums, in the units of cost.cpp: what adding one to a trial takes, times
+// what was measured beside that on an Intel Xeon, 3.0 for two and 4.7 for four
+// (docs/performance/dedisperse.md). Pairs of rows could not be told from what does not change, since
+// all programs make as many.
 constexpr double kAddRows = 3.6;  // two loads that widen, a store
 constexpr double kAddSums = 3.3;  // two loads, one of which crosses lines, and a store
 constexpr double kAddFour = 5.1;  // four loads, and a store

@@ -8,8 +8,8 @@
 
 namespace tautline::stages::dedisperse {
 
-/// What making the sums of a node and of all that it is made of costs: cycles for 64 bytes of sums of
-/// every pattern, and of every time that patterns are used beyond a tile.
+/// What making the sums of a node and of all that it is made of costs: cycles for 64 bytes of sums
+/// of every pattern, and of every time that patterns are used beyond a tile.
 struct MakingCost {
   double patterns = 0, spans = 0;
   double for_tile(std::size_t times) const { return patterns + spans / static_cast<double>(times); }
@@ -18,8 +18,8 @@ inline MakingCost operator+(const MakingCost& a, const MakingCost& b) {
   return {a.patterns + b.patterns, a.spans + b.spans};
 }
 
-/// Sums of a node are made of its halves', or at once of its quarters' where the halves would have so
-/// many patterns that those cost more than they save.
+/// Sums of a node are made of its halves', or at once of its quarters' where the halves would have
+/// so many patterns that those cost more than they save.
 class Making {
  public:
   explicit Making(const Tree& tree);

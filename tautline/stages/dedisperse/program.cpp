@@ -99,8 +99,8 @@ class BlockWriter {
     return std::min(first + (std::size_t{1} << level), delays_.positions) - first;
   }
 
-  // Below the top, the sums of what a node is made of are alive at once: two halves or four quarters.
-  // The k-th of them lies in the k-th place of its level.
+  // Below the top, the sums of what a node is made of are alive at once: two halves or four
+  // quarters. The k-th of them lies in the k-th place of its level.
   using LowerPlaces = std::array<std::size_t, 4>;
 
   void lay_out_lower_levels(std::size_t top) {

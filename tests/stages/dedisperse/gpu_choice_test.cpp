@@ -108,12 +108,12 @@ TEST(GpuChoice, FewTrialsFarApartTakeWhatFillsTheCard) {
 
 // Each kernel adds in an order of its own, and floats are to be the same whatever a block's size.
 TEST(GpuChoice, FloatsTakeOneKernelWhateverTheSizeOfACall) {
-  Config config = lofar(12);
-  config.bits = 32;
+  Config config = apertif(64, Method::shared, 32);
+  for (double& dm : config.dms) dm *= 4;
   const bool tile = plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel");
-  for (const std::size_t beams : {3u, 20u, 200u}) {
-    config.beams = beams;
-    EXPECT_EQ(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"), tile) << beams;
+  for (const std::size_t samples : {1024u, 20000u, 131072u}) {
+    config.max_samples = samples;
+    EXPECT_EQ(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"), tile) << samples;
   }
 }
 

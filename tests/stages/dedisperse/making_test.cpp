@@ -1,4 +1,5 @@
-// The steps in which shared sums are made; that sums are right however they are made is for the exact tests.
+// The steps in which shared sums are made; that sums are right however they are made is for the
+// exact tests.
 #include "tautline/stages/dedisperse/making.h"
 
 #include <gtest/gtest.h>
