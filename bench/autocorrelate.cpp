@@ -13,7 +13,7 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
-#include "tautline/stages/autocorrelate/cpu.h"
+#include "tautline/stages/autocorrelate/cpu/layout.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/device/device.h"
-#include "tautline/stages/autocorrelate/gpu.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 
 namespace {
 

@@ -23,7 +23,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/cpu.h"
+#include "tautline/stages/correlate/cpu/kernels.h"
 
 namespace {
 

@@ -23,7 +23,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 
 namespace {
 

@@ -2,16 +2,10 @@
 include(CMakePackageConfigHelpers)
 install(TARGETS tautline EXPORT tautline-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# The public headers: all but those that private_headers.txt names by regular expressions on their
-# paths below tautline/. scripts/check_layers.py holds commands, examples and public headers to them.
+# The public headers are those that public_headers.txt names.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-             ${CMAKE_CURRENT_LIST_DIR}/private_headers.txt)
-file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/private_headers.txt private_headers)
-file(GLOB_RECURSE public_headers RELATIVE ${PROJECT_SOURCE_DIR}/tautline CONFIGURE_DEPENDS
-     ${PROJECT_SOURCE_DIR}/tautline/*.h)
-foreach(private IN LISTS private_headers)
-  list(FILTER public_headers EXCLUDE REGEX "${private}")
-endforeach()
+             ${CMAKE_CURRENT_LIST_DIR}/public_headers.txt)
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/public_headers.txt public_headers REGEX "^[^#]")
 foreach(header IN LISTS public_headers)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/tautline/${header}

@@ -10,7 +10,7 @@ if(NOT TAUTLINE_CASACORE)
   list(FILTER tautline_sources EXCLUDE REGEX "/formats/measurement_set/")
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  list(FILTER tautline_sources EXCLUDE REGEX "/cpu_(vnni|amx)\\.cpp$")
+  list(FILTER tautline_sources EXCLUDE REGEX "/cpu/(vnni\\.cpp|amx/)")
 endif()
 
 add_library(tautline ${tautline_sources})
@@ -77,7 +77,7 @@ if(TAUTLINE_SANITIZE)
   endif()
   # The vector kernels take GCC minutes with checks in line; calls take seconds, and intrinsics have
   # no undefined behaviour to find.
-  file(GLOB kernels ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu*.cpp)
+  file(GLOB kernels ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/*.cpp ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/amx/*.cpp)
   set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS
     "-Og;-g0;-fno-sanitize=undefined;--param=asan-instrumentation-with-call-threshold=0")
   # VkFFT is one large header.

@@ -2,8 +2,8 @@
 """Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
 
 - a layer includes only what it may;
-- the command, benchmarks, examples and public headers include public headers only: all but those that
-  cmake/private_headers.txt names, which are not installed;
+- the command, examples and public headers include public headers only, those that cmake/public_headers.txt lists,
+  and each of these is needed by one of them;
 - CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
 - no printing, abort or exit under tautline/;
 - every stage has a header, a reference, a case file, tunables and a maths page;
@@ -54,7 +54,8 @@ BANNED = re.compile(
     r"|std::abort|abort|std::exit|exit|_exit|std::terminate|std::signal|setlocale)\s*[(<]"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
-PRIVATE = [re.compile(line) for line in (ROOT / "cmake" / "private_headers.txt").read_text().split()]
+PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
+PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 
@@ -68,6 +69,8 @@ def complain(path, message):
 def check_source(path):
     relative = path.relative_to(ROOT / "tautline")
     layer = relative.parts[0]
+    if layer == "tautline.h":
+        return
     text = path.read_text(encoding="utf-8")
     for _, header in INCLUDE.findall(text):
         if path.suffix == ".kernel":
@@ -91,11 +94,6 @@ def check_source(path):
         complain(path, f"the library never prints, aborts or exits: {match.group(0)}")
 
 
-def is_private(header):
-    """Of a header named as includes name it."""
-    return any(pattern.search(header.removeprefix("tautline/")) for pattern in PRIVATE)
-
-
 def check_exist(path, text):
     for _, header in INCLUDE.findall(text):
         if header.startswith("tautline/") and not (ROOT / header).exists():
@@ -104,25 +102,33 @@ def check_exist(path, text):
 
 def check_public_only(path, text):
     for _, header in INCLUDE.findall(text):
-        if header.startswith("tautline/") and is_private(header):
-            complain(path, f"may include public headers only: {header} is one of cmake/private_headers.txt")
+        if header.startswith("tautline/") and (ROOT / header).exists() and header not in PUBLIC:
+            complain(path, f"may include public headers only: {header} is not in cmake/public_headers.txt")
 
 
-def check_private_headers():
-    """Public headers can be used where only they are installed, and no pattern has gone stale."""
-    headers = {str(path.relative_to(ROOT)): path for path in (ROOT / "tautline").rglob("*.h")}
-    for name, path in sorted(headers.items()):
-        if not is_private(name):
-            check_public_only(path, path.read_text(encoding="utf-8"))
-    for pattern in PRIVATE:
-        if not any(pattern.search(name.removeprefix("tautline/")) for name in headers):
-            complain(ROOT / "cmake" / "private_headers.txt", f"no header is named {pattern.pattern}")
+def check_public_headers():
+    """Public headers exist, can be used where only they are installed, and each has a user."""
+    used = {"tautline/tautline.h"}
+    for name in sorted(PUBLIC):
+        path = ROOT / name
+        if not path.exists():
+            complain(PUBLIC_LIST, f"lists {name}, which does not exist")
+            continue
+        text = path.read_text(encoding="utf-8")
+        check_public_only(path, text)
+        used.update(header for _, header in INCLUDE.findall(text))
+    for folder in ("cli", "examples"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".h", ".cpp"):
+                used.update(header for _, header in INCLUDE.findall(path.read_text(encoding="utf-8")))
+    for name in sorted(PUBLIC - used):
+        complain(PUBLIC_LIST, f"lists {name}, which no example, command or public header includes")
 
 
 def check_user(folder, path, text):
-    """The command, benchmarks and examples use public headers only; tests may look behind them."""
+    """The command and examples use public headers only; tests and benchmarks may look behind them."""
     check_exist(path, text)
-    if folder != "tests":
+    if folder in ("cli", "examples"):
         check_public_only(path, text)
 
 
@@ -160,7 +166,7 @@ def main():
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".h", ".cpp"):
                 check_user(folder, path, path.read_text(encoding="utf-8"))
-    check_private_headers()
+    check_public_headers()
     for folder in sorted((ROOT / "tautline" / "stages").iterdir()):
         if folder.is_dir():
             check_stage(folder)

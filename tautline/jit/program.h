@@ -26,7 +26,7 @@ class Defines {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-/// The text of an embedded kernel file ("correlate/tiled.kernel", "jit/decode.kernel"), and the
+/// The text of an embedded kernel file ("correlate/gpu/tiled.kernel", "jit/decode.kernel"), and the
 /// names of all of them. Empty when there is none of that name.
 std::string_view kernel_text(std::string_view name);
 const std::vector<std::string_view>& kernel_names();

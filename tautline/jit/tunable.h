@@ -26,7 +26,7 @@ struct TuningKey {
   Sizes problem;
 };
 
-/// The key of a stage whose code is in `kernel_files` ("correlate/tiled.kernel").
+/// The key of a stage whose code is in `kernel_files` ("correlate/gpu/tiled.kernel").
 TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
                      Sizes problem, const std::vector<std::string_view>& kernel_files);
 /// The same for text that is no kernel file of the library.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/stages/dedisperse/dm_plan.h"
+#include "tautline/stages/dedisperse/plan/trials.h"
 
 namespace tautline::pipeline {
 

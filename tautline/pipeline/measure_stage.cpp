@@ -18,7 +18,7 @@
 #include "tautline/stages/corner_turn/case.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/correlate.h"
-#include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/unpack/case.h"
 
 namespace tautline::pipeline {

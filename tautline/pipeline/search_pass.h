@@ -12,7 +12,7 @@
 #include "tautline/pipeline/merge_pulses.h"
 #include "tautline/pipeline/spectra_upload.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
-#include "tautline/stages/dedisperse/dm_plan.h"
+#include "tautline/stages/dedisperse/plan/trials.h"
 #include "tautline/stages/detect/detect.h"
 
 namespace tautline::pipeline {

@@ -141,8 +141,8 @@ TEST_P(Faults, AKernelThatDoesNotCompileIsNamedWithItsDefinitions) {
   // OpenCL has texts, whose files have no names: what only one of them declares.
   const bool opencl = GetParam().starts_with("opencl");
   for (const auto& [kernel, text] :
-       {std::pair<std::string, std::string>{"unpack/unpack.kernel", "KERNEL_SIZED(unpack,"},
-        {"channelize/fused.kernel", "KERNEL_SIZED(fused,"}}) {
+       {std::pair<std::string, std::string>{"unpack/gpu/unpack.kernel", "KERNEL_SIZED(unpack,"},
+        {"channelize/gpu/fused.kernel", "KERNEL_SIZED(fused,"}}) {
     const CommandResult result = run("build " + (opencl ? text : kernel), correlate());
     expect_clean_failure(result);
     record(GetParam(), "a build of " + kernel + " that fails", result);

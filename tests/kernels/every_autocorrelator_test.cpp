@@ -1,5 +1,5 @@
 // Every GPU kernel of the autocorrelator, on problems small enough for compute-sanitizer.
-#include "tautline/stages/autocorrelate/gpu.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tests/stages/autocorrelate/support.h"
 #include "tests/support/gpus.h"
 
@@ -62,7 +62,7 @@ TEST_P(EveryAutocorrelator, Portable) {
   check_all(GpuDesign::portable);
 }
 
-// autocorrelate/matrix.cuda.kernel.
+// autocorrelate/gpu/matrix.cuda.kernel.
 TEST_P(EveryAutocorrelator, Matrix) {
   if (!gpu::has_matrix_design(*device_)) GTEST_SKIP() << "no matrix units to use";
   check_all(GpuDesign::matrix);

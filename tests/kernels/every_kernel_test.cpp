@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "tautline/pipeline/integrator.h"
-#include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/unpack/case.h"
-#include "tautline/stages/unpack/implementation.h"
+#include "tautline/stages/unpack/backends.h"
 #include "tests/stages/channelize/support.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/support/gpus.h"
@@ -27,7 +27,7 @@ class EveryKernel : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<device::Queue> queue;
 };
 
-// unpack/unpack.kernel: rows or times next to each other, every size of element, with lost spans.
+// unpack/gpu/unpack.kernel: rows or times next to each other, every size of element, with lost spans.
 TEST_P(EveryKernel, Unpack) {
   namespace unpack = stages::unpack;
   auto random = generator();

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "tautline/stages/detect/implementation.h"
+#include "tautline/stages/detect/backends.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/stages/detect/support.h"
 #include "tests/support/gpus.h"

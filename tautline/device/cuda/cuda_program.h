@@ -29,7 +29,7 @@ class CudaKernel final : public Kernel {
 
   const std::string& name() const override { return name_; }
   const KernelResources& resources() const override { return resources_; }
-  /// "fir of channelize/fir.kernel", for messages.
+  /// "fir of channelize/gpu/fir.kernel", for messages.
   const std::string& label() const { return label_; }
   void enqueue(Context& context, CUstream stream, const LaunchShape& shape,
                std::span<const Argument> arguments) const;

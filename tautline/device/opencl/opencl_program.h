@@ -21,7 +21,7 @@ class OpenclKernel final : public Kernel {
 
   const std::string& name() const override { return name_; }
   const KernelResources& resources() const override { return resources_; }
-  /// "fir of channelize/fir.kernel", for messages.
+  /// "fir of channelize/gpu/fir.kernel", for messages.
   std::string label() const { return name_ + " of " + program_; }
   void enqueue(Context& context, cl_command_queue queue, const LaunchShape& shape,
                std::span<const Argument> arguments) const;

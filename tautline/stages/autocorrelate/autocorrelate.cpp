@@ -6,8 +6,8 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/cpu.h"
-#include "tautline/stages/autocorrelate/gpu.h"
+#include "tautline/stages/autocorrelate/cpu/layout.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/ladder.h"
 
 namespace tautline::stages::autocorrelate {

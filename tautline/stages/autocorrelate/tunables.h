@@ -19,7 +19,7 @@ struct Tunables {
   /// Up to this many pairs the lanes are times, 0 to 16: 16 sensors fill the lanes by themselves.
   std::size_t series_pairs = 4;
 
-  /// Pairs of levels that matrix units (AMX) take, 0 to 4, where they can: see cpu_front.h.
+  /// Pairs of levels that matrix units (AMX) take, 0 to 4, where they can: see cpu/amx/front.h.
   std::size_t front_pairs = 3;
 
   /// Rows of the first pair, and of each later one, that matrix units multiply at a time: multiples

@@ -10,8 +10,8 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/check_output.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/gpu.h"
-#include "tautline/stages/autocorrelate/gpu_tuning.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
+#include "tautline/stages/autocorrelate/gpu/tuning.h"
 #include "tautline/stages/autocorrelate/ladder.h"
 
 namespace tautline::stages::autocorrelate {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "tautline/stages/channelize/bank.h"
-#include "tautline/stages/channelize/gpu.h"
-#include "tautline/stages/channelize/gpu_tuning.h"
-#include "tautline/stages/channelize/kernel.h"
-#include "tautline/stages/channelize/plan.h"
+#include "tautline/stages/channelize/gpu/plan.h"
+#include "tautline/stages/channelize/gpu/tuning.h"
+#include "tautline/stages/channelize/cpu/kernels.h"
+#include "tautline/stages/channelize/cpu/plan.h"
 #include "tautline/stages/channelize/tunables.h"
 
 namespace tautline::stages::channelize {

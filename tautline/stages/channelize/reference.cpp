@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "tautline/core/requantise.h"
-#include "tautline/stages/channelize/kernel.h"
+#include "tautline/stages/channelize/cpu/kernels.h"
 #include "tautline/stages/channelize/reference_transform.h"
 
 namespace tautline::stages::channelize {

@@ -15,7 +15,7 @@ namespace tautline::stages::channelize {
 ///   separate   a kernel for the filter, the device's FFT, a kernel for the rest; any size
 enum class GpuDesign { automatic, fused, split, separate };
 
-/// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu_choice.cpp;
+/// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu/dispatch.cpp;
 /// what was measured is in docs/performance/channelize_gpu.md.
 struct GpuTunables {
   GpuDesign design = GpuDesign::automatic;

@@ -12,8 +12,8 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/check_output.h"
 #include "tautline/stages/channelize/case.h"
-#include "tautline/stages/channelize/gpu.h"
-#include "tautline/stages/channelize/gpu_tuning.h"
+#include "tautline/stages/channelize/gpu/plan.h"
+#include "tautline/stages/channelize/gpu/tuning.h"
 
 namespace tautline::stages::channelize {
 

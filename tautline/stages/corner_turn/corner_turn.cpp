@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/corner_turn/implementation.h"
+#include "tautline/stages/corner_turn/backends.h"
 
 namespace tautline::stages::corner_turn {
 

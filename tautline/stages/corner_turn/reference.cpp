@@ -1,5 +1,5 @@
 // corner_turn as plain loops, one element at a time: the definition.
-#include "tautline/stages/corner_turn/implementation.h"
+#include "tautline/stages/corner_turn/backends.h"
 
 namespace tautline::stages::corner_turn {
 

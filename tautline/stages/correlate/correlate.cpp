@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/cpu.h"
-#include "tautline/stages/correlate/gpu_tuning.h"
+#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/gpu/tuning.h"
 #include "tautline/stages/correlate/reference.h"
 #include "tautline/stages/correlate/shapes.h"
 

@@ -12,8 +12,8 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/check_output.h"
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/gpu.h"
-#include "tautline/stages/correlate/gpu_tuning.h"
+#include "tautline/stages/correlate/gpu/plan.h"
+#include "tautline/stages/correlate/gpu/tuning.h"
 #include "tautline/stages/correlate/shapes.h"
 
 namespace tautline::stages::correlate {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "tautline/stages/dedisperse/dedisperse.h"
-#include "tautline/stages/dedisperse/problem.h"
+#include "tautline/stages/dedisperse/plan/problem.h"
 #include "tautline/stages/dedisperse/tunables.h"
 
 namespace tautline::stages::dedisperse {

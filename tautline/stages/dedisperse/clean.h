@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/stages/dedisperse/kernels.h"
-#include "tautline/stages/dedisperse/problem.h"
+#include "tautline/stages/dedisperse/cpu/kernels.h"
+#include "tautline/stages/dedisperse/plan/problem.h"
 
 namespace tautline::stages::dedisperse {
 

@@ -5,9 +5,9 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/backends.h"
-#include "tautline/stages/dedisperse/gpu_tuning.h"
-#include "tautline/stages/dedisperse/kernels.h"
-#include "tautline/stages/dedisperse/zero_dm_plan.h"
+#include "tautline/stages/dedisperse/gpu/tuning.h"
+#include "tautline/stages/dedisperse/cpu/kernels.h"
+#include "tautline/stages/dedisperse/gpu/zero_dm_plan.h"
 
 namespace tautline::stages::dedisperse {
 

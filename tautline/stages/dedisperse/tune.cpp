@@ -10,7 +10,7 @@
 #include "tautline/jit/check_output.h"
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/case.h"
-#include "tautline/stages/dedisperse/gpu_tuning.h"
+#include "tautline/stages/dedisperse/gpu/tuning.h"
 
 namespace tautline::stages::dedisperse {
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "tautline/stages/detect/kernels.h"
+#include "tautline/stages/detect/cpu/kernels.h"
 #include "tautline/stages/detect/sizes.h"
 
 namespace tautline::stages::detect {

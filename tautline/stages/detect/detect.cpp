@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/detect/implementation.h"
+#include "tautline/stages/detect/backends.h"
 
 namespace tautline::stages::detect {
 

@@ -8,7 +8,7 @@
 
 #include "tautline/stages/detect/baseline.h"
 #include "tautline/stages/detect/groups.h"
-#include "tautline/stages/detect/implementation.h"
+#include "tautline/stages/detect/backends.h"
 #include "tautline/stages/detect/stretches.h"
 
 namespace tautline::stages::detect {

@@ -4,7 +4,7 @@
 
 #include "tautline/core/half.h"
 #include "tautline/core/sample_decode.h"
-#include "tautline/stages/unpack/implementation.h"
+#include "tautline/stages/unpack/backends.h"
 
 namespace tautline::stages::unpack {
 

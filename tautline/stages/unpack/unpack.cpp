@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/unpack/implementation.h"
+#include "tautline/stages/unpack/backends.h"
 
 namespace tautline::stages::unpack {
 

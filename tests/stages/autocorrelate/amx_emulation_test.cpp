@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "tautline/stages/autocorrelate/cpu_front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/front.h"
 #include "tests/stages/autocorrelate/support.h"
 
 // GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
@@ -14,7 +14,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
-#include "tautline/stages/autocorrelate/amx_front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/front_kernels.h"
 #include "tests/support/emulated_tiles.h"
 
 #pragma GCC pop_options

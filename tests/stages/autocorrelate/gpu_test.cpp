@@ -1,13 +1,13 @@
 // The GPU's sums equal the reference's to the bit, on every device that compiles: PoCL makes one of
 // the CPU.
-#include "tautline/stages/autocorrelate/gpu.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <tuple>
 
-#include "tautline/stages/autocorrelate/gpu_layout.h"
+#include "tautline/stages/autocorrelate/gpu/layout.h"
 #include "tests/stages/autocorrelate/closed_form.h"
 #include "tests/support/gpus.h"
 

@@ -15,7 +15,7 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
-#include "tautline/stages/autocorrelate/cpu_front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/front.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::autocorrelate::tests {

@@ -1,6 +1,6 @@
 // The GPU code as something to tune: candidates agree with the CPU and are timed.
-#include "tautline/stages/autocorrelate/gpu.h"
-#include "tautline/stages/autocorrelate/gpu_tuning.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
+#include "tautline/stages/autocorrelate/gpu/tuning.h"
 #include "tautline/stages/autocorrelate/tune.h"
 #include "tests/stages/autocorrelate/support.h"
 #include "tests/support/gpus.h"

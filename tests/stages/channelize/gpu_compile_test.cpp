@@ -9,8 +9,8 @@
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/jit/program.h"
-#include "tautline/stages/channelize/gpu_choice.h"
-#include "tautline/stages/channelize/gpu_sizes.h"
+#include "tautline/stages/channelize/gpu/dispatch.h"
+#include "tautline/stages/channelize/gpu/layout.h"
 #include "tests/stages/channelize/support.h"
 #include "tests/support/kernel_compiler.h"
 
@@ -87,13 +87,13 @@ std::vector<device::ProgramSource> sources_of(const GpuTunables& t, const Bank& 
   };
   switch (t.design) {
     case GpuDesign::fused:
-      return {source("channelize/fused.kernel", gpu::fused_defines(t, bank))};
+      return {source("channelize/gpu/fused.kernel", gpu::fused_defines(t, bank))};
     case GpuDesign::split:
-      return {source("channelize/columns.kernel", gpu::columns_defines(t, bank)),
-              source("channelize/rows.kernel", gpu::rows_defines(t, bank))};
+      return {source("channelize/gpu/columns.kernel", gpu::columns_defines(t, bank)),
+              source("channelize/gpu/rows.kernel", gpu::rows_defines(t, bank))};
     default:
-      return {source("channelize/fir.kernel", gpu::fir_defines(t, bank)),
-              source("channelize/finish.kernel", gpu::finish_defines(bank))};
+      return {source("channelize/gpu/fir.kernel", gpu::fir_defines(t, bank)),
+              source("channelize/gpu/finish.kernel", gpu::finish_defines(bank))};
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/cpu.h"
+#include "tautline/stages/correlate/cpu/kernels.h"
 #include "tests/stages/correlate/correlate_support.h"
 
 // GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
@@ -15,9 +15,9 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
-#include "tautline/stages/correlate/cpu_pack8.h"
+#include "tautline/stages/correlate/cpu/pack8.h"
 #pragma GCC target("avx512vnni")
-#include "tautline/stages/correlate/amx_blocks.h"
+#include "tautline/stages/correlate/cpu/amx/blocks.h"
 #include "tests/support/emulated_tiles.h"
 
 namespace tautline::stages::correlate::tests {

@@ -9,7 +9,7 @@
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/jit/program.h"
-#include "tautline/stages/correlate/gpu_tiled.h"
+#include "tautline/stages/correlate/gpu/tiled.h"
 #include "tests/stages/correlate/covering_tunables.h"
 #include "tests/support/kernel_compiler.h"
 
@@ -75,14 +75,14 @@ TEST_F(GpuCompile, TheOthers) {
           .set("THREADS", 256)
           .set("THREAD_SAMPLES", 8);
       const auto prepare =
-          compile(jit::make_source(device::Api::cuda, "correlate/prepare.kernel", defines));
+          compile(jit::make_source(device::Api::cuda, "correlate/gpu/prepare.kernel", defines));
       EXPECT_EQ(prepare.spilled_bytes, 0u);
       EXPECT_LE(prepare.registers, 40u);
     }
   for (const char* value : {"i64", "double"}) {
     jit::Defines defines;
     defines.set("THREADS", 256).set("VALUE", value);
-    const auto add = compile(jit::make_source(device::Api::cuda, "correlate/add.kernel", defines));
+    const auto add = compile(jit::make_source(device::Api::cuda, "correlate/gpu/add.kernel", defines));
     EXPECT_EQ(add.spilled_bytes, 0u);
     EXPECT_LE(add.registers, 40u);
   }

@@ -1,6 +1,6 @@
 // The kernels for matrix units: their text for every architecture that has them, how tiles are
 // shared out, and on a GPU that has them their sums, bit for bit.
-#include "tautline/stages/correlate/gpu_tensor.h"
+#include "tautline/stages/correlate/gpu/tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/support/kernel_compiler.h"
 
@@ -52,7 +52,7 @@ TEST_F(GpuTensorCompile, Wgmma) {
     // 65,536 registers among 384 threads, which they share out anew at run time.
     for (const core::SampleFormat format : {core::kCi8, core::kCf16})
       if (format == core::kCi8 || tunables.staging_columns == 32)
-        expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma.cuda.kernel",
+        expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma.cuda.kernel",
                                      gpu::wgmma_defines({.format = format}, tunables)),
                     "sm_90a", 168);
   }
@@ -60,11 +60,11 @@ TEST_F(GpuTensorCompile, Wgmma) {
 
 TEST_F(GpuTensorCompile, Held) {
   for (const std::size_t stages : {0u, 3u, 7u})
-    expect_fits(jit::make_source(device::Api::cuda, "correlate/wgmma_held.cuda.kernel",
+    expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma_held.cuda.kernel",
                                  gpu::held_defines(gpu::complete(
                                      WgmmaTunables{.held_stages = stages}, kHopperLocalBytes))),
                 "sm_90a", 168);
-  expect_fits(jit::make_source(device::Api::cuda, "correlate/held_sums.cuda.kernel", {}), "sm_90a",
+  expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/held_sums.cuda.kernel", {}), "sm_90a",
               84);
 }
 
@@ -73,7 +73,7 @@ TEST_F(GpuTensorCompile, Mma) {
     for (const core::SampleFormat format : {core::kCi8, core::kCf16})
       for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"})
         // 196 to 218 with NVRTC 13.0.
-        expect_fits(jit::make_source(device::Api::cuda, "correlate/mma.cuda.kernel",
+        expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/mma.cuda.kernel",
                                      gpu::mma_defines({.format = format},
                                                       gpu::complete(wanted, kHopperLocalBytes))),
                     architecture, 234);

@@ -1,5 +1,5 @@
 // What only the GPU plan has: device addresses, slabs, designs and tunables.
-#include "tautline/stages/correlate/gpu.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 
 #include "tautline/stages/correlate/case.h"
 #include "tests/stages/correlate/correlate_support.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/cpu.h"
+#include "tautline/stages/correlate/cpu/kernels.h"
 #include "tests/stages/correlate/correlate_support.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // What bands.kernel is told, and the kernel itself with the matrix units emulated: the sums are
 // those along the delays it was made from.
-#include "tautline/stages/dedisperse/band_program.h"
+#include "tautline/stages/dedisperse/gpu/band_program.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tautline/stages/dedisperse/problem.h"
+#include "tautline/stages/dedisperse/plan/problem.h"
 #include "tests/stages/dedisperse/host_dialect.h"
 #include "tests/stages/dedisperse/support.h"
 
@@ -58,7 +58,7 @@ namespace {
 #define WINDOW 8
 #define CARRIES 1
 #define PAIRED_TILES 1
-#include "tautline/stages/dedisperse/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/bands.kernel"
 }  // namespace
 }  // namespace window_8
 
@@ -73,7 +73,7 @@ namespace {
 #define RUN_AHEAD 1
 namespace ahead {
 namespace {
-#include "tautline/stages/dedisperse/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/bands.kernel"
 #undef WINDOW
 #undef CARRIES
 #define CARRIES 0
@@ -88,7 +88,7 @@ namespace {
 namespace window_16 {
 namespace {
 #define WINDOW 16
-#include "tautline/stages/dedisperse/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/bands.kernel"
 #undef WINDOW
 }  // namespace
 }  // namespace window_16
@@ -99,7 +99,7 @@ namespace {
 namespace window_32 {
 namespace {
 #define WINDOW 32
-#include "tautline/stages/dedisperse/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/bands.kernel"
 #undef WINDOW
 }  // namespace
 }  // namespace window_32

@@ -1,5 +1,5 @@
 // DM plans: steps, segments, summaries and the memory limit.
-#include "tautline/stages/dedisperse/dm_plan.h"
+#include "tautline/stages/dedisperse/plan/trials.h"
 
 #include <cmath>
 

@@ -43,8 +43,8 @@ Made plan_on(const Config& config, const std::string& architecture, int capabili
   made.text = make_plan(config, device, Tunables{})->choice().text;
   for (const device::ProgramSource& source : device->sources()) {
     made.kernels.push_back(source.name);
-    if (source.name != "dedisperse/take.kernel" && source.name != "dedisperse/turn.kernel" &&
-        source.name != "dedisperse/clean.kernel")
+    if (source.name != "dedisperse/gpu/take.kernel" && source.name != "dedisperse/gpu/turn.kernel" &&
+        source.name != "dedisperse/gpu/clean.kernel")
       made.defines = source.defines;
   }
   return made;
@@ -53,7 +53,7 @@ Made plan_on(const Config& config, const std::string& architecture, int capabili
 TEST(GpuChoice, BandsWhereRolesMayTakeRegisters) {
   for (const Method method : {Method::shared, Method::subband}) {
     const Made made = plan_on(apertif(130, method), "sm_90a", 90);
-    EXPECT_TRUE(made.compiled("dedisperse/bands.kernel")) << made.text;
+    EXPECT_TRUE(made.compiled("dedisperse/gpu/bands.kernel")) << made.text;
     EXPECT_TRUE(made.defined("MATRIX=1"));
     EXPECT_TRUE(made.defined("FETCHERS=4"));
     EXPECT_NE(made.text.find("makers by the matrix units"), std::string::npos) << made.text;
@@ -63,14 +63,14 @@ TEST(GpuChoice, BandsWhereRolesMayTakeRegisters) {
 
 TEST(GpuChoice, TilesElsewhere) {
   EXPECT_TRUE(
-      plan_on(apertif(130, Method::shared), "sm_80", 80).compiled("dedisperse/tile.kernel"));
+      plan_on(apertif(130, Method::shared), "sm_80", 80).compiled("dedisperse/gpu/tile.kernel"));
   for (const int bits : {16, 32}) {
     const Made made = plan_on(apertif(70, Method::shared, bits), "sm_90a", 90);
-    EXPECT_TRUE(made.compiled("dedisperse/tile.kernel"));
+    EXPECT_TRUE(made.compiled("dedisperse/gpu/tile.kernel"));
     EXPECT_TRUE(made.defined("ELEMENTS_TIME=8"));
   }
   const Made exact = plan_on(apertif(70, Method::exact), "sm_90a", 90);
-  EXPECT_TRUE(exact.compiled("dedisperse/tile.kernel"));
+  EXPECT_TRUE(exact.compiled("dedisperse/gpu/tile.kernel"));
   EXPECT_TRUE(exact.defined("ELEMENTS_TIME=4"));
 }
 
@@ -78,14 +78,14 @@ TEST(GpuChoice, TilesElsewhere) {
 TEST(GpuChoice, BandsForWidePulses) {
   Config config = apertif(500, Method::subband);
   config.pulse_width_s = 0.05;
-  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/bands.kernel"));
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/bands.kernel"));
 }
 
 TEST(GpuChoice, TilesWhereTrialsAreTooFarApartForBands) {
   Config config = apertif(70, Method::shared);
   for (double& dm : config.dms) dm *= 8;
   config.max_samples = 65536;
-  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"));
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel"));
 }
 
 // A tenth of a second of LOFAR's band.
@@ -99,21 +99,21 @@ Config lofar(std::size_t trials) {
 // Few tiles leave most of a card without work, which rows read where they lie do not.
 TEST(GpuChoice, FewTrialsFarApartTakeWhatFillsTheCard) {
   for (const std::size_t trials : {16u, 32u, 64u})
-    EXPECT_TRUE(plan_on(lofar(trials), "sm_90a", 90).compiled("dedisperse/sum.kernel")) << trials;
+    EXPECT_TRUE(plan_on(lofar(trials), "sm_90a", 90).compiled("dedisperse/gpu/sum.kernel")) << trials;
   Config config = lofar(12);
-  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/sum.kernel"));
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/sum.kernel"));
   config.beams = 20;
-  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"));
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel"));
 }
 
 // Each kernel adds in an order of its own, and floats are to be the same whatever a block's size.
 TEST(GpuChoice, FloatsTakeOneKernelWhateverTheSizeOfACall) {
   Config config = apertif(64, Method::shared, 32);
   for (double& dm : config.dms) dm *= 4;
-  const bool tile = plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel");
+  const bool tile = plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel");
   for (const std::size_t samples : {1024u, 20000u, 131072u}) {
     config.max_samples = samples;
-    EXPECT_EQ(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel"), tile) << samples;
+    EXPECT_EQ(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel"), tile) << samples;
   }
 }
 
@@ -122,7 +122,7 @@ TEST(GpuChoice, TilesOfFewChannels) {
   for (const std::size_t trials : {2u, 64u, 1024u, 4096u}) {
     Config config = lofar(trials);
     config.dms.assign(trials, 0);
-    EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/tile.kernel")) << trials;
+    EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel")) << trials;
   }
 }
 

@@ -60,7 +60,7 @@ jit::Defines sum_defines(int row) {
 
 TEST_F(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
   std::size_t turn = 0;
-  for (const int row : {8, 16, 32}) compile("dedisperse/sum.kernel", sum_defines(row), turn++, 128);
+  for (const int row : {8, 16, 32}) compile("dedisperse/gpu/sum.kernel", sum_defines(row), turn++, 128);
 }
 
 // A group of 1,024 threads has 64 registers for each: addresses are spilled outside the loops over
@@ -70,7 +70,7 @@ TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
   for (const int row : {8, 16, 32})
     for (const int levels : {0, 2, 3, 4, 5, 6}) {
       if (row == 16 && levels > 3) continue;
-      compile("dedisperse/tile.kernel",
+      compile("dedisperse/gpu/tile.kernel",
               sum_defines(row)
                   .set("ELEMENTS_TIME", row == 8 ? 4 : 8)
                   .set("LEVELS", levels)
@@ -107,7 +107,7 @@ TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
     for (const int window : {8, 16})
       for (const auto& [elements_dm, makers, groups, most] :
            {std::array{16, 4, 1, 168}, {8, 2, 2, 96}, {4, 4, 1, 168}})
-        compile("dedisperse/bands.kernel",
+        compile("dedisperse/gpu/bands.kernel",
                 band_defines(16, window, makers, 2, matrix)
                     .set("ELEMENTS_DM", elements_dm)
                     .set("GROUPS", groups),
@@ -123,7 +123,7 @@ TEST_F(GpuCompile, BandsOfTheDefaults) {
   };
   for (const Usual& usual :
        {Usual{16, 8, 4, 5, 128}, Usual{8, 8, 4, 6, 128}, Usual{8, 16, 4, 5, 128}})
-    compile_for("sm_90a", "dedisperse/bands.kernel",
+    compile_for("sm_90a", "dedisperse/gpu/bands.kernel",
                 band_defines(usual.channels, usual.window, usual.makers, usual.tiles, 1)
                     .set("ELEMENTS_DM", 16)
                     .set("GROUPS", 1)
@@ -135,9 +135,9 @@ TEST_F(GpuCompile, TakesOfEveryWidth) {
   std::size_t turn = 0;
   for (const int bits : {1, 2, 4, 8, 16, 32})
     for (const int spectra : {0, 1})
-      compile("dedisperse/take.kernel", jit::Defines().set("BITS", bits).set("SPECTRA", spectra),
+      compile("dedisperse/gpu/take.kernel", jit::Defines().set("BITS", bits).set("SPECTRA", spectra),
               turn++, 48);
-  compile("dedisperse/turn.kernel", {}, turn++, 48);
+  compile("dedisperse/gpu/turn.kernel", {}, turn++, 48);
 }
 
 TEST_F(GpuCompile, CleaningOfEveryKind) {
@@ -145,7 +145,7 @@ TEST_F(GpuCompile, CleaningOfEveryKind) {
   for (const int bits : {1, 8, 16})
     for (const int spectra : {0, 1})
       for (const int row : {8, 16, 32})
-        compile("dedisperse/clean.kernel",
+        compile("dedisperse/gpu/clean.kernel",
                 jit::Defines()
                     .set("BITS", bits)
                     .set("SPECTRA", spectra)
@@ -158,7 +158,7 @@ TEST_F(GpuCompile, CleaningOfEveryKind) {
 TEST_F(GpuCompile, ZeroDmOfEverySize) {
   std::size_t turn = 0;
   for (const int points : {256, 1024, 4096, 16384})
-    compile("dedisperse/zero_dm.kernel",
+    compile("dedisperse/gpu/zero_dm.kernel",
             jit::Defines().set("POINTS", points).set("PARTS", 1).set("LOCAL_BYTES", 8 * points),
             turn++, 128, 64);
 }

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "tautline/stages/dedisperse/gpu_choice.h"
-#include "tautline/stages/dedisperse/problem.h"
+#include "tautline/stages/dedisperse/gpu/dispatch.h"
+#include "tautline/stages/dedisperse/plan/problem.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"
 

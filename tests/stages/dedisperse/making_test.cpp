@@ -1,13 +1,13 @@
 // The steps in which shared sums are made; that sums are right however they are made is for the
 // exact tests.
-#include "tautline/stages/dedisperse/making.h"
+#include "tautline/stages/dedisperse/plan/making.h"
 
 #include <gtest/gtest.h>
 
 #include <span>
 
-#include "tautline/stages/dedisperse/kernels.h"
-#include "tautline/stages/dedisperse/problem.h"
+#include "tautline/stages/dedisperse/cpu/kernels.h"
+#include "tautline/stages/dedisperse/plan/problem.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {

@@ -1,4 +1,4 @@
-#include "tautline/stages/dedisperse/place_sums.h"
+#include "tautline/stages/dedisperse/gpu/place_sums.h"
 
 #include <gtest/gtest.h>
 

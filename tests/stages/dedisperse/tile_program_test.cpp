@@ -1,5 +1,5 @@
 // What tile.kernel is told to do: where rows and sums lie in local memory.
-#include "tautline/stages/dedisperse/tile_program.h"
+#include "tautline/stages/dedisperse/gpu/tile_program.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/stages/dedisperse/problem.h"
+#include "tautline/stages/dedisperse/plan/problem.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {

@@ -1,6 +1,6 @@
 // The GPU kernel as something to tune: candidates agree with the CPU and are timed.
 #include "tautline/jit/wisdom.h"
-#include "tautline/stages/dedisperse/gpu_tuning.h"
+#include "tautline/stages/dedisperse/gpu/tuning.h"
 #include "tautline/stages/dedisperse/tune.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/environment.h"

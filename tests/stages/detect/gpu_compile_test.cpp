@@ -44,7 +44,7 @@ TEST_F(GpuCompile, EveryTypeAndReachOnEveryArchitecture) {
       const auto report = compiler.compile(source, architecture);
       // So that four groups of measure's threads fit on a multiprocessor.
       EXPECT_LE(report.registers, 64u);
-      EXPECT_LE(report.spilled_bytes, source.name == "detect/units.kernel" ? 8u : 0u);
+      EXPECT_LE(report.spilled_bytes, source.name == "detect/gpu/units.kernel" ? 8u : 0u);
       if (full)
         std::printf("%s %s: %zu registers, %zu bytes spilled\n", source.name.c_str(), architecture,
                     report.registers, report.spilled_bytes);

@@ -1,8 +1,8 @@
 // What only a GPU's plan has: buffers that fill up, batches, series in the device's memory.
 #include <gtest/gtest.h>
 
-#include "tautline/stages/detect/gpu_schedule.h"
-#include "tautline/stages/detect/implementation.h"
+#include "tautline/stages/detect/gpu/schedule.h"
+#include "tautline/stages/detect/backends.h"
 #include "tests/stages/detect/support.h"
 #include "tests/support/gpus.h"
 

@@ -1,0 +1,86 @@
+// The tile's code (cpu/tile-inl.h), compiled for each Highway target, and the choice among them.
+
+// The vectors of SVE and RVV have no size at compile time, and SSSE3 and SSE4 bring nothing here.
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tautline/stages/autocorrelate/cpu/dispatch.cpp"
+#include <hwy/foreach_target.h>  // before highway.h
+//
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/autocorrelate/cpu/layout.h"
+
+#undef TAUTLINE_AUTOCORRELATE_AVX512
+#undef TAUTLINE_AUTOCORRELATE_AVX2
+#undef TAUTLINE_INLINE
+#if HWY_TARGET == HWY_AVX3
+#define TAUTLINE_AUTOCORRELATE_AVX512
+#elif HWY_TARGET == HWY_AVX2
+#define TAUTLINE_AUTOCORRELATE_AVX2
+#endif
+
+// Rows are vectors wider than some targets' registers; they never cross a call.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+HWY_BEFORE_NAMESPACE();
+namespace tautline::stages::autocorrelate::cpu::HWY_NAMESPACE {
+namespace {
+
+#include "tautline/stages/autocorrelate/cpu/tile-inl.h"
+
+}  // namespace
+
+constexpr Kernels kernels_named(const char* name) {
+#if defined(TAUTLINE_AUTOCORRELATE_AVX512)
+  return {name, false, feed, drain, push, feed_woven};
+#else
+  return {name, false, feed, drain, push};
+#endif
+}
+
+}  // namespace tautline::stages::autocorrelate::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace tautline::stages::autocorrelate::cpu {
+
+const Kernels* simd_kernels(device::InstructionSet set) {
+  static constexpr Kernels kPortable = HWY_NAMESPACE::kernels_named("portable");
+  if (set == device::InstructionSet::portable) return &kPortable;
+#if HWY_TARGETS & HWY_AVX2
+  static constexpr Kernels kAvx2 = N_AVX2::kernels_named("avx2");
+  if (set == device::InstructionSet::avx2) return &kAvx2;
+#endif
+#if HWY_TARGETS & HWY_AVX3
+  static constexpr Kernels kAvx512 = N_AVX3::kernels_named("avx512");
+  if (set == device::InstructionSet::avx512) return &kAvx512;
+#endif
+  return nullptr;
+}
+
+const Kernels& choose_kernels(const device::Device& device) {
+  using device::InstructionSet;
+  const InstructionSet set = device.instruction_set();
+#if defined(__x86_64__)
+  if (set >= InstructionSet::vnni) return vnni_kernels();
+#endif
+  if (const Kernels* kernels = simd_kernels(set)) return *kernels;
+  if (device.forced())
+    throw core::Error(core::ErrorKind::unsupported, "autocorrelate instruction set",
+                      std::string(device::to_string(set)), "one that this build has code for",
+                      "build for x86-64, or choose cpu:portable");
+  return *simd_kernels(InstructionSet::portable);
+}
+
+}  // namespace tautline::stages::autocorrelate::cpu
+
+#endif  // HWY_ONCE

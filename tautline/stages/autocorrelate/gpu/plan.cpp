@@ -1,0 +1,267 @@
+// The plan on a GPU. Counts in its memory are used where they lie, if their rows start at multiples
+// of 16 bytes; others go through two slots of rows, uploaded while the rows before are worked on.
+#include "tautline/stages/autocorrelate/gpu/plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/autocorrelate/checks.h"
+#include "tautline/stages/autocorrelate/gpu/levels.h"
+
+namespace tautline::stages::autocorrelate::gpu {
+
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr std::size_t kRowAlignment = 16;
+
+std::size_t groups_of(std::size_t items, std::size_t each) {
+  return (items + each - 1) / each;
+}
+
+class GpuPlan final : public Plan {
+ public:
+  GpuPlan(const Config& config, std::shared_ptr<const device::Device> device,
+          const GpuTunables& tunables, std::string origin)
+      : device_(std::move(device)),
+        layout_(make_layout(config, tunables, device_->properties().total_bytes)),
+        programs_(make_programs(layout_, tunables, *device_)),
+        origin_(std::move(origin)) {}
+
+  const Config& config() const override { return layout_.config; }
+  std::string backend() const override {
+    return std::string(device_->api() == device::Api::cuda ? "cuda " : "opencl ") +
+           (programs_.matrix.empty() ? "portable" : "mma") +
+           (origin_.empty() ? "" : " (" + origin_ + ")");
+  }
+  device::MemoryUse bytes() const override { return GpuState::bytes(layout_); }
+  std::unique_ptr<State> make_state(const device::Queue&) const override {
+    return std::make_unique<GpuState>(layout_, device_);
+  }
+
+  void execute(device::Queue& queue, State& state,
+               const Samples<std::uint8_t>& samples) const override {
+    take(queue, state, samples);
+  }
+  void execute(device::Queue& queue, State& state,
+               const Samples<std::uint16_t>& samples) const override {
+    take(queue, state, samples);
+  }
+  void execute(device::Queue& queue, State& state,
+               const Samples<std::uint32_t>& samples) const override {
+    take(queue, state, samples);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<float>& samples) const override {
+    take(queue, state, samples);
+  }
+  void read(device::Queue& queue, const State& state,
+            const Sums<std::int64_t>& out) const override {
+    read_all(queue, state, out);
+  }
+  void read(device::Queue& queue, const State& state, const Sums<double>& out) const override {
+    read_all(queue, state, out);
+  }
+
+ private:
+  template <class Count>
+  void take(device::Queue& queue, State& state, const Samples<Count>& samples) const;
+  template <class Count>
+  bool usable_in_place(const Samples<Count>& samples) const;
+  template <class Count>
+  void upload(GpuState& state, Slot& slot, const Samples<Count>& samples) const;
+  template <class Count>
+  void gather(device::Queue& queue, const Slot& slot, const Samples<Count>& samples) const;
+  void check_overflow(device::Queue& queue, GpuState& state) const;
+  template <class Value>
+  void read_all(device::Queue& queue, const State& state, const Sums<Value>& out) const;
+  template <class Value>
+  void read_totals(device::Queue& queue, const GpuState& state,
+                   const core::View<Value, 2>& out) const;
+
+  std::shared_ptr<const device::Device> device_;
+  GpuLayout layout_;
+  Programs programs_;
+  std::string origin_;  ///< of the tunables
+};
+
+template <class Count>
+bool GpuPlan::usable_in_place(const Samples<Count>& samples) const {
+  const auto pitch = static_cast<std::size_t>(samples.stride(0)) * sizeof(Count);
+  return samples.stride(1) == 1 && samples.stride(0) > 0 && pitch % kRowAlignment == 0 &&
+         pitch <= 0xffffffff &&
+         reinterpret_cast<std::uintptr_t>(samples.data()) % kRowAlignment == 0 &&
+         samples.extent(1) * sizeof(Count) % kRowAlignment == 0;
+}
+
+template <class Count>
+void GpuPlan::take(device::Queue& queue, State& state, const Samples<Count>& samples) const {
+  check_samples(layout_.config, type_of<Count>(), samples.extents());
+  auto& own = dynamic_cast<GpuState&>(state);
+  if (own.refused) throw_overflow(own.samples());
+  queue.wait(*own.ready);
+  const std::size_t count = samples.extent(0);
+  const bool there = count > 0 && device_->holds(samples.data());
+  const bool in_place = there && usable_in_place(samples);
+  const std::size_t pitch = layout_.levels[0].pitch_bytes;
+  for (std::size_t t = 0; t < count; t += layout_.chunk) {
+    const auto part = samples.slice(0, t, std::min(layout_.chunk, count - t));
+    if (in_place) {
+      enqueue_rows(
+          queue, programs_, own,
+          {part.data(), static_cast<std::size_t>(part.stride(0)) * sizeof(Count), part.extent(0)});
+      continue;
+    }
+    Slot& slot = own.slots[own.next_slot];
+    own.next_slot = 1 - own.next_slot;
+    if (there) {
+      gather(queue, slot, part);
+    } else {
+      upload(own, slot, part);
+      queue.wait(*slot.uploaded);
+    }
+    enqueue_rows(queue, programs_, own, {slot.rows.data(), pitch, part.extent(0)});
+    queue.record(*slot.consumed);
+  }
+  queue.record(*own.latest);
+  check_overflow(queue, own);
+}
+
+// Device memory whose rows are strided or badly aligned.
+template <class Count>
+void GpuPlan::gather(device::Queue& queue, const Slot& slot, const Samples<Count>& samples) const {
+  queue.wait(*slot.consumed);
+  const Threads& t = programs_.threads;
+  const device::Argument arguments[] = {samples.data(),
+                                        slot.rows.data(),
+                                        static_cast<std::int64_t>(samples.stride(0)),
+                                        static_cast<std::int64_t>(samples.stride(1)),
+                                        std::uint64_t{layout_.padded_sensors},
+                                        static_cast<std::uint32_t>(samples.extent(0)),
+                                        static_cast<std::uint32_t>(samples.extent(1))};
+  queue.launch(*programs_.take,
+               {.groups = {groups_of(samples.extent(1), t.x),
+                           std::min<std::size_t>(groups_of(samples.extent(0), t.y), 1024), 1},
+                .threads = {t.x, t.y, 1}},
+               arguments);
+}
+
+template <class Count>
+void GpuPlan::upload(GpuState& state, Slot& slot, const Samples<Count>& samples) const {
+  device::Queue& queue = *state.queue;
+  const std::size_t rows = samples.extent(0), row_bytes = samples.extent(1) * sizeof(Count);
+  const std::size_t pitch = layout_.levels[0].pitch_bytes;
+  queue.wait(*slot.consumed);
+  const auto stride = samples.stride(0) * static_cast<std::ptrdiff_t>(sizeof(Count));
+  if ((samples.stride(1) == 1 || samples.extent(1) == 1) &&
+      (stride >= static_cast<std::ptrdiff_t>(row_bytes) || rows == 1)) {
+    queue.copy_rows(slot.rows.data(), pitch, samples.data(), static_cast<std::size_t>(stride),
+                    row_bytes, rows);
+  } else {
+    state.gathered.resize(rows * row_bytes);
+    auto* to = reinterpret_cast<Count*>(state.gathered.data());
+    for (std::size_t t = 0; t < rows; ++t)
+      for (std::size_t s = 0; s < samples.extent(1); ++s) *to++ = samples(t, s);
+    queue.copy_rows(slot.rows.data(), pitch, state.gathered.data(), row_bytes, row_bytes, rows);
+  }
+  queue.record(*slot.uploaded);
+}
+
+// Any sum is at most the largest window times the sum of the other series. As long as full-scale
+// counts could not have reached the limit since the totals were last looked at, nobody has to wait.
+void GpuPlan::check_overflow(device::Queue& queue, GpuState& state) const {
+  if (layout_.floats()) return;
+  const Config& config = layout_.config;
+  const Wide limit = Wide{1} << 63;
+  const Wide window =
+      config.coarsening == Coarsening::sum ? Wide{1} << (config.levels - 1) : Wide{1};
+  const auto reaches = [&](Wide largest, Wide total) {
+    return total >= limit || std::min(largest * window, total) * total >= limit;
+  };
+  const Wide scale = largest_count(config.type);
+  if (!reaches(scale, state.known_total + scale * (state.taken - state.known_at))) return;
+  std::vector<std::uint64_t> totals(config.sensors);
+  std::uint32_t largest = 0;
+  queue.copy(totals.data(), state.at(layout_.levels[0].total_d_at), totals.size() * 8);
+  queue.copy(&largest, state.at(layout_.largest_at), sizeof largest);
+  queue.synchronise();
+  state.known_total = *std::max_element(totals.begin(), totals.end());
+  state.known_at = state.taken;
+  if (config.type == CountType::u8) largest = 255;  // nobody looks for it
+  if (!reaches(largest, state.known_total)) return;
+  state.refused = true;
+  throw_overflow(state.samples());
+}
+
+template <class Value>
+void GpuPlan::read_totals(device::Queue& queue, const GpuState& state,
+                          const core::View<Value, 2>& out) const {
+  std::vector<Value> totals(layout_.config.sensors), values;
+  queue.copy(totals.data(), state.at(layout_.levels[0].total_d_at), totals.size() * 8);
+  queue.synchronise();
+  for (std::size_t p = 0; p < layout_.config.pair_count(); ++p) {
+    const auto own = static_cast<std::uint32_t>(p);
+    const Pair pair = layout_.config.pairs.empty() ? Pair{own, own} : layout_.config.pairs[p];
+    values.push_back(totals[pair.a]);
+    values.push_back(totals[pair.b]);
+  }
+  if (device_->holds(out.data())) {
+    queue.copy_rows(out.data(), static_cast<std::size_t>(out.stride(0)) * 8, values.data(), 16, 16,
+                    out.extent(0));
+    queue.synchronise();
+    return;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) out(i / 2, i % 2) = values[i];
+}
+
+template <class Value>
+void GpuPlan::read_all(device::Queue& queue, const State& state, const Sums<Value>& out) const {
+  check_sums(layout_.config, out);
+  const auto& own = dynamic_cast<const GpuState&>(state);
+  if (own.refused) throw_overflow(own.samples());
+  const std::size_t lags = layout_.lags, pairs = layout_.config.pair_count();
+  const core::View<Value, 2> views[] = {out.sums, out.lead_in, out.monitor_direct,
+                                        out.monitor_delayed};
+  for (const core::View<Value, 2>& view : views)
+    if (view.data() != nullptr && ((view.stride(1) != 1 && lags > 1) || view.stride(0) < 0 ||
+                                   (static_cast<std::size_t>(view.stride(0)) < lags && pairs > 1)))
+      throw core::Error(core::ErrorKind::unsupported, "autocorrelate sums [pair][lag]",
+                        "lags " + std::to_string(view.stride(1)) + " apart",
+                        "rows of lags side by side");
+  for (const GpuLevel& level : layout_.levels)
+    for (std::size_t i = 0; i < level.rung.steps && !out.counts.empty(); ++i)
+      out.counts[level.rung.first_lag + i] =
+          static_cast<std::int64_t>(level.rung.pairs(level.rung.first_steps + i, own.samples()));
+  queue.wait(*own.ready);
+  queue.wait(*own.latest);
+  enqueue_waiting(queue, programs_, own);
+  const std::size_t together = GpuState::read_pairs(layout_);
+  const bool any = std::any_of(std::begin(views), std::end(views),
+                               [](const auto& view) { return view.data() != nullptr; });
+  for (std::size_t first = 0; first < pairs && any; first += together) {
+    const std::size_t count = std::min(together, pairs - first);
+    enqueue_read(queue, programs_, own, first, count);
+    for (std::size_t v = 0; v < std::size(views); ++v)
+      if (views[v].data() != nullptr)
+        queue.copy_rows(views[v].row(first), static_cast<std::size_t>(views[v].stride(0)) * 8,
+                        own.out.as<std::byte>() + v * count * lags * 8, lags * 8, lags * 8, count);
+  }
+  if (out.totals.data() != nullptr) read_totals(queue, own, out.totals);
+  queue.record(*own.latest);
+}
+
+}  // namespace
+
+bool has_matrix_design(const device::Device& device) {
+  return device.api() == device::Api::cuda && device.properties().compute_capability >= 80;
+}
+
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device,
+                                      const GpuTunables& tunables, const std::string& origin) {
+  return std::make_shared<GpuPlan>(config, std::move(device), tunables, origin);
+}
+
+}  // namespace tautline::stages::autocorrelate::gpu

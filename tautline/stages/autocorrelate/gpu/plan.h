@@ -1,0 +1,26 @@
+// The autocorrelator on GPUs: not part of the stage's interface.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/gpu/tunables.h"
+
+namespace tautline::stages::autocorrelate::gpu {
+
+/// Whether the device can run GpuDesign::matrix. Plans for others take the portable one.
+bool has_matrix_design(const device::Device& device);
+
+/// `origin` of the tunables ends backend(). Throws Error(config) on bad tunables.
+std::shared_ptr<const Plan> make_plan(const Config& config,
+                                      std::shared_ptr<const device::Device> device,
+                                      const GpuTunables& tunables,
+                                      const std::string& origin = {});
+
+/// What tuning found for this problem or the nearest, else the defaults.
+std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
+                                            std::shared_ptr<const device::Device> device);
+
+}  // namespace tautline::stages::autocorrelate::gpu

@@ -1,0 +1,64 @@
+// A stream on a GPU.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/autocorrelate/gpu/layout.h"
+
+namespace tautline::stages::autocorrelate::gpu {
+
+/// Rows of counts on their way: uploaded by the state's own queue while the caller's works.
+struct Slot {
+  device::Buffer rows;
+  std::unique_ptr<device::Event> uploaded, consumed;
+};
+
+class GpuState final : public State {
+ public:
+  GpuState(const GpuLayout& layout, std::shared_ptr<const device::Device> device);
+
+  static device::MemoryUse bytes(const GpuLayout& layout);
+  /// Pairs that `read` brings to the host at a time.
+  static std::size_t read_pairs(const GpuLayout& layout);
+
+  std::uint64_t samples() const override { return taken; }
+  void reset() override;
+  std::vector<std::byte> save() const override;
+  void load(std::span<const std::byte> bytes) override;
+
+  std::byte* at(std::size_t offset) const { return memory.as<std::byte>() + offset; }
+  /// The counts kept by the last chunk, and where the next chunk keeps them.
+  std::byte* kept() const {
+    return at(parity == 0 ? layout.levels[0].d_at : layout.levels[0].e_at);
+  }
+  std::byte* to_keep() const {
+    return at(parity == 0 ? layout.levels[0].e_at : layout.levels[0].d_at);
+  }
+  const void* a() const { return lists.as<std::byte>(); }
+  const void* b() const { return lists.as<std::byte>() + lists.bytes() / 2; }
+
+  /// Of a level in `table`.
+  static constexpr std::size_t kTableLevelBytes = 64;
+
+  const GpuLayout layout;
+  std::uint64_t taken = 0;
+  std::uint64_t parity = 0;
+  /// [level] rows that are multiplied. Reading multiplies what waits, which changes no sum.
+  mutable std::vector<std::uint64_t> done;
+  bool refused = false;
+  /// As of `known_at` samples: the largest total of a sensor.
+  std::uint64_t known_total = 0, known_at = 0;
+
+  device::Buffer memory, lists, table, out;
+  std::unique_ptr<device::Queue> queue;  ///< of uploads, reset, save and load
+  std::array<Slot, 2> slots;
+  std::size_t next_slot = 0;
+  std::unique_ptr<device::Event> ready;   ///< memory holds what the host says
+  std::unique_ptr<device::Event> latest;  ///< the caller's last work on it
+  std::vector<std::byte> gathered;        ///< rows of host memory whose sensors are apart
+};
+
+}  // namespace tautline::stages::autocorrelate::gpu

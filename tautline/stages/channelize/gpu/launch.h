@@ -1,0 +1,43 @@
+// Small things that the launches of all designs share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/channelize/gpu/kernels.h"
+#include "tautline/stages/channelize/gpu/layout.h"
+
+namespace tautline::stages::channelize::gpu {
+
+/// A table in device memory, there when the call returns.
+template <class T>
+device::Buffer upload(const device::Device& device, const std::vector<T>& table) {
+  device::Buffer buffer = device.allocate(table.size() * sizeof(T));
+  const auto queue = device.make_queue();
+  queue->copy(buffer.data(), table.data(), table.size() * sizeof(T));
+  queue->synchronise();
+  return buffer;
+}
+
+inline std::uint32_t narrow(std::size_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+inline std::size_t groups_of(std::size_t items, std::size_t per_group) {
+  return (items + per_group - 1) / per_group;
+}
+
+/// The part of a slice that is one input's, and of that some spectra.
+Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size_t first,
+              std::size_t count);
+
+/// The kernels' `flags`. `piece`: bytes that they store at once when everything is aligned to them.
+std::uint32_t flags_of(const Slice& slice, const Bank& bank, std::size_t piece);
+
+/// (index HOP) mod FRAME, in samples: where the first value of the slice's first spectrum goes.
+std::uint32_t origin_of(const Slice& slice, const Bank& bank);
+
+}  // namespace tautline::stages::channelize::gpu

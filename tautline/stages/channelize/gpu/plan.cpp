@@ -1,0 +1,298 @@
+// The plan on a GPU and its state.
+//
+// Samples and results in device memory are used where they are, and nothing waits. The first
+// spectra of a call begin in the history: their samples are put together in a buffer, as are
+// samples that lie in host memory or are not aligned to the kernels' loads. Results for host memory
+// are there when execute returns; so are counts of clipped components for it.
+#include "tautline/stages/channelize/gpu/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/core/validity.h"
+#include "tautline/stages/channelize/checks.h"
+#include "tautline/stages/channelize/gpu/dispatch.h"
+#include "tautline/stages/channelize/gpu/history.h"
+#include "tautline/stages/channelize/gpu/launch.h"
+#include "tautline/stages/channelize/gpu/staging.h"
+#include "tautline/stages/channelize/gpu/uploads.h"
+
+namespace tautline::stages::channelize::gpu {
+
+namespace {
+
+std::unique_ptr<Passes> make_passes(const BankPointer& bank, const DevicePointer& device,
+                                    const GpuTunables& tunables) {
+  switch (tunables.design) {
+    case GpuDesign::fused:
+      return make_fused_passes(bank, device, tunables);
+    case GpuDesign::split:
+      return make_split_passes(bank, device, tunables);
+    default:
+      return make_separate_passes(bank, device, tunables);
+  }
+}
+
+GpuTunables chosen(const Tunables& tunables, const Bank& bank, const device::Device& device) {
+  GpuTunables gpu = tunables.gpu;
+  if (gpu.design == GpuDesign::automatic && bank.channels > tunables.fused_max_channels)
+    gpu.design = GpuDesign::separate;
+  const GpuTunables whole = complete(gpu, bank, Target::of(device));
+  constexpr std::size_t kMostFused = 16384;
+  const bool has_kernel = std::has_single_bit(bank.channels) && bank.channels <= kMostFused;
+  if (gpu.design != GpuDesign::automatic || whole.design != GpuDesign::separate || !has_kernel)
+    return whole;
+  try {
+    device.make_fft(bank.channels, 1);
+    return whole;
+  } catch (const core::Error& error) {
+    if (error.kind() != core::ErrorKind::unsupported) throw;
+  }
+  // Without the library, what has a kernel of its own still runs.
+  gpu.design = GpuDesign::fused;
+  try {
+    return complete(gpu, bank, Target::of(device));
+  } catch (const core::Error&) {
+    return whole;  // which will say what is missing
+  }
+}
+
+class GpuState final : public State {
+ public:
+  GpuState(BankPointer bank, DevicePointer device, const GpuTunables& tunables,
+           const Passes& passes)
+      : bank_(std::move(bank)),
+        device_(std::move(device)),
+        history(*bank_, *device_),
+        uploads(*bank_, *device_, passes.gain_parts()),
+        staging(*bank_, *device_, tunables, passes.granule()),
+        done(device_->make_event()) {
+    if (passes.work_bytes() > 0) work = device_->allocate(passes.work_bytes());
+    if (!bank_->requantised()) return;
+    clipped = device_->allocate(bank_->config.inputs * sizeof(std::uint64_t));
+    counts.resize(bank_->config.inputs);
+  }
+
+  void reset() override { history.reset(); }
+  std::size_t held_samples() const override { return history.held(); }
+  std::vector<std::byte> save() const override {
+    done->synchronise();
+    return history.save(*device_->make_queue());
+  }
+  void load(const std::vector<std::byte>& saved) override {
+    done->synchronise();
+    history.load(*device_->make_queue(), saved);
+  }
+
+ private:
+  BankPointer bank_;
+  DevicePointer device_;
+
+ public:
+  GpuHistory history;
+  Uploads uploads;
+  Staging staging;
+  device::Buffer work, clipped;
+  std::vector<std::uint64_t> counts;  // clipped, on their way to the caller
+  std::vector<std::uint64_t> mask;    // of a call's samples, when theirs is in device memory
+  std::unique_ptr<device::Event> done;
+};
+
+class GpuPlan final : public Plan {
+ public:
+  GpuPlan(BankPointer bank, DevicePointer device, const Tunables& tunables, std::string origin)
+      : bank_(std::move(bank)),
+        device_(std::move(device)),
+        origin_(std::move(origin)),
+        tunables_(chosen(tunables, *bank_, *device_)),
+        passes_(make_passes(bank_, device_, tunables_)),
+        order_gains_(jit::build(*device_, "channelize/gpu/gains.kernel", {})->kernel("order_gains")) {}
+
+  const Config& config() const override { return bank_->config; }
+  std::string backend() const override {
+    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + passes_->name() +
+           (origin_.empty() ? "" : " (" + origin_ + ")");
+  }
+  device::MemoryUse bytes() const override {
+    return {.host_bytes = HeldMask::bytes(*bank_) + Uploads::host_bytes(*bank_),
+            .device_bytes = GpuHistory::device_bytes(*bank_) + Uploads::device_bytes(*bank_) +
+                            Staging::device_bytes(*bank_, tunables_, passes_->granule()) +
+                            passes_->work_bytes() + passes_->table_bytes() +
+                            (bank_->requantised() ? bank_->config.inputs * 8 : 0)};
+  }
+  std::unique_ptr<State> make_state(const device::Queue&) const override {
+    return std::make_unique<GpuState>(bank_, device_, tunables_, *passes_);
+  }
+  std::size_t spectra(std::size_t held, std::size_t count) const override {
+    return bank_->spectra(held + count);
+  }
+
+  std::size_t execute(device::Queue& queue, State& state, const Input& input,
+                      const OutputViews& output) const override {
+    auto& s = dynamic_cast<GpuState&>(state);
+    check_input(*bank_, input);
+    const std::size_t total = bank_->spectra(s.history.held() + input.count);
+    if (total > 0) check_output(*bank_, output, total);
+    const core::ValidityView validity = host_validity(queue, s, input);
+    if (total > 0) run(queue, s, input, validity, output, total);
+    s.history.advance(queue, input, validity, total);
+    queue.record(*s.done);
+    return total;
+  }
+
+ private:
+  // A mask in device memory is small, and waited for.
+  core::ValidityView host_validity(device::Queue& queue, GpuState& s, const Input& input) const {
+    const core::ValidityView& view = input.validity;
+    if (view.empty() || !device_->holds(view.data())) return view;
+    const std::size_t inputs = bank_->config.inputs, words = core::validity_words(input.count);
+    s.mask.resize(inputs * words);
+    for (std::size_t i = 0; i < inputs; ++i)
+      queue.copy(s.mask.data() + i * words, &view(i, std::size_t{0}),
+                 words * sizeof(std::uint64_t));
+    queue.synchronise();
+    return {s.mask.data(), {core::Axis::input, core::Axis::word}, {inputs, words}};
+  }
+
+  void run(device::Queue& queue, GpuState& s, const Input& input,
+           const core::ValidityView& validity, const OutputViews& output, std::size_t total) const {
+    Slice call = results_of(output);
+    call.count = total;
+    call.index = s.history.mask().index();
+    call.phases = s.uploads.phases(queue, input.phases);
+    call.valid = s.uploads.valid(queue, s.history.mask(), validity, input.count, total);
+    call.valid_words = s.uploads.words();
+    call.gains = s.uploads.gains(queue, output.gains, *order_gains_);
+    const bool count_here = bank_->requantised() && !device_->holds(output.clipped.data());
+    if (count_here) {
+      call.clipped = s.clipped.as<std::uint64_t>(), call.clipped_stride = 1;
+      queue.fill(s.clipped.data(), 0, s.clipped.bytes());
+    } else if (bank_->requantised()) {
+      call.clipped = output.clipped.data(), call.clipped_stride = output.clipped.stride(0);
+    }
+    const bool to_host = !device_->holds(call.out);
+    run_slices(queue, s, input, output, call, to_host);
+    if (count_here)
+      queue.copy(s.counts.data(), s.clipped.data(), s.counts.size() * sizeof(std::uint64_t));
+    write_valid(queue, s, output, total);
+    if (to_host || count_here) queue.synchronise();
+    if (count_here)
+      for (std::size_t i = 0; i < s.counts.size(); ++i) output.clipped(i) += s.counts[i];
+  }
+
+  // The part of a slice that tells where results go.
+  Slice results_of(const OutputViews& output) const {
+    Slice slice;
+    const auto set = [&slice](const auto& view) {
+      slice.out = reinterpret_cast<std::byte*>(view.data());
+      slice.slow_stride = view.stride(0), slice.fast_stride = view.stride(1);
+    };
+    switch (bank_->config.output) {
+      case Output::spectra_float:
+        set(output.spectra);
+        break;
+      case Output::turned_float:
+        set(output.turned_float);
+        break;
+      case Output::turned_ci8:
+        set(output.turned_ci8);
+        break;
+      case Output::turned_ci4:
+        set(output.turned_ci4);
+        break;
+    }
+    return slice;
+  }
+
+  // How the call's spectra are cut: the first ones begin in the history; kernels read the others'
+  // samples where they are, in whole granules; the rest is put together again.
+  void run_slices(device::Queue& queue, GpuState& s, const Input& input, const OutputViews& output,
+                  const Slice& call, bool to_host) const {
+    // Turned rows are cut where 16 of the smallest values end, so that pieces stay aligned.
+    const std::size_t granule = std::lcm<std::size_t>(passes_->granule(), 16);
+    const std::size_t held = s.history.held(), hop = bank_->hop;
+    const std::size_t in_history = (held + hop - 1) / hop;
+    std::size_t begin = std::min(call.count, groups_of(in_history, granule) * granule);
+    std::size_t end = begin + (call.count - begin) / passes_->granule() * passes_->granule();
+    const std::byte* direct = static_cast<const std::byte*>(input.samples) +
+                              (begin * hop - std::min(held, begin * hop)) * bank_->sample_bytes;
+    if (begin == end || begin * hop < held || !usable(direct, input)) begin = end = call.count;
+    run_staged(queue, s, input, output, call, 0, begin, to_host);
+    const std::size_t step =
+        to_host ? s.staging.spectra() : passes_->most_spectra() / granule * granule;
+    for (std::size_t first = begin; first < end; first += step) {
+      Slice slice = cut(call, first, std::min(step, end - first));
+      slice.samples = direct + (first - begin) * hop * bank_->sample_bytes;
+      slice.row_bytes = input.row_stride_bytes;
+      run_slice(queue, s, output, slice, to_host);
+    }
+    run_staged(queue, s, input, output, call, end, call.count, to_host);
+  }
+
+  bool usable(const std::byte* samples, const Input& input) const {
+    const std::size_t alignment = passes_->alignment();
+    return device_->holds(samples) && reinterpret_cast<std::uintptr_t>(samples) % alignment == 0 &&
+           (bank_->config.inputs == 1 || input.row_stride_bytes % alignment == 0);
+  }
+
+  Slice cut(const Slice& call, std::size_t first, std::size_t count) const {
+    Slice slice = call;
+    slice.first += first;
+    slice.index += first;
+    slice.count = count;
+    const bool spectra = bank_->config.output == Output::spectra_float;
+    slice.out += static_cast<std::ptrdiff_t>(first) * (spectra ? call.fast_stride : 1) *
+                 static_cast<std::ptrdiff_t>(value_bytes(*bank_));
+    return slice;
+  }
+
+  void run_staged(device::Queue& queue, GpuState& s, const Input& input, const OutputViews& output,
+                  const Slice& call, std::size_t begin, std::size_t end, bool to_host) const {
+    for (std::size_t first = begin; first < end; first += s.staging.spectra()) {
+      Slice slice = cut(call, first, std::min(s.staging.spectra(), end - first));
+      s.staging.stage_samples(queue, s.history, input, slice);
+      run_slice(queue, s, output, slice, to_host);
+    }
+  }
+
+  void run_slice(device::Queue& queue, GpuState& s, const OutputViews& output, Slice slice,
+                 bool to_host) const {
+    if (to_host) s.staging.stage_results(slice);
+    passes_->run(queue, slice, s.work.data());
+    if (to_host) s.staging.fetch_results(queue, slice, output);
+  }
+
+  void write_valid(device::Queue& queue, const GpuState& s, const OutputViews& output,
+                   std::size_t total) const {
+    const core::View<std::uint64_t, 2>& view = output.valid;
+    if (view.empty()) return;
+    const std::size_t words = core::validity_words(total);
+    const bool on_device = device_->holds(view.data());
+    for (std::size_t i = 0; i < bank_->config.inputs; ++i) {
+      const std::uint64_t* bits = s.uploads.bits() + i * s.uploads.words();
+      if (on_device)
+        queue.copy(&view(i, std::size_t{0}), bits, words * sizeof(std::uint64_t));
+      else
+        for (std::size_t w = 0; w < words; ++w) view(i, w) = bits[w];
+    }
+  }
+
+  BankPointer bank_;
+  DevicePointer device_;
+  std::string origin_;
+  GpuTunables tunables_;
+  std::unique_ptr<Passes> passes_;
+  std::shared_ptr<const device::Kernel> order_gains_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_gpu_plan(BankPointer bank, DevicePointer device,
+                                          const Tunables& tunables, std::string origin) {
+  return std::make_shared<GpuPlan>(std::move(bank), std::move(device), tunables, std::move(origin));
+}
+
+}  // namespace tautline::stages::channelize::gpu

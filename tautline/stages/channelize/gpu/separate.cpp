@@ -1,0 +1,213 @@
+// Any size: a kernel for the filter, the device's FFT, and a kernel for the rest. Spectra of float
+// whose terms come out in ascending order are transformed where the caller wants them.
+//
+// Transforms are planned for fixed numbers of spectra: a chunk of one input, and of all inputs
+// together the few with which a call begins, and what passes through the buffers for host memory at
+// once. A rest that is too long for those goes through a chunk that ends where it does: the first
+// spectra of that are made twice.
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "tautline/stages/channelize/gpu/dispatch.h"
+#include "tautline/stages/channelize/gpu/launch.h"
+#include "tautline/stages/channelize/gpu/kernels.h"
+#include "tautline/stages/channelize/gpu/staging.h"
+#include "tautline/stages/channelize/gpu/tables.h"
+
+namespace tautline::stages::channelize::gpu {
+
+namespace {
+
+class SeparatePasses final : public Passes {
+ public:
+  SeparatePasses(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
+      : bank_(std::move(bank)), tunables_(tunables) {
+    const auto options = exact_options(device.api());
+    fir_ = jit::build(device, "channelize/gpu/fir.kernel", fir_defines(tunables, *bank_), options)
+               ->kernel("fir");
+    const auto finish =
+        jit::build(device, "channelize/gpu/finish.kernel", finish_defines(*bank_), options);
+    finish_ = finish->kernel("finish");
+    adjust_ = finish->kernel("adjust");
+    coefficients_ = upload(device, coefficients(*bank_, centred(*bank_)));
+    if (bank_->real) halves_ = upload(device, halves(bank_->channels, bank_->channels + 1));
+    fft_ = device.make_fft(bank_->channels, chunk());
+    plan_small(device, few());
+    const std::size_t staged = Staging::spectra_of(*bank_, tunables_, granule());
+    if (staged > few()) plan_small(device, staged);
+  }
+
+  std::string name() const override {
+    return describe(tunables_) + ", " + std::string(fft_->library());
+  }
+  std::size_t granule() const override { return tunables_.filter_spectra; }
+  // Whole chunks are all that is launched at once.
+  std::size_t most_spectra() const override { return std::size_t{1} << 31; }
+  std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
+  std::size_t table_bytes() const override {
+    std::size_t bytes = coefficients_.bytes() + halves_.bytes() + fft_->work_bytes();
+    for (const Small& small : small_) bytes += small.fft->work_bytes();
+    return bytes;
+  }
+  std::size_t work_bytes() const override {
+    std::size_t spectra = chunk();
+    for (const Small& small : small_) spectra = std::max(spectra, small.inputs * small.spectra);
+    return spectra * spectrum_bytes();
+  }
+
+  void run(device::Queue& queue, const Slice& slice, void* work) const override {
+    const std::size_t whole = chunk(), inputs = bank_->config.inputs;
+    const std::size_t wholes = slice.count / whole, rest = slice.count % whole;
+    for (std::size_t input = 0; input < inputs; ++input)
+      for (std::size_t n = 0; n < wholes; ++n)
+        run_part(queue, part_of(slice, *bank_, input, n * whole, whole), work);
+    if (rest == 0) return;
+    for (const Small& small : small_) {
+      if (rest > small.spectra) continue;
+      for (std::size_t input = 0; input < inputs; input += small.inputs)
+        run_small(queue, small, part_of(slice, *bank_, input, wholes * whole, rest), work);
+      return;
+    }
+    // What is too long for that goes through a whole chunk that ends where the slice does.
+    const std::size_t begin = slice.count - std::min(slice.count, whole);
+    for (std::size_t input = 0; input < inputs; ++input)
+      run_part(queue, part_of(slice, *bank_, input, begin, slice.count - begin), work);
+  }
+
+ private:
+  struct Small {
+    std::size_t inputs, spectra;  // that are transformed together, and most of each of them
+    std::shared_ptr<const device::FftPlan> fft;
+  };
+
+  std::size_t spectrum_bytes() const { return bank_->channels * sizeof(std::complex<float>); }
+  std::size_t most() const {
+    return std::max<std::size_t>(1, bank_->spectra(bank_->span() - 1 + bank_->config.max_samples));
+  }
+
+  void plan_small(const device::Device& device, std::size_t spectra) {
+    const bool all = bank_->config.inputs * spectra * spectrum_bytes() <=
+                     std::max(tunables_.work_bytes, tunables_.slab_bytes);
+    const std::size_t inputs = all ? bank_->config.inputs : 1;
+    small_.push_back({inputs, spectra, device.make_fft(bank_->channels, inputs * spectra)});
+  }
+
+  // Spectra of one input that are transformed at once: equal parts of what a call has beside the
+  // spectra that begin in the history. The filter reads whole granules.
+  std::size_t chunk() const {
+    const std::size_t rest = most() - std::min(most(), few() / 2);
+    const std::size_t parts =
+        std::max<std::size_t>(1, groups_of(rest * spectrum_bytes(), tunables_.work_bytes));
+    return std::max<std::size_t>(1, rest / parts / granule()) * granule();
+  }
+  // Twice the spectra of each input that begin in the history: room for what is left of chunks,
+  // too.
+  std::size_t few() const {
+    const std::size_t whole = std::lcm<std::size_t>(granule(), 16);
+    return 2 * groups_of(bank_->taps, whole) * whole;
+  }
+
+  // Whether the transform of a whole chunk may be done in the caller's memory.
+  bool in_place(const Slice& part) const {
+    constexpr std::size_t kStoreBytes = 16;
+    return bank_->config.output == Output::spectra_float && centred(*bank_) &&
+           part.count == chunk() && reinterpret_cast<std::uintptr_t>(part.out) % kStoreBytes == 0 &&
+           (part.count == 1 || part.fast_stride == static_cast<std::ptrdiff_t>(bank_->channels));
+  }
+
+  void run_small(device::Queue& queue, const Small& small, const Slice& part, void* work) const {
+    run_fir(queue, part, small.inputs, work);
+    small.fft->execute(queue, static_cast<std::complex<float>*>(work));
+    run_finish(queue, part, small.inputs, work);
+  }
+
+  void run_part(device::Queue& queue, const Slice& part, void* work) const {
+    void* terms = in_place(part) ? part.out : work;
+    run_fir(queue, part, 1, terms);
+    // A chunk that is not full transforms what an earlier one left behind it.
+    fft_->execute(queue, static_cast<std::complex<float>*>(terms));
+    if (terms == work)
+      run_finish(queue, part, 1, work);
+    else if (part.phases != nullptr || part.valid != nullptr)
+      run_adjust(queue, part);
+  }
+
+  void run_fir(device::Queue& queue, const Slice& part, std::size_t inputs, void* terms) const {
+    device::LaunchShape shape;
+    shape.groups = {groups_of(bank_->channels / tunables_.positions *
+                                  groups_of(part.count, tunables_.filter_spectra),
+                              kFirThreads),
+                    inputs, 1};
+    shape.threads.x = kFirThreads;
+    const std::array<device::Argument, 7> arguments{device::Argument(part.samples),
+                                                    std::uint64_t{part.row_bytes},
+                                                    device::Argument(coefficients_.data()),
+                                                    device::Argument(terms),
+                                                    narrow(part.count),
+                                                    origin_of(part, *bank_),
+                                                    narrow(bank_->taps / tunables_.filter_spectra)};
+    queue.launch(*fir_, shape, arguments);
+  }
+
+  // `work`: of `inputs`, one behind another. Grids are at most 65,535 groups high and deep.
+  void run_finish(device::Queue& queue, const Slice& part, std::size_t inputs, void* work) const {
+    const std::size_t most_rows = inputs == 1 ? 65535 * kFinishTile : part.count;
+    for (std::size_t first = 0; first < part.count; first += most_rows) {
+      Slice some = part;
+      if (inputs == 1)
+        some = part_of(part, *bank_, 0, first, std::min(most_rows, part.count - first));
+      device::LaunchShape shape;
+      shape.groups = {groups_of(bank_->channels, kFinishTile), groups_of(some.count, kFinishTile),
+                      inputs};
+      shape.threads.x = kFinishThreads;
+      const std::array<device::Argument, 14> arguments{
+          device::Argument(static_cast<std::byte*>(work) + first * spectrum_bytes()),
+          device::Argument(halves_.data()),
+          device::Argument(some.phases),
+          device::Argument(some.valid),
+          std::uint64_t{some.valid_words},
+          device::Argument(some.gains),
+          device::Argument(some.out),
+          std::int64_t{some.slow_stride},
+          std::int64_t{some.fast_stride},
+          device::Argument(some.clipped),
+          std::int64_t{some.clipped_stride},
+          std::uint64_t{some.first},
+          narrow(some.count),
+          flags_of(some, *bank_, 1)};
+      queue.launch(*finish_, shape, arguments);
+    }
+  }
+
+  void run_adjust(device::Queue& queue, const Slice& part) const {
+    constexpr std::size_t kMostRows = 65535;
+    device::LaunchShape shape;
+    shape.groups = {groups_of(bank_->channels, kFinishThreads), std::min(kMostRows, part.count), 1};
+    shape.threads.x = kFinishThreads;
+    const std::array<device::Argument, 6> arguments{
+        device::Argument(part.out),   device::Argument(part.phases),
+        device::Argument(part.valid), std::uint64_t{part.first},
+        narrow(part.count),           flags_of(part, *bank_, 1)};
+    queue.launch(*adjust_, shape, arguments);
+  }
+
+  BankPointer bank_;
+  GpuTunables tunables_;
+  std::shared_ptr<const device::Kernel> fir_, finish_, adjust_;
+  std::shared_ptr<const device::FftPlan> fft_;
+  std::vector<Small> small_;  // the smallest first
+  device::Buffer coefficients_, halves_;
+};
+
+}  // namespace
+
+std::unique_ptr<Passes> make_separate_passes(BankPointer bank, const DevicePointer& device,
+                                             const GpuTunables& tunables) {
+  return std::make_unique<SeparatePasses>(std::move(bank), *device, tunables);
+}
+
+}  // namespace tautline::stages::channelize::gpu

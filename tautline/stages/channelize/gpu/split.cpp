@@ -1,0 +1,112 @@
+// Two kernels for powers of two that are too long for one: columns, then rows.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tautline/stages/channelize/gpu/dispatch.h"
+#include "tautline/stages/channelize/gpu/launch.h"
+#include "tautline/stages/channelize/gpu/kernels.h"
+#include "tautline/stages/channelize/gpu/tables.h"
+
+namespace tautline::stages::channelize::gpu {
+
+namespace {
+
+class SplitPasses final : public Passes {
+ public:
+  SplitPasses(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
+      : bank_(std::move(bank)), tunables_(tunables), sizes_(split_sizes(tunables, *bank_)) {
+    const auto options = exact_options(device.api());
+    columns_ =
+        jit::build(device, "channelize/gpu/columns.kernel", columns_defines(tunables, *bank_), options)
+            ->kernel("columns");
+    rows_ = jit::build(device, "channelize/gpu/rows.kernel", rows_defines(tunables, *bank_), options)
+                ->kernel("rows");
+    coefficients_ = upload(device, coefficients(*bank_, false));
+    turns_ = upload(device, turns(sizes_.rest.radices, sizes_.parts));
+  }
+
+  std::string name() const override { return describe(tunables_); }
+  std::size_t granule() const override { return tunables_.spectra; }
+  std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
+  std::size_t gain_parts() const override { return sizes_.parts; }
+  std::size_t table_bytes() const override { return coefficients_.bytes() + turns_.bytes(); }
+  std::size_t work_bytes() const override { return chunk() * spectrum_bytes(); }
+
+  void run(device::Queue& queue, const Slice& slice, void* work) const override {
+    for (std::size_t input = 0; input < bank_->config.inputs; ++input)
+      for (std::size_t first = 0; first < slice.count; first += chunk()) {
+        const Slice part =
+            part_of(slice, *bank_, input, first, std::min(chunk(), slice.count - first));
+        run_columns(queue, part, work);
+        run_rows(queue, part, work);
+      }
+  }
+
+ private:
+  std::size_t spectrum_bytes() const { return bank_->channels * sizeof(std::complex<float>); }
+
+  // Spectra of one input that are done at a time.
+  std::size_t chunk() const {
+    const std::size_t most = bank_->spectra(bank_->span() - 1 + bank_->config.max_samples);
+    const std::size_t wanted = std::min(most, tunables_.work_bytes / spectrum_bytes());
+    return std::max<std::size_t>(1, groups_of(wanted, tunables_.spectra)) * tunables_.spectra;
+  }
+
+  void run_columns(device::Queue& queue, const Slice& part, void* work) const {
+    device::LaunchShape shape;
+    shape.groups.x = groups_of(part.count, tunables_.spectra) *
+                     (bank_->channels / sizes_.parts / sizes_.columns);
+    shape.threads.x = sizes_.first.threads;
+    shape.local_bytes = sizes_.first.local_bytes;
+    const std::array<device::Argument, 6> arguments{device::Argument(part.samples),
+                                                    std::uint64_t{part.row_bytes},
+                                                    device::Argument(coefficients_.data()),
+                                                    device::Argument(work),
+                                                    narrow(part.count),
+                                                    narrow(bank_->taps / tunables_.filter_spectra)};
+    queue.launch(*columns_, shape, arguments);
+  }
+
+  void run_rows(device::Queue& queue, const Slice& part, void* work) const {
+    const bool together = bank_->config.output == Output::spectra_float;
+    device::LaunchShape shape;
+    shape.groups.x = together ? part.count * (sizes_.parts / sizes_.row_spectra)
+                              : sizes_.parts * groups_of(part.count, sizes_.row_spectra);
+    shape.threads.x = sizes_.rest.threads;
+    shape.local_bytes = sizes_.rest.local_bytes;
+    GpuTunables pieces = tunables_;
+    pieces.spectra = sizes_.row_spectra;
+    const std::array<device::Argument, 14> arguments{
+        device::Argument(work),
+        device::Argument(turns_.data()),
+        device::Argument(part.phases),
+        device::Argument(part.valid),
+        std::uint64_t{part.valid_words},
+        device::Argument(part.gains),
+        device::Argument(part.out),
+        std::int64_t{part.slow_stride},
+        std::int64_t{part.fast_stride},
+        device::Argument(part.clipped),
+        std::int64_t{part.clipped_stride},
+        std::uint64_t{part.first},
+        narrow(part.count),
+        flags_of(part, *bank_, piece_bytes(pieces, *bank_))};
+    queue.launch(*rows_, shape, arguments);
+  }
+
+  BankPointer bank_;
+  GpuTunables tunables_;
+  SplitSizes sizes_;
+  std::shared_ptr<const device::Kernel> columns_, rows_;
+  device::Buffer coefficients_, turns_;
+};
+
+}  // namespace
+
+std::unique_ptr<Passes> make_split_passes(BankPointer bank, const DevicePointer& device,
+                                          const GpuTunables& tunables) {
+  return std::make_unique<SplitPasses>(std::move(bank), *device, tunables);
+}
+
+}  // namespace tautline::stages::channelize::gpu

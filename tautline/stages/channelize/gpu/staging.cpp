@@ -1,0 +1,144 @@
+#include "tautline/stages/channelize/gpu/staging.h"
+
+#include <algorithm>
+
+#include "tautline/stages/channelize/gpu/launch.h"
+
+namespace tautline::stages::channelize::gpu {
+
+namespace {
+
+constexpr std::size_t kRowAlignment = 256;
+
+struct Extents {
+  std::size_t spectra, sample_row_bytes, result_row, sample_bytes, result_bytes;
+};
+
+std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t granule) {
+  const std::size_t inputs = bank.config.inputs;
+  const std::size_t most = bank.spectra(bank.span() - 1 + bank.config.max_samples);
+  const std::size_t spectrum_bytes =
+      inputs * std::max(bank.hop * bank.sample_bytes, bank.channels * value_bytes(bank));
+  Extents e{};
+  e.spectra = std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule,
+                                      granule, round_up(std::max<std::size_t>(most, 1), granule));
+  e.sample_row_bytes =
+      round_up(((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kRowAlignment);
+  e.result_row = round_up(e.spectra, kRowAlignment / value_bytes(bank));
+  e.sample_bytes = inputs * e.sample_row_bytes;
+  const bool turned = bank.config.output != Output::spectra_float;
+  e.result_bytes = inputs * bank.channels * (turned ? e.result_row : e.spectra) * value_bytes(bank);
+  return e;
+}
+
+// Rows whose starts may be any distance apart, to the caller's memory.
+void copy_out(device::Queue& queue, std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
+              std::size_t from_stride, std::size_t row_bytes, std::size_t rows) {
+  if (rows == 1 || to_stride >= static_cast<std::ptrdiff_t>(row_bytes)) {
+    queue.copy_rows(to, static_cast<std::size_t>(to_stride), from, from_stride, row_bytes, rows);
+    return;
+  }
+  for (std::size_t r = 0; r < rows; ++r)
+    queue.copy(to + static_cast<std::ptrdiff_t>(r) * to_stride, from + r * from_stride, row_bytes);
+}
+
+template <class T>
+void fetch_turned(device::Queue& queue, const Slice& slice, std::size_t row,
+                  const core::View<T, 3>& view) {
+  const std::size_t channels = view.extent(0), inputs = view.extent(1);
+  const std::size_t bytes = slice.count * sizeof(T);
+  const auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+  const auto at = [&](std::size_t channel) {
+    return reinterpret_cast<std::byte*>(&view(channel, std::size_t{0}, slice.first));
+  };
+  const std::ptrdiff_t together = view.stride(1) * static_cast<std::ptrdiff_t>(inputs);
+  if (view.stride(0) == together) {
+    copy_out(queue, at(0), view.stride(1) * size, slice.out, row * sizeof(T), bytes,
+             channels * inputs);
+    return;
+  }
+  for (std::size_t c = 0; c < channels; ++c)
+    copy_out(queue, at(c), view.stride(1) * size, slice.out + c * inputs * row * sizeof(T),
+             row * sizeof(T), bytes, inputs);
+}
+
+}  // namespace
+
+Staging::Staging(const Bank& bank, const device::Device& device, const GpuTunables& tunables,
+                 std::size_t granule)
+    : bank_(bank) {
+  const Extents e = extents_of(bank, tunables, granule);
+  spectra_ = e.spectra;
+  sample_row_bytes_ = e.sample_row_bytes;
+  result_row_ = e.result_row;
+  samples_ = device.allocate(e.sample_bytes);
+  results_ = device.allocate(e.result_bytes);
+}
+
+std::size_t Staging::spectra_of(const Bank& bank, const GpuTunables& tunables,
+                                std::size_t granule) {
+  return extents_of(bank, tunables, granule).spectra;
+}
+
+std::size_t Staging::device_bytes(const Bank& bank, const GpuTunables& tunables,
+                                  std::size_t granule) {
+  const Extents e = extents_of(bank, tunables, granule);
+  return e.sample_bytes + e.result_bytes;
+}
+
+void Staging::stage_samples(device::Queue& queue, const GpuHistory& history, const Input& input,
+                            Slice& slice) const {
+  const std::size_t inputs = bank_.config.inputs, bytes = bank_.sample_bytes;
+  const std::size_t begin = slice.first * bank_.hop;
+  const std::size_t length = (slice.count - 1) * bank_.hop + bank_.span();
+  const std::size_t old = std::min(length, history.held() - std::min(begin, history.held()));
+  auto* to = samples_.as<std::byte>();
+  if (old > 0)
+    queue.copy_rows(to, sample_row_bytes_, history.samples() + begin * bytes, history.row_bytes(),
+                    old * bytes, inputs);
+  if (length > old)
+    queue.copy_rows(
+        to + old * bytes, sample_row_bytes_,
+        static_cast<const std::byte*>(input.samples) + (begin + old - history.held()) * bytes,
+        input.row_stride_bytes, (length - old) * bytes, inputs);
+  slice.samples = to;
+  slice.row_bytes = sample_row_bytes_;
+}
+
+void Staging::stage_results(Slice& slice) const {
+  slice.out = results_.as<std::byte>();
+  if (bank_.config.output == Output::spectra_float) {
+    slice.slow_stride = static_cast<std::ptrdiff_t>(spectra_ * bank_.channels);
+    slice.fast_stride = static_cast<std::ptrdiff_t>(bank_.channels);
+  } else {
+    slice.slow_stride = static_cast<std::ptrdiff_t>(bank_.config.inputs * result_row_);
+    slice.fast_stride = static_cast<std::ptrdiff_t>(result_row_);
+  }
+}
+
+void Staging::fetch_results(device::Queue& queue, const Slice& slice,
+                            const OutputViews& output) const {
+  switch (bank_.config.output) {
+    case Output::spectra_float: {
+      const std::size_t bytes = bank_.channels * sizeof(std::complex<float>);
+      for (std::size_t i = 0; i < bank_.config.inputs; ++i)
+        copy_out(
+            queue, reinterpret_cast<std::byte*>(&output.spectra(i, slice.first, std::size_t{0})),
+            output.spectra.stride(1) * static_cast<std::ptrdiff_t>(sizeof(std::complex<float>)),
+            slice.out + i * spectra_ * bytes, bytes, bytes, slice.count);
+      return;
+    }
+    case Output::turned_float:
+      return fetch_turned(queue, slice, result_row_, output.turned_float);
+    case Output::turned_ci8:
+      return fetch_turned(queue, slice, result_row_, output.turned_ci8);
+    case Output::turned_ci4:
+      return fetch_turned(queue, slice, result_row_, output.turned_ci4);
+  }
+}
+
+}  // namespace tautline::stages::channelize::gpu

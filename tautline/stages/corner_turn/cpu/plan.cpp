@@ -1,0 +1,140 @@
+// How a corner turn is cut into tiles that fit the first-level cache, and who turns them.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "tautline/stages/corner_turn/backends.h"
+#include "tautline/stages/corner_turn/cpu/kernels.h"
+
+namespace tautline::stages::corner_turn {
+
+namespace {
+
+constexpr std::size_t kTurnedChannels = 8;  // the kernels turn multiples of this
+
+// Pieces of spectra lie too far apart for the processor to see them coming: they are asked for this
+// many spectra ahead.
+constexpr std::size_t kAheadSpectra = 8;
+
+void prefetch(const std::complex<float>* spectrum, std::size_t channels) {
+  constexpr std::size_t kLineChannels = 64 / sizeof(std::complex<float>);
+  for (std::size_t c = 0; c < channels; c += kLineChannels) __builtin_prefetch(spectrum + c);
+}
+
+struct Tile {
+  std::size_t input, first_spectrum, spectra, first_channel, channels;
+};
+
+class CpuPlan final : public PlanBase<CpuPlan> {
+ public:
+  CpuPlan(const Config& config, device::InstructionSet set, const Tunables& tunables)
+      : PlanBase(config), tunables_(tunables), kernels_(kernels_for(set)) {}
+
+  std::string backend() const override { return std::string(device::to_string(kernels_.set)); }
+  device::MemoryUse bytes() const override { return {sizeof(*this), 0}; }
+
+  template <class Sample>
+  void turn(device::Queue& queue, const Spectra& spectra, const core::ValidityView& validity,
+            const Gains& gains, const Samples<Sample>& samples, const Clipped& clipped) const {
+    const std::size_t count = spectra.extent(1);
+    const std::size_t spectrum_tiles = (count + kTileSpectra - 1) / kTileSpectra;
+    const std::size_t channel_tiles = (config().channels + kTileChannels - 1) / kTileChannels;
+    const bool dense = spectra.stride(2) == 1 && samples.stride(2) == 1;
+    queue.parallel_for(config().inputs * channel_tiles * spectrum_tiles, tunables_.task_tiles,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t k = first; k < last; ++k) {
+                           const std::size_t s = k % spectrum_tiles * kTileSpectra;
+                           const std::size_t c = k / spectrum_tiles % channel_tiles * kTileChannels;
+                           const Tile tile{k / spectrum_tiles / channel_tiles, s,
+                                           std::min(kTileSpectra, count - s), c,
+                                           std::min(kTileChannels, config().channels - c)};
+                           std::uint64_t lost = 0;
+                           if (dense) {
+                             turn_tile(spectra, validity, gains, samples, tile, lost);
+                           } else {
+                             turn_plain(spectra, validity, gains, samples, tile.input, s,
+                                        s + tile.spectra, c, c + tile.channels, lost);
+                           }
+                           if (lost > 0)
+                             std::atomic_ref<std::uint64_t>(clipped(tile.input))
+                                 .fetch_add(lost, std::memory_order_relaxed);
+                         }
+                       });
+  }
+
+ private:
+  // Integers: quantised row by row into a tile of bytes, which is then turned.
+  template <class Sample>
+  void turn_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
+                 const Samples<Sample>& samples, const Tile& tile, std::uint64_t& clipped) const {
+    alignas(64) std::array<float, 2 * kTileChannels> pairs;
+    for (std::size_t c = 0; c < tile.channels; ++c)
+      pairs[2 * c] = pairs[2 * c + 1] = gains(tile.first_channel + c, tile.input);
+    alignas(64) std::array<core::ci8, kTileSpectra * kTileChannels> turned;
+    const int limit = core::requantise_limit(std::is_same_v<Sample, core::ci8> ? 8 : 4);
+    for (std::size_t s = 0; s < tile.spectra; ++s) {
+      core::ci8* row = turned.data() + s * kTileChannels;
+      if (s + kAheadSpectra < tile.spectra)
+        prefetch(&spectra(tile.input, tile.first_spectrum + s + kAheadSpectra, tile.first_channel),
+                 tile.channels);
+      if (valid_spectrum(validity, tile.input, tile.first_spectrum + s)) {
+        clipped +=
+            kernels_.quantise(&spectra(tile.input, tile.first_spectrum + s, tile.first_channel),
+                              pairs.data(), tile.channels, limit, row);
+      } else {
+        std::fill_n(row, tile.channels, core::ci8{});
+      }
+    }
+    Sample* out = &samples(tile.first_channel, tile.input, tile.first_spectrum);
+    const std::size_t vectors =
+        tile.spectra == kTileSpectra ? tile.channels / kTurnedChannels * kTurnedChannels : 0;
+    if constexpr (std::is_same_v<Sample, core::ci8>) {
+      kernels_.turn_ci8(turned.data(), kTileChannels, vectors, out, samples.stride(0));
+    } else {
+      kernels_.turn_ci4(turned.data(), kTileChannels, vectors, out, samples.stride(0));
+    }
+    for (std::size_t c = vectors; c < tile.channels; ++c)
+      for (std::size_t s = 0; s < tile.spectra; ++s) {
+        const core::ci8 value = turned[s * kTileChannels + c];
+        Sample* to = out + static_cast<std::ptrdiff_t>(c) * samples.stride(0) + s;
+        if constexpr (std::is_same_v<Sample, core::ci8>) {
+          *to = value;
+        } else {
+          *to = core::ci4::pack(value.re, value.im);
+        }
+      }
+  }
+
+  // Floats: turned straight from the input; invalid spectra are zeroed behind it.
+  void turn_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
+                 const Samples<std::complex<float>>& samples, const Tile& tile,
+                 std::uint64_t& clipped) const {
+    const std::size_t vectors =
+        tile.spectra == kTileSpectra ? tile.channels / kTurnedChannels * kTurnedChannels : 0;
+    kernels_.turn_float(
+        &spectra(tile.input, tile.first_spectrum, tile.first_channel), spectra.stride(1), vectors,
+        &samples(tile.first_channel, tile.input, tile.first_spectrum), samples.stride(0));
+    turn_plain(spectra, validity, gains, samples, tile.input, tile.first_spectrum,
+               tile.first_spectrum + tile.spectra, tile.first_channel + vectors,
+               tile.first_channel + tile.channels, clipped);
+    for (std::size_t s = tile.first_spectrum; s < tile.first_spectrum + tile.spectra; ++s) {
+      if (valid_spectrum(validity, tile.input, s)) continue;
+      for (std::size_t c = 0; c < vectors; ++c) samples(tile.first_channel + c, tile.input, s) = 0;
+    }
+  }
+
+  Tunables tunables_;
+  const Kernels& kernels_;
+
+  friend class PlanBase<CpuPlan>;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+                                          const Tunables& tunables) {
+  return std::make_shared<CpuPlan>(config, set, tunables);
+}
+
+}  // namespace tautline::stages::corner_turn

@@ -1,0 +1,195 @@
+// The plan and its state, and the choice of code.
+#include "tautline/stages/correlate/cpu/kernels.h"
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/correlate/cpu/counts.h"
+#include "tautline/stages/correlate/cpu/layout.h"
+#include "tautline/stages/correlate/cpu/sums.h"
+#include "tautline/stages/correlate/shapes.h"
+
+namespace tautline::stages::correlate::cpu {
+
+namespace {
+
+// The loops that go with a kernel: those of the best Highway target up to the device's set.
+const RowLoops& choose_row_loops(const device::Device& device) {
+  using device::InstructionSet;
+  const InstructionSet most = std::min(device.instruction_set(), InstructionSet::avx512);
+  for (const InstructionSet set : {InstructionSet::avx512, InstructionSet::avx2})
+    if (set <= most)
+      if (const RowLoops* loops = simd_row_loops(set)) return *loops;
+  return *simd_row_loops(InstructionSet::portable);
+}
+
+core::SampleFormat format_of(const core::ci8*) {
+  return core::kCi8;
+}
+core::SampleFormat format_of(const core::ci4*) {
+  return core::kCi4;
+}
+core::SampleFormat format_of(const core::ci16*) {
+  return core::kCi16;
+}
+core::SampleFormat format_of(const core::cf16*) {
+  return core::kCf16;
+}
+core::SampleFormat format_of(const std::complex<float>*) {
+  return core::kCf32;
+}
+
+class CpuState final : public State {
+ public:
+  CpuState(const Layout& layout, std::size_t inputs, std::size_t workers)
+      : sums(layout, workers), counts(inputs, workers) {}
+  static std::size_t bytes(const Layout& layout, std::size_t inputs, std::size_t workers) {
+    return layout.bytes(workers) + CountEngine::bytes(inputs, workers);
+  }
+
+  SumMemory sums;
+  CountEngine counts;
+};
+
+template <class Row, class Sum, class Visibility>
+class CpuPlan final : public Plan {
+ public:
+  CpuPlan(const Config& config, std::shared_ptr<const device::Device> device,
+          const Kernel<Row, Sum>& kernel, const Tunables& tunables)
+      : config_(config),
+        device_(std::move(device)),
+        kernel_(kernel),
+        loops_(choose_row_loops(*device_)),
+        workers_(device_->make_queue()->workers()),
+        layout_(make_layout(config_, sizes(), tunables, workers_)),
+        order_(layout_.panels, layout_.group_panels) {}
+
+  const Config& config() const override { return config_; }
+  std::string backend() const override { return kernel_.backend; }
+  device::MemoryUse bytes() const override {
+    return {CpuState::bytes(layout_, config_.inputs, workers_), 0};
+  }
+  std::unique_ptr<State> make_state(const device::Queue& queue) const override {
+    check_queue(queue);
+    return std::make_unique<CpuState>(layout_, config_.inputs, workers_);
+  }
+
+  void execute(device::Queue& queue, State& state, const Samples<core::ci8>& samples,
+               const Validity& validity, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::ci4>& samples,
+               const Validity& validity, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<std::complex<float>>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+
+ private:
+  KernelSizes sizes() const {
+    return {kernel_.step_samples, kernel_.step_bytes,     kernel_.max_chunk_samples,
+            kernel_.group_panels, kernel_.step_row_bytes, sizeof(Row),
+            sizeof(Sum)};
+  }
+
+  // Memory is laid out for the workers of the plan's device.
+  void check_queue(const device::Queue& queue) const {
+    if (queue.workers() <= workers_) return;
+    throw core::Error(core::ErrorKind::config, "correlate queue workers",
+                      std::to_string(queue.workers()), std::to_string(workers_) + " or fewer",
+                      "make the queue from the device that the plan was made for");
+  }
+
+  template <class Sample, class View>
+  void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
+           const Validity& validity, const View& visibilities, const Counts& counts) const {
+    const core::SampleFormat format = format_of(static_cast<const Sample*>(nullptr));
+    if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
+    check_shapes(config_, samples, validity, visibilities, counts);
+    check_queue(queue);
+    if constexpr (std::is_same_v<View, core::View<Visibility, 2>>) {
+      if (samples.extent(2) == 0) return;
+      auto& own = dynamic_cast<CpuState&>(state);
+      if (own.take_begin()) clear_on_host(queue, visibilities, counts);
+      own.counts.add(queue, loops_, validity, samples.extent(2), counts);
+      SumEngine<Row, Sum, Sample, Visibility>(kernel_, loops_, layout_, order_, own.sums, samples,
+                                              validity, visibilities)
+          .add(queue);
+    }
+  }
+
+  Config config_;
+  std::shared_ptr<const device::Device> device_;
+  Kernel<Row, Sum> kernel_;
+  const RowLoops& loops_;
+  std::size_t workers_;
+  Layout layout_;
+  BlockOrder order_;
+};
+
+// The Highway kernel of the device's set, or of the next lower one that this build has.
+template <class AnyKernel>
+const AnyKernel& choose_simd_kernel(const device::Device& device, device::InstructionSet set,
+                                    const AnyKernel* (*find)(device::InstructionSet)) {
+  using device::InstructionSet;
+  if (const AnyKernel* kernel = find(set)) return *kernel;
+  if (device.forced())
+    throw core::Error(core::ErrorKind::unsupported, "correlate instruction set",
+                      std::string(device::to_string(set)), "one that this build has code for",
+                      "build for x86-64, or choose cpu:portable");
+  if (set > InstructionSet::avx2)
+    if (const AnyKernel* kernel = find(InstructionSet::avx2)) return *kernel;
+  return *find(InstructionSet::portable);
+}
+
+}  // namespace
+
+const IntegerKernel& choose_integer_kernel(const device::Device& device) {
+  const device::InstructionSet set = device.instruction_set();
+#if defined(__x86_64__)
+  if (set == device::InstructionSet::amx) return amx_kernel();
+  if (set == device::InstructionSet::vnni) return vnni_kernel();
+#endif
+  return choose_simd_kernel(device, set, simd_integer_kernel);
+}
+
+const FloatKernel& choose_float_kernel(const device::Device& device) {
+  // VNNI and AMX bring nothing to floats of 32 bits.
+  const auto set = std::min(device.instruction_set(), device::InstructionSet::avx512);
+  return choose_simd_kernel(device, set, simd_float_kernel);
+}
+
+std::shared_ptr<const Plan> make_integer_plan(const Config& config,
+                                              std::shared_ptr<const device::Device> device,
+                                              const IntegerKernel& kernel,
+                                              const Tunables& tunables) {
+  return std::make_shared<CpuPlan<core::ci8, std::int32_t, core::ci64>>(config, std::move(device),
+                                                                        kernel, tunables);
+}
+
+std::shared_ptr<const Plan> make_float_plan(const Config& config,
+                                            std::shared_ptr<const device::Device> device,
+                                            const FloatKernel& kernel, const Tunables& tunables) {
+  return std::make_shared<CpuPlan<std::complex<float>, double, std::complex<double>>>(
+      config, std::move(device), kernel, tunables);
+}
+
+}  // namespace tautline::stages::correlate::cpu

@@ -1,0 +1,139 @@
+// Hopper's matrix units behind the interface of all GPU kernels.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tautline/core/baseline.h"
+#include "tautline/stages/correlate/gpu/hopper/held.h"
+#include "tautline/stages/correlate/gpu/kernels.h"
+#include "tautline/stages/correlate/gpu/tensor.h"
+#include "tautline/stages/correlate/gpu/tiled.h"
+
+namespace tautline::stages::correlate::gpu {
+
+namespace {
+
+constexpr std::size_t kThreads = 384;
+constexpr std::size_t kEngineAlignment = 16;  // of what the copy engine reads
+
+class WgmmaKernel final : public GpuKernel {
+ public:
+  WgmmaKernel(const Config& config, std::shared_ptr<const device::Device> device,
+              const WgmmaTunables& tunables)
+      : config_(config), device_(std::move(device)), tunables_(tunables) {
+    kernel_ = jit::build(*device_, "correlate/gpu/hopper/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
+                  ->kernel("correlate_wgmma");
+    if (HeldSums::worth(config))
+      held_ = std::make_unique<const HeldSums>(config, *device_, tunables_);
+  }
+
+  std::string name() const override { return "wgmma " + describe(tunables_); }
+  std::size_t alignment_bytes() const override { return kEngineAlignment; }
+  std::size_t sample_bytes() const override { return tensor_sample_bytes(config_); }
+  std::size_t work_bytes() const override { return 0; }
+
+  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
+           void* /*work*/) const override {
+    run(queue, samples, visibilities, /*store=*/false);
+  }
+  void store(device::Queue& queue, const GpuSamples& samples, void* visibilities,
+             std::size_t /*visibility_bytes*/, void* /*work*/) const override {
+    run(queue, samples, visibilities, /*store=*/true);
+  }
+  std::size_t held_bytes() const override { return held_ ? held_->bytes() : 0; }
+  std::size_t held_samples() const override { return kTensorMaxSamples; }
+  void hold(device::Queue& queue, const GpuSamples& samples, void* held,
+            bool first) const override {
+    held_->add(queue, map(samples), samples.samples, held, first);
+  }
+  void release(device::Queue& queue, void* held, void* visibilities, bool replace) const override {
+    held_->release(queue, held, visibilities, replace);
+  }
+
+ private:
+  // Overwrites with the first samples when `store`, and adds the others.
+  void run(device::Queue& queue, const GpuSamples& samples, void* visibilities, bool store) const {
+    const std::size_t baselines = core::baseline_count(config_.inputs);
+    const std::size_t most = tensor_max_samples(config_);
+    const std::size_t channels_at_once =
+        std::max<std::size_t>(1, kTensorMaxItems / tensor_tiles(config_.inputs));
+    for (std::size_t first = 0; first < samples.samples; first += most)
+      for (std::size_t channel = 0; channel < samples.channels; channel += channels_at_once) {
+        GpuSamples part = samples;
+        part.data = static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
+                    channel * samples.channel_stride_bytes;
+        part.samples = std::min(most, samples.samples - first);
+        part.channels = std::min(channels_at_once, samples.channels - channel);
+        launch(queue, part, static_cast<core::ci64*>(visibilities) + channel * baselines,
+               store && first == 0);
+      }
+  }
+
+  device::TensorMap map(const GpuSamples& samples) const {
+    // A stride that nothing uses may be anything, but the engine wants multiples of 16.
+    const std::size_t bytes = samples.samples * sample_bytes();
+    const std::size_t row =
+        config_.inputs > 1 ? samples.input_stride_bytes
+                           : (bytes + kEngineAlignment - 1) / kEngineAlignment * kEngineAlignment;
+    const std::size_t channel =
+        samples.channels > 1 ? samples.channel_stride_bytes : row * config_.inputs;
+    device::TensorLayout layout;
+    layout.data = samples.data;
+    layout.element_bytes = 1;
+    layout.rank = 3;
+    layout.extents = {bytes, config_.inputs, samples.channels};
+    layout.stride_bytes = {0, row, channel};
+    layout.box = {kTensorStepBytes, kTensorTileInputs, 1};
+    layout.swizzle_bytes = kTensorStepBytes;
+    return device_->make_tensor_map(layout);
+  }
+
+  std::size_t groups() const { return device_->properties().multiprocessors; }
+
+  void launch(device::Queue& queue, const GpuSamples& samples, core::ci64* visibilities,
+              bool store) const {
+    const std::size_t step_pairs = tensor_step_pairs(config_, samples.samples);
+    const std::size_t tiles = tensor_tiles(config_.inputs);
+    // Floats added in any order would not give the same bits each time.
+    const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(),
+                                                 step_pairs, !store && exact(config_));
+    const device::TensorMap samples_map = map(samples);
+    device::LaunchShape shape;
+    shape.groups.x = std::min(schedule.items, groups());
+    shape.threads.x = kThreads;
+    shape.local_bytes = wgmma_local_bytes(tunables_);
+    const std::array<device::Argument, 9> arguments{
+        device::Argument(samples_map), device::Argument(visibilities),
+        number(config_.inputs),        number(step_pairs),
+        number(schedule.items),        number(schedule.whole),
+        number(schedule.parts),        number(schedule.turn),
+        number(store ? 1 : 0)};
+    queue.launch(*kernel_, shape, arguments);
+  }
+
+  static std::uint32_t number(std::size_t value) { return static_cast<std::uint32_t>(value); }
+
+  Config config_;
+  std::shared_ptr<const device::Device> device_;
+  WgmmaTunables tunables_;
+  std::shared_ptr<const device::Kernel> kernel_;
+  std::unique_ptr<const HeldSums> held_;
+};
+
+}  // namespace
+
+GpuKernelPointer make_wgmma_kernel(const Config& config,
+                                   std::shared_ptr<const device::Device> device,
+                                   const GpuTunables& tunables) {
+  if (!wgmma_runs(config, *device)) return nullptr;
+  WgmmaTunables wanted = tunables.wgmma;
+  // Where every tile is on the diagonal, samples come from memory and not from its cache.
+  constexpr std::size_t kStagesOfOneTile = 7;
+  if (wanted.held_stages == 0 && tensor_tiles(config.inputs) == 1)
+    wanted.held_stages = kStagesOfOneTile;
+  const WgmmaTunables complete_tunables =
+      complete(wanted, device->properties().local_bytes, config.format == core::kCf16);
+  return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);
+}
+
+}  // namespace tautline::stages::correlate::gpu

@@ -1,0 +1,286 @@
+// The plan on a GPU, its state, and the choice of kernel.
+//
+// Device addresses are used where they are and nothing waits. Samples in host memory, or in a form
+// that the kernel does not read, pass through the state's buffers some channels (a slab) at a time;
+// visibilities and counts in host memory, or with strides, are summed in the state's buffers and
+// added to the caller's.
+#include "tautline/stages/correlate/gpu/plan.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/correlate/gpu/prepare.h"
+#include "tautline/stages/correlate/gpu/sums.h"
+#include "tautline/stages/correlate/gpu/tiled.h"
+#include "tautline/stages/correlate/shapes.h"
+
+namespace tautline::stages::correlate::gpu {
+
+namespace {
+
+using DevicePointer = std::shared_ptr<const device::Device>;
+
+struct Candidate {
+  GpuDesign design;
+  const char* name;
+  GpuKernelPointer (*make)(const Config&, DevicePointer, const GpuTunables&);
+};
+
+// Fastest first. The last runs everywhere.
+constexpr Candidate kCandidates[] = {{GpuDesign::wgmma, "wgmma", make_wgmma_kernel},
+                                     {GpuDesign::mma, "mma", make_mma_kernel},
+                                     {GpuDesign::tiled, "tiled", make_tiled_kernel}};
+
+GpuKernelPointer choose_kernel(const Config& config, const DevicePointer& device,
+                               const GpuTunables& tunables) {
+  for (const Candidate& candidate : kCandidates) {
+    if (tunables.design != GpuDesign::automatic && tunables.design != candidate.design) continue;
+    if (auto kernel = candidate.make(config, device, tunables)) return kernel;
+  }
+  throw core::Error(core::ErrorKind::unsupported, "correlate GPU design",
+                    "not for " + device->name(), "one that has code for this device and format",
+                    "let the plan choose");
+}
+
+core::SampleFormat format_of(const core::ci8*) {
+  return core::kCi8;
+}
+core::SampleFormat format_of(const core::ci4*) {
+  return core::kCi4;
+}
+core::SampleFormat format_of(const core::ci16*) {
+  return core::kCi16;
+}
+core::SampleFormat format_of(const core::cf16*) {
+  return core::kCf16;
+}
+core::SampleFormat format_of(const std::complex<float>*) {
+  return core::kCf32;
+}
+
+class GpuState final : public State {
+ public:
+  SamplePreparer::Memory samples;
+  SumAdder::Memory sums;
+  device::Buffer work;
+  // With hold_sums: since the last release.
+  device::Buffer held;
+  std::size_t held_samples = 0;  // in `held`
+  std::size_t held_counts = 0;   // samples that all baselines have beside what `counts` says
+  // What the caller's buffers hold does not matter.
+  bool replace_sums = false, replace_counts = false;
+};
+
+class GpuPlan final : public Plan {
+ public:
+  GpuPlan(const Config& config, DevicePointer device, const GpuTunables& tunables,
+          std::string origin)
+      : config_(config),
+        device_(std::move(device)),
+        origin_(std::move(origin)),
+        kernel_(choose_kernel(config_, device_, tunables)),
+        preparer_(config_, *device_, *kernel_),
+        adder_(config_, *device_),
+        slab_channels_(slab_channels(tunables)) {}
+
+  const Config& config() const override { return config_; }
+  std::string backend() const override {
+    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernel_->name() +
+           (kernel_->held_bytes() > 0 ? ", sums held" : "") +
+           (origin_.empty() ? "" : " (" + origin_ + ")");
+  }
+  device::MemoryUse bytes() const override {
+    const device::MemoryUse samples = preparer_.bytes(slab_channels_);
+    const device::MemoryUse sums = adder_.bytes(slab_channels_);
+    return {
+        samples.host_bytes + sums.host_bytes,
+        samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->held_bytes()};
+  }
+  std::unique_ptr<State> make_state(const device::Queue&) const override {
+    auto state = std::make_unique<GpuState>();
+    state->samples = preparer_.make_memory(*device_, slab_channels_);
+    state->sums = adder_.make_memory(*device_, slab_channels_);
+    if (kernel_->work_bytes() > 0) state->work = device_->allocate(kernel_->work_bytes());
+    if (kernel_->held_bytes() > 0) state->held = device_->allocate(kernel_->held_bytes());
+    return state;
+  }
+
+  void execute(device::Queue& queue, State& state, const Samples<core::ci8>& samples,
+               const Validity& validity, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::ci4>& samples,
+               const Validity& validity, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+  void execute(device::Queue& queue, State& state, const Samples<std::complex<float>>& samples,
+               const Validity& validity, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    run(queue, state, samples, validity, visibilities, counts);
+  }
+
+  void release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+               const Counts& counts) const override {
+    release_all(queue, state, visibilities, counts);
+  }
+  void release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+               const Counts& counts) const override {
+    release_all(queue, state, visibilities, counts);
+  }
+
+ private:
+  std::size_t slab_channels(const GpuTunables& tunables) const {
+    constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+    if (tunables.slab_bytes < kLeastBytes)
+      throw core::Error(core::ErrorKind::config, "correlate GPU tunable slab_bytes",
+                        std::to_string(tunables.slab_bytes),
+                        std::to_string(kLeastBytes) + " or more");
+    const std::size_t channel = std::max(preparer_.channel_bytes(), adder_.channel_bytes());
+    return std::clamp<std::size_t>(tunables.slab_bytes / channel, 1, config_.channels);
+  }
+
+  // Whether a kernel can add to the visibilities where they are.
+  template <class Visibility>
+  bool add_in_place(const core::View<Visibility, 2>& v) const {
+    return device_->holds(v.data()) &&
+           reinterpret_cast<std::uintptr_t>(v.data()) % sizeof(Visibility) == 0 &&
+           (v.extent(1) == 1 || v.stride(1) == 1) &&
+           (v.extent(0) == 1 || v.stride(0) == static_cast<std::ptrdiff_t>(v.extent(1)));
+  }
+
+  template <class Sample, class View>
+  void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
+           const Validity& validity, const View& visibilities, const Counts& counts) const {
+    const core::SampleFormat format = format_of(static_cast<const Sample*>(nullptr));
+    if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
+    check_shapes(config_, samples, validity, visibilities, counts);
+    if (samples.extent(2) == 0) return;
+    auto& own = dynamic_cast<GpuState&>(state);
+    note_begin(own);
+    // A mask in device memory cannot be looked at without waiting for it.
+    const bool masked = validity.data() != nullptr &&
+                        (device_->holds(validity.data()) || has_holes(validity, samples.extent(2)));
+    const bool in_place = !masked && preparer_.usable_in_place(*device_, RawSamples(samples)) &&
+                          add_in_place(visibilities) && device_->holds(counts.data());
+    if (config_.hold_sums && !masked) {
+      own.held_counts += samples.extent(2);
+      if (in_place && hold(queue, own, samples, visibilities)) return;
+    }
+    const std::size_t step = in_place ? config_.channels : slab_channels_;
+    const bool counted = masked || !config_.hold_sums;
+    for (std::size_t first = 0; first < config_.channels; first += step) {
+      const std::size_t count = std::min(step, config_.channels - first);
+      run_slab(queue, own, samples.slice(0, first, count),
+               masked ? validity.slice(0, first, count) : Validity(),
+               visibilities.slice(0, first, count), counts.slice(0, first, count));
+    }
+    own.replace_sums = false;
+    if (counted) own.replace_counts = false;
+  }
+
+  static void note_begin(GpuState& state) {
+    if (state.take_begin()) state.replace_sums = state.replace_counts = true;
+  }
+
+  // Whether the sums of `samples` could be added to those that the state holds.
+  template <class Sample, class View>
+  bool hold(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
+            const View& visibilities) const {
+    const std::size_t count = samples.extent(2);
+    if (kernel_->held_bytes() == 0 || count > kernel_->held_samples()) return false;
+    if (state.held_samples + count > kernel_->held_samples())
+      release_sums(queue, state, visibilities);
+    kernel_->hold(queue, preparer_.in_place(RawSamples(samples)), state.held.data(),
+                  state.held_samples == 0);
+    state.held_samples += count;
+    return true;
+  }
+
+  template <class View>
+  void release_sums(device::Queue& queue, GpuState& state, const View& visibilities) const {
+    if (state.held_samples == 0) return;
+    if (!add_in_place(visibilities))
+      throw core::Error(core::ErrorKind::config, "correlate release's visibilities", "other ones",
+                        "dense and in the device's memory, as execute's were");
+    kernel_->release(queue, state.held.data(), visibilities.data(),
+                     std::exchange(state.replace_sums, false));
+    state.held_samples = 0;
+  }
+
+  template <class View>
+  void release_all(device::Queue& queue, State& state, const View& visibilities,
+                   const Counts& counts) const {
+    check_shapes(config_, {{config_.channels, config_.inputs, 0},
+                           true,
+                           {},
+                           1,
+                           visibilities.extents(),
+                           counts.extents()});
+    auto& own = dynamic_cast<GpuState&>(state);
+    note_begin(own);
+    release_sums(queue, own, visibilities);
+    if (std::exchange(own.replace_sums, false)) adder_.clear(queue, *device_, visibilities);
+    const bool replace = std::exchange(own.replace_counts, false);
+    if (own.held_counts > 0 || replace)
+      adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts, replace);
+    own.held_counts = 0;
+  }
+
+  template <class Sample, class View>
+  void run_slab(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
+                const Validity& validity, const View& visibilities, const Counts& counts) const {
+    DeviceMask mask;
+    if (validity.data() != nullptr)
+      mask = preparer_.mask_on_device(queue, *device_, state.samples, validity);
+    if (mask.data != nullptr || !config_.hold_sums)
+      adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts,
+                        state.replace_counts);
+    const RawSamples raw(samples);
+    const GpuSamples ready = mask.data == nullptr && preparer_.usable_in_place(*device_, raw)
+                                 ? preparer_.in_place(raw)
+                                 : preparer_.prepare(queue, *device_, state.samples, raw, mask);
+    if (add_in_place(visibilities)) {
+      if (state.replace_sums)
+        kernel_->store(queue, ready, visibilities.data(),
+                       visibilities.size() * sizeof(*visibilities.data()), state.work.data());
+      else
+        kernel_->add(queue, ready, visibilities.data(), state.work.data());
+      return;
+    }
+    if (state.replace_sums) adder_.clear(queue, *device_, visibilities);
+    kernel_->store(queue, ready, state.sums.sums.data(),
+                   visibilities.size() * sizeof(*visibilities.data()), state.work.data());
+    adder_.add_sums(queue, *device_, state.sums, visibilities);
+  }
+
+  Config config_;
+  DevicePointer device_;
+  std::string origin_;
+  GpuKernelPointer kernel_;
+  SamplePreparer preparer_;
+  SumAdder adder_;
+  std::size_t slab_channels_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_gpu_plan(const Config& config, DevicePointer device,
+                                          const GpuTunables& tunables, std::string origin) {
+  return std::make_shared<GpuPlan>(config, std::move(device), tunables, std::move(origin));
+}
+
+}  // namespace tautline::stages::correlate::gpu

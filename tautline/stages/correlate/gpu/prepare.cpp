@@ -1,0 +1,203 @@
+#include "tautline/stages/correlate/gpu/prepare.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tautline/jit/program.h"
+#include "tautline/stages/correlate/gpu/tiled.h"
+
+namespace tautline::stages::correlate::gpu {
+
+namespace {
+
+constexpr std::size_t kThreads = 256;
+constexpr std::size_t kThreadSamples = 8;  ///< enough to hide a launch, few enough to fill a GPU
+
+std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
+                                                       const device::Device& device,
+                                                       bool stays_half, bool masked) {
+  jit::Defines defines;
+  const bool half = config.format == core::kCf16;
+  defines.set("SOURCE", config.format.bits)
+      .set("HALF", !half        ? 0
+                   : stays_half ? 2
+                                : 1)
+      .set("MASKED", masked ? 1 : 0)
+      .set("THREADS", std::int64_t{kThreads})
+      .set("THREAD_SAMPLES", std::int64_t{kThreadSamples});
+  return jit::build(device, "correlate/gpu/prepare.kernel", defines)->kernel("prepare_samples");
+}
+
+// Copies rows whose distance may also be zero or negative.
+void copy_rows_up(device::Queue& queue, std::byte* to, std::size_t to_stride, const std::byte* from,
+                  std::ptrdiff_t from_stride, std::size_t row_bytes, std::size_t rows) {
+  if (from_stride >= static_cast<std::ptrdiff_t>(row_bytes)) {
+    queue.copy_rows(to, to_stride, from, static_cast<std::size_t>(from_stride), row_bytes, rows);
+    return;
+  }
+  for (std::size_t r = 0; r < rows; ++r)
+    queue.copy(to + r * to_stride, from + static_cast<std::ptrdiff_t>(r) * from_stride, row_bytes);
+}
+
+bool aligned(std::ptrdiff_t value, std::size_t alignment) {
+  return value >= 0 && static_cast<std::size_t>(value) % alignment == 0;
+}
+
+}  // namespace
+
+bool has_holes(const Validity& validity, std::size_t samples) {
+  const std::size_t words = core::validity_words(samples);
+  const std::size_t channels = validity.stride(0) == 0 ? 1 : validity.extent(0);
+  for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t i = 0; i < validity.extent(1); ++i) {
+      const std::uint64_t* row = validity.row(c, i);
+      for (std::size_t w = 0; w < words; ++w) {
+        const std::uint64_t wanted = core::low_bits(samples - 64 * w);
+        if ((row[w] & wanted) != wanted) return true;
+      }
+    }
+  return false;
+}
+
+SamplePreparer::SamplePreparer(const Config& config, const device::Device& device,
+                               const GpuKernel& kernel)
+    : config_(config),
+      alignment_bytes_(kernel.alignment_bytes()),
+      sample_bytes_(static_cast<std::size_t>(config.format.bits_per_sample()) / 8),
+      prepared_sample_bytes_(kernel.sample_bytes()),
+      staged_row_bytes_(round_up(config.max_samples * sample_bytes_, alignment_bytes_)),
+      prepared_row_bytes_(round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
+      convert_(build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, false)),
+      convert_masked_(
+          build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, true)) {}
+
+device::MemoryUse SamplePreparer::bytes(std::size_t slab_channels) const {
+  const std::size_t rows = slab_channels * config_.inputs;
+  const std::size_t mask = rows * core::validity_words(config_.max_samples) * sizeof(std::uint64_t);
+  return {staged_row_bytes_, rows * (staged_row_bytes_ + prepared_row_bytes_) + mask};
+}
+
+SamplePreparer::Memory SamplePreparer::make_memory(const device::Device& device,
+                                                   std::size_t slab_channels) const {
+  const std::size_t rows = slab_channels * config_.inputs;
+  return {device.allocate(rows * staged_row_bytes_), device.allocate(rows * prepared_row_bytes_),
+          device.allocate(rows * core::validity_words(config_.max_samples) * sizeof(std::uint64_t)),
+          device::Buffer(staged_row_bytes_)};
+}
+
+bool SamplePreparer::usable_in_place(const device::Device& device,
+                                     const RawSamples& samples) const {
+  if (sample_bytes_ != prepared_sample_bytes_ || !device.holds(samples.data)) return false;
+  const auto stride_fits = [&](std::size_t axis) {
+    return samples.extents[axis] == 1 ||
+           aligned(samples.strides[axis] * static_cast<std::ptrdiff_t>(sample_bytes_),
+                   alignment_bytes_);
+  };
+  return reinterpret_cast<std::uintptr_t>(samples.data) % alignment_bytes_ == 0 && stride_fits(0) &&
+         stride_fits(1) && (samples.extents[2] == 1 || samples.strides[2] == 1);
+}
+
+GpuSamples SamplePreparer::in_place(const RawSamples& samples) const {
+  const auto stride_bytes = [&](std::size_t axis) {
+    return samples.extents[axis] == 1
+               ? std::size_t{0}
+               : static_cast<std::size_t>(samples.strides[axis]) * sample_bytes_;
+  };
+  return {samples.data, stride_bytes(0), stride_bytes(1), samples.extents[0], samples.extents[2]};
+}
+
+void SamplePreparer::stage_rows(device::Queue& queue, Memory& memory, std::byte* to,
+                                const RawSamples& samples) const {
+  const auto [channels, inputs, count] = samples.extents;
+  const auto bytes = static_cast<std::ptrdiff_t>(sample_bytes_);
+  for (std::size_t c = 0; c < channels; ++c) {
+    const std::byte* channel =
+        samples.data + static_cast<std::ptrdiff_t>(c) * samples.strides[0] * bytes;
+    std::byte* to_channel = to + c * inputs * staged_row_bytes_;
+    if (samples.strides[2] == 1 || count == 1) {
+      copy_rows_up(queue, to_channel, staged_row_bytes_, channel, samples.strides[1] * bytes,
+                   count * sample_bytes_, inputs);
+      continue;
+    }
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const std::byte* from = channel + static_cast<std::ptrdiff_t>(i) * samples.strides[1] * bytes;
+      auto* row = memory.row.as<std::byte>();
+      for (std::size_t t = 0; t < count; ++t)
+        std::memcpy(row + t * sample_bytes_,
+                    from + static_cast<std::ptrdiff_t>(t) * samples.strides[2] * bytes,
+                    sample_bytes_);
+      // Not pinned, so it has been read when the call returns.
+      queue.copy(to_channel + i * staged_row_bytes_, row, count * sample_bytes_);
+    }
+  }
+}
+
+// Host samples as they are, dense in time, in device memory.
+RawSamples SamplePreparer::stage(device::Queue& queue, Memory& memory,
+                                 const RawSamples& samples) const {
+  auto* to = memory.staged.as<std::byte>();
+  const auto row = static_cast<std::ptrdiff_t>(staged_row_bytes_ / sample_bytes_);
+  const auto [channels, inputs, count] = samples.extents;
+  const bool dense = samples.strides[2] == 1 && samples.strides[1] == row &&
+                     samples.strides[0] == row * static_cast<std::ptrdiff_t>(inputs) &&
+                     count == static_cast<std::size_t>(row);
+  if (dense)
+    queue.copy(to, samples.data, channels * inputs * staged_row_bytes_);
+  else
+    stage_rows(queue, memory, to, samples);
+  RawSamples staged = samples;
+  staged.data = to;
+  staged.strides = {row * static_cast<std::ptrdiff_t>(inputs), row, 1};
+  return staged;
+}
+
+GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& device,
+                                   Memory& memory, const RawSamples& samples,
+                                   const DeviceMask& mask) const {
+  const RawSamples from = device.holds(samples.data) ? samples : stage(queue, memory, samples);
+  if (mask.data == nullptr && usable_in_place(device, from)) return in_place(from);
+  const auto [channels, inputs, count] = from.extents;
+  const std::size_t parts = (count + kThreads * kThreadSamples - 1) / (kThreads * kThreadSamples);
+  device::LaunchShape shape;
+  shape.groups.x = channels * inputs * parts;
+  shape.threads.x = kThreads;
+  const auto stride = [](std::ptrdiff_t value) { return static_cast<std::int64_t>(value); };
+  const std::array<device::Argument, 12> arguments{
+      device::Argument(from.data),
+      stride(from.strides[0]),
+      stride(from.strides[1]),
+      stride(from.strides[2]),
+      device::Argument(mask.data),
+      stride(mask.channel_stride),
+      stride(mask.input_stride),
+      static_cast<std::uint32_t>(inputs),
+      static_cast<std::int64_t>(count),
+      static_cast<std::uint32_t>(parts),
+      device::Argument(memory.prepared.data()),
+      static_cast<std::int64_t>(prepared_row_bytes_ / prepared_sample_bytes_)};
+  queue.launch(mask.data == nullptr ? *convert_ : *convert_masked_, shape, arguments);
+  return {memory.prepared.data(), prepared_row_bytes_ * inputs, prepared_row_bytes_, channels,
+          count};
+}
+
+DeviceMask SamplePreparer::mask_on_device(device::Queue& queue, const device::Device& device,
+                                          Memory& memory, const Validity& validity) const {
+  if (device.holds(validity.data()))
+    return {validity.data(), validity.stride(0), validity.stride(1)};
+  const auto [channels, inputs, words] = validity.extents();
+  auto* to = memory.mask.as<std::uint64_t>();
+  const bool shared = validity.stride(0) == 0;
+  for (std::size_t c = 0; c < (shared ? 1 : channels); ++c)
+    copy_rows_up(queue, reinterpret_cast<std::byte*>(to + c * inputs * words), words * sizeof *to,
+                 reinterpret_cast<const std::byte*>(validity.row(c, 0)),
+                 validity.stride(1) * static_cast<std::ptrdiff_t>(sizeof *to), words * sizeof *to,
+                 inputs);
+  return {to, shared ? 0 : static_cast<std::ptrdiff_t>(inputs * words),
+          static_cast<std::ptrdiff_t>(words)};
+}
+
+}  // namespace tautline::stages::correlate::gpu

@@ -1,0 +1,80 @@
+// Samples and masks on their way to a GPU kernel: up from host memory, and into the kernel's form.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tautline/stages/correlate/gpu/kernels.h"
+
+namespace tautline::stages::correlate::gpu {
+
+/// Samples of any format: [channel][input][time], strides in samples.
+struct RawSamples {
+  const std::byte* data = nullptr;
+  std::array<std::size_t, 3> extents{};
+  std::array<std::ptrdiff_t, 3> strides{};
+
+  RawSamples() = default;
+  template <class Sample>
+  explicit RawSamples(const Samples<Sample>& view)
+      : data(reinterpret_cast<const std::byte*>(view.data())),
+        extents(view.extents()),
+        strides(view.strides()) {}
+};
+
+/// Masks in device memory: [channel][input][word], strides in words. Null data: all valid.
+struct DeviceMask {
+  const std::uint64_t* data = nullptr;
+  std::ptrdiff_t channel_stride = 0;
+  std::ptrdiff_t input_stride = 0;
+};
+
+/// Whether a mask in host memory has a zero among the bits of `samples`.
+bool has_holes(const Validity& validity, std::size_t samples);
+
+/// Brings the channels that it is given, at most its slab's, to where and how the kernel reads
+/// them. Immutable; the memory is the state's.
+class SamplePreparer {
+ public:
+  /// `slab_channels` at a time.
+  SamplePreparer(const Config& config, const device::Device& device, const GpuKernel& kernel);
+
+  /// Device memory of one channel in the larger of its buffers.
+  std::size_t channel_bytes() const { return prepared_row_bytes_ * config_.inputs; }
+
+  struct Memory {
+    device::Buffer staged;    ///< as on the host, time dense; device
+    device::Buffer prepared;  ///< as the kernel wants them; device
+    device::Buffer mask;      ///< device
+    device::Buffer row;       ///< one row of samples with a stride in time, gathered; host
+  };
+  device::MemoryUse bytes(std::size_t slab_channels) const;
+  Memory make_memory(const device::Device& device, std::size_t slab_channels) const;
+
+  /// Whether a kernel can read the samples where they are.
+  bool usable_in_place(const device::Device& device, const RawSamples& samples) const;
+  GpuSamples in_place(const RawSamples& samples) const;
+  /// Enqueues what brings `samples` into the kernel's form, zero where `mask` is.
+  GpuSamples prepare(device::Queue& queue, const device::Device& device, Memory& memory,
+                     const RawSamples& samples, const DeviceMask& mask) const;
+  /// The mask where the device can read it; copied if need be.
+  DeviceMask mask_on_device(device::Queue& queue, const device::Device& device, Memory& memory,
+                            const Validity& validity) const;
+
+ private:
+  RawSamples stage(device::Queue& queue, Memory& memory, const RawSamples& samples) const;
+  void stage_rows(device::Queue& queue, Memory& memory, std::byte* to,
+                  const RawSamples& samples) const;
+
+  Config config_;
+  std::size_t alignment_bytes_;
+  std::size_t sample_bytes_;           ///< of the config's format
+  std::size_t prepared_sample_bytes_;  ///< of what the kernel reads
+  std::size_t staged_row_bytes_;       ///< aligned, max_samples long
+  std::size_t prepared_row_bytes_;
+  std::shared_ptr<const device::Kernel> convert_, convert_masked_;
+};
+
+}  // namespace tautline::stages::correlate::gpu

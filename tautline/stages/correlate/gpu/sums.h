@@ -1,0 +1,69 @@
+// Additions of results to the caller's buffers, wherever they are: counts, and sums that a kernel
+// made in memory of the state's.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tautline/stages/correlate/gpu/prepare.h"
+
+namespace tautline::stages::correlate::gpu {
+
+/// Immutable; the memory is the state's.
+class SumAdder {
+ public:
+  SumAdder(const Config& config, const device::Device& device);
+
+  /// Memory of one channel in the larger of its buffers.
+  std::size_t channel_bytes() const { return baselines_ * sizeof(core::ci64); }
+
+  struct Memory {
+    device::Buffer sums;         ///< [channel][baseline] of 16 bytes; device
+    device::Buffer counts;       ///< [channel][baseline]; device
+    device::Buffer host_sums;    ///< pinned
+    device::Buffer host_counts;  ///< pinned
+  };
+  device::MemoryUse bytes(std::size_t slab_channels) const;
+  Memory make_memory(const device::Device& device, std::size_t slab_channels) const;
+
+  /// counts[c][b] += samples that are valid in both inputs. `mask` with null data: all of them.
+  /// `replace`: the counts that are there do not matter.
+  void add_counts(device::Queue& queue, const device::Device& device, Memory& memory,
+                  const DeviceMask& mask, std::size_t samples, const Counts& counts,
+                  bool replace = false) const;
+
+  /// Zeros, in buffers of the device or the host.
+  void clear(device::Queue& queue, const device::Device& device, const Counts& counts) const;
+  template <class Visibility>
+  void clear(device::Queue& queue, const device::Device& device,
+             const core::View<Visibility, 2>& visibilities) const {
+    auto* numbers = reinterpret_cast<std::int64_t*>(visibilities.data());  // zeros are zeros
+    for (std::size_t part = 0; part < 2; ++part)
+      clear(queue, device,
+            {numbers + part,
+             {core::Axis::channel, core::Axis::baseline},
+             visibilities.extents(),
+             {2 * visibilities.stride(0), 2 * visibilities.stride(1)}});
+  }
+
+  /// visibilities[c][b] += memory.sums, which a kernel made.
+  template <class Visibility>
+  void add_sums(device::Queue& queue, const device::Device& device, Memory& memory,
+                const core::View<Visibility, 2>& visibilities) const;
+
+ private:
+  void count_pairs(device::Queue& queue, const DeviceMask& mask, std::size_t samples,
+                   std::size_t channels, std::int64_t* counts, std::ptrdiff_t channel_stride,
+                   std::ptrdiff_t baseline_stride) const;
+
+  Config config_;
+  std::size_t baselines_;
+  void on_all(device::Queue& queue, const device::Kernel& kernel, std::int64_t value,
+              const Counts& counts) const;
+
+  std::shared_ptr<const device::Kernel> count_pairs_, add_value_, set_value_, add_array_;
+};
+
+}  // namespace tautline::stages::correlate::gpu

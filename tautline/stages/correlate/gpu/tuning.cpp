@@ -1,0 +1,172 @@
+#include "tautline/stages/correlate/gpu/tuning.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/jit/tunable_fields.h"
+#include "tautline/jit/wisdom.h"
+#include "tautline/stages/correlate/gpu/plan.h"
+#include "tautline/stages/correlate/gpu/hopper/held.h"
+#include "tautline/stages/correlate/gpu/tensor.h"
+#include "tautline/stages/correlate/gpu/tiled.h"
+
+namespace tautline::stages::correlate::gpu {
+
+namespace {
+
+using Values = std::vector<std::int64_t>;
+using Fields = jit::TunableFields<GpuTunables>;
+
+// Which designs have code for a device and format.
+struct Designs {
+  bool wgmma = true;
+  bool mma = true;
+  bool cuda = true;
+  bool exact_sums = true;
+  bool held = true;
+
+  GpuDesign fastest() const {
+    return wgmma ? GpuDesign::wgmma : mma ? GpuDesign::mma : GpuDesign::tiled;
+  }
+  Values values() const {
+    Values list{static_cast<std::int64_t>(GpuDesign::tiled)};
+    if (mma) list.push_back(static_cast<std::int64_t>(GpuDesign::mma));
+    if (wgmma) list.push_back(static_cast<std::int64_t>(GpuDesign::wgmma));
+    return list;
+  }
+};
+
+Designs designs_for(const Config& config, const device::Device& device) {
+  return {wgmma_runs(config, device), mma_runs(config, device), device.api() == device::Api::cuda,
+          exact(config), wgmma_runs(config, device) && HeldSums::worth(config)};
+}
+
+void add_tiled(Fields& fields, const Designs& designs) {
+  fields
+      .add(
+          "register_rows", [](auto& t) -> auto& { return t.tiled.register_rows; }, {1, 2, 4, 8},
+          "tiled: sums of one thread: more reuse of operands in registers, fewer threads, more "
+          "waste at the diagonal")
+      .add(
+          "register_columns", [](auto& t) -> auto& { return t.tiled.register_columns; },
+          {1, 2, 4, 8}, "the same in the other direction")
+      .add(
+          "thread_rows", [](auto& t) -> auto& { return t.tiled.thread_rows; }, {8, 16},
+          "tiled: threads of a group: more reuse in local memory, larger tiles")
+      .add(
+          "thread_columns", [](auto& t) -> auto& { return t.tiled.thread_columns; }, {8, 16},
+          "the same in the other direction")
+      .add(
+          "stage_bytes", [](auto& t) -> auto& { return t.tiled.stage_bytes; }, {32, 64, 128, 256},
+          "tiled: of every input brought to local memory at a time: fewer barriers, fewer groups "
+          "at once")
+      .add(
+          "local_buffers", [](auto& t) -> auto& { return t.tiled.local_buffers; }, {0, 1, 2},
+          "tiled: 0 reads through the cache, 2 fill one while the other is multiplied")
+      .add(
+          "vector_bytes", [](auto& t) -> auto& { return t.tiled.vector_bytes; }, {4, 8, 16},
+          "tiled: of one load: fewer instructions, stricter alignment");
+  if (designs.cuda)
+    fields.add(
+        "groups_per_multiprocessor",
+        [](auto& t) -> auto& { return t.tiled.groups_per_multiprocessor; }, {1, 2, 3, 4},
+        "tiled: fewer registers a thread, more threads to hide latency with");
+  if (designs.exact_sums)
+    fields.add(
+        "emulate_dot4", [](auto& t) -> auto& { return t.tiled.emulate_dot4; }, {0, 1},
+        "tiled: four products instead of the dot-product instruction");
+}
+
+Fields fields_for(const Designs& designs) {
+  Fields fields;
+  fields.add("design", &GpuTunables::design, designs.values(),
+             "which code multiplies: 1 tiled, 2 mma, 3 wgmma");
+  add_tiled(fields, designs);
+  if (designs.mma)
+    fields.add(
+        "mma_stages", [](auto& t) -> auto& { return t.mma.stages; }, {3, 4, 5, 6},
+        "mma: steps in shared memory: more fetched ahead, fewer groups at once");
+  if (designs.wgmma)
+    fields
+        .add(
+            "wgmma_stages", [](auto& t) -> auto& { return t.wgmma.stages; }, {3, 4, 5, 6},
+            "wgmma: steps in shared memory: more fetched ahead")
+        .add(
+            "wgmma_staging_columns", [](auto& t) -> auto& { return t.wgmma.staging_columns; },
+            {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
+  if (designs.held)
+    fields.add(
+        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.held_stages; }, {3, 4, 5, 6, 7},
+        "wgmma, sums held: steps in shared memory");
+  return fields;
+}
+
+// Of the other designs nothing changes: a configuration should not have many names.
+bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
+          const TiledTarget& target) {
+  if (t.design != GpuDesign::tiled && t.tiled != usual.tiled) return false;
+  if (t.design != GpuDesign::mma && t.mma != usual.mma) return false;
+  if (t.design != GpuDesign::wgmma && t.wgmma != usual.wgmma) return false;
+  if (HeldSums::worth(config) && (t.wgmma.stages != usual.wgmma.stages ||
+                                  t.wgmma.staging_columns != usual.wgmma.staging_columns))
+    return false;
+  try {
+    if (t.design == GpuDesign::tiled) complete(t.tiled, config, target);
+    if (t.design == GpuDesign::mma) complete(t.mma, target.local_bytes);
+    if (t.design == GpuDesign::wgmma)
+      complete(t.wgmma, target.local_bytes, config.format == core::kCf16);
+    return true;
+  } catch (const core::Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
+  std::vector<std::string_view> files{tiled_kernel_file(config)};
+  if (mma_runs(config, device)) files.emplace_back("correlate/gpu/mma.cuda.kernel");
+  if (wgmma_runs(config, device)) files.emplace_back("correlate/gpu/hopper/wgmma.cuda.kernel");
+  const bool held = wgmma_runs(config, device) && HeldSums::worth(config);
+  if (held) files.emplace_back("correlate/gpu/hopper/wgmma_held.cuda.kernel");
+  return jit::tuning_key(
+      device, "correlate", core::to_string(config.format) + (held ? " held" : ""),
+      {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}},
+      files);
+}
+
+jit::Space tuning_space(const Config& config, const device::Device& device) {
+  const Designs designs = designs_for(config, device);
+  const TiledTarget target(device);
+  GpuTunables usual;
+  usual.design = designs.fastest();
+  usual.tiled = complete(TiledTunables{}, config, target);
+  if (designs.mma) usual.mma = complete(MmaTunables{}, target.local_bytes);
+  if (designs.wgmma)
+    usual.wgmma = complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
+  return fields_for(designs).space(
+      usual, [=](const GpuTunables& t) { return fits(t, usual, config, target); });
+}
+
+GpuTunables tunables_of(const jit::Configuration& configuration) {
+  return fields_for(Designs{}).tunables(configuration);
+}
+
+std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
+                                            std::shared_ptr<const device::Device> device) {
+  const jit::Choice choice =
+      jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
+  if (choice.source == jit::Choice::Source::usual)
+    return make_gpu_plan(config, device, {}, choice.note);
+  try {
+    return make_gpu_plan(config, device, tunables_of(choice.configuration), choice.note);
+  } catch (const core::Error& error) {
+    device->shared().warn_once("what tuning found for correlate does not work here any more (" +
+                               std::string(error.what()) + "): taking the default");
+    return make_gpu_plan(config, std::move(device), {}, "default");
+  }
+}
+
+}  // namespace tautline::stages::correlate::gpu

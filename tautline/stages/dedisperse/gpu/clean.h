@@ -1,0 +1,56 @@
+// Cleaning on a GPU: integer input in its memory becomes the rows that the host's cleaner would
+// make of it, to the bit (clean.kernel).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/dedisperse/plan/problem.h"
+
+namespace tautline::stages::dedisperse {
+
+/// Rows of one stream in the device's memory, and the channels that have one.
+struct DeviceRows {
+  const void* data = nullptr;
+  const void* positions = nullptr;  ///< [channel], as take.kernel has them
+  std::size_t stride_bytes = 0;
+};
+
+/// Immutable; may be shared by threads.
+class GpuCleaner {
+ public:
+  /// What a stream has besides its rows.
+  struct Work {
+    device::Buffer means, sums, squares;
+    double times = 0;  ///< measured
+  };
+
+  /// Rows hold elements of `element_bytes`. Compiles for both layouts, or nothing where input needs
+  /// no cleaning or is float, which the host cleans.
+  GpuCleaner(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
+             std::size_t element_bytes);
+
+  /// Whether input is more than turned.
+  static bool needed(const Problem& problem, std::size_t element_bytes);
+  bool ready() const { return clean_[0] != nullptr; }
+  std::size_t bytes() const;
+  Work make_work(device::Queue& queue) const;
+  void reset(device::Queue& queue, Work& work) const;
+
+  /// Puts input.count times behind the `phase` times that the element `first` of every row has got
+  /// already.
+  void take(device::Queue& queue, Work& work, const Input& input, const DeviceRows& rows,
+            std::size_t first, std::size_t phase) const;
+  /// Adds what was measured here. Waits for `queue`.
+  void add_moments(device::Queue& queue, const Work& work, std::vector<Moments>& moments) const;
+
+ private:
+  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const device::Device> device_;
+  std::shared_ptr<const device::Program> programs_[2];  ///< of rows, of spectra
+  std::shared_ptr<const device::Kernel> average_[2], clean_[2], measure_[2];
+};
+
+}  // namespace tautline::stages::dedisperse

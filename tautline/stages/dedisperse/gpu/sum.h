@@ -1,0 +1,70 @@
+// The sums of rows that lie in a GPU's memory: compiles what gpu/dispatch.h chose, brings its lists
+// there and launches it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/dedisperse/gpu/dispatch.h"
+
+namespace tautline::stages::dedisperse {
+
+class GpuSum {
+ public:
+  GpuSum(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
+         std::size_t element_bytes, const GpuTunables& tunables);
+
+  const Choice& choice() const { return chosen_.choice; }
+  const Delays& delays() const { return chosen_.delays; }
+  /// Whole tiles of times are read, and as many behind the last one: windows, and the whole runs of
+  /// entries that bands.kernel makes.
+  std::size_t tile_times() const { return chosen_.tile_times(element_bytes_); }
+  static constexpr std::size_t kBehind = 256;
+
+  /// What kernels read beside rows, in the device's memory.
+  struct Lists {
+    device::Buffer order;                             ///< [trial in order of DM] its row in out
+    device::Buffer delays;                            ///< of sum.kernel
+    device::Buffer staged_rows, starts, ops, places;  ///< of tile.kernel
+    device::Buffer packets;                           ///< of bands.kernel
+  };
+  Lists upload(device::Queue& queue) const;  ///< waits until they are there
+  std::size_t bytes() const;                 ///< of all lists
+
+  struct Rows {
+    const void* data;          ///< [beam][position][time]
+    std::size_t stride_bytes;  ///< of a position
+    std::size_t first;         ///< time of the first sum at no delay: kMostTimesBefore or later
+  };
+  /// [beam][trial][time] int32, or float where sums are; overwritten.
+  struct Out {
+    const void* data;
+    std::size_t trial_stride, beam_stride;  ///< elements
+    std::size_t samples;                    ///< times
+  };
+  void launch(device::Queue& queue, const Lists& lists, const Rows& rows, const Out& out) const;
+
+ private:
+  void compile();
+  void compile_bands();
+  bool too_many_threads() const;
+  device::LaunchShape shape(std::size_t times) const;
+  template <class T>
+  void launch_tiles(device::Queue& queue, const Lists& lists, const Rows& rows,
+                    const Out& out) const;
+  void launch_bands(device::Queue& queue, const Lists& lists, const Rows& rows,
+                    const Out& out) const;
+  template <class T>
+  void launch_where_they_lie(device::Queue& queue, const Lists& lists, const Rows& rows,
+                             const Out& out) const;
+
+  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const device::Device> device_;
+  std::size_t element_bytes_;
+  GpuChoice chosen_;
+  std::shared_ptr<const device::Program> program_;
+  std::shared_ptr<const device::Kernel> kernel_;
+};
+
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,301 @@
+#include "tautline/stages/dedisperse/plan/program.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stages/dedisperse/plan/making.h"
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+
+// Where the sums of a block's trials go after each bundle of channels.
+class Sums {
+ public:
+  explicit Sums(const Room& room) : room_(room) {}
+
+  /// Channels that still fit.
+  std::size_t room() const { return room_.channels_in_sum - held_; }
+
+  /// `bundle` has this many channels; the next group to add has `next`, none after the last.
+  void add(Bundle& bundle, std::size_t channels, std::size_t next) {
+    bundle.start = start_;
+    bundle.carried = carried_ > 0;
+    start_ = false;
+    held_ += channels;
+    if (next > 0 && next <= room()) return;
+    carried_ += std::exchange(held_, 0);
+    bundle.finish = next == 0 || carried_ + room_.channels_in_sum > room_.channels_in_trial;
+    bundle.carry = !bundle.finish;
+    if (!bundle.finish) return;
+    bundle.first_output = !std::exchange(written_, true);
+    start_ = true;
+    carried_ = 0;
+  }
+
+ private:
+  const Room& room_;
+  std::size_t held_ = 0, carried_ = 0;  // channels
+  bool start_ = true, written_ = false;
+};
+
+// Lays out and lists the work of one block.
+class BlockWriter {
+ public:
+  BlockWriter(Program& program, const Room& room, const Delays& delays, const Tree& tree,
+              std::size_t trials)
+      : program_(program),
+        room_(room),
+        delays_(delays),
+        tree_(tree),
+        making_(tree),
+        trials_(trials) {}
+
+  void write() {
+    const std::size_t top = program_.shape.levels;
+    const auto& nodes = tree_.levels[top];
+    lay_out_lower_levels(top);
+    std::size_t g = 0;
+    Sums sums(room_);
+    while (g < nodes.size()) {
+      // As many groups as scratch and the range of a sum have room for.
+      std::size_t groups = 0, bytes = 0, channels = 0;
+      while (g + groups < nodes.size()) {
+        const std::size_t more = node_elements(top, g + groups) * room_.sum_bytes;
+        const std::size_t wider = width(top, g + groups);
+        if (groups > 0 && (bytes + more > room_.scratch_bytes || channels + wider > sums.room()))
+          break;
+        bytes += more, channels += wider, ++groups;
+      }
+      write_bundle(g, groups);
+      g += groups;
+      sums.add(program_.bundles.back(), channels, g < nodes.size() ? width(top, g) : 0);
+    }
+  }
+
+ private:
+  // Sums of a node: where each pattern's begin.
+  using Places = std::vector<std::uint32_t>;
+
+  std::size_t times(const Pattern& p) const {
+    return program_.shape.time_tile + static_cast<std::size_t>(p.high - p.low);
+  }
+  std::size_t node_elements(std::size_t level, std::size_t g) const {
+    std::size_t elements = 0;
+    for (const Pattern& p : tree_.levels[level][g].patterns)
+      elements += row_room(times(p), room_.sum_bytes);
+    return elements;
+  }
+  // Channels that a node covers.
+  std::size_t width(std::size_t level, std::size_t g) const {
+    const std::size_t first = g << level;
+    return std::min(first + (std::size_t{1} << level), delays_.positions) - first;
+  }
+
+  // Below the top, the sums of what a node is made of are alive at once: two halves or four
+  // quarters. The k-th of them lies in the k-th place of its level.
+  using LowerPlaces = std::array<std::size_t, 4>;
+
+  void lay_out_lower_levels(std::size_t top) {
+    std::vector<LowerPlaces> most(top + 1);  // elements
+    for (std::size_t g = 0; g < tree_.levels[top].size(); ++g) need(top, g, most);
+    std::size_t next = 0;
+    lower_.resize(top);
+    for (std::size_t l = 1; l < top; ++l)
+      for (std::size_t k = 0; k < lower_[l].size(); ++k) {
+        lower_[l][k] = next;
+        next += most[l][k];
+      }
+    upper_ = next;
+  }
+  // For what a node is made of.
+  void need(std::size_t level, std::size_t g, std::vector<LowerPlaces>& most) const {
+    if (level == 1) return;
+    const bool quarters = making_.from_quarters(level, g);
+    const std::size_t parts = quarters ? 4 : tree_.levels[level][g].single ? 1 : 2;
+    const std::size_t below = quarters ? level - 2 : level - 1;
+    const std::size_t first = quarters ? 4 * g : 2 * g;
+    for (std::size_t k = 0; k < parts; ++k) {
+      most[below][k] = std::max(most[below][k], node_elements(below, first + k));
+      need(below, first + k, most);
+    }
+  }
+
+  void write_bundle(std::size_t first, std::size_t groups) {
+    const std::size_t top = program_.shape.levels;
+    Bundle bundle{program_.adds.size(),
+                  0,
+                  program_.places.size(),
+                  groups,
+                  first << top,
+                  std::min((first + groups) << top, delays_.positions) - (first << top)};
+    std::size_t next = upper_;
+    program_.places.resize(program_.places.size() + groups * trials_);
+    for (std::size_t k = 0; k < groups; ++k) {
+      const Node& node = tree_.levels[top][first + k];
+      const Places at = write_node(top, first + k, next);
+      next += node_elements(top, first + k);
+      for (std::size_t i = 0; i < trials_; ++i) {
+        const std::uint32_t pattern = node.pattern_of[i];
+        program_.places[bundle.first_place + i * groups + k] =
+            at[pattern] + static_cast<std::uint32_t>(node.delay_of[i] - node.patterns[pattern].low);
+      }
+    }
+    bundle.adds = program_.adds.size() - bundle.first_add;
+    program_.bundles.push_back(bundle);
+    program_.scratch_elements = std::max(program_.scratch_elements, next);
+    program_.counted_adds += static_cast<double>(groups * trials_);
+  }
+
+  // The adds that make a node's sums, those that it is made of first.
+  Places write_node(std::size_t level, std::size_t g, std::size_t to) {
+    const Node& node = tree_.levels[level][g];
+    if (level == 1) return write_pairs(node, g, to);
+    if (making_.from_quarters(level, g)) return write_quarters(node, level, g, to);
+    const Places a = write_lower(level - 1, 2 * g, 0);
+    if (node.single) return a;
+    const Places b = write_lower(level - 1, 2 * g + 1, 1);
+    const Node& first = tree_.levels[level - 1][2 * g];
+    const Node& second = tree_.levels[level - 1][2 * g + 1];
+    return write_sums(node, to, [&](const Pattern& p, Add& add) {
+      add.a = place(a, first, p.a, p.low);
+      add.b = place(b, second, p.b, p.low + p.apart);
+    });
+  }
+  Places write_quarters(const Node& node, std::size_t level, std::size_t g, std::size_t to) {
+    std::array<Places, 4> at;
+    for (std::size_t k = 0; k < 4; ++k) at[k] = write_lower(level - 2, 4 * g + k, k);
+    const std::vector<Node>& halves = tree_.levels[level - 1];
+    const Node* quarters = &tree_.levels[level - 2][4 * g];
+    return write_sums(node, to, [&](const Pattern& p, Add& add) {
+      const Pattern& first = halves[2 * g].patterns[p.a];
+      const Pattern& second = halves[2 * g + 1].patterns[p.b];
+      const std::int32_t half = p.low + p.apart;
+      add.a = place(at[0], quarters[0], first.a, p.low);
+      add.b = place(at[1], quarters[1], first.b, p.low + first.apart);
+      add.c = place(at[2], quarters[2], second.a, half);
+      add.d = place(at[3], quarters[3], second.b, half + second.apart);
+    });
+  }
+  Places write_lower(std::size_t level, std::size_t g, std::size_t k) {
+    return write_node(level, g, lower_[level][k]);
+  }
+
+  // Where a node's sums of a pattern begin for the time that is `delay` after the tile's first.
+  static std::uint32_t place(const Places& at, const Node& node, std::uint32_t pattern,
+                             std::int32_t delay) {
+    return at[pattern] + static_cast<std::uint32_t>(delay - node.patterns[pattern].low);
+  }
+
+  // One sum a pattern, of what `from` says.
+  template <class From>
+  Places write_sums(const Node& node, std::size_t to, From from) {
+    Places at;
+    for (const Pattern& p : node.patterns) {
+      at.push_back(static_cast<std::uint32_t>(to));
+      Add add{at.back(), static_cast<std::uint32_t>(times(p)), 0, 0, Add::kScratch, Add::kScratch};
+      from(p, add);
+      put(add);
+      to += row_room(times(p), room_.sum_bytes);
+    }
+    return at;
+  }
+
+  Places write_pairs(const Node& node, std::size_t g, std::size_t to) {
+    const auto channel = static_cast<std::uint32_t>(2 * g);
+    return write_sums(node, to, [&](const Pattern& p, Add& add) {
+      add.a = static_cast<std::uint32_t>(p.low);
+      add.b = static_cast<std::uint32_t>(p.low + p.apart);
+      add.channel_a = channel;
+      add.channel_b = node.single ? Add::kNone : channel + 1;
+    });
+  }
+
+  void put(const Add& add) {
+    program_.adds.push_back(add);
+    const double additions = add.c == Add::kNone ? 1 : 3;
+    program_.counted_adds +=
+        additions * static_cast<double>(add.length) / static_cast<double>(program_.shape.time_tile);
+  }
+
+  Program& program_;
+  const Room& room_;
+  const Delays& delays_;
+  const Tree& tree_;
+  Making making_;
+  std::size_t trials_;
+  std::vector<LowerPlaces> lower_;  // [level]
+  std::size_t upper_ = 0;
+};
+
+// No sharing: bundles of channels whose windows stay in the first-level cache together.
+void write_plain(Program& program, const Room& room, const Delays& delays,
+                 std::span<const std::uint32_t> block) {
+  const auto window = [&](std::size_t p) {
+    const auto span = static_cast<std::size_t>(delays(block.back(), p) - delays(block.front(), p));
+    return (program.shape.time_tile + span) * room.row_bytes;
+  };
+  Sums sums(room);
+  for (std::size_t p = 0; p < delays.positions;) {
+    const std::size_t most = std::min(delays.positions - p, sums.room());
+    std::size_t groups = 0, bytes = 0;
+    while (groups < most) {
+      bytes += window(p + groups);
+      if (groups >= 16 && bytes > room.near_bytes) break;
+      ++groups;
+    }
+    program.bundles.push_back({program.adds.size(), 0, program.places.size(), groups, p, groups});
+    sums.add(program.bundles.back(), groups, p + groups < delays.positions ? 1 : 0);
+    for (const std::uint32_t trial : block)
+      for (std::size_t k = 0; k < groups; ++k)
+        program.places.push_back(static_cast<std::uint32_t>(delays(trial, p + k)));
+    p += groups;
+  }
+  program.counted_adds += static_cast<double>(block.size() * delays.positions);
+}
+
+}  // namespace
+
+std::size_t row_room(std::size_t times, std::size_t sum_bytes) {
+  const std::size_t lines = (times * sum_bytes + kLineBytes - 1) / kLineBytes + 1;
+  return (lines | 1) * kLineBytes / sum_bytes;
+}
+
+std::size_t Program::bytes() const {
+  return blocks.size() * sizeof(Block) + bundles.size() * sizeof(Bundle) +
+         adds.size() * sizeof(Add) + places.size() * sizeof(std::uint32_t);
+}
+
+Program make_program(const Problem& problem, const Delays& delays, const Shape& shape,
+                     const Room& room) {
+  Program program;
+  program.shape = shape;
+  const std::span<const std::uint32_t> order(problem.order());
+  for (std::size_t first = 0; first < order.size(); first += shape.block_trials) {
+    const auto block = order.subspan(first, std::min(shape.block_trials, order.size() - first));
+    const std::size_t first_bundle = program.bundles.size();
+    if (shape.levels == 0) {
+      write_plain(program, room, delays, block);
+    } else {
+      BlockWriter(program, room, delays, make_tree(delays, block, shape.levels), block.size())
+          .write();
+    }
+    program.blocks.push_back(
+        {first, block.size(), first_bundle, program.bundles.size() - first_bundle});
+  }
+  program.places.resize(program.places.size() + kPlacesAhead);
+  for (const Bundle& bundle : program.bundles) program.carries |= bundle.carry;
+  if (program.scratch_elements > std::numeric_limits<std::uint32_t>::max())
+    throw core::Error(core::ErrorKind::memory, "dedisperse scratch",
+                      std::to_string(program.scratch_elements) + " elements", "fewer than 2^32");
+  return program;
+}
+
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,134 @@
+#include "tautline/stages/dedisperse/plan/pulse_profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+constexpr double kCellsInTime = 32;  // at most
+constexpr double kCells = 1024;      // of a profile, where its times are fewer than this
+
+// Distances to the nearest other frequency, ignored or not: how wide channels are, as far as centres
+// tell; 0 where there is one frequency alone. [position]
+std::vector<double> channel_widths_mhz(const Problem& problem) {
+  std::vector<double> all = problem.config().frequencies_mhz;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<double> widths;
+  for (const std::size_t channel : problem.channel_at()) {
+    const double f = problem.config().frequencies_mhz[channel];
+    const auto at = std::lower_bound(all.begin(), all.end(), f);
+    double width = std::numeric_limits<double>::infinity();
+    if (at != all.begin()) width = f - *(at - 1);
+    if (at + 1 != all.end()) width = std::min(width, *(at + 1) - f);
+    widths.push_back(all.size() > 1 ? width : 0);
+  }
+  return widths;
+}
+
+// The nearest whole number, without a call into the mathematics library.
+std::int32_t nearest(double x) {
+  return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
+}
+
+}  // namespace
+
+Dispersion::Dispersion(const Problem& problem)
+    : own_width(problem.config().pulse_width_s / problem.sample_time_s()) {
+  const double constant = problem.config().dm_constant, time_s = problem.sample_time_s();
+  const std::vector<double> widths = channel_widths_mhz(problem);
+  for (std::size_t p = 0; p < problem.positions(); ++p) {
+    const double f = problem.config().frequencies_mhz[problem.channel_at()[p]];
+    const double half = std::min(widths[p], f) / 2;
+    delays.push_back(core::dispersion_delay_s(1, f, problem.reference_mhz(), constant) / time_s);
+    smears.push_back(core::dispersion_delay_s(1, f - half, f + half, constant) / time_s);
+  }
+}
+
+PulseProfile::PulseProfile(const Dispersion& dispersion)
+    : dispersion_(dispersion),
+      centres_(dispersion.delays.size()),
+      widths_(dispersion.delays.size()),
+      heights_(dispersion.delays.size()),
+      firsts_(dispersion.delays.size()) {}
+
+void PulseProfile::set_pulse(double dm, const std::int32_t* delays) {
+  const std::size_t positions = centres_.size();
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (std::size_t p = 0; p < positions; ++p) {
+    const double smear = dm * dispersion_.smears[p], own = dispersion_.own_width;
+    heights_[p] = std::sqrt(smear * smear + own * own);
+    centres_[p] = dm * dispersion_.delays[p];
+    low = std::min(low, centres_[p] - delays[p] - heights_[p] / 2);
+    high = std::max(high, centres_[p] - delays[p] + heights_[p] / 2);
+  }
+  cells_in_time_ = kCellsInTime;
+  while (cells_in_time_ * (high - low + 1) > kCells) cells_in_time_ /= 2;
+  phases_ = static_cast<std::size_t>(std::max(1.0, cells_in_time_));
+  for (std::size_t p = 0; p < positions; ++p) {
+    centres_[p] *= cells_in_time_;
+    widths_[p] = std::max(1, nearest(heights_[p] * cells_in_time_));
+    heights_[p] = 1.0 / widths_[p];
+  }
+}
+
+// Steps at the boxes' edges, added up twice: to heights and to areas.
+void PulseProfile::add_boxes(const std::int32_t* delays) {
+  const auto phases = static_cast<std::int32_t>(phases_);
+  std::int32_t low = std::numeric_limits<std::int32_t>::max(), high = -low;
+  for (std::size_t p = 0; p < firsts_.size(); ++p) {
+    firsts_[p] = nearest(centres_[p] - delays[p] * cells_in_time_ - 0.5 * widths_[p]);
+    low = std::min(low, firsts_[p]);
+    high = std::max(high, firsts_[p] + widths_[p]);
+  }
+  // Whole times, one more on either side: then cell 0 is the same part of a time for every row.
+  low = phases * static_cast<std::int32_t>(std::floor(low / static_cast<double>(phases)) - 1);
+  areas_.assign(static_cast<std::size_t>(high - low + 2 * phases), 0.0);
+  for (std::size_t p = 0; p < firsts_.size(); ++p) {
+    areas_[firsts_[p] - low] += heights_[p];
+    areas_[firsts_[p] - low + widths_[p]] -= heights_[p];
+  }
+  double height = 0, area = 0;
+  for (double& cell : areas_) {
+    height += cell;
+    cell = area;
+    area += height;
+  }
+}
+
+// Of the times that begin at `phase`. A window that begins as the highest time and takes in the
+// higher of its neighbours is the best of its width where a profile rises and falls once; of any
+// other this finds no more than the best.
+double PulseProfile::best_boxcar(std::size_t phase) const {
+  const std::size_t times = (areas_.size() - 1 - phase) / phases_;
+  const auto time = [&](std::size_t t) {
+    return areas_[phase + (t + 1) * phases_] - areas_[phase + t * phases_];
+  };
+  std::size_t first = 0;
+  double highest = 0;
+  for (std::size_t t = 0; t < times; ++t)
+    if (time(t) > highest) highest = time(first = t);
+  std::size_t last = first;
+  double sum = highest, squared = sum * sum;
+  while (first > 0 || last + 1 < times) {
+    const double before = first > 0 ? time(first - 1) : 0;
+    const double behind = last + 1 < times ? time(last + 1) : 0;
+    if (before <= 0 && behind <= 0) break;
+    sum += std::max(before, behind);
+    before > behind ? --first : ++last;
+    squared = std::max(squared, sum * sum / static_cast<double>(last - first + 1));
+  }
+  return std::sqrt(squared);
+}
+
+double PulseProfile::brightness(const std::int32_t* delays) {
+  add_boxes(delays);
+  double sum = 0;
+  for (std::size_t phase = 0; phase < phases_; ++phase) sum += best_boxcar(phase);
+  return sum / static_cast<double>(phases_);
+}
+
+}  // namespace tautline::stages::dedisperse

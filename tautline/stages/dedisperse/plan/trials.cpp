@@ -1,0 +1,247 @@
+#include "tautline/stages/dedisperse/plan/trials.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+constexpr std::size_t kMostTrials = 1 << 20;
+
+[[noreturn]] void refuse(const std::string& field, double value, const std::string& limit) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  throw core::Error(core::ErrorKind::config, "dedisperse " + field, text, limit);
+}
+
+void require_range(double low, double high) {
+  if (!(low >= 0) || !std::isfinite(low)) refuse("lowest DM", low, "0 or more");
+  if (!(high >= low) || !std::isfinite(high)) refuse("highest DM", high, "the lowest DM or more");
+}
+
+struct Middle {
+  double frequency_mhz, step_mhz;  // of the band's middle; between channels, positive
+};
+
+Middle middle_of(const Band& band) {
+  if (band.frequencies_mhz.empty()) refuse("frequencies_mhz", 0, "at least one channel");
+  const auto [low, high] =
+      std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
+  const auto channels = static_cast<double>(band.frequencies_mhz.size());
+  return {(*low + *high) / 2, channels > 1 ? (*high - *low) / (channels - 1) : 0};
+}
+
+void require_band(const Band& band) {
+  if (!(band.sample_time_s > 0) || !std::isfinite(band.sample_time_s))
+    refuse("sample_time_s", band.sample_time_s, "a finite number above 0");
+}
+
+}  // namespace
+
+std::size_t DmPlan::trials() const {
+  std::size_t count = 0;
+  for (const Segment& segment : segments) count += segment.dms.size();
+  return count;
+}
+
+std::vector<double> DmPlan::dms() const {
+  std::vector<double> all;
+  for (const Segment& segment : segments)
+    all.insert(all.end(), segment.dms.begin(), segment.dms.end());
+  return all;
+}
+
+std::vector<double> linear_dms(double low, double high, double step) {
+  require_range(low, high);
+  if (!(step > 0) || !std::isfinite(step)) refuse("DM step", step, "a finite number above 0");
+  const double steps = std::floor((high - low) / step + 1e-6);
+  if (!(steps < static_cast<double>(kMostTrials)))
+    refuse("DM step", step, "one that gives at most 1048576 trials");
+  std::vector<double> dms;
+  for (double k = 0; k <= steps; ++k) dms.push_back(std::min(low + k * step, high));
+  return dms;
+}
+
+std::vector<double> tolerance_dms(const Band& band, double low, double high, double pulse_width_s,
+                                  double tolerance) {
+  require_band(band);
+  require_range(low, high);
+  if (!(tolerance > 1) || !std::isfinite(tolerance))
+    refuse("DM tolerance", tolerance, "more than 1");
+  if (!(pulse_width_s >= 0) || !std::isfinite(pulse_width_s))
+    refuse("pulse_width_s", pulse_width_s, "0 or more");
+  const std::size_t channels = band.frequencies_mhz.size();
+  if (channels < 2) {
+    // One channel hears nothing of dispersion.
+    return low == high ? std::vector<double>{low} : std::vector<double>{low, high};
+  }
+  // Frequencies in GHz and MHz, times in microseconds, as Levin's formula has them.
+  const auto [least, most] =
+      std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
+  const double step_mhz = (*most - *least) / static_cast<double>(channels - 1);
+  if (step_mhz == 0) refuse("frequencies_mhz", *most, "channels of different frequencies");
+  // The middle of an even number of channels.
+  const double middle_ghz = (*most - (static_cast<double>(channels / 2) - 0.5) * step_mhz) / 1000;
+  const double sample_us = band.sample_time_s * 1e6, pulse_us = pulse_width_s * 1e6;
+  const double a = 8.3 * step_mhz / (middle_ghz * middle_ghz * middle_ghz);
+  const double a2 = a * a;
+  const double b2 = a2 * static_cast<double>(channels * channels) / 16;
+  const double tolerance2 = tolerance * tolerance;
+  const double c = (sample_us * sample_us + pulse_us * pulse_us) * (tolerance2 - 1);
+  std::vector<double> dms{low};
+  while (dms.back() < high) {
+    const double dm = dms.back();
+    const double k = c + tolerance2 * a2 * dm * dm;
+    dms.push_back((b2 * dm + std::sqrt(-a2 * b2 * dm * dm + (a2 + b2) * k)) / (a2 + b2));
+    if (dms.size() > kMostTrials || !(dms.back() > dm))
+      refuse("DM tolerance", tolerance, "one that gives at most 1048576 trials");
+  }
+  return dms;
+}
+
+std::vector<double> parse_dm_list(const std::string& text, const std::string& name) {
+  std::vector<double> dms;
+  std::size_t line = 1;
+  for (std::size_t k = 0; k < text.size();) {
+    const char c = text[k];
+    if (c == '\n') ++line;
+    if (c == '#') {
+      while (k < text.size() && text[k] != '\n') ++k;
+      continue;
+    }
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',') {
+      ++k;
+      continue;
+    }
+    double dm = 0;
+    const auto [end, error] = std::from_chars(text.data() + k, text.data() + text.size(), dm);
+    const std::size_t stop = text.find_first_of(" \t\r\n,#", k);
+    const std::string word = text.substr(k, stop == std::string::npos ? stop : stop - k);
+    if (error != std::errc() || end != text.data() + k + word.size() || !(dm >= 0) ||
+        !std::isfinite(dm))
+      throw core::Error(core::ErrorKind::format, name + ", line " + std::to_string(line), word,
+                        "a DM of 0 or more");
+    dms.push_back(dm);
+    k += word.size();
+  }
+  if (dms.empty()) throw core::Error(core::ErrorKind::format, name, "no DM", "at least one");
+  std::sort(dms.begin(), dms.end());
+  dms.erase(std::unique(dms.begin(), dms.end()), dms.end());
+  return dms;
+}
+
+double smearing_s(const Band& band, double dm) {
+  const Middle middle = middle_of(band);
+  return core::dispersion_delay_s(dm, middle.frequency_mhz - middle.step_mhz / 2,
+                                  middle.frequency_mhz + middle.step_mhz / 2, band.dm_constant);
+}
+
+DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_width_s,
+               double tolerance, std::size_t most) {
+  require_band(band);
+  DmPlan plan;
+  std::size_t downsample = 1;
+  const auto width = [&](double dm, std::size_t factor) {
+    const double smear = smearing_s(band, dm);
+    const double sample = static_cast<double>(factor) * band.sample_time_s;
+    return std::sqrt(pulse_width_s * pulse_width_s + smear * smear + sample * sample);
+  };
+  for (std::size_t i = 0; i < dms.size(); ++i) {
+    if (i > 0 && !(dms[i] > dms[i - 1])) refuse("dms", dms[i], "trials in rising order");
+    while (tolerance > 1 && 2 * downsample <= most &&
+           width(dms[i], 2 * downsample) <= tolerance * width(dms[i], 1))
+      downsample *= 2;
+    if (plan.segments.empty() || plan.segments.back().downsample != downsample)
+      plan.segments.push_back({{}, downsample, i});
+    plan.segments.back().dms.push_back(dms[i]);
+  }
+  return plan;
+}
+
+Config config_of(const Config& config, const Segment& segment) {
+  Config own = config;
+  own.dms = segment.dms;
+  own.downsample = segment.downsample;
+  return own;
+}
+
+Summary summarise(const std::vector<std::shared_ptr<const Plan>>& plans) {
+  Summary summary;
+  for (const auto& plan : plans) {
+    const Config& config = plan->config();
+    const double rate = 1 / (config.sample_time_s * static_cast<double>(config.downsample));
+    const auto [low, high] = std::minmax_element(config.dms.begin(), config.dms.end());
+    const device::MemoryUse use = plan->bytes();
+    const Summary::Part part{config.dms.size(),
+                             config.downsample,
+                             *low,
+                             *high,
+                             plan->max_delay(),
+                             plan->choice().text,
+                             plan->choice().adds * rate,
+                             plan->choice().plain_adds * rate,
+                             use.host_bytes + use.device_bytes +
+                                 4 * config.beams * config.dms.size() * plan->max_output_samples()};
+    summary.trials += part.trials;
+    summary.bytes += part.bytes;
+    summary.adds_per_s += part.adds_per_s;
+    summary.plain_adds_per_s += part.plain_adds_per_s;
+    summary.parts.push_back(part);
+  }
+  return summary;
+}
+
+double Summary::expected_rate(double rate_adds_per_s) const {
+  return adds_per_s > 0 ? rate_adds_per_s / adds_per_s : 0;
+}
+
+std::string to_string(const Summary& summary) {
+  std::string text;
+  char line[256];
+  for (const Summary::Part& part : summary.parts) {
+    std::snprintf(line, sizeof line,
+                  "DM %.6g to %.6g: %zu trials, downsampled by %zu, overlap %zu times, "
+                  "%.3g G adds per second of data, %.0f MiB; ",
+                  part.low_dm, part.high_dm, part.trials, part.downsample, part.max_delay,
+                  part.adds_per_s / 1e9, static_cast<double>(part.bytes) / (1 << 20));
+    text += line + part.method + "\n";
+  }
+  if (summary.parts.size() == 1) {
+    text.pop_back();
+    return text;
+  }
+  std::snprintf(line, sizeof line,
+                "%zu trials, %.3g G adds per second of data (plain sums: %.3g), %.0f MiB",
+                summary.trials, summary.adds_per_s / 1e9, summary.plain_adds_per_s / 1e9,
+                static_cast<double>(summary.bytes) / (1 << 20));
+  return text + line;
+}
+
+std::vector<std::shared_ptr<const Plan>> make_plans(const Config& config, const DmPlan& plan,
+                                                    std::shared_ptr<const device::Device> device,
+                                                    std::size_t limit_bytes) {
+  constexpr std::size_t kLeastSamples = 1024;
+  Config sized = config;
+  for (;;) {
+    std::vector<std::shared_ptr<const Plan>> plans;
+    for (const Segment& segment : plan.segments)
+      plans.push_back(make_plan(config_of(sized, segment), device));
+    const std::size_t bytes = summarise(plans).bytes;
+    if (limit_bytes == 0 || bytes <= limit_bytes) return plans;
+    if (sized.max_samples <= kLeastSamples)
+      throw core::Error(core::ErrorKind::memory, "dedisperse memory",
+                        std::to_string(bytes) + " bytes for " + std::to_string(plan.trials()) +
+                            " trials in blocks of " + std::to_string(sized.max_samples) + " times",
+                        "at most " + std::to_string(limit_bytes),
+                        "raise the limit, lower the highest DM, or try fewer DMs at once");
+    sized.max_samples = std::max(kLeastSamples, sized.max_samples / 2);
+  }
+}
+
+}  // namespace tautline::stages::dedisperse

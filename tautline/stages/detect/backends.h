@@ -1,0 +1,24 @@
+// What detect.cpp, reference.cpp and the CPU plan share: not part of the stage's interface.
+#pragma once
+
+#include <memory>
+
+#include "tautline/stages/detect/detect.h"
+#include "tautline/stages/detect/sizes.h"
+#include "tautline/stages/detect/tunables.h"
+
+namespace tautline::stages::detect {
+
+/// Keeps the whole stream and searches it at finish, in plain loops; the definition.
+std::shared_ptr<const Plan> make_reference_plan(const Config& config);
+
+/// The plan of cpu/plan.cpp for one instruction set (vnni and amx take avx512's code).
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+                                          const Tunables& tunables);
+
+/// The plan of gpu/plan.cpp, for a device that compiles.
+std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const Tunables& tunables);
+
+}  // namespace tautline::stages::detect

@@ -1,0 +1,129 @@
+// One trial's stream: from samples through baseline and blocks to stretches over the threshold.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tautline/stages/detect/baseline.h"
+#include "tautline/stages/detect/cpu/block_search.h"
+#include "tautline/stages/detect/cpu/noise.h"
+#include "tautline/stages/detect/stretches.h"
+
+namespace tautline::stages::detect {
+
+/// What one thread searches with.
+struct Workspace {
+  explicit Workspace(const Sizes& sizes) : noise(sizes.noise), blocks(sizes) {
+    sums.reserve(sums_length(sizes));
+  }
+  static std::size_t bytes(const Sizes& sizes) {
+    return NoiseMeter::bytes(sizes.noise) + BlockSearch::bytes(sizes) +
+           sums_length(sizes) * sizeof(double);
+  }
+  static std::size_t sums_length(const Sizes& sizes) {
+    return sizes.widest() + 4 * sizes.margin + 2;
+  }
+  NoiseMeter noise;
+  BlockSearch blocks;
+  std::vector<double> sums;
+};
+
+/// What all trials of a plan share.
+struct Setting {
+  Config config;
+  Sizes sizes;
+  Scales scales;  ///< for a whole window
+  const Kernels* kernels = nullptr;
+};
+
+/// The baselined samples that are still needed, and what was found in them. The block that is
+/// searched next begins at block_first().
+class TrialBlocks {
+ public:
+  TrialBlocks(const Setting& setting, std::size_t trial);
+  static std::size_t bytes(const Sizes& sizes);
+
+  /// Where the next n baselined samples go, n at most a segment.
+  float* grow(std::size_t n);
+  /// Searches every block that is complete. `missing`: how many of the new samples are NaN.
+  void advance(std::uint64_t missing, Workspace& workspace, std::uint64_t* over);
+  /// The stream ended; its means were taken over `window` samples at most.
+  void finish(std::uint64_t window, Workspace& workspace, std::uint64_t* over);
+
+  std::uint64_t block_first() const { return block_first_; }
+  std::uint64_t missing() const { return missing_; }
+  Stretches& stretches() { return stretches_; }
+
+ private:
+  void search(std::uint64_t last, std::uint64_t end, bool final, std::uint64_t n,
+              const Scales& scales, Workspace& workspace, std::uint64_t* over);
+  const float* at(std::uint64_t sample) const { return y_.data() + (sample - y_first_); }
+  void drop_before(std::uint64_t sample);
+
+  const Setting& setting_;
+  std::vector<float> y_;
+  std::uint64_t y_first_ = 0, y_end_ = 0;  // samples in y_
+  std::uint64_t block_first_ = 0;
+  std::uint64_t missing_ = 0;
+  double sigma_ = 0;  // of the last block
+  NoiseGuess guess_;
+  std::vector<Peak> carried_;  // found by boxcars of the last block, centred after it
+  Stretches stretches_;
+};
+
+/// The same with the series' samples before it.
+template <class T>
+class TrialSearch {
+ public:
+  TrialSearch(const Setting& setting, std::size_t trial)
+      : setting_(setting),
+        filter_(setting.sizes.segment),
+        blocks_(setting, trial),
+        left_(setting.config.lengths.empty() ? ~std::uint64_t{0} : setting.config.lengths[trial]) {}
+  static std::size_t bytes(const Sizes& sizes) {
+    return BaselineFilter<T>::bytes(sizes.segment) + TrialBlocks::bytes(sizes) +
+           sizeof(TrialSearch);
+  }
+
+  void execute(const T* x, std::size_t n, Workspace& workspace, std::uint64_t* over) {
+    n = static_cast<std::size_t>(std::min<std::uint64_t>(n, left_));
+    left_ -= n;
+    while (n > 0) {
+      const std::size_t taken = filter_.accept(x, n, *setting_.kernels);
+      x += taken;
+      n -= taken;
+      drain(workspace, over);
+    }
+    if (left_ == 0) finish(workspace, over);
+  }
+  void finish(Workspace& workspace, std::uint64_t* over) {
+    if (ended_) return;
+    ended_ = true;
+    filter_.finish(*setting_.kernels);
+    drain(workspace, over);
+    blocks_.finish(filter_.window_samples(), workspace, over);
+  }
+  TrialBlocks& blocks() { return blocks_; }
+  /// Nothing that begins earlier will be found any more; `never` once the trial has ended.
+  std::uint64_t horizon(std::uint64_t never) {
+    return ended_ ? never : blocks_.stretches().open_since(blocks_.block_first());
+  }
+
+ private:
+  void drain(Workspace& workspace, std::uint64_t* over) {
+    while (const std::size_t n = filter_.ready()) {
+      float* y = blocks_.grow(n);
+      blocks_.advance(filter_.emit(y, *setting_.kernels), workspace, over);
+    }
+  }
+
+  const Setting& setting_;
+  BaselineFilter<T> filter_;
+  TrialBlocks blocks_;
+  std::uint64_t left_;  // samples that are still the trial's
+  bool ended_ = false;
+};
+
+}  // namespace tautline::stages::detect

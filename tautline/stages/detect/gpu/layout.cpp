@@ -1,0 +1,53 @@
+#include "tautline/stages/detect/gpu/layout.h"
+
+#include <cmath>
+
+namespace tautline::stages::detect {
+
+std::size_t GpuSetting::batch_jobs() const {
+  const std::size_t each = 2 * 4 * sums_stride();
+  return std::clamp<std::size_t>(tunables.sums_bytes / each, 1, step_jobs());
+}
+
+std::size_t GpuSetting::records() const {
+  return std::max(tunables.records, tiles() * (tunables.tile + sizes.widest() / 2 + 1));
+}
+
+std::size_t GpuSetting::gathered() const {
+  return std::max<std::size_t>(std::size_t{1} << 20, 4 * sizes.widest() + 1);
+}
+
+// The highest S/N of noise in a tile of 4,096 boxcars is about 4.4, and the best of eight
+// neighbours is less than what bounds them by some 14 sigma of one sample at most.
+std::size_t GpuSetting::coarse_from() const {
+  double least = static_cast<double>(tunables.coarse);
+  if (tunables.coarse == 0) {
+    constexpr double kHighestOfNoise = 4.4, kSlackSigmas = 14, kLeast = 64;
+    const double above = config.threshold - kHighestOfNoise;
+    if (above <= 0) return sizes.widths.size();
+    least = std::max(kLeast, std::pow(kSlackSigmas / above, 2));
+  }
+  return static_cast<std::size_t>(
+      std::find_if(sizes.widths.begin(), sizes.widths.end(),
+                   [&](std::size_t w) { return static_cast<double>(w) >= least; }) -
+      sizes.widths.begin());
+}
+
+device::MemoryUse GpuSetting::bytes() const {
+  const std::size_t trials = config.trials, widths = sizes.widths.size();
+  const std::size_t batch = batch_jobs(), jobs = (step_jobs() + trials) * kJobWords * 8;
+  const std::size_t sets = measures_widths() ? batch : 1;
+  const std::size_t samples = trials * (x_stride() + rings.y_samples) * 4;
+  const std::size_t means = trials * (2 * rings.mean_slots * 8 + 2 * kSumLanes * 12 + 8);
+  const std::size_t found = records() * kRecordBytes + trials * widths * 8;
+  const std::size_t gathers = gathered() * 4 + kMostGathers * kGatherWords * 8;
+  const std::size_t sigmas = trials * rings.sigma_slots * 8;
+  const std::size_t limits =
+      sets * widths * 16 + (measures_widths() ? batch * widths * kSquareWords * 8 : 0);
+  return {jobs + sigmas + std::min(records(), kFetched) * kRecordBytes + gathers +
+              2 * trials * widths * 8 + limits,
+          samples + means + jobs + sigmas + batch * (2 * 4 * sums_stride() + 8) + found + gathers +
+              limits};
+}
+
+}  // namespace tautline::stages::detect

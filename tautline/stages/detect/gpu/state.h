@@ -1,0 +1,72 @@
+// One stream on a GPU: rings of samples in its memory (gpu/state.cpp), steps that are launched
+// (gpu/step.cpp), and what the last one found, which the host fetches before it launches the next
+// (gpu/found.cpp).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tautline/stages/detect/gpu/layout.h"
+#include "tautline/stages/detect/groups.h"
+#include "tautline/stages/detect/gpu/peak_lists.h"
+
+namespace tautline::stages::detect {
+
+class GpuState final : public State {
+ public:
+  GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& queue);
+  ~GpuState() override;
+
+  std::vector<Pulse> take() override;
+  Counters counters() const override { return counters_; }
+  const std::vector<std::uint64_t>& over_threshold() const override { return over_; }
+
+  bool finished() const { return finished_; }
+  /// The next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the
+  /// device's.
+  void execute(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
+  Room room() const override;
+  void finish(device::Queue& queue);
+
+ private:
+  void copy_in(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
+  void sum_segments(device::Queue& queue, std::size_t samples);
+  void advance(device::Queue& queue);
+  void launch(device::Queue& queue);
+  void emit(device::Queue& queue);
+  void search(device::Queue& queue, std::size_t first, std::size_t last, bool counting);
+  void set_limits(device::Queue& queue, std::size_t first, std::size_t count);
+  void collect();
+  void fetch_records(std::uint32_t count);
+  void fetch_again();
+  void append(std::uint32_t count);
+  void refine(std::vector<RefineRequest>& requests);
+  double sigma_of(const Stretches::Stretch& stretch) const;
+
+  std::shared_ptr<const GpuSetting> setting_;  // a state may outlive its plan
+  GpuSchedule schedule_;
+  PeakLists peaks_;
+  Groups groups_;
+  Counters counters_;
+  std::vector<Pulse> pulses_;
+  std::vector<std::uint64_t> over_;
+  bool finished_ = false;
+
+  std::unique_ptr<device::Queue> aside_;    ///< of what the host fetches
+  std::unique_ptr<device::Event> stepped_;  ///< the last step is done
+  bool pending_ = false;                    ///< a step was launched and not collected
+  Step step_;
+  std::vector<FoundPeak> found_;
+  std::vector<RefineRequest> requests_;
+  std::vector<double> scratch_;
+
+  device::Buffer x_, y_, lengths_, sums_[2], counts_[2], segment_means_, means_, missing_;
+  device::Buffer emit_jobs_, jobs_, gather_jobs_, gathered_, sigmas_, medians_, low_, high_, kinds_;
+  device::Buffer widths_, least_, per_unit_, squares_, over_counts_, records_;
+  int half_ = 0;  ///< which of sums_ holds those of the segment that is being filled
+  // In the host's memory, for copies.
+  device::Buffer host_emit_jobs_, host_jobs_, host_gather_jobs_, host_gathered_, host_sigmas_,
+      host_records_, host_counters_, host_over_, host_least_, host_per_unit_, host_squares_;
+};
+
+}  // namespace tautline::stages::detect

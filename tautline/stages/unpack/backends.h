@@ -1,0 +1,76 @@
+// What unpack.cpp, reference.cpp and cpu/dispatch.cpp share: not part of the stage's interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/stages/unpack/tunables.h"
+#include "tautline/stages/unpack/unpack.h"
+
+namespace tautline::stages::unpack {
+
+/// Where one execute writes.
+struct Target {
+  std::byte* samples = nullptr;
+  std::size_t channel_stride_bytes = 0;
+  std::size_t row_stride_bytes = 0;
+  core::View<std::uint64_t, 2> validity;
+
+  std::byte* row(std::size_t channel, std::size_t input) const {
+    return samples + channel * channel_stride_bytes + input * row_stride_bytes;
+  }
+};
+
+/// Bits from the block's start to sample (0, channel, input).
+inline std::size_t row_offset_bits(const core::RawLayout& layout, std::size_t channel,
+                                   std::size_t input) {
+  return layout.offset_bits + channel * layout.channel_stride_bits +
+         input / layout.polarisations * layout.antenna_stride_bits +
+         input % layout.polarisations * layout.polarisation_stride_bits;
+}
+
+/// The channels that are unpacked, as if they were a block's only ones. Places are the same.
+inline core::RawLayout unpacked_layout(const Config& config) {
+  core::RawLayout layout = config.layout;
+  layout.offset_bits += config.first_channel * layout.channel_stride_bits;
+  layout.channels = config.unpacked_channels();
+  return layout;
+}
+
+/// Bytes of one unpacked sample.
+inline std::size_t unpacked_bytes(const core::SampleFormat& raw) {
+  return static_cast<std::size_t>(unpacked_format(raw).bits_per_sample()) / 8;
+}
+
+/// Plain loops; the definition.
+Result unpack_reference(const Config& config, const core::RawBlock& block, const Target& target);
+
+/// The plan of cpu/dispatch.cpp for one instruction set (vnni and amx take avx512's code).
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+                                          const Tunables& tunables);
+
+/// The plan of gpu/plan.cpp, for devices that compile.
+std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const Tunables& tunables);
+
+/// Validity of [first, last), `first` a multiple of 64: everything that no span calls lost.
+void mark_lost(const core::RawBlock& block, std::size_t inputs,
+               const core::View<std::uint64_t, 2>& validity, std::size_t first, std::size_t last);
+/// The same for the whole block.
+void mark_lost(const core::RawBlock& block, std::size_t inputs,
+               const core::View<std::uint64_t, 2>& validity);
+
+/// How many of an input's float samples at time `t` are not finite in channels that are not
+/// unpacked.
+std::uint64_t not_finite_elsewhere(const Config& config, const core::RawBlock& block,
+                                   std::size_t input, std::size_t t);
+
+/// Throws what Plan::execute promises.
+void require_block(const Config& config, const core::RawBlock& block,
+                   const core::View<std::uint64_t, 2>& validity);
+
+}  // namespace tautline::stages::unpack

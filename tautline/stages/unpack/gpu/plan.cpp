@@ -1,0 +1,281 @@
+// unpack on a GPU: integers are decoded there, straight into rows in its memory. Floats must be
+// looked at for values that are not finite, and rows in host memory are the host's: both are
+// unpacked by the host's code (and copied).
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/jit/program.h"
+#include "tautline/stages/unpack/gpu/gather.h"
+#include "tautline/stages/unpack/backends.h"
+
+namespace tautline::stages::unpack {
+
+namespace {
+
+constexpr std::size_t kTileTimes = 64, kTileRows = 32, kThreads = 256;
+// Blocks on their way at a time: one being filled, one being copied, one being read.
+constexpr std::size_t kBlocks = 3;
+
+struct Row {
+  std::uint64_t place_bits;
+  std::uint32_t channel, input;
+};
+
+std::vector<Row> rows_by_place(const core::RawLayout& layout) {
+  std::vector<Row> rows;
+  rows.reserve(layout.channels * layout.inputs());
+  for (std::size_t c = 0; c < layout.channels; ++c)
+    for (std::size_t i = 0; i < layout.inputs(); ++i)
+      rows.push_back({row_offset_bits(layout, c, i), static_cast<std::uint32_t>(c),
+                      static_cast<std::uint32_t>(i)});
+  std::sort(rows.begin(), rows.end(),
+            [](const Row& a, const Row& b) { return a.place_bits < b.place_bits; });
+  return rows;
+}
+
+// A block's way to the device.
+struct Slot {
+  device::Buffer pinned, raw, mask_pinned, mask;
+  std::unique_ptr<device::Event> copied, read;
+};
+
+struct GpuState final : State {
+  std::unique_ptr<device::Queue> copies;
+  std::array<Slot, kBlocks> slots;
+  std::size_t next = 0;
+  device::Buffer places, targets, inputs, targets_pinned;
+  std::size_t channel_stride = 0, row_stride = 0;  // that `targets` were made for
+  device::Buffer rows_pinned;                      // host-unpacked rows on their way
+  std::unique_ptr<State> host;
+};
+
+class GpuPlan final : public Plan {
+ public:
+  GpuPlan(Config config, std::shared_ptr<const device::Device> device, const Tunables& tunables)
+      : config_(std::move(config)),
+        device_(std::move(device)),
+        gather_(config_),
+        rows_(rows_by_place(gather_.layout())),
+        on_host_(make_cpu_plan(config_, device_->instruction_set(), tunables)) {
+    const core::RawLayout& layout = gather_.layout();
+    if (layout.format.is_float()) return;
+    const auto bits = static_cast<std::uint64_t>(layout.format.bits_per_sample());
+    by_row_ = layout.time_stride_bits != bits;
+    program_ = jit::build(*device_, "unpack/gpu/unpack.kernel",
+                          jit::Defines()
+                              .set("BITS", layout.format.bits)
+                              .set("COMPONENTS", layout.format.complex ? 2 : 1)
+                              .set("BY_ROW", by_row_ ? 1 : 0)
+                              .set("TILE_TIMES", kTileTimes)
+                              .set("TILE_ROWS", kTileRows)
+                              .set("THREADS", kThreads));
+    kernel_ = program_->kernel("unpack");
+  }
+
+  const Config& config() const override { return config_; }
+  std::string backend() const override {
+    const std::string api = device_->api() == device::Api::cuda ? "cuda" : "opencl";
+    if (kernel_ == nullptr) return on_host_->backend() + ", copied to " + api;
+    return api + (by_row_ ? ", turned" : ", contiguous");
+  }
+  device::MemoryUse bytes() const override {
+    const std::size_t raw = gather_.bytes(config_.max_samples);
+    if (kernel_ == nullptr) return {on_host_->bytes().host_bytes + row_bytes() * rows_.size(), 0};
+    return {kBlocks * (raw + mask_bytes()), kBlocks * (raw + mask_bytes()) + rows_.size() * 20};
+  }
+  std::unique_ptr<State> make_state(device::Queue& queue) const override;
+  Result execute(device::Queue& queue, State& state, const core::RawBlock& block, void* samples,
+                 std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+                 const core::View<std::uint64_t, 2>& validity) const override;
+
+ private:
+  std::size_t mask_bytes() const {
+    return config_.layout.inputs() * core::validity_words(config_.max_samples) * 8;
+  }
+  std::size_t row_bytes() const {
+    return config_.max_samples * unpacked_bytes(config_.layout.format);
+  }
+
+  Result copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
+                   std::byte* samples, std::size_t channel_stride_bytes,
+                   std::size_t row_stride_bytes,
+                   const core::View<std::uint64_t, 2>& validity) const;
+  void aim(device::Queue& queue, GpuState& state, std::size_t channel_stride_bytes,
+           std::size_t row_stride_bytes) const;
+  void launch(device::Queue& queue, const GpuState& state, const Slot& slot,
+              const core::RawBlock& block, void* samples, bool masked) const;
+  void gather(device::Queue& queue, const core::RawBlock& block, std::byte* pinned) const;
+
+  Config config_;
+  std::shared_ptr<const device::Device> device_;
+  Gather gather_;
+  std::vector<Row> rows_;
+  std::shared_ptr<const Plan> on_host_;
+  bool by_row_ = false;
+  std::shared_ptr<const device::Program> program_;
+  std::shared_ptr<const device::Kernel> kernel_;
+};
+
+std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
+  auto state = std::make_unique<GpuState>();
+  state->host = on_host_->make_state(queue);
+  if (kernel_ == nullptr) {
+    state->rows_pinned = device_->allocate_pinned(rows_.size() * row_bytes());
+    return state;
+  }
+  state->copies = device_->make_queue();
+  const std::size_t raw = gather_.bytes(config_.max_samples);
+  for (Slot& slot : state->slots)
+    slot = {device_->allocate_pinned(raw),
+            device_->allocate(raw),
+            device_->allocate_pinned(mask_bytes()),
+            device_->allocate(mask_bytes()),
+            device_->make_event(),
+            device_->make_event()};
+  std::vector<std::uint64_t> places;
+  std::vector<std::uint32_t> inputs;
+  for (const Row& row : rows_) {
+    places.push_back(row.place_bits);
+    inputs.push_back(row.input);
+  }
+  state->places = device_->allocate(places.size() * 8);
+  state->inputs = device_->allocate(inputs.size() * 4);
+  state->targets = device_->allocate(rows_.size() * 8);
+  state->targets_pinned = device_->allocate_pinned(rows_.size() * 8);
+  queue.copy(state->places.data(), places.data(), places.size() * 8);
+  queue.copy(state->inputs.data(), inputs.data(), inputs.size() * 4);
+  queue.synchronise();
+  return state;
+}
+
+// Where rows go changes when the caller's strides do: hardly ever.
+void GpuPlan::aim(device::Queue& queue, GpuState& state, std::size_t channel_stride_bytes,
+                  std::size_t row_stride_bytes) const {
+  if (state.channel_stride == channel_stride_bytes && state.row_stride == row_stride_bytes) return;
+  queue.synchronise();
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    state.targets_pinned.as<std::uint64_t>()[r] =
+        rows_[r].channel * channel_stride_bytes + rows_[r].input * row_stride_bytes;
+  queue.copy(state.targets.data(), state.targets_pinned.data(), rows_.size() * 8);
+  state.channel_stride = channel_stride_bytes;
+  state.row_stride = row_stride_bytes;
+}
+
+Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock& block,
+                        void* samples, std::size_t channel_stride_bytes,
+                        std::size_t row_stride_bytes,
+                        const core::View<std::uint64_t, 2>& validity) const {
+  auto& own = dynamic_cast<GpuState&>(state);
+  if (!device_->holds(samples))
+    return on_host_->execute(queue, *own.host, block, samples, channel_stride_bytes,
+                             row_stride_bytes, validity);
+  require_block(config_, block, validity);
+  if (block.samples == 0) return {};
+  if (kernel_ == nullptr)
+    return copy_rows(queue, own, block, static_cast<std::byte*>(samples), channel_stride_bytes,
+                     row_stride_bytes, validity);
+  const bool masked = !block.invalid.empty();
+  mark_lost(block, config_.layout.inputs(), validity);
+  aim(queue, own, channel_stride_bytes, row_stride_bytes);
+
+  Slot& slot = own.slots[own.next];
+  own.next = (own.next + 1) % kBlocks;
+  slot.copied->synchronise();  // the pinned memory is free again
+  const std::size_t bytes = gather_.bytes(block.samples);
+  Result result;
+  result.sent_bytes = bytes;
+  gather(queue, block, slot.pinned.as<std::byte>());
+  own.copies->wait(*slot.read);
+  own.copies->copy(slot.raw.data(), slot.pinned.data(), bytes);
+  if (masked) {
+    const std::size_t words = core::validity_words(block.samples);
+    for (std::size_t i = 0; i < config_.layout.inputs(); ++i)
+      std::memcpy(slot.mask_pinned.as<std::uint64_t>() + i * words, validity.row(i), words * 8);
+    const std::size_t mask = config_.layout.inputs() * words * 8;
+    own.copies->copy(slot.mask.data(), slot.mask_pinned.data(), mask);
+    result.sent_bytes += mask;
+  }
+  own.copies->record(*slot.copied);
+  queue.wait(*slot.copied);
+  launch(queue, own, slot, block, samples, masked);
+  queue.record(*slot.read);
+  return result;
+}
+
+// To pinned memory, by many threads: one that is one piece in parts, many of them some at a time.
+void GpuPlan::gather(device::Queue& queue, const core::RawBlock& block, std::byte* pinned) const {
+  constexpr std::size_t kGrain = std::size_t{1} << 20;
+  const std::size_t pieces = gather_.pieces(block.samples);
+  if (pieces > 1) {
+    const std::size_t together =
+        std::max<std::size_t>(1, kGrain / gather_.piece_bytes(block.samples));
+    queue.parallel_for((pieces + together - 1) / together, 1,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         gather_.copy(block.bytes, pinned, block.samples, first * together,
+                                      std::min(pieces, last * together));
+                       });
+    return;
+  }
+  const std::size_t bytes = gather_.bytes(block.samples);
+  const std::byte* piece = block.bytes.data() + gather_.first_byte();
+  queue.parallel_for((bytes + kGrain - 1) / kGrain, 1,
+                     [&](std::size_t first, std::size_t last, std::size_t) {
+                       const std::size_t from = first * kGrain, to = std::min(bytes, last * kGrain);
+                       std::memcpy(pinned + from, piece + from, to - from);
+                     });
+}
+
+void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& slot,
+                     const core::RawBlock& block, void* samples, bool masked) const {
+  const core::SampleFormat& format = config_.layout.format;
+  const device::Argument arguments[] = {
+      slot.raw.data(),
+      state.places.data(),
+      state.targets.data(),
+      state.inputs.data(),
+      slot.mask.data(),
+      samples,
+      static_cast<std::uint64_t>(gather_.layout().time_stride_bits),
+      static_cast<std::uint64_t>(block.samples),
+      static_cast<std::uint32_t>(rows_.size()),
+      static_cast<std::uint32_t>(core::validity_words(block.samples)),
+      static_cast<std::uint32_t>(masked ? 1 : 0),
+      static_cast<std::uint32_t>(format.encoding == core::Encoding::offset_binary ? 1 : 0)};
+  queue.launch(*kernel_,
+               {.groups = {(block.samples + kTileTimes - 1) / kTileTimes,
+                           (rows_.size() + kTileRows - 1) / kTileRows, 1},
+                .threads = {kThreads, 1, 1}},
+               arguments);
+}
+
+// Unpacked on the host, then copied.
+Result GpuPlan::copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
+                          std::byte* samples, std::size_t channel_stride_bytes,
+                          std::size_t row_stride_bytes,
+                          const core::View<std::uint64_t, 2>& validity) const {
+  const std::size_t inputs = config_.layout.inputs();
+  queue.synchronise();  // the rows of the block before have left
+  Result result = on_host_->execute(queue, *state.host, block, state.rows_pinned.data(),
+                                    inputs * row_bytes(), row_bytes(), validity);
+  const std::size_t bytes = block.samples * unpacked_bytes(config_.layout.format);
+  for (std::size_t c = 0; c < config_.unpacked_channels(); ++c)
+    queue.copy_rows(samples + c * channel_stride_bytes, row_stride_bytes,
+                    state.rows_pinned.as<std::byte>() + c * inputs * row_bytes(), row_bytes(),
+                    bytes, inputs);
+  result.sent_bytes = config_.unpacked_channels() * inputs * bytes;
+  return result;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const Tunables& tunables) {
+  return std::make_shared<GpuPlan>(config, std::move(device), tunables);
+}
+
+}  // namespace tautline::stages::unpack
