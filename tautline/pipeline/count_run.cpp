@@ -71,7 +71,7 @@ void check_detrending(const AutocorrelateConfig& config) {
                 "leave one of them out");
 }
 
-// A photon costs about as much one by one as this many bins (docs/performance/photons.md).
+// A photon costs about as much one by one as this many bins (docs/performance/autocorrelate.md).
 constexpr std::uint64_t kBinsForAPhoton = 100;
 
 // The time tags to be taken one by one, or null.
