@@ -13,7 +13,7 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
-#include "tautline/stages/autocorrelate/cpu/layout.h"
+#include "tautline/stages/autocorrelate/cpu/plan.h"
 
 namespace {
 
@@ -108,7 +108,7 @@ void register_all() {
               [=](benchmark::State& bench) {
                 measure<std::uint8_t>(
                     bench, kArray.config, cpu(InstructionSet::amx), 1, 8192, 255,
-                    {.front_pairs = pairs, .front_samples = rows, .front_later_samples = later});
+                    {.amx_level_pairs = pairs, .amx_samples = rows, .amx_later_samples = later});
               });
   add("array/u16, counts to 1000", [](benchmark::State& bench) {
     Config config = kArray.config;

@@ -39,7 +39,7 @@ Config config_of(const Options& options) {
                 .bins = number(options, "bins", 32),
                 .levels = number(options, "levels", 10),
                 .max_samples = number(options, "samples", 65536)};
-  if (number(options, "standard", 0) != 0) config.ladder = Ladder::standard;
+  if (number(options, "standard", 0) != 0) config.lag_scheme = LagScheme::standard;
   const std::size_t bits = number(options, "bits", 8);
   config.type = bits == 8 ? CountType::u8 : bits == 16 ? CountType::u16 : CountType::u32;
   return config;

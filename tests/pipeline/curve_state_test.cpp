@@ -22,7 +22,7 @@ namespace {
 using core::CorrelationCurves;
 using core::CountType;
 using core::Normalization;
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 
 // Equal to the last bit, NaN included.
 template <class Value>
@@ -153,14 +153,14 @@ TEST_F(CurveState, PartsOfAFileAreOneRun) {
   constexpr std::uint64_t kSamples = 5003;
   for (const CountType type : {CountType::u8, CountType::u16, CountType::u32, CountType::f32}) {
     AutocorrelateConfig config = counts(kSamples, type);
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
       for (const char* pairs : {"auto", "1:0"})
         for (const auto how :
              {Normalization::symmetric, Normalization::global, Normalization::none}) {
-          config.ladder = ladder;
+          config.lag_scheme = scheme;
           config.sensors.pairs = pairs;
           config.normalization = how;
-          config.detrend = how == Normalization::symmetric && ladder == Ladder::chain;
+          config.detrend = how == Normalization::symmetric && scheme == LagScheme::chain;
           const auto ends = random_ends(kSamples);
           const CorrelationCurves one = run(config);
           EXPECT_EQ(one.segments, 10u);
@@ -232,7 +232,7 @@ TEST_F(CurveState, TagsBinnedOrNot) {
 TEST_F(CurveState, FilesThatFollowEachOther) {
   constexpr std::uint64_t kSamples = 20'011;
   AutocorrelateConfig config = counts(kSamples, CountType::u8);
-  config.ladder = Ladder::standard;
+  config.lag_scheme = LagScheme::standard;
   config.segments = 4;
   std::ifstream file(config.input, std::ios::binary);
   const std::string all(std::istreambuf_iterator<char>(file), {});
@@ -298,7 +298,7 @@ TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
           << error.what();
     }
   };
-  expect_refused("lags", [](auto& c) { c.ladder = Ladder::standard; });
+  expect_refused("lags", [](auto& c) { c.lag_scheme = LagScheme::standard; });
   expect_refused("bins", [](auto& c) { c.bins = 9; });
   expect_refused("levels", [](auto& c) { c.levels = 5; });
   expect_refused("coarsen",

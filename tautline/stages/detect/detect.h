@@ -75,7 +75,7 @@ struct Config {
   Noise noise = Noise::trial;
   Links links = {};
   std::size_t max_samples = 65536;  ///< most samples (columns) that one execute is given
-  /// On a GPU: State::room gives out where series may be written, so that execute copies none.
+  /// On a GPU: State::input_area gives out where series may be written, so that execute copies none.
   bool in_place = false;
   /// Samples of each trial, of which the series may hold more: what comes later is not looked at.
   /// Empty: all are as long as the stream. (A trial of low DM is complete for longer than one of
@@ -94,7 +94,7 @@ struct Pulse {
   std::size_t trial = 0;
   std::uint64_t first = 0;           ///< of the boxcar; the pulse's sample is first + width / 2
   std::uint64_t width = 1;           ///< samples
-  std::uint64_t members = 1;         ///< detections: (trial, stretch of time) over the threshold
+  std::uint64_t members = 1;         ///< detections: (trial, event of time) over the threshold
   std::uint64_t begin = 0, end = 0;  ///< samples that the members' boxcars span
   std::size_t first_trial = 0, last_trial = 0;  ///< of the members, inclusive
   /// A detection still to be joined with others: begin is the first and end - 1 the last centre of a
@@ -110,12 +110,12 @@ struct Counters {
   std::uint64_t samples = 0;     ///< columns given
   std::uint64_t searched = 0;    ///< columns at which boxcars have begun, of the longest trial
   std::uint64_t missing = 0;     ///< samples, over all trials
-  std::uint64_t detections = 0;  ///< stretches of time over the threshold, over all trials
+  std::uint64_t detections = 0;  ///< events of time over the threshold, over all trials
 };
 
 /// Where the next columns of every trial may be written, in the device's memory: rows `stride`
 /// samples apart, with room for `samples`. Null where there is no such place.
-struct Room {
+struct InputArea {
   void* data = nullptr;
   std::size_t stride = 0;
   std::size_t samples = 0;
@@ -131,7 +131,7 @@ class State {
   /// With Config::in_place, on a GPU: series that execute is given there, by the queue that wrote
   /// them, are taken as they lie. Each execute moves the place. Nothing may be written there but
   /// what execute is given next.
-  virtual Room room() const { return {}; }
+  virtual InputArea input_area() const { return {}; }
   /// Boxcars at or over the threshold so far, before any grouping: [trial][width].
   virtual const std::vector<std::uint64_t>& over_threshold() const = 0;
 };

@@ -66,13 +66,13 @@ bool brighter(const Detection& a, const Detection& b) {
 
 const Detection& middle_of(const std::vector<Detection>& members, const Detection& best) {
   const auto counts = [&](const Detection& d) {
-    return d.snr > best.snr - kAsGoodSigmas && d.first < best.first + best.width &&
+    return d.snr > best.snr - kEqualSigmas && d.first < best.first + best.width &&
            best.first < d.first + d.width;
   };
   // Sums of rounded numbers, so that the order of the members does not matter.
   std::int64_t weight = 0, moment = 0;
   const auto weight_of = [&](const Detection& d) {
-    return static_cast<std::int64_t>((d.snr - (best.snr - kAsGoodSigmas)) * 1024);
+    return static_cast<std::int64_t>((d.snr - (best.snr - kEqualSigmas)) * 1024);
   };
   for (const Detection& d : members) {
     if (!counts(d)) continue;
@@ -174,8 +174,8 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
   std::sort(open_.begin(), open_.end(), by_trial_and_time);
   const std::size_t n = open_.size();
   Sets sets(n);
-  // Stretches of one trial do not overlap, so those near in time are neighbours. For each later
-  // trial one finger moves on to the first stretch that does not end too early.
+  // Events of one trial do not overlap, so those near in time are neighbours. For each later
+  // trial one finger moves on to the first event that does not end too early.
   std::vector<std::size_t> trial_begin{0};
   for (std::size_t i = 1; i < n; ++i)
     if (open_[i].trial != open_[i - 1].trial) trial_begin.push_back(i);

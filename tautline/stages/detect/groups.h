@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tautline/stages/detect/detect.h"
-#include "tautline/stages/detect/stretches.h"
+#include "tautline/stages/detect/events.h"
 
 namespace tautline::stages::detect {
 
@@ -13,7 +13,7 @@ namespace tautline::stages::detect {
 ///
 /// - DM: |difference of trials| <= dm_trials, or of their lengths <= min(widths) / 2. Then their
 ///   longest delays differ by no more, and something that wide looks alike in both.
-/// - Time between the stretches <= time_samples + min(widths) / 2.
+/// - Time between the events <= time_samples + min(widths) / 2.
 /// - Width: max(widths) <= min(widths) 2^width_octaves.
 bool friends(const Detection& a, const Detection& b, const Links& links);
 

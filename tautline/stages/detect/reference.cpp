@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "tautline/stages/detect/baseline.h"
-#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/backends.h"
-#include "tautline/stages/detect/stretches.h"
+#include "tautline/stages/detect/baseline.h"
+#include "tautline/stages/detect/events.h"
+#include "tautline/stages/detect/groups.h"
 
 namespace tautline::stages::detect {
 
@@ -128,7 +128,7 @@ class Search {
       : config_(config),
         sizes_(sizes),
         over_(over),
-        stretches_(trial, length_of(config, trial), config.links) {
+        events_(trial, length_of(config, trial), config.links) {
     if (x.empty()) return;
     y_ = baselined(x, means_of(x, sizes.segment, window_), sizes.segment);
     scales_ = derive_scales(config, sizes, window_);
@@ -137,7 +137,7 @@ class Search {
     collect();
   }
 
-  Stretches& stretches() { return stretches_; }
+  Events& events() { return events_; }
 
  private:
   void search_block(std::size_t first) {
@@ -184,22 +184,22 @@ class Search {
   void collect() {
     for (std::size_t t = 0; t < best_.size(); ++t)
       if (best_[t].snr > 0)
-        stretches_.add(t, best_[t].snr, sizes_.widths[best_[t].width_index], best_[t].width_index);
-    stretches_.settle(~std::uint64_t{0});
+        events_.add(t, best_[t].snr, sizes_.widths[best_[t].width_index], best_[t].width_index);
+    events_.settle(~std::uint64_t{0});
     if (config_.noise == Noise::width) return;
     std::vector<double> sums;
-    stretches_.refine([&](Stretches::Stretch& stretch) {
+    events_.refine([&](Events::Event& event) {
       // The best boxcar's noise is that of the block in which it begins.
-      const double sigma = sigmas_[stretch.detection.first / sizes_.noise];
+      const double sigma = sigmas_[event.detection.first / sizes_.noise];
       refine_peak({y_.data(), 0, y_.size()}, sizes_, sigma, window_, config_.threshold, sums,
-                  stretch);
+                  event);
     });
   }
 
   const Config& config_;
   const Sizes& sizes_;
   std::uint64_t* over_;
-  Stretches stretches_;
+  Events events_;
   std::uint64_t window_ = 0;
   std::vector<float> y_;
   Scales scales_;
@@ -314,7 +314,7 @@ class ReferencePlan final : public Plan {
     for (std::size_t trial = 0; trial < config_.trials; ++trial) {
       Search<T> search(config_, sizes_, trial, series[trial],
                        state.over.data() + trial * sizes_.widths.size());
-      search.stretches().take(detections);
+      search.events().take(detections);
     }
   }
 

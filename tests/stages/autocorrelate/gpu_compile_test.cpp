@@ -27,7 +27,7 @@ class GpuCompile : public ::testing::Test {
         std::make_shared<tautline::tests::RecordingDevice>("sm_90a", 90, std::size_t{227} << 10);
     std::vector<Config> problems{
         {.sensors = 1024},
-        {.sensors = 1024, .ladder = Ladder::standard, .bins = 16, .levels = 17},
+        {.sensors = 1024, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 17},
         {.sensors = 100, .type = CountType::u16},
         {.sensors = 100, .type = CountType::u32},
         {.sensors = 100, .type = CountType::f32},

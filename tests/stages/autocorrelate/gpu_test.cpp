@@ -1,13 +1,12 @@
 // The GPU's sums equal the reference's to the bit, on every device that compiles: PoCL makes one of
 // the CPU.
-#include "tautline/stages/autocorrelate/gpu/plan.h"
-
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <tuple>
 
 #include "tautline/stages/autocorrelate/gpu/layout.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tests/stages/autocorrelate/closed_form.h"
 #include "tests/support/gpus.h"
 
@@ -76,14 +75,14 @@ TEST_P(Gpu, NamesItself) {
 
 TEST_P(Gpu, EveryNumberOfSensors) {
   for (const std::size_t sensors : kTestSensors)
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
-      check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5},
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
+      check({.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5},
             random_counts<std::uint8_t>(sensors > 100 ? 333 : 1111, sensors, 255));
 }
 
 TEST_P(Gpu, LengthsAroundEveryBoundary) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.sensors = 3, .ladder = ladder, .bins = 4, .levels = 5};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.sensors = 3, .lag_scheme = scheme, .bins = 4, .levels = 5};
     for (std::size_t samples = 1; samples < 70; ++samples)
       check(config, random_counts<std::uint8_t>(samples, 3, 255));
     for (const std::size_t level : {7u, 8u, 9u, 10u, 11u})
@@ -98,7 +97,7 @@ TEST_P(Gpu, BinsAndLevels) {
     const auto data = random_counts<std::uint8_t>(1200, 5, 255);
     check({.sensors = 5, .bins = bins, .levels = 4}, data);
     if (bins % 2 == 0)
-      check({.sensors = 5, .ladder = Ladder::standard, .bins = bins, .levels = 4}, data);
+      check({.sensors = 5, .lag_scheme = LagScheme::standard, .bins = bins, .levels = 4}, data);
   }
 }
 
@@ -126,8 +125,8 @@ TEST_P(Gpu, TenGroupsOfThirtyTwoAreTheClosedForm) {
 
 TEST_P(Gpu, SixteenBits) {
   for (const double most : {300., 65535.})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
-      check({.sensors = 3, .ladder = ladder, .bins = 6, .levels = 9, .type = CountType::u16},
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
+      check({.sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 9, .type = CountType::u16},
             random_counts<std::uint16_t>(2001, 3, most));
   check({.sensors = 33, .bins = 32, .levels = 5, .type = CountType::u16},
         std::vector<std::uint16_t>(33 * 700, 65535));
@@ -143,14 +142,18 @@ TEST_P(Gpu, ThirtyTwoBits) {
 
 TEST_P(Gpu, ManyLevels) {
   check({.sensors = 3, .bins = 2, .levels = 40}, random_counts<std::uint8_t>(5000, 3, 3));
-  check({.sensors = 3, .ladder = Ladder::standard, .bins = 4, .levels = 30, .type = CountType::u32},
+  check({.sensors = 3,
+         .lag_scheme = LagScheme::standard,
+         .bins = 4,
+         .levels = 30,
+         .type = CountType::u32},
         random_counts<std::uint32_t>(5000, 3, 3));
 }
 
 TEST_P(Gpu, Floats) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{
-        .sensors = 3, .ladder = ladder, .bins = 6, .levels = 5, .type = CountType::f32};
+        .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = CountType::f32};
     const auto data = random_counts<float>(2001, 3, 10);
     const auto got = run(*make_plan(config, device(), kPortable), queue(), data);
     const auto expected = run_on(kReference, config, data);
@@ -166,9 +169,13 @@ TEST_P(Gpu, Floats) {
 
 TEST_P(Gpu, Coarsenings) {
   for (const Coarsening coarsening : {Coarsening::first, Coarsening::second})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
       for (const std::size_t bins : {6u, 32u})
-        check({.sensors = 3, .ladder = ladder, .bins = bins, .levels = 6, .coarsening = coarsening},
+        check({.sensors = 3,
+               .lag_scheme = scheme,
+               .bins = bins,
+               .levels = 6,
+               .coarsening = coarsening},
               random_counts<std::uint8_t>(2500, 3, 255));
 }
 
@@ -179,9 +186,9 @@ TEST_P(Gpu, PairsOfSensors) {
   for (int i = 0; i < 37; ++i)
     pairs.push_back({static_cast<std::uint32_t>(random() % sensors),
                      static_cast<std::uint32_t>(random() % sensors)});
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const auto& some : {pairs, std::vector<Pair>{{3, 20}}})
-      check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5, .pairs = some},
+      check({.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5, .pairs = some},
             random_counts<std::uint8_t>(999, sensors, 255));
   check({.sensors = sensors, .bins = 32, .levels = 5, .type = CountType::u16, .pairs = pairs},
         random_counts<std::uint16_t>(999, sensors, 65535));
@@ -190,10 +197,10 @@ TEST_P(Gpu, PairsOfSensors) {
 // Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
 // 32 bits after 128 windows.
 TEST_P(Gpu, SumsFarBeyond32Bits) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     // Fewer lags the second time, for PoCL's sake.
-    const std::size_t bins = ladder == Ladder::chain ? 32 : 8;
-    const Config config{.sensors = 3, .ladder = ladder, .bins = bins, .max_samples = 1 << 16};
+    const std::size_t bins = scheme == LagScheme::chain ? 32 : 8;
+    const Config config{.sensors = 3, .lag_scheme = scheme, .bins = bins, .max_samples = 1 << 16};
     const std::size_t samples = 40'000, calls = 3;
     GpuTunables tunables = designs().front();
     tunables.part_rows = tunables.chunk_samples = 65536;
@@ -290,9 +297,9 @@ TEST_P(Gpu, AnySplit) {
   auto random = generator();
   for (const GpuTunables& tunables : designs())
     for (const std::size_t sensors : {1u, 37u})
-      for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
         for (const std::size_t longest : {7u, 700u}) {
-          const Config config{.sensors = sensors, .ladder = ladder, .bins = 8, .levels = 6};
+          const Config config{.sensors = sensors, .lag_scheme = scheme, .bins = 8, .levels = 6};
           const std::size_t samples = longest == 7 ? 500 : 3000;
           const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
           const auto plan = make_plan(config, device(), tunables);

@@ -36,8 +36,8 @@ TEST(Normalise, IsItsFormulaOverThePairs) {
   const auto y = random_counts<std::uint8_t>(1500, 1, 200);
   double mean = 0;
   for (const std::uint8_t count : y) mean += count / 1500.;
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.ladder = ladder, .bins = 6, .levels = 6};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.lag_scheme = scheme, .bins = 6, .levels = 6};
     const auto none = curves_of(config, core::Normalization::none, y);
     const auto symmetric = curves_of(config, core::Normalization::symmetric, y);
     const auto global = curves_of(config, core::Normalization::global, y);
@@ -111,8 +111,8 @@ TEST(Normalise, SegmentsWeighByTheirPairs) {
 // The pairs of a run's second half whose earlier window may lie in the first: what sums, monitors
 // and counts grew by. No run of its length alone has as many.
 TEST(Normalise, CountsAreThoseOfThePairs) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.ladder = ladder, .bins = 6, .levels = 5};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.lag_scheme = scheme, .bins = 6, .levels = 5};
     const std::vector<std::uint8_t> run(800, 7), half(400, 7);
     auto whole = run_on(kBackends[0], config, run), first = run_on(kBackends[0], config, half);
     auto growth = whole;
@@ -146,7 +146,8 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
 // removes it.
 TEST(Normalise, DetrendingRemovesSteps) {
   auto random = generator();
-  const Config config{.ladder = Ladder::standard, .bins = 8, .levels = 4, .max_samples = 100'000};
+  const Config config{
+      .lag_scheme = LagScheme::standard, .bins = 8, .levels = 4, .max_samples = 100'000};
   Detrender detrender(1, lags_of(config).size());
   std::vector<std::uint8_t> run;
   for (const double mean : {40., 30., 20., 10.}) {

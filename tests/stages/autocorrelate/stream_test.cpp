@@ -10,9 +10,9 @@ class Stream : public EachBackend {};
 TEST_P(Stream, AnySplit) {
   auto random = generator();
   for (const std::size_t sensors : {1u, 3u, 16u, 37u, 66u})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
       for (const std::size_t longest : {1u, 7u, 300u}) {
-        const Config config{.sensors = sensors, .ladder = ladder, .bins = 8, .levels = 6};
+        const Config config{.sensors = sensors, .lag_scheme = scheme, .bins = 8, .levels = 6};
         const std::size_t samples = longest == 1 ? 700 : 3000;
         const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
         const auto made = plan(config, {.block_samples = 64, .series_block_samples = 1024});
@@ -141,7 +141,7 @@ TEST(Config, SaysWhatIsWrong) {
   expect_error({.sensors = 0}, "sensors");
   expect_error({.bins = 0}, "bins");
   expect_error({.bins = 1025}, "bins");
-  expect_error({.ladder = Ladder::standard, .bins = 15}, "bins");
+  expect_error({.lag_scheme = LagScheme::standard, .bins = 15}, "bins");
   expect_error({.levels = 0}, "levels");
   expect_error({.levels = 41}, "levels");
   expect_error({.max_samples = 0}, "max_samples");
@@ -166,13 +166,13 @@ TEST(Config, ExecuteChecksItsViews) {
   }
 }
 
-TEST(Config, LadderOfLags) {
+TEST(Config, LagsOfEachScheme) {
   const auto chain = lags_of({});
   ASSERT_EQ(chain.size(), 320u);
   EXPECT_EQ(chain[32].samples, 32u);
   EXPECT_EQ(chain[33].samples, 34u);
   EXPECT_EQ(chain.back().samples, 32u * 511 + 31 * 512);  // 32,224
-  const auto standard = lags_of({.ladder = Ladder::standard, .bins = 16, .levels = 3});
+  const auto standard = lags_of({.lag_scheme = LagScheme::standard, .bins = 16, .levels = 3});
   ASSERT_EQ(standard.size(), 17u + 8 + 8);
   EXPECT_EQ(standard[16].samples, 16u);
   EXPECT_EQ(standard[17].samples, 18u);

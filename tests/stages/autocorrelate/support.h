@@ -15,7 +15,7 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
+#include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::autocorrelate::tests {
@@ -132,7 +132,7 @@ void expect_equal(const Config& config, const Result<Value>& got, const Result<V
 }
 
 inline std::string config_text(const Config& config, std::size_t samples) {
-  return std::string(config.ladder == Ladder::chain ? "chain" : "standard") + ", " +
+  return std::string(config.lag_scheme == LagScheme::chain ? "chain" : "standard") + ", " +
          std::to_string(config.sensors) + " sensors, " + std::to_string(config.bins) + " bins, " +
          std::to_string(config.levels) + " levels, " + std::to_string(samples) + " samples";
 }
@@ -180,7 +180,7 @@ class EachBackend : public ::testing::TestWithParam<Backend> {
     // Matrix units take what they can.
     const bool matrices = GetParam().name == std::string("amx");
     EXPECT_EQ(made->backend(),
-              matrices && !cpu::front_fits(config, tunables) ? "vnni" : GetParam().name);
+              matrices && !cpu::amx_fits(config, tunables) ? "vnni" : GetParam().name);
     return made;
   }
   device::Queue& queue() { return *queue_; }

@@ -1,8 +1,8 @@
 // What only a GPU's plan has: buffers that fill up, batches, series in the device's memory.
 #include <gtest/gtest.h>
 
-#include "tautline/stages/detect/gpu/schedule.h"
 #include "tautline/stages/detect/backends.h"
+#include "tautline/stages/detect/gpu/schedule.h"
 #include "tests/stages/detect/support.h"
 #include "tests/support/gpus.h"
 
@@ -118,7 +118,8 @@ TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
   const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
   const Found reference = run("reference", config, rows, samples, random);
   config = fit(config, rows, step);
-  EXPECT_EQ(make_plan(config, device)->make_state(*device->make_queue())->room().data, nullptr);
+  EXPECT_EQ(make_plan(config, device)->make_state(*device->make_queue())->input_area().data,
+            nullptr);
   config.in_place = true;
   const auto plan = make_plan(config, device);
   const auto queue = device->make_queue();
@@ -128,10 +129,10 @@ TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
   std::size_t call = 0;
   for (std::size_t first = 0; first < samples; ++call) {
     const std::size_t n = std::min(samples - first, step - random() % 3000);
-    const Room there = state->room();
+    const InputArea there = state->input_area();
     ASSERT_TRUE(device->holds(there.data));
     ASSERT_GE(there.samples, n);
-    const Room room = call % 4 == 3 ? Room{elsewhere.data(), step, step} : there;
+    const InputArea room = call % 4 == 3 ? InputArea{elsewhere.data(), step, step} : there;
     for (std::size_t r = 0; r < trials; ++r)
       queue->copy(static_cast<std::byte*>(room.data) + r * room.stride * 4, rows[r].data() + first,
                   n * 4);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tautline/stages/detect/cpu/kernels.h"
+#include "tautline/stages/detect/events.h"
 #include "tautline/stages/detect/sizes.h"
-#include "tautline/stages/detect/stretches.h"
 
 namespace tautline::stages::detect {
 

@@ -1,4 +1,4 @@
-// Sigma of a stretch of baselined samples, by selection instead of sorting.
+// Sigma of a event of baselined samples, by selection instead of sorting.
 #pragma once
 
 #include <cstddef>

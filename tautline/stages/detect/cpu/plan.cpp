@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/backends.h"
 #include "tautline/stages/detect/cpu/trial_search.h"
+#include "tautline/stages/detect/groups.h"
 
 namespace tautline::stages::detect {
 
@@ -66,7 +66,7 @@ class TypedState final : public CpuState {
     std::vector<Detection> found;
     counters_.missing = 0;
     for (TrialSearch<T>& trial : trials_) {
-      trial.blocks().stretches().take(found);
+      trial.blocks().events().take(found);
       horizon = std::min(horizon, trial.horizon(horizon));
       counters_.missing += trial.blocks().missing();
       counters_.searched = std::max(counters_.searched, trial.blocks().block_first());

@@ -22,7 +22,7 @@ std::size_t kept_samples(const Sizes& sizes) {
 TrialBlocks::TrialBlocks(const Setting& setting, std::size_t trial)
     : setting_(setting),
       y_(kept_samples(setting.sizes)),
-      stretches_(trial, length_of(setting.config, trial), setting.config.links) {
+      events_(trial, length_of(setting.config, trial), setting.config.links) {
   carried_.reserve(setting.sizes.widest() / 2 + 1);
 }
 
@@ -64,7 +64,7 @@ void TrialBlocks::finish(std::uint64_t window, Workspace& workspace, std::uint64
            over);
     block_first_ = last;
   }
-  stretches_.settle(~std::uint64_t{0});
+  events_.settle(~std::uint64_t{0});
 }
 
 // Boxcars that begin in [block_first_, last), within the samples before `end`.
@@ -86,16 +86,16 @@ void TrialBlocks::search(std::uint64_t last, std::uint64_t end, bool final, std:
                 scales, config.noise, config.threshold, *setting_.kernels, over);
   blocks.take(block_first_, [&](const Peak& peak) {
     if (final || peak.time < last)
-      stretches_.add(peak.time, peak.snr, sizes.widths[peak.width_index], peak.width_index);
+      events_.add(peak.time, peak.snr, sizes.widths[peak.width_index], peak.width_index);
     else
       carried_.push_back(peak);
   });
-  stretches_.settle(last);
+  events_.settle(last);
   if (config.noise == Noise::width) return;  // only the listed widths have a noise
-  stretches_.refine([&](Stretches::Stretch& stretch) {
-    const double sigma = stretch.detection.first < block_first_ ? previous_sigma : sigma_;
+  events_.refine([&](Events::Event& event) {
+    const double sigma = event.detection.first < block_first_ ? previous_sigma : sigma_;
     refine_peak({y_.data(), y_first_, y_end_}, sizes, sigma, n, config.threshold, workspace.sums,
-                stretch);
+                event);
   });
 }
 

@@ -1,4 +1,4 @@
-// One trial's stream: from samples through baseline and blocks to stretches over the threshold.
+// One trial's stream: from samples through baseline and blocks to events over the threshold.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "tautline/stages/detect/baseline.h"
 #include "tautline/stages/detect/cpu/block_search.h"
 #include "tautline/stages/detect/cpu/noise.h"
-#include "tautline/stages/detect/stretches.h"
+#include "tautline/stages/detect/events.h"
 
 namespace tautline::stages::detect {
 
@@ -54,7 +54,7 @@ class TrialBlocks {
 
   std::uint64_t block_first() const { return block_first_; }
   std::uint64_t missing() const { return missing_; }
-  Stretches& stretches() { return stretches_; }
+  Events& events() { return events_; }
 
  private:
   void search(std::uint64_t last, std::uint64_t end, bool final, std::uint64_t n,
@@ -70,7 +70,7 @@ class TrialBlocks {
   double sigma_ = 0;  // of the last block
   NoiseGuess guess_;
   std::vector<Peak> carried_;  // found by boxcars of the last block, centred after it
-  Stretches stretches_;
+  Events events_;
 };
 
 /// The same with the series' samples before it.
@@ -108,7 +108,7 @@ class TrialSearch {
   TrialBlocks& blocks() { return blocks_; }
   /// Nothing that begins earlier will be found any more; `never` once the trial has ended.
   std::uint64_t horizon(std::uint64_t never) {
-    return ended_ ? never : blocks_.stretches().open_since(blocks_.block_first());
+    return ended_ ? never : blocks_.events().open_since(blocks_.block_first());
   }
 
  private:

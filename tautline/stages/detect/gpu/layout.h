@@ -25,7 +25,7 @@ inline constexpr std::size_t kRecordBytes = 16, kCounterBytes = 16;
 inline constexpr std::size_t kSumLanes = 8;
 /// Words of a sum of squares (boxcars.kernel).
 inline constexpr std::size_t kSquareWords = 5;
-/// Stretches whose samples are gathered at once, and records that are fetched at once.
+/// Events whose samples are gathered at once, and records that are fetched at once.
 inline constexpr std::size_t kMostGathers = 4096, kFetched = 65536;
 
 inline std::uint32_t u32(std::uint64_t value) {

@@ -10,7 +10,7 @@ PeakLists::PeakLists(const Config& config, const Sizes& sizes)
     : sizes_(sizes), refines_(config.noise == Noise::trial) {
   trials_.reserve(config.trials);
   for (std::size_t t = 0; t < config.trials; ++t)
-    trials_.push_back({Stretches(t, length_of(config, t), config.links), {}});
+    trials_.push_back({Events(t, length_of(config, t), config.links), {}});
 }
 
 void PeakLists::add(const Step& step, std::vector<FoundPeak>& peaks,
@@ -57,28 +57,28 @@ void PeakLists::add_block(const BlockJob& job, const std::vector<FoundPeak>& pea
     const Peak& peak = merged_[i];
     if (i > 0 && merged_[i - 1].time == peak.time) continue;
     if (job.last || peak.time < last)
-      trial.stretches.add(peak.time, peak.snr, sizes_.widths[peak.width_index], peak.width_index);
+      trial.events.add(peak.time, peak.snr, sizes_.widths[peak.width_index], peak.width_index);
     else
       trial.carried.push_back(peak);
   }
-  trial.stretches.settle(job.last ? ~std::uint64_t{0} : last);
+  trial.events.settle(job.last ? ~std::uint64_t{0} : last);
 }
 
 // The samples that refine_peak looks at.
 void PeakLists::request(const BlockJob& job, std::uint64_t baselined,
                         std::vector<RefineRequest>& requests) {
   if (!refines_) return;
-  trials_[job.trial].stretches.refine([&](Stretches::Stretch& stretch) {
-    const std::uint64_t listed = sizes_.widths[stretch.width_index];
-    const std::uint64_t first = stretch.detection.first;
+  trials_[job.trial].events.refine([&](Events::Event& event) {
+    const std::uint64_t listed = sizes_.widths[event.width_index];
+    const std::uint64_t first = event.detection.first;
     const std::uint64_t widest = std::min<std::uint64_t>(2 * listed, sizes_.widest());
-    requests.push_back({&stretch, first - std::min(listed, first),
+    requests.push_back({&event, first - std::min(listed, first),
                         std::min(first + listed + widest, baselined), job.window});
   });
 }
 
 void PeakLists::take(std::vector<Detection>& detections) {
-  for (Trial& trial : trials_) trial.stretches.take(detections);
+  for (Trial& trial : trials_) trial.events.take(detections);
 }
 
 }  // namespace tautline::stages::detect

@@ -1,4 +1,4 @@
-// Peaks that a device found in blocks of many trials, through stretches to detections: what a CPU's
+// Peaks that a device found in blocks of many trials, through events to detections: what a CPU's
 // TrialBlocks does as it searches.
 #pragma once
 
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tautline/stages/detect/cpu/block_search.h"
+#include "tautline/stages/detect/events.h"
 #include "tautline/stages/detect/gpu/schedule.h"
-#include "tautline/stages/detect/stretches.h"
 
 namespace tautline::stages::detect {
 
@@ -21,9 +21,9 @@ struct FoundPeak {
   double snr = 0;
 };
 
-/// A stretch whose best boxcar is new, to be refined on the samples [first, end) of its trial.
+/// A event whose best boxcar is new, to be refined on the samples [first, end) of its trial.
 struct RefineRequest {
-  Stretches::Stretch* stretch = nullptr;
+  Events::Event* event = nullptr;
   std::uint64_t first = 0, end = 0;
   std::uint64_t window = 0;
 };
@@ -32,19 +32,19 @@ class PeakLists {
  public:
   PeakLists(const Config& config, const Sizes& sizes);
 
-  /// What `step` found; the peaks are put in order. Appends what is to be refined, whose stretches
+  /// What `step` found; the peaks are put in order. Appends what is to be refined, whose events
   /// stay where they are until take.
   void add(const Step& step, std::vector<FoundPeak>& peaks, std::vector<RefineRequest>& requests);
-  /// The stretches that are complete, and forgets them.
+  /// The events that are complete, and forgets them.
   void take(std::vector<Detection>& detections);
-  /// First time of a trial's open stretch; `otherwise` when there is none.
+  /// First time of a trial's open event; `otherwise` when there is none.
   std::uint64_t open_since(std::size_t trial, std::uint64_t otherwise) const {
-    return trials_[trial].stretches.open_since(otherwise);
+    return trials_[trial].events.open_since(otherwise);
   }
 
  private:
   struct Trial {
-    Stretches stretches;
+    Events events;
     std::vector<Peak> carried;  // found by boxcars of the last block, centred after it
   };
   void order(const Step& step, std::vector<FoundPeak>& peaks);

@@ -99,7 +99,7 @@ void GpuState::execute(device::Queue& queue, const void* series, std::size_t str
   advance(queue);
 }
 
-Room GpuState::room() const {
+InputArea GpuState::input_area() const {
   if (!setting_->config.in_place) return {};
   const std::size_t ring = setting_->rings.segment_slots * setting_->sizes.segment;
   return {x_.as<std::byte>() + schedule_.received() % ring * 4, setting_->x_stride(),
@@ -113,7 +113,7 @@ void GpuState::copy_in(device::Queue& queue, const void* series, std::size_t str
   const std::size_t x_stride = setting_->x_stride();
   const auto* from = static_cast<const std::byte*>(series);
   const auto place = static_cast<std::size_t>(schedule_.received() % ring);
-  const bool there = setting_->config.in_place && series == room().data && stride == x_stride;
+  const bool there = setting_->config.in_place && series == input_area().data && stride == x_stride;
   for (std::size_t done = there ? std::min(samples, ring - place) : 0; done < samples;) {
     const std::size_t to = (place + done) % ring;
     const std::size_t count = std::min(samples - done, ring - to);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tautline/stages/detect/gpu/layout.h"
-#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/gpu/peak_lists.h"
+#include "tautline/stages/detect/groups.h"
 
 namespace tautline::stages::detect {
 
@@ -25,7 +25,7 @@ class GpuState final : public State {
   /// The next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the
   /// device's.
   void execute(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
-  Room room() const override;
+  InputArea input_area() const override;
   void finish(device::Queue& queue);
 
  private:
@@ -41,7 +41,7 @@ class GpuState final : public State {
   void fetch_again();
   void append(std::uint32_t count);
   void refine(std::vector<RefineRequest>& requests);
-  double sigma_of(const Stretches::Stretch& stretch) const;
+  double sigma_of(const Events::Event& event) const;
 
   std::shared_ptr<const GpuSetting> setting_;  // a state may outlive its plan
   GpuSchedule schedule_;

@@ -1,4 +1,4 @@
-// What a step found: peaks come to the host, which makes stretches and groups of them.
+// What a step found: peaks come to the host, which makes events and groups of them.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,7 +13,7 @@ constexpr std::size_t kGatheredOfGroup = 1024;
 
 }  // namespace
 
-// What the last step found: peaks, from them stretches and groups.
+// What the last step found: peaks, from them events and groups.
 void GpuState::collect() {
   pending_ = false;
   stepped_->synchronise();
@@ -88,10 +88,10 @@ void GpuState::fetch_again() {
   }
 }
 
-double GpuState::sigma_of(const Stretches::Stretch& stretch) const {
+double GpuState::sigma_of(const Events::Event& event) const {
   const std::size_t slots = setting_->rings.sigma_slots;
-  const std::uint64_t block = stretch.detection.first / setting_->sizes.noise;
-  return host_sigmas_.as<double>()[stretch.detection.trial * slots + block % slots];
+  const std::uint64_t block = event.detection.first / setting_->sizes.noise;
+  return host_sigmas_.as<double>()[event.detection.trial * slots + block % slots];
 }
 
 void GpuState::refine(std::vector<RefineRequest>& requests) {
@@ -104,7 +104,7 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
       const auto length = static_cast<std::size_t>(r.end - r.first);
       if (samples + length > s.gathered()) break;
       const std::array<std::uint64_t, kGatherWords> words{
-          r.stretch->detection.trial, r.first % s.rings.y_samples, length, samples};
+          r.event->detection.trial, r.first % s.rings.y_samples, length, samples};
       std::copy(words.begin(), words.end(), jobs + (last - first) * kGatherWords);
       samples += length;
       longest = std::max(longest, length);
@@ -120,9 +120,9 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
     for (std::size_t r = first; r < last; ++r) {
       const RefineRequest& request = requests[r];
       const float* y = host_gathered_.as<float>() + jobs[(r - first) * kGatherWords + 3];
-      refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.stretch),
+      refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.event),
                   std::min<std::uint64_t>(request.window, s.sizes.baseline()), s.config.threshold,
-                  scratch_, *request.stretch);
+                  scratch_, *request.event);
     }
     first = last;
   }
