@@ -103,7 +103,7 @@ void register_all() {
     for (const std::size_t rows : {1024u, 2048u, 4096u, 8192u})
       for (const std::size_t later : {1024u, 2048u, 4096u})
         if (4 * later >= rows)
-          add("front/" + std::to_string(pairs) + " pairs/" + std::to_string(rows) + "/" +
+          add("amx/" + std::to_string(pairs) + " pairs/" + std::to_string(rows) + "/" +
                   std::to_string(later),
               [=](benchmark::State& bench) {
                 measure<std::uint8_t>(

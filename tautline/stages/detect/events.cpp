@@ -73,7 +73,7 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
       ends += (snr - limit) * static_cast<double>(start + width);
     }
   }
-  // Beyond an S/N of 2^54 no float is less by 2 than the next.
+  // The weight is 0 beyond an S/N of 2^54, where S/N - 2 rounds to S/N.
   if (weight > 0) {
     const auto middle_first = static_cast<std::uint64_t>(starts / weight + 0.5);
     const auto middle_end = static_cast<std::uint64_t>(ends / weight + 0.5);
@@ -88,7 +88,7 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
   }
   d.first = first;
   d.width = listed;
-  // Its samples were rounded to units when the boxcar passed the threshold.
+  // The search rounded samples to units, so the exact S/N may lie below the threshold.
   d.snr = std::max(snr_of(first, listed), event.best < threshold ? threshold : event.best);
 }
 

@@ -1,4 +1,4 @@
-// detect as plain loops over the whole stream: the definition, docs/maths/detect.md step by step.
+// The definition: docs/maths/detect.md step by step, as plain loops over the whole stream.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// Sum and count of what is usable in x[0..n): integers exactly, floats in eight interleaved sums.
+// Sum and number of the usable samples of x[0..n): integers exactly, floats in eight interleaved sums.
 template <class T>
 std::pair<double, double> sum_of(const T* x, std::size_t n) {
   double parts[8] = {}, count = 0;
@@ -31,7 +31,7 @@ std::pair<double, double> sum_of(const T* x, std::size_t n) {
   return {even + odd, count};
 }
 
-// The running mean of each segment of the stream; `window` tells over how many samples at most.
+// The running mean of each segment of the stream. `window` becomes the samples of one mean.
 template <class T>
 std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::uint64_t& window) {
   const std::size_t complete = x.size() / segment;
@@ -58,7 +58,7 @@ std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::
   return means;
 }
 
-// y = x - the line between the means of the segments' middles; NaN where x is missing.
+// y = x - the line through the running means at the middles of the segments; NaN where x is missing.
 template <class T>
 std::vector<float> baselined(const std::vector<T>& x, const std::vector<double>& means,
                              std::size_t segment) {
@@ -189,7 +189,7 @@ class Search {
     if (config_.noise == Noise::width) return;
     std::vector<double> sums;
     events_.refine([&](Events::Event& event) {
-      // The best boxcar's noise is that of the block in which it begins.
+      // A boxcar has the noise of the block in which it begins.
       const double sigma = sigmas_[event.detection.first / sizes_.noise];
       refine_peak({y_.data(), 0, y_.size()}, sizes_, sigma, window_, config_.threshold, sums,
                   event);
@@ -207,7 +207,7 @@ class Search {
   std::vector<Best> best_;
 };
 
-// Every pair of detections.
+// Groups detections by a test of every pair.
 void group_all(const std::vector<Detection>& detections, const Config& config,
                std::vector<Pulse>& pulses) {
   const Links& links = config.links;

@@ -15,6 +15,7 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
+#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
 #include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tests/support/seed.h"
 

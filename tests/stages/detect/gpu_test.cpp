@@ -205,7 +205,7 @@ TEST(GpuSchedule, GivesOutEverySampleOnce) {
     for (std::size_t t = 0; t < config.trials; ++t)
       config.lengths.push_back(t == 0 ? total + 5 : random() % (total + 1));
     const Sizes sizes = derive_sizes(config);
-    const GpuSizes rings = derive_gpu_sizes(sizes, step);
+    const GpuRings rings = derive_rings(sizes, step);
     GpuSchedule schedule(config, sizes, rings);
     std::vector<std::uint64_t> baselined(config.trials), searched(config.trials),
         averaged(config.trials);

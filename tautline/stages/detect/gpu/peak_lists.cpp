@@ -24,7 +24,7 @@ void PeakLists::add(const Step& step, std::vector<FoundPeak>& peaks,
   }
 }
 
-// Blocks by trial and time, and the peaks in the same order: they come as threads were done.
+// Sorts the blocks by trial and time, and the peaks, which come in no order, likewise.
 void PeakLists::order(const Step& step, std::vector<FoundPeak>& peaks) {
   order_.resize(step.blocks.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -48,7 +48,7 @@ void PeakLists::add_block(const BlockJob& job, const std::vector<FoundPeak>& pea
   const std::size_t rank = next_block_++;
   for (; next_ < peaks.size() && peaks[next_].job == rank; ++next_)
     merged_.push_back({job.first + peaks[next_].time, peaks[next_].snr, peaks[next_].width_index});
-  // At each time the best counts; of equal ones the narrowest.
+  // At each time the best peak is used; among equal ones, the narrowest.
   std::sort(merged_.begin(), merged_.end(), [](const Peak& a, const Peak& b) {
     return std::tuple(a.time, -a.snr, a.width_index) < std::tuple(b.time, -b.snr, b.width_index);
   });
@@ -64,7 +64,7 @@ void PeakLists::add_block(const BlockJob& job, const std::vector<FoundPeak>& pea
   trial.events.settle(job.last ? ~std::uint64_t{0} : last);
 }
 
-// The samples that refine_peak looks at.
+// Requests the samples that refine_peak reads.
 void PeakLists::request(const BlockJob& job, std::uint64_t baselined,
                         std::vector<RefineRequest>& requests) {
   if (!refines_) return;
