@@ -202,19 +202,25 @@ TEST_F(CurveState, PartsThatDoNotFollowAreSaid) {
   EXPECT_EQ(warning(0), "");
 }
 
-TEST_F(CurveState, OfEveryInstructionSetAndTheReference) {
-  AutocorrelateConfig config = counts(700, CountType::u8);
-  for (const char* name : {"reference", "cpu:portable", "cpu:avx2", "cpu:avx512"}) {
-    try {
-      device(name);
-    } catch (const core::Error&) {
-      std::cout << "no " << name << " here\n";
-      continue;
-    }
-    const auto ends = random_ends(700);
-    expect_same(run(config, name), run_in_parts(config, ends, name), name + text_of(ends));
+class CurveStateOnProcessors : public CurveState,
+                               public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(CurveStateOnProcessors, PartsAreOneRun) {
+  try {
+    device(GetParam());
+  } catch (const core::Error& error) {
+    GTEST_SKIP() << error.what();
   }
+  AutocorrelateConfig config = counts(700, CountType::u8);
+  const auto ends = random_ends(700);
+  expect_same(run(config, GetParam()), run_in_parts(config, ends, GetParam()),
+              "parts that end at" + text_of(ends));
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, CurveStateOnProcessors,
+                         ::testing::Values("reference", "cpu:portable", "cpu:avx2", "cpu:avx512",
+                                           "cpu:vnni", "cpu:amx"),
+                         [](const auto& info) { return tests::test_name(info.param); });
 
 TEST_F(CurveState, TagsBinnedOrNot) {
   AutocorrelateConfig config = tags("x.ptu", 6000);
