@@ -1,4 +1,4 @@
-// Rates of the autocorrelator on CPUs, beside a plain loop that is not exact.
+// Rates of the autocorrelator on CPUs, compared with a plain loop in floats.
 //
 //   bench_autocorrelate --benchmark_filter=array
 #include "bench/rival/autocorrelate.h"

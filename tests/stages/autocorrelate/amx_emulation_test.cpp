@@ -1,5 +1,5 @@
-// The levels on matrix units with the tile instructions emulated, so that any machine with VNNI
-// checks everything but the instructions themselves.
+// The levels on matrix units with emulated tile instructions, so that any machine with VNNI tests all
+// code except the instructions themselves.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -73,7 +73,7 @@ TEST_F(AmxEmulated, BinsAndLevels) {
   for (const std::size_t bins : {1u, 2u, 3u, 4u, 8u, 12u, 16u, 17u, 31u, 32u})
     for (const std::size_t levels : {1u, 2u, 3u, 6u}) {
       const auto data = random_counts<std::uint8_t>(2501, 5, 255);
-      // The second level of an odd number of bins does not lag by whole samples.
+      // With an odd number of bins, the second level's delay is not a multiple of its window.
       if (bins % 2 == 0 || levels == 1)
         check({.sensors = 5, .bins = bins, .levels = levels}, data, kSmall);
       if (bins % 2 == 0)

@@ -5,7 +5,7 @@
 namespace tautline::stages::autocorrelate::tests {
 namespace {
 
-// The chain as it was first published, with n counted from 1:
+// The chain as first published, with n counted from 1:
 //   out[bins g + x] = sum over n = w, 2w, ... of W_n W_(n - L),  W_t = y[t - w + 1] + ... + y[t]
 std::vector<std::int64_t> closed_form(const std::vector<std::uint8_t>& y, std::int64_t bins,
                                       std::int64_t levels) {
@@ -57,8 +57,9 @@ TEST(Reference, ChainIsTheClosedForm) {
     }
 }
 
-// The paper's 10 groups of 32, at lengths where the longest lag has its first pair (32,736), where
-// level 9 has a window more (33,280), and around: level 6 and later are off the block boundary.
+// The paper's 10 groups of 32, around the lengths at which the longest lag has its first pair (32,736)
+// and level 9 one window more (33,280). From level 6 on, delayed windows do not start at block
+// boundaries.
 TEST(Reference, TenGroupsOfThirtyTwoAreTheClosedForm) {
   for (const std::size_t samples :
        {16'864u, 32'735u, 32'736u, 32'737u, 33'000u, 33'279u, 33'280u}) {
@@ -80,8 +81,8 @@ TEST(Reference, StandardIsTheDoubleLoop) {
     }
 }
 
-// Counts and monitors are those of the pairs that the sums without the lead-in are made of: series
-// of ones have them all equal.
+// Counts and monitors are over the pairs of the sums without the lead-in: for series of ones, all four
+// are equal.
 TEST(Reference, OnesGiveCountsAndMonitors) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{.lag_scheme = scheme, .bins = 6, .levels = 5};
@@ -144,8 +145,8 @@ TEST_P(Exact, BinsAndLevels) {
     }
 }
 
-// The paper's array: 10 groups of 32, where level 6 and later are off the block boundary, and long
-// enough that every level has blocks.
+// The paper's array: 10 groups of 32, where delayed windows from level 6 on do not start at block
+// boundaries, in runs in which every level fills blocks.
 TEST_P(Exact, TenGroupsOfThirtyTwo) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors}) {
     check({.sensors = 2, .max_samples = 100'000}, random_counts<std::uint8_t>(70'001, 2, 255),
@@ -158,7 +159,7 @@ TEST_P(Exact, TenGroupsOfThirtyTwo) {
 TEST_P(Exact, TenGroupsOfThirtyTwoAreTheClosedForm) {
   for (const std::size_t sensors : {1u, 2u, 31u, 33u, 1249u}) {
     const Config config{.sensors = sensors};
-    // The wide array's run is long enough for level 9, which begins at lag 16,352.
+    // The large array's run reaches level 9, which starts at lag 16,352.
     const std::size_t samples = sensors > 100 ? 16'999 : 33'281;
     const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
     const auto made = plan(config);
@@ -232,8 +233,8 @@ TEST_P(Exact, PairsOfSensors) {
   }
 }
 
-// Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
-// 32 bits after 128 windows.
+// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of level 9
+// would wrap after 128 windows.
 TEST_P(Exact, SumsFarBeyond32Bits) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{.sensors = 16, .lag_scheme = scheme, .max_samples = 1 << 16};
@@ -249,7 +250,7 @@ TEST_P(Exact, SumsFarBeyond32Bits) {
   }
 }
 
-// Counts are added up far beyond 32 bits too: totals and monitors of full-scale counts.
+// Totals and monitors of full-scale counts, far beyond 32 bits.
 TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
   const auto check_full_scale = [&]<class Count>(Count full, std::size_t sensors, CountType type) {
     const Config config{
@@ -269,7 +270,8 @@ TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
   check_full_scale(std::uint32_t{40'000}, 3, CountType::u32);
 }
 
-// 16 and 64 neighbours take fast ways in; strides, offsets and shuffled pairs do not.
+// 16 and 64 neighbouring sensors have kernels of their own for the input; strides, offsets and shuffled
+// pairs use the general one.
 TEST_P(Exact, StridedSamples) {
   constexpr std::size_t kSamples = 700, kRow = 200;
   for (const std::size_t sensors : {16u, 80u}) {

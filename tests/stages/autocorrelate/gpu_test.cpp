@@ -15,7 +15,7 @@ namespace {
 
 using gpu::make_plan;
 
-// Little to unroll, since PoCL takes its time; short chunks and parts, so that there are many.
+// Few lags, since PoCL unrolls slowly; short chunks and parts, so that there are many.
 constexpr GpuTunables kQuick{
     .lags = 4, .threads = 16, .part_rows = 64, .chunk_samples = 256, .pending_rows = 16};
 constexpr GpuTunables kPortable{.design = GpuDesign::portable,
@@ -37,7 +37,7 @@ class Gpu : public ::testing::TestWithParam<std::string> {
   const std::shared_ptr<const device::Device>& device() const { return device_; }
   device::Queue& queue() { return *queue_; }
   bool matrix() const { return gpu::has_matrix_design(*device_); }
-  /// Where there is one design, it is not tested twice.
+  /// The designs that the device has.
   std::vector<GpuTunables> designs() const {
     return matrix() ? std::vector{kQuick, kPortable} : std::vector{kPortable};
   }
@@ -101,7 +101,7 @@ TEST_P(Gpu, BinsAndLevels) {
   }
 }
 
-// The paper's array: level 6 and later are off the block boundary.
+// The paper's array: delayed windows from level 6 on do not start at block boundaries.
 TEST_P(Gpu, TenGroupsOfThirtyTwo) {
   for (const std::size_t samples : {33'000u, 40'001u}) {
     check({.sensors = 2, .max_samples = 100'000}, random_counts<std::uint8_t>(samples, 2, 255));
@@ -194,11 +194,11 @@ TEST_P(Gpu, PairsOfSensors) {
         random_counts<std::uint16_t>(999, sensors, 65535));
 }
 
-// Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
-// 32 bits after 128 windows.
+// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of level 9
+// would wrap after 128 windows.
 TEST_P(Gpu, SumsFarBeyond32Bits) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
-    // Fewer lags the second time, for PoCL's sake.
+    // Fewer lags the second time: PoCL is slow.
     const std::size_t bins = scheme == LagScheme::chain ? 32 : 8;
     const Config config{.sensors = 3, .lag_scheme = scheme, .bins = bins, .max_samples = 1 << 16};
     const std::size_t samples = 40'000, calls = 3;
@@ -216,8 +216,8 @@ TEST_P(Gpu, SumsFarBeyond32Bits) {
   }
 }
 
-// The state's totals as if every sensor had had `more` counts before, of which the host knows. No
-// emulated device counts that far in a test's time.
+// Adds `more` counts to every sensor's total in the state, and tells the host of them. Executing so many
+// counts would take an emulated device too long.
 std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu::GpuLayout& layout,
                                         std::uint64_t more) {
   constexpr std::size_t kHeaderWords = 5, kKnownTotal = 3;
@@ -238,7 +238,7 @@ std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu:
   return bytes;
 }
 
-// Totals and monitors in 64 bits, added to and read back exactly; windows of every level count.
+// 64-bit totals and monitors are exact, at every level.
 TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
   constexpr std::int64_t kMore = (std::int64_t{1} << 40) + 12345;
   for (const CountType type : {CountType::u8, CountType::u16})
@@ -263,7 +263,7 @@ TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
       else
         test(random_counts<std::uint16_t>(2000, 5, 65535));
     }
-  // And by counting, where full-scale counts come soon enough.
+  // And by executing full-scale counts, where few are enough.
   const Config config{.sensors = 1, .bins = 2, .levels = 2, .type = CountType::u16};
   const auto plan = make_plan(config, device(), designs().front());
   const auto state = plan->make_state(queue());
@@ -275,7 +275,7 @@ TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
   expect_beyond_32_bits(config, result, 6 * data.size(), 65535);
 }
 
-// What docs/maths/autocorrelate.md says of bytes on GPUs: 255 x 2^(levels - 1) x total below 2^63.
+// The limit of bytes on GPUs in docs/maths/autocorrelate.md: 255 x 2^(levels - 1) x total < 2^63.
 TEST_P(Gpu, BytesAreRefusedAtTheDocumentedTotals) {
   const std::vector<std::uint8_t> data(40, 10);
   for (const auto& [levels, good, bad] :
@@ -326,7 +326,7 @@ TEST_P(Gpu, AnySplit) {
         }
 }
 
-// What one device saved another goes on with.
+// A state saved on one device continues on another.
 TEST_P(Gpu, SavedTakenUpAgainAndReset) {
   const Config config{.sensors = 20, .bins = 6, .levels = 6};
   const auto data = random_counts<std::uint8_t>(2000, 20, 255);
@@ -370,7 +370,7 @@ TEST_P(Gpu, NothingGiven) {
     for (const std::int64_t value : *values) EXPECT_EQ(value, 0);
 }
 
-// Counts in the device's memory: as they lie, and where rows start anywhere.
+// Counts in the device's memory: aligned rows, used in place, and rows of any alignment.
 TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
   for (const std::size_t sensors : {16u, 48u, 21u}) {
     const Config config{.sensors = sensors, .bins = 6, .levels = 5};

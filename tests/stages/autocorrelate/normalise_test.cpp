@@ -1,4 +1,4 @@
-// Normalisation against its formulae, written out over the pairs.
+// Normalisation against its formulae, evaluated over the pairs.
 #include "tautline/stages/autocorrelate/normalise.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ Curves curves_of(const Config& config, core::Normalization how,
   return curves;
 }
 
-// A window of a series, or -1 where it does not lie inside it.
+// The sum of a window of a series, or -1 where the window is not inside the series.
 double window(const std::vector<std::uint8_t>& y, std::int64_t first, std::int64_t width) {
   if (first < 0 || first + width > static_cast<std::int64_t>(y.size())) return -1;
   double sum = 0;
@@ -108,8 +108,8 @@ TEST(Normalise, SegmentsWeighByTheirPairs) {
   EXPECT_TRUE(std::isnan(scatter.standard_error()[1])) << "a segment without pairs";
 }
 
-// The pairs of a run's second half whose earlier window may lie in the first: what sums, monitors
-// and counts grew by. No run of its length alone has as many.
+// A run's second half: the increase of sums, monitors and counts. Its pairs may have their earlier
+// window in the first half, so there are more than in a run of its length.
 TEST(Normalise, CountsAreThoseOfThePairs) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{.lag_scheme = scheme, .bins = 6, .levels = 5};
@@ -142,8 +142,7 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
   }
 }
 
-// A mean that falls by steps puts an offset on every lag; taking the means segment by segment
-// removes it.
+// A mean that falls by steps adds an offset to g at every lag. Means taken segment by segment remove it.
 TEST(Normalise, DetrendingRemovesSteps) {
   auto random = generator();
   const Config config{

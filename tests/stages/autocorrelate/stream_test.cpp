@@ -1,5 +1,5 @@
-// Streams: any split of the input gives the same bits, a state can be read on the way, saved and
-// taken up again, and a run whose sums could wrap is refused.
+// Streams: any split of the input gives the same bits; a state can be read during a run, saved and
+// loaded; a run whose sums could wrap throws.
 #include "tests/stages/autocorrelate/support.h"
 
 namespace tautline::stages::autocorrelate::tests {
@@ -92,7 +92,7 @@ TEST_P(Stream, NothingGiven) {
     for (const std::int64_t value : *values) EXPECT_EQ(value, 0);
 }
 
-// 4e9 x 4e9 x 2 does not fit 63 bits; one less than 2^31.5 squared does.
+// 2 (4e9)^2 exceeds 2^63; the square of a count just below 2^31.5 does not.
 TEST_P(Stream, RefusesSumsThatCouldWrap) {
   const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = CountType::u32};
   const auto made = plan(config);
@@ -114,12 +114,12 @@ TEST_P(Stream, RefusesSumsThatCouldWrap) {
   EXPECT_NO_THROW(made->execute(queue(), *state, view_of(good, 2)));
 }
 
-// A state's size is known beforehand and does not grow with the run.
+// Plan::bytes gives a state's size before it is made, and the size does not grow with the run.
 TEST_P(Stream, MemoryIsAConstantPerSensor) {
   const auto bytes = [&](std::size_t sensors) {
     return plan({.sensors = sensors})->bytes().host_bytes;
   };
-  // Sensors come in groups of 64 at most.
+  // Sensors are padded to groups of 64 at most.
   const std::size_t per_group = bytes(128) - bytes(64);
   EXPECT_EQ(bytes(6400) - bytes(64), 99 * per_group);
   EXPECT_LT(per_group / 64, 32u * 1024);

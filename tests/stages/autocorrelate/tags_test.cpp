@@ -6,7 +6,7 @@
 namespace tautline::stages::autocorrelate::tests {
 namespace {
 
-// A count in one bin of `rarity` on average, in bunches.
+// One count per `rarity` bins on average, in bunches.
 std::vector<std::uint8_t> rare_counts(std::size_t samples, std::size_t sensors, unsigned rarity) {
   auto random = generator();
   std::vector<std::uint8_t> data(samples * sensors);
@@ -94,7 +94,7 @@ TEST_F(Tags, AnySplitReadAndSavedOnTheWay) {
     }
 }
 
-// A run of 1e15 bins with photons in pairs: no bin is ever made.
+// A run of 1e15 bins with photons in pairs, which only lists of tags can hold.
 TEST_F(Tags, LongEmptyRuns) {
   const Config config{.sensors = 1, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 40};
   const auto plan = make_tag_plan(config);
