@@ -175,9 +175,9 @@ TEST_P(Measure, HostFedCopiesAreBoundByTheSlowerWay) {
   EXPECT_NEAR(m.fraction_of_limit * m.seconds, bytes / slower, 1e-6 * bytes / slower);
 }
 
-// Work with a memory of earlier calls gives other results the second time. Each part has one block or
-// more, so the parts' seconds of a block add up to less than the caller waited: more than that would
-// be in another unit, or count a part twice.
+// Work with a memory of earlier calls gives other results the second time. Each part has one block
+// or more, so the parts' seconds of a block add up to less than the caller waited: more than that
+// would be in another unit, or count a part twice.
 TEST_P(Measure, HostFedStreamFindsResultsThatDiffer) {
   const std::size_t bytes = 1000;
   for (const bool remembers : {false, true}) {

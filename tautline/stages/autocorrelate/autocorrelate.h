@@ -13,9 +13,9 @@
 // | chain      | bins (2^l - 1)  | 0 .. bins - 1                                        |
 // | standard   | 0               | level 0: 0 .. bins; later levels: bins/2 + 1 .. bins |
 //
-// counts[lag] is the number of pairs whose windows both start at or after the first sample,
-// and the monitors are the sums of each series over these pairs. In a chain, sums[lag] may also hold
-// one product with a window that starts before the first sample. `lead_in` is that product:
+// counts[lag] is the number of pairs whose windows both start at or after the first sample, and the
+// monitors are the sums of each series over these pairs. In a chain, sums[lag] may also hold one
+// product with a window that starts before the first sample. `lead_in` is that product, so that
 // sums - lead_in is the sum over the pairs of counts and monitors. See docs/maths/autocorrelate.md.
 //
 // | buffer          | axes            | type                         | unit     | written     |

@@ -14,8 +14,8 @@ namespace tautline::stages::autocorrelate {
 /// thousand additions of one sign at 2^-53 each stay below it.
 inline constexpr double kFloatMonitorTolerance = 1e-11;
 
-/// Numbers of sensors for comparisons with the reference: 1, small and odd numbers, multiples of the
-/// 16 lanes and their neighbours, a large array, and an odd large array.
+/// Numbers of sensors for comparisons with the reference: 1, small and odd numbers, multiples of
+/// the 16 lanes and their neighbours, a large array, and an odd large array.
 inline constexpr std::size_t kTestSensors[] = {1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 1024, 1249};
 
 /// A measured problem.

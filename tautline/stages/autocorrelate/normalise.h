@@ -25,8 +25,8 @@ struct LagMoments {
   std::int64_t pairs = 0;
 };
 
-/// g at one lag. `mean_a` and `mean_b` are the means of the level's samples over the whole run, used
-/// by `global` only. NaN where g is undefined: no pairs, or a mean of zero.
+/// g at one lag. `mean_a` and `mean_b` are the means of the level's samples over the whole run,
+/// used by `global` only. NaN where g is undefined: no pairs, or a mean of zero.
 template <class Value>
 double normalise(core::Normalization how, const LagMoments<Value>& moments, long double mean_a,
                  long double mean_b);
@@ -34,8 +34,8 @@ double normalise(core::Normalization how, const LagMoments<Value>& moments, long
 /// g of every pair and lag from the sums of a run (Plan::read) or of a segment of a run (the
 /// difference of two reads). `samples` is the length of the run or segment, and `counts` the number
 /// of pairs in the sums: a segment's pairs include windows from before the segment, so their number
-/// exceeds pairs_at(samples). Throws Error(config) when a needed view is empty, and when `counts` is
-/// neither empty nor one for each lag.
+/// exceeds pairs_at(samples). Throws Error(config) when a needed view is empty, and when `counts`
+/// is neither empty nor one for each lag.
 template <class Value>
 void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
                const Sums<Value>& sums, const core::View<double, 2>& g);

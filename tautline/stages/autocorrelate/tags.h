@@ -26,8 +26,8 @@ struct Tag {
 class TagPlan : public Plan {
  public:
   /// Adds the tags of the bins [state.samples(), until), in order of bin, and advances the state to
-  /// `until` samples. Throws Error(config) for tags that are out of order or outside these bins, for
-  /// unknown sensors, and when a sum could reach 2^63.
+  /// `until` samples. Throws Error(config) for tags that are out of order or outside these bins,
+  /// for unknown sensors, and when a sum could reach 2^63.
   virtual void execute_tags(device::Queue& queue, State& state, std::span<const Tag> tags,
                             std::uint64_t until) const = 0;
 };

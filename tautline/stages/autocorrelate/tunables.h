@@ -23,8 +23,8 @@ struct Tunables {
   std::size_t amx_level_pairs = 3;
 
   /// Rows of the first pair of levels, and of each later pair, that matrix units multiply together:
-  /// multiples of 1024 up to 16,384; amx_samples divides 4 x amx_later_samples. Each block ends with
-  /// sums over the diagonals of its matrix products.
+  /// multiples of 1024 up to 16,384; amx_samples divides 4 x amx_later_samples. Each block ends
+  /// with sums over the diagonals of its matrix products.
   std::size_t amx_samples = 4096;
   std::size_t amx_later_samples = 2048;
 
@@ -44,9 +44,9 @@ struct GpuTunables {
   std::size_t lags = 16;
   /// Portable design: threads of a group, 16 to 256, a power of two.
   std::size_t threads = 64;
-  /// Most rows of a level that one thread (portable) or one group (matrix) multiplies before it adds
-  /// its partial sums to memory: 64 to 65,536. Fewer rows give more groups, more rows give fewer
-  /// additions in memory.
+  /// Most rows of a level that one thread (portable) or one group (matrix) multiplies before it
+  /// adds its partial sums to memory: 64 to 65,536. Fewer rows give more groups, more rows give
+  /// fewer additions in memory.
   std::size_t part_rows = 8192;
   /// Samples (times) that are processed at all levels before the next ones, 64 to 1,048,576. The
   /// coarse series of short chunks stay in the second-level cache; long chunks amortise launches.

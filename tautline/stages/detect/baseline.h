@@ -23,8 +23,8 @@ inline bool usable(float x) {
   return x <= kLargestFloat && x >= -kLargestFloat;
 }
 
-/// The interquartile mean: leaves out a quarter of the values, rounded down, at either end. 0 without
-/// values. Sorts the values.
+/// The interquartile mean: leaves out a quarter of the values, rounded down, at either end. 0
+/// without values. Sorts the values.
 inline double interquartile_mean(double* values, std::size_t n) {
   if (n == 0) return 0;
   std::sort(values, values + n);
@@ -93,8 +93,8 @@ class SegmentMeans {
   std::uint64_t first_ = 0, end_ = 0;
 };
 
-/// The line that is subtracted from one half (0 or 1) of a segment, between its middle and that of the
-/// neighbouring segment: mean(k) + slope (i + 1/2 - segment/2).
+/// The line that is subtracted from one half (0 or 1) of a segment, between its middle and that of
+/// the neighbouring segment: mean(k) + slope (i + 1/2 - segment/2).
 struct HalfLine {
   double middle = 0, slope = 0;
 };
@@ -116,8 +116,8 @@ Line line_of(const HalfLine& half, T base, std::size_t segment) {
   return {static_cast<float>(offset), static_cast<float>(half.slope), 0};
 }
 
-/// Subtracts the running mean: samples in, baselined samples out, in order, up to half a window later.
-/// Missing samples become NaN.
+/// Subtracts the running mean: samples in, baselined samples out, in order, up to half a window
+/// later. Missing samples become NaN.
 template <class T>
 class BaselineFilter {
  public:
@@ -126,8 +126,8 @@ class BaselineFilter {
 
   static std::size_t bytes(std::size_t segment) { return kRingSegments * segment * sizeof(T); }
 
-  /// Accepts samples up to the end of a segment, and returns their number. All ready samples must have
-  /// been emitted before.
+  /// Accepts samples up to the end of a segment, and returns their number. All ready samples must
+  /// have been emitted before.
   std::size_t accept(const T* x, std::size_t n, const Kernels& kernels) {
     T* to = slot(means_.complete()) + filled_;
     const std::size_t taken = std::min(n, segment_ - filled_);

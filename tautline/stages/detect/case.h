@@ -37,8 +37,8 @@ struct TruePulse {
   double time = 0, width_samples = 1, snr = 10;
 };
 
-/// Fraction of a Gaussian's matched S/N that a boxcar of `width` samples has at the best place: 0.943 at
-/// 1.21 x FWHM.
+/// Fraction of a Gaussian's matched S/N that a boxcar of `width` samples has at the best place:
+/// 0.943 at 1.21 x FWHM.
 inline double boxcar_recovers(double width, double fwhm) {
   const double s = fwhm / 2.354820045;  // its standard deviation
   return std::sqrt(2 / std::sqrt(M_PI)) * std::sqrt(M_PI * s / width) *

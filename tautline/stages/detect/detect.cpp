@@ -106,8 +106,8 @@ std::vector<std::size_t> boxcar_widths(std::size_t largest) {
   std::size_t power = 2;
   constexpr double kLeastRatio = kLeastKept * kLeastKept;
   while (widths.back() < largest) {
-    // `unserved` is the smallest width that loses too much S/N with the last boxcar. The next boxcar
-    // is the widest that keeps enough of its S/N.
+    // `unserved` is the smallest width that loses too much S/N with the last boxcar. The next
+    // boxcar is the widest that keeps enough of its S/N.
     const auto unserved =
         static_cast<std::size_t>(static_cast<double>(widths.back()) / kLeastRatio) + 1;
     std::size_t next = static_cast<std::size_t>(static_cast<double>(unserved) / kLeastRatio);
@@ -153,8 +153,8 @@ Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n) 
 const std::vector<float>& spreading() {
   static const std::vector<float> table = [] {
     std::vector<float> values(kSpreadingPeriod);
-    // 633 / 1,024 is close to the golden ratio, so that the values of a few consecutive or evenly spaced
-    // samples lie far apart.
+    // 633 / 1,024 is close to the golden ratio, so that the values of a few consecutive or evenly
+    // spaced samples lie far apart.
     for (std::size_t t = 0; t < kSpreadingPeriod; ++t)
       values[t] = (static_cast<float>(t * 633 % kSpreadingPeriod) + 0.5f) / kSpreadingPeriod - 0.5f;
     return values;

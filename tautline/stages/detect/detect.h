@@ -46,8 +46,8 @@ struct Links {
   /// the narrower one's width or less are near enough, too.
   std::size_t dm_trials = 8;
   std::size_t width_octaves = 3;  ///< largest ratio of their widths, as a power of 2
-  /// Trials of each beam, where Config::trials has those of several beams, [beam][trial]. Detections
-  /// of different beams are never friends. 0: all trials belong to one beam.
+  /// Trials of each beam, where Config::trials has those of several beams, [beam][trial].
+  /// Detections of different beams are never friends. 0: all trials belong to one beam.
   std::size_t beam_trials = 0;
   /// false: every detection is given as a pulse of its own (Pulse::separate), for a caller that
   /// joins the detections of several searches (groups.h).
@@ -77,8 +77,9 @@ struct Config {
   std::size_t max_samples = 65536;  ///< most samples (columns) that one execute is given
   /// On a GPU: series may be written to State::input_area, from where execute need not copy them.
   bool in_place = false;
-  /// Samples of each trial. Later samples of the series are ignored. Empty: all trials are as long as
-  /// the stream. (Dedispersion completes trials of low DM to a later time than those of high DM.)
+  /// Samples of each trial. Later samples of the series are ignored. Empty: all trials are as long
+  /// as the stream. (Dedispersion completes trials of low DM to a later time than those of high
+  /// DM.)
   std::vector<std::uint64_t> lengths = {};
 };
 
@@ -127,9 +128,9 @@ class State {
   /// Removes and returns the pulses whose groups are complete, in order of time and trial.
   virtual std::vector<Pulse> take() = 0;
   virtual Counters counters() const = 0;
-  /// With Config::in_place, on a GPU: execute does not copy series in this memory, if its queue is the
-  /// one that wrote them. Each execute changes the area. Only the series of the next execute may be
-  /// written there.
+  /// With Config::in_place, on a GPU: execute does not copy series in this memory, if its queue is
+  /// the one that wrote them. Each execute changes the area. Only the series of the next execute
+  /// may be written there.
   virtual InputArea input_area() const { return {}; }
   /// Number of boxcars at or over the threshold so far, before grouping: [trial][width].
   virtual const std::vector<std::uint64_t>& over_threshold() const = 0;

@@ -1,4 +1,5 @@
-// Events: boxcars of one trial over the threshold, linked in time, and the refinement of their peaks.
+// Events: boxcars of one trial over the threshold, linked in time, and the refinement of their
+// peaks.
 #pragma once
 
 #include <cstddef>
@@ -79,9 +80,10 @@ struct Samples {
   std::uint64_t first = 0, end = 0;
 };
 
-/// Peaks within this margin of the best are treated as equal: noise cannot separate them. The best of
-/// many peaks, each with its own noise, has an excess of S/N and lies beside the pulse. With a margin
-/// of 2, pulses of S/N 10 in 177 trials are 2.0 % too bright; with 1, 3.9 %; the best peak, 8.9 %.
+/// Peaks within this margin of the best are treated as equal: noise cannot separate them. The best
+/// of many peaks, each with its own noise, has an excess of S/N and lies beside the pulse. With a
+/// margin of 2, pulses of S/N 10 in 177 trials are 2.0 % too bright; with 1, 3.9 %; the best peak,
+/// 8.9 %.
 inline constexpr double kEqualSigmas = 2;
 
 /// Replaces the event's best boxcar by the middle of the boxcars that are equal to it within

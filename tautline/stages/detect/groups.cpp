@@ -27,8 +27,8 @@ bool by_trial_and_time(const Detection& a, const Detection& b) {
   return std::pair(a.trial, a.first_time) < std::pair(b.trial, b.first_time);
 }
 
-// Whether a pulse of `width` looks alike in both trials: their lengths differ as their longest delays
-// do.
+// Whether a pulse of `width` looks alike in both trials: their lengths differ as their longest
+// delays do.
 bool alike(const Detection& a, const Detection& b, std::uint64_t width) {
   if (a.length == 0 || b.length == 0) return false;
   return (a.length < b.length ? b.length - a.length : a.length - b.length) <= width / 2;
@@ -170,8 +170,8 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
   std::sort(open_.begin(), open_.end(), by_trial_and_time);
   const std::size_t n = open_.size();
   Sets sets(n);
-  // Events of one trial do not overlap, so they are sorted by their ends, too. For each later trial, a
-  // cursor advances to the first event that does not end too early.
+  // Events of one trial do not overlap, so they are sorted by their ends, too. For each later
+  // trial, a cursor advances to the first event that does not end too early.
   std::vector<std::size_t> trial_begin{0};
   for (std::size_t i = 1; i < n; ++i)
     if (open_[i].trial != open_[i - 1].trial) trial_begin.push_back(i);

@@ -18,11 +18,11 @@ namespace tautline::stages::detect {
 /// - Width: max(widths) <= min(widths) 2^width_octaves.
 bool friends(const Detection& a, const Detection& b, const Links& links);
 
-/// The pulse of a group: the span of its members, and the boxcar of the member in the middle of those
-/// that are equal to the brightest. Equal are the members within kEqualSigmas of the brightest that
-/// overlap it in time (events.h says why). The middle is the member whose trial is nearest the mean
-/// trial, weighted by the S/N above the margin; among several, the brightest, then that of the first
-/// trial, then the first in time.
+/// The pulse of a group: the span of its members, and the boxcar of the member in the middle of
+/// those that are equal to the brightest. Equal are the members within kEqualSigmas of the
+/// brightest that overlap it in time (events.h says why). The middle is the member whose trial is
+/// nearest the mean trial, weighted by the S/N above the margin; among several, the brightest, then
+/// that of the first trial, then the first in time.
 Pulse pulse_of(const std::vector<Detection>& members);
 
 /// Whether detection d, in one of the `trials` trials of all beams, could have friends in trials of

@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// Sum and number of the usable samples of x[0..n): integers exactly, floats in eight interleaved sums.
+// Sum and number of the usable samples of x[0..n): integers exactly, floats in eight interleaved
+// sums.
 template <class T>
 std::pair<double, double> sum_of(const T* x, std::size_t n) {
   double parts[8] = {}, count = 0;
@@ -58,7 +59,8 @@ std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::
   return means;
 }
 
-// y = x - the line through the running means at the middles of the segments; NaN where x is missing.
+// y = x - the line through the running means at the middles of the segments; NaN where x is
+// missing.
 template <class T>
 std::vector<float> baselined(const std::vector<T>& x, const std::vector<double>& means,
                              std::size_t segment) {

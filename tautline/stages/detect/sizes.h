@@ -30,9 +30,9 @@ struct Sizes {
 
   std::size_t widest() const { return widths.back(); }
   std::size_t baseline() const { return segment * kWindowSegments; }
-  /// Samples on either side of a block that are read with it: before it by the refinement of boxcars
-  /// that begin there and have their centre in the block, after it by boxcars that begin in the
-  /// block and their refinement.
+  /// Samples on either side of a block that are read with it: before it by the refinement of
+  /// boxcars that begin there and have their centre in the block, after it by boxcars that begin in
+  /// the block and their refinement.
   std::size_t beside_block() const { return margin + widest(); }
 };
 
@@ -55,8 +55,9 @@ Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n);
 /// 1 / sqrt(w): S/N = (sum of y over w samples) / sigma x snr_factor(w).
 double snr_factor(std::uint64_t w);
 
-/// Table, of period kSpreadingPeriod in t, that is added to integer sample t before medians are taken:
-/// the numbers (k + 1/2)/1024 - 1/2 in scattered order, which spread integers over their step.
+/// Table, of period kSpreadingPeriod in t, that is added to integer sample t before medians are
+/// taken: the numbers (k + 1/2)/1024 - 1/2 in scattered order, which spread integers over their
+/// step.
 const std::vector<float>& spreading();
 inline constexpr std::size_t kSpreadingPeriod = 1024;
 

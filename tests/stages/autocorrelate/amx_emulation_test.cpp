@@ -1,5 +1,5 @@
-// The levels on matrix units with emulated tile instructions, so that any machine with VNNI tests all
-// code except the instructions themselves.
+// The levels on matrix units with emulated tile instructions, so that any machine with VNNI tests
+// all code except the instructions themselves.
 #if defined(__x86_64__)
 
 #include <immintrin.h>

@@ -1,5 +1,5 @@
-// The chain as first published, with each window's sum from prefix sums in one step: fast enough for 10
-// groups of 32 and large arrays.
+// The chain as first published, with each window's sum from prefix sums in one step: fast enough
+// for 10 groups of 32 and large arrays.
 //
 //   out[bins g + x] = sum over n = w, 2w, ... of W_n W_(n - L),  W_t = y[t - w + 1] + ... + y[t]
 //   with w = 2^g, L = bins (w - 1) + x w and n counted from 1
@@ -52,8 +52,8 @@ class ClosedForm {
   std::vector<std::int64_t> before_;  ///< the sum of the first samples
 };
 
-/// Compares every sensor at the levels whose delayed windows do not start at block boundaries, and some
-/// sensors at all levels. The other levels have most of the products; shorter runs test them.
+/// Compares every sensor at the levels whose delayed windows do not start at block boundaries, and
+/// some sensors at all levels. The other levels have most of the products; shorter runs test them.
 template <class Count>
 void expect_closed_form(const Config& config, const Result<std::int64_t>& got,
                         const std::vector<Count>& data, const std::string& where) {

@@ -57,9 +57,9 @@ TEST(Reference, ChainIsTheClosedForm) {
     }
 }
 
-// The paper's 10 groups of 32, around the lengths at which the longest lag has its first pair (32,736)
-// and level 9 one window more (33,280). From level 6 on, delayed windows do not start at block
-// boundaries.
+// The paper's 10 groups of 32, around the lengths at which the longest lag has its first pair
+// (32,736) and level 9 one window more (33,280). From level 6 on, delayed windows do not start at
+// block boundaries.
 TEST(Reference, TenGroupsOfThirtyTwoAreTheClosedForm) {
   for (const std::size_t samples :
        {16'864u, 32'735u, 32'736u, 32'737u, 33'000u, 33'279u, 33'280u}) {
@@ -81,8 +81,8 @@ TEST(Reference, StandardIsTheDoubleLoop) {
     }
 }
 
-// Counts and monitors are over the pairs of the sums without the lead-in: for series of ones, all four
-// are equal.
+// Counts and monitors are over the pairs of the sums without the lead-in: for series of ones, all
+// four are equal.
 TEST(Reference, OnesGiveCountsAndMonitors) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{.lag_scheme = scheme, .bins = 6, .levels = 5};
@@ -233,8 +233,8 @@ TEST_P(Exact, PairsOfSensors) {
   }
 }
 
-// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of level 9
-// would wrap after 128 windows.
+// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of
+// level 9 would wrap after 128 windows.
 TEST_P(Exact, SumsFarBeyond32Bits) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{.sensors = 16, .lag_scheme = scheme, .max_samples = 1 << 16};
@@ -270,8 +270,8 @@ TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
   check_full_scale(std::uint32_t{40'000}, 3, CountType::u32);
 }
 
-// 16 and 64 neighbouring sensors have kernels of their own for the input; strides, offsets and shuffled
-// pairs use the general one.
+// 16 and 64 neighbouring sensors have kernels of their own for the input; strides, offsets and
+// shuffled pairs use the general one.
 TEST_P(Exact, StridedSamples) {
   constexpr std::size_t kSamples = 700, kRow = 200;
   for (const std::size_t sensors : {16u, 80u}) {

@@ -46,8 +46,8 @@ class GpuCompile : public ::testing::Test {
   tautline::tests::Environment cache_{"TAUTLINE_CACHE", folder_ / "cache"};
 };
 
-// Each program for one of the architectures, all in rotation; for all architectures with TAUTLINE_FULL.
-// The bounds are a little above the registers with NVRTC 13.0.
+// Each program for one of the architectures, all in rotation; for all architectures with
+// TAUTLINE_FULL. The bounds are a little above the registers with NVRTC 13.0.
 TEST_F(GpuCompile, EverythingAlmostWithoutSpills) {
   const std::map<std::string, std::size_t> bounds{{"autocorrelate/gpu/products.kernel", 168},
                                                   {"autocorrelate/gpu/matrix.cuda.kernel", 168}};
@@ -67,8 +67,8 @@ TEST_F(GpuCompile, EverythingAlmostWithoutSpills) {
         SCOPED_TRACE(source.name + defines + " for " + architecture);
         const auto report = compiler.compile(source, architecture);
         EXPECT_LE(report.registers, bound == bounds.end() ? 64 : bound->second);
-        // For counts of two bytes, two groups per multiprocessor limit the registers; values that are
-        // used once per tile are spilled.
+        // For counts of two bytes, two groups per multiprocessor limit the registers; values that
+        // are used once per tile are spilled.
         EXPECT_LE(report.spilled_bytes,
                   source.name == "autocorrelate/gpu/matrix.cuda.kernel" ? 48u : 0u);
       }

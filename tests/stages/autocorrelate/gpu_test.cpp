@@ -194,8 +194,8 @@ TEST_P(Gpu, PairsOfSensors) {
         random_counts<std::uint16_t>(999, sensors, 65535));
 }
 
-// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of level 9
-// would wrap after 128 windows.
+// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of
+// level 9 would wrap after 128 windows.
 TEST_P(Gpu, SumsFarBeyond32Bits) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     // Fewer lags the second time: PoCL is slow.
@@ -216,8 +216,8 @@ TEST_P(Gpu, SumsFarBeyond32Bits) {
   }
 }
 
-// Adds `more` counts to every sensor's total in the state, and tells the host of them. Executing so many
-// counts would take an emulated device too long.
+// Adds `more` counts to every sensor's total in the state, and tells the host of them. Executing so
+// many counts would take an emulated device too long.
 std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu::GpuLayout& layout,
                                         std::uint64_t more) {
   constexpr std::size_t kHeaderWords = 5, kKnownTotal = 3;

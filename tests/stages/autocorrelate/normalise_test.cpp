@@ -142,7 +142,8 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
   }
 }
 
-// A mean that falls by steps adds an offset to g at every lag. Means taken segment by segment remove it.
+// A mean that falls by steps adds an offset to g at every lag. Means taken segment by segment
+// remove it.
 TEST(Normalise, DetrendingRemovesSteps) {
   auto random = generator();
   const Config config{

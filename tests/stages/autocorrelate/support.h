@@ -42,7 +42,8 @@ inline std::shared_ptr<const device::Device> opened(const Backend& backend) {
   return device::open(backend.selection, {.threads = 2});
 }
 
-/// Random counts, [time][sensor], with a different mean for each sensor; `most` is the largest value.
+/// Random counts, [time][sensor], with a different mean for each sensor; `most` is the largest
+/// value.
 template <class Count>
 std::vector<Count> random_counts(std::size_t samples, std::size_t sensors, double most) {
   auto random = generator();
@@ -138,8 +139,8 @@ inline std::string config_text(const Config& config, std::size_t samples) {
          std::to_string(config.levels) + " levels, " + std::to_string(samples) + " samples";
 }
 
-/// Compares the outputs of `samples` equal counts with their closed form. At level 9 every sum is above
-/// `least`.
+/// Compares the outputs of `samples` equal counts with their closed form. At level 9 every sum is
+/// above `least`.
 inline void expect_constant(const Config& config, const Result<std::int64_t>& result,
                             std::size_t samples, std::int64_t value, std::int64_t least) {
   const auto lags = lags_of(config);

@@ -50,8 +50,8 @@ void compare(const std::string& device, const Config& config, std::size_t trials
   expect_same(reference, run(device, config, rows, short_part, random), what + ", short parts");
 }
 
-// Lengths around a segment of the baseline (4 samples here), its window (132), a noise block (16,384),
-// and a last half block.
+// Lengths around a segment of the baseline (4 samples here), its window (132), a noise block
+// (16,384), and a last half block.
 TEST_P(Backend, EqualsTheReferenceOnEveryLengthAndSplit) {
   auto random = tests::generator();
   Config config;
@@ -104,8 +104,8 @@ TEST_P(Backend, EndsEachTrialAtItsOwnLength) {
   expect_same(reference, run(GetParam(), config, rows, 4000, random), "other tail");
 }
 
-// Two halves of the trials in two searches: each joins the groups that cannot reach into the other half,
-// and gives the others detection by detection.
+// Two halves of the trials in two searches: each joins the groups that cannot reach into the other
+// half, and gives the others detection by detection.
 TEST_P(Backend, GivesWhatMayBelongToTrialsElsewhereForItself) {
   auto random = tests::generator();
   Config config = config_for(0.03, 4.2);

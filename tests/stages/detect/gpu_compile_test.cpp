@@ -1,5 +1,5 @@
-// Every kernel compiles for every architecture, without a GPU, and does not spill registers, except for
-// one value of units.kernel before compute capability 9.0.
+// Every kernel compiles for every architecture, without a GPU, and does not spill registers, except
+// for one value of units.kernel before compute capability 9.0.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -28,8 +28,8 @@ class Gpu : public ::testing::TestWithParam<std::string> {
   std::mt19937_64 random = tests::generator();
 };
 
-// With a threshold far below the noise there are more peaks than the buffer holds. They are fetched in
-// parts; none is lost, and none counted twice.
+// With a threshold far below the noise there are more peaks than the buffer holds. They are fetched
+// in parts; none is lost, and none counted twice.
 TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
   const Config config = config_for(0.03, 0.7);
   const auto rows = noise_rows<std::int32_t>(3, 17000, 30, 2, random);
@@ -55,8 +55,8 @@ TEST_P(Gpu, EveryTunableGivesTheSameList) {
                 std::to_string(gpu.threads) + " threads");
 }
 
-// Noise with few distinct values, without values, or with values decades apart: medians that bins do not
-// resolve.
+// Noise with few distinct values, without values, or with values decades apart: medians that bins
+// do not resolve.
 TEST_P(Gpu, MediansOfAwkwardValues) {
   Config config = config_for(0.02, 5);
   Rows<float> rows(6, std::vector<float>(17000));
@@ -114,8 +114,8 @@ TEST_P(Gpu, WideBoxcarsEightAtOnce) {
   }
 }
 
-// Series written to the state's input area, or elsewhere, in calls of any length, some of which cross the
-// ring's end.
+// Series written to the state's input area, or elsewhere, in calls of any length, some of which
+// cross the ring's end.
 TEST_P(Gpu, SeriesInTheInputArea) {
   Config config = config_for(0.02, 4.5);
   const std::size_t samples = 40000, trials = 3, step = 5001;
@@ -181,8 +181,8 @@ TEST_P(Gpu, BeamsTogetherAreBeamsAlone) {
   EXPECT_EQ(together.pulses, in_order(alone));
 }
 
-// A search that is given up while the device still works on its last step: the device must not write
-// to the memory that the next search of the plan gets.
+// A search that is given up while the device still works on its last step: the device must not
+// write to the memory that the next search of the plan gets.
 TEST_P(Gpu, AnAbandonedStreamDoesNotDisturbTheNext) {
   const Config config = config_for(0.02, 4.5);
   const std::size_t samples = 40000;
@@ -208,8 +208,8 @@ TEST_P(Gpu, AnAbandonedStreamDoesNotDisturbTheNext) {
 INSTANTIATE_TEST_SUITE_P(Devices, Gpu, ::testing::ValuesIn(tests::gpu_names()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
-// Whatever the calls, each sample is baselined once and each block searched once, in order, and rings
-// are large enough for the samples that are still needed.
+// Whatever the calls, each sample is baselined once and each block searched once, in order, and
+// rings are large enough for the samples that are still needed.
 TEST(GpuSchedule, GivesOutEverySampleOnce) {
   auto random = tests::generator();
   for (int round = 0; round < 20; ++round) {

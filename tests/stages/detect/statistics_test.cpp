@@ -62,8 +62,8 @@ std::vector<Pulse> by_brightness(std::vector<Pulse> pulses) {
   return pulses;
 }
 
-// Injects pulses over a grid of widths and places; returns the recall, and the mean ratio of measured S/N
-// to that of the best boxcar.
+// Injects pulses over a grid of widths and places; returns the recall, and the mean ratio of
+// measured S/N to that of the best boxcar.
 struct Outcome {
   std::size_t injected = 0, found = 0, misplaced = 0, wrong_trial = 0;
   double snr_ratio = 0, snr_error = 0;  ///< mean and its own error
@@ -108,10 +108,11 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
   return outcome;
 }
 
-// With TAUTLINE_FULL, the documented numbers: recall of 99 % at S/N 10 and above and of 90 % at 8, mean
-// S/N within 5 % at each. Measured: 2 of 9,000 missed at 10 and one in 60 at 8, where mean S/N is 1 to
-// 2 % high; one in 160 is further off than kReach. With 4,000 pulses, a correct search violates one of
-// the limits less than once in 10^7 runs. With fewer pulses the limits are wider, at the same rate.
+// With TAUTLINE_FULL, the documented numbers: recall of 99 % at S/N 10 and above and of 90 % at 8,
+// mean S/N within 5 % at each. Measured: 2 of 9,000 missed at 10 and one in 60 at 8, where mean S/N
+// is 1 to 2 % high; one in 160 is further off than kReach. With 4,000 pulses, a correct search
+// violates one of the limits less than once in 10^7 runs. With fewer pulses the limits are wider,
+// at the same rate.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   double ratio = 0;
@@ -135,8 +136,8 @@ TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
 }
 
 // The S/N of pulses so bright that only the error of sigma matters: 0.9 % from the MAD of 16,384
-// samples; the limits are seven of it. The best boxcar has 0.943 of a Gaussian's S/N, or all of it for
-// a Gaussian of few samples, and widths between two boxcars lose 5 % at most.
+// samples; the limits are seven of it. The best boxcar has 0.943 of a Gaussian's S/N, or all of it
+// for a Gaussian of few samples, and widths between two boxcars lose 5 % at most.
 TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   auto random = tests::generator();
   Config config;
@@ -173,11 +174,11 @@ TEST(Pulses, TwoThatAreApartAreTwo) {
 
 // The number of boxcars of pure noise over a level, before grouping, against the Gaussian's.
 //
-// The error of a number is estimated from its scatter over the trials. At 3 sigma and 8 million samples it
-// is 1 % for a width of one sample and 4 % for 59. The limit is 10 % or six errors, whichever is larger;
-// noise exceeds it less than once in 10^9 runs per width (64 trials: the mean over its error has
-// Student's distribution). TAUTLINE_FULL tests 4 sigma, in half a billion samples, with a limit of 10 %
-// where that is eight errors or more.
+// The error of a number is estimated from its scatter over the trials. At 3 sigma and 8 million
+// samples it is 1 % for a width of one sample and 4 % for 59. The limit is 10 % or six errors,
+// whichever is larger; noise exceeds it less than once in 10^9 runs per width (64 trials: the mean
+// over its error has Student's distribution). TAUTLINE_FULL tests 4 sigma, in half a billion
+// samples, with a limit of 10 % where that is eight errors or more.
 TEST(Noise, PassesALevelAsOftenAsAGaussian) {
   const std::size_t trials = 64;  // fewer would not tell their own error
   const std::size_t samples = std::size_t{1} << (full() ? 23 : small() ? 15 : 17);

@@ -102,8 +102,8 @@ Found run(const std::string& device, const Config& config, const Rows<T>& rows, 
   return run(*make_plan(fit(config, rows, step), opened), *opened, rows, random);
 }
 
-// Noise with a drift and some pulses, which all trials have. The first pulse is so bright that no list
-// is empty by chance.
+// Noise with a drift and some pulses, which all trials have. The first pulse is so bright that no
+// list is empty by chance.
 template <class T>
 Rows<T> noise_rows(std::size_t trials, std::size_t samples, double sigma, std::size_t pulses,
                    std::mt19937_64& random) {

@@ -6,8 +6,8 @@ TAUTLINE_INLINE Value coarse(Coarsening coarsening, Value one, Value two) {
   return coarsening == Coarsening::sum ? one + two : coarsening == Coarsening::first ? one : two;
 }
 
-/// Makes `pairs` samples, from sample `to` of `out` on, one by one from the pairs from sample `from`
-/// of `in` on.
+/// Makes `pairs` samples, from sample `to` of `out` on, one by one from the pairs from sample
+/// `from` of `in` on.
 template <class In, class Out>
 void coarsen_plain(const Layout& layout, Storage storage_in, const std::byte* in, std::size_t from,
                    Storage storage_out, std::byte* out, std::size_t to, std::size_t pairs) {
@@ -57,8 +57,8 @@ TAUTLINE_INLINE Words coarse_halves(Coarsening how, Words x, Words y) {
   return x >> 16 | (y & 0xffff0000u);
 }
 
-/// Bytes or halves where lanes are sensors, four samples at a time. `from` and `to` start rows; an odd
-/// last pair is left to the caller.
+/// Bytes or halves where lanes are sensors, four samples at a time. `from` and `to` start rows; an
+/// odd last pair is left to the caller.
 template <Storage kIn, Storage kOut, Coarsening kHow>
 void coarsen_rows(const std::byte* in, std::size_t from, std::byte* out, std::size_t to,
                   std::size_t pairs) {

@@ -1,12 +1,13 @@
-// Copies rows of 64 bytes to the blocks of four tiles, with registers as wide as a row. Included once
-// per target by cpu/tile-inl.h.
+// Copies rows of 64 bytes to the blocks of four tiles, with registers as wide as a row. Included
+// once per target by cpu/tile-inl.h.
 
 /// Four rows of consecutive times as bytes or halves: x[v] is a row of tile v.
 struct Interleaved {
   __m512i x[kTilesTogether];
 };
 
-TAUTLINE_INLINE Interleaved join_halves(__m512i a_low, __m512i a_high, __m512i b_low, __m512i b_high) {
+TAUTLINE_INLINE Interleaved join_halves(__m512i a_low, __m512i a_high, __m512i b_low,
+                                        __m512i b_high) {
   return {{_mm512_unpacklo_epi16(a_low, b_low), _mm512_unpackhi_epi16(a_low, b_low),
            _mm512_unpacklo_epi16(a_high, b_high), _mm512_unpackhi_epi16(a_high, b_high)}};
 }
@@ -29,8 +30,8 @@ TAUTLINE_INLINE Interleaved interleave_rows(const std::uint8_t* rows, std::ptrdi
 /// Stores `count` rows from row `first` of the input on, at sample `at` of the blocks, which lie
 /// `tile_bytes` apart.
 template <Storage kStorage>
-void store_interleaved(const InterleavedInput& input, std::size_t first, std::size_t count, std::byte* blocks,
-                 std::size_t tile_bytes, std::size_t at) {
+void store_interleaved(const InterleavedInput& input, std::size_t first, std::size_t count,
+                       std::byte* blocks, std::size_t tile_bytes, std::size_t at) {
   constexpr std::size_t kGroup = group_of(kStorage), kPrefetchRows = 64;  // rows; not tuned
   const std::size_t end = first + count;
   const auto row = [&](std::size_t t) {
@@ -59,7 +60,7 @@ void store_interleaved(const InterleavedInput& input, std::size_t first, std::si
 }
 
 void feed_interleaved(const Layout& layout, std::byte* tiles, std::byte* scratch,
-                const InterleavedInput& input) {
+                      const InterleavedInput& input) {
   const Level& level = layout.levels[0];
   const auto progress = [&](std::size_t tile) {
     return reinterpret_cast<Progress*>(tiles + tile * layout.tile_bytes);

@@ -90,14 +90,14 @@ struct Layout {
 inline constexpr std::size_t kTilesTogether = 4;
 inline constexpr std::size_t kSensorsTogether = kTilesTogether * kLanes;
 
-/// The sensor, of the 64 of four tiles, in one lane of one tile, where rows are interleaved 64 bytes
-/// at a time: the instructions interleave within 16 bytes.
+/// The sensor, of the 64 of four tiles, in one lane of one tile, where rows are interleaved 64
+/// bytes at a time: the instructions interleave within 16 bytes.
 constexpr std::size_t interleaved_sensor(std::size_t tile, std::size_t lane) {
   return lane / 4 * 16 + tile * 4 + lane % 4;
 }
 
-/// Throws Error(config) on bad tunables. `bytes`: whether the kernels multiply bytes. The layout has
-/// the levels from `first_level` on.
+/// Throws Error(config) on bad tunables. `bytes`: whether the kernels multiply bytes. The layout
+/// has the levels from `first_level` on.
 Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
                    std::size_t first_level = 0);
 

@@ -1,7 +1,7 @@
 // Sums and maxima of a block. Included once per target by cpu/tile-inl.h.
 
-/// Returns the largest of `count` samples and adds each lane's sum to `sums`. Samples behind them in
-/// the last group of bytes or halves are zero.
+/// Returns the largest of `count` samples and adds each lane's sum to `sums`. Samples behind them
+/// in the last group of bytes or halves are zero.
 template <class Value>
 std::uint64_t measure_plain(const Value* samples, std::size_t count, std::size_t lanes,
                             std::uint64_t* sums) {

@@ -1,12 +1,12 @@
 // Products of one block at all lags of a level. Included once per target by cpu/tile-inl.h.
 //
-// Where lanes are sensors, the halves (or bytes) of a lane are consecutive times. The delayed series is
-// copied once for each shift of 0 .. group - 1 samples: lag k = group q + r reads copy r, q rows
-// earlier. Where lanes are times, a lag is an unaligned load.
+// Where lanes are sensors, the halves (or bytes) of a lane are consecutive times. The delayed
+// series is copied once for each shift of 0 .. group - 1 samples: lag k = group q + r reads copy r,
+// q rows earlier. Where lanes are times, a lag is an unaligned load.
 
 /// Cache lines of the next input, `stride` bytes apart, that the product loops prefetch, since they
-/// leave the memory bus idle. Without it, loading rows of 1,024 sensors took a fifth of the time. Any
-/// address may be prefetched; an unmapped one is slow.
+/// leave the memory bus idle. Without it, loading rows of 1,024 sensors took a fifth of the time.
+/// Any address may be prefetched; an unmapped one is slow.
 struct Prefetch {
   const std::byte* next = nullptr;
   std::ptrdiff_t stride = 0;
@@ -22,8 +22,8 @@ struct Block {
   Prefetch* prefetch = nullptr;                     ///< multiply_bytes advances it
 };
 
-/// Adds tile[i], the 32-bit sums of the lanes at lag k0 + i, to the level's sums where the level has
-/// that lag: lane by lane where lanes are sensors, the sum of all lanes where lanes are times.
+/// Adds tile[i], the 32-bit sums of the lanes at lag k0 + i, to the level's sums where the level
+/// has that lag: lane by lane where lanes are sensors, the sum of all lanes where lanes are times.
 template <std::size_t kTile, bool kSigned, bool kSeries>
 TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::size_t k0,
                               const Level& level, std::uint64_t* sums) {
@@ -51,8 +51,8 @@ TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::s
   }
 }
 
-/// Calls multiply.run<T>(k) for tiles of T lags that cover the level's lags. The first tile starts at
-/// `k`, at or before the first lag.
+/// Calls multiply.run<T>(k) for tiles of T lags that cover the level's lags. The first tile starts
+/// at `k`, at or before the first lag.
 template <class Multiply>
 TAUTLINE_INLINE void for_lag_tiles(const Level& level, std::size_t k, const Multiply& multiply) {
   const std::size_t end = level.first + level.range.steps;
@@ -162,8 +162,8 @@ struct MultiplyHalfSeries {
 };
 
 #if defined(TAUTLINE_AUTOCORRELATE_VNNI)
-/// Bytes where lanes are sensors: a row has four times. `shifted` are the four copies minus 128, which
-/// makes them signed. LaneReader adds 128 times the sum of `direct` to each sum.
+/// Bytes where lanes are sensors: a row has four times. `shifted` are the four copies minus 128,
+/// which makes them signed. LaneReader adds 128 times the sum of `direct` to each sum.
 struct MultiplyBytes {
   const Level& level;
   std::uint64_t* sums;

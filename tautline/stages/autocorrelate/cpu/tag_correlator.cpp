@@ -59,8 +59,8 @@ void TagCorrelator::multiply_lists(Level& level) {
   level.oldest = low;
 }
 
-// The same with dense arrays. Returns false, without adding anything, where the windows are sparse or
-// a count exceeds 32 bits.
+// The same with dense arrays. Returns false, without adding anything, where the windows are sparse
+// or a count exceeds 32 bits.
 bool TagCorrelator::multiply_arrays(Level& level) {
   const std::vector<Window>& d = level.direct.whole;
   const std::size_t from = level.shared ? level.fresh : 0;
@@ -128,7 +128,8 @@ void TagCorrelator::forget(Level& level, std::uint64_t end) {
   if (!level.shared) level.direct.whole.clear();
 }
 
-void TagCorrelator::push(std::span<const Window> a, std::span<const Window> b, std::uint64_t until) {
+void TagCorrelator::push(std::span<const Window> a, std::span<const Window> b,
+                         std::uint64_t until) {
   for (const Window& window : b) levels_[0].direct.add(window);
   if (!levels_[0].shared)
     for (const Window& window : a) levels_[0].delayed.add(window);
@@ -152,7 +153,8 @@ void TagCorrelator::push(std::span<const Window> a, std::span<const Window> b, s
   }
 }
 
-void TagCorrelator::read(std::uint64_t samples, std::size_t pair, const Sums<std::int64_t>& out) const {
+void TagCorrelator::read(std::uint64_t samples, std::size_t pair,
+                         const Sums<std::int64_t>& out) const {
   for (const Level& level : levels_) {
     const LagRange& range = level.range;
     const Series& delayed = level.shared ? level.direct : level.delayed;
@@ -173,8 +175,9 @@ void TagCorrelator::read(std::uint64_t samples, std::size_t pair, const Sums<std
       const std::uint64_t k = range.first_steps + i, first = range.whole + k;
       const std::size_t lag = range.first_lag + i;
       const bool pairs = windows > first;
-      const std::uint64_t lead_in =
-          range.has_lead_in() && windows >= first ? level.lead * (head(first) - head(first - 1)) : 0;
+      const std::uint64_t lead_in = range.has_lead_in() && windows >= first
+                                        ? level.lead * (head(first) - head(first - 1))
+                                        : 0;
       const auto put = [&](const core::View<std::int64_t, 2>& view, std::uint64_t value) {
         if (view.data() != nullptr) view(pair, lag) = static_cast<std::int64_t>(value);
       };

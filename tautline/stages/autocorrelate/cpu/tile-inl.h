@@ -1,5 +1,5 @@
-// The levels of a tile: fills blocks, multiplies full ones, and adds their coarse samples to the next
-// level. Included once per target, inside its namespace, by cpu/dispatch.cpp and cpu/vnni.cpp.
+// The levels of a tile: fills blocks, multiplies full ones, and adds their coarse samples to the
+// next level. Included once per target, inside its namespace, by cpu/dispatch.cpp and cpu/vnni.cpp.
 
 #include "tautline/stages/autocorrelate/cpu/vector-inl.h"
 //
@@ -91,7 +91,8 @@ void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::b
   const std::uint64_t most = level.separate
                                  ? measure(level.storage, delayed, count, lanes, totals + lanes)
                                  : block.most_direct;
-  // Blocks are no shorter than the history, which therefore lies in this block and the previous one.
+  // Blocks are no shorter than the history, which therefore lies in this block and the previous
+  // one.
   block.most_delayed = std::max(most, progress.recent);
   progress.recent = most;
   progress.largest = std::max(progress.largest, most);

@@ -1,5 +1,5 @@
-// Vector types of one instruction set, and intrinsics where the compiler does not generate the right
-// instruction. Included once per target, inside its namespace, by cpu/tile-inl.h.
+// Vector types of one instruction set, and intrinsics where the compiler does not generate the
+// right instruction. Included once per target, inside its namespace, by cpu/tile-inl.h.
 
 // Lanes of a register. A tile's 16 lanes are one register or several.
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
@@ -43,8 +43,8 @@ TAUTLINE_INLINE void forget_loads() {
   asm volatile("" ::: "memory");
 }
 
-/// Loads a value that is used twice into a register. GCC would use it as a memory operand twice, and
-/// the loads, two per cycle like the products, would limit the rate.
+/// Loads a value that is used twice into a register. GCC would use it as a memory operand twice,
+/// and the loads, two per cycle like the products, would limit the rate.
 TAUTLINE_INLINE Vector load_once(const void* p) {
   Vector v = load(p);
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)

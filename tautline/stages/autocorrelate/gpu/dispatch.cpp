@@ -60,12 +60,11 @@ class Builder {
       if (l + 1 < layout_.levels.size())
         kernels_.coarsen.push_back(l < layout_.folds ? nullptr : build_coarsen(l));
       kernels_.products.push_back(build_products(l));
-      kernels_.read.push_back(
-          build("read", typed(l)
-                            .set("SEPARATE", layout_.levels[l].separate ? 1 : 0)
-                            .set("COUNT", layout_.levels[0].type)
-                            .set("PAIRS", pairs())
-                            .set("THREADS", number(kernels_.read_threads))));
+      kernels_.read.push_back(build("read", typed(l)
+                                                .set("SEPARATE", layout_.levels[l].separate ? 1 : 0)
+                                                .set("COUNT", layout_.levels[0].type)
+                                                .set("PAIRS", pairs())
+                                                .set("THREADS", number(kernels_.read_threads))));
     }
   }
 
@@ -185,7 +184,7 @@ class Builder {
 }  // namespace
 
 GpuKernels make_kernels(const GpuLayout& layout, const GpuTunables& tunables,
-                       const device::Device& device) {
+                        const device::Device& device) {
   GpuKernels kernels;
   Builder(layout, tunables, device, kernels).build_all();
   return kernels;

@@ -38,9 +38,9 @@ struct MatrixLevels {
 struct GpuKernels {
   std::vector<std::shared_ptr<const device::Program>> programs;  ///< own the kernels
   KernelPointer gather, keep;
-  KernelPointer totals, fold;              ///< one of the two
-  std::vector<KernelPointer> coarsen;      ///< [level] makes the next level
-  std::vector<Products> products;          ///< [level]; none for the levels of `matrix`
+  KernelPointer totals, fold;          ///< one of the two
+  std::vector<KernelPointer> coarsen;  ///< [level] makes the next level
+  std::vector<Products> products;      ///< [level]; none for the levels of `matrix`
   std::vector<MatrixLevels> matrix;
   std::vector<KernelPointer> read;  ///< [level]
   Threads threads;                  ///< of gather, keep, totals and coarsen

@@ -71,7 +71,8 @@ class Launcher {
   // Rows of a thread in kernels without shared loads: few additions in memory, enough threads.
   std::size_t part(std::size_t count) const {
     constexpr std::size_t kEnoughThreads = std::size_t{1} << 18;
-    if (layout_.floats()) return std::max<std::size_t>(1, count);  // floats are added in order of time
+    if (layout_.floats())
+      return std::max<std::size_t>(1, count);  // floats are added in order of time
     return std::clamp<std::size_t>(count * layout_.padded_sensors / kEnoughThreads, 1, 256);
   }
   // Rows of a partial sum: fewer where the device would have too few groups.
@@ -167,30 +168,31 @@ void Launcher::make_level(std::size_t to) const {
   const auto delay = static_cast<std::int64_t>(layout_.config.bins + source.shift);
   const auto row = static_cast<std::int64_t>(2 * first);
   const std::size_t rows = part(count);
-  const Argument arguments[] = {d.fresh,
-                                d.old,
-                                e.fresh,
-                                e.old,
-                                state_.at(level.d_at),
-                                state_.at(level.separate ? level.e_at : level.d_at),
-                                state_.at(level.begin_at),
-                                state_.at(level.lead_at),
-                                state_.at(level.total_d_at),
-                                state_.at(level.total_e_at),
-                                std::uint64_t{d.new_pitch},
-                                std::uint64_t{d.old_pitch},
-                                u32(d.old_rows),
-                                place(to - 1, row, 0),
-                                place(to - 1, row - delay, 0),
-                                std::uint64_t{layout_.padded_sensors},
-                                u32(first % level.rows),
-                                u32(level.rows),
-                                first,
-                                u32(count),
-                                u32(rows),
-                                u32(level.begin_rows),
-                                level.range.has_lead_in() ? level.range.whole - 1 : ~std::uint64_t{0},
-                                u32(layout_.config.sensors)};
+  const Argument arguments[] = {
+      d.fresh,
+      d.old,
+      e.fresh,
+      e.old,
+      state_.at(level.d_at),
+      state_.at(level.separate ? level.e_at : level.d_at),
+      state_.at(level.begin_at),
+      state_.at(level.lead_at),
+      state_.at(level.total_d_at),
+      state_.at(level.total_e_at),
+      std::uint64_t{d.new_pitch},
+      std::uint64_t{d.old_pitch},
+      u32(d.old_rows),
+      place(to - 1, row, 0),
+      place(to - 1, row - delay, 0),
+      std::uint64_t{layout_.padded_sensors},
+      u32(first % level.rows),
+      u32(level.rows),
+      first,
+      u32(count),
+      u32(rows),
+      u32(level.begin_rows),
+      level.range.has_lead_in() ? level.range.whole - 1 : ~std::uint64_t{0},
+      u32(layout_.config.sensors)};
   queue_.launch(*kernels_.coarsen[to - 1],
                 columns_by_parts(layout_.config.sensors, groups_of(count, rows)), arguments);
 }

@@ -12,11 +12,11 @@ namespace tautline::stages::autocorrelate::gpu {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-// Kernels multiply groups of lags and read rows for the unused lags of the last group, too. Tiles of
-// matrix units read up to kSlackRows more.
+// Kernels multiply groups of lags and read rows for the unused lags of the last group, too. Tiles
+// of matrix units read up to kSlackRows more.
 constexpr std::size_t kLagGroup = 64, kSlackRows = 128;
-// The counts of one chunk have at most kMostChunkBytes, except for large arrays: in short chunks the
-// additions to the sums in memory limit the rate. 100,000 sensors on a GPU with 141 GB: 248 G
+// The counts of one chunk have at most kMostChunkBytes, except for large arrays: in short chunks
+// the additions to the sums in memory limit the rate. 100,000 sensors on a GPU with 141 GB: 248 G
 // samples/s in chunks of 4,096 samples, 275 in 8,192, 289 in 16,384, 309 in 65,536. A state takes
 // about four times the memory of one chunk's counts, so chunks of 1/64 of the device's memory leave
 // most of it free.

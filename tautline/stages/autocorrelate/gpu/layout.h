@@ -1,9 +1,9 @@
 // Memory layout of the GPU autocorrelator: the parts of a state in device memory.
 //
-// Every level has its series, [row][sensor], in a ring of rows: the rows that lags reach back to, the
-// rows that are not multiplied yet, and the rows of one chunk. With standard lags, and in the levels
-// of a chain whose window divides the base, e[j] is d[j - shift]. The other levels have a ring of e
-// too.
+// Every level has its series, [row][sensor], in a ring of rows: the rows that lags reach back to,
+// the rows that are not multiplied yet, and the rows of one chunk. With standard lags, and in the
+// levels of a chain whose window divides the base, e[j] is d[j - shift]. The other levels have a
+// ring of e too.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,8 @@ inline bool fits_matrix_units(const GpuLevel& level) {
   return level.largest > 0 && level.sample_bytes <= 4;
 }
 
-/// Throws Error(config) on bad tunables. `memory_bytes` is the device's memory; it limits the chunks
-/// of large arrays.
+/// Throws Error(config) on bad tunables. `memory_bytes` is the device's memory; it limits the
+/// chunks of large arrays.
 GpuLayout make_layout(const Config& config, const GpuTunables& tunables, std::size_t memory_bytes);
 
 }  // namespace tautline::stages::autocorrelate::gpu

@@ -170,9 +170,9 @@ void GpuPlan::upload(GpuState& state, Slot& slot, const Samples<Count>& samples)
   queue.record(*slot.uploaded);
 }
 
-// Every sum is at most the largest window times the sum of the other series. The totals are read from
-// the device, which waits for it, only when full-scale counts could have reached the limit since the
-// last time.
+// Every sum is at most the largest window times the sum of the other series. The totals are read
+// from the device, which waits for it, only when full-scale counts could have reached the limit
+// since the last time.
 void GpuPlan::check_overflow(device::Queue& queue, GpuState& state) const {
   if (layout_.floats()) return;
   const Config& config = layout_.config;

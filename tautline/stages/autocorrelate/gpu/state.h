@@ -46,7 +46,8 @@ class GpuState final : public State {
   const GpuLayout layout;
   std::uint64_t taken = 0;
   std::uint64_t parity = 0;
-  /// [level] rows that are multiplied. `read` multiplies pending rows, which does not change results.
+  /// [level] rows that are multiplied. `read` multiplies pending rows, which does not change
+  /// results.
   mutable std::vector<std::uint64_t> done;
   bool refused = false;
   /// The largest total of a sensor after `known_at` samples.

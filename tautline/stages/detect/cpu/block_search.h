@@ -1,5 +1,5 @@
-// The search of one block of one trial: counts the boxcars over the threshold, and finds the best one
-// at each time.
+// The search of one block of one trial: counts the boxcars over the threshold, and finds the best
+// one at each time.
 #pragma once
 
 #include <cstddef>

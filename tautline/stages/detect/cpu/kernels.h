@@ -18,8 +18,8 @@ inline double combine(const double (&s)[kFloatSums]) {
 
 /// Boxcars of one step of `scan`.
 inline constexpr std::size_t kScanStep = 64;
-/// A sum of absolute values (in units of the quantised samples) below this cannot overflow the 32-bit
-/// arithmetic of `scan`, and kPadding behind the last prefix sum then makes no detection.
+/// A sum of absolute values (in units of the quantised samples) below this cannot overflow the
+/// 32-bit arithmetic of `scan`, and kPadding behind the last prefix sum then makes no detection.
 inline constexpr std::int64_t kScanLimit = std::int64_t{1} << 29;
 inline constexpr std::int32_t kPadding = -(std::int32_t{1} << 30);
 /// The limit for `sum_squares` of kSquaresStep boxcars.

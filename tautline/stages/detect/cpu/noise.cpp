@@ -78,8 +78,9 @@ double NoiseMeter::sigma(const float* y, std::size_t n, std::uint64_t first, Sam
     count = n;
   }
   if (count == 0) return 0;
-  // The medians of two blocks of n samples differ by 2.6 MAD / sqrt(n), their MADs by 1.7. The first
-  // range is three times that around the last block's values; it has about 3 % of the samples.
+  // The medians of two blocks of n samples differ by 2.6 MAD / sqrt(n), their MADs by 1.7. The
+  // first range is three times that around the last block's values; it has about 3 % of the
+  // samples.
   const float unit = guess.mad / std::sqrt(static_cast<float>(count));
   const float median_reach = guess.known ? 8 * unit : -1.0f;
   const float mad_reach = guess.known ? 5 * unit : -1.0f;

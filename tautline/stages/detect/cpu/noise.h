@@ -24,8 +24,8 @@ class NoiseMeter {
 
   static std::size_t bytes(std::size_t samples) { return (3 * samples + 32) * sizeof(float); }
 
-  /// 1.4826 MAD of y[0..n), without NaN. y[0] is sample `first` of the stream. spreading() is added to
-  /// integers. Of an even number of values, the median is the lower of the two middle ones.
+  /// 1.4826 MAD of y[0..n), without NaN. y[0] is sample `first` of the stream. spreading() is added
+  /// to integers. Of an even number of values, the median is the lower of the two middle ones.
   double sigma(const float* y, std::size_t n, std::uint64_t first, SampleType type,
                bool may_be_missing, const Kernels& kernels, NoiseGuess& guess);
 

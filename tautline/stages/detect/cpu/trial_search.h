@@ -38,8 +38,8 @@ struct Setting {
   const Kernels* kernels = nullptr;
 };
 
-/// One trial's baselined samples that are still needed, and its events. The next block to be searched
-/// begins at block_first().
+/// One trial's baselined samples that are still needed, and its events. The next block to be
+/// searched begins at block_first().
 class TrialBlocks {
  public:
   TrialBlocks(const Setting& setting, std::size_t trial);

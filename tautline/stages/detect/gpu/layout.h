@@ -11,8 +11,8 @@
 
 namespace tautline::stages::detect {
 
-/// Words before a block's running sums, so that the sums that are written together start at a multiple
-/// of four (units.kernel).
+/// Words before a block's running sums, so that the sums that are written together start at a
+/// multiple of four (units.kernel).
 inline constexpr std::size_t kFront = 3;
 /// Most samples from which a group subtracts the baseline, and most halves of segments that they
 /// touch, besides two (baseline.kernel).
@@ -74,8 +74,8 @@ struct GpuLayout {
   /// Blocks whose running sums are in memory together.
   std::size_t batch_jobs() const;
   std::size_t step_jobs() const { return config.trials * rings.step_blocks; }
-  /// Records of peaks: those of one block at least, which has at most one peak at every time that the
-  /// boxcars of each tile reach.
+  /// Records of peaks: those of one block at least, which has at most one peak at every time that
+  /// the boxcars of each tile reach.
   std::size_t records() const;
   /// Samples that are gathered together.
   std::size_t gathered() const;

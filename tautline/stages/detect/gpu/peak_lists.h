@@ -11,7 +11,8 @@
 
 namespace tautline::stages::detect {
 
-/// A peak of a block job, with its time after the block's first sample. A time may have several peaks.
+/// A peak of a block job, with its time after the block's first sample. A time may have several
+/// peaks.
 struct FoundPeak {
   std::uint32_t job = 0;
   std::uint32_t time = 0;
@@ -30,8 +31,8 @@ class PeakLists {
  public:
   PeakLists(const Config& config, const Sizes& sizes);
 
-  /// Adds the peaks of `step`, which are sorted here. Appends a request for each event to be refined;
-  /// its pointer is valid until take.
+  /// Adds the peaks of `step`, which are sorted here. Appends a request for each event to be
+  /// refined; its pointer is valid until take.
   void add(const Step& step, std::vector<FoundPeak>& peaks, std::vector<RefineRequest>& requests);
   /// Appends the complete events to `detections`, and removes them from here.
   void take(std::vector<Detection>& detections);

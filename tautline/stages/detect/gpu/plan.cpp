@@ -1,5 +1,5 @@
-// The GPU plan, for CUDA and OpenCL. Series stay in device memory. The few peaks over the threshold are
-// copied to the host, which makes events and pulses of them with the code of the CPU backend.
+// The GPU plan, for CUDA and OpenCL. Series stay in device memory. The few peaks over the threshold
+// are copied to the host, which makes events and pulses of them with the code of the CPU backend.
 #include <utility>
 
 #include "tautline/stages/detect/backends.h"

@@ -1,6 +1,6 @@
-// The schedule of the GPU search: the running means, baselined samples and blocks of each step, trial by
-// trial. They follow from the numbers of samples alone, so that the host can plan a step before the
-// device has finished the one before.
+// The schedule of the GPU search: the running means, baselined samples and blocks of each step,
+// trial by trial. They follow from the numbers of samples alone, so that the host can plan a step
+// before the device has finished the one before.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace tautline::stages::detect {
 
-/// Baselining of one trial's samples: complete segments, and at its end the samples after the last one.
+/// Baselining of one trial's samples: complete segments, and at its end the samples after the last
+/// one.
 struct EmitJob {
   std::size_t trial = 0;
   std::uint64_t first_mean = 0, mean_count = 0;  ///< running means that are final now

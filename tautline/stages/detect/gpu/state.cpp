@@ -162,8 +162,8 @@ void GpuState::sum_segments(device::Queue& queue, std::size_t samples) {
   half_ = 1 - half_;
 }
 
-// Launches the steps that the new samples allow. Collects a step only before the next is launched, so
-// that the device computes while the caller prepares the next samples.
+// Launches the steps that the new samples allow. Collects a step only before the next is launched,
+// so that the device computes while the caller prepares the next samples.
 void GpuState::advance(device::Queue& queue) {
   for (;;) {
     Step step;

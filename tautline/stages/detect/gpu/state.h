@@ -1,6 +1,6 @@
 // One stream on a GPU: rings of samples in device memory (gpu/state.cpp), launches of steps
-// (gpu/launch.cpp), and the peaks of the last step, which the host collects before it launches the next
-// (gpu/collect.cpp).
+// (gpu/launch.cpp), and the peaks of the last step, which the host collects before it launches the
+// next (gpu/collect.cpp).
 #pragma once
 
 #include <memory>

@@ -1,8 +1,9 @@
+#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
+
 #include <algorithm>
 #include <string>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 
@@ -45,8 +46,7 @@ AmxLayout make_amx_layout(const Config& config, const Tunables& tunables) {
   check_rows("amx_later_samples", tunables.amx_later_samples);
   if (4 * tunables.amx_later_samples % tunables.amx_samples != 0)
     throw core::Error(core::ErrorKind::config, "autocorrelate tunables amx_later_samples",
-                      std::to_string(tunables.amx_later_samples),
-                      "a multiple of amx_samples / 4");
+                      std::to_string(tunables.amx_later_samples), "a multiple of amx_samples / 4");
   AmxLayout layout;
   const std::size_t pairs = pairs_of(config, tunables);
   Tunables lanes = tunables;

@@ -1,9 +1,9 @@
 // The first levels on a CPU with matrix units (AMX): memory of a group of 64 sensors.
 //
 // Levels are processed in pairs, 0 and 1, 2 and 3, ... Both levels of a pair are computed from the
-// rows of the even level: planes of low and high bytes, [time][64 sensors]. Four rows become one row
-// of the next pair. Four rows of the last pair become one sample of the tiles (cpu/layout.h), which
-// have the later levels. How matrix products give the lags: docs/maths/autocorrelate.md.
+// rows of the even level: planes of low and high bytes, [time][64 sensors]. Four rows become one
+// row of the next pair. Four rows of the last pair become one sample of the tiles (cpu/layout.h),
+// which have the later levels. How matrix products give the lags: docs/maths/autocorrelate.md.
 #pragma once
 
 #include <array>

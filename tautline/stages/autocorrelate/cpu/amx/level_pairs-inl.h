@@ -97,16 +97,16 @@ inline void add_totals(const PlaneTotals& totals, std::size_t plane, std::uint64
       to[interleaved_sensor(v, i)] += std::uint64_t{totals.sums[v][i]} << 8 * plane;
 }
 
-/// Every sum is at most the largest sample times the sum of all samples. The odd level's samples are
-/// sums of two rows, hence 2^62.
+/// Every sum is at most the largest sample times the sum of all samples. The odd level's samples
+/// are sums of two rows, hence 2^62.
 inline void refuse_overflow(LevelPairProgress& progress, const std::uint64_t* totals) {
   const std::uint64_t most = *std::max_element(totals, totals + kGroupSensors);
   if (most >= (std::uint64_t{1} << 62) / std::max<std::uint64_t>(progress.largest, 1))
     progress.refused = 1;
 }
 
-/// Multiplies the first `count` rows, an even number, of a pair's block. The rows behind them are zero
-/// up to a multiple of kAmxStep.
+/// Multiplies the first `count` rows, an even number, of a pair's block. The rows behind them are
+/// zero up to a multiple of kAmxStep.
 template <class Tiles>
 void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   const LevelPair& pair = work.layout.pairs[p];
@@ -126,9 +126,9 @@ void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   progress.recent = bits;
   progress.largest = std::max(progress.largest, bits << 8 | 0xff);
   for (std::size_t plane = 0; plane < (both ? 2u : 1u); ++plane)
-    add_totals(
-        interleave(work.plane(p, plane), segment, lead, words, series_words, interleaved, series[plane]),
-        plane, totals);
+    add_totals(interleave(work.plane(p, plane), segment, lead, words, series_words, interleaved,
+                          series[plane]),
+               plane, totals);
   refuse_overflow(progress, totals);
 
   Tiles tiles;
@@ -178,7 +178,8 @@ inline void coarsen_to_tiles(const Work& work, std::size_t p, std::size_t count)
     for (std::size_t tile = 0; tile * kLanes < work.sensors; ++tile) {
       const std::uint8_t* from = coarse + tile * kLanes;
       work.tiles.feed_planes(rest, work.group + work.layout.tiles_at + tile * rest.tile_bytes,
-                      work.scratch, {from + 2 * kPart, from + 3 * kPart, from, from + kPart, some});
+                             work.scratch,
+                             {from + 2 * kPart, from + 3 * kPart, from, from + kPart, some});
     }
   }
 }
@@ -213,8 +214,7 @@ void finish_block(const Work& work, std::size_t p) {
   for (std::size_t plane = 0; plane < pair.planes; ++plane) {
     std::uint8_t* block = work.plane(p, plane);
     std::memcpy(block - kAmxHistory * kGroupSensors,
-                block + (pair.block - kAmxHistory) * kGroupSensors,
-                kAmxHistory * kGroupSensors);
+                block + (pair.block - kAmxHistory) * kGroupSensors, kAmxHistory * kGroupSensors);
   }
   progress.done += pair.block;
   progress.pending = 0;
@@ -247,7 +247,7 @@ inline Work start(const AmxLayout& layout, const Kernels& tiles, std::byte* grou
 
 /// Stores `count` rows from row `first` of the input in the first pair's block.
 inline void store_rows(const AmxInput& input, std::size_t first, std::size_t count,
-                  std::uint8_t* block) {
+                       std::uint8_t* block) {
   constexpr std::size_t kPrefetchRows = 64;  // rows; not tuned
   const __mmask64 mask = input.sensors == 64 ? ~__mmask64{0} : (__mmask64{1} << input.sensors) - 1;
   for (std::size_t t = 0; t < count; ++t, block += kGroupSensors) {
@@ -256,7 +256,8 @@ inline void store_rows(const AmxInput& input, std::size_t first, std::size_t cou
     if (input.sensor_stride == 1) {
       // The hardware prefetcher does not follow such large strides.
       if (first + t + kPrefetchRows < input.count)
-        _mm_prefetch(row + static_cast<std::ptrdiff_t>(kPrefetchRows) * input.row_stride, _MM_HINT_T0);
+        _mm_prefetch(row + static_cast<std::ptrdiff_t>(kPrefetchRows) * input.row_stride,
+                     _MM_HINT_T0);
       _mm512_store_si512(block, _mm512_maskz_loadu_epi8(mask, row));
       continue;
     }
@@ -285,8 +286,8 @@ void feed(const AmxLayout& layout, const Kernels& tiles, std::byte* group, std::
   if (rows != nullptr) copy_rows(work, true);
 }
 
-/// Adds the even level's products of the last row of an odd number. The odd level's last sample is not
-/// complete and has no products.
+/// Adds the even level's products of the last row of an odd number. The odd level's last sample is
+/// not complete and has no products.
 inline void multiply_last_row(const Work& work, std::size_t p, std::size_t row) {
   const LevelPair& pair = work.layout.pairs[p];
   const auto value = [&](std::size_t back, std::size_t sensor) {

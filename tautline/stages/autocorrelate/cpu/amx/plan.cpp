@@ -1,5 +1,5 @@
-// The plan on a CPU with matrix units: groups of 64 sensors. Matrix products compute the first levels,
-// tiles (cpu/layout.h) the others.
+// The plan on a CPU with matrix units: groups of 64 sensors. Matrix products compute the first
+// levels, tiles (cpu/layout.h) the others.
 #include "tautline/stages/autocorrelate/cpu/amx/plan.h"
 
 #include <algorithm>
@@ -96,7 +96,8 @@ bool any_refused(const AmxLayout& layout, const std::byte* group) {
 // Reads the sums of one pair of levels of one sensor from a flushed group.
 class LevelPairReader {
  public:
-  LevelPairReader(const AmxLayout& layout, const std::byte* group, std::size_t p, std::size_t sensor)
+  LevelPairReader(const AmxLayout& layout, const std::byte* group, std::size_t p,
+                  std::size_t sensor)
       : pair_(layout.pairs[p]),
         progress_(reinterpret_cast<const LevelPairProgress*>(group)[p]),
         group_(group),
@@ -130,8 +131,8 @@ class LevelPairReader {
     return value(pair_.first_at, kAmxHistory * kGroupSensors, row);
   }
 
-  // Level `which` of the pair has one sample for `which` + 1 rows; a last single row is no sample of
-  // the odd level.
+  // Level `which` of the pair has one sample for `which` + 1 rows; a last single row is no sample
+  // of the odd level.
   void read_level(std::size_t which, const Sums<std::int64_t>& out, std::size_t sensor) const {
     const LagRange& range = pair_.ranges[which];
     const std::size_t skipped = which == 1 && rows_ % 2 == 1 ? 1 : 0;
@@ -168,7 +169,7 @@ class LevelPairReader {
 class AmxPlan final : public Plan {
  public:
   AmxPlan(const Config& config, std::shared_ptr<const device::Device> device,
-            const AmxKernels& kernels, const Tunables& tunables)
+          const AmxKernels& kernels, const Tunables& tunables)
       : device_(std::move(device)),
         kernels_(kernels),
         layout_(make_amx_layout(config, tunables)),
@@ -285,8 +286,8 @@ class AmxPlan final : public Plan {
 }  // namespace
 
 std::shared_ptr<const Plan> make_amx_plan(const Config& config,
-                                            std::shared_ptr<const device::Device> device,
-                                            const AmxKernels& kernels, const Tunables& tunables) {
+                                          std::shared_ptr<const device::Device> device,
+                                          const AmxKernels& kernels, const Tunables& tunables) {
   return std::make_shared<AmxPlan>(config, std::move(device), kernels, tunables);
 }
 

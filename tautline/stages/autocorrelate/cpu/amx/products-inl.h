@@ -8,8 +8,9 @@
 // X(u) of a sensor. A step multiplies
 //   A[m][r] = X(16 r + m),  B_s[r][n] = X(16 (r - s) + n),  16 values of r,
 // so that C_s[m][n] has products at the lag 16 s + m - n. Each lag of the matrices occurs once for
-// each m, the later sample's index modulo 16 (its phase). The sum over all m is the even level's sum.
-// A sample of the odd level is the sum of a sample of even phase and the following one of odd phase.
+// each m, the later sample's index modulo 16 (its phase). The sum over all m is the even level's
+// sum. A sample of the odd level is the sum of a sample of even phase and the following one of odd
+// phase.
 #pragma once
 
 #include <immintrin.h>
@@ -69,11 +70,11 @@ struct PlaneTotals {
   alignas(64) std::uint32_t sums[kGroupTiles][kLanes];
 };
 
-/// Writes one plane's series of words: word w of a sensor is X(w - lead), w < `words` (a multiple of
-/// 16). `rows` is X(0) of the first segment. Returns the sums of the block's bytes.
+/// Writes one plane's series of words: word w of a sensor is X(w - lead), w < `words` (a multiple
+/// of 16). `rows` is X(0) of the first segment. Returns the sums of the block's bytes.
 inline PlaneTotals interleave(const std::uint8_t* rows, std::size_t segment, std::size_t lead,
-                         std::size_t words, std::size_t series_words, std::byte* interleaved,
-                         std::byte* series) {
+                              std::size_t words, std::size_t series_words, std::byte* interleaved,
+                              std::byte* series) {
   __m512i sums[kGroupTiles];
   for (__m512i& sum : sums) sum = _mm512_setzero_si512();
   const __m512i ones = _mm512_set1_epi8(1);
