@@ -120,11 +120,11 @@ struct Data {
   }
 };
 
-class Trial final : public jit::Candidate {
+class PlanCandidate final : public jit::Candidate {
  public:
-  Trial(std::shared_ptr<Data> data, const GpuTunables& tunables)
+  PlanCandidate(std::shared_ptr<Data> data, const GpuTunables& tunables)
       : data_(std::move(data)), plan_(gpu::make_plan(data_->config, data_->device, tunables)) {}
-  ~Trial() override {
+  ~PlanCandidate() override {
     if (data_->state_of != plan_.get()) return;
     data_->queue->synchronise();
     data_->state.reset();
@@ -171,7 +171,7 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
           "samples/s",
           [data] { data->prepare(); },
           [data](const jit::Configuration& c) {
-            return std::make_unique<Trial>(data, gpu::tunables_of(c));
+            return std::make_unique<PlanCandidate>(data, gpu::tunables_of(c));
           }};
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::size_t kGroupTiles = kGroupSensors / kLanes;
 /// Rows before a block that the lags of both levels reach back to, and first rows of a run that are
 /// kept for the monitors.
 inline constexpr std::size_t kAmxHistory = 128;
-/// Rows of one matrix product: 4 segments of 16 x 16.
+/// Rows of one matrix product: 4 quarters of 16 x 16.
 inline constexpr std::size_t kAmxStep = 1024;
 /// Most matrices of products, at lags 16 apart: they cover the lags 0 to 96.
 inline constexpr std::size_t kAmxShifts = 7;

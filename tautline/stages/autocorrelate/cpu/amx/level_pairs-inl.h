@@ -112,9 +112,9 @@ void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   const LevelPair& pair = work.layout.pairs[p];
   LevelPairProgress& progress = work.progress(p);
   const std::size_t steps = (count + kAmxStep - 1) / kAmxStep;
-  const std::size_t segment = steps * kAmxStep / 4;
+  const std::size_t quarter = steps * kAmxStep / 4;
   const std::size_t right_at = 16 * (pair.shifts - 1), lead = right_at + pair.delay;
-  const std::size_t words = (lead + segment + 15) / 16 * 16;
+  const std::size_t words = (lead + quarter + 15) / 16 * 16;
   const std::size_t series_words = work.layout.series_words;
   std::byte* interleaved = work.scratch + work.at.interleaved;
   std::byte* series[2] = {work.scratch + work.at.series,
@@ -126,7 +126,7 @@ void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   progress.recent = bits;
   progress.largest = std::max(progress.largest, bits << 8 | 0xff);
   for (std::size_t plane = 0; plane < (both ? 2u : 1u); ++plane)
-    add_totals(interleave(work.plane(p, plane), segment, lead, words, series_words, interleaved,
+    add_totals(interleave(work.plane(p, plane), quarter, lead, words, series_words, interleaved,
                           series[plane]),
                plane, totals);
   refuse_overflow(progress, totals);

@@ -4,7 +4,7 @@
 //
 // Included by files that compile with AVX-512 F, BW, DQ, VL and VNNI.
 //
-// A block of rows is cut into four segments. The segments' bytes at the same index u are one word
+// A block of rows is cut into quarters. The quarters' bytes at the same index u are one word
 // X(u) of a sensor. A step multiplies
 //   A[m][r] = X(16 r + m),  B_s[r][n] = X(16 (r - s) + n),  16 values of r,
 // so that C_s[m][n] has products at the lag 16 s + m - n. Each lag of the matrices occurs once for
@@ -71,14 +71,14 @@ struct PlaneTotals {
 };
 
 /// Writes one plane's series of words: word w of a sensor is X(w - lead), w < `words` (a multiple
-/// of 16). `rows` is X(0) of the first segment. Returns the sums of the block's bytes.
-inline PlaneTotals interleave(const std::uint8_t* rows, std::size_t segment, std::size_t lead,
+/// of 16). `rows` is X(0) of the first quarter. Returns the sums of the block's bytes.
+inline PlaneTotals interleave(const std::uint8_t* rows, std::size_t quarter, std::size_t lead,
                               std::size_t words, std::size_t series_words, std::byte* interleaved,
                               std::byte* series) {
   __m512i sums[kGroupTiles];
   for (__m512i& sum : sums) sum = _mm512_setzero_si512();
   const __m512i ones = _mm512_set1_epi8(1);
-  const std::size_t step = segment * kGroupSensors;
+  const std::size_t step = quarter * kGroupSensors;
   const std::uint8_t* from = rows - lead * kGroupSensors;
   for (std::size_t w = 0; w < words; w += 16) {
     for (std::size_t i = 0; i < 16; ++i, from += kGroupSensors) {
@@ -89,7 +89,7 @@ inline PlaneTotals interleave(const std::uint8_t* rows, std::size_t segment, std
       const __m512i x[kGroupTiles] = {
           _mm512_unpacklo_epi16(ab_low, cd_low), _mm512_unpackhi_epi16(ab_low, cd_low),
           _mm512_unpacklo_epi16(ab_high, cd_high), _mm512_unpackhi_epi16(ab_high, cd_high)};
-      const bool inside = w + i >= lead && w + i < lead + segment;
+      const bool inside = w + i >= lead && w + i < lead + quarter;
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kGroupTiles; ++v) {
         _mm512_store_si512(interleaved + v * kTileBytes + i * 64, x[v]);
