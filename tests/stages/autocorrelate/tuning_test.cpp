@@ -1,6 +1,7 @@
-// The GPU code as something to tune: candidates agree with the CPU and are timed.
-#include "tautline/stages/autocorrelate/gpu/plan.h"
+// The autocorrelator's interface to the tuner: candidates agree with the CPU, and are timed.
 #include "tautline/stages/autocorrelate/gpu/tuning.h"
+
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/tune.h"
 #include "tests/stages/autocorrelate/support.h"
 #include "tests/support/gpus.h"

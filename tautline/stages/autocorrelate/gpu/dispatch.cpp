@@ -1,4 +1,4 @@
-#include "tautline/stages/autocorrelate/gpu/programs.h"
+#include "tautline/stages/autocorrelate/gpu/dispatch.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,13 +18,13 @@ std::int64_t number(std::size_t value) {
   return static_cast<std::int64_t>(value);
 }
 
-// As many side by side as there are, so that an only sensor's times fill the group.
+// Threads go along the items first, so that the times of a single sensor fill a group.
 Threads spread(std::size_t threads, std::size_t items) {
   const std::size_t x = std::min(threads, std::bit_ceil(items));
   return {x, threads / x};
 }
 
-// A row's 32 neighbours at least, the rest along the time.
+// At most 32 threads along a row, which coalesces its loads; the others go along time.
 Threads split(std::size_t threads, std::size_t items) {
   const std::size_t x = std::min({threads, std::bit_ceil(items), std::size_t{32}});
   return {x, threads / x};
@@ -33,39 +33,38 @@ Threads split(std::size_t threads, std::size_t items) {
 class Builder {
  public:
   Builder(const GpuLayout& layout, const GpuTunables& tunables, const device::Device& device,
-          Programs& programs)
+          GpuKernels& kernels)
       : layout_(layout),
         tunables_(tunables),
         device_(device),
-        programs_(programs),
+        kernels_(kernels),
         most_threads_(std::max<std::size_t>(16, device.properties().max_group_threads)) {}
 
   void build_all() {
-    programs_.threads = split(std::min(kCoarsenThreads, most_threads_), layout_.config.sensors);
-    programs_.read_threads = std::min(kThreads, most_threads_);
-    programs_.enough_groups = 4 * device_.properties().multiprocessors;
-    programs_.take = build("take", with_threads(typed(0), programs_.threads));
+    kernels_.threads = split(std::min(kCoarsenThreads, most_threads_), layout_.config.sensors);
+    kernels_.read_threads = std::min(kThreads, most_threads_);
+    kernels_.enough_groups = 4 * device_.properties().multiprocessors;
+    kernels_.gather = build("gather", with_threads(typed(0), kernels_.threads));
     if (layout_.folds == 0) {
-      programs_.totals = build("totals", with_threads(typed(0), programs_.threads));
+      kernels_.totals = build("totals", with_threads(typed(0), kernels_.threads));
     } else {
-      programs_.fold_threads =
+      kernels_.fold_threads =
           spread(std::min(kFoldThreads, most_threads_), (layout_.config.sensors + 3) / 4);
-      programs_.fold =
+      kernels_.fold =
           build("fold",
-                with_threads(typed(0), programs_.fold_threads).set("FOLDS", number(layout_.folds)));
+                with_threads(typed(0), kernels_.fold_threads).set("FOLDS", number(layout_.folds)));
     }
-    programs_.keep = build("keep", with_threads({}, programs_.threads));
+    kernels_.keep = build("keep", with_threads({}, kernels_.threads));
     build_matrix();
     for (std::size_t l = 0; l < layout_.levels.size(); ++l) {
       if (l + 1 < layout_.levels.size())
-        programs_.coarsen.push_back(l < layout_.folds ? nullptr : build_coarsen(l));
-      programs_.products.push_back(build_products(l));
-      programs_.read.push_back(
-          build("read", typed(l)
-                            .set("SEPARATE", layout_.levels[l].separate ? 1 : 0)
-                            .set("COUNT", layout_.levels[0].type)
-                            .set("PAIRS", pairs())
-                            .set("THREADS", number(programs_.read_threads))));
+        kernels_.coarsen.push_back(l < layout_.folds ? nullptr : build_coarsen(l));
+      kernels_.products.push_back(build_products(l));
+      kernels_.read.push_back(build("read", typed(l)
+                                                .set("SEPARATE", layout_.levels[l].separate ? 1 : 0)
+                                                .set("COUNT", layout_.levels[0].type)
+                                                .set("PAIRS", pairs())
+                                                .set("THREADS", number(kernels_.read_threads))));
     }
   }
 
@@ -73,7 +72,7 @@ class Builder {
   KernelPointer build(const std::string& name, const jit::Defines& defines) {
     auto program = jit::build(device_, "autocorrelate/gpu/" + name + ".kernel", defines);
     auto kernel = program->kernel(name.substr(0, name.find('.')));
-    programs_.held.push_back(std::move(program));
+    kernels_.programs.push_back(std::move(program));
     return kernel;
   }
   jit::Defines typed(std::size_t level) const {
@@ -89,13 +88,12 @@ class Builder {
 
   KernelPointer build_coarsen(std::size_t level) {
     const GpuLevel& next = layout_.levels[level + 1];
-    return build("coarsen", with_threads(typed(level), programs_.threads)
+    return build("coarsen", with_threads(typed(level), kernels_.threads)
                                 .set("NEXT", next.type)
                                 .set("COARSENING", static_cast<int>(layout_.config.coarsening))
                                 .set("SEPARATE", next.separate ? 1 : 0));
   }
 
-  // matrix.cuda.kernel.
   bool on_matrix_units(const GpuLevel& level) const {
     return tunables_.design == GpuDesign::matrix && has_matrix_design(device_) &&
            fits_matrix_units(level);
@@ -104,24 +102,25 @@ class Builder {
     return static_cast<std::size_t>((std::bit_width(level.largest) + 7) / 8);
   }
   static std::size_t blocks_of(const GpuLevel& level) {
-    return level.rung.steps <= 9 ? 2 : level.rung.steps <= 25 ? 4 : 5;
+    return level.range.steps <= 9 ? 2 : level.range.steps <= 25 ? 4 : 5;
   }
 
   void build_matrix() {
     for (std::size_t l = 0; l < layout_.levels.size(); ++l) {
       const GpuLevel& level = layout_.levels[l];
       if (!on_matrix_units(level)) break;
-      // Together with the level before, if it is of the same kind. Level 0 lies elsewhere.
+      // One launch takes consecutive levels of one kind. Level 0 has its own, since its rows lie in
+      // other memory.
       if (l > 1) {
         const GpuLevel& last = layout_.levels[l - 1];
-        if (programs_.matrix.back().count < MatrixLevels::kMostLevels &&
+        if (kernels_.matrix.back().count < MatrixLevels::kMostLevels &&
             planes_of(level) == planes_of(last) && level.sample_bytes == last.sample_bytes &&
             blocks_of(level) == blocks_of(last)) {
-          ++programs_.matrix.back().count;
+          ++kernels_.matrix.back().count;
           continue;
         }
       }
-      programs_.matrix.push_back(matrix_levels(l));
+      kernels_.matrix.push_back(matrix_levels(l));
     }
   }
 
@@ -137,7 +136,7 @@ class Builder {
     levels.part = (tunables_.part_rows + MatrixLevels::kTileRows - 1) / MatrixLevels::kTileRows *
                   MatrixLevels::kTileRows;
     levels.group_pairs = kGroupBytes / level.sample_bytes;
-    const bool same = first == 0 && pairs() == 0 && blocks == 5 && level.rung.steps <= levels.lags;
+    const bool same = first == 0 && pairs() == 0 && blocks == 5 && level.range.steps <= levels.lags;
     levels.local_bytes = kStages * 8 * 4 * (same ? kSameWords : kWords);
     levels.kernel = build("matrix.cuda", typed(first)
                                              .set("BYTES", number(level.sample_bytes))
@@ -156,10 +155,10 @@ class Builder {
     Products products;
     products.threads =
         spread(std::min(tunables_.threads, most_threads_), layout_.config.pair_count());
-    products.lags = std::min(tunables_.lags, std::bit_ceil(level.rung.steps));
+    products.lags = std::min(tunables_.lags, std::bit_ceil(level.range.steps));
     products.part = tunables_.part_rows;
     std::string product = layout_.floats() ? "double" : "u64";
-    // 32-bit sums where enough of the largest products fit them.
+    // 32-bit sums where enough of the largest possible products fit.
     constexpr std::size_t kEnough = 1024;
     if (level.largest > 0 && level.largest < 65536) {
       const auto fit = static_cast<std::size_t>(0xffffffff / (level.largest * level.largest));
@@ -178,17 +177,17 @@ class Builder {
   const GpuLayout& layout_;
   const GpuTunables& tunables_;
   const device::Device& device_;
-  Programs& programs_;
+  GpuKernels& kernels_;
   std::size_t most_threads_;
 };
 
 }  // namespace
 
-Programs make_programs(const GpuLayout& layout, const GpuTunables& tunables,
-                       const device::Device& device) {
-  Programs programs;
-  Builder(layout, tunables, device, programs).build_all();
-  return programs;
+GpuKernels make_kernels(const GpuLayout& layout, const GpuTunables& tunables,
+                        const device::Device& device) {
+  GpuKernels kernels;
+  Builder(layout, tunables, device, kernels).build_all();
+  return kernels;
 }
 
 }  // namespace tautline::stages::autocorrelate::gpu

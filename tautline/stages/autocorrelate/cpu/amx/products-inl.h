@@ -1,15 +1,16 @@
-// Lags in matrix products, over any implementation of the tile operations: the real instructions
-// (cpu/amx/amx.cpp), or a plain emulation of them for a test on any machine with VNNI.
+// Products at all lags by matrix products. `Tiles` implements the tile operations of
+// device/cpu/amx_tiles.h, of which this file uses the products of unsigned bytes: the AMX
+// instructions (cpu/amx/amx.cpp), or their emulation in a test on any machine with VNNI.
 //
-// Only for files that compile with AVX-512 F, BW, DQ, VL and VNNI. `Tiles` has what
-// device/cpu/amx_tiles.h says, of its products those of unsigned bytes.
+// Included by files that compile with AVX-512 F, BW, DQ, VL and VNNI.
 //
-// A block of rows is cut into four segments, whose bytes at the same place u lie in one word. With
-// words X(u) of one sensor, a step multiplies
+// A block of rows is cut into quarters. The quarters' bytes at the same index u are one word
+// X(u) of a sensor. A step multiplies
 //   A[m][r] = X(16 r + m),  B_s[r][n] = X(16 (r - s) + n),  16 values of r,
-// so that C_s[m][n] holds products at the lag 16 s + m - n: every lag that the matrices cover
-// occurs once for each m, which is the phase of the later sample. The sums over m are the even
-// level's; the odd level's sample is one of even and one of odd phase.
+// so that C_s[m][n] has products at the lag 16 s + m - n. Each lag of the matrices occurs once for
+// each m, the later sample's index modulo 16 (its phase). The sum over all m is the even level's
+// sum. A sample of the odd level is the sum of a sample of even phase and the following one of odd
+// phase.
 #pragma once
 
 #include <immintrin.h>
@@ -17,22 +18,23 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
 
-namespace tautline::stages::autocorrelate::cpu::front {
+namespace tautline::stages::autocorrelate::cpu::amx {
 
 inline constexpr std::size_t kTileBytes = 1024;
-/// A row of products: all matrices side by side, the last one first, and a line more so that rows
-/// begin in different sets of a cache. The product of phase m at a lag is word m + 96 - lag.
-inline constexpr std::size_t kProductRow = 16 * (kFrontShifts + 2);
-inline constexpr std::size_t kLagZero = 16 * (kFrontShifts - 1);
+/// Words of a row of products: the rows of all matrices in descending order of shift, and one more
+/// cache line, so that rows start in different sets of a cache. The product of phase m at a lag is
+/// word m + 96 - lag.
+inline constexpr std::size_t kProductRow = 16 * (kAmxShifts + 2);
+inline constexpr std::size_t kLagZero = 16 * (kAmxShifts - 1);
 inline constexpr std::size_t kProducts = 16 * kProductRow;
 
 inline __m512i load(const void* p) {
   return _mm512_loadu_si512(p);
 }
 
-/// 16 words of 16 rows become 16 rows of words.
+/// Transposes 16 x 16 words.
 [[gnu::always_inline]] inline void transpose(__m512i (&x)[16]) {
   __m512i y[16];
 #pragma GCC unroll 8
@@ -40,7 +42,7 @@ inline __m512i load(const void* p) {
     y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
     y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
   }
-  // Words j + 4 (lane of 128 bits) of four rows.
+  // x[i + j] has the words j + 4 n of rows i .. i + 3 in its n-th 128 bits.
 #pragma GCC unroll 4
   for (int i = 0; i < 16; i += 4) {
     x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
@@ -63,20 +65,20 @@ inline __m512i load(const void* p) {
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
-/// Sums of a plane's bytes, as vectors of a weave.
+/// Sums of a plane's bytes, in the order of interleaved_sensor().
 struct PlaneTotals {
   alignas(64) std::uint32_t sums[kGroupTiles][kLanes];
 };
 
-/// One plane's series of words: word w of a sensor is X(w - lead), for `words` (a multiple of 16).
-/// `rows` is X(0) of the first segment. Sums what lies in the block.
-inline PlaneTotals weave(const std::uint8_t* rows, std::size_t segment, std::size_t lead,
-                         std::size_t words, std::size_t series_words, std::byte* woven,
-                         std::byte* series) {
+/// Writes one plane's series of words: word w of a sensor is X(w - lead), w < `words` (a multiple
+/// of 16). `rows` is X(0) of the first quarter. Returns the sums of the block's bytes.
+inline PlaneTotals interleave(const std::uint8_t* rows, std::size_t quarter, std::size_t lead,
+                              std::size_t words, std::size_t series_words, std::byte* interleaved,
+                              std::byte* series) {
   __m512i sums[kGroupTiles];
   for (__m512i& sum : sums) sum = _mm512_setzero_si512();
   const __m512i ones = _mm512_set1_epi8(1);
-  const std::size_t step = segment * kGroupSensors;
+  const std::size_t step = quarter * kGroupSensors;
   const std::uint8_t* from = rows - lead * kGroupSensors;
   for (std::size_t w = 0; w < words; w += 16) {
     for (std::size_t i = 0; i < 16; ++i, from += kGroupSensors) {
@@ -87,21 +89,21 @@ inline PlaneTotals weave(const std::uint8_t* rows, std::size_t segment, std::siz
       const __m512i x[kGroupTiles] = {
           _mm512_unpacklo_epi16(ab_low, cd_low), _mm512_unpackhi_epi16(ab_low, cd_low),
           _mm512_unpacklo_epi16(ab_high, cd_high), _mm512_unpackhi_epi16(ab_high, cd_high)};
-      const bool inside = w + i >= lead && w + i < lead + segment;
+      const bool inside = w + i >= lead && w + i < lead + quarter;
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kGroupTiles; ++v) {
-        _mm512_store_si512(woven + v * kTileBytes + i * 64, x[v]);
+        _mm512_store_si512(interleaved + v * kTileBytes + i * 64, x[v]);
         if (inside) sums[v] = _mm512_dpbusd_epi32(sums[v], x[v], ones);
       }
     }
     for (std::size_t v = 0; v < kGroupTiles; ++v) {
       __m512i x[16];
 #pragma GCC unroll 16
-      for (std::size_t i = 0; i < 16; ++i) x[i] = load(woven + v * kTileBytes + i * 64);
+      for (std::size_t i = 0; i < 16; ++i) x[i] = load(interleaved + v * kTileBytes + i * 64);
       transpose(x);
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < 16; ++i)
-        _mm512_store_si512(series + (woven_sensor(v, i) * series_words + w) * 4, x[i]);
+        _mm512_store_si512(series + (interleaved_sensor(v, i) * series_words + w) * 4, x[i]);
     }
   }
   PlaneTotals totals;
@@ -109,7 +111,7 @@ inline PlaneTotals weave(const std::uint8_t* rows, std::size_t segment, std::siz
   return totals;
 }
 
-/// The left factors of all steps: A[m][r] = X(16 r + m); `series` is X(0).
+/// Makes the left factors of all steps, A[m][r] = X(16 r + m). `series` is X(0).
 inline void make_left(const std::byte* series, std::size_t steps, std::byte* left) {
   for (std::size_t g = 0; g < steps; ++g, series += kTileBytes, left += kTileBytes) {
     __m512i x[16];
@@ -121,12 +123,12 @@ inline void make_left(const std::byte* series, std::size_t steps, std::byte* lef
   }
 }
 
-/// Where the matrix of shift s begins in a row of products.
+/// The first word of the matrix of shift s in a row of products.
 inline std::uint32_t* matrix(std::uint32_t* products, std::size_t s) {
-  return products + 16 * (kFrontShifts - 1 - s);
+  return products + 16 * (kAmxShifts - 1 - s);
 }
 
-/// Products of bytes at `kShifts` shifts from `s` on. `right` is B_0 of the first step.
+/// Multiplies bytes at `kShifts` shifts from `s` on. `right` is B_0 of the first step.
 template <class Tiles, std::size_t kShifts>
 void multiply_bytes(Tiles& tiles, const std::byte* left, const std::byte* right, std::size_t steps,
                     std::size_t s, std::uint32_t* products) {
@@ -178,13 +180,13 @@ void multiply_bytes(Tiles& tiles, const std::byte* left, const std::byte* right,
   }
 }
 
-/// A sensor's factors in both planes.
+/// A sensor's left and right factors in both planes.
 struct Factors {
   const std::byte *left_low, *left_high, *right_low, *right_high;
 };
 
-/// Products of low and high bytes at shift s, and at the next one when kShifts is 2. The three sums
-/// of products, low x low, low x high with high x low, and high x high, have their own matrices.
+/// Multiplies low and high bytes at `kShifts` (1 or 2) shifts from s on. The products low x low,
+/// low x high + high x low, and high x high are summed in matrices of their own.
 template <class Tiles, std::size_t kShifts>
 void multiply_halves(Tiles& tiles, Factors f, std::size_t steps, std::size_t s,
                      std::uint32_t* products) {
@@ -241,8 +243,8 @@ void multiply_halves(Tiles& tiles, const Factors& factors, std::size_t steps, st
   if (s < shifts) multiply_halves<Tiles, 1>(tiles, factors, steps, s, products);
 }
 
-/// Sums over the phases of the 16 products whose lag at phase 0 ends with `lag` + 15, the longest
-/// first. With kPaired an odd phase takes the lags of the even one before it plus one.
+/// Sums over the phases at the 16 lags that end with `lag_end`, the longest first. With kPaired, an
+/// odd phase contributes its products at the next longer lags.
 template <bool kPaired>
 __m512i sum_phases(const std::uint32_t* products, std::size_t lag_end) {
   __m512i sum[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
@@ -264,10 +266,10 @@ inline void add_to(std::uint64_t* sums, __m512i x) {
   _mm512_storeu_si512(sums, _mm512_add_epi64(load(sums), x));
 }
 
-/// Adds products to a sensor's sums [2][kFrontLags]; those of plane j are worth 2^(8 j).
-inline void add_products(const FrontPair& pair, const std::uint32_t* products, std::size_t kinds,
+/// Adds products to a sensor's sums [2][kAmxLags]. Products of kind j have the weight 2^(8 j).
+inline void add_products(const LevelPair& pair, const std::uint32_t* products, std::size_t kinds,
                          std::uint64_t* sums) {
-  const Rung& even = pair.rungs[0];
+  const LagRange& even = pair.ranges[0];
   for (std::size_t i = 0; i < even.steps; i += 16)
     for (std::size_t j = 0; j < kinds; ++j) {
       const __m512i x =
@@ -279,11 +281,11 @@ inline void add_products(const FrontPair& pair, const std::uint32_t* products, s
       add_to(sums + i + 8, _mm512_slli_epi64(high, shift));
     }
   if (!pair.second) return;
-  sums += kFrontLags;
+  sums += kAmxLags;
   const __m512i low_words = _mm512_set1_epi64(0xffffffff);
-  for (std::size_t i = 0; i < pair.rungs[1].steps; i += 8)
+  for (std::size_t i = 0; i < pair.ranges[1].steps; i += 8)
     for (std::size_t j = 0; j < kinds; ++j) {
-      // Lags second_lag - 1 + 2 i ... of even phases, in pairs.
+      // Adjacent lags from second_lag - 1 + 2 i on are added in pairs.
       const __m512i x =
           reversed(sum_phases<true>(products + j * kProducts, pair.second_lag - 1 + 2 * i + 15));
       const __m512i both =
@@ -292,4 +294,4 @@ inline void add_products(const FrontPair& pair, const std::uint32_t* products, s
     }
 }
 
-}  // namespace tautline::stages::autocorrelate::cpu::front
+}  // namespace tautline::stages::autocorrelate::cpu::amx

@@ -1,4 +1,4 @@
-#include "tautline/stages/autocorrelate/gpu/levels.h"
+#include "tautline/stages/autocorrelate/gpu/launch.h"
 
 #include <algorithm>
 #include <span>
@@ -17,19 +17,19 @@ std::size_t groups_of(std::size_t items, std::size_t each) {
   return (items + each - 1) / each;
 }
 
-// A level's series as kernels are given it (series.kernel).
+// A level's series, as series.kernel describes it.
 struct Series {
   const void* fresh = nullptr;
   const void* old = nullptr;
   std::size_t new_pitch = 0, old_pitch = 0, old_rows = 0;
 };
 
-// One chunk's launches, or those of a read (no rows).
+// The launches of one chunk, or of a read (without rows).
 class Launcher {
  public:
-  Launcher(device::Queue& queue, const Programs& programs, const GpuState& state, const Rows& rows)
+  Launcher(device::Queue& queue, const GpuKernels& kernels, const GpuState& state, const Rows& rows)
       : queue_(queue),
-        programs_(programs),
+        kernels_(kernels),
         state_(state),
         layout_(state.layout),
         rows_(rows),
@@ -56,8 +56,8 @@ class Launcher {
     const void* ring = state_.at(e && level.separate ? level.e_at : level.d_at);
     return {ring, ring, level.pitch_bytes, level.pitch_bytes, level.rows};
   }
-  // Row `row` of a series as kernels count, so that the `below` rows before it have smaller
-  // numbers.
+  // The kernels' number of row `row` of a series, such that the `below` rows before it have
+  // consecutive smaller numbers in spite of the ring.
   std::int32_t place(std::size_t index, std::int64_t row, std::size_t below) const {
     if (index == 0) {
       const auto first = static_cast<std::int64_t>(rows_.data == nullptr ? after_ : before_);
@@ -68,32 +68,33 @@ class Launcher {
     return static_cast<std::int32_t>((lowest % size + size) % size - size +
                                      static_cast<std::int64_t>(below));
   }
-  // Rows that a thread takes where there is nothing to share: enough threads, few additions.
+  // Rows of a thread in kernels without shared loads: few additions in memory, enough threads.
   std::size_t part(std::size_t count) const {
     constexpr std::size_t kEnoughThreads = std::size_t{1} << 18;
-    if (layout_.floats()) return std::max<std::size_t>(1, count);  // in order of time
+    if (layout_.floats())
+      return std::max<std::size_t>(1, count);  // floats are added in order of time
     return std::clamp<std::size_t>(count * layout_.padded_sensors / kEnoughThreads, 1, 256);
   }
-  // Rows whose products are added up at once: few where there would be too few groups.
+  // Rows of a partial sum: fewer where the device would have too few groups.
   std::size_t part_of(const Products& products, std::size_t count, std::size_t groups) const {
     if (layout_.floats()) return count;
-    const std::size_t parts = groups_of(4 * programs_.enough_groups, groups);
+    const std::size_t parts = groups_of(4 * kernels_.enough_groups, groups);
     const std::size_t least = std::min<std::size_t>(products.part, 16 * products.lags);
     return std::clamp(groups_of(count, parts), least, products.part);
   }
   std::size_t part_of(const MatrixLevels& levels, std::size_t count, std::size_t groups) const {
     constexpr std::size_t kRows = MatrixLevels::kTileRows;
-    const std::size_t parts = groups_of(programs_.enough_groups, groups);
+    const std::size_t parts = groups_of(kernels_.enough_groups, groups);
     return std::clamp(groups_of(groups_of(count, parts), kRows) * kRows, kRows, levels.part);
   }
   device::LaunchShape columns_by_parts(std::size_t columns, std::size_t parts) const {
-    const Threads& t = programs_.threads;
+    const Threads& t = kernels_.threads;
     return {.groups = {groups_of(columns, t.x), groups_of(parts, t.y), 1},
             .threads = {t.x, t.y, 1}};
   }
 
   device::Queue& queue_;
-  const Programs& programs_;
+  const GpuKernels& kernels_;
   const GpuState& state_;
   const GpuLayout& layout_;
   const Rows& rows_;
@@ -110,11 +111,11 @@ void Launcher::add_totals() const {
                                 u32(rows_.count),
                                 u32(rows),
                                 u32(layout_.config.sensors)};
-  queue_.launch(*programs_.totals,
+  queue_.launch(*kernels_.totals,
                 columns_by_parts(layout_.config.sensors, groups_of(rows_.count, rows)), arguments);
 }
 
-// Totals and the first levels in one pass.
+// Totals and the first levels in one launch.
 void Launcher::fold() const {
   constexpr std::size_t kMostLevels = 5, kEnoughThreads = std::size_t{1} << 16, kMostPart = 8;
   const std::size_t folds = layout_.folds;
@@ -150,8 +151,8 @@ void Launcher::fold() const {
                      {std::uint64_t{level.d_at}, std::uint64_t{level.begin_at}, u32(level.rows),
                       u32(row % level.rows), u32(level.begin_rows)});
   }
-  const Threads& t = programs_.fold_threads;
-  queue_.launch(*programs_.fold,
+  const Threads& t = kernels_.fold_threads;
+  queue_.launch(*kernels_.fold,
                 {.groups = {groups_of(words, t.x), groups_of(groups_of(windows, part), t.y), 1},
                  .threads = {t.x, t.y, 1}},
                 arguments);
@@ -167,42 +168,43 @@ void Launcher::make_level(std::size_t to) const {
   const auto delay = static_cast<std::int64_t>(layout_.config.bins + source.shift);
   const auto row = static_cast<std::int64_t>(2 * first);
   const std::size_t rows = part(count);
-  const Argument arguments[] = {d.fresh,
-                                d.old,
-                                e.fresh,
-                                e.old,
-                                state_.at(level.d_at),
-                                state_.at(level.separate ? level.e_at : level.d_at),
-                                state_.at(level.begin_at),
-                                state_.at(level.lead_at),
-                                state_.at(level.total_d_at),
-                                state_.at(level.total_e_at),
-                                std::uint64_t{d.new_pitch},
-                                std::uint64_t{d.old_pitch},
-                                u32(d.old_rows),
-                                place(to - 1, row, 0),
-                                place(to - 1, row - delay, 0),
-                                std::uint64_t{layout_.padded_sensors},
-                                u32(first % level.rows),
-                                u32(level.rows),
-                                first,
-                                u32(count),
-                                u32(rows),
-                                u32(level.begin_rows),
-                                level.rung.has_lead_in() ? level.rung.whole - 1 : ~std::uint64_t{0},
-                                u32(layout_.config.sensors)};
-  queue_.launch(*programs_.coarsen[to - 1],
+  const Argument arguments[] = {
+      d.fresh,
+      d.old,
+      e.fresh,
+      e.old,
+      state_.at(level.d_at),
+      state_.at(level.separate ? level.e_at : level.d_at),
+      state_.at(level.begin_at),
+      state_.at(level.lead_at),
+      state_.at(level.total_d_at),
+      state_.at(level.total_e_at),
+      std::uint64_t{d.new_pitch},
+      std::uint64_t{d.old_pitch},
+      u32(d.old_rows),
+      place(to - 1, row, 0),
+      place(to - 1, row - delay, 0),
+      std::uint64_t{layout_.padded_sensors},
+      u32(first % level.rows),
+      u32(level.rows),
+      first,
+      u32(count),
+      u32(rows),
+      u32(level.begin_rows),
+      level.range.has_lead_in() ? level.range.whole - 1 : ~std::uint64_t{0},
+      u32(layout_.config.sensors)};
+  queue_.launch(*kernels_.coarsen[to - 1],
                 columns_by_parts(layout_.config.sensors, groups_of(count, rows)), arguments);
 }
 
 void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t last) const {
   if (first == last) return;
   const GpuLevel& level = layout_.levels[index];
-  const Products& products = programs_.products[index];
+  const Products& products = kernels_.products[index];
   const Series d = series(index, false), e = series(index, true);
-  const std::size_t lags = (level.rung.steps + products.lags - 1) / products.lags * products.lags;
+  const std::size_t lags = (level.range.steps + products.lags - 1) / products.lags * products.lags;
   const auto row = static_cast<std::int64_t>(first);
-  const auto e_row = row - static_cast<std::int64_t>(level.rung.first_steps + level.shift);
+  const auto e_row = row - static_cast<std::int64_t>(level.range.first_steps + level.shift);
   const auto count = static_cast<std::size_t>(last - first);
   const Threads& t = products.threads;
   const std::size_t columns = groups_of(layout_.config.pair_count(), t.x);
@@ -223,21 +225,21 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
                                 u32(part),
                                 u32(layout_.config.pair_count()),
                                 u32(layout_.lags),
-                                u32(level.rung.first_lag),
-                                u32(level.rung.steps)};
+                                u32(level.range.first_lag),
+                                u32(level.range.steps)};
   queue_.launch(*products.kernel,
                 {.groups = {columns, lags / products.lags, groups_of(groups_of(count, part), t.y)},
                  .threads = {t.x, t.y, 1}},
                 arguments);
 }
 
-// Rows first[l] to last[l] of levels of one kind.
+// Multiplies the rows [first[l], last[l]) of levels l of one kind.
 void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_t> first,
                         std::span<const std::uint64_t> last) const {
   std::size_t rows = 0, most_lags = 0;
   for (std::size_t l = levels.first; l < levels.first + levels.count; ++l) {
     rows += static_cast<std::size_t>(last[l] - first[l]);
-    most_lags = std::max(most_lags, layout_.levels[l].rung.steps);
+    most_lags = std::max(most_lags, layout_.levels[l].range.steps);
   }
   if (rows == 0) return;
   const std::size_t lag_groups = groups_of(most_lags, levels.lags);
@@ -267,13 +269,13 @@ void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_
     const std::size_t l = levels.first + std::min(k, levels.count - 1);
     const GpuLevel& level = layout_.levels[l];
     const auto row = static_cast<std::int64_t>(first[l]);
-    const auto e_row = row - static_cast<std::int64_t>(level.rung.first_steps + level.shift);
+    const auto e_row = row - static_cast<std::int64_t>(level.range.first_steps + level.shift);
     const auto count = static_cast<std::size_t>(last[l] - first[l]);
     if (k < levels.count) parts += groups_of(count, part);
     arguments.emplace_back(
         pack(static_cast<std::uint32_t>(place(l, row, 0)),
              static_cast<std::uint32_t>(
-                 place(l, e_row, groups_of(level.rung.steps, levels.lags) * levels.lags))));
+                 place(l, e_row, groups_of(level.range.steps, levels.lags) * levels.lags))));
     arguments.emplace_back(pack(u32(count), u32(parts)));
   }
   queue_.launch(*levels.kernel,
@@ -297,13 +299,13 @@ void Launcher::keep() const {
                                 u32(level.rows),
                                 u32(level.begin_rows),
                                 before_};
-  queue_.launch(*programs_.keep, columns_by_parts(words, level.rows + level.begin_rows), arguments);
+  queue_.launch(*kernels_.keep, columns_by_parts(words, level.rows + level.begin_rows), arguments);
 }
 
 void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs) const {
   const GpuLevel& level = layout_.levels[index];
   const Series e = series(index, true);
-  const std::size_t below = level.rung.first_steps + level.rung.steps;
+  const std::size_t below = level.range.first_steps + level.range.steps;
   const auto newest =
       static_cast<std::int64_t>(available(index)) - 1 - static_cast<std::int64_t>(level.shift);
   const GpuLevel& counts = layout_.levels[0];
@@ -327,65 +329,65 @@ void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs
                                 u32(first_pair),
                                 u32(pairs),
                                 u32(layout_.lags),
-                                u32(level.rung.first_lag),
-                                u32(level.rung.steps),
-                                u32(level.rung.first_steps),
-                                u32(level.rung.whole),
+                                u32(level.range.first_lag),
+                                u32(level.range.steps),
+                                u32(level.range.first_steps),
+                                u32(level.range.whole),
                                 u32(level.shift),
-                                u32(level.rung.has_lead_in() ? 1 : 0),
+                                u32(level.range.has_lead_in() ? 1 : 0),
                                 available(index),
                                 std::uint64_t{counts.pitch_bytes},
                                 u32(counts.rows),
                                 u32(tail)};
-  queue_.launch(*programs_.read[index],
-                {.groups = {groups_of(pairs, programs_.read_threads), 1, 1},
-                 .threads = {programs_.read_threads, 1, 1}},
+  queue_.launch(*kernels_.read[index],
+                {.groups = {groups_of(pairs, kernels_.read_threads), 1, 1},
+                 .threads = {kernels_.read_threads, 1, 1}},
                 arguments);
 }
 
-// Multiplies rows of level 0, and of levels where `enough` wait.
-void multiply_due(const Launcher& launcher, const Programs& programs, const GpuState& state,
+// Multiplies all rows of level 0, and those of levels with `enough` or more pending rows.
+void multiply_due(const Launcher& launcher, const GpuKernels& kernels, const GpuState& state,
                   std::size_t enough) {
   std::vector<std::uint64_t> last = state.done;
   for (std::size_t l = 0; l < last.size(); ++l)
     if (const std::uint64_t available = launcher.available(l);
         l == 0 || available - last[l] >= enough)
       last[l] = available;
-  for (const MatrixLevels& levels : programs.matrix) launcher.multiply(levels, state.done, last);
+  for (const MatrixLevels& levels : kernels.matrix) launcher.multiply(levels, state.done, last);
   for (std::size_t l = 0; l < last.size(); ++l)
-    if (programs.products[l].kernel != nullptr) launcher.multiply(l, state.done[l], last[l]);
+    if (kernels.products[l].kernel != nullptr) launcher.multiply(l, state.done[l], last[l]);
   state.done = last;
 }
 
 }  // namespace
 
-void enqueue_rows(device::Queue& queue, const Programs& programs, GpuState& state,
+void enqueue_rows(device::Queue& queue, const GpuKernels& kernels, GpuState& state,
                   const Rows& rows) {
   if (rows.count == 0) return;
   const std::size_t levels = state.layout.levels.size();
-  const Launcher launcher(queue, programs, state, rows);
+  const Launcher launcher(queue, kernels, state, rows);
   if (state.layout.folds > 0) {
     launcher.fold();
   } else {
     launcher.add_totals();
   }
   for (std::size_t l = 1 + state.layout.folds; l < levels; ++l) launcher.make_level(l);
-  multiply_due(launcher, programs, state, state.layout.pending);
+  multiply_due(launcher, kernels, state, state.layout.pending);
   launcher.keep();
   state.taken += rows.count;
   state.parity ^= 1;
 }
 
-void enqueue_waiting(device::Queue& queue, const Programs& programs, const GpuState& state) {
+void enqueue_flush(device::Queue& queue, const GpuKernels& kernels, const GpuState& state) {
   const Rows none;
-  const Launcher launcher(queue, programs, state, none);
-  multiply_due(launcher, programs, state, 1);
+  const Launcher launcher(queue, kernels, state, none);
+  multiply_due(launcher, kernels, state, 1);
 }
 
-void enqueue_read(device::Queue& queue, const Programs& programs, const GpuState& state,
+void enqueue_read(device::Queue& queue, const GpuKernels& kernels, const GpuState& state,
                   std::size_t first, std::size_t count) {
   const Rows none;
-  const Launcher launcher(queue, programs, state, none);
+  const Launcher launcher(queue, kernels, state, none);
   for (std::size_t l = 0; l < state.layout.levels.size(); ++l) launcher.read(l, first, count);
 }
 

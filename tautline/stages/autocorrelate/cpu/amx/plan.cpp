@@ -1,5 +1,7 @@
-// The plan on a CPU with matrix units: groups of 64 sensors, whose first levels a front takes and
-// whose tiles hold the others.
+// The plan on a CPU with matrix units: groups of 64 sensors. Matrix products compute the first
+// levels, tiles (cpu/layout.h) the others.
+#include "tautline/stages/autocorrelate/cpu/amx/plan.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,26 +11,25 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
 #include "tautline/stages/autocorrelate/cpu/lane_reader.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 
 namespace {
 
-// Calls with fewer samples work in the group's own memory: it is not worth copying.
+// Calls with fewer samples work in the group's own memory: copying its rows would take longer.
 constexpr std::size_t kCopiedSamples = 2048;
 
-class FrontState final : public State {
+class AmxState final : public State {
  public:
-  FrontState(const FrontLayout& layout, std::size_t workers)
+  AmxState(const AmxLayout& layout, std::size_t workers)
       : layout_(layout),
         groups_(layout.groups() * layout.group_bytes),
         scratch_(workers * layout.scratch_bytes),
         copies_(workers * layout.group_bytes),
         rows_(workers * layout.rows_bytes) {}
 
-  static std::size_t bytes(const FrontLayout& layout, std::size_t workers) {
+  static std::size_t bytes(const AmxLayout& layout, std::size_t workers) {
     return layout.groups() * layout.group_bytes +
            workers * (layout.scratch_bytes + layout.group_bytes + layout.rows_bytes);
   }
@@ -76,14 +77,14 @@ class FrontState final : public State {
   void refuse() { refused_ = true; }
 
  private:
-  FrontLayout layout_;
+  AmxLayout layout_;
   device::Buffer groups_, scratch_, copies_, rows_;
   std::uint64_t samples_ = 0;
   bool refused_ = false;
 };
 
-bool any_refused(const FrontLayout& layout, const std::byte* group) {
-  const auto* progress = reinterpret_cast<const FrontProgress*>(group);
+bool any_refused(const AmxLayout& layout, const std::byte* group) {
+  const auto* progress = reinterpret_cast<const LevelPairProgress*>(group);
   for (std::size_t p = 0; p < layout.pairs.size(); ++p)
     if (progress[p].refused != 0) return true;
   for (std::size_t tile = 0; tile < kGroupTiles; ++tile)
@@ -92,12 +93,13 @@ bool any_refused(const FrontLayout& layout, const std::byte* group) {
   return false;
 }
 
-// The sums of one pair of levels of one sensor in a drained group.
-class FrontReader {
+// Reads the sums of one pair of levels of one sensor from a flushed group.
+class LevelPairReader {
  public:
-  FrontReader(const FrontLayout& layout, const std::byte* group, std::size_t p, std::size_t sensor)
+  LevelPairReader(const AmxLayout& layout, const std::byte* group, std::size_t p,
+                  std::size_t sensor)
       : pair_(layout.pairs[p]),
-        progress_(reinterpret_cast<const FrontProgress*>(group)[p]),
+        progress_(reinterpret_cast<const LevelPairProgress*>(group)[p]),
         group_(group),
         sensor_(sensor),
         rows_(progress_.done + progress_.pending),
@@ -121,33 +123,33 @@ class FrontReader {
     const auto* low = reinterpret_cast<const std::uint8_t*>(group_) + at + row * kGroupSensors;
     return low[sensor_] + (pair_.planes == 2 ? low[plane_bytes + sensor_] << 8 : 0);
   }
-  // Row `back` before the last one.
+  // The row `back` before the newest one.
   std::int64_t newest(std::size_t back) const {
-    return value(pair_.rows_at, pair_.plane_bytes(), kFrontHistory + progress_.pending - 1 - back);
+    return value(pair_.rows_at, pair_.plane_bytes(), kAmxHistory + progress_.pending - 1 - back);
   }
   std::int64_t oldest(std::size_t row) const {
-    return value(pair_.first_at, kFrontHistory * kGroupSensors, row);
+    return value(pair_.first_at, kAmxHistory * kGroupSensors, row);
   }
 
-  // Level `which` of the two has one sample for `which` + 1 rows; the last row of an odd number is
-  // none.
+  // Level `which` of the pair has one sample for `which` + 1 rows; a last single row is no sample
+  // of the odd level.
   void read_level(std::size_t which, const Sums<std::int64_t>& out, std::size_t sensor) const {
-    const Rung& rung = pair_.rungs[which];
+    const LagRange& range = pair_.ranges[which];
     const std::size_t skipped = which == 1 && rows_ % 2 == 1 ? 1 : 0;
     const std::int64_t whole = total_ - (skipped == 1 ? newest(0) : 0);
     const std::size_t first =
-        which == 0 ? pair_.delay + rung.first_steps : pair_.delay + pair_.second_lag;
-    std::int64_t head = 0, tail = 0;  // sums of the first, and of the last `known` rows
+        which == 0 ? pair_.delay + range.first_steps : pair_.delay + pair_.second_lag;
+    std::int64_t head = 0, tail = 0;  // sums of the first, and of the newest, `known` rows
     std::size_t known = 0;
-    for (std::size_t i = 0; i < rung.steps; ++i) {
-      const std::size_t lag_rows = first + (which + 1) * i, lag = rung.first_lag + i;
+    for (std::size_t i = 0; i < range.steps; ++i) {
+      const std::size_t lag_rows = first + (which + 1) * i, lag = range.first_lag + i;
       const bool pairs = rows_ - skipped > lag_rows;
       for (; pairs && known < lag_rows; ++known) {
         head += oldest(known);
         tail += newest(skipped + known);
       }
       if (out.sums.data() != nullptr)
-        out.sums(sensor, lag) = eight_bytes(pair_.sums_at, (2 * sensor_ + which) * kFrontLags + i);
+        out.sums(sensor, lag) = eight_bytes(pair_.sums_at, (2 * sensor_ + which) * kAmxLags + i);
       if (out.lead_in.data() != nullptr) out.lead_in(sensor, lag) = 0;
       if (out.monitor_direct.data() != nullptr)
         out.monitor_direct(sensor, lag) = pairs ? whole - tail : 0;
@@ -156,41 +158,41 @@ class FrontReader {
     }
   }
 
-  const FrontPair& pair_;
-  const FrontProgress& progress_;
+  const LevelPair& pair_;
+  const LevelPairProgress& progress_;
   const std::byte* group_;
   std::size_t sensor_;
   std::uint64_t rows_;
   std::int64_t total_;
 };
 
-class FrontPlan final : public Plan {
+class AmxPlan final : public Plan {
  public:
-  FrontPlan(const Config& config, std::shared_ptr<const device::Device> device,
-            const FrontKernels& kernels, const Tunables& tunables)
+  AmxPlan(const Config& config, std::shared_ptr<const device::Device> device,
+          const AmxKernels& kernels, const Tunables& tunables)
       : device_(std::move(device)),
         kernels_(kernels),
-        layout_(make_front_layout(config, tunables)),
+        layout_(make_amx_layout(config, tunables)),
         workers_(device_->make_queue()->workers()) {
     layout_.scratch_bytes = kernels.scratch_bytes(layout_);
   }
 
   const Config& config() const override { return layout_.config(); }
   std::string backend() const override { return kernels_.backend; }
-  device::MemoryUse bytes() const override { return {FrontState::bytes(layout_, workers_), 0}; }
+  device::MemoryUse bytes() const override { return {AmxState::bytes(layout_, workers_), 0}; }
   std::unique_ptr<State> make_state(const device::Queue& queue) const override {
     if (queue.workers() > workers_)
       throw core::Error(core::ErrorKind::config, "autocorrelate queue",
                         std::to_string(queue.workers()) + " workers",
                         std::to_string(workers_) + " or fewer",
                         "take a queue of the plan's device");
-    return std::make_unique<FrontState>(layout_, workers_);
+    return std::make_unique<AmxState>(layout_, workers_);
   }
 
   void execute(device::Queue& queue, State& state,
                const Samples<std::uint8_t>& samples) const override {
     check_samples(config(), CountType::u8, samples.extents());
-    auto& own = static_cast<FrontState&>(state);
+    auto& own = static_cast<AmxState&>(state);
     if (own.refused()) throw_overflow(own.samples());
     std::atomic<bool> refused{false};
     queue.parallel_for(layout_.groups(), 1,
@@ -219,7 +221,7 @@ class FrontPlan final : public Plan {
   void read(device::Queue& queue, const State& state,
             const Sums<std::int64_t>& out) const override {
     check_sums(config(), out);
-    const auto& own = static_cast<const FrontState&>(state);
+    const auto& own = static_cast<const AmxState&>(state);
     if (own.refused()) throw_overflow(own.samples());
     if (!out.counts.empty()) {
       std::size_t at = 0;
@@ -232,7 +234,7 @@ class FrontPlan final : public Plan {
           for (std::size_t group = first; group < last; ++group) {
             std::byte* copy = own.copy(worker);
             std::memcpy(copy, own.group(group), layout_.group_bytes);
-            kernels_.drain(layout_, kernels_.tiles, copy, own.scratch(worker), sensors_in(group));
+            kernels_.flush(layout_, kernels_.tiles, copy, own.scratch(worker), sensors_in(group));
             if (any_refused(layout_, copy)) refused = true;
             for (std::size_t s = 0; s < sensors_in(group); ++s)
               read_sensor(copy, s, group * kGroupSensors + s, out);
@@ -249,9 +251,9 @@ class FrontPlan final : public Plan {
     return std::min(kGroupSensors, config().sensors - group * kGroupSensors);
   }
 
-  void take_group(FrontState& state, const Samples<std::uint8_t>& samples, std::size_t group,
+  void take_group(AmxState& state, const Samples<std::uint8_t>& samples, std::size_t group,
                   std::size_t worker) const {
-    FrontInput input;
+    AmxInput input;
     input.row_stride = samples.stride(0);
     input.sensor_stride = samples.stride(1);
     input.rows =
@@ -265,7 +267,7 @@ class FrontPlan final : public Plan {
   void read_sensor(const std::byte* group, std::size_t s, std::size_t sensor,
                    const Sums<std::int64_t>& out) const {
     for (std::size_t p = 0; p < layout_.pairs.size(); ++p) {
-      const FrontReader reader(layout_, group, p, s);
+      const LevelPairReader reader(layout_, group, p, s);
       reader.read(out, sensor);
       if (p == 0 && out.totals.data() != nullptr)
         out.totals(sensor, 0) = out.totals(sensor, 1) = reader.total();
@@ -276,17 +278,17 @@ class FrontPlan final : public Plan {
   }
 
   std::shared_ptr<const device::Device> device_;
-  const FrontKernels& kernels_;
-  FrontLayout layout_;
+  const AmxKernels& kernels_;
+  AmxLayout layout_;
   std::size_t workers_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_front_plan(const Config& config,
-                                            std::shared_ptr<const device::Device> device,
-                                            const FrontKernels& kernels, const Tunables& tunables) {
-  return std::make_shared<FrontPlan>(config, std::move(device), kernels, tunables);
+std::shared_ptr<const Plan> make_amx_plan(const Config& config,
+                                          std::shared_ptr<const device::Device> device,
+                                          const AmxKernels& kernels, const Tunables& tunables) {
+  return std::make_shared<AmxPlan>(config, std::move(device), kernels, tunables);
 }
 
 }  // namespace tautline::stages::autocorrelate::cpu

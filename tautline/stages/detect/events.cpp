@@ -1,53 +1,53 @@
-#include "tautline/stages/detect/stretches.h"
+#include "tautline/stages/detect/events.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace tautline::stages::detect {
 
-void Stretches::add(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index) {
-  Detection& d = stretch_.detection;
+void Events::add(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index) {
+  Detection& d = event_.detection;
   if (open_ && time - d.last_time >
-                   links_.time_samples + std::min<std::uint64_t>(stretch_.last_width, width) / 2) {
-    closed_.push_back(stretch_);
+                   links_.time_samples + std::min<std::uint64_t>(event_.last_width, width) / 2) {
+    closed_.push_back(event_);
     open_ = false;
   }
   if (!open_) {
-    stretch_ = {};
+    event_ = {};
     d.trial = trial_;
     d.length = length_;
     d.first_time = time;
     open_ = true;
   }
   d.last_time = time;
-  stretch_.last_width = width;
-  if (snr > stretch_.best) {
-    stretch_.best = d.snr = snr;
+  event_.last_width = width;
+  if (snr > event_.best) {
+    event_.best = d.snr = snr;
     d.first = time - width / 2;
     d.width = width;
-    stretch_.width_index = width_index;
-    stretch_.refined = false;
+    event_.width_index = width_index;
+    event_.refined = false;
   }
 }
 
-void Stretches::settle(std::uint64_t time) {
+void Events::settle(std::uint64_t time) {
   if (!open_) return;
   const std::uint64_t reach =
-      stretch_.detection.last_time + links_.time_samples + stretch_.last_width / 2;
+      event_.detection.last_time + links_.time_samples + event_.last_width / 2;
   if (time <= reach) return;
-  closed_.push_back(stretch_);
+  closed_.push_back(event_);
   open_ = false;
 }
 
-void Stretches::take(std::vector<Detection>& detections) {
-  for (const Stretch& stretch : closed_) detections.push_back(stretch.detection);
+void Events::take(std::vector<Detection>& detections) {
+  for (const Event& event : closed_) detections.push_back(event.detection);
   closed_.clear();
 }
 
 void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::uint64_t n,
-                 double threshold, std::vector<double>& sums, Stretches::Stretch& stretch) {
-  Detection& d = stretch.detection;
-  const std::uint64_t listed = sizes.widths[stretch.width_index], first = d.first;
+                 double threshold, std::vector<double>& sums, Events::Event& event) {
+  Detection& d = event.detection;
+  const std::uint64_t listed = sizes.widths[event.width_index], first = d.first;
   const std::uint64_t begin = first - std::min(listed, first - samples.first);
   const std::uint64_t end = std::min(first + listed + sizes.widest(), samples.end);
 
@@ -60,7 +60,7 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
   const auto snr_of = [&](std::uint64_t start, std::uint64_t width) {
     return (sums[start + width - begin] - sums[start - begin]) / sigma * snr_factor(width);
   };
-  const double limit = snr_of(first, listed) - kAsGoodSigmas;
+  const double limit = snr_of(first, listed) - kEqualSigmas;
   double weight = 0, starts = 0, ends = 0;
   for (const std::uint64_t width : sizes.widths) {
     if (2 * width < listed || width > 2 * listed || 2 * width > n) continue;
@@ -73,7 +73,7 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
       ends += (snr - limit) * static_cast<double>(start + width);
     }
   }
-  // Beyond an S/N of 2^54 no float is less by 2 than the next.
+  // The weight is 0 beyond an S/N of 2^54, where S/N - 2 rounds to S/N.
   if (weight > 0) {
     const auto middle_first = static_cast<std::uint64_t>(starts / weight + 0.5);
     const auto middle_end = static_cast<std::uint64_t>(ends / weight + 0.5);
@@ -88,8 +88,8 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
   }
   d.first = first;
   d.width = listed;
-  // Its samples were rounded to units when the boxcar passed the threshold.
-  d.snr = std::max(snr_of(first, listed), stretch.best < threshold ? threshold : stretch.best);
+  // The search rounded samples to units, so the exact S/N may lie below the threshold.
+  d.snr = std::max(snr_of(first, listed), event.best < threshold ? threshold : event.best);
 }
 
 }  // namespace tautline::stages::detect

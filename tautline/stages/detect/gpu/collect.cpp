@@ -1,4 +1,4 @@
-// What a step found: peaks come to the host, which makes stretches and groups of them.
+// Collects a step: copies its peaks to the host, which makes events and groups of them.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,7 +13,6 @@ constexpr std::size_t kGatheredOfGroup = 1024;
 
 }  // namespace
 
-// What the last step found: peaks, from them stretches and groups.
 void GpuState::collect() {
   pending_ = false;
   stepped_->synchronise();
@@ -23,9 +22,9 @@ void GpuState::collect() {
   found_.clear();
   if (counters[2] > 0) {
     fetch_records(counters[2]);
-    aside_->copy(host_sigmas_.data(), sigmas_.data(), sigmas_.bytes());
-    aside_->copy(host_over_.data(), over_counts_.data(), over_counts_.bytes());
-    aside_->synchronise();
+    fetch_queue_->copy(host_sigmas_.data(), sigmas_.data(), sigmas_.bytes());
+    fetch_queue_->copy(host_over_.data(), over_counts_.data(), over_counts_.bytes());
+    fetch_queue_->synchronise();
     std::memcpy(over_.data(), host_over_.data(), over_.size() * 8);
   }
   requests_.clear();
@@ -59,25 +58,25 @@ void GpuState::fetch_records(std::uint32_t count) {
   const std::size_t room = host_records_.bytes() / kRecordBytes;
   for (std::size_t done = 0; done < count;) {
     const std::size_t part = std::min<std::size_t>(room, count - done);
-    aside_->copy(host_records_.data(), records_.as<std::byte>() + done * kRecordBytes,
-                 part * kRecordBytes);
-    aside_->synchronise();
+    fetch_queue_->copy(host_records_.data(), records_.as<std::byte>() + done * kRecordBytes,
+                       part * kRecordBytes);
+    fetch_queue_->synchronise();
     append(u32(part));
     done += part;
   }
 }
 
-// More peaks than the buffer has room for: the same blocks once more, as few at a time as it takes.
+// For more peaks than the buffer of records holds: searches the blocks again, in parts that fit.
 void GpuState::fetch_again() {
   std::size_t each = step_.blocks.size();
   for (std::size_t first = 0; first < step_.blocks.size();) {
-    // What keeps a sigma comes after what measured it.
+    // Blocks that keep a sigma follow the blocks that measure it.
     const std::size_t end = first < step_.measuring ? step_.measuring : step_.blocks.size();
     const std::size_t last = std::min(end, first + each);
-    aside_->fill(missing_.as<std::byte>() + 8, 0, 8);
-    search(*aside_, first, last, false);
-    aside_->copy(host_counters_.data(), missing_.data(), kCounterBytes);
-    aside_->synchronise();
+    fetch_queue_->fill(missing_.as<std::byte>() + 8, 0, 8);
+    search(*fetch_queue_, first, last, false);
+    fetch_queue_->copy(host_counters_.data(), missing_.data(), kCounterBytes);
+    fetch_queue_->synchronise();
     const std::uint32_t count = host_counters_.as<std::uint32_t>()[2];
     if (count > setting_->records()) {
       each = std::max<std::size_t>(1, each / 2);
@@ -88,10 +87,10 @@ void GpuState::fetch_again() {
   }
 }
 
-double GpuState::sigma_of(const Stretches::Stretch& stretch) const {
+double GpuState::sigma_of(const Events::Event& event) const {
   const std::size_t slots = setting_->rings.sigma_slots;
-  const std::uint64_t block = stretch.detection.first / setting_->sizes.noise;
-  return host_sigmas_.as<double>()[stretch.detection.trial * slots + block % slots];
+  const std::uint64_t block = event.detection.first / setting_->sizes.noise;
+  return host_sigmas_.as<double>()[event.detection.trial * slots + block % slots];
 }
 
 void GpuState::refine(std::vector<RefineRequest>& requests) {
@@ -104,25 +103,26 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
       const auto length = static_cast<std::size_t>(r.end - r.first);
       if (samples + length > s.gathered()) break;
       const std::array<std::uint64_t, kGatherWords> words{
-          r.stretch->detection.trial, r.first % s.rings.y_samples, length, samples};
+          r.event->detection.trial, r.first % s.rings.y_samples, length, samples};
       std::copy(words.begin(), words.end(), jobs + (last - first) * kGatherWords);
       samples += length;
       longest = std::max(longest, length);
     }
-    aside_->copy(gather_jobs_.data(), jobs, (last - first) * kGatherWords * 8);
+    fetch_queue_->copy(gather_jobs_.data(), jobs, (last - first) * kGatherWords * 8);
     const std::size_t groups = divide_up(longest, kGatheredOfGroup);
     const device::Argument arguments[] = {gather_jobs_.data(), y_.data(), gathered_.data(),
                                           u32(groups), u32(s.rings.y_samples)};
-    aside_->launch(*s.gather, {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
-                   arguments);
-    aside_->copy(host_gathered_.data(), gathered_.data(), samples * 4);
-    aside_->synchronise();
+    fetch_queue_->launch(*s.kernels.gather,
+                         {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
+                         arguments);
+    fetch_queue_->copy(host_gathered_.data(), gathered_.data(), samples * 4);
+    fetch_queue_->synchronise();
     for (std::size_t r = first; r < last; ++r) {
       const RefineRequest& request = requests[r];
       const float* y = host_gathered_.as<float>() + jobs[(r - first) * kGatherWords + 3];
-      refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.stretch),
+      refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.event),
                   std::min<std::uint64_t>(request.window, s.sizes.baseline()), s.config.threshold,
-                  scratch_, *request.stretch);
+                  scratch_, *request.event);
     }
     first = last;
   }

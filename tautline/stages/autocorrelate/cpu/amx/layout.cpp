@@ -1,9 +1,9 @@
-// How a group's memory is divided.
+#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
+
 #include <algorithm>
 #include <string>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 
@@ -14,19 +14,19 @@ constexpr std::size_t round_up(std::size_t n, std::size_t step) {
 }
 
 void check_rows(const char* field, std::size_t value) {
-  if (value < kFrontStep || value > 16384 || value % kFrontStep != 0)
+  if (value < kAmxStep || value > 16384 || value % kAmxStep != 0)
     throw core::Error(core::ErrorKind::config, std::string("autocorrelate tunables ") + field,
                       std::to_string(value), "1024 to 16384, a multiple of 1024");
 }
 
-// Delayed series must lag by whole samples of both levels, and rows must fit two bytes (255 x 4^4
+// The delay must be a multiple of both levels' windows, and rows must fit in two bytes (255 x 4^4
 // does).
 std::size_t pairs_of(const Config& config, const Tunables& tunables) {
   std::size_t pairs = 0;
   const std::size_t most =
-      std::min({tunables.front_pairs, kFrontMaxPairs, (config.levels + 1) / 2});
+      std::min({tunables.amx_level_pairs, kMaxLevelPairs, (config.levels + 1) / 2});
   const auto whole = [&](std::size_t level) {
-    return config.ladder == Ladder::standard || level >= config.levels ||
+    return config.lag_scheme == LagScheme::standard || level >= config.levels ||
            config.bins % (std::size_t{1} << level) == 0;
   };
   while (pairs < most && whole(2 * pairs) && whole(2 * pairs + 1)) ++pairs;
@@ -35,25 +35,24 @@ std::size_t pairs_of(const Config& config, const Tunables& tunables) {
 
 }  // namespace
 
-bool front_fits(const Config& config, const Tunables& tunables) {
+bool amx_fits(const Config& config, const Tunables& tunables) {
   return config.type == CountType::u8 && config.coarsening == Coarsening::sum &&
          config.pairs.empty() && config.bins <= 32 && config.sensors > tunables.series_pairs &&
          pairs_of(config, tunables) > 0;
 }
 
-FrontLayout make_front_layout(const Config& config, const Tunables& tunables) {
-  check_rows("front_samples", tunables.front_samples);
-  check_rows("front_later_samples", tunables.front_later_samples);
-  if (4 * tunables.front_later_samples % tunables.front_samples != 0)
-    throw core::Error(core::ErrorKind::config, "autocorrelate tunables front_later_samples",
-                      std::to_string(tunables.front_later_samples),
-                      "a multiple of front_samples / 4");
-  FrontLayout layout;
+AmxLayout make_amx_layout(const Config& config, const Tunables& tunables) {
+  check_rows("amx_samples", tunables.amx_samples);
+  check_rows("amx_later_samples", tunables.amx_later_samples);
+  if (4 * tunables.amx_later_samples % tunables.amx_samples != 0)
+    throw core::Error(core::ErrorKind::config, "autocorrelate tunables amx_later_samples",
+                      std::to_string(tunables.amx_later_samples), "a multiple of amx_samples / 4");
+  AmxLayout layout;
   const std::size_t pairs = pairs_of(config, tunables);
   Tunables lanes = tunables;
   lanes.series_pairs = 0;
   layout.rest = make_layout(config, lanes, true, 2 * pairs);
-  std::size_t at = pairs * sizeof(FrontProgress);
+  std::size_t at = pairs * sizeof(LevelPairProgress);
   const auto take = [&](std::size_t size) {
     const std::size_t start = round_up(at, 64);
     at = start + size;
@@ -61,32 +60,33 @@ FrontLayout make_front_layout(const Config& config, const Tunables& tunables) {
   };
   std::size_t words = 0;
   for (std::size_t p = 0; p < pairs; ++p) {
-    FrontPair pair;
+    LevelPair pair;
     const std::size_t scale = std::size_t{1} << 2 * p;  // samples in a row
-    pair.rungs = {rung_of(config, 2 * p), rung_of(config, 2 * p + 1)};
+    pair.ranges = {lag_range(config, 2 * p), lag_range(config, 2 * p + 1)};
     pair.second = 2 * p + 1 < config.levels;
     pair.planes = p == 0 ? 1 : 2;
-    pair.block = p == 0 ? tunables.front_samples : tunables.front_later_samples;
-    pair.delay = pair.rungs[0].base / scale;
+    pair.block = p == 0 ? tunables.amx_samples : tunables.amx_later_samples;
+    pair.delay = pair.ranges[0].base / scale;
     pair.second_lag =
-        (pair.rungs[1].base - pair.rungs[0].base) / scale + 2 * pair.rungs[1].first_steps;
-    // Matrix s holds lags 16 s - 15 to 16 s + 15. The odd level adds neighbours of its lags.
-    std::size_t longest = pair.rungs[0].first_steps + pair.rungs[0].steps - 1;
-    if (pair.second) longest = std::max(longest, pair.second_lag + 2 * pair.rungs[1].steps - 1);
+        (pair.ranges[1].base - pair.ranges[0].base) / scale + 2 * pair.ranges[1].first_steps;
+    // Matrix s has the lags 16 s - 15 to 16 s + 15. A sum of the odd level adds products
+    // at three neighbouring lags of the even level.
+    std::size_t longest = pair.ranges[0].first_steps + pair.ranges[0].steps - 1;
+    if (pair.second) longest = std::max(longest, pair.second_lag + 2 * pair.ranges[1].steps - 1);
     pair.shifts = (longest + 15) / 16 + 1;
     pair.rows_at = take(pair.planes * pair.plane_bytes());
-    pair.first_at = take(pair.planes * kFrontHistory * kGroupSensors);
-    pair.sums_at = take(kGroupSensors * 2 * kFrontLags * sizeof(std::uint64_t));
+    pair.first_at = take(pair.planes * kAmxHistory * kGroupSensors);
+    pair.sums_at = take(kGroupSensors * 2 * kAmxLags * sizeof(std::uint64_t));
     pair.totals_at = take(kGroupSensors * sizeof(std::uint64_t));
     layout.rows_bytes += pair.planes * pair.plane_bytes();
-    words = std::max(words, round_up(16 * (kFrontShifts - 1) + pair.delay + pair.block / 4, 16));
+    words = std::max(words, round_up(16 * (kAmxShifts - 1) + pair.delay + pair.block / 4, 16));
     layout.pairs.push_back(pair);
   }
   if (!layout.rest.levels.empty() && layout.rest.levels[0].separate)
-    layout.rest_delay = rung_of(config, 2 * pairs).base >> 2 * (pairs - 1);
+    layout.rest_delay = lag_range(config, 2 * pairs).base >> 2 * (pairs - 1);
   layout.tiles_at = take(kGroupTiles * layout.rest.tile_bytes);
   layout.group_bytes = round_up(at, 64);
-  // An odd number of lines, so that the sensors' series begin in different sets of a cache.
+  // An odd number of cache lines, so that the sensors' series start in different sets of a cache.
   layout.series_words = (words / 16 | 1) * 16;
   return layout;
 }

@@ -1,4 +1,5 @@
-// One pair of sensors in lists of windows: not part of the stage's interface (see tags.h).
+// The sums of one pair of sensors from lists of nonzero windows: not part of the stage's interface
+// (see tags.h).
 #pragma once
 
 #include <cstdint>
@@ -6,29 +7,29 @@
 #include <vector>
 
 #include "tautline/stages/autocorrelate/autocorrelate.h"
-#include "tautline/stages/autocorrelate/ladder.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
 
-/// A window that holds something.
+/// A window whose count is not zero.
 struct Window {
   std::uint64_t index = 0;
   std::uint64_t count = 0;
 };
 
-class TagLadder {
+class TagCorrelator {
  public:
-  /// `same`: a is b.
-  TagLadder(const Config& config, bool same);
+  /// `same`: the pair is a sensor with itself.
+  TagCorrelator(const Config& config, bool same);
 
-  /// Adds the bins of a and b from the last call's `until` to this one's.
+  /// Adds the nonzero bins of a and b from the previous call's `until` to this one's.
   void push(std::span<const Window> a, std::span<const Window> b, std::uint64_t until);
   /// Whether a sum could have reached 2^63.
   bool refused() const { return refused_; }
   void read(std::uint64_t samples, std::size_t pair, const Sums<std::int64_t>& out) const;
 
-  /// Hands everything but what the config says to archive(value) and archive(vector), which write
-  /// or read it.
+  /// Saves or loads everything that does not follow from the config: calls archive(value) and
+  /// archive(vector), which write or read.
   template <class Archive>
   void exchange(Archive& archive) {
     archive(refused_);
@@ -46,24 +47,24 @@ class TagLadder {
   }
 
  private:
-  // Windows in order of time. The last one may not have ended.
+  // Nonzero windows in order of time.
   struct Series {
     std::vector<Window> whole;  // windows that have ended
-    Window open;
-    std::uint64_t total = 0;  // of windows that have ended
+    Window open;                // the last window, which has not ended
+    std::uint64_t total = 0;    // counts of all windows that have ended
     void add(const Window& window);
     void close(std::uint64_t end);
   };
   struct Level {
-    Rung rung;
-    bool shared = false;  // the delayed series is the direct one
+    LagRange range;
+    bool shared = false;  // the direct series is the delayed one, too
     Series direct, delayed;
-    std::vector<Window> first;  // direct ones that monitors leave out
-    std::uint64_t lead = 0;     // of the delayed window that reaches before the first sample
-    std::uint64_t most = 0;     // in a delayed window
+    std::vector<Window> first;  // first direct windows, which the monitors leave out
+    std::uint64_t lead = 0;     // count of the delayed window that starts before the first sample
+    std::uint64_t most = 0;     // largest count of a delayed window
     std::vector<std::uint64_t> sums;
-    std::uint64_t oldest = 0;  // delayed windows before it are out of reach
-    std::uint64_t fresh = 0;   // delayed windows that the next level does not have yet
+    std::uint64_t oldest = 0;  // index of the first delayed window within reach of the lags
+    std::uint64_t fresh = 0;   // index of the first delayed window that the next level lacks
   };
 
   void multiply(Level& level);
@@ -72,7 +73,7 @@ class TagLadder {
   void keep(Level& level);
   void forget(Level& level, std::uint64_t end);
 
-  std::size_t bins_;  // by which a level's delayed series lags more than the one before
+  std::size_t bins_;  // extra delay of a level's delayed series over the previous level's
   std::vector<Level> levels_;
   std::vector<std::uint32_t> direct_array_, delayed_array_;
   bool refused_ = false;

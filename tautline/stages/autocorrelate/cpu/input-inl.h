@@ -1,9 +1,9 @@
-// Rows of the input into a block, as its storage has them. Included once a target by
+// Copies rows of the input to a block, in the block's storage format. Included once per target by
 // cpu/tile-inl.h.
 
-/// Stores `count` rows, starting with sample `at` of a block.
+/// Stores `count` rows from sample `at` of a block on.
 template <class Count, class Stored>
-void stage_plain(const Layout& layout, const Level& level, const Count* rows, const Input& input,
+void store_plain(const Layout& layout, const Level& level, const Count* rows, const Input& input,
                  const std::uint32_t* sensors, std::size_t count, std::byte* block,
                  std::size_t at) {
   auto* out = reinterpret_cast<Stored*>(block);
@@ -26,62 +26,62 @@ void stage_plain(const Layout& layout, const Level& level, const Count* rows, co
   }
 }
 
-/// Two times of 16 neighbouring sensors, as halves of one row.
-TAUTLINE_INLINE void stage_halves(const std::uint8_t* one, const std::uint8_t* two, Bytes16* out) {
+/// Stores two times of 16 neighbouring sensors as the halves of one row.
+TAUTLINE_INLINE void store_halves(const std::uint8_t* one, const std::uint8_t* two, Bytes16* out) {
   const Bytes16 zero{}, a = load_bytes(one), b = load_bytes(two);
-  const Bytes16 a_low = weave_low(a, zero), a_high = weave_high(a, zero);
-  const Bytes16 b_low = weave_low(b, zero), b_high = weave_high(b, zero);
-  out[0] = weave_low_halves(a_low, b_low);
-  out[1] = weave_high_halves(a_low, b_low);
-  out[2] = weave_low_halves(a_high, b_high);
-  out[3] = weave_high_halves(a_high, b_high);
+  const Bytes16 a_low = interleave_low(a, zero), a_high = interleave_high(a, zero);
+  const Bytes16 b_low = interleave_low(b, zero), b_high = interleave_high(b, zero);
+  out[0] = interleave_low_halves(a_low, b_low);
+  out[1] = interleave_high_halves(a_low, b_low);
+  out[2] = interleave_low_halves(a_high, b_high);
+  out[3] = interleave_high_halves(a_high, b_high);
 }
-TAUTLINE_INLINE void stage_halves(const std::uint16_t* one, const std::uint16_t* two,
+TAUTLINE_INLINE void store_halves(const std::uint16_t* one, const std::uint16_t* two,
                                   Bytes16* out) {
   for (std::size_t half = 0; half < 2; ++half) {
     const Bytes16 a = load_bytes(one + 8 * half), b = load_bytes(two + 8 * half);
-    out[2 * half] = weave_low_halves(a, b);
-    out[2 * half + 1] = weave_high_halves(a, b);
+    out[2 * half] = interleave_low_halves(a, b);
+    out[2 * half + 1] = interleave_high_halves(a, b);
   }
 }
-/// Four times, as bytes of one row.
-TAUTLINE_INLINE void stage_bytes(const std::uint8_t* rows, std::ptrdiff_t step, Bytes16* out) {
+/// Stores four times as the bytes of one row.
+TAUTLINE_INLINE void store_bytes(const std::uint8_t* rows, std::ptrdiff_t step, Bytes16* out) {
   const Bytes16 a = load_bytes(rows), b = load_bytes(rows + step);
   const Bytes16 c = load_bytes(rows + 2 * step), d = load_bytes(rows + 3 * step);
-  const Bytes16 ab_low = weave_low(a, b), ab_high = weave_high(a, b);
-  const Bytes16 cd_low = weave_low(c, d), cd_high = weave_high(c, d);
-  out[0] = weave_low_halves(ab_low, cd_low);
-  out[1] = weave_high_halves(ab_low, cd_low);
-  out[2] = weave_low_halves(ab_high, cd_high);
-  out[3] = weave_high_halves(ab_high, cd_high);
+  const Bytes16 ab_low = interleave_low(a, b), ab_high = interleave_high(a, b);
+  const Bytes16 cd_low = interleave_low(c, d), cd_high = interleave_high(c, d);
+  out[0] = interleave_low_halves(ab_low, cd_low);
+  out[1] = interleave_high_halves(ab_low, cd_low);
+  out[2] = interleave_low_halves(ab_high, cd_high);
+  out[3] = interleave_high_halves(ab_high, cd_high);
 }
 
-/// Neighbours and whole rows: `at` begins a row and `count` fills them.
+/// Neighbouring sensors and complete rows: `at` and `count` are multiples of the row's times.
 template <class Count>
-void stage_rows(const Level& level, const Count* rows, const Input& input, std::size_t count,
+void store_rows(const Level& level, const Count* rows, const Input& input, std::size_t count,
                 std::byte* block, std::size_t at) {
   auto* out = reinterpret_cast<Bytes16*>(block) + at / group_of(level.storage) * 4;
   const std::ptrdiff_t step = input.row_stride;
   if constexpr (sizeof(Count) == 1) {
     if (level.storage == Storage::bytes) {
       for (std::size_t t = 0; t < count; t += 4, rows += 4 * step, out += 4)
-        stage_bytes(rows, step, out);
+        store_bytes(rows, step, out);
       return;
     }
   }
   for (std::size_t t = 0; t < count; t += 2, rows += 2 * step, out += 4)
-    stage_halves(rows, rows + step, out);
+    store_halves(rows, rows + step, out);
 }
 
 template <class Count>
-void stage_series(const Layout& layout, const Level& level, const Count* rows, const Input& input,
+void store_series(const Layout& layout, const Level& level, const Count* rows, const Input& input,
                   const std::uint32_t* sensors, std::size_t count, std::byte* block,
                   std::size_t at) {
   if constexpr (sizeof(Count) <= 2) {
     const std::size_t group = group_of(level.storage);
     if (input.neighbours && group > 1 && at % group == 0) {
       const std::size_t whole = count / group * group;
-      stage_rows(level, rows + sensors[0], input, whole, block, at);
+      store_rows(level, rows + sensors[0], input, whole, block, at);
       rows += static_cast<std::ptrdiff_t>(whole) * input.row_stride;
       at += whole;
       count -= whole;
@@ -89,36 +89,36 @@ void stage_series(const Layout& layout, const Level& level, const Count* rows, c
   }
   switch (level.storage) {
     case Storage::bytes:
-      stage_plain<Count, std::uint8_t>(layout, level, rows, input, sensors, count, block, at);
+      store_plain<Count, std::uint8_t>(layout, level, rows, input, sensors, count, block, at);
       return;
     case Storage::halves:
-      stage_plain<Count, std::uint16_t>(layout, level, rows, input, sensors, count, block, at);
+      store_plain<Count, std::uint16_t>(layout, level, rows, input, sensors, count, block, at);
       return;
     case Storage::words:
-      stage_plain<Count, std::uint32_t>(layout, level, rows, input, sensors, count, block, at);
+      store_plain<Count, std::uint32_t>(layout, level, rows, input, sensors, count, block, at);
       return;
     case Storage::longs:
-      stage_plain<Count, std::uint64_t>(layout, level, rows, input, sensors, count, block, at);
+      store_plain<Count, std::uint64_t>(layout, level, rows, input, sensors, count, block, at);
       return;
     case Storage::doubles:
-      stage_plain<Count, double>(layout, level, rows, input, sensors, count, block, at);
+      store_plain<Count, double>(layout, level, rows, input, sensors, count, block, at);
       return;
   }
 }
 
-/// Two rows of planes as the halves of one row of a tile.
+/// Two rows of planes become the halves of one row of a tile.
 TAUTLINE_INLINE void join_planes(const std::uint8_t* low, const std::uint8_t* high, Bytes16* out) {
   const Bytes16 a = load_bytes(low), b = load_bytes(high);
   const Bytes16 c = load_bytes(low + 64), d = load_bytes(high + 64);
-  const Bytes16 ab_low = weave_low(a, b), ab_high = weave_high(a, b);
-  const Bytes16 cd_low = weave_low(c, d), cd_high = weave_high(c, d);
-  out[0] = weave_low_halves(ab_low, cd_low);
-  out[1] = weave_high_halves(ab_low, cd_low);
-  out[2] = weave_low_halves(ab_high, cd_high);
-  out[3] = weave_high_halves(ab_high, cd_high);
+  const Bytes16 ab_low = interleave_low(a, b), ab_high = interleave_high(a, b);
+  const Bytes16 cd_low = interleave_low(c, d), cd_high = interleave_high(c, d);
+  out[0] = interleave_low_halves(ab_low, cd_low);
+  out[1] = interleave_high_halves(ab_low, cd_low);
+  out[2] = interleave_low_halves(ab_high, cd_high);
+  out[3] = interleave_high_halves(ab_high, cd_high);
 }
 
-void stage_planes(const Level& level, const std::uint8_t* low, const std::uint8_t* high,
+void store_planes(const Level& level, const std::uint8_t* low, const std::uint8_t* high,
                   std::size_t count, std::byte* block, std::size_t at) {
   std::size_t t = 0;
   if (level.storage == Storage::halves && at % 2 == 0) {

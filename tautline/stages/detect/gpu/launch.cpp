@@ -1,4 +1,4 @@
-// A step of a stream, launched: baseline, noise, boxcars.
+// The launches of one step: baseline, noise, boxcars.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace tautline::stages::detect {
 
 void GpuState::launch(device::Queue& queue) {
-  // The counters of missing samples stay, that of records begins anew.
+  // Clears the counter of records; that of missing samples goes on.
   queue.fill(missing_.as<std::byte>() + 8, 0, 8);
   emit(queue);
   auto* jobs = host_jobs_.as<std::uint64_t>();
@@ -58,7 +58,7 @@ void GpuState::emit(device::Queue& queue) {
     const device::Argument arguments[] = {
         emit_jobs_.data(), segment_means_.data(), sums_[half_].data(),    counts_[half_].data(),
         means_.data(),     u32(most_means),       u32(s.rings.mean_slots)};
-    queue.launch(*s.average,
+    queue.launch(*s.kernels.average,
                  {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
                  arguments);
   }
@@ -75,11 +75,11 @@ void GpuState::emit(device::Queue& queue) {
                                         std::uint64_t{s.x_stride()},
                                         u32(s.rings.mean_slots),
                                         u32(s.rings.y_samples)};
-  queue.launch(*s.subtract, {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}},
-               arguments);
+  queue.launch(*s.kernels.subtract,
+               {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}}, arguments);
 }
 
-// The step's blocks [first, last), as many at once as there is room for their running sums.
+// Searches the step's blocks [first, last), in batches whose running sums fit in memory.
 void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last, bool counting) {
   const GpuSetting& s = *setting_;
   const std::uint64_t stride = s.sums_stride();
@@ -94,8 +94,8 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
                                             u32(s.rings.y_samples),
                                             u32(s.rings.sigma_slots),
                                             deviations};
-      queue.launch(*s.find_median, {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}},
-                   measuring);
+      queue.launch(*s.kernels.find_median,
+                   {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, measuring);
     }
     const device::Argument summing[] = {jobs_.data(),
                                         y_.data(),
@@ -108,8 +108,8 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
                                         u32(s.rings.sigma_slots),
                                         stride,
                                         u32(s.sizes.widest())};
-    queue.launch(*s.add_up, {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}},
-                 summing);
+    queue.launch(*s.kernels.add_up,
+                 {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, summing);
     if (s.measures_widths()) set_limits(queue, first, count);
     const device::Argument scanning[] = {jobs_.data(),
                                          low_.data(),
@@ -128,18 +128,19 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
                                          u32(s.records()),
                                          std::uint32_t{counting ? 1U : 0U},
                                          u32(s.coarse_from())};
-    queue.launch(*s.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}}, scanning);
+    queue.launch(*s.kernels.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}},
+                 scanning);
   }
 }
 
-// Noise::width: each width's sums against their own root mean square over the block.
+// Scales for Noise::width: each width's noise is the RMS of its sums over the block.
 void GpuState::set_limits(device::Queue& queue, std::size_t first, std::size_t count) {
   const GpuSetting& s = *setting_;
   const std::size_t widths = s.sizes.widths.size();
   const device::Argument arguments[] = {
       jobs_.data(),   low_.data(),     high_.data(), kinds_.data(),
       widths_.data(), squares_.data(), u32(first),   std::uint64_t{s.sums_stride()}};
-  queue.launch(*s.sum_squares, {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}},
+  queue.launch(*s.kernels.sum_squares, {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}},
                arguments);
   queue.copy(host_squares_.data(), squares_.data(), count * widths * kSquareWords * 8);
   queue.synchronise();

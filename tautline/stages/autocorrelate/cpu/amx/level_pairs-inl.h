@@ -1,7 +1,7 @@
-// The first levels of 64 sensors in matrix products (cpu/amx/products.h): blocks of rows, and what is
-// handed from one pair of levels to the next.
+// The first levels of a group of 64 sensors: fills blocks of rows, multiplies full ones
+// (cpu/amx/products-inl.h), and adds their coarse rows to the next pair of levels.
 //
-// Only for files that compile with AVX-512 F, BW, DQ, VL and VNNI.
+// Included by files that compile with AVX-512 F, BW, DQ, VL and VNNI.
 #pragma once
 
 #include <immintrin.h>
@@ -9,50 +9,51 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tautline/stages/autocorrelate/cpu/amx/products.h"
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/kernels.h"
+#include "tautline/stages/autocorrelate/cpu/amx/products-inl.h"
 
-namespace tautline::stages::autocorrelate::cpu::front {
+namespace tautline::stages::autocorrelate::cpu::amx {
 
-/// Rows of the next pair, or of the rest, made at a time.
+/// Coarse rows for the tiles that are made together.
 inline constexpr std::size_t kCoarseRows = 64;
 
-/// A worker's scratch, in bytes from its start.
+/// Places in a worker's scratch memory, in bytes from its start.
 struct Scratch {
-  explicit Scratch(const FrontLayout& layout) {
+  explicit Scratch(const AmxLayout& layout) {
     std::size_t most = 0;
-    for (const FrontPair& pair : layout.pairs) most = std::max(most, pair.block);
+    for (const LevelPair& pair : layout.pairs) most = std::max(most, pair.block);
     left = layout.rest.scratch_bytes;
-    products = left + 2 * most / kFrontStep * kTileBytes;
-    woven = products + 3 * kProducts * sizeof(std::uint32_t);
-    coarse = woven + kGroupTiles * kTileBytes;
+    products = left + 2 * most / kAmxStep * kTileBytes;
+    interleaved = products + 3 * kProducts * sizeof(std::uint32_t);
+    coarse = interleaved + kGroupTiles * kTileBytes;
     series = coarse + 4 * kCoarseRows * kGroupSensors;
     bytes = series + 2 * kGroupSensors * layout.series_words * 4;
   }
-  std::size_t left, products, woven, coarse, series, bytes;
+  std::size_t left, products, interleaved, coarse, series, bytes;
 };
 
-/// A group at work.
+/// A group that is being processed.
 struct Work {
-  const FrontLayout& layout;
+  const AmxLayout& layout;
   const Kernels& tiles;
   std::byte* group;
   std::byte* scratch;
-  std::byte* rows[kFrontMaxPairs];  ///< of each pair: in the group, or in a worker's memory
+  std::byte* rows[kMaxLevelPairs];  ///< [pair], in the group or in a worker's memory
   std::size_t sensors;
   Scratch at;
 
-  FrontProgress& progress(std::size_t p) const {
-    return reinterpret_cast<FrontProgress*>(group)[p];
+  LevelPairProgress& progress(std::size_t p) const {
+    return reinterpret_cast<LevelPairProgress*>(group)[p];
   }
-  /// Row 0 of the block.
+  /// Row 0 of a plane of the block.
   std::uint8_t* plane(std::size_t p, std::size_t plane) const {
     return reinterpret_cast<std::uint8_t*>(rows[p]) + plane * layout.pairs[p].plane_bytes() +
-           kFrontHistory * kGroupSensors;
+           kAmxHistory * kGroupSensors;
   }
 };
 
-/// Four rows become one, `count` times: low and high bytes of sums of 16-bit rows.
+/// Makes `count` rows, low and high bytes of the sums of four rows each. `high` is null for rows of
+/// one plane.
 inline void coarsen(const std::uint8_t* low, const std::uint8_t* high, std::size_t count,
                     std::uint8_t* out_low, std::uint8_t* out_high) {
   const __m512i minus_one = _mm512_set1_epi8(-1);
@@ -76,7 +77,7 @@ inline void coarsen(const std::uint8_t* low, const std::uint8_t* high, std::size
   }
 }
 
-/// Bits that are set in any of `count` rows.
+/// The bits that are set in any byte of `count` rows.
 inline std::uint64_t bits_in(const std::uint8_t* rows, std::size_t count) {
   __m512i bits = _mm512_setzero_si512();
   for (std::size_t t = 0; t < count; ++t)
@@ -93,29 +94,29 @@ inline std::uint64_t bits_in(const std::uint8_t* rows, std::size_t count) {
 inline void add_totals(const PlaneTotals& totals, std::size_t plane, std::uint64_t* to) {
   for (std::size_t v = 0; v < kGroupTiles; ++v)
     for (std::size_t i = 0; i < kLanes; ++i)
-      to[woven_sensor(v, i)] += std::uint64_t{totals.sums[v][i]} << 8 * plane;
+      to[interleaved_sensor(v, i)] += std::uint64_t{totals.sums[v][i]} << 8 * plane;
 }
 
-/// Any sum is at most the largest sample times the sum of all, and the odd level's samples are two
-/// rows.
-inline void refuse_overflow(FrontProgress& progress, const std::uint64_t* totals) {
+/// Every sum is at most the largest sample times the sum of all samples. The odd level's samples
+/// are sums of two rows, hence 2^62.
+inline void refuse_overflow(LevelPairProgress& progress, const std::uint64_t* totals) {
   const std::uint64_t most = *std::max_element(totals, totals + kGroupSensors);
   if (most >= (std::uint64_t{1} << 62) / std::max<std::uint64_t>(progress.largest, 1))
     progress.refused = 1;
 }
 
-/// Multiplies the first `count` rows of a pair's block, which is even; zeros follow them up to a
-/// whole number of steps.
+/// Multiplies the first `count` rows, an even number, of a pair's block. The rows behind them are
+/// zero up to a multiple of kAmxStep.
 template <class Tiles>
 void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
-  const FrontPair& pair = work.layout.pairs[p];
-  FrontProgress& progress = work.progress(p);
-  const std::size_t steps = (count + kFrontStep - 1) / kFrontStep;
-  const std::size_t segment = steps * kFrontStep / 4;
+  const LevelPair& pair = work.layout.pairs[p];
+  LevelPairProgress& progress = work.progress(p);
+  const std::size_t steps = (count + kAmxStep - 1) / kAmxStep;
+  const std::size_t quarter = steps * kAmxStep / 4;
   const std::size_t right_at = 16 * (pair.shifts - 1), lead = right_at + pair.delay;
-  const std::size_t words = (lead + segment + 15) / 16 * 16;
+  const std::size_t words = (lead + quarter + 15) / 16 * 16;
   const std::size_t series_words = work.layout.series_words;
-  std::byte* woven = work.scratch + work.at.woven;
+  std::byte* interleaved = work.scratch + work.at.interleaved;
   std::byte* series[2] = {work.scratch + work.at.series,
                           work.scratch + work.at.series + kGroupSensors * series_words * 4};
   auto* totals = reinterpret_cast<std::uint64_t*>(work.group + pair.totals_at);
@@ -125,9 +126,9 @@ void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   progress.recent = bits;
   progress.largest = std::max(progress.largest, bits << 8 | 0xff);
   for (std::size_t plane = 0; plane < (both ? 2u : 1u); ++plane)
-    add_totals(
-        weave(work.plane(p, plane), segment, lead, words, series_words, woven, series[plane]),
-        plane, totals);
+    add_totals(interleave(work.plane(p, plane), quarter, lead, words, series_words, interleaved,
+                          series[plane]),
+               plane, totals);
   refuse_overflow(progress, totals);
 
   Tiles tiles;
@@ -135,7 +136,7 @@ void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   std::byte* left_high = left_low + steps * kTileBytes;
   auto* products = reinterpret_cast<std::uint32_t*>(work.scratch + work.at.products);
   auto* sums = reinterpret_cast<std::uint64_t*>(work.group + pair.sums_at);
-  for (std::size_t sensor = 0; sensor < work.sensors; ++sensor, sums += 2 * kFrontLags) {
+  for (std::size_t sensor = 0; sensor < work.sensors; ++sensor, sums += 2 * kAmxLags) {
     const std::byte* low = series[0] + sensor * series_words * 4;
     const std::byte* high = series[1] + sensor * series_words * 4;
     make_left(low + lead * 4, steps, left_low);
@@ -150,18 +151,18 @@ void multiply_pair(const Work& work, std::size_t p, std::size_t count) {
   }
 }
 
-/// Hands `count` rows, made of four each, to the next pair.
-inline void hand_to_pair(const Work& work, std::size_t p, std::size_t count) {
+/// Adds `count` rows, the sums of four rows each, to the next pair's block.
+inline void coarsen_to_pair(const Work& work, std::size_t p, std::size_t count) {
   const bool high = work.layout.pairs[p].planes == 2;
-  FrontProgress& after = work.progress(p + 1);
+  LevelPairProgress& after = work.progress(p + 1);
   const std::size_t at = after.pending * kGroupSensors;
   coarsen(work.plane(p, 0), high ? work.plane(p, 1) : nullptr, count, work.plane(p + 1, 0) + at,
           work.plane(p + 1, 1) + at);
   after.pending += count;
 }
 
-/// The same for the tiles of the rest.
-inline void hand_to_rest(const Work& work, std::size_t p, std::size_t count) {
+/// Adds `count` rows, the sums of four rows each, to the tiles of the later levels.
+inline void coarsen_to_tiles(const Work& work, std::size_t p, std::size_t count) {
   const Layout& rest = work.layout.rest;
   const bool high = work.layout.pairs[p].planes == 2;
   const bool separate = rest.levels[0].separate;
@@ -176,86 +177,87 @@ inline void hand_to_rest(const Work& work, std::size_t p, std::size_t count) {
     if (separate) coarsen(low, up, some, coarse + 2 * kPart, coarse + 3 * kPart);
     for (std::size_t tile = 0; tile * kLanes < work.sensors; ++tile) {
       const std::uint8_t* from = coarse + tile * kLanes;
-      work.tiles.push(rest, work.group + work.layout.tiles_at + tile * rest.tile_bytes,
-                      work.scratch, {from + 2 * kPart, from + 3 * kPart, from, from + kPart, some});
+      work.tiles.feed_planes(rest, work.group + work.layout.tiles_at + tile * rest.tile_bytes,
+                             work.scratch,
+                             {from + 2 * kPart, from + 3 * kPart, from, from + kPart, some});
     }
   }
 }
 
-inline void hand_on(const Work& work, std::size_t p, std::size_t count) {
+inline void coarsen_to_next(const Work& work, std::size_t p, std::size_t count) {
   if (p + 1 < work.layout.pairs.size()) {
-    hand_to_pair(work, p, count);
+    coarsen_to_pair(work, p, count);
   } else if (!work.layout.rest.levels.empty()) {
-    hand_to_rest(work, p, count);
+    coarsen_to_tiles(work, p, count);
   }
 }
 
-/// Keeps the rows that begin a run.
+/// Keeps the first rows of a run for the monitors.
 inline void keep_first(const Work& work, std::size_t p, std::size_t count) {
-  const FrontPair& pair = work.layout.pairs[p];
+  const LevelPair& pair = work.layout.pairs[p];
   const std::uint64_t done = work.progress(p).done;
-  if (done >= kFrontHistory) return;
-  const std::size_t rows = std::min<std::size_t>(count, kFrontHistory - done);
+  if (done >= kAmxHistory) return;
+  const std::size_t rows = std::min<std::size_t>(count, kAmxHistory - done);
   for (std::size_t plane = 0; plane < pair.planes; ++plane)
-    std::memcpy(work.group + pair.first_at + (plane * kFrontHistory + done) * kGroupSensors,
+    std::memcpy(work.group + pair.first_at + (plane * kAmxHistory + done) * kGroupSensors,
                 work.plane(p, plane), rows * kGroupSensors);
 }
 
-/// Multiplies a full block and makes room for the next one.
+/// Multiplies a full block and moves its end to the history.
 template <class Tiles>
-void take_block(const Work& work, std::size_t p) {
-  const FrontPair& pair = work.layout.pairs[p];
-  FrontProgress& progress = work.progress(p);
+void finish_block(const Work& work, std::size_t p) {
+  const LevelPair& pair = work.layout.pairs[p];
+  LevelPairProgress& progress = work.progress(p);
   keep_first(work, p, pair.block);
   multiply_pair<Tiles>(work, p, pair.block);
-  hand_on(work, p, pair.block / 4);
+  coarsen_to_next(work, p, pair.block / 4);
   for (std::size_t plane = 0; plane < pair.planes; ++plane) {
     std::uint8_t* block = work.plane(p, plane);
-    std::memcpy(block - kFrontHistory * kGroupSensors,
-                block + (pair.block - kFrontHistory) * kGroupSensors,
-                kFrontHistory * kGroupSensors);
+    std::memcpy(block - kAmxHistory * kGroupSensors,
+                block + (pair.block - kAmxHistory) * kGroupSensors, kAmxHistory * kGroupSensors);
   }
   progress.done += pair.block;
   progress.pending = 0;
 }
 
-/// Copies history and waiting rows of all pairs between a group and a worker's memory.
+/// Copies history and pending rows of all pairs between a group and a worker's memory.
 inline void copy_rows(const Work& work, bool back) {
   std::size_t p = 0;
-  for (const FrontPair& pair : work.layout.pairs) {
-    const std::size_t bytes = (kFrontHistory + work.progress(p).pending) * kGroupSensors;
+  for (const LevelPair& pair : work.layout.pairs) {
+    const std::size_t bytes = (kAmxHistory + work.progress(p).pending) * kGroupSensors;
     for (std::size_t plane = 0; plane < pair.planes; ++plane) {
-      std::byte* held = work.group + pair.rows_at + plane * pair.plane_bytes();
+      std::byte* own = work.group + pair.rows_at + plane * pair.plane_bytes();
       std::byte* used = work.rows[p] + plane * pair.plane_bytes();
-      std::memcpy(back ? held : used, back ? used : held, bytes);
+      std::memcpy(back ? own : used, back ? used : own, bytes);
     }
     ++p;
   }
 }
 
-inline Work start(const FrontLayout& layout, const Kernels& tiles, std::byte* group,
+inline Work start(const AmxLayout& layout, const Kernels& tiles, std::byte* group,
                   std::byte* scratch, std::byte* rows, std::size_t sensors) {
   Work work{layout, tiles, group, scratch, {}, sensors, Scratch(layout)};
   for (std::size_t p = 0; p < layout.pairs.size(); ++p) {
-    const FrontPair& pair = layout.pairs[p];
+    const LevelPair& pair = layout.pairs[p];
     work.rows[p] = rows == nullptr ? group + pair.rows_at : rows;
     if (rows != nullptr) rows += pair.planes * pair.plane_bytes();
   }
   return work;
 }
 
-/// Stores rows of the input in the first pair's block.
-inline void stage(const FrontInput& input, std::size_t first, std::size_t count,
-                  std::uint8_t* block) {
-  constexpr std::size_t kAhead = 64;  // rows; not tuned
+/// Stores `count` rows from row `first` of the input in the first pair's block.
+inline void store_rows(const AmxInput& input, std::size_t first, std::size_t count,
+                       std::uint8_t* block) {
+  constexpr std::size_t kPrefetchRows = 64;  // rows; not tuned
   const __mmask64 mask = input.sensors == 64 ? ~__mmask64{0} : (__mmask64{1} << input.sensors) - 1;
   for (std::size_t t = 0; t < count; ++t, block += kGroupSensors) {
     const std::uint8_t* row =
         input.rows + static_cast<std::ptrdiff_t>(first + t) * input.row_stride;
     if (input.sensor_stride == 1) {
-      // Rows are far apart: the processor does not foresee them.
-      if (first + t + kAhead < input.count)
-        _mm_prefetch(row + static_cast<std::ptrdiff_t>(kAhead) * input.row_stride, _MM_HINT_T0);
+      // The hardware prefetcher does not follow such large strides.
+      if (first + t + kPrefetchRows < input.count)
+        _mm_prefetch(row + static_cast<std::ptrdiff_t>(kPrefetchRows) * input.row_stride,
+                     _MM_HINT_T0);
       _mm512_store_si512(block, _mm512_maskz_loadu_epi8(mask, row));
       continue;
     }
@@ -266,28 +268,28 @@ inline void stage(const FrontInput& input, std::size_t first, std::size_t count,
 }
 
 template <class Tiles>
-void feed(const FrontLayout& layout, const Kernels& tiles, std::byte* group, std::byte* scratch,
-          std::byte* rows, const FrontInput& input) {
+void feed(const AmxLayout& layout, const Kernels& tiles, std::byte* group, std::byte* scratch,
+          std::byte* rows, const AmxInput& input) {
   const Work work = start(layout, tiles, group, scratch, rows, input.sensors);
   if (rows != nullptr) copy_rows(work, false);
-  FrontProgress& progress = work.progress(0);
+  LevelPairProgress& progress = work.progress(0);
   for (std::size_t t = 0; t < input.count;) {
     const std::size_t count =
         std::min<std::size_t>(layout.pairs[0].block - progress.pending, input.count - t);
-    stage(input, t, count, work.plane(0, 0) + progress.pending * kGroupSensors);
+    store_rows(input, t, count, work.plane(0, 0) + progress.pending * kGroupSensors);
     progress.pending += count;
     t += count;
     for (std::size_t p = 0;
          p < layout.pairs.size() && work.progress(p).pending == layout.pairs[p].block; ++p)
-      take_block<Tiles>(work, p);
+      finish_block<Tiles>(work, p);
   }
   if (rows != nullptr) copy_rows(work, true);
 }
 
-/// The last row of an odd number: its products at the even level, one by one. The odd level's
-/// sample is not whole.
+/// Adds the even level's products of the last row of an odd number. The odd level's last sample is
+/// not complete and has no products.
 inline void multiply_last_row(const Work& work, std::size_t p, std::size_t row) {
-  const FrontPair& pair = work.layout.pairs[p];
+  const LevelPair& pair = work.layout.pairs[p];
   const auto value = [&](std::size_t back, std::size_t sensor) {
     const std::ptrdiff_t at =
         (static_cast<std::ptrdiff_t>(row) - static_cast<std::ptrdiff_t>(back)) *
@@ -298,22 +300,22 @@ inline void multiply_last_row(const Work& work, std::size_t p, std::size_t row) 
   };
   auto* sums = reinterpret_cast<std::uint64_t*>(work.group + pair.sums_at);
   auto* totals = reinterpret_cast<std::uint64_t*>(work.group + pair.totals_at);
-  for (std::size_t sensor = 0; sensor < work.sensors; ++sensor, sums += 2 * kFrontLags) {
+  for (std::size_t sensor = 0; sensor < work.sensors; ++sensor, sums += 2 * kAmxLags) {
     const std::uint64_t last = value(0, sensor);
     totals[sensor] += last;
-    for (std::size_t i = 0; i < pair.rungs[0].steps; ++i)
-      sums[i] += last * value(pair.delay + pair.rungs[0].first_steps + i, sensor);
+    for (std::size_t i = 0; i < pair.ranges[0].steps; ++i)
+      sums[i] += last * value(pair.delay + pair.ranges[0].first_steps + i, sensor);
   }
 }
 
 template <class Tiles>
-void drain(const FrontLayout& layout, const Kernels& tiles, std::byte* group, std::byte* scratch,
+void flush(const AmxLayout& layout, const Kernels& tiles, std::byte* group, std::byte* scratch,
            std::size_t sensors) {
   const Work work = start(layout, tiles, group, scratch, nullptr, sensors);
   for (std::size_t p = 0; p < layout.pairs.size(); ++p) {
-    const FrontPair& pair = layout.pairs[p];
+    const LevelPair& pair = layout.pairs[p];
     const std::size_t count = work.progress(p).pending, even = count / 2 * 2;
-    const std::size_t end = (even + kFrontStep - 1) / kFrontStep * kFrontStep;
+    const std::size_t end = (even + kAmxStep - 1) / kAmxStep * kAmxStep;
     keep_first(work, p, count);
     alignas(64) std::uint8_t last[2][kGroupSensors];
     for (std::size_t plane = 0; plane < pair.planes; ++plane) {
@@ -328,20 +330,20 @@ void drain(const FrontLayout& layout, const Kernels& tiles, std::byte* group, st
     if (even != 0) multiply_pair<Tiles>(work, p, even);
     for (std::size_t plane = 0; plane < pair.planes; ++plane)
       std::memcpy(work.plane(p, plane) + even * kGroupSensors, last[plane], kGroupSensors);
-    hand_on(work, p, count / 4);
+    coarsen_to_next(work, p, count / 4);
   }
   if (layout.rest.levels.empty()) return;
   for (std::size_t tile = 0; tile * kLanes < sensors; ++tile)
-    tiles.drain(layout.rest, group + layout.tiles_at + tile * layout.rest.tile_bytes, scratch);
+    tiles.flush(layout.rest, group + layout.tiles_at + tile * layout.rest.tile_bytes, scratch);
 }
 
-inline std::size_t scratch_bytes(const FrontLayout& layout) {
+inline std::size_t scratch_bytes(const AmxLayout& layout) {
   return Scratch(layout).bytes;
 }
 
 template <class Tiles>
-constexpr FrontKernels kernels(const char* name, const Kernels& tiles) {
-  return {name, tiles, scratch_bytes, feed<Tiles>, drain<Tiles>};
+constexpr AmxKernels kernels(const char* name, const Kernels& tiles) {
+  return {name, tiles, scratch_bytes, feed<Tiles>, flush<Tiles>};
 }
 
-}  // namespace tautline::stages::autocorrelate::cpu::front
+}  // namespace tautline::stages::autocorrelate::cpu::amx
