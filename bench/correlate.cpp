@@ -194,15 +194,15 @@ std::vector<InstructionSet> sets_to_run(const Options& options) {
 }
 
 void print_table(const std::vector<Entry>& entries, const Options& options) {
-  const double rival = entries.back().tops();
-  const bool has_rival = entries.back().name.starts_with("cherk");
+  const double baseline = entries.back().tops();
+  const bool has_baseline = entries.back().name.starts_with("cherk");
   if (options.csv)
     fmt::print("name,seconds,spread,best_seconds,tops,ratio_to_cherk\n");
   else
     fmt::print("{:<24} {:>10} {:>8} {:>9} {:>12} {:>8}\n", "code", "median ms", "spread", "best ms",
                "useful TOPS", "x cherk");
   for (const auto& entry : entries) {
-    const std::string ratio = has_rival ? fmt::format("{:.2f}", entry.tops() / rival) : "";
+    const std::string ratio = has_baseline ? fmt::format("{:.2f}", entry.tops() / baseline) : "";
     if (options.csv)
       fmt::print("{},{:.6f},{:.4f},{:.6f},{:.4f},{}\n", entry.name, entry.median(), entry.spread(),
                  entry.best(), entry.tops(), ratio);

@@ -1,7 +1,7 @@
 // G samples/s of detect on noise as Apertif samples it, on every instruction set that this machine
 // has, beside plain loops that search the same boxcars: a running mean, a sigma from the mean of
 // squares, and one running sum a width, with no list of what was found.
-#include "bench/rival/detect.h"
+#include "bench/baseline/detect.h"
 
 #include <benchmark/benchmark.h>
 

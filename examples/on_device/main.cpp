@@ -44,7 +44,7 @@ channelize::Config filter_config() {
   config.inputs = kInputs;
   config.channels = kChannels;
   config.taps = kTaps;
-  config.output = channelize::Output::turned_ci8;
+  config.output = channelize::Output::corner_turned_ci8;
   config.max_samples = kSamples;
   return config;
 }
@@ -104,7 +104,7 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
                                         {Axis::channel, Axis::input, Axis::time},
                                         {kChannels, kInputs, r.spectra});
   channelize::OutputViews output;
-  output.turned_ci8 = turned;
+  output.corner_turned_ci8 = turned;
   output.valid = spectra_valid.mutable_view();
   output.gains = {gains.data(), {Axis::channel, Axis::input}, {kChannels, kInputs}};
   output.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {kInputs}};

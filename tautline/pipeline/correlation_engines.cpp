@@ -19,13 +19,13 @@ using stages::channelize::Output;
 Output output_of(Requantise requantise) {
   switch (requantise) {
     case Requantise::off:
-      return Output::turned_float;
+      return Output::corner_turned_float;
     case Requantise::bits4:
-      return Output::turned_ci4;
+      return Output::corner_turned_ci4;
     case Requantise::bits8:
-      return Output::turned_ci8;
+      return Output::corner_turned_ci8;
   }
-  return Output::turned_float;
+  return Output::corner_turned_float;
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
 constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
-constexpr std::array<Axis, 3> kTurnedAxes{Axis::channel, Axis::input, Axis::time};
+constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 
 // Of arithmetic, memory and transfers to the device, what takes longest at the device's limits.
 void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, double transfer_s = 0) {
@@ -78,10 +78,10 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
     for (std::size_t block = 0; block < blocks; ++block)
       plan.execute(
           runner.queue(), *state,
-          stages::correlate::Samples<Sample>(voltages.as<Sample>(), kTurnedAxes,
+          stages::correlate::Samples<Sample>(voltages.as<Sample>(), kCornerTurnedAxes,
                                              {config.channels, config.inputs, config.max_samples}),
           {}, visibilities, numbers);
-    plan.release(runner.queue(), *state, visibilities, numbers);
+    plan.flush(runner.queue(), *state, visibilities, numbers);
   });
 }
 
@@ -93,7 +93,7 @@ Measurement measure_correlate(const Problem& p, const DevicePointer& device, con
       .inputs = p.at("inputs"),
       .max_samples = samples,
       .format = complex_format("correlate", p.at("bits"), p.at("half")),
-      .hold_sums = p.at("blocks") > 1};
+      .defer_sums = p.at("blocks") > 1};
   const auto plan = correlate_plan(config, p.at("design"), device);
   Runner runner(device, budget_s);
   Measurement m;
@@ -150,8 +150,8 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   config.taps = p.at("taps");
   config.input = complex_format("channelize", p.at("bits"));
   using stages::channelize::Output;
-  config.output = out_bits == 8   ? Output::turned_ci8
-                  : out_bits == 4 ? Output::turned_ci4
+  config.output = out_bits == 8   ? Output::corner_turned_ci8
+                  : out_bits == 4 ? Output::corner_turned_ci4
                                   : Output::spectra_float;
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
     throw Error(ErrorKind::config, "--problem of channelize: output_bits", std::to_string(out_bits),
@@ -178,8 +178,8 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
     const std::size_t given = plan->spectra(state->held_samples(), count);
     const std::array<std::size_t, 3> turned{channels, inputs, given};
     stages::channelize::OutputViews views;
-    if (out_bits == 8) views.turned_ci8 = {out.as<core::ci8>(), kTurnedAxes, turned};
-    if (out_bits == 4) views.turned_ci4 = {out.as<core::ci4>(), kTurnedAxes, turned};
+    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), kCornerTurnedAxes, turned};
+    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), kCornerTurnedAxes, turned};
     if (out_bits == 32)
       views.spectra = {out.as<std::complex<float>>(),
                        {Axis::input, Axis::spectrum, Axis::channel},
@@ -260,7 +260,7 @@ Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, c
   const stages::corner_turn::Clipped clipped_view{
       clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
   const auto turn = [&]<class Sample>(const Sample*) {
-    const core::View<Sample, 3> samples(out.as<Sample>(), kTurnedAxes, turned);
+    const core::View<Sample, 3> samples(out.as<Sample>(), kCornerTurnedAxes, turned);
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       plan->execute(runner.queue(), spectra_view, {}, samples);
     else

@@ -53,7 +53,7 @@ Sources sources_of_all_stages() {
       stages::correlate::GpuTunables tunables;
       tunables.design = design;
       stages::correlate::gpu::make_gpu_plan(
-          {.inputs = 200, .format = format, .hold_sums = design == Correlator::wgmma}, device,
+          {.inputs = 200, .format = format, .defer_sums = design == Correlator::wgmma}, device,
           tunables);
     }
 

@@ -73,16 +73,16 @@ TEST_P(EveryKernel, Channelize) {
   using channelize::Output;
   auto random = generator();
   for (const BankShape& shape : std::vector<BankShape>{
-           {"ci8", 64, 8, 70, Output::turned_ci8, GpuDesign::fused},
+           {"ci8", 64, 8, 70, Output::corner_turned_ci8, GpuDesign::fused},
            {"ci8", 1024, 4, 19, Output::spectra_float, GpuDesign::fused},
-           {"i8", 256, 3, 18, Output::turned_ci4, GpuDesign::fused, true},
-           {"cf32", 128, 2, 17, Output::turned_float, GpuDesign::fused, false, 4, 3},
-           {"i16", 512, 2, 18, Output::turned_ci8, GpuDesign::fused},
+           {"i8", 256, 3, 18, Output::corner_turned_ci4, GpuDesign::fused, true},
+           {"cf32", 128, 2, 17, Output::corner_turned_float, GpuDesign::fused, false, 4, 3},
+           {"i16", 512, 2, 18, Output::corner_turned_ci8, GpuDesign::fused},
            {"ci8", 16384, 2, 3, Output::spectra_float, GpuDesign::fused},
-           {"ci8", 8192, 3, 5, Output::turned_ci8, GpuDesign::split, true},
+           {"ci8", 8192, 3, 5, Output::corner_turned_ci8, GpuDesign::split, true},
            {"ci16", 32768, 1, 2, Output::spectra_float, GpuDesign::split},
-           {"ci8", 12, 3, 40, Output::turned_ci8, GpuDesign::separate, true, 4, 3},
-           {"f32", 30, 2, 21, Output::turned_float, GpuDesign::separate},
+           {"ci8", 12, 3, 40, Output::corner_turned_ci8, GpuDesign::separate, true, 4, 3},
+           {"f32", 30, 2, 21, Output::corner_turned_float, GpuDesign::separate},
            {"ci8", 1000, 2, 6, Output::spectra_float, GpuDesign::separate}}) {
     if (std::getenv("TAUTLINE_SMALL") != nullptr && shape.channels > 8192) continue;
     channelize::Config config;
@@ -113,13 +113,13 @@ TEST_P(EveryKernel, Channelize) {
     for (channelize::Runner* runner : {&on_cpu, &here}) {
       runner->mask = &mask;
       const float gain =
-          channelize::gain_for(config, shape.output == Output::turned_ci4 ? 2.0 : 20.0);
+          channelize::gain_for(config, shape.output == Output::corner_turned_ci4 ? 2.0 : 20.0);
       runner->gains.assign(config.channels * config.inputs, gain);
     }
     const std::vector<std::size_t> cuts{config.max_samples / 3};  // so that history is used
     const channelize::Result expected = on_cpu.run(stream, cuts), got = here.run(stream, cuts);
     ASSERT_EQ(got.spectra, expected.spectra);
-    if (shape.output == Output::turned_ci8 || shape.output == Output::turned_ci4) {
+    if (shape.output == Output::corner_turned_ci8 || shape.output == Output::corner_turned_ci4) {
       double steps = 0;
       for (std::size_t k = 0; k < got.values.size(); ++k) {
         const auto d = got.values[k] - expected.values[k];
@@ -134,7 +134,7 @@ TEST_P(EveryKernel, Channelize) {
   }
 }
 
-// correlate/: tiled, tiled_float, mma, wgmma, wgmma_held and held_sums, prepare, counts and add;
+// correlate/: tiled, tiled_float, mma, wgmma, wgmma_deferred and flush_deferred, prepare, counts and add;
 // few and many inputs, lost samples.
 class EveryCorrelator : public EveryKernel {
  protected:
@@ -179,11 +179,11 @@ class EveryCorrelator : public EveryKernel {
     check<core::cf16>(1, 129, 700, tunables);
   }
   // 32-bit sums that wait in the state from call to call, and are then added.
-  void check_held() {
+  void check_deferred() {
     namespace correlate = stages::correlate;
     correlate::tests::Data<core::ci8> data(2, 200, 192);
     correlate::Config config = correlate::tests::config_for(data.samples());
-    config.hold_sums = true;
+    config.defer_sums = true;
     const auto plan = correlate::make_plan(config, device);
     EXPECT_NE(plan->backend().find("held"), std::string::npos) << plan->backend();
     correlate::tests::Sums<core::ci64> got(2, 200), expected(2, 200);
@@ -207,7 +207,7 @@ class EveryCorrelator : public EveryKernel {
       oracle->execute(*oracle_queue, *oracle_state, data.samples(), {}, expected.visibility_view(),
                       expected.count_view());
     }
-    plan->release(*queue, *state, got.view(sums.as<core::ci64>()),
+    plan->flush(*queue, *state, got.view(sums.as<core::ci64>()),
                   got.view(counts.as<std::int64_t>()));
     queue->copy(got.visibilities.data(), sums.data(), sums.bytes());
     queue->copy(got.counts.data(), counts.data(), counts.bytes());
@@ -246,7 +246,7 @@ TEST_P(EveryCorrelator, Mma) {
 TEST_P(EveryCorrelator, Wgmma) {
   if (capability() != 90) GTEST_SKIP() << "only CUDA on compute capability 9.0 has wgmma";
   check_tensor_cores(stages::correlate::GpuDesign::wgmma);
-  check_held();
+  check_deferred();
 }
 
 // Of a warp one lane arrives at a barrier, behind __syncwarp: in PTX's memory model that speaks for
@@ -273,7 +273,7 @@ TEST_P(EveryCorrelator, WgmmaWithEveryLaneArriving) {
   if (capability() != 90) GTEST_SKIP() << "only CUDA on compute capability 9.0 has wgmma";
   device = std::make_shared<RewritingDevice>(device, let_every_lane_arrive);
   check_tensor_cores(stages::correlate::GpuDesign::wgmma);
-  check_held();
+  check_deferred();
 }
 
 // The integrator adds floats in groups that it puts together on the device.

@@ -26,7 +26,7 @@ struct Bank {
   std::size_t span() const { return taps * frame; }
   std::size_t components_per_sample() const { return real ? 1 : 2; }
   bool requantised() const {
-    return config.output == Output::turned_ci8 || config.output == Output::turned_ci4;
+    return config.output == Output::corner_turned_ci8 || config.output == Output::corner_turned_ci4;
   }
 
   /// The channel (perhaps one past the last) that lies at baseband zero.

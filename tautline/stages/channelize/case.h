@@ -42,8 +42,8 @@ struct Case {
   /// Bytes of one spectrum that have to come from or go to memory: hop samples in, channels out.
   double bytes() const {
     double out = 8;
-    if (config.output == Output::turned_ci8) out = 2;
-    if (config.output == Output::turned_ci4) out = 1;
+    if (config.output == Output::corner_turned_ci8) out = 2;
+    if (config.output == Output::corner_turned_ci4) out = 1;
     return static_cast<double>(config.hop_samples()) * config.input.bits_per_sample() / 8 +
            static_cast<double>(config.channels) * out;
   }

@@ -45,9 +45,9 @@ namespace tautline::stages::channelize {
 
 enum class Output {
   spectra_float,  ///< [input][spectrum][channel] complex<float>
-  turned_float,   ///< [channel][input][time] complex<float>
-  turned_ci8,     ///< [channel][input][time] ci8, requantised
-  turned_ci4      ///< [channel][input][time] ci4, requantised
+  corner_turned_float,   ///< [channel][input][time] complex<float>
+  corner_turned_ci8,     ///< [channel][input][time] ci8, requantised
+  corner_turned_ci4      ///< [channel][input][time] ci4, requantised
 };
 
 struct Config {
@@ -61,7 +61,7 @@ struct Config {
   std::size_t oversample_numerator = 1;    ///< P of P/Q >= 1
   std::size_t oversample_denominator = 1;  ///< Q; M Q / P must be whole
   bool lower_sideband = false;             ///< conjugate the voltages first
-  Output output = Output::turned_ci8;
+  Output output = Output::corner_turned_ci8;
   std::size_t max_samples = 1 << 20;  ///< most samples of an input that one execute is given
 
   std::size_t frame_samples() const { return input.complex ? channels : 2 * channels; }  // M
@@ -93,9 +93,9 @@ struct Input {
 /// Where results go; the views of outputs that the config does not ask for are empty.
 struct OutputViews {
   core::View<std::complex<float>, 3> spectra;       ///< Output::spectra_float
-  core::View<std::complex<float>, 3> turned_float;  ///< Output::turned_float
-  core::View<core::ci8, 3> turned_ci8;              ///< Output::turned_ci8
-  core::View<core::ci4, 3> turned_ci4;              ///< Output::turned_ci4
+  core::View<std::complex<float>, 3> corner_turned_float;  ///< Output::corner_turned_float
+  core::View<core::ci8, 3> corner_turned_ci8;              ///< Output::corner_turned_ci8
+  core::View<core::ci4, 3> corner_turned_ci4;              ///< Output::corner_turned_ci4
   core::View<std::uint64_t, 2> valid;               ///< may be empty
   core::View<const float, 2> gains;                 ///< requantised outputs
   core::View<std::uint64_t, 1> clipped;             ///< requantised outputs

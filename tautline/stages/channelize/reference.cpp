@@ -90,18 +90,18 @@ class ReferenceKernel final : public Kernel {
     const std::complex<float> rounded(value);
     if (bank_->config.output == Output::spectra_float) {
       out.spectra(tile.input, tile.first, k) = rounded;
-    } else if (bank_->config.output == Output::turned_float) {
-      out.turned_float(k, tile.input, tile.first) = rounded;
+    } else if (bank_->config.output == Output::corner_turned_float) {
+      out.corner_turned_float(k, tile.input, tile.first) = rounded;
     } else {
-      const bool eight = bank_->config.output == Output::turned_ci8;
+      const bool eight = bank_->config.output == Output::corner_turned_ci8;
       const int limit = core::requantise_limit(eight ? 8 : 4);
       const int re = core::requantise(rounded.real(), tile.gains[k], limit, clipped);
       const int im = core::requantise(rounded.imag(), tile.gains[k], limit, clipped);
       if (eight)
-        out.turned_ci8(k, tile.input, tile.first) = {static_cast<std::int8_t>(re),
+        out.corner_turned_ci8(k, tile.input, tile.first) = {static_cast<std::int8_t>(re),
                                                      static_cast<std::int8_t>(im)};
       else
-        out.turned_ci4(k, tile.input, tile.first) = core::ci4::pack(re, im);
+        out.corner_turned_ci4(k, tile.input, tile.first) = core::ci4::pack(re, im);
     }
   }
 

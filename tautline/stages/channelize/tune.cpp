@@ -36,15 +36,15 @@ std::vector<std::byte> random_samples(const core::SampleFormat& format, std::siz
 
 // Gains that give components an rms of 20 steps of 127, or 3 of 7.
 float gain_of(const Config& config) {
-  const double target = config.output == Output::turned_ci4 ? 3 : 20;
+  const double target = config.output == Output::corner_turned_ci4 ? 3 : 20;
   double rms = 1.15;
   if (!config.input.is_float()) rms = (config.input.bits == 8 ? 256 : 65536) / std::sqrt(12.0);
   return static_cast<float>(target / (config.input.complex ? rms : rms / std::sqrt(2.0)));
 }
 
 std::size_t result_bytes(Output output) {
-  if (output == Output::turned_ci8) return 2;
-  return output == Output::turned_ci4 ? 1 : 8;
+  if (output == Output::corner_turned_ci8) return 2;
+  return output == Output::corner_turned_ci4 ? 1 : 8;
 }
 
 // What the candidates of one problem share.
@@ -88,9 +88,9 @@ struct Data {
     out.spectra = {static_cast<std::complex<float>*>(data),
                    {Axis::input, Axis::spectrum, Axis::channel},
                    {config().inputs, spectra, config().channels}};
-    out.turned_float = {static_cast<std::complex<float>*>(data), turned, extents};
-    out.turned_ci8 = {static_cast<core::ci8*>(data), turned, extents};
-    out.turned_ci4 = {static_cast<core::ci4*>(data), turned, extents};
+    out.corner_turned_float = {static_cast<std::complex<float>*>(data), turned, extents};
+    out.corner_turned_ci8 = {static_cast<core::ci8*>(data), turned, extents};
+    out.corner_turned_ci4 = {static_cast<core::ci4*>(data), turned, extents};
     out.gains = {gain_data, {Axis::channel, Axis::input}, {config().channels, config().inputs}};
     out.clipped = {counts, {Axis::input}, {config().inputs}};
     return out;
@@ -129,7 +129,7 @@ struct Data {
   }
 
   std::string difference() const {
-    if (config().output == Output::spectra_float || config().output == Output::turned_float) {
+    if (config().output == Output::spectra_float || config().output == Output::corner_turned_float) {
       const std::span<const float> is(reinterpret_cast<const float*>(found.data()), 2 * values());
       const std::span<const float> should(reinterpret_cast<const float*>(expected.data()),
                                           2 * values());
@@ -149,7 +149,7 @@ struct Data {
       worse += std::abs(a - b) > 1;
     };
     for (std::size_t n = 0; n < values(); ++n) {
-      if (config().output == Output::turned_ci8) {
+      if (config().output == Output::corner_turned_ci8) {
         const auto a = reinterpret_cast<const core::ci8*>(found.data())[n];
         const auto b = reinterpret_cast<const core::ci8*>(expected.data())[n];
         compare(a.re, b.re), compare(a.im, b.im);

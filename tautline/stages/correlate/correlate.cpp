@@ -37,11 +37,11 @@ std::string to_text(const std::array<std::size_t, Rank>& extents) {
 
 }  // namespace
 
-void Plan::release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+void Plan::flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
                    const Counts& counts) const {
   if (state.take_begin()) clear_on_host(queue, visibilities, counts);
 }
-void Plan::release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+void Plan::flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
                    const Counts& counts) const {
   if (state.take_begin()) clear_on_host(queue, visibilities, counts);
 }

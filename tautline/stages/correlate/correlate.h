@@ -38,9 +38,9 @@ struct Config {
   std::size_t inputs = 1;                  ///< antennas times polarisations, 1 to 4,096
   std::size_t max_samples = 4096;          ///< most samples (times) that one execute is given
   core::SampleFormat format = core::kCi8;  ///< ci4, ci8: exact; ci16, cf16, cf32: float path
-  /// Calls may keep sums and counts in the state until release(), where a device adds to them
+  /// Calls may keep sums and counts in the state until flush(), where a device adds to them
   /// faster: for several calls into the same buffers, as those of an integration.
-  bool hold_sums = false;
+  bool defer_sums = false;
 };
 
 inline constexpr std::size_t kMaxInputs = 4096;
@@ -53,13 +53,13 @@ using IntegerVisibilities = core::View<core::ci64, 2>;
 using FloatVisibilities = core::View<std::complex<double>, 2>;
 using Counts = core::View<std::int64_t, 2>;
 
-/// One stream's scratch memory. Between calls it holds nothing unless the config has hold_sums:
+/// One stream's scratch memory. Between calls it holds nothing unless the config has defer_sums:
 /// sums live in the caller's buffers.
 class State {
  public:
   virtual ~State() = default;
   /// Another integration begins: what the visibilities and counts that come next hold does not
-  /// matter, and is replaced where it would have been added to, by release() if nothing came before
+  /// matter, and is replaced where it would have been added to, by flush() if nothing came before
   /// it. Cheaper than zeros to add to. Every buffer must come whole until then.
   void begin() { begins_ = true; }
   /// Of the plan: whether begin() was called since it last asked.
@@ -98,11 +98,11 @@ class Plan {
                        const Samples<std::complex<float>>& samples, const Validity& validity,
                        const FloatVisibilities& visibilities, const Counts& counts) const = 0;
 
-  /// Adds what execute kept in the state; nothing without hold_sums. The buffers are those that
+  /// Adds what execute kept in the state; nothing without defer_sums. The buffers are those that
   /// every execute since the last release was given.
-  virtual void release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+  virtual void flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
                        const Counts& counts) const;
-  virtual void release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+  virtual void flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
                        const Counts& counts) const;
 };
 

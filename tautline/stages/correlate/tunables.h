@@ -62,9 +62,9 @@ struct WgmmaTunables {
   /// Columns of sums that a warp hands to the copy engine at a time, 32 or 64: memory that a sixth
   /// stage could have.
   std::size_t staging_columns = 0;
-  /// With Config::hold_sums, of the kernel that keeps 32-bit sums: steps in shared memory, 3 to 7.
+  /// With Config::defer_sums, of the kernel that keeps 32-bit sums: steps in shared memory, 3 to 7.
   /// 4 and 5 are the best by a few per cent; with more the groups read less in step.
-  std::size_t held_stages = 0;
+  std::size_t deferred_stages = 0;
 
   friend constexpr bool operator==(const WgmmaTunables&, const WgmmaTunables&) = default;
 };

@@ -165,7 +165,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->fill(d.visibilities.data(), jit::kPoison, d.visibilities.bytes());
     execute();
-    release();
+    flush();
     d.queue->copy(d.found.data(), d.visibilities.data(), d.visibilities.bytes());
     d.queue->synchronise();
     using Part = typename Data<Sample>::Part;
@@ -177,7 +177,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->record(*d.start);
     for (std::size_t t = 0; t < times; ++t) execute();
-    release();
+    flush();
     d.queue->record(*d.stop);
     return d.device->seconds_between(*d.start, *d.stop);
   }
@@ -194,10 +194,10 @@ class Trial final : public jit::Candidate {
                    d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
                    d.template result_view<std::int64_t>(d.counts.data()));
   }
-  // What is held may never be left to the next candidate.
-  void release() {
+  // What is deferred may never be left to the next candidate.
+  void flush() {
     auto& d = *data_;
-    plan_->release(*d.queue, d.state_for(*plan_),
+    plan_->flush(*d.queue, d.state_for(*plan_),
                    d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
                    d.template result_view<std::int64_t>(d.counts.data()));
   }

@@ -20,43 +20,43 @@ struct Row {
 
 // Every value of every parameter at least once, powers of two and others with each form.
 const std::vector<Row> kRows = {
-    {1, 2, 1, 40, "ci8", Output::turned_ci8},
-    {3, 2, 8, 37, "i8", Output::turned_float},
+    {1, 2, 1, 40, "ci8", Output::corner_turned_ci8},
+    {3, 2, 8, 37, "i8", Output::corner_turned_float},
     {1, 3, 2, 33, "cf32", Output::spectra_float},
-    {3, 3, 7, 19, "f32", Output::turned_ci8},
+    {3, 3, 7, 19, "f32", Output::corner_turned_ci8},
     {1, 5, 8, 50, "i16", Output::spectra_float, true},
-    {3, 5, 16, 17, "ci16", Output::turned_ci4, true},
-    {3, 8, 2, 35, "ci8", Output::turned_float},
-    {1, 8, 7, 16, "i8", Output::turned_ci4, true},
-    {1, 12, 1, 64, "ci8", Output::turned_ci8, false, 4, 3},
-    {3, 12, 8, 20, "i16", Output::turned_float},
-    {1, 30, 16, 18, "cf32", Output::turned_ci8, true},
+    {3, 5, 16, 17, "ci16", Output::corner_turned_ci4, true},
+    {3, 8, 2, 35, "ci8", Output::corner_turned_float},
+    {1, 8, 7, 16, "i8", Output::corner_turned_ci4, true},
+    {1, 12, 1, 64, "ci8", Output::corner_turned_ci8, false, 4, 3},
+    {3, 12, 8, 20, "i16", Output::corner_turned_float},
+    {1, 30, 16, 18, "cf32", Output::corner_turned_ci8, true},
     {3, 30, 2, 21, "i8", Output::spectra_float, false, 4, 3},
-    {1, 4, 3, 23, "ci16", Output::turned_ci8},
-    {1, 16, 8, 31, "f32", Output::turned_float, true},
-    {2, 32, 5, 33, "i8", Output::turned_ci8, true},
-    {1, 64, 8, 47, "ci8", Output::turned_ci8},
-    {3, 64, 7, 15, "i8", Output::turned_ci8},
-    {3, 64, 16, 32, "cf32", Output::turned_float, true, 4, 3},
+    {1, 4, 3, 23, "ci16", Output::corner_turned_ci8},
+    {1, 16, 8, 31, "f32", Output::corner_turned_float, true},
+    {2, 32, 5, 33, "i8", Output::corner_turned_ci8, true},
+    {1, 64, 8, 47, "ci8", Output::corner_turned_ci8},
+    {3, 64, 7, 15, "i8", Output::corner_turned_ci8},
+    {3, 64, 16, 32, "cf32", Output::corner_turned_float, true, 4, 3},
     {1, 64, 1, 16, "f32", Output::spectra_float, true},
-    {1, 100, 8, 20, "ci8", Output::turned_ci8},
-    {3, 100, 2, 17, "f32", Output::turned_ci4},
-    {1, 128, 8, 17, "i16", Output::turned_ci8, false, 4, 3},
-    {1, 256, 8, 33, "i8", Output::turned_ci8, false},
-    {2, 512, 4, 18, "i8", Output::turned_float, true},
-    {1, 1024, 8, 35, "ci8", Output::turned_ci8},
-    {3, 1024, 16, 16, "ci16", Output::turned_ci4},
+    {1, 100, 8, 20, "ci8", Output::corner_turned_ci8},
+    {3, 100, 2, 17, "f32", Output::corner_turned_ci4},
+    {1, 128, 8, 17, "i16", Output::corner_turned_ci8, false, 4, 3},
+    {1, 256, 8, 33, "i8", Output::corner_turned_ci8, false},
+    {2, 512, 4, 18, "i8", Output::corner_turned_float, true},
+    {1, 1024, 8, 35, "ci8", Output::corner_turned_ci8},
+    {3, 1024, 16, 16, "ci16", Output::corner_turned_ci4},
     {1, 1024, 7, 17, "cf32", Output::spectra_float, true},
-    {1, 1024, 8, 18, "i16", Output::turned_float, true},
-    {1, 1024, 8, 20, "ci8", Output::turned_ci8, false, 32, 27},
-    {1, 512, 8, 20, "i8", Output::turned_float, true, 32, 27},
+    {1, 1024, 8, 18, "i16", Output::corner_turned_float, true},
+    {1, 1024, 8, 20, "ci8", Output::corner_turned_ci8, false, 32, 27},
+    {1, 512, 8, 20, "i8", Output::corner_turned_float, true, 32, 27},
     {1, 2048, 2, 17, "ci8", Output::spectra_float},
-    {1, 4096, 8, 17, "ci8", Output::turned_ci8, true},
-    {1, 4096, 2, 9, "f32", Output::turned_ci8},
+    {1, 4096, 8, 17, "ci8", Output::corner_turned_ci8, true},
+    {1, 4096, 2, 9, "f32", Output::corner_turned_ci8},
     {1, 8192, 4, 5, "ci8", Output::spectra_float},
     {1, 16384, 2, 3, "i8", Output::spectra_float},
-    {1, 32768, 1, 2, "ci16", Output::turned_float},
-    {1, 65536, 2, 3, "ci8", Output::turned_ci8},
+    {1, 32768, 1, 2, "ci16", Output::corner_turned_float},
+    {1, 65536, 2, 3, "ci8", Output::corner_turned_ci8},
 };
 
 Config config_of(const Row& row) {
@@ -74,7 +74,7 @@ Config config_of(const Row& row) {
 }
 
 bool integers(const Config& config) {
-  return config.output == Output::turned_ci8 || config.output == Output::turned_ci4;
+  return config.output == Output::corner_turned_ci8 || config.output == Output::corner_turned_ci4;
 }
 
 void expect_close(const Result& got, const Result& reference, const Config& config) {
@@ -106,7 +106,7 @@ TEST_P(Backend, EqualsTheReference) {
   Stream stream(config.input, config.inputs, problem.samples() + config.hop_samples() / 2);
   stream.randomise(random);
   // A few clipped components: a target of 40 steps of 127, or 2.9 of 7.
-  const float gain = gain_for(config, config.output == Output::turned_ci4 ? 2.9 : 40);
+  const float gain = gain_for(config, config.output == Output::corner_turned_ci4 ? 2.9 : 40);
   const auto run = [&](const std::string& device, const Tunables& tunables, std::string* name) {
     const auto opened = open_device(device);
     const auto plan = make_plan(config, opened, tunables);
@@ -147,7 +147,7 @@ TEST_P(Backend, EqualsTheReferenceOnGpus) {
   Stream stream(config.input, config.inputs, problem.samples() + config.hop_samples() / 2);
   stream.randomise(random);
   config.max_samples = stream.samples;  // buffers no larger than the test needs
-  const float gain = gain_for(config, config.output == Output::turned_ci4 ? 2.9 : 40);
+  const float gain = gain_for(config, config.output == Output::corner_turned_ci4 ? 2.9 : 40);
   const auto run = [&](const std::string& device, const Tunables& tunables, std::string* name) {
     const auto opened = open_device(device);
     const auto plan = make_plan(config, opened, tunables);

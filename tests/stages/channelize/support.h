@@ -184,16 +184,16 @@ class Runner {
                           {c.inputs, total + kGap, c.channels})
                           .slice(1, done, count);
         break;
-      case Output::turned_float:
-        out.turned_float = core::View<std::complex<float>, 3>(floats_.data(), turned, extents)
+      case Output::corner_turned_float:
+        out.corner_turned_float = core::View<std::complex<float>, 3>(floats_.data(), turned, extents)
                                .slice(2, done, count);
         break;
-      case Output::turned_ci8:
-        out.turned_ci8 =
+      case Output::corner_turned_ci8:
+        out.corner_turned_ci8 =
             core::View<core::ci8, 3>(ci8_.data(), turned, extents).slice(2, done, count);
         break;
-      case Output::turned_ci4:
-        out.turned_ci4 =
+      case Output::corner_turned_ci4:
+        out.corner_turned_ci4 =
             core::View<core::ci4, 3>(ci4_.data(), turned, extents).slice(2, done, count);
         break;
     }
@@ -215,9 +215,9 @@ class Runner {
           std::complex<float>& to = result_.values[(k * c.inputs + i) * total + s];
           if (c.output == Output::spectra_float)
             to = floats_[(i * (total + kGap) + s) * c.channels + k];
-          else if (c.output == Output::turned_float)
+          else if (c.output == Output::corner_turned_float)
             to = floats_[turned];
-          else if (c.output == Output::turned_ci8)
+          else if (c.output == Output::corner_turned_ci8)
             to = {static_cast<float>(ci8_[turned].re), static_cast<float>(ci8_[turned].im)};
           else
             to = {static_cast<float>(ci4_[turned].re()), static_cast<float>(ci4_[turned].im())};
@@ -233,7 +233,7 @@ class Runner {
       for (std::size_t g = 0; g < kGap; ++g) {
         const std::size_t at = row * (total + kGap) + total + g;
         const bool kept = c.output == Output::spectra_float ||
-                          (c.output == Output::turned_float
+                          (c.output == Output::corner_turned_float
                                ? std::isnan(floats_[at].real()) && std::isnan(floats_[at].imag())
                                : ci8_[at] == core::ci8{-77, 99} && ci4_[at] == core::ci4{0x5a});
         if (!kept) throw std::runtime_error("wrote behind the end of a row");

@@ -53,7 +53,7 @@ class Tuning : public testing::TestWithParam<std::string> {
 
 TEST_P(Tuning, ChecksAndTimesEveryOutput) {
   for (const auto& [format, output] :
-       {std::pair{"ci8", Output::turned_ci8}, {"f32", Output::spectra_float}}) {
+       {std::pair{"ci8", Output::corner_turned_ci8}, {"f32", Output::spectra_float}}) {
     config_.input = core::parse_sample_format(format);
     config_.output = output;
     config_.max_samples = config_.frame_samples() * 40;
@@ -88,7 +88,7 @@ TEST_P(Tuning, TheSpaceHasWhatTheKernelsTake) {
     for (const std::size_t channels :
          {2u, 3u, 4u, 12u, 30u, 64u, 100u, 1024u, 4096u, 16384u, 65536u})
       for (const std::size_t taps : {1u, 8u, 16u, 100u})
-        for (const Output output : {Output::spectra_float, Output::turned_ci4}) {
+        for (const Output output : {Output::spectra_float, Output::corner_turned_ci4}) {
           config_.input = core::parse_sample_format(format);
           config_.channels = channels, config_.taps = taps, config_.output = output;
           const jit::Space any = gpu::tuning_space(bank(), *device_);

@@ -67,7 +67,7 @@ TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
       for (const char* calls : {"", "a", "m", "aa", "am", "ma", "0a"}) {
         if (on_device && !device->compiles()) continue;
         Config config = config_for(data.samples());
-        config.hold_sums = hold;
+        config.defer_sums = hold;
         const auto plan = make_plan(config, device);
         const auto reference = make_plan(config, reference_device());
         const auto state = plan->make_state(*queue), own_state = reference->make_state(*own);
@@ -91,8 +91,8 @@ TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
           reference->execute(*own, *own_state, some, valid, expected.visibility_view(),
                              expected.count_view());
         }
-        plan->release(*queue, *state, visibilities, counts);
-        plan->release(*queue, *state, visibilities, counts);  // nothing more
+        plan->flush(*queue, *state, visibilities, counts);
+        plan->flush(*queue, *state, visibilities, counts);  // nothing more
         if (on_device) {
           queue->copy(got.visibilities.data(), sums.data(), sums.bytes());
           queue->copy(got.counts.data(), numbers.data(), numbers.bytes());

@@ -58,13 +58,13 @@ TEST_F(GpuTensorCompile, Wgmma) {
   }
 }
 
-TEST_F(GpuTensorCompile, Held) {
+TEST_F(GpuTensorCompile, DeferredSums) {
   for (const std::size_t stages : {0u, 3u, 7u})
-    expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma_held.cuda.kernel",
-                                 gpu::held_defines(gpu::complete(
-                                     WgmmaTunables{.held_stages = stages}, kHopperLocalBytes))),
+    expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma_deferred.cuda.kernel",
+                                 gpu::deferred_defines(gpu::complete(
+                                     WgmmaTunables{.deferred_stages = stages}, kHopperLocalBytes))),
                 "sm_90a", 168);
-  expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/held_sums.cuda.kernel", {}), "sm_90a",
+  expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/flush_deferred.cuda.kernel", {}), "sm_90a",
               84);
 }
 
@@ -231,7 +231,7 @@ TEST_F(GpuTensorSums, AnyShape) {
 
 // Sums that wait in the state, among them more than 32 bits hold, calls of other lengths, calls
 // with masks, whose sums go straight to the visibilities, and calls that bring nothing.
-TEST_F(GpuTensorSums, HeldFromCallToCall) {
+TEST_F(GpuTensorSums, DeferredFromCallToCall) {
   for (const auto& [channels, inputs, samples] : std::vector<std::array<std::size_t, 3>>{
            {2, 128, 3072}, {140, 128, 192}, {3, 200, 1000}, {1, 300, 20000}, {5, 257, 640}}) {
     Data<core::ci8> data(channels, inputs, samples, {.after_row = (16 - samples % 16) % 16});
@@ -242,7 +242,7 @@ TEST_F(GpuTensorSums, HeldFromCallToCall) {
     const std::size_t row = data.strides[1];
     const device::Buffer memory = device_->allocate(data.storage.size() * sizeof(core::ci8));
     Config config = config_for(data.samples());
-    config.hold_sums = true;
+    config.defer_sums = true;
     const auto plan = make_plan(config, device_), host = make_plan(config, device::open({}));
     EXPECT_NE(plan->backend().find("held"), std::string::npos) << plan->backend();
     const auto queue = device_->make_queue(), host_queue = device::open({})->make_queue();
@@ -279,8 +279,8 @@ TEST_F(GpuTensorSums, HeldFromCallToCall) {
       both(samples, true);
       both(0, false);
       both(samples, false);
-      plan->release(*queue, *state, sums, numbers);
-      plan->release(*queue, *state, sums, numbers);  // nothing is left
+      plan->flush(*queue, *state, sums, numbers);
+      plan->flush(*queue, *state, sums, numbers);  // nothing is left
     }
     queue->copy(got.visibilities.data(), visibilities.data(), visibilities.bytes());
     queue->copy(got.counts.data(), counts.data(), counts.bytes());

@@ -99,12 +99,12 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   EXPECT_FALSE(space(75).usual().contains("mma_stages"));
   // Held sums have a code of their own, where tiles are full enough.
   const auto held = [&](std::size_t inputs) {
-    return gpu::tuning_space({.inputs = inputs, .hold_sums = true}, device).usual();
+    return gpu::tuning_space({.inputs = inputs, .defer_sums = true}, device).usual();
   };
   device.properties_value.compute_capability = 90;
   EXPECT_TRUE(held(512).contains("wgmma_held_stages"));
   EXPECT_FALSE(held(20).contains("wgmma_held_stages"));
-  EXPECT_EQ(gpu::tuning_key({.inputs = 512, .hold_sums = true}, device).variant, "ci8 held");
+  EXPECT_EQ(gpu::tuning_key({.inputs = 512, .defer_sums = true}, device).variant, "ci8 held");
   // From the default one change leads to another design, and its tunables count there alone.
   jit::Configuration c = space(90).usual();
   c["design"] = design(GpuDesign::tiled);

@@ -108,12 +108,12 @@ class FusedKernel final : public GroupKernel {
     switch (bank_->config.output) {
       case Output::spectra_float:
         return finish<Output::spectra_float>(tile, out, rotors, work);
-      case Output::turned_float:
-        return finish<Output::turned_float>(tile, out, rotors, work);
-      case Output::turned_ci8:
-        return finish<Output::turned_ci8>(tile, out, rotors, work);
-      case Output::turned_ci4:
-        return finish<Output::turned_ci4>(tile, out, rotors, work);
+      case Output::corner_turned_float:
+        return finish<Output::corner_turned_float>(tile, out, rotors, work);
+      case Output::corner_turned_ci8:
+        return finish<Output::corner_turned_ci8>(tile, out, rotors, work);
+      case Output::corner_turned_ci4:
+        return finish<Output::corner_turned_ci4>(tile, out, rotors, work);
     }
     return 0;
   }

@@ -70,11 +70,11 @@ class GroupKernel : public Kernel {
   static constexpr std::size_t kTile = 64;
 
   static std::size_t value_bytes(Output output) {
-    if (output == Output::turned_ci8) return sizeof(core::ci8);
-    return output == Output::turned_ci4 ? sizeof(core::ci4) : sizeof(std::complex<float>);
+    if (output == Output::corner_turned_ci8) return sizeof(core::ci8);
+    return output == Output::corner_turned_ci4 ? sizeof(core::ci4) : sizeof(std::complex<float>);
   }
   // Floats fill whole lines as they are.
-  bool staged() const { return output_ == Output::turned_ci8 || output_ == Output::turned_ci4; }
+  bool staged() const { return output_ == Output::corner_turned_ci8 || output_ == Output::corner_turned_ci4; }
   std::size_t staging_bytes() const { return channels_ * kTile * value_bytes_; }
 
   Rows output_rows(const Tile& tile) const {
@@ -83,9 +83,9 @@ class GroupKernel : public Kernel {
       return Rows{reinterpret_cast<std::byte*>(view.row(0, tile.input) + tile.first),
                   view.stride(0) * static_cast<std::ptrdiff_t>(value_bytes_)};
     };
-    if (output_ == Output::turned_float) return rows(out.turned_float);
-    if (output_ == Output::turned_ci8) return rows(out.turned_ci8);
-    if (output_ == Output::turned_ci4) return rows(out.turned_ci4);
+    if (output_ == Output::corner_turned_float) return rows(out.corner_turned_float);
+    if (output_ == Output::corner_turned_ci8) return rows(out.corner_turned_ci8);
+    if (output_ == Output::corner_turned_ci4) return rows(out.corner_turned_ci4);
     return {};
   }
 

@@ -58,7 +58,7 @@ class Writer {
     if constexpr (kOutput == Output::spectra_float) {
       hn::Store(keep(re, s), d, slot + s);
       hn::Store(keep(im, s), d, slot + kLanes + s);
-    } else if constexpr (kOutput == Output::turned_float) {
+    } else if constexpr (kOutput == Output::corner_turned_float) {
       put_float(channel, s, keep(re, s), keep(im, s));
     } else {
       const FloatVec gain = hn::Set(d, gains_[channel]);
@@ -67,7 +67,7 @@ class Writer {
   }
 
  private:
-  static constexpr int kBits = kOutput == Output::turned_ci4 ? 4 : 8;
+  static constexpr int kBits = kOutput == Output::corner_turned_ci4 ? 4 : 8;
 
   HWY_INLINE FloatVec keep(FloatVec v, std::size_t s) const {
     if (HWY_LIKELY(!masked_)) return v;

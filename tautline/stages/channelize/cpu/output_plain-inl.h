@@ -40,7 +40,7 @@ class Writer {
     float values[2 * kLanes];
     std::copy(lanes, lanes + 2 * kLanes, values);
     if (rotors_.used()) rotate(channel, values);
-    if constexpr (kOutput == Output::spectra_float || kOutput == Output::turned_float) {
+    if constexpr (kOutput == Output::spectra_float || kOutput == Output::corner_turned_float) {
       keep(values);
       if constexpr (kOutput == Output::spectra_float)
         std::copy(values, values + 2 * kLanes, slot);
@@ -86,7 +86,7 @@ class Writer {
 
   // Exactly core::requantise, for all lanes.
   void put_integers(std::size_t channel, float* values) {
-    constexpr int kBits = kOutput == Output::turned_ci4 ? 4 : 8;
+    constexpr int kBits = kOutput == Output::corner_turned_ci4 ? 4 : 8;
     constexpr auto limit = static_cast<float>(core::requantise_limit(kBits));
     unsigned outside = 0;
     for (std::size_t n = 0; n < 2 * kLanes; ++n) outside += !(std::fabs(values[n]) < limit + 0.5f);

@@ -155,8 +155,8 @@ class TiledPlan final : public Plan {
   }
 
   std::size_t output_value_bytes() const {
-    if (bank_->config.output == Output::turned_ci8) return sizeof(core::ci8);
-    return bank_->config.output == Output::turned_ci4 ? sizeof(core::ci4)
+    if (bank_->config.output == Output::corner_turned_ci8) return sizeof(core::ci8);
+    return bank_->config.output == Output::corner_turned_ci4 ? sizeof(core::ci4)
                                                       : sizeof(std::complex<float>);
   }
 

@@ -140,12 +140,12 @@ class RowKernel final : public GroupKernel {
     switch (bank_->config.output) {
       case Output::spectra_float:
         return write_as<Output::spectra_float>(tile, out, rotors, rows, lanes);
-      case Output::turned_float:
-        return write_as<Output::turned_float>(tile, out, rotors, rows, lanes);
-      case Output::turned_ci8:
-        return write_as<Output::turned_ci8>(tile, out, rotors, rows, lanes);
-      case Output::turned_ci4:
-        return write_as<Output::turned_ci4>(tile, out, rotors, rows, lanes);
+      case Output::corner_turned_float:
+        return write_as<Output::corner_turned_float>(tile, out, rotors, rows, lanes);
+      case Output::corner_turned_ci8:
+        return write_as<Output::corner_turned_ci8>(tile, out, rotors, rows, lanes);
+      case Output::corner_turned_ci4:
+        return write_as<Output::corner_turned_ci4>(tile, out, rotors, rows, lanes);
     }
     return 0;
   }

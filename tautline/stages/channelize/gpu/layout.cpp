@@ -47,8 +47,8 @@ Radices radices_of(std::size_t length, std::size_t points) {
 }
 
 std::size_t value_bytes(const Bank& bank) {
-  if (bank.config.output == Output::turned_ci8) return 2;
-  return bank.config.output == Output::turned_ci4 ? 1 : kValueBytes;
+  if (bank.config.output == Output::corner_turned_ci8) return 2;
+  return bank.config.output == Output::corner_turned_ci4 ? 1 : kValueBytes;
 }
 
 TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
@@ -225,7 +225,7 @@ jit::Defines rows_defines(const GpuTunables& t, const Bank& bank) {
   defines.set("SPECTRA", as_number(sizes.row_spectra))
       .set("PARTS", as_number(sizes.parts))
       .set("PARTS_TOGETHER", together ? 1 : 0);
-  if (together) defines.set("OUTPUT", static_cast<std::int64_t>(Output::turned_float));
+  if (together) defines.set("OUTPUT", static_cast<std::int64_t>(Output::corner_turned_float));
   return defines;
 }
 

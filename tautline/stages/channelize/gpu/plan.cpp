@@ -194,14 +194,14 @@ class GpuPlan final : public Plan {
       case Output::spectra_float:
         set(output.spectra);
         break;
-      case Output::turned_float:
-        set(output.turned_float);
+      case Output::corner_turned_float:
+        set(output.corner_turned_float);
         break;
-      case Output::turned_ci8:
-        set(output.turned_ci8);
+      case Output::corner_turned_ci8:
+        set(output.corner_turned_ci8);
         break;
-      case Output::turned_ci4:
-        set(output.turned_ci4);
+      case Output::corner_turned_ci4:
+        set(output.corner_turned_ci4);
         break;
     }
     return slice;

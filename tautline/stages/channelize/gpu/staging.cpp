@@ -132,12 +132,12 @@ void Staging::fetch_results(device::Queue& queue, const Slice& slice,
             slice.out + i * spectra_ * bytes, bytes, bytes, slice.count);
       return;
     }
-    case Output::turned_float:
-      return fetch_turned(queue, slice, result_row_, output.turned_float);
-    case Output::turned_ci8:
-      return fetch_turned(queue, slice, result_row_, output.turned_ci8);
-    case Output::turned_ci4:
-      return fetch_turned(queue, slice, result_row_, output.turned_ci4);
+    case Output::corner_turned_float:
+      return fetch_turned(queue, slice, result_row_, output.corner_turned_float);
+    case Output::corner_turned_ci8:
+      return fetch_turned(queue, slice, result_row_, output.corner_turned_ci8);
+    case Output::corner_turned_ci4:
+      return fetch_turned(queue, slice, result_row_, output.corner_turned_ci4);
   }
 }
 

@@ -52,14 +52,14 @@ class GpuKernel {
 
   /// Device memory for sums of all of the config's channels in a form of the kernel's own that is
   /// faster to add to; 0: it has none, and the following are not called.
-  virtual std::size_t held_bytes() const { return 0; }
+  virtual std::size_t deferred_bytes() const { return 0; }
   /// Samples that such sums can take before they must be released.
-  virtual std::size_t held_samples() const { return 0; }
-  /// Adds to the sums in `held`, or makes them when this is the `first` since they were released.
-  virtual void hold(device::Queue& /*queue*/, const GpuSamples& /*samples*/, void* /*held*/,
+  virtual std::size_t deferred_samples() const { return 0; }
+  /// Adds to the sums in `deferred`, or makes them when this is the `first` since they were released.
+  virtual void defer(device::Queue& /*queue*/, const GpuSamples& /*samples*/, void* /*deferred*/,
                     bool /*first*/) const {}
-  /// visibilities += held, or = held.
-  virtual void release(device::Queue& /*queue*/, void* /*held*/, void* /*visibilities*/,
+  /// visibilities += deferred, or = deferred.
+  virtual void flush(device::Queue& /*queue*/, void* /*deferred*/, void* /*visibilities*/,
                        bool /*replace*/) const {}
 };
 

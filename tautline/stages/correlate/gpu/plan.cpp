@@ -65,10 +65,10 @@ class GpuState final : public State {
   SamplePreparer::Memory samples;
   SumAdder::Memory sums;
   device::Buffer work;
-  // With hold_sums: since the last release.
-  device::Buffer held;
-  std::size_t held_samples = 0;  // in `held`
-  std::size_t held_counts = 0;   // samples that all baselines have beside what `counts` says
+  // With defer_sums: since the last release.
+  device::Buffer deferred;
+  std::size_t deferred_samples = 0;  // in `deferred`
+  std::size_t deferred_counts = 0;   // samples that all baselines have beside what `counts` says
   // What the caller's buffers hold does not matter.
   bool replace_sums = false, replace_counts = false;
 };
@@ -88,7 +88,7 @@ class GpuPlan final : public Plan {
   const Config& config() const override { return config_; }
   std::string backend() const override {
     return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernel_->name() +
-           (kernel_->held_bytes() > 0 ? ", sums held" : "") +
+           (kernel_->deferred_bytes() > 0 ? ", sums held" : "") +
            (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override {
@@ -96,14 +96,14 @@ class GpuPlan final : public Plan {
     const device::MemoryUse sums = adder_.bytes(slab_channels_);
     return {
         samples.host_bytes + sums.host_bytes,
-        samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->held_bytes()};
+        samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->deferred_bytes()};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     auto state = std::make_unique<GpuState>();
     state->samples = preparer_.make_memory(*device_, slab_channels_);
     state->sums = adder_.make_memory(*device_, slab_channels_);
     if (kernel_->work_bytes() > 0) state->work = device_->allocate(kernel_->work_bytes());
-    if (kernel_->held_bytes() > 0) state->held = device_->allocate(kernel_->held_bytes());
+    if (kernel_->deferred_bytes() > 0) state->deferred = device_->allocate(kernel_->deferred_bytes());
     return state;
   }
 
@@ -133,13 +133,13 @@ class GpuPlan final : public Plan {
     run(queue, state, samples, validity, visibilities, counts);
   }
 
-  void release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+  void flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
                const Counts& counts) const override {
-    release_all(queue, state, visibilities, counts);
+    flush_all(queue, state, visibilities, counts);
   }
-  void release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+  void flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
-    release_all(queue, state, visibilities, counts);
+    flush_all(queue, state, visibilities, counts);
   }
 
  private:
@@ -176,12 +176,12 @@ class GpuPlan final : public Plan {
                         (device_->holds(validity.data()) || has_holes(validity, samples.extent(2)));
     const bool in_place = !masked && preparer_.usable_in_place(*device_, RawSamples(samples)) &&
                           add_in_place(visibilities) && device_->holds(counts.data());
-    if (config_.hold_sums && !masked) {
-      own.held_counts += samples.extent(2);
-      if (in_place && hold(queue, own, samples, visibilities)) return;
+    if (config_.defer_sums && !masked) {
+      own.deferred_counts += samples.extent(2);
+      if (in_place && defer(queue, own, samples, visibilities)) return;
     }
     const std::size_t step = in_place ? config_.channels : slab_channels_;
-    const bool counted = masked || !config_.hold_sums;
+    const bool counted = masked || !config_.defer_sums;
     for (std::size_t first = 0; first < config_.channels; first += step) {
       const std::size_t count = std::min(step, config_.channels - first);
       run_slab(queue, own, samples.slice(0, first, count),
@@ -198,31 +198,31 @@ class GpuPlan final : public Plan {
 
   // Whether the sums of `samples` could be added to those that the state holds.
   template <class Sample, class View>
-  bool hold(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
+  bool defer(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
             const View& visibilities) const {
     const std::size_t count = samples.extent(2);
-    if (kernel_->held_bytes() == 0 || count > kernel_->held_samples()) return false;
-    if (state.held_samples + count > kernel_->held_samples())
-      release_sums(queue, state, visibilities);
-    kernel_->hold(queue, preparer_.in_place(RawSamples(samples)), state.held.data(),
-                  state.held_samples == 0);
-    state.held_samples += count;
+    if (kernel_->deferred_bytes() == 0 || count > kernel_->deferred_samples()) return false;
+    if (state.deferred_samples + count > kernel_->deferred_samples())
+      flush_sums(queue, state, visibilities);
+    kernel_->defer(queue, preparer_.in_place(RawSamples(samples)), state.deferred.data(),
+                  state.deferred_samples == 0);
+    state.deferred_samples += count;
     return true;
   }
 
   template <class View>
-  void release_sums(device::Queue& queue, GpuState& state, const View& visibilities) const {
-    if (state.held_samples == 0) return;
+  void flush_sums(device::Queue& queue, GpuState& state, const View& visibilities) const {
+    if (state.deferred_samples == 0) return;
     if (!add_in_place(visibilities))
       throw core::Error(core::ErrorKind::config, "correlate release's visibilities", "other ones",
                         "dense and in the device's memory, as execute's were");
-    kernel_->release(queue, state.held.data(), visibilities.data(),
+    kernel_->flush(queue, state.deferred.data(), visibilities.data(),
                      std::exchange(state.replace_sums, false));
-    state.held_samples = 0;
+    state.deferred_samples = 0;
   }
 
   template <class View>
-  void release_all(device::Queue& queue, State& state, const View& visibilities,
+  void flush_all(device::Queue& queue, State& state, const View& visibilities,
                    const Counts& counts) const {
     check_shapes(config_, {{config_.channels, config_.inputs, 0},
                            true,
@@ -232,12 +232,12 @@ class GpuPlan final : public Plan {
                            counts.extents()});
     auto& own = dynamic_cast<GpuState&>(state);
     note_begin(own);
-    release_sums(queue, own, visibilities);
+    flush_sums(queue, own, visibilities);
     if (std::exchange(own.replace_sums, false)) adder_.clear(queue, *device_, visibilities);
     const bool replace = std::exchange(own.replace_counts, false);
-    if (own.held_counts > 0 || replace)
-      adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts, replace);
-    own.held_counts = 0;
+    if (own.deferred_counts > 0 || replace)
+      adder_.add_counts(queue, *device_, own.sums, {}, own.deferred_counts, counts, replace);
+    own.deferred_counts = 0;
   }
 
   template <class Sample, class View>
@@ -246,7 +246,7 @@ class GpuPlan final : public Plan {
     DeviceMask mask;
     if (validity.data() != nullptr)
       mask = preparer_.mask_on_device(queue, *device_, state.samples, validity);
-    if (mask.data != nullptr || !config_.hold_sums)
+    if (mask.data != nullptr || !config_.defer_sums)
       adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts,
                         state.replace_counts);
     const RawSamples raw(samples);

@@ -75,11 +75,11 @@ WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, boo
   if (half && t.staging_columns == 64)
     throw_config("wgmma.staging_columns", t.staging_columns, "32 for halves",
                  "their doubles take registers");
-  if (t.held_stages == 0) t.held_stages = 5;
-  if (t.held_stages < 3 || t.held_stages > 7)
-    throw_config("wgmma.held_stages", t.held_stages, "3 to 7");
+  if (t.deferred_stages == 0) t.deferred_stages = 5;
+  if (t.deferred_stages < 3 || t.deferred_stages > 7)
+    throw_config("wgmma.deferred_stages", t.deferred_stages, "3 to 7");
   check_local("wgmma.stages", t.stages, wgmma_local_bytes(t), local_bytes);
-  check_local("wgmma.held_stages", t.held_stages, held_local_bytes(t), local_bytes);
+  check_local("wgmma.deferred_stages", t.deferred_stages, deferred_local_bytes(t), local_bytes);
   return t;
 }
 
@@ -147,12 +147,12 @@ double share_of_unlucky(std::size_t tiles_of_channel, std::size_t groups) {
 
 }  // namespace
 
-jit::Defines held_defines(const WgmmaTunables& t) {
-  return jit::Defines().set("STAGES", static_cast<std::int64_t>(t.held_stages));
+jit::Defines deferred_defines(const WgmmaTunables& t) {
+  return jit::Defines().set("STAGES", static_cast<std::int64_t>(t.deferred_stages));
 }
 
-std::size_t held_local_bytes(const WgmmaTunables& t) {
-  return t.held_stages * kStageBytes + 2 * t.held_stages * 8;
+std::size_t deferred_local_bytes(const WgmmaTunables& t) {
+  return t.deferred_stages * kStageBytes + 2 * t.deferred_stages * 8;
 }
 
 std::size_t tensor_step_pairs(const Config& config, std::size_t samples) {

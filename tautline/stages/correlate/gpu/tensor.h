@@ -45,12 +45,12 @@ jit::Defines wgmma_defines(const Config& config, const WgmmaTunables& tunables);
 jit::Defines mma_defines(const Config& config, const MmaTunables& tunables);
 
 /// Of the kernel that keeps 32-bit sums.
-jit::Defines held_defines(const WgmmaTunables& tunables);
+jit::Defines deferred_defines(const WgmmaTunables& tunables);
 
 /// Shared memory of one group.
 std::size_t wgmma_local_bytes(const WgmmaTunables& tunables);
 std::size_t mma_local_bytes(const MmaTunables& tunables);
-std::size_t held_local_bytes(const WgmmaTunables& tunables);
+std::size_t deferred_local_bytes(const WgmmaTunables& tunables);
 
 /// What wgmma's groups do: whole tiles first, the tiles of a last, short round in `parts` along
 /// time, so that no group is idle for the length of a tile.

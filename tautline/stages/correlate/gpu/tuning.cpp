@@ -8,7 +8,7 @@
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/correlate/gpu/plan.h"
-#include "tautline/stages/correlate/gpu/hopper/held.h"
+#include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
 #include "tautline/stages/correlate/gpu/tensor.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
@@ -25,7 +25,7 @@ struct Designs {
   bool mma = true;
   bool cuda = true;
   bool exact_sums = true;
-  bool held = true;
+  bool deferred = true;
 
   GpuDesign fastest() const {
     return wgmma ? GpuDesign::wgmma : mma ? GpuDesign::mma : GpuDesign::tiled;
@@ -40,7 +40,7 @@ struct Designs {
 
 Designs designs_for(const Config& config, const device::Device& device) {
   return {wgmma_runs(config, device), mma_runs(config, device), device.api() == device::Api::cuda,
-          exact(config), wgmma_runs(config, device) && HeldSums::worth(config)};
+          exact(config), wgmma_runs(config, device) && DeferredSums::worth(config)};
 }
 
 void add_tiled(Fields& fields, const Designs& designs) {
@@ -96,10 +96,10 @@ Fields fields_for(const Designs& designs) {
         .add(
             "wgmma_staging_columns", [](auto& t) -> auto& { return t.wgmma.staging_columns; },
             {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
-  if (designs.held)
+  if (designs.deferred)
     fields.add(
-        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.held_stages; }, {3, 4, 5, 6, 7},
-        "wgmma, sums held: steps in shared memory");
+        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.deferred_stages; }, {3, 4, 5, 6, 7},
+        "wgmma, deferred sums: steps in shared memory");
   return fields;
 }
 
@@ -109,7 +109,7 @@ bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
   if (t.design != GpuDesign::tiled && t.tiled != usual.tiled) return false;
   if (t.design != GpuDesign::mma && t.mma != usual.mma) return false;
   if (t.design != GpuDesign::wgmma && t.wgmma != usual.wgmma) return false;
-  if (HeldSums::worth(config) && (t.wgmma.stages != usual.wgmma.stages ||
+  if (DeferredSums::worth(config) && (t.wgmma.stages != usual.wgmma.stages ||
                                   t.wgmma.staging_columns != usual.wgmma.staging_columns))
     return false;
   try {
@@ -129,10 +129,10 @@ jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
   std::vector<std::string_view> files{tiled_kernel_file(config)};
   if (mma_runs(config, device)) files.emplace_back("correlate/gpu/mma.cuda.kernel");
   if (wgmma_runs(config, device)) files.emplace_back("correlate/gpu/hopper/wgmma.cuda.kernel");
-  const bool held = wgmma_runs(config, device) && HeldSums::worth(config);
-  if (held) files.emplace_back("correlate/gpu/hopper/wgmma_held.cuda.kernel");
+  const bool deferred = wgmma_runs(config, device) && DeferredSums::worth(config);
+  if (deferred) files.emplace_back("correlate/gpu/hopper/wgmma_deferred.cuda.kernel");
   return jit::tuning_key(
-      device, "correlate", core::to_string(config.format) + (held ? " held" : ""),
+      device, "correlate", core::to_string(config.format) + (deferred ? " held" : ""),
       {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}},
       files);
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tautline/core/baseline.h"
-#include "tautline/stages/correlate/gpu/hopper/held.h"
+#include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
 #include "tautline/stages/correlate/gpu/kernels.h"
 #include "tautline/stages/correlate/gpu/tensor.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
@@ -23,8 +23,8 @@ class WgmmaKernel final : public GpuKernel {
       : config_(config), device_(std::move(device)), tunables_(tunables) {
     kernel_ = jit::build(*device_, "correlate/gpu/hopper/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
                   ->kernel("correlate_wgmma");
-    if (HeldSums::worth(config))
-      held_ = std::make_unique<const HeldSums>(config, *device_, tunables_);
+    if (DeferredSums::worth(config))
+      deferred_ = std::make_unique<const DeferredSums>(config, *device_, tunables_);
   }
 
   std::string name() const override { return "wgmma " + describe(tunables_); }
@@ -40,14 +40,14 @@ class WgmmaKernel final : public GpuKernel {
              std::size_t /*visibility_bytes*/, void* /*work*/) const override {
     run(queue, samples, visibilities, /*store=*/true);
   }
-  std::size_t held_bytes() const override { return held_ ? held_->bytes() : 0; }
-  std::size_t held_samples() const override { return kTensorMaxSamples; }
-  void hold(device::Queue& queue, const GpuSamples& samples, void* held,
+  std::size_t deferred_bytes() const override { return deferred_ ? deferred_->bytes() : 0; }
+  std::size_t deferred_samples() const override { return kTensorMaxSamples; }
+  void defer(device::Queue& queue, const GpuSamples& samples, void* deferred,
             bool first) const override {
-    held_->add(queue, map(samples), samples.samples, held, first);
+    deferred_->add(queue, map(samples), samples.samples, deferred, first);
   }
-  void release(device::Queue& queue, void* held, void* visibilities, bool replace) const override {
-    held_->release(queue, held, visibilities, replace);
+  void flush(device::Queue& queue, void* deferred, void* visibilities, bool replace) const override {
+    deferred_->flush(queue, deferred, visibilities, replace);
   }
 
  private:
@@ -117,7 +117,7 @@ class WgmmaKernel final : public GpuKernel {
   std::shared_ptr<const device::Device> device_;
   WgmmaTunables tunables_;
   std::shared_ptr<const device::Kernel> kernel_;
-  std::unique_ptr<const HeldSums> held_;
+  std::unique_ptr<const DeferredSums> deferred_;
 };
 
 }  // namespace
@@ -129,8 +129,8 @@ GpuKernelPointer make_wgmma_kernel(const Config& config,
   WgmmaTunables wanted = tunables.wgmma;
   // Where every tile is on the diagonal, samples come from memory and not from its cache.
   constexpr std::size_t kStagesOfOneTile = 7;
-  if (wanted.held_stages == 0 && tensor_tiles(config.inputs) == 1)
-    wanted.held_stages = kStagesOfOneTile;
+  if (wanted.deferred_stages == 0 && tensor_tiles(config.inputs) == 1)
+    wanted.deferred_stages = kStagesOfOneTile;
   const WgmmaTunables complete_tunables =
       complete(wanted, device->properties().local_bytes, config.format == core::kCf16);
   return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);
