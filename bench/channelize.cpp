@@ -201,7 +201,7 @@ void add_ours(const Problem& problem, Block& block, const Options& options,
 }
 
 void add_baseline(const Problem& problem, Block& block, const Options& options,
-               std::vector<Contender>& contenders) {
+                  std::vector<Contender>& contenders) {
   if (std::strcmp(problem.format, "ci8") != 0 || problem.output != Output::corner_turned_ci8 ||
       problem.p != problem.q || problem.delays)
     return;
@@ -212,9 +212,9 @@ void add_baseline(const Problem& problem, Block& block, const Options& options,
       *device);
   contenders.push_back({"baseline",
                         [baseline, queue, &block] {
-                          baseline->run(*queue, block.in.as<core::ci8>(), block.problem.config.inputs,
-                                     block.samples, block.problem.spectra, 0.27f,
-                                     block.out.as<core::ci8>());
+                          baseline->run(*queue, block.in.as<core::ci8>(),
+                                        block.problem.config.inputs, block.samples,
+                                        block.problem.spectra, 0.27f, block.out.as<core::ci8>());
                         },
                         {}});
 }

@@ -47,26 +47,42 @@ struct Problem {
   std::size_t p = 1, q = 1;
 };
 
-const std::vector<Problem> kProblems = {
-    {"ci8", 1024, 4, Output::spectra_float},    {"ci8", 1024, 8, Output::spectra_float},
-    {"ci8", 1024, 16, Output::spectra_float},   {"ci8", 1024, 32, Output::spectra_float},
-    {"ci8", 1024, 64, Output::spectra_float},   {"ci8", 1024, 8, Output::corner_turned_ci8},
-    {"ci8", 1024, 16, Output::corner_turned_ci8},      {"ci8", 1024, 32, Output::corner_turned_ci8},
-    {"ci8", 1024, 8, Output::corner_turned_ci8, true}, {"ci8", 1024, 8, Output::corner_turned_ci4},
-    {"ci8", 1024, 8, Output::corner_turned_float},     {"ci8", 1024, 8, Output::corner_turned_ci8, false, 32, 27},
-    {"ci8", 64, 8, Output::spectra_float},      {"ci8", 128, 8, Output::spectra_float},
-    {"ci8", 256, 8, Output::spectra_float},     {"ci8", 512, 8, Output::spectra_float},
-    {"ci8", 2048, 8, Output::spectra_float},    {"ci8", 4096, 8, Output::spectra_float},
-    {"ci8", 8192, 8, Output::spectra_float},    {"ci8", 16384, 8, Output::spectra_float},
-    {"ci8", 32768, 8, Output::spectra_float},   {"ci8", 65536, 8, Output::spectra_float},
-    {"ci8", 96, 8, Output::spectra_float},      {"ci8", 1000, 8, Output::spectra_float},
-    {"ci8", 3072, 8, Output::spectra_float},    {"ci8", 1000, 8, Output::corner_turned_ci8},
-    {"ci8", 4096, 8, Output::corner_turned_ci8},       {"ci16", 1024, 8, Output::spectra_float},
-    {"cf32", 1024, 8, Output::spectra_float},   {"i8", 1024, 8, Output::spectra_float},
-    {"i16", 1024, 8, Output::spectra_float},    {"f32", 1024, 8, Output::spectra_float}};
+const std::vector<Problem> kProblems = {{"ci8", 1024, 4, Output::spectra_float},
+                                        {"ci8", 1024, 8, Output::spectra_float},
+                                        {"ci8", 1024, 16, Output::spectra_float},
+                                        {"ci8", 1024, 32, Output::spectra_float},
+                                        {"ci8", 1024, 64, Output::spectra_float},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci8},
+                                        {"ci8", 1024, 16, Output::corner_turned_ci8},
+                                        {"ci8", 1024, 32, Output::corner_turned_ci8},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci8, true},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci4},
+                                        {"ci8", 1024, 8, Output::corner_turned_float},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci8, false, 32, 27},
+                                        {"ci8", 64, 8, Output::spectra_float},
+                                        {"ci8", 128, 8, Output::spectra_float},
+                                        {"ci8", 256, 8, Output::spectra_float},
+                                        {"ci8", 512, 8, Output::spectra_float},
+                                        {"ci8", 2048, 8, Output::spectra_float},
+                                        {"ci8", 4096, 8, Output::spectra_float},
+                                        {"ci8", 8192, 8, Output::spectra_float},
+                                        {"ci8", 16384, 8, Output::spectra_float},
+                                        {"ci8", 32768, 8, Output::spectra_float},
+                                        {"ci8", 65536, 8, Output::spectra_float},
+                                        {"ci8", 96, 8, Output::spectra_float},
+                                        {"ci8", 1000, 8, Output::spectra_float},
+                                        {"ci8", 3072, 8, Output::spectra_float},
+                                        {"ci8", 1000, 8, Output::corner_turned_ci8},
+                                        {"ci8", 4096, 8, Output::corner_turned_ci8},
+                                        {"ci16", 1024, 8, Output::spectra_float},
+                                        {"cf32", 1024, 8, Output::spectra_float},
+                                        {"i8", 1024, 8, Output::spectra_float},
+                                        {"i16", 1024, 8, Output::spectra_float},
+                                        {"f32", 1024, 8, Output::spectra_float}};
 
 const char* name(Output output) {
-  constexpr const char* kNames[] = {"spectra", "corner-turned cf32", "corner-turned ci8", "corner-turned ci4"};
+  constexpr const char* kNames[] = {"spectra", "corner-turned cf32", "corner-turned ci8",
+                                    "corner-turned ci4"};
   return kNames[static_cast<int>(output)];
 }
 

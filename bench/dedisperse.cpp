@@ -246,8 +246,8 @@ void measure(const Case& c, const Options& options) {
     for (auto& contender : contenders)
       contender.seconds.push_back(seconds_of([&] { contender.times = contender.run(); }));
   const double baseline = contenders[0].name == "baseline"
-                           ? static_cast<double>(contenders[0].times) / contenders[0].median()
-                           : 0;
+                              ? static_cast<double>(contenders[0].times) / contenders[0].median()
+                              : 0;
   for (auto& contender : contenders) {
     const double seconds = contender.median();
     const double rate = static_cast<double>(contender.times) / seconds;

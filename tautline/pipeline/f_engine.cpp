@@ -267,19 +267,19 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
 
   stages::channelize::OutputViews out;
   const core::View<std::uint64_t, 2> valid = spectra_valid_.mutable_view();
-  const auto turned = [&]<class T>(T* base) {
+  const auto corner_turned = [&]<class T>(T* base) {
     return core::View<T, 3>(base, {Axis::channel, Axis::input, Axis::time},
                             {channels_, inputs_, expected});
   };
   switch (output_) {
     case Output::corner_turned_ci8:
-      out.corner_turned_ci8 = turned(spectra_.as<core::ci8>());
+      out.corner_turned_ci8 = corner_turned(spectra_.as<core::ci8>());
       break;
     case Output::corner_turned_ci4:
-      out.corner_turned_ci4 = turned(spectra_.as<core::ci4>());
+      out.corner_turned_ci4 = corner_turned(spectra_.as<core::ci4>());
       break;
     case Output::corner_turned_float:
-      out.corner_turned_float = turned(spectra_.as<std::complex<float>>());
+      out.corner_turned_float = corner_turned(spectra_.as<std::complex<float>>());
       break;
     case Output::spectra_float:
       out.spectra = {spectra_.as<std::complex<float>>(),

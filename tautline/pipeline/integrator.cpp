@@ -36,7 +36,7 @@ std::size_t group_spectra(std::size_t bytes_per_spectrum, bool gpu) {
                     kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
 }
 
-// Whether a float holds both parts, however the mean is turned later. False for NaN.
+// Whether a float holds both parts, whatever fringe rotation comes later. False for NaN.
 bool is_held(std::complex<double> mean) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   return std::norm(mean) < kLargest * kLargest;

@@ -186,7 +186,7 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
   const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra");
   const auto f = std::make_shared<FilterBank>(inputs, channels, p.at("taps"), spectra, device);
   const auto x = std::make_shared<Correlator>(inputs, channels, spectra, device);
-  const auto turned =
+  const auto corner_turned =
       std::make_shared<Buffer>(device->allocate(inputs * channels * spectra * sizeof(core::ci8)));
   Task task;
   task.in_bytes = f->in_bytes();
@@ -201,9 +201,9 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
     x->prepare(queue);
   };
   task.reset = [f] { f->reset(); };
-  task.work = [f, x, turned](device::Queue& queue, const void* in, void* out) {
-    const std::size_t given = f->run(queue, in, turned->as<core::ci8>());
-    x->run(queue, turned->as<core::ci8>(), given, out);
+  task.work = [f, x, corner_turned](device::Queue& queue, const void* in, void* out) {
+    const std::size_t given = f->run(queue, in, corner_turned->as<core::ci8>());
+    x->run(queue, corner_turned->as<core::ci8>(), given, out);
   };
   return task;
 }

@@ -155,7 +155,7 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
                                   : Output::spectra_float;
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
     throw Error(ErrorKind::config, "--problem of channelize: output_bits", std::to_string(out_bits),
-                "4, 8 (turned and requantised) or 32 (float spectra)");
+                "4, 8 (corner-turned and requantised) or 32 (float spectra)");
   const std::size_t count = spectra * config.hop_samples();
   config.max_samples = count;
   problem.spectra = spectra;
@@ -176,10 +176,10 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   Measurement m;
   runner.time(m, [&] {
     const std::size_t given = plan->spectra(state->held_samples(), count);
-    const std::array<std::size_t, 3> turned{channels, inputs, given};
+    const std::array<std::size_t, 3> extents{channels, inputs, given};
     stages::channelize::OutputViews views;
-    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), kCornerTurnedAxes, turned};
-    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), kCornerTurnedAxes, turned};
+    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), kCornerTurnedAxes, extents};
+    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), kCornerTurnedAxes, extents};
     if (out_bits == 32)
       views.spectra = {out.as<std::complex<float>>(),
                        {Axis::input, Axis::spectrum, Axis::channel},
@@ -254,13 +254,13 @@ Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, c
   const stages::corner_turn::Spectra spectra_view{in.as<std::complex<float>>(),
                                                   {Axis::input, Axis::spectrum, Axis::channel},
                                                   {inputs, spectra, channels}};
-  const std::array<std::size_t, 3> turned{channels, inputs, spectra};
+  const std::array<std::size_t, 3> extents{channels, inputs, spectra};
   const stages::corner_turn::Gains gains_view{
       gains.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
   const stages::corner_turn::Clipped clipped_view{
       clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
-  const auto turn = [&]<class Sample>(const Sample*) {
-    const core::View<Sample, 3> samples(out.as<Sample>(), kCornerTurnedAxes, turned);
+  const auto execute = [&]<class Sample>(const Sample*) {
+    const core::View<Sample, 3> samples(out.as<Sample>(), kCornerTurnedAxes, extents);
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       plan->execute(runner.queue(), spectra_view, {}, samples);
     else
@@ -268,9 +268,9 @@ Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, c
   };
   Measurement m;
   runner.time(m, [&] {
-    if (bits == 4) turn(static_cast<core::ci4*>(nullptr));
-    if (bits == 8) turn(static_cast<core::ci8*>(nullptr));
-    if (bits == 32) turn(static_cast<std::complex<float>*>(nullptr));
+    if (bits == 4) execute(static_cast<core::ci4*>(nullptr));
+    if (bits == 8) execute(static_cast<core::ci8*>(nullptr));
+    if (bits == 32) execute(static_cast<std::complex<float>*>(nullptr));
   });
   m.instruction_set = plan->backend();
   m.operations = problem.operations();

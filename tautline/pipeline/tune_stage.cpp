@@ -38,7 +38,7 @@ jit::Tunable make_channelize(const Problem& sizes, DevicePointer device) {
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
     throw core::Error(core::ErrorKind::config, "--problem of channelize: output_bits",
                       std::to_string(out_bits),
-                      "4, 8 (turned and requantised) or 32 (float spectra)");
+                      "4, 8 (corner-turned and requantised) or 32 (float spectra)");
   stages::channelize::Config config;
   config.inputs = sizes.at("inputs");
   config.channels = sizes.at("channels");

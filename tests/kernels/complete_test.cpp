@@ -116,7 +116,8 @@ TEST_F(KernelFiles, WithoutTunablesCompileForEveryArchitecture) {
   std::set<std::string> compiled;
   KernelCompiler compiler;
   for (const device::ProgramSource& source : sources_of_all_stages()) {
-    if (source.name != "correlate/gpu/counts.kernel" && source.name != "channelize/gpu/gains.kernel" &&
+    if (source.name != "correlate/gpu/counts.kernel" &&
+        source.name != "channelize/gpu/gains.kernel" &&
         source.name != "correlate/gpu/prepare.kernel" && source.name != "correlate/gpu/add.kernel")
       continue;
     compiled.insert(source.name);

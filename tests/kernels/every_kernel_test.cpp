@@ -4,8 +4,8 @@
 
 #include "tautline/pipeline/integrator.h"
 #include "tautline/stages/correlate/gpu/plan.h"
-#include "tautline/stages/unpack/case.h"
 #include "tautline/stages/unpack/backends.h"
+#include "tautline/stages/unpack/case.h"
 #include "tests/stages/channelize/support.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/support/gpus.h"
@@ -208,7 +208,7 @@ class EveryCorrelator : public EveryKernel {
                       expected.count_view());
     }
     plan->flush(*queue, *state, got.view(sums.as<core::ci64>()),
-                  got.view(counts.as<std::int64_t>()));
+                got.view(counts.as<std::int64_t>()));
     queue->copy(got.visibilities.data(), sums.data(), sums.bytes());
     queue->copy(got.counts.data(), counts.data(), counts.bytes());
     queue->synchronise();

@@ -44,10 +44,10 @@
 namespace tautline::stages::channelize {
 
 enum class Output {
-  spectra_float,  ///< [input][spectrum][channel] complex<float>
-  corner_turned_float,   ///< [channel][input][time] complex<float>
-  corner_turned_ci8,     ///< [channel][input][time] ci8, requantised
-  corner_turned_ci4      ///< [channel][input][time] ci4, requantised
+  spectra_float,        ///< [input][spectrum][channel] complex<float>
+  corner_turned_float,  ///< [channel][input][time] complex<float>
+  corner_turned_ci8,    ///< [channel][input][time] ci8, requantised
+  corner_turned_ci4     ///< [channel][input][time] ci4, requantised
 };
 
 struct Config {
@@ -92,13 +92,13 @@ struct Input {
 
 /// Where results go; the views of outputs that the config does not ask for are empty.
 struct OutputViews {
-  core::View<std::complex<float>, 3> spectra;       ///< Output::spectra_float
+  core::View<std::complex<float>, 3> spectra;              ///< Output::spectra_float
   core::View<std::complex<float>, 3> corner_turned_float;  ///< Output::corner_turned_float
   core::View<core::ci8, 3> corner_turned_ci8;              ///< Output::corner_turned_ci8
   core::View<core::ci4, 3> corner_turned_ci4;              ///< Output::corner_turned_ci4
-  core::View<std::uint64_t, 2> valid;               ///< may be empty
-  core::View<const float, 2> gains;                 ///< requantised outputs
-  core::View<std::uint64_t, 1> clipped;             ///< requantised outputs
+  core::View<std::uint64_t, 2> valid;                      ///< may be empty
+  core::View<const float, 2> gains;                        ///< requantised outputs
+  core::View<std::uint64_t, 1> clipped;                    ///< requantised outputs
 };
 
 /// One stream's history: the last samples that later spectra still need, for every input, with

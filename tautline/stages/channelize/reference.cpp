@@ -99,7 +99,7 @@ class ReferenceKernel final : public Kernel {
       const int im = core::requantise(rounded.imag(), tile.gains[k], limit, clipped);
       if (eight)
         out.corner_turned_ci8(k, tile.input, tile.first) = {static_cast<std::int8_t>(re),
-                                                     static_cast<std::int8_t>(im)};
+                                                            static_cast<std::int8_t>(im)};
       else
         out.corner_turned_ci4(k, tile.input, tile.first) = core::ci4::pack(re, im);
     }

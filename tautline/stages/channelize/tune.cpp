@@ -129,7 +129,8 @@ struct Data {
   }
 
   std::string difference() const {
-    if (config().output == Output::spectra_float || config().output == Output::corner_turned_float) {
+    if (config().output == Output::spectra_float ||
+        config().output == Output::corner_turned_float) {
       const std::span<const float> is(reinterpret_cast<const float*>(found.data()), 2 * values());
       const std::span<const float> should(reinterpret_cast<const float*>(expected.data()),
                                           2 * values());

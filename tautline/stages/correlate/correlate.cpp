@@ -38,11 +38,11 @@ std::string to_text(const std::array<std::size_t, Rank>& extents) {
 }  // namespace
 
 void Plan::flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
-                   const Counts& counts) const {
+                 const Counts& counts) const {
   if (state.take_begin()) clear_on_host(queue, visibilities, counts);
 }
 void Plan::flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
-                   const Counts& counts) const {
+                 const Counts& counts) const {
   if (state.take_begin()) clear_on_host(queue, visibilities, counts);
 }
 

@@ -101,9 +101,9 @@ class Plan {
   /// Adds what execute kept in the state; nothing without defer_sums. The buffers are those that
   /// every execute since the last release was given.
   virtual void flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
-                       const Counts& counts) const;
+                     const Counts& counts) const;
   virtual void flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
-                       const Counts& counts) const;
+                     const Counts& counts) const;
 };
 
 /// Throws Error(config) naming the field, the value and the limit, and Error(unsupported) when the

@@ -198,8 +198,8 @@ class Trial final : public jit::Candidate {
   void flush() {
     auto& d = *data_;
     plan_->flush(*d.queue, d.state_for(*plan_),
-                   d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
-                   d.template result_view<std::int64_t>(d.counts.data()));
+                 d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
+                 d.template result_view<std::int64_t>(d.counts.data()));
   }
 
   std::shared_ptr<Data<Sample>> data_;

@@ -93,10 +93,11 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
                                                  {Axis::input, Axis::spectrum, Axis::channel},
                                                  {c.inputs, row, c.channels})
                   .slice(1, done, row - done);
-          views.corner_turned_ci8 = core::View<core::ci8, 3>(out.as<core::ci8>(),
-                                                      {Axis::channel, Axis::input, Axis::time},
-                                                      {c.channels, c.inputs, row})
-                                 .slice(2, done, row - done);
+          views.corner_turned_ci8 =
+              core::View<core::ci8, 3>(out.as<core::ci8>(),
+                                       {Axis::channel, Axis::input, Axis::time},
+                                       {c.channels, c.inputs, row})
+                  .slice(2, done, row - done);
           views.gains = {
               gain_memory.as<float>(), {Axis::channel, Axis::input}, {c.channels, c.inputs}};
           views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {c.inputs}};
@@ -119,9 +120,10 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
             for (std::size_t s = 0; s < spectra; ++s) {
               const core::ci8 code = bytes[(k * c.inputs + i) * row + s];
               const std::complex<float> value =
-                  output == Output::corner_turned_ci8 ? std::complex<float>(static_cast<float>(code.re),
-                                                                     static_cast<float>(code.im))
-                                               : floats[(i * row + s) * c.channels + k];
+                  output == Output::corner_turned_ci8
+                      ? std::complex<float>(static_cast<float>(code.re),
+                                            static_cast<float>(code.im))
+                      : floats[(i * row + s) * c.channels + k];
               ASSERT_EQ(value, expected.values[(k * c.inputs + i) * spectra + s])
                   << k << ' ' << i << ' ' << s << " offset " << offset;
             }
@@ -150,11 +152,11 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     const std::size_t words = core::validity_words(stream.samples);
     const device::Buffer in = on_device(stream.bytes.data(), stream.bytes.size());
     const device::Buffer bits = on_device(mask.row(0), c.inputs * words * 8);
-    std::vector<float> turned_gains(c.channels * c.inputs);  // [input][channel]
+    std::vector<float> transposed_gains(c.channels * c.inputs);  // [input][channel]
     for (std::size_t k = 0; k < c.channels; ++k)
       for (std::size_t i = 0; i < c.inputs; ++i)
-        turned_gains[i * c.channels + k] = runner.gains[k * c.inputs + i];
-    const device::Buffer gains = on_device(turned_gains.data(), turned_gains.size() * 4);
+        transposed_gains[i * c.channels + k] = runner.gains[k * c.inputs + i];
+    const device::Buffer gains = on_device(transposed_gains.data(), turned_gains.size() * 4);
     const device::Buffer valid = device_->allocate(c.inputs * 8);
     std::vector<core::ci8> out(c.channels * c.inputs * spectra);
     std::vector<std::uint64_t> clipped(c.inputs, 1000), out_valid(c.inputs);

@@ -14,11 +14,13 @@ struct Shape {
   Output output;
 };
 
-const std::vector<Shape> kShapes = {
-    {"ci8", 64, 8, 1, 1, Output::corner_turned_ci8},    {"i8", 32, 4, 1, 1, Output::corner_turned_float},
-    {"cf32", 30, 3, 1, 1, Output::corner_turned_ci4},   {"ci16", 64, 5, 4, 3, Output::spectra_float},
-    {"f32", 12, 2, 4, 3, Output::corner_turned_ci8},    {"ci8", 2, 1, 1, 1, Output::corner_turned_ci8},
-    {"ci8", 1024, 2, 32, 27, Output::corner_turned_ci8}};
+const std::vector<Shape> kShapes = {{"ci8", 64, 8, 1, 1, Output::corner_turned_ci8},
+                                    {"i8", 32, 4, 1, 1, Output::corner_turned_float},
+                                    {"cf32", 30, 3, 1, 1, Output::corner_turned_ci4},
+                                    {"ci16", 64, 5, 4, 3, Output::spectra_float},
+                                    {"f32", 12, 2, 4, 3, Output::corner_turned_ci8},
+                                    {"ci8", 2, 1, 1, 1, Output::corner_turned_ci8},
+                                    {"ci8", 1024, 2, 32, 27, Output::corner_turned_ci8}};
 
 Config config_of(const Shape& shape) {
   Config c;
@@ -174,7 +176,8 @@ TEST(Output, WrittenPastTheCacheIsTheSame) {
   auto random = tests::generator();
   using core::Axis;
   for (const std::string& name : forced_devices())
-    for (const Output output : {Output::corner_turned_float, Output::corner_turned_ci8, Output::corner_turned_ci4}) {
+    for (const Output output :
+         {Output::corner_turned_float, Output::corner_turned_ci8, Output::corner_turned_ci4}) {
       Config c;
       c.inputs = 2, c.channels = 32, c.taps = 4;
       c.output = output;

@@ -159,11 +159,11 @@ TEST_P(Exact, AnyStrides) {
     Data<core::ci4> small(3, 19, 131, spacing);
     check(small.samples(), "ci4 time stride " + std::to_string(spacing.time));
   }
-  // [time][input] in memory: the strides the other way round.
+  // [time][input] in memory: transposed.
   Data<core::ci8> data(1, 1, 40 * 70);
-  const Samples<core::ci8> turned(data.storage.data(), {Axis::channel, Axis::input, Axis::time},
-                                  {1, 40, 70}, {0, 1, 40});
-  check(turned, "[time][input]");
+  const Samples<core::ci8> transposed(data.storage.data(), {Axis::channel, Axis::input, Axis::time},
+                                      {1, 40, 70}, {0, 1, 40});
+  check(transposed, "[time][input]");
   // Time running backwards.
   const Samples<core::ci8> backwards(
       data.storage.data() + 69, {Axis::channel, Axis::input, Axis::time}, {1, 40, 70}, {0, 70, -1});

@@ -1,7 +1,5 @@
 // The kernels for matrix units: their text for every architecture that has them, how tiles are
 // shared out, and on a GPU that has them their sums, bit for bit.
-#include "tautline/stages/correlate/gpu/tensor.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,6 +9,7 @@
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu/plan.h"
+#include "tautline/stages/correlate/gpu/tensor.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/support/kernel_compiler.h"
 
@@ -60,12 +59,14 @@ TEST_F(GpuTensorCompile, Wgmma) {
 
 TEST_F(GpuTensorCompile, DeferredSums) {
   for (const std::size_t stages : {0u, 3u, 7u})
-    expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma_deferred.cuda.kernel",
-                                 gpu::deferred_defines(gpu::complete(
-                                     WgmmaTunables{.deferred_stages = stages}, kHopperLocalBytes))),
-                "sm_90a", 168);
-  expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/flush_deferred.cuda.kernel", {}), "sm_90a",
-              84);
+    expect_fits(
+        jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma_deferred.cuda.kernel",
+                         gpu::deferred_defines(gpu::complete(
+                             WgmmaTunables{.deferred_stages = stages}, kHopperLocalBytes))),
+        "sm_90a", 168);
+  expect_fits(
+      jit::make_source(device::Api::cuda, "correlate/gpu/hopper/flush_deferred.cuda.kernel", {}),
+      "sm_90a", 84);
 }
 
 TEST_F(GpuTensorCompile, Mma) {

@@ -1,7 +1,6 @@
 // What only the GPU plan has: device addresses, slabs, designs and tunables.
-#include "tautline/stages/correlate/gpu/plan.h"
-
 #include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/stages/correlate/covering_tunables.h"
 

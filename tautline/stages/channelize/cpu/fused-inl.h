@@ -26,8 +26,8 @@
 #include "tautline/stages/channelize/cpu/filter-inl.h"
 #include "tautline/stages/channelize/cpu/groups-inl.h"
 #include "tautline/stages/channelize/cpu/output-inl.h"
-#include "tautline/stages/channelize/cpu/tables.h"
 #include "tautline/stages/channelize/cpu/passes.h"
+#include "tautline/stages/channelize/cpu/tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {

@@ -20,8 +20,8 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "tautline/core/validity.h"
-#include "tautline/stages/channelize/cpu/output-inl.h"
 #include "tautline/stages/channelize/cpu/kernels.h"
+#include "tautline/stages/channelize/cpu/output-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {
@@ -74,7 +74,9 @@ class GroupKernel : public Kernel {
     return output == Output::corner_turned_ci4 ? sizeof(core::ci4) : sizeof(std::complex<float>);
   }
   // Floats fill whole lines as they are.
-  bool staged() const { return output_ == Output::corner_turned_ci8 || output_ == Output::corner_turned_ci4; }
+  bool staged() const {
+    return output_ == Output::corner_turned_ci8 || output_ == Output::corner_turned_ci4;
+  }
   std::size_t staging_bytes() const { return channels_ * kTile * value_bytes_; }
 
   Rows output_rows(const Tile& tile) const {

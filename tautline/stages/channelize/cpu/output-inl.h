@@ -14,10 +14,10 @@
 
 #include "hwy/highway.h"
 #include "tautline/core/requantise.h"
-#include "tautline/stages/channelize/cpu/output_plain-inl.h"
-#include "tautline/stages/channelize/cpu/transpose-inl.h"
 #include "tautline/stages/channelize/cpu/kernels.h"
+#include "tautline/stages/channelize/cpu/output_plain-inl.h"
 #include "tautline/stages/channelize/cpu/rotors.h"
+#include "tautline/stages/channelize/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {

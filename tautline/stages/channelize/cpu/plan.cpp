@@ -157,7 +157,7 @@ class TiledPlan final : public Plan {
   std::size_t output_value_bytes() const {
     if (bank_->config.output == Output::corner_turned_ci8) return sizeof(core::ci8);
     return bank_->config.output == Output::corner_turned_ci4 ? sizeof(core::ci4)
-                                                      : sizeof(std::complex<float>);
+                                                             : sizeof(std::complex<float>);
   }
 
   void run_tile(TiledState& s, const Input& input, const OutputViews& output, std::size_t row,

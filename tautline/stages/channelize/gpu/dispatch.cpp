@@ -127,7 +127,7 @@ void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
                 : 0;
 }
 
-std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
+std::size_t default_positions(const GpuTunables& t, const Bank& bank) {
   // A warp of the filter kernel alone should store whole lines at once.
   if (t.design == GpuDesign::separate || bank.config.input.is_float()) return 2;
   if (t.design == GpuDesign::split || t.fetch == 1) return 4;
@@ -145,7 +145,7 @@ std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
 
 // The instruction has a unit of its own, which is the bottleneck where samples are converted more
 // than a few times.
-int usual_conversion(const GpuTunables& t, const Bank& bank) {
+int default_conversion(const GpuTunables& t, const Bank& bank) {
   constexpr std::size_t kShortFrame = 1024, kFewTaps = 8, kManyTaps = 32;
   if (t.design == GpuDesign::separate) return 0;
   if (t.design == GpuDesign::split) return 2;
@@ -155,7 +155,7 @@ int usual_conversion(const GpuTunables& t, const Bank& bank) {
   return bank.requantised() && bank.taps < kManyTaps ? 2 : 1;
 }
 
-std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
+std::size_t default_filter_spectra(const GpuTunables& t, const Bank& bank) {
   // The filter's sums and coefficients share the registers: half as many spectra at once where a
   // value has two coefficients.
   const bool wide = bank.config.input.is_float();
@@ -168,12 +168,12 @@ std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
 }
 
 void complete_filter(GpuTunables& t, const Bank& bank, bool host_cpu) {
-  std::size_t positions = usual_positions(t, bank);
+  std::size_t positions = default_positions(t, bank);
   while (bank.channels % positions != 0) positions /= 2;
   if (t.fetch == 1) positions = std::min(positions, t.points);
   fill(t.positions, positions);
-  fill(t.filter_spectra, usual_filter_spectra(t, bank));
-  if (t.conversion < 0) t.conversion = usual_conversion(t, bank);
+  fill(t.filter_spectra, default_filter_spectra(t, bank));
+  if (t.conversion < 0) t.conversion = default_conversion(t, bank);
   // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
   // many rows ahead.
   const std::size_t unrolled = t.symmetry == 1 && !host_cpu ? 64 : 32;

@@ -109,7 +109,8 @@ class GpuPlan final : public Plan {
         origin_(std::move(origin)),
         tunables_(chosen(tunables, *bank_, *device_)),
         passes_(make_passes(bank_, device_, tunables_)),
-        order_gains_(jit::build(*device_, "channelize/gpu/gains.kernel", {})->kernel("order_gains")) {}
+        order_gains_(
+            jit::build(*device_, "channelize/gpu/gains.kernel", {})->kernel("order_gains")) {}
 
   const Config& config() const override { return bank_->config; }
   std::string backend() const override {

@@ -7,8 +7,8 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
-#include "tautline/stages/channelize/gpu/plan.h"
 #include "tautline/stages/channelize/gpu/dispatch.h"
+#include "tautline/stages/channelize/gpu/plan.h"
 
 namespace tautline::stages::channelize::gpu {
 
@@ -63,8 +63,8 @@ jit::TuningKey tuning_key(const Bank& bank, const device::Device& device) {
 
 jit::Space tuning_space(const Bank& bank, const device::Device& device) {
   const Target target = Target::of(device);
-  const GpuTunables usual = complete({}, bank, target);
-  return fields().space(usual, [bank, target](const GpuTunables& t) {
+  const GpuTunables defaults = complete({}, bank, target);
+  return fields().space(defaults, [bank, target](const GpuTunables& t) {
     try {
       complete(t, bank, target);
       return true;
@@ -82,7 +82,7 @@ std::shared_ptr<const Plan> make_tuned_plan(std::shared_ptr<const Bank> bank,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
       jit::choose(*device, tuning_key(*bank, *device), tuning_space(*bank, *device));
-  if (choice.source == jit::Choice::Source::usual)
+  if (choice.source == jit::Choice::Source::default_configuration)
     return make_gpu_plan(std::move(bank), std::move(device), {}, choice.note);
   try {
     Tunables tunables;

@@ -57,10 +57,10 @@ class GpuKernel {
   virtual std::size_t deferred_samples() const { return 0; }
   /// Adds to the sums in `deferred`, or makes them when this is the `first` since they were released.
   virtual void defer(device::Queue& /*queue*/, const GpuSamples& /*samples*/, void* /*deferred*/,
-                    bool /*first*/) const {}
+                     bool /*first*/) const {}
   /// visibilities += deferred, or = deferred.
   virtual void flush(device::Queue& /*queue*/, void* /*deferred*/, void* /*visibilities*/,
-                       bool /*replace*/) const {}
+                     bool /*replace*/) const {}
 };
 
 using GpuKernelPointer = std::shared_ptr<const GpuKernel>;

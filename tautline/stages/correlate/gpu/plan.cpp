@@ -94,16 +94,17 @@ class GpuPlan final : public Plan {
   device::MemoryUse bytes() const override {
     const device::MemoryUse samples = preparer_.bytes(slab_channels_);
     const device::MemoryUse sums = adder_.bytes(slab_channels_);
-    return {
-        samples.host_bytes + sums.host_bytes,
-        samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->deferred_bytes()};
+    return {samples.host_bytes + sums.host_bytes, samples.device_bytes + sums.device_bytes +
+                                                      kernel_->work_bytes() +
+                                                      kernel_->deferred_bytes()};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     auto state = std::make_unique<GpuState>();
     state->samples = preparer_.make_memory(*device_, slab_channels_);
     state->sums = adder_.make_memory(*device_, slab_channels_);
     if (kernel_->work_bytes() > 0) state->work = device_->allocate(kernel_->work_bytes());
-    if (kernel_->deferred_bytes() > 0) state->deferred = device_->allocate(kernel_->deferred_bytes());
+    if (kernel_->deferred_bytes() > 0)
+      state->deferred = device_->allocate(kernel_->deferred_bytes());
     return state;
   }
 
@@ -134,11 +135,11 @@ class GpuPlan final : public Plan {
   }
 
   void flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
-               const Counts& counts) const override {
+             const Counts& counts) const override {
     flush_all(queue, state, visibilities, counts);
   }
   void flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
+             const Counts& counts) const override {
     flush_all(queue, state, visibilities, counts);
   }
 
@@ -199,13 +200,13 @@ class GpuPlan final : public Plan {
   // Whether the sums of `samples` could be added to those that the state holds.
   template <class Sample, class View>
   bool defer(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
-            const View& visibilities) const {
+             const View& visibilities) const {
     const std::size_t count = samples.extent(2);
     if (kernel_->deferred_bytes() == 0 || count > kernel_->deferred_samples()) return false;
     if (state.deferred_samples + count > kernel_->deferred_samples())
       flush_sums(queue, state, visibilities);
     kernel_->defer(queue, preparer_.in_place(RawSamples(samples)), state.deferred.data(),
-                  state.deferred_samples == 0);
+                   state.deferred_samples == 0);
     state.deferred_samples += count;
     return true;
   }
@@ -217,13 +218,13 @@ class GpuPlan final : public Plan {
       throw core::Error(core::ErrorKind::config, "correlate release's visibilities", "other ones",
                         "dense and in the device's memory, as execute's were");
     kernel_->flush(queue, state.deferred.data(), visibilities.data(),
-                     std::exchange(state.replace_sums, false));
+                   std::exchange(state.replace_sums, false));
     state.deferred_samples = 0;
   }
 
   template <class View>
   void flush_all(device::Queue& queue, State& state, const View& visibilities,
-                   const Counts& counts) const {
+                 const Counts& counts) const {
     check_shapes(config_, {{config_.channels, config_.inputs, 0},
                            true,
                            {},

@@ -7,8 +7,8 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
-#include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/correlate/gpu/tensor.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
@@ -98,19 +98,19 @@ Fields fields_for(const Designs& designs) {
             {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
   if (designs.deferred)
     fields.add(
-        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.deferred_stages; }, {3, 4, 5, 6, 7},
-        "wgmma, deferred sums: steps in shared memory");
+        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.deferred_stages; },
+        {3, 4, 5, 6, 7}, "wgmma, deferred sums: steps in shared memory");
   return fields;
 }
 
 // Of the other designs nothing changes: a configuration should not have many names.
-bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
+bool fits(const GpuTunables& t, const GpuTunables& defaults, const Config& config,
           const TiledTarget& target) {
-  if (t.design != GpuDesign::tiled && t.tiled != usual.tiled) return false;
-  if (t.design != GpuDesign::mma && t.mma != usual.mma) return false;
-  if (t.design != GpuDesign::wgmma && t.wgmma != usual.wgmma) return false;
-  if (DeferredSums::worth(config) && (t.wgmma.stages != usual.wgmma.stages ||
-                                  t.wgmma.staging_columns != usual.wgmma.staging_columns))
+  if (t.design != GpuDesign::tiled && t.tiled != defaults.tiled) return false;
+  if (t.design != GpuDesign::mma && t.mma != defaults.mma) return false;
+  if (t.design != GpuDesign::wgmma && t.wgmma != defaults.wgmma) return false;
+  if (DeferredSums::worth(config) && (t.wgmma.stages != defaults.wgmma.stages ||
+                                      t.wgmma.staging_columns != defaults.wgmma.staging_columns))
     return false;
   try {
     if (t.design == GpuDesign::tiled) complete(t.tiled, config, target);
@@ -140,14 +140,14 @@ jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
 jit::Space tuning_space(const Config& config, const device::Device& device) {
   const Designs designs = designs_for(config, device);
   const TiledTarget target(device);
-  GpuTunables usual;
-  usual.design = designs.fastest();
-  usual.tiled = complete(TiledTunables{}, config, target);
-  if (designs.mma) usual.mma = complete(MmaTunables{}, target.local_bytes);
+  GpuTunables defaults;
+  defaults.design = designs.fastest();
+  defaults.tiled = complete(TiledTunables{}, config, target);
+  if (designs.mma) defaults.mma = complete(MmaTunables{}, target.local_bytes);
   if (designs.wgmma)
-    usual.wgmma = complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
+    defaults.wgmma = complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
   return fields_for(designs).space(
-      usual, [=](const GpuTunables& t) { return fits(t, usual, config, target); });
+      defaults, [=](const GpuTunables& t) { return fits(t, defaults, config, target); });
 }
 
 GpuTunables tunables_of(const jit::Configuration& configuration) {
@@ -158,7 +158,7 @@ std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
       jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
-  if (choice.source == jit::Choice::Source::usual)
+  if (choice.source == jit::Choice::Source::default_configuration)
     return make_gpu_plan(config, device, {}, choice.note);
   try {
     return make_gpu_plan(config, device, tunables_of(choice.configuration), choice.note);

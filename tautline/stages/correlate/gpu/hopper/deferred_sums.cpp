@@ -40,21 +40,23 @@ bool DeferredSums::worth(const Config& config) {
 }
 
 DeferredSums::DeferredSums(const Config& config, const device::Device& device,
-                   const WgmmaTunables& tunables)
+                           const WgmmaTunables& tunables)
     : config_(config),
       tunables_(tunables),
       groups_(device.properties().multiprocessors),
       schedule_(schedule(config, groups_)),
-      add_(jit::build(device, "correlate/gpu/hopper/wgmma_deferred.cuda.kernel", deferred_defines(tunables))
+      add_(jit::build(device, "correlate/gpu/hopper/wgmma_deferred.cuda.kernel",
+                      deferred_defines(tunables))
                ->kernel("correlate_deferred")),
-      flush_(jit::build(device, "correlate/gpu/hopper/flush_deferred.cuda.kernel", {})->kernel("flush_deferred")) {}
+      flush_(jit::build(device, "correlate/gpu/hopper/flush_deferred.cuda.kernel", {})
+                 ->kernel("flush_deferred")) {}
 
 std::size_t DeferredSums::sums_bytes() const {
   return schedule_.items * kItemBytes;
 }
 
 void DeferredSums::add(device::Queue& queue, const device::TensorMap& map, std::size_t samples,
-                   void* deferred, bool first) const {
+                       void* deferred, bool first) const {
   if (first) queue.fill(of_im(deferred), 0, of_im_bytes());
   device::LaunchShape shape;
   shape.groups.x = std::min(schedule_.items, groups_);
@@ -73,13 +75,14 @@ void DeferredSums::add(device::Queue& queue, const device::TensorMap& map, std::
   queue.launch(*add_, shape, arguments);
 }
 
-void DeferredSums::flush(device::Queue& queue, void* deferred, void* visibilities, bool replace) const {
+void DeferredSums::flush(device::Queue& queue, void* deferred, void* visibilities,
+                         bool replace) const {
   const std::size_t tiles = tensor_tiles(config_.inputs);
   device::LaunchShape shape;
   shape.groups.x = config_.channels * tiles * kFlushShares;
   shape.threads.x = kFlushThreads;
   const std::array<device::Argument, 8> arguments{
-      device::Argument(deferred),         device::Argument(of_im(deferred)),
+      device::Argument(deferred),     device::Argument(of_im(deferred)),
       number(config_.inputs),         number(tiles),
       number(schedule_.whole),        number(schedule_.parts),
       device::Argument(visibilities), number(replace ? 1 : 0)};

@@ -36,7 +36,9 @@ class DeferredSums {
   std::size_t of_im_bytes() const {
     return config_.channels * config_.inputs * sizeof(std::int32_t);
   }
-  std::byte* of_im(void* deferred) const { return static_cast<std::byte*>(deferred) + sums_bytes(); }
+  std::byte* of_im(void* deferred) const {
+    return static_cast<std::byte*>(deferred) + sums_bytes();
+  }
 
   Config config_;
   WgmmaTunables tunables_;

@@ -21,7 +21,8 @@ class WgmmaKernel final : public GpuKernel {
   WgmmaKernel(const Config& config, std::shared_ptr<const device::Device> device,
               const WgmmaTunables& tunables)
       : config_(config), device_(std::move(device)), tunables_(tunables) {
-    kernel_ = jit::build(*device_, "correlate/gpu/hopper/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
+    kernel_ = jit::build(*device_, "correlate/gpu/hopper/wgmma.cuda.kernel",
+                         wgmma_defines(config_, tunables_))
                   ->kernel("correlate_wgmma");
     if (DeferredSums::worth(config))
       deferred_ = std::make_unique<const DeferredSums>(config, *device_, tunables_);
@@ -43,10 +44,11 @@ class WgmmaKernel final : public GpuKernel {
   std::size_t deferred_bytes() const override { return deferred_ ? deferred_->bytes() : 0; }
   std::size_t deferred_samples() const override { return kTensorMaxSamples; }
   void defer(device::Queue& queue, const GpuSamples& samples, void* deferred,
-            bool first) const override {
+             bool first) const override {
     deferred_->add(queue, map(samples), samples.samples, deferred, first);
   }
-  void flush(device::Queue& queue, void* deferred, void* visibilities, bool replace) const override {
+  void flush(device::Queue& queue, void* deferred, void* visibilities,
+             bool replace) const override {
     deferred_->flush(queue, deferred, visibilities, replace);
   }
 
