@@ -1,5 +1,6 @@
 // Rate of the filter bank on every instruction set of this machine, beside a plain filter loop, the
-// device's FFT library and a plain loop that rounds and corner-turns, on as many threads, in one run.
+// device's FFT library and a plain loop that rounds and corner-turns, on as many threads, in one
+// run.
 //
 //   bench_channelize [--threads N] [--repeats N] [--only TEXT] [--set avx2]
 #include "bench/baseline/channelize.h"

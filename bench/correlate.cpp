@@ -23,7 +23,8 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
+#include "tautline/stages/correlate/cpu/plan.h"
 
 namespace {
 

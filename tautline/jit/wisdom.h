@@ -47,14 +47,15 @@ struct Choice {
   Source source = Source::default_configuration;
   /// For a plan's backend(): "tuned", "tuned for inputs=64 samples=3072", "default".
   std::string note;
-  /// With the default: the sizes of the nearest problem that was tuned, when it was not near enough.
+  /// With the default: the sizes of the nearest problem that was tuned, when it was not near
+  /// enough.
   std::string too_far;
 };
 
 /// By what factor each size of a tuned problem may differ from a plan's for the plan to take over
 /// its configuration. Winners hold for what they were measured on: within an octave of it the shape
-/// of the work (how many groups there are, what fits into local memory) is nearly the same, beyond it
-/// the default, which a stage may find by counting, is the safer one.
+/// of the work (how many groups there are, what fits into local memory) is nearly the same, beyond
+/// it the default, which a stage may find by counting, is the safer one.
 inline constexpr double kNearSizes = 2;
 
 /// The configuration that was tuned for exactly this key; else that of the nearest problem of the

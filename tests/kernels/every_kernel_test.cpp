@@ -27,7 +27,8 @@ class EveryKernel : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<device::Queue> queue;
 };
 
-// unpack/gpu/unpack.kernel: rows or times next to each other, every size of element, with lost spans.
+// unpack/gpu/unpack.kernel: rows or times next to each other, every size of element, with lost
+// spans.
 TEST_P(EveryKernel, Unpack) {
   namespace unpack = stages::unpack;
   auto random = generator();
@@ -134,8 +135,8 @@ TEST_P(EveryKernel, Channelize) {
   }
 }
 
-// correlate/: tiled, tiled_float, mma, wgmma, wgmma_deferred and flush_deferred, prepare, counts and add;
-// few and many inputs, lost samples.
+// correlate/: tiled, tiled_float, mma, wgmma, wgmma_deferred and flush_deferred, prepare, counts
+// and add; few and many inputs, lost samples.
 class EveryCorrelator : public EveryKernel {
  protected:
   template <class Sample>

@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
+#include "tautline/stages/correlate/cpu/plan.h"
 #include "tautline/stages/correlate/gpu/tuning.h"
 #include "tautline/stages/correlate/reference.h"
-#include "tautline/stages/correlate/shapes.h"
 
 namespace tautline::stages::correlate {
 

@@ -116,7 +116,7 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
       const std::size_t tiles = blocks * (blocks + 1) / 2;
       const std::size_t items = groups * 60;
       const auto s = gpu::schedule_tiles(items, tiles, groups, 24);
-      EXPECT_LT(s.turn, std::max<std::size_t>(groups, 2));
+      EXPECT_LT(s.rotation, std::max<std::size_t>(groups, 2));
       // As in wgmma_tile.cuda.kernel; tiles on the diagonal are three quarters of the work.
       std::vector<double> work(tiles, 1);
       for (std::size_t row = 0; row < blocks; ++row) work[row * (row + 3) / 2] = 0.75;
@@ -128,7 +128,7 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
         for (std::size_t round = 0; round < items; round += groups) {
           ++seen[round + place];
           sum += work[(round + place) % tiles];
-          place = (place + s.turn) % groups;
+          place = (place + s.rotation) % groups;
         }
         most = std::max(most, sum);
         all += sum;

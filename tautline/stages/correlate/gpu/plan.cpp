@@ -1,9 +1,7 @@
-// The plan on a GPU, its state, and the choice of kernel.
-//
-// Device addresses are used where they are and nothing waits. Samples in host memory, or in a form
-// that the kernel does not read, pass through the state's buffers some channels (a slab) at a time;
-// visibilities and counts in host memory, or with strides, are summed in the state's buffers and
-// added to the caller's.
+// Buffers in device memory are used in place, and nothing waits. Samples in host memory, or in a
+// form that the kernel does not read, pass through the state's buffers some channels (a slab) at a
+// time; visibilities and counts in host memory, or with strides, are summed in the state's buffers
+// and added to the caller's.
 #include "tautline/stages/correlate/gpu/plan.h"
 
 #include <algorithm>
@@ -11,10 +9,10 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/gpu/dispatch.h"
 #include "tautline/stages/correlate/gpu/prepare.h"
 #include "tautline/stages/correlate/gpu/sums.h"
-#include "tautline/stages/correlate/gpu/tiled.h"
-#include "tautline/stages/correlate/shapes.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -22,54 +20,16 @@ namespace {
 
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-struct Candidate {
-  GpuDesign design;
-  const char* name;
-  GpuKernelPointer (*make)(const Config&, DevicePointer, const GpuTunables&);
-};
-
-// Fastest first. The last runs everywhere.
-constexpr Candidate kCandidates[] = {{GpuDesign::wgmma, "wgmma", make_wgmma_kernel},
-                                     {GpuDesign::mma, "mma", make_mma_kernel},
-                                     {GpuDesign::tiled, "tiled", make_tiled_kernel}};
-
-GpuKernelPointer choose_kernel(const Config& config, const DevicePointer& device,
-                               const GpuTunables& tunables) {
-  for (const Candidate& candidate : kCandidates) {
-    if (tunables.design != GpuDesign::automatic && tunables.design != candidate.design) continue;
-    if (auto kernel = candidate.make(config, device, tunables)) return kernel;
-  }
-  throw core::Error(core::ErrorKind::unsupported, "correlate GPU design",
-                    "not for " + device->name(), "one that has code for this device and format",
-                    "let the plan choose");
-}
-
-core::SampleFormat format_of(const core::ci8*) {
-  return core::kCi8;
-}
-core::SampleFormat format_of(const core::ci4*) {
-  return core::kCi4;
-}
-core::SampleFormat format_of(const core::ci16*) {
-  return core::kCi16;
-}
-core::SampleFormat format_of(const core::cf16*) {
-  return core::kCf16;
-}
-core::SampleFormat format_of(const std::complex<float>*) {
-  return core::kCf32;
-}
-
 class GpuState final : public State {
  public:
   SamplePreparer::Memory samples;
   SumAdder::Memory sums;
   device::Buffer work;
-  // With defer_sums: since the last release.
+  // Since the last flush, with Config::defer_sums.
   device::Buffer deferred;
   std::size_t deferred_samples = 0;  // in `deferred`
-  std::size_t deferred_counts = 0;   // samples that all baselines have beside what `counts` says
-  // What the caller's buffers hold does not matter.
+  std::size_t deferred_counts = 0;   // to add to the counts of all baselines
+  // Whether the next sums and counts overwrite the caller's buffers.
   bool replace_sums = false, replace_counts = false;
 };
 
@@ -154,7 +114,7 @@ class GpuPlan final : public Plan {
     return std::clamp<std::size_t>(tunables.slab_bytes / channel, 1, config_.channels);
   }
 
-  // Whether a kernel can add to the visibilities where they are.
+  // Whether a kernel can add to the visibilities in place.
   template <class Visibility>
   bool add_in_place(const core::View<Visibility, 2>& v) const {
     return device_->holds(v.data()) &&
@@ -166,13 +126,11 @@ class GpuPlan final : public Plan {
   template <class Sample, class View>
   void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
            const Validity& validity, const View& visibilities, const Counts& counts) const {
-    const core::SampleFormat format = format_of(static_cast<const Sample*>(nullptr));
-    if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
-    check_shapes(config_, samples, validity, visibilities, counts);
+    check_call(config_, samples, validity, visibilities, counts);
     if (samples.extent(2) == 0) return;
     auto& own = dynamic_cast<GpuState&>(state);
     note_begin(own);
-    // A mask in device memory cannot be looked at without waiting for it.
+    // A mask in device memory cannot be read here without waiting, so it may have invalid samples.
     const bool masked = validity.data() != nullptr &&
                         (device_->holds(validity.data()) || has_holes(validity, samples.extent(2)));
     const bool in_place = !masked && preparer_.usable_in_place(*device_, RawSamples(samples)) &&
@@ -197,7 +155,7 @@ class GpuPlan final : public Plan {
     if (state.take_begin()) state.replace_sums = state.replace_counts = true;
   }
 
-  // Whether the sums of `samples` could be added to those that the state holds.
+  // Adds `samples` to the deferred sums. False if the kernel cannot.
   template <class Sample, class View>
   bool defer(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
              const View& visibilities) const {
@@ -215,7 +173,7 @@ class GpuPlan final : public Plan {
   void flush_sums(device::Queue& queue, GpuState& state, const View& visibilities) const {
     if (state.deferred_samples == 0) return;
     if (!add_in_place(visibilities))
-      throw core::Error(core::ErrorKind::config, "correlate release's visibilities", "other ones",
+      throw core::Error(core::ErrorKind::config, "correlate flush's visibilities", "other ones",
                         "dense and in the device's memory, as execute's were");
     kernel_->flush(queue, state.deferred.data(), visibilities.data(),
                    std::exchange(state.replace_sums, false));

@@ -19,7 +19,7 @@ namespace {
 using Values = std::vector<std::int64_t>;
 using Fields = jit::TunableFields<GpuTunables>;
 
-// Which designs have code for a device and format.
+// The designs that support a device and format.
 struct Designs {
   bool wgmma = true;
   bool mma = true;
@@ -103,7 +103,7 @@ Fields fields_for(const Designs& designs) {
   return fields;
 }
 
-// Of the other designs nothing changes: a configuration should not have many names.
+// Tunables of other designs keep their defaults: each configuration should occur once.
 bool fits(const GpuTunables& t, const GpuTunables& defaults, const Config& config,
           const TiledTarget& target) {
   if (t.design != GpuDesign::tiled && t.tiled != defaults.tiled) return false;

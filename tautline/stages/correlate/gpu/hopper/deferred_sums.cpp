@@ -11,7 +11,7 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-// As in the kernel files.
+// The same constants as in the kernel files.
 constexpr std::size_t kThreads = 384, kFlushThreads = 256;
 constexpr std::size_t kFlushShares = 8;  // groups of a tile
 constexpr std::size_t kItemBytes = kTensorTileInputs * kTensorTileInputs * sizeof(core::ci32);
@@ -22,7 +22,7 @@ std::uint32_t number(std::size_t value) {
 
 TileSchedule schedule(const Config& config, std::size_t groups) {
   const std::size_t tiles = tensor_tiles(config.inputs);
-  // Each part reads and writes sums of its own.
+  // Each part of a tile reads and writes its own sums, which takes as long as eight pairs.
   constexpr double kEndPairs = 8;
   return schedule_tiles(config.channels * tiles, tiles, groups,
                         tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)),
@@ -33,7 +33,7 @@ TileSchedule schedule(const Config& config, std::size_t groups) {
 
 bool DeferredSums::worth(const Config& config) {
   const std::size_t tiles = tensor_tiles(config.inputs);
-  // Few inputs leave most of a tile empty.
+  // With few inputs most of a tile is empty.
   return config.defer_sums && exact(config) &&
          config.channels <= kTensorMaxItems / kFlushShares / tiles &&
          2 * tiles * kItemBytes <= 3 * core::baseline_count(config.inputs) * sizeof(core::ci64);
@@ -61,7 +61,7 @@ void DeferredSums::add(device::Queue& queue, const device::TensorMap& map, std::
   device::LaunchShape shape;
   shape.groups.x = std::min(schedule_.items, groups_);
   shape.threads.x = kThreads;
-  shape.local_bytes = deferred_local_bytes(tunables_);
+  shape.local_bytes = deferred_shared_bytes(tunables_);
   const std::array<device::Argument, 10> arguments{device::Argument(map),
                                                    device::Argument(deferred),
                                                    device::Argument(of_im(deferred)),
@@ -70,7 +70,7 @@ void DeferredSums::add(device::Queue& queue, const device::TensorMap& map, std::
                                                    number(schedule_.items),
                                                    number(schedule_.whole),
                                                    number(schedule_.parts),
-                                                   number(schedule_.turn),
+                                                   number(schedule_.rotation),
                                                    number(first ? 1 : 0)};
   queue.launch(*add_, shape, arguments);
 }

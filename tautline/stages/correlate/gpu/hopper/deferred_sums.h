@@ -1,5 +1,5 @@
-// 32-bit sums that stay on the device from call to call, in the order of the matrix units'
-// registers.
+// Deferred sums: 32-bit sums that stay on the device from call to call, in the order of the matrix
+// units' registers.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace tautline::stages::correlate::gpu {
 
-/// wgmma_deferred.cuda.kernel and flush_deferred.cuda.kernel for one config. Immutable; the memory is the
-/// state's.
+/// wgmma_deferred.cuda.kernel and flush_deferred.cuda.kernel for one config. Immutable; the memory
+/// is the state's.
 class DeferredSums {
  public:
-  /// Whether tiles are full enough for the memory that they take, and sums of integers.
+  /// Whether sums of integers are deferred: tiles must be full enough to justify their memory.
   static bool worth(const Config& config);
 
   /// `tunables` are complete.
   DeferredSums(const Config& config, const device::Device& device, const WgmmaTunables& tunables);
 
-  /// Device memory: sums, and sums of im of each input.
+  /// Size of the device memory: the sums, and the sums of im of each input.
   std::size_t bytes() const { return sums_bytes() + of_im_bytes(); }
 
-  /// Adds all channels' `samples` samples, at most kTensorMaxSamples since the first; `first`: what
-  /// `deferred` has does not matter.
+  /// Adds `samples` samples of all channels, at most kTensorMaxSamples since the last flush;
+  /// `first`: overwrites `deferred`.
   void add(device::Queue& queue, const device::TensorMap& map, std::size_t samples, void* deferred,
            bool first) const;
   /// visibilities (ci64, dense) += deferred; `replace`: = deferred.

@@ -1,4 +1,4 @@
-// Hopper's matrix units behind the interface of all GPU kernels.
+// The kernels for Hopper's matrix units.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,7 +14,7 @@ namespace tautline::stages::correlate::gpu {
 namespace {
 
 constexpr std::size_t kThreads = 384;
-constexpr std::size_t kEngineAlignment = 16;  // of what the copy engine reads
+constexpr std::size_t kEngineAlignment = 16;  // of addresses and strides that the copy engine reads
 
 class WgmmaKernel final : public GpuKernel {
  public:
@@ -72,7 +72,7 @@ class WgmmaKernel final : public GpuKernel {
   }
 
   device::TensorMap map(const GpuSamples& samples) const {
-    // A stride that nothing uses may be anything, but the engine wants multiples of 16.
+    // The copy engine requires strides that are multiples of 16, even for axes of extent 1.
     const std::size_t bytes = samples.samples * sample_bytes();
     const std::size_t row =
         config_.inputs > 1 ? samples.input_stride_bytes
@@ -96,19 +96,19 @@ class WgmmaKernel final : public GpuKernel {
               bool store) const {
     const std::size_t step_pairs = tensor_step_pairs(config_, samples.samples);
     const std::size_t tiles = tensor_tiles(config_.inputs);
-    // Floats added in any order would not give the same bits each time.
+    // Parts of a tile are added in any order, which would change the bits of float sums.
     const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(),
                                                  step_pairs, !store && exact(config_));
     const device::TensorMap samples_map = map(samples);
     device::LaunchShape shape;
     shape.groups.x = std::min(schedule.items, groups());
     shape.threads.x = kThreads;
-    shape.local_bytes = wgmma_local_bytes(tunables_);
+    shape.local_bytes = wgmma_shared_bytes(tunables_);
     const std::array<device::Argument, 9> arguments{
         device::Argument(samples_map), device::Argument(visibilities),
         number(config_.inputs),        number(step_pairs),
         number(schedule.items),        number(schedule.whole),
-        number(schedule.parts),        number(schedule.turn),
+        number(schedule.parts),        number(schedule.rotation),
         number(store ? 1 : 0)};
     queue.launch(*kernel_, shape, arguments);
   }
@@ -129,7 +129,8 @@ GpuKernelPointer make_wgmma_kernel(const Config& config,
                                    const GpuTunables& tunables) {
   if (!wgmma_runs(config, *device)) return nullptr;
   WgmmaTunables wanted = tunables.wgmma;
-  // Where every tile is on the diagonal, samples come from memory and not from its cache.
+  // With one tile a channel, samples come from memory instead of the second-level cache, so more
+  // stages are loaded ahead.
   constexpr std::size_t kStagesOfOneTile = 7;
   if (wanted.deferred_stages == 0 && tensor_tiles(config.inputs) == 1)
     wanted.deferred_stages = kStagesOfOneTile;
