@@ -1,12 +1,13 @@
 // The definition: the formula of channelize.h in plain loops of double precision, one spectrum at a
-// time. Every other backend is held to this one.
+// time.
+#include "tautline/stages/channelize/reference.h"
+
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <numbers>
 
 #include "tautline/core/requantise.h"
-#include "tautline/stages/channelize/cpu/kernels.h"
 #include "tautline/stages/channelize/reference_transform.h"
 
 namespace tautline::stages::channelize {
@@ -73,7 +74,7 @@ class ReferenceKernel final : public Kernel {
 
   Complex channel(const Tile& tile, const Complex* bins, std::size_t k) const {
     const std::size_t bin = bank_->bin(k);
-    // The phase of the spectrum's origin, exp(-2 pi i bin s D / M), from whole numbers.
+    // The phase of the spectrum's origin, exp(-2 pi i bin s D / M), reduced in integers.
     const std::size_t origin = tile.index % bank_->frame * bank_->hop % bank_->frame;
     Complex value = bins[bin] * transform_.root(bin * origin);
     if (bank_->real && bank_->lower) value = std::conj(value);

@@ -21,7 +21,7 @@ namespace {
 
 using core::Axis;
 
-// Every code of integers; for floats, uniform noise of about unit power.
+// Integers of all codes; for floats, uniform noise of about unit power.
 std::vector<std::byte> random_samples(const core::SampleFormat& format, std::size_t bytes) {
   std::vector<std::byte> samples(bytes);
   std::mt19937 random(1);
@@ -47,7 +47,7 @@ std::size_t result_bytes(Output output) {
   return output == Output::corner_turned_ci4 ? 1 : 8;
 }
 
-// What the candidates of one problem share.
+// What all candidates of one tuning run share.
 struct Data {
   std::shared_ptr<const Bank> bank;
   std::shared_ptr<const device::Device> device;
@@ -56,7 +56,8 @@ struct Data {
   std::unique_ptr<device::Event> start, stop;
   device::Buffer samples, results, gains, clipped;
   std::vector<std::byte> expected, found;
-  /// Of the candidate that ran last: a few that are kept would fill a small card.
+  /// The state of the candidate that ran last. States of several candidates would fill a small
+  /// card.
   std::unique_ptr<State> state;
   const Plan* state_of = nullptr;
 
@@ -82,15 +83,15 @@ struct Data {
     return in;
   }
   OutputViews views(void* data, float* gain_data, std::uint64_t* counts) const {
-    const std::array<Axis, 3> turned{Axis::channel, Axis::input, Axis::time};
+    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{config().channels, config().inputs, spectra};
     OutputViews out;
     out.spectra = {static_cast<std::complex<float>*>(data),
                    {Axis::input, Axis::spectrum, Axis::channel},
                    {config().inputs, spectra, config().channels}};
-    out.corner_turned_float = {static_cast<std::complex<float>*>(data), turned, extents};
-    out.corner_turned_ci8 = {static_cast<core::ci8*>(data), turned, extents};
-    out.corner_turned_ci4 = {static_cast<core::ci4*>(data), turned, extents};
+    out.corner_turned_float = {static_cast<std::complex<float>*>(data), axes, extents};
+    out.corner_turned_ci8 = {static_cast<core::ci8*>(data), axes, extents};
+    out.corner_turned_ci4 = {static_cast<core::ci4*>(data), axes, extents};
     out.gains = {gain_data, {Axis::channel, Axis::input}, {config().channels, config().inputs}};
     out.clipped = {counts, {Axis::input}, {config().inputs}};
     return out;

@@ -1,10 +1,9 @@
-// What both CPU kernels do around their lanes: a tile is several groups of kLanes spectra, and
-// requantised channels collect in cache until a tile's worth of times is there.
+// The base of both CPU kernels: a tile is several groups of kLanes spectra, and requantised
+// channels are collected in cache for the times of a whole tile. Included once per instruction set.
 //
-// Rows of [channel][input][time] lie far apart, often a power of two. Storing 16 or 32 bytes to
-// each of a thousand rows and coming back for the rest of the line later costs a page and a line
-// every time, and the lines fall into few sets of the cache, so they are gone when the next group
-// comes. Included once per instruction set.
+// Rows of [channel][input][time] are far apart, often by a power of two. Storing 16 or 32 bytes to
+// each of a thousand rows costs a TLB entry and a cache line each; the lines map to few cache sets,
+// and are evicted before the next group stores the rest of the line.
 #if defined(TAUTLINE_CHANNELIZE_GROUPS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_GROUPS_INL_H
 #undef TAUTLINE_CHANNELIZE_GROUPS_INL_H
@@ -73,7 +72,7 @@ class GroupKernel : public Kernel {
     if (output == Output::corner_turned_ci8) return sizeof(core::ci8);
     return output == Output::corner_turned_ci4 ? sizeof(core::ci4) : sizeof(std::complex<float>);
   }
-  // Floats fill whole lines as they are.
+  // kLanes complex floats fill whole lines without staging.
   bool staged() const {
     return output_ == Output::corner_turned_ci8 || output_ == Output::corner_turned_ci4;
   }
@@ -97,7 +96,7 @@ class GroupKernel : public Kernel {
     for (std::size_t c = 0; c < channels_; ++c) std::memcpy(to.row(c), from.row(c), bytes);
   }
 
-  // Whole lines, written without reading them first.
+  // Writes whole lines without reading them first.
   void stream(const Rows& from, const Rows& to, std::size_t bytes) const {
     const hn::ScalableTag<std::uint8_t> d;
     for (std::size_t c = 0; c < channels_; ++c) {

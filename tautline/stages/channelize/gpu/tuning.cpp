@@ -23,7 +23,7 @@ jit::TunableFields<GpuTunables> fields() {
       .add("points", &GpuTunables::points, {4, 8, 16, 32},
            "values of a thread: more of them, fewer exchanges, fewer threads")
       .add("spectra", &GpuTunables::spectra, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
-           "of a group: more of them share what is read, and turn longer pieces")
+           "of a group: more spectra share loads and write longer pieces of corner-turned rows")
       .add("positions", &GpuTunables::positions, {1, 2, 4, 8},
            "values that a thread filters side by side: wider loads, more registers")
       .add("filter_spectra", &GpuTunables::filter_spectra, {1, 2, 4, 8, 16},
@@ -35,14 +35,15 @@ jit::TunableFields<GpuTunables> fields() {
       .add("unrolled_taps", &GpuTunables::unrolled_taps, {4, 8, 16, 32, 64},
            "taps whose loop is unrolled: more loads in flight, more registers")
       .add("fetch", &GpuTunables::fetch, {0, 1},
-           "1: groups stay, and the next batch's samples come while one is transformed")
+           "1: persistent groups copy the next batch's samples while they transform one")
       .add("symmetry", &GpuTunables::symmetry, {0, 1},
            "1: values share their coefficients with their mirror images");
   return list;
 }
 
 const char* name_of(Output output) {
-  constexpr const char* kNames[] = {"spectra", "turned cf32", "turned ci8", "turned ci4"};
+  constexpr const char* kNames[] = {"spectra", "corner-turned cf32", "corner-turned ci8",
+                                    "corner-turned ci4"};
   return kNames[static_cast<std::size_t>(output)];
 }
 
