@@ -1,7 +1,7 @@
 // Rates of the autocorrelator on CPUs, compared with a plain loop in floats.
 //
 //   bench_autocorrelate --benchmark_filter=array
-#include "bench/rival/autocorrelate.h"
+#include "bench/baseline/autocorrelate.h"
 
 #include <benchmark/benchmark.h>
 
@@ -64,7 +64,7 @@ void measure(benchmark::State& bench, Config config, device::Selection selection
 void plain_loop(benchmark::State& bench) {
   const std::size_t sensors = kArray.config.sensors, packet = kArray.config.max_samples;
   const auto data = counts<std::uint8_t>(packet * sensors, 255);
-  rival::PlainMultiTau plain(sensors, kArray.config.bins, kArray.config.levels);
+  bench::PlainMultiTau plain(sensors, kArray.config.bins, kArray.config.levels);
   for (auto _ : bench) plain.add(data.data(), packet);
   benchmark::DoNotOptimize(plain.sums());
   report(bench, kArray.config,

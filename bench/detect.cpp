@@ -1,7 +1,7 @@
 // Rates of detect on noise with Apertif's sampling time, on every instruction set of this machine,
 // compared with plain loops over the same boxcars: a running mean, a sigma from the mean of
 // squares, and a running sum for each width, without a list of detections.
-#include "bench/rival/detect.h"
+#include "bench/baseline/detect.h"
 
 #include <benchmark/benchmark.h>
 

@@ -37,7 +37,8 @@ TEST_P(Tuning, DefaultsAreInTheSpace) {
   const auto device = device::open(device::parse_selection(GetParam()));
   GpuTunables usual;
   if (!gpu::has_matrix_design(*device)) usual.design = GpuDesign::portable;
-  EXPECT_EQ(gpu::tunables_of(gpu::tuning_space({.sensors = 4}, *device).usual()), usual);
+  EXPECT_EQ(gpu::tunables_of(gpu::tuning_space({.sensors = 4}, *device).default_configuration()),
+            usual);
 }
 
 TEST(PortableTunables, MatterWhereMatrixUnitsDoNotTakeEveryLevel) {

@@ -77,7 +77,7 @@ std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
       jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
-  if (choice.source == jit::Choice::Source::usual)
+  if (choice.source == jit::Choice::Source::default_configuration)
     return make_plan(config, std::move(device), {}, choice.note);
   try {
     return make_plan(config, device, tunables_of(choice.configuration), choice.note);

@@ -1,4 +1,4 @@
-// How a transform of 2^n points is cut into passes over an array that stays in cache.
+// The passes of a transform of 2^n points over an array in cache.
 //
 // With radices R0 R1 ... and lengths n0 = N, n1 = N / R0, ..., pass i takes every block of n_i
 // values, and for each m < n_i / R_i transforms the values m, m + n_i / R_i, ... and multiplies
@@ -13,26 +13,26 @@
 
 namespace tautline::stages::channelize {
 
-struct Pass {
+struct FftPass {
   std::size_t radix = 0;
   std::size_t length = 0;              ///< n_i
-  std::size_t stride = 0;              ///< places from one value of a transform to the next
+  std::size_t stride = 0;              ///< places between the values of a transform
   std::vector<float> twiddles;         ///< [m][k] re, im; empty in the last pass
   std::vector<std::uint32_t> blocks;   ///< the place of each block's first value
   std::vector<std::uint32_t> columns;  ///< the place of value m, from its block's first one
 };
 
-/// Places leave one hole after each block, so that the values of one transform, a power of two
-/// apart, do not all fall into the same set of a cache.
-class Passes {
+/// The passes of one transform and the places of its values. One place is skipped after each block:
+/// the values of a transform, a power of two apart, would otherwise map to the same cache set.
+class FftPasses {
  public:
-  explicit Passes(std::size_t points);
+  explicit FftPasses(std::size_t points);
 
   std::size_t points() const { return points_; }
-  const std::vector<Pass>& list() const { return passes_; }
-  /// Places that the array needs.
+  const std::vector<FftPass>& list() const { return passes_; }
+  /// Places of the array.
   std::size_t places() const { return places_; }
-  /// Terms r + rows() j, j < radix of the last pass, lie in a row that starts at row_place(r).
+  /// Terms r + rows() j, with j < radix of the last pass, are in a row that starts at row_place(r).
   std::size_t rows() const { return row_places_.size(); }
   std::size_t row_place(std::size_t row) const { return row_places_[row]; }
   std::size_t place_of_term(std::size_t term) const {
@@ -44,7 +44,7 @@ class Passes {
 
  private:
   std::size_t points_;
-  std::vector<Pass> passes_;
+  std::vector<FftPass> passes_;
   std::vector<std::uint32_t> row_places_;
   std::size_t places_ = 0;
 };

@@ -1,6 +1,6 @@
-// What somebody would write in an afternoon, to measure against: a loop over trials, channels and
-// samples of bytes that lie in rows already, compiled for the machine it runs on, trials on
-// threads.
+// The baseline implementation for bench/dedisperse.cpp: a loop over trials, channels and samples of
+// bytes that lie in rows already, compiled for the machine that it runs on; threads share the
+// trials.
 #pragma once
 
 #include <cstddef>

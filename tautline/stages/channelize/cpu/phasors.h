@@ -1,4 +1,4 @@
-// The factors exp(i angle) of a PhaseModel for some consecutive spectra, side by side as lanes.
+// The phasors exp(i angle) of a PhaseModel for consecutive spectra, one a lane.
 //
 //   angle(s, k) = phase + s phase_step + f_k (slope + s slope_step)
 //
@@ -13,15 +13,15 @@
 
 namespace tautline::stages::channelize {
 
-class Rotors {
+class Phasors {
  public:
   static std::size_t table_floats(std::size_t channels, std::size_t lanes);
 
-  /// `table` holds table_floats(); it is written when the tile has a phase model.
-  Rotors(const Bank& bank, const Tile& tile, std::size_t lanes, float* table);
+  /// `table` has table_floats() floats, which are written if the tile has a phase model.
+  Phasors(const Bank& bank, const Tile& tile, std::size_t lanes, float* table);
 
   bool used() const { return used_; }
-  /// `lanes` cosines, then `lanes` sines.
+  /// Cosines of all lanes, then sines.
   const float* low(std::size_t channel) const {
     return table_ + (channel & ((std::size_t{1} << shift_) - 1)) * stride_;
   }

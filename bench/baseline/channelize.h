@@ -1,5 +1,5 @@
-// What somebody would write in an afternoon, to measure against: a plain filter loop, a library FFT
-// and a plain loop that rounds and turns.
+// The baseline implementation for bench/channelize.cpp: a plain filter loop, a library FFT, and a
+// plain loop that rounds and corner-turns.
 #pragma once
 
 #include <cstddef>

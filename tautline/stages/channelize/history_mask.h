@@ -1,6 +1,5 @@
-// What a filter bank remembers between calls beside the samples themselves: how many, which of them
-// are valid, and how many spectra there have been. The same for all backends, and so is a saved
-// state.
+// The part of the history that all backends share: the number of samples, their validity, and the
+// number of spectra so far. Saved states are the same for all backends.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +11,34 @@
 
 namespace tautline::stages::channelize {
 
-/// The samples that a call leaves for later ones: some of those held before it, then some of its
-/// own.
+/// The samples that a call leaves in the history: `old` samples of the previous history, then
+/// `fresh` samples of the call.
 struct Leftover {
   std::size_t old_first = 0, old = 0;
   std::size_t fresh_first = 0, fresh = 0;
   std::size_t count() const { return old + fresh; }
 };
 
-class HeldMask {
+class HistoryMask {
  public:
-  explicit HeldMask(const Bank& bank);
+  explicit HistoryMask(const Bank& bank);
 
   std::size_t held() const { return held_; }
-  /// Spectra given since the stream's first sample.
+  /// Spectra written since the stream's first sample.
   std::uint64_t index() const { return index_; }
   const std::uint64_t* row(std::size_t input) const { return bits_.data() + input * row_words_; }
-  /// True only when every held sample of every input is valid.
+  /// True only if every sample of the history is valid.
   bool all_valid() const { return all_valid_; }
 
   void reset();
-  /// Of a call of `count` samples that gives `spectra` spectra.
+  /// For a call of `count` samples that writes `spectra` spectra.
   Leftover leftover(std::size_t count, std::size_t spectra) const;
   void advance(const core::ValidityView& validity, std::size_t count, std::size_t spectra);
 
-  /// `samples(row)`: the held samples of an input, `held()` of them.
+  /// `samples(row)`: the held() samples of an input.
   std::vector<std::byte> save(
       const std::function<const std::byte*(std::size_t row)>& samples) const;
-  /// Checks everything before it calls `restore(row, samples)` for each input. Throws
+  /// Checks the saved state, then calls `restore(row, samples)` for each input. Throws
   /// Error(format).
   void load(const std::vector<std::byte>& saved,
             const std::function<void(std::size_t row, const std::byte* samples)>& restore);
@@ -57,10 +56,10 @@ class HeldMask {
   std::vector<std::uint64_t> bits_;
 };
 
-/// Writes one bit a spectrum, 1 = valid: 0 when any of its samples is invalid. Samples are the held
-/// ones, then `count` of which `validity` tells (empty: all valid).
-void spectrum_validity(const Bank& bank, const HeldMask& held, const core::ValidityView& validity,
-                       std::size_t count, std::size_t row, std::size_t spectra,
-                       std::uint64_t* bits);
+/// Writes one bit a spectrum: 1 if all of its samples are valid. Samples are those of the history,
+/// then `count` samples with `validity` (empty: all valid).
+void spectrum_validity(const Bank& bank, const HistoryMask& held,
+                       const core::ValidityView& validity, std::size_t count, std::size_t row,
+                       std::size_t spectra, std::uint64_t* bits);
 
 }  // namespace tautline::stages::channelize

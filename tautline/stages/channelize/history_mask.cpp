@@ -1,4 +1,4 @@
-#include "tautline/stages/channelize/held_mask.h"
+#include "tautline/stages/channelize/history_mask.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ void for_invalid_runs(const std::uint64_t* row, std::size_t count, Body body) {
 
 }  // namespace
 
-HeldMask::HeldMask(const Bank& bank)
+HistoryMask::HistoryMask(const Bank& bank)
     : inputs_(bank.config.inputs),
       sample_bytes_(bank.sample_bytes),
       span_(bank.span()),
@@ -45,16 +45,16 @@ HeldMask::HeldMask(const Bank& bank)
       row_words_(core::validity_words(bank.span())),
       bits_(inputs_ * row_words_) {}
 
-std::size_t HeldMask::bytes(const Bank& bank) {
+std::size_t HistoryMask::bytes(const Bank& bank) {
   return bank.config.inputs * core::validity_words(bank.span()) * sizeof(std::uint64_t);
 }
 
-void HeldMask::reset() {
+void HistoryMask::reset() {
   held_ = 0, index_ = 0;
   all_valid_ = true;
 }
 
-Leftover HeldMask::leftover(std::size_t count, std::size_t spectra) const {
+Leftover HistoryMask::leftover(std::size_t count, std::size_t spectra) const {
   const std::size_t used = spectra * hop_;
   Leftover left;
   left.old_first = std::min(used, held_);
@@ -64,11 +64,12 @@ Leftover HeldMask::leftover(std::size_t count, std::size_t spectra) const {
   return left;
 }
 
-bool HeldMask::row_valid(std::size_t input) const {
+bool HistoryMask::row_valid(std::size_t input) const {
   return core::count_valid(row(input), 0, held_) == held_;
 }
 
-void HeldMask::advance(const core::ValidityView& validity, std::size_t count, std::size_t spectra) {
+void HistoryMask::advance(const core::ValidityView& validity, std::size_t count,
+                          std::size_t spectra) {
   const Leftover left = leftover(count, spectra);
   const bool fresh_valid = validity.empty();
   for (std::size_t input = 0; input < inputs_; ++input) {
@@ -88,11 +89,11 @@ void HeldMask::advance(const core::ValidityView& validity, std::size_t count, st
   for (std::size_t input = 0; input < inputs_ && all_valid_; ++input) all_valid_ = row_valid(input);
 }
 
-std::vector<std::uint64_t> HeldMask::fingerprint() const {
+std::vector<std::uint64_t> HistoryMask::fingerprint() const {
   return {kMagic, inputs_, sample_bytes_, span_, hop_};
 }
 
-std::vector<std::byte> HeldMask::save(
+std::vector<std::byte> HistoryMask::save(
     const std::function<const std::byte*(std::size_t row)>& samples) const {
   std::vector<std::uint64_t> head = fingerprint();
   head.push_back(held_);
@@ -112,8 +113,9 @@ std::vector<std::byte> HeldMask::save(
   return saved;
 }
 
-void HeldMask::load(const std::vector<std::byte>& saved,
-                    const std::function<void(std::size_t row, const std::byte* samples)>& restore) {
+void HistoryMask::load(
+    const std::vector<std::byte>& saved,
+    const std::function<void(std::size_t row, const std::byte* samples)>& restore) {
   const std::vector<std::uint64_t> expected = fingerprint();
   std::vector<std::uint64_t> head(expected.size() + 2);
   const bool whole = saved.size() >= head.size() * 8;
@@ -142,9 +144,9 @@ void HeldMask::load(const std::vector<std::byte>& saved,
   }
 }
 
-void spectrum_validity(const Bank& bank, const HeldMask& held, const core::ValidityView& validity,
-                       std::size_t count, std::size_t row, std::size_t spectra,
-                       std::uint64_t* bits) {
+void spectrum_validity(const Bank& bank, const HistoryMask& held,
+                       const core::ValidityView& validity, std::size_t count, std::size_t row,
+                       std::size_t spectra, std::uint64_t* bits) {
   core::set_range(bits, 0, spectra, true);
   // Samples [first, last) touch the spectra s with s D < last and s D + T M > first.
   const auto clear = [&](std::size_t first, std::size_t last) {

@@ -1,4 +1,4 @@
-#include "tautline/stages/channelize/cpu/passes.h"
+#include "tautline/stages/channelize/cpu/fft_passes.h"
 
 #include <bit>
 #include <cmath>
@@ -8,8 +8,9 @@ namespace tautline::stages::channelize {
 
 namespace {
 
-// By log2 of the length. The first pass reads at least 8 values side by side, so its stride is 8 or
-// more; fewer passes beat smaller radices as long as a transform fits the first-level cache.
+// Indexed by log2 of the length. The first pass reads at least 8 neighbouring values, so its stride
+// is 8 or more; fewer passes are faster than smaller radices as long as a transform fits the
+// first-level cache.
 const std::vector<std::size_t>& radices(std::size_t points) {
   static const std::vector<std::size_t> table[] = {{1},
                                                    {2},
@@ -46,13 +47,13 @@ std::vector<float> twiddle_table(std::size_t length, std::size_t radix) {
 
 }  // namespace
 
-Passes::Passes(std::size_t points) : points_(points) {
+FftPasses::FftPasses(std::size_t points) : points_(points) {
   std::size_t length = points;
   for (const std::size_t radix : radices(points)) {
     passes_.push_back({radix, length, 0, {}, {}, {}});
     length /= radix;
   }
-  // Strides from the last pass up: a block and one hole.
+  // From the last pass to the first: the stride is a block and one skipped place.
   std::size_t stride = 1;
   for (std::size_t i = passes_.size(); i-- > 0;) {
     passes_[i].stride = stride;
@@ -60,8 +61,8 @@ Passes::Passes(std::size_t points) : points_(points) {
     stride = places_ + 1;
   }
   for (std::size_t i = 0; i < passes_.size(); ++i) {
-    Pass& pass = passes_[i];
-    // Blocks are counted by the digits of the passes before, the first digit fastest.
+    FftPass& pass = passes_[i];
+    // Blocks are numbered by the digits of the previous passes, the first digit fastest.
     pass.blocks = {0};
     for (std::size_t before = i; before-- > 0;) {
       std::vector<std::uint32_t> blocks;
@@ -83,16 +84,16 @@ Passes::Passes(std::size_t points) : points_(points) {
   row_places_ = passes_.back().blocks;
 }
 
-std::size_t Passes::table_bytes() const {
+std::size_t FftPasses::table_bytes() const {
   std::size_t bytes = row_places_.size() * sizeof(row_places_[0]);
-  for (const Pass& pass : passes_)
+  for (const FftPass& pass : passes_)
     bytes += (pass.twiddles.size() + pass.blocks.size() + pass.columns.size()) * sizeof(float);
   return bytes;
 }
 
-std::string Passes::name() const {
+std::string FftPasses::name() const {
   std::string name;
-  for (const Pass& pass : passes_) {
+  for (const FftPass& pass : passes_) {
     if (!name.empty()) name += 'x';
     name += std::to_string(pass.radix);
   }

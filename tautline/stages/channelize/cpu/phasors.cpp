@@ -1,4 +1,4 @@
-#include "tautline/stages/channelize/cpu/rotors.h"
+#include "tautline/stages/channelize/cpu/phasors.h"
 
 #include <bit>
 #include <complex>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxLanes = 64;
 
-// Bits of the low part of a channel's number.
+// Number of bits of the low part of a channel number.
 unsigned low_bits(std::size_t channels) {
   return (static_cast<unsigned>(std::bit_width(channels - 1)) + 1) / 2;
 }
@@ -33,7 +33,7 @@ void progression(double angle, double step, std::size_t lanes, Unit& unit) {
   }
 }
 
-// rows[n] = unit * step^n, one row of cosines and one of sines each.
+// rows[n] = unit * step^n: a row of cosines and a row of sines.
 void powers(Unit& unit, const Unit& step, std::size_t count, std::size_t lanes, float* rows) {
   for (std::size_t n = 0; n < count; ++n, rows += 2 * lanes) {
     for (std::size_t s = 0; s < lanes; ++s) {
@@ -48,11 +48,11 @@ void powers(Unit& unit, const Unit& step, std::size_t count, std::size_t lanes, 
 
 }  // namespace
 
-std::size_t Rotors::table_floats(std::size_t channels, std::size_t lanes) {
+std::size_t Phasors::table_floats(std::size_t channels, std::size_t lanes) {
   return ((std::size_t{1} << low_bits(channels)) + high_count(channels)) * 2 * lanes;
 }
 
-Rotors::Rotors(const Bank& bank, const Tile& tile, std::size_t lanes, float* table)
+Phasors::Phasors(const Bank& bank, const Tile& tile, std::size_t lanes, float* table)
     : used_(tile.phase != nullptr), stride_(2 * lanes), shift_(low_bits(bank.channels)) {
   if (!used_) return;
   table_ = table;
@@ -62,7 +62,7 @@ Rotors::Rotors(const Bank& bank, const Tile& tile, std::size_t lanes, float* tab
   const PhaseModel& m = *tile.phase;
   const auto s0 = static_cast<double>(tile.first);
   const auto frame = static_cast<double>(bank.frame);
-  // Per channel of distance, at the tile's first spectrum and per spectrum.
+  // The slope in radians per channel at the tile's first spectrum, and its change per spectrum.
   const double slope = (m.slope_rad + s0 * m.slope_step_rad) / frame;
   const double slope_step = m.slope_step_rad / frame;
   const auto zero = static_cast<double>(bank.zero_channel());

@@ -1,4 +1,4 @@
-#include "bench/rival/dedisperse.h"
+#include "bench/baseline/dedisperse.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// A boxcar search as plain loops, for bench/detect.cpp.
+// The baseline implementation for bench/detect.cpp: a boxcar search as plain loops.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,9 @@
-// Checks that every backend makes before it computes.
+// Checks of configs and shapes that all backends share.
 #pragma once
 
+#include <complex>
 #include <cstddef>
+#include <type_traits>
 
 #include "tautline/stages/correlate/correlate.h"
 
@@ -10,7 +12,7 @@ namespace tautline::stages::correlate {
 /// Throws Error(config) naming the field that is out of range.
 void check_config(const Config& config);
 
-/// What execute is given, without its types.
+/// The shapes of execute()'s arguments, without their types.
 struct Shapes {
   core::View<const std::uint64_t, 3>::Extents samples;
   bool no_validity;
@@ -23,14 +25,29 @@ struct Shapes {
 /// Throws Error(config) when the shapes contradict the config or one another.
 void check_shapes(const Config& config, const Shapes& shapes);
 
+/// Throws Error(config) that says that the samples' type is not the plan's.
+[[noreturn]] void throw_wrong_type(const Config& config, const char* given);
+
+template <class Sample>
+core::SampleFormat format_of() {
+  if constexpr (std::is_same_v<Sample, core::ci4>) return core::kCi4;
+  if constexpr (std::is_same_v<Sample, core::ci8>) return core::kCi8;
+  if constexpr (std::is_same_v<Sample, core::ci16>) return core::kCi16;
+  if constexpr (std::is_same_v<Sample, core::cf16>) return core::kCf16;
+  if constexpr (std::is_same_v<Sample, std::complex<float>>) return core::kCf32;
+}
+
+/// Checks the arguments of execute(): the samples' type, then the shapes.
 template <class Sample, class Visibilities>
-void check_shapes(const Config& config, const Samples<Sample>& samples, const Validity& validity,
-                  const Visibilities& visibilities, const Counts& counts) {
+void check_call(const Config& config, const Samples<Sample>& samples, const Validity& validity,
+                const Visibilities& visibilities, const Counts& counts) {
+  const core::SampleFormat format = format_of<Sample>();
+  if (format != config.format) throw_wrong_type(config, core::to_string(format).c_str());
   check_shapes(config, {samples.extents(), validity.data() == nullptr, validity.extents(),
                         validity.stride(2), visibilities.extents(), counts.extents()});
 }
 
-/// Zeros, in buffers of the host.
+/// Clears buffers in host memory.
 template <class Visibilities>
 void clear_on_host(device::Queue& queue, const Visibilities& visibilities, const Counts& counts) {
   const auto clear = [&](const auto& view) {
@@ -42,8 +59,5 @@ void clear_on_host(device::Queue& queue, const Visibilities& visibilities, const
   clear(visibilities);
   clear(counts);
 }
-
-/// Throws Error(config): the samples' type is not the plan's.
-[[noreturn]] void throw_wrong_type(const Config& config, const char* given);
 
 }  // namespace tautline::stages::correlate

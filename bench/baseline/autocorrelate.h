@@ -1,12 +1,12 @@
-// What the autocorrelator is measured against: the chain as a plain loop over sensors, in floats,
-// as fast as a compiler makes it. Not exact beyond 2^24.
+// The baseline implementation for bench/autocorrelate.cpp: the chain of levels as a plain loop over
+// sensors, in floats, vectorised by the compiler. Not exact beyond 2^24.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace rival {
+namespace tautline::bench {
 
 class PlainMultiTau {
  public:
@@ -25,4 +25,4 @@ class PlainMultiTau {
   std::vector<std::size_t> newest_, arrived_;
 };
 
-}  // namespace rival
+}  // namespace tautline::bench

@@ -1,4 +1,4 @@
-#include "tautline/stages/correlate/gpu/hopper/held.h"
+#include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,9 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-// As in the kernel files.
-constexpr std::size_t kThreads = 384, kReleaseThreads = 256;
-constexpr std::size_t kReleaseShares = 8;  // groups of a tile
+// The same constants as in the kernel files.
+constexpr std::size_t kThreads = 384, kFlushThreads = 256;
+constexpr std::size_t kFlushShares = 8;  // groups of a tile
 constexpr std::size_t kItemBytes = kTensorTileInputs * kTensorTileInputs * sizeof(core::ci32);
 
 std::uint32_t number(std::size_t value) {
@@ -22,7 +22,7 @@ std::uint32_t number(std::size_t value) {
 
 TileSchedule schedule(const Config& config, std::size_t groups) {
   const std::size_t tiles = tensor_tiles(config.inputs);
-  // Each part reads and writes sums of its own.
+  // Each part of a tile reads and writes its own sums, which takes as long as eight pairs.
   constexpr double kEndPairs = 8;
   return schedule_tiles(config.channels * tiles, tiles, groups,
                         tensor_step_pairs(config, std::min(config.max_samples, kTensorMaxSamples)),
@@ -31,59 +31,62 @@ TileSchedule schedule(const Config& config, std::size_t groups) {
 
 }  // namespace
 
-bool HeldSums::worth(const Config& config) {
+bool DeferredSums::worth(const Config& config) {
   const std::size_t tiles = tensor_tiles(config.inputs);
-  // Few inputs leave most of a tile empty.
-  return config.hold_sums && exact(config) &&
-         config.channels <= kTensorMaxItems / kReleaseShares / tiles &&
+  // With few inputs most of a tile is empty.
+  return config.defer_sums && exact(config) &&
+         config.channels <= kTensorMaxItems / kFlushShares / tiles &&
          2 * tiles * kItemBytes <= 3 * core::baseline_count(config.inputs) * sizeof(core::ci64);
 }
 
-HeldSums::HeldSums(const Config& config, const device::Device& device,
-                   const WgmmaTunables& tunables)
+DeferredSums::DeferredSums(const Config& config, const device::Device& device,
+                           const WgmmaTunables& tunables)
     : config_(config),
       tunables_(tunables),
       groups_(device.properties().multiprocessors),
       schedule_(schedule(config, groups_)),
-      add_(jit::build(device, "correlate/gpu/hopper/wgmma_held.cuda.kernel", held_defines(tunables))
-               ->kernel("correlate_held")),
-      release_(jit::build(device, "correlate/gpu/hopper/held_sums.cuda.kernel", {})->kernel("add_held")) {}
+      add_(jit::build(device, "correlate/gpu/hopper/wgmma_deferred.cuda.kernel",
+                      deferred_defines(tunables))
+               ->kernel("correlate_deferred")),
+      flush_(jit::build(device, "correlate/gpu/hopper/flush_deferred.cuda.kernel", {})
+                 ->kernel("flush_deferred")) {}
 
-std::size_t HeldSums::sums_bytes() const {
+std::size_t DeferredSums::sums_bytes() const {
   return schedule_.items * kItemBytes;
 }
 
-void HeldSums::add(device::Queue& queue, const device::TensorMap& map, std::size_t samples,
-                   void* held, bool first) const {
-  if (first) queue.fill(of_im(held), 0, of_im_bytes());
+void DeferredSums::add(device::Queue& queue, const device::TensorMap& map, std::size_t samples,
+                       void* deferred, bool first) const {
+  if (first) queue.fill(of_im(deferred), 0, of_im_bytes());
   device::LaunchShape shape;
   shape.groups.x = std::min(schedule_.items, groups_);
   shape.threads.x = kThreads;
-  shape.local_bytes = held_local_bytes(tunables_);
+  shape.local_bytes = deferred_shared_bytes(tunables_);
   const std::array<device::Argument, 10> arguments{device::Argument(map),
-                                                   device::Argument(held),
-                                                   device::Argument(of_im(held)),
+                                                   device::Argument(deferred),
+                                                   device::Argument(of_im(deferred)),
                                                    number(config_.inputs),
                                                    number(tensor_step_pairs(config_, samples)),
                                                    number(schedule_.items),
                                                    number(schedule_.whole),
                                                    number(schedule_.parts),
-                                                   number(schedule_.turn),
+                                                   number(schedule_.rotation),
                                                    number(first ? 1 : 0)};
   queue.launch(*add_, shape, arguments);
 }
 
-void HeldSums::release(device::Queue& queue, void* held, void* visibilities, bool replace) const {
+void DeferredSums::flush(device::Queue& queue, void* deferred, void* visibilities,
+                         bool replace) const {
   const std::size_t tiles = tensor_tiles(config_.inputs);
   device::LaunchShape shape;
-  shape.groups.x = config_.channels * tiles * kReleaseShares;
-  shape.threads.x = kReleaseThreads;
+  shape.groups.x = config_.channels * tiles * kFlushShares;
+  shape.threads.x = kFlushThreads;
   const std::array<device::Argument, 8> arguments{
-      device::Argument(held),         device::Argument(of_im(held)),
+      device::Argument(deferred),     device::Argument(of_im(deferred)),
       number(config_.inputs),         number(tiles),
       number(schedule_.whole),        number(schedule_.parts),
       device::Argument(visibilities), number(replace ? 1 : 0)};
-  queue.launch(*release_, shape, arguments);
+  queue.launch(*flush_, shape, arguments);
 }
 
 }  // namespace tautline::stages::correlate::gpu

@@ -1,4 +1,4 @@
-#include "bench/rival/channelize.h"
+#include "bench/baseline/channelize.h"
 
 #include <algorithm>
 #include <complex>

@@ -1,4 +1,4 @@
-#include "bench/rival/detect.h"
+#include "bench/baseline/detect.h"
 
 #include <algorithm>
 #include <cmath>

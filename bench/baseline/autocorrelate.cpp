@@ -1,8 +1,8 @@
-#include "bench/rival/autocorrelate.h"
+#include "bench/baseline/autocorrelate.h"
 
 #include <algorithm>
 
-namespace rival {
+namespace tautline::bench {
 
 PlainMultiTau::PlainMultiTau(std::size_t sensors, std::size_t bins, std::size_t levels)
     : sensors_(sensors),
@@ -50,4 +50,4 @@ void PlainMultiTau::add_to_level(std::size_t level) {
   if (level + 1 < levels_ && ++arrived_[level] % 2 == 0) add_to_level(level + 1);
 }
 
-}  // namespace rival
+}  // namespace tautline::bench
