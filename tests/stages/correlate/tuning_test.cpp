@@ -116,13 +116,6 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   const GpuTunables usual = gpu::tunables_of(space(90).usual());
   EXPECT_EQ(usual.design, GpuDesign::wgmma);
   EXPECT_NE(usual.wgmma.stages, 0u);
-  // What a result holds for differs where the code does.
-  const auto hash = [&](int capability) {
-    device.properties_value.compute_capability = capability;
-    return gpu::tuning_key({}, device).kernel_hash;
-  };
-  EXPECT_NE(hash(90), hash(80));
-  EXPECT_NE(hash(80), hash(75));
 }
 
 TEST_P(Tuning, PlansTakeWhatWasFoundAndSaySo) {

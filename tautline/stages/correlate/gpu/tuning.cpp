@@ -126,15 +126,10 @@ bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
 }  // namespace
 
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
-  std::vector<std::string_view> files{tiled_kernel_file(config)};
-  if (mma_runs(config, device)) files.emplace_back("correlate/gpu/mma.cuda.kernel");
-  if (wgmma_runs(config, device)) files.emplace_back("correlate/gpu/hopper/wgmma.cuda.kernel");
   const bool held = wgmma_runs(config, device) && HeldSums::worth(config);
-  if (held) files.emplace_back("correlate/gpu/hopper/wgmma_held.cuda.kernel");
   return jit::tuning_key(
       device, "correlate", core::to_string(config.format) + (held ? " held" : ""),
-      {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}},
-      files);
+      {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}});
 }
 
 jit::Space tuning_space(const Config& config, const device::Device& device) {
