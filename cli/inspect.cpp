@@ -111,7 +111,8 @@ void refuse_folder(const std::string& path) {
 
 int inspect_file(const Global& global, const std::string& path, const InputOptions& options) {
   refuse_folder(path);
-  if (path.ends_with(".uvh5")) return inspect_visibilities(global, path);
+  if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
+    return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
   if (const auto status = inspect_photons(global, path, options.strict)) return *status;
   // An array of unsigned numbers may be counts or voltages, which alone have a rate.

@@ -12,7 +12,7 @@
 //
 // Spectra that the mask calls invalid come out as zero and are not counted as clipped. channelize
 // has the same arithmetic fused into its last pass; this stage serves banks whose floats somebody
-// wants to see first.
+// wants to see first (examples/corner_turn/main.cpp).
 #pragma once
 
 #include <complex>
