@@ -12,8 +12,8 @@ namespace tautline::stages::detect {
 /// Keeps the whole stream and searches it at finish, in plain loops; the definition.
 std::shared_ptr<const Plan> make_reference_plan(const Config& config);
 
-/// The plan of cpu/plan.cpp for one instruction set (vnni and amx take avx512's code).
-std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+/// The plan of cpu/plan.cpp, for the host (vnni and amx take avx512's code).
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, const device::Device& device,
                                           const Tunables& tunables);
 
 /// The plan of gpu/plan.cpp, for a device that compiles.
