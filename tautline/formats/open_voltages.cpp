@@ -19,10 +19,10 @@ namespace tautline::formats {
 namespace {
 
 // Enough for every format's mark: VDIF has none, but two headers a frame apart that agree.
-constexpr std::size_t kFirstBytes = std::size_t{1} << 17;
+constexpr std::size_t kVoltageHeadBytes = std::size_t{1} << 17;
 
 std::vector<std::byte> first_bytes(const std::string& path) {
-  return InputFile(path).head(kFirstBytes);
+  return InputFile(path).head(kVoltageHeadBytes);
 }
 
 }  // namespace

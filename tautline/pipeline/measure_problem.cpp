@@ -87,7 +87,7 @@ std::vector<NamedProblem> make_named_problems() {
       {"autocorrelate",
        "detector",
        {{"sensors", 1}, {"standard", 1}, {"bins", 16}, {"levels", 17}, {"samples", 10'000'000}},
-       "one detector, ten million bins, standard ladder"},
+       "one detector, ten million bins, standard lags"},
       {"host_fed_autocorrelate",
        "array100000",
        {{"sensors", 100'000}, {"samples", 8192}},
@@ -139,7 +139,7 @@ std::optional<Problem> filter_bank_name(std::string_view text) {
   return Problem{{"channels", *channels}, {"taps", *taps}};
 }
 
-core::SampleFormat complex_format(const std::string& name) {
+core::SampleFormat named_complex_format(const std::string& name) {
   const core::SampleFormat format = core::parse_sample_format(name);
   for (const core::SampleFormat& known :
        {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32})
@@ -190,7 +190,7 @@ Problem parse_problem(const std::string& stage, const std::string& text) {
     } else if (equals == std::string::npos && first) {
       problem = find_named(stage, part);
     } else if (part.starts_with("format=")) {
-      const core::SampleFormat format = complex_format(part.substr(equals + 1));
+      const core::SampleFormat format = named_complex_format(part.substr(equals + 1));
       problem["bits"] = static_cast<std::size_t>(format.bits);
       if (format == core::kCf16) problem["half"] = 1;
     } else {

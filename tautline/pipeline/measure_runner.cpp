@@ -12,6 +12,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/half.h"
+#include "tautline/core/stopwatch.h"
 #include "tautline/device/cuda/nvml.h"
 #include "tautline/jit/timing.h"
 
@@ -19,7 +20,8 @@ namespace tautline::pipeline {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using core::Clock;
+using core::seconds_since;
 using device::Buffer;
 
 constexpr std::size_t kFewestSamples = 5;
@@ -36,10 +38,6 @@ constexpr double kMostRunsOfABurst = 5, kBurstSeconds = 5e-3;
 constexpr auto kRest = std::chrono::milliseconds(40);
 constexpr std::size_t kBursts = 7;
 constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

@@ -84,9 +84,9 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
   return sampling;
 }
 
-class Simulation {
+class VoltageSimulation {
  public:
-  Simulation(const SimulateConfig& config, const formats::ArrayLayout& array,
+  VoltageSimulation(const SimulateConfig& config, const formats::ArrayLayout& array,
              const formats::scene::Scene& scene, const ProgressCallback& progress,
              std::stop_token stop)
       : config_(config),
@@ -122,7 +122,7 @@ class Simulation {
   ProgressReporter progress_;
 };
 
-void Simulation::size_pieces() {
+void VoltageSimulation::size_pieces() {
   const std::size_t segment_samples = maker_.segment_samples();
   const std::size_t segment_bytes = maker_.bytes(segment_samples);
   segments_ = (plan_.samples + segment_samples - 1) / segment_samples;
@@ -143,7 +143,7 @@ void Simulation::size_pieces() {
                 fmt::format("at most {} MiB", config_.memory_bytes >> 20), "raise --memory");
 }
 
-void Simulation::write(Piece& piece, simulation::Sink& sink) {
+void VoltageSimulation::write(Piece& piece, simulation::Sink& sink) {
   const std::uint64_t first = piece.first_segment * maker_.segment_samples();
   const std::uint64_t samples =
       std::min<std::uint64_t>(piece.segments * maker_.segment_samples(), plan_.samples - first);
@@ -154,7 +154,7 @@ void Simulation::write(Piece& piece, simulation::Sink& sink) {
   progress_.report(samples_written_, plan_.samples, stream_s(samples_written_));
 }
 
-void Simulation::make_all(simulation::Sink& sink) {
+void VoltageSimulation::make_all(simulation::Sink& sink) {
   Pieces pieces;
   for (std::size_t t = 0; t < tokens_; ++t)
     pieces.add(
@@ -196,7 +196,7 @@ void Simulation::make_all(simulation::Sink& sink) {
 #endif
 }
 
-SimulateSummary Simulation::run() {
+SimulateSummary VoltageSimulation::run() {
   size_pieces();
   const std::string truth_file = truth_path(config_.output);
   simulation::refuse_existing(truth_file, config_.output, config_.overwrite);
@@ -246,7 +246,7 @@ SimulateSummary simulate_voltages(const SimulateConfig& config, const ProgressCa
 SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::ArrayLayout& array,
                                   const formats::scene::Scene& scene,
                                   const ProgressCallback& progress, std::stop_token stop) {
-  return Simulation(config, array, scene, progress, std::move(stop)).run();
+  return VoltageSimulation(config, array, scene, progress, std::move(stop)).run();
 }
 
 }  // namespace tautline::pipeline
