@@ -43,8 +43,8 @@ Made plan_on(const Config& config, const std::string& architecture, int capabili
   made.text = make_plan(config, device, Tunables{})->choice().text;
   for (const device::ProgramSource& source : device->sources()) {
     made.kernels.push_back(source.name);
-    if (source.name != "dedisperse/gpu/take.kernel" && source.name != "dedisperse/gpu/turn.kernel" &&
-        source.name != "dedisperse/gpu/clean.kernel")
+    if (source.name != "dedisperse/gpu/take.kernel" &&
+        source.name != "dedisperse/gpu/turn.kernel" && source.name != "dedisperse/gpu/clean.kernel")
       made.defines = source.defines;
   }
   return made;
@@ -99,7 +99,8 @@ Config lofar(std::size_t trials) {
 // Few tiles leave most of a card without work, which rows read where they lie do not.
 TEST(GpuChoice, FewTrialsFarApartTakeWhatFillsTheCard) {
   for (const std::size_t trials : {16u, 32u, 64u})
-    EXPECT_TRUE(plan_on(lofar(trials), "sm_90a", 90).compiled("dedisperse/gpu/sum.kernel")) << trials;
+    EXPECT_TRUE(plan_on(lofar(trials), "sm_90a", 90).compiled("dedisperse/gpu/sum.kernel"))
+        << trials;
   Config config = lofar(12);
   EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/sum.kernel"));
   config.beams = 20;
@@ -113,7 +114,8 @@ TEST(GpuChoice, FloatsTakeOneKernelWhateverTheSizeOfACall) {
   const bool tile = plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel");
   for (const std::size_t samples : {1024u, 20000u, 131072u}) {
     config.max_samples = samples;
-    EXPECT_EQ(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel"), tile) << samples;
+    EXPECT_EQ(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/tile.kernel"), tile)
+        << samples;
   }
 }
 

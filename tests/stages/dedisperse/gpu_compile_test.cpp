@@ -60,7 +60,8 @@ jit::Defines sum_defines(int row) {
 
 TEST_F(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
   std::size_t turn = 0;
-  for (const int row : {8, 16, 32}) compile("dedisperse/gpu/sum.kernel", sum_defines(row), turn++, 128);
+  for (const int row : {8, 16, 32})
+    compile("dedisperse/gpu/sum.kernel", sum_defines(row), turn++, 128);
 }
 
 // A group of 1,024 threads has 64 registers for each: addresses are spilled outside the loops over
@@ -135,8 +136,8 @@ TEST_F(GpuCompile, TakesOfEveryWidth) {
   std::size_t turn = 0;
   for (const int bits : {1, 2, 4, 8, 16, 32})
     for (const int spectra : {0, 1})
-      compile("dedisperse/gpu/take.kernel", jit::Defines().set("BITS", bits).set("SPECTRA", spectra),
-              turn++, 48);
+      compile("dedisperse/gpu/take.kernel",
+              jit::Defines().set("BITS", bits).set("SPECTRA", spectra), turn++, 48);
   compile("dedisperse/gpu/turn.kernel", {}, turn++, 48);
 }
 

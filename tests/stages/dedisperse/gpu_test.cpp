@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tautline/stages/dedisperse/gpu/dispatch.h"
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"
 
@@ -54,7 +54,7 @@ TEST_P(Gpu, ExactOfEveryWidthInBothOrders) {
       for (const bool rising : {false, true}) {
         Config config = small_config(channels, bits, channels > 100 ? 5 : 37, rising);
         config.method = Method::exact;
-        const std::size_t delay = Problem(config).max_delay();
+        const std::size_t delay = DelayPlan(config).max_delay();
         const std::pair<std::size_t, Feed> feeds[] = {
             {delay + 1, {}},
             {delay + 7, {{delay, 1, 2}}},
@@ -123,7 +123,7 @@ TEST_P(Gpu, LongRowsAreStagedByManyThreads) {
     config.method = Method::exact;
     const GpuTunables shape{32, 4, 1, 2, 2};
     const GpuChoice choice =
-        choose_gpu_sum(Problem(config), *device, static_cast<std::size_t>(bits) / 8, shape);
+        choose_gpu_sum(DelayPlan(config), *device, static_cast<std::size_t>(bits) / 8, shape);
     ASSERT_TRUE(choice.tile);
     EXPECT_LE(choice.tile->bundle_rows * 2 * kTeamThreads, choice.group_threads());
     compare(config, 400, {{150, 1, 77}}, {.gpu = shape});
@@ -213,7 +213,7 @@ TEST_P(Gpu, BandsOfDefaultRolesAreExact) {
     Tunables tunables{.gpu = {64, 2, 2, 2, 200}};
     tunables.gpu.makers = 4;
     tunables.gpu.band_channels = 8;
-    const GpuChoice choice = choose_gpu_sum(Problem(config), *device, 1, tunables.gpu);
+    const GpuChoice choice = choose_gpu_sum(DelayPlan(config), *device, 1, tunables.gpu);
     ASSERT_TRUE(choice.bands);
     const bool apart = choice.matrix && device->properties().compute_capability == 90;
     EXPECT_EQ(choice.fetchers, apart ? 4u : 0u);
@@ -292,12 +292,12 @@ TEST_P(Gpu, RowsAreStagedWhereThatPays) {
   if (local < std::size_t{227} << 10)
     GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
-    EXPECT_TRUE(choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).tile ||
-                choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).bands);
-  EXPECT_TRUE(choose_gpu_sum(Problem(lofar(4).config), *device, 1, {}).tile);
+    EXPECT_TRUE(choose_gpu_sum(DelayPlan(apertif(trials).config), *device, 1, {}).tile ||
+                choose_gpu_sum(DelayPlan(apertif(trials).config), *device, 1, {}).bands);
+  EXPECT_TRUE(choose_gpu_sum(DelayPlan(lofar(4).config), *device, 1, {}).tile);
   Config far = lofar(32).config;
-  EXPECT_FALSE(choose_gpu_sum(Problem(far), *device, 1, {}).tile);
-  EXPECT_TRUE(choose_gpu_sum(Problem(far), *device, 1, {.local_kib = 255}).tile);
+  EXPECT_FALSE(choose_gpu_sum(DelayPlan(far), *device, 1, {}).tile);
+  EXPECT_TRUE(choose_gpu_sum(DelayPlan(far), *device, 1, {.local_kib = 255}).tile);
 }
 
 // What a GPU of NVIDIA's takes when nothing is told. PoCL takes seconds to compile its defaults,

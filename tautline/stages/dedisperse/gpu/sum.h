@@ -12,11 +12,10 @@ namespace tautline::stages::dedisperse {
 
 class GpuSum {
  public:
-  GpuSum(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
-         std::size_t element_bytes, const GpuTunables& tunables);
+  GpuSum(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
+         std::size_t element_bytes, const GpuTunables& tunables, const GpuCost& cost);
 
   const Choice& choice() const { return chosen_.choice; }
-  const Delays& delays() const { return chosen_.delays; }
   /// Whole tiles of times are read, and as many behind the last one: windows, and the whole runs of
   /// entries that bands.kernel makes.
   std::size_t tile_times() const { return chosen_.tile_times(element_bytes_); }
@@ -59,7 +58,7 @@ class GpuSum {
   void launch_where_they_lie(device::Queue& queue, const Lists& lists, const Rows& rows,
                              const Out& out) const;
 
-  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const device::Device> device_;
   std::size_t element_bytes_;
   GpuChoice chosen_;

@@ -40,22 +40,22 @@ jit::TunableFields<GpuTunables> fields() {
 
 }  // namespace
 
-Method method_that_runs(const Problem& problem, const device::Device& device) {
+Method method_that_runs(const DelayPlan& problem, const device::Device& device) {
   if (problem.config().method == Method::exact) return Method::exact;
   return choose_gpu_sum(problem, device, gpu_element_bytes(problem), {}).choice.method;
 }
 
-std::shared_ptr<const Problem> problem_of_candidate(std::shared_ptr<const Problem> problem,
-                                                    Method runs, const GpuTunables& tunables) {
+std::shared_ptr<const DelayPlan> problem_of_candidate(std::shared_ptr<const DelayPlan> problem,
+                                                      Method runs, const GpuTunables& tunables) {
   const bool shares = tunables.levels > 0 || tunables.makers > 0;
   const Method method = runs == Method::exact && shares ? Method::shared : runs;
   if (problem->config().method == method) return problem;
   Config config = problem->config();
   config.method = method;
-  return std::make_shared<const Problem>(config);
+  return std::make_shared<const DelayPlan>(config);
 }
 
-jit::TuningKey tuning_key(const Problem& problem, const device::Device& device, Method runs) {
+jit::TuningKey tuning_key(const DelayPlan& problem, const device::Device& device, Method runs) {
   const Config& config = problem.config();
   return jit::tuning_key(
       device, "dedisperse", std::to_string(config.bits) + " bits " + to_string(runs),
@@ -108,7 +108,7 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
   return fields().tunables(configuration);
 }
 
-std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const Problem> problem,
+std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const DelayPlan> problem,
                                                 std::shared_ptr<const device::Device> device) {
   const Method asked = problem->config().method;
   // Says which method `auto` comes to, and is the plan of those who have not tuned.

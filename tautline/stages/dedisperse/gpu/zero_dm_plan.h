@@ -16,11 +16,8 @@ namespace tautline::stages::dedisperse {
 /// that a transform's digits come out whole.
 bool corrects_sums(const Config& config, const device::Device& device);
 
-/// The plan without zero_dm that sums for such a config.
-Config summing_config(Config config);
-
-/// `sums` is the plan of summing_config(config), made by make_gpu_plan.
-std::shared_ptr<const Plan> make_zero_dm_plan(const Config& config,
+/// `sums` are made by make_gpu_plan of plan->without_zero_dm().
+std::shared_ptr<const Plan> make_zero_dm_plan(std::shared_ptr<const DelayPlan> plan,
                                               std::shared_ptr<const Plan> sums,
                                               std::shared_ptr<const device::Device> device,
                                               const Tunables& tunables);

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 
 namespace tautline::stages::dedisperse {
 
 /// What a pulse of DM 1 is delayed and widened by at each summed channel, in times of the trials.
 /// A channel is as wide as the distance to its nearest neighbour, summed or not. [position]
 struct Dispersion {
-  explicit Dispersion(const Problem& problem);
+  explicit Dispersion(const DelayPlan& plan);
 
   std::vector<double> delays;  ///< before rounding
   std::vector<double> smears;  ///< the dispersion inside the channel

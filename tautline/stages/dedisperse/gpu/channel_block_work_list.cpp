@@ -1,4 +1,4 @@
-#include "tautline/stages/dedisperse/gpu/band_program.h"
+#include "tautline/stages/dedisperse/gpu/channel_block_work_list.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,16 +14,11 @@ namespace {
 
 // As bands.kernel has them.
 constexpr std::size_t kHead = 8, kFewestPackets = 4, kMostPackets = 8, kTile = 4, kRun = 32;
-constexpr std::size_t kAligned = BandProgram::kAligned;
+constexpr std::size_t kAligned = ChannelBlockWorkList::kAligned;
 constexpr std::size_t kTimesAtOnce = 4;  // that one window serves
 constexpr std::uint32_t kNever = 255;
 constexpr std::size_t kBytesOfStep = 32;  // that the matrix units take of all channels
 constexpr std::size_t kBanks = 32, kMostPlaces = 65536;
-// Cycles of a multiprocessor, fitted to what an H200 takes (docs/performance/dedisperse.md): of a band;
-// of columns of rows that a maker reads, each time that it makes as many tiles as it has registers for;
-// and of a tile's products with them.
-constexpr double kBand = 2140, kColumns = 14, kTileOfColumns = 1.3;
-constexpr std::size_t kTilesAtOnce = 5;
 
 std::size_t rounded(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -87,88 +82,86 @@ Band make_band(const Delays& delays, std::span<const std::uint32_t> block, std::
 
 class BandWriter {
  public:
-  BandWriter(const Problem& problem, const Delays& delays, const BandShape& shape)
-      : delays_(delays), shape_(shape) {
-    const std::span<const std::uint32_t> order = problem.order();
-    program_.bands = (delays.positions + shape.channels - 1) / shape.channels;
-    for (std::size_t from = 0; from < order.size(); from += shape.trials) {
-      blocks_.push_back(order.subspan(from, std::min(shape.trials, order.size() - from)));
-      for (std::size_t g = 0; g < program_.bands; ++g)
-        bands_.push_back(make_band(delays, blocks_.back(), g * shape.channels, shape.channels));
-    }
+  BandWriter(const DelayPlan& plan, const Delays& delays, const BandShape& shape,
+             const GpuCost& cost)
+      : delays_(delays), shape_(shape), cost_(cost), blocks_(plan.blocks(shape.trials)) {
+    list_.bands = (delays.positions + shape.channels - 1) / shape.channels;
+    for (const auto block : blocks_)
+      for (std::size_t g = 0; g < list_.bands; ++g)
+        bands_.push_back(make_band(delays, block, g * shape.channels, shape.channels));
   }
 
-  std::optional<BandProgram> write() {
+  std::optional<ChannelBlockWorkList> write() {
     if (!lay_out()) return std::nullopt;
-    program_.packets.resize(bands_.size() * program_.packet_words);
-    for (std::size_t n = 0; n < bands_.size(); n += program_.bands) place_block(n);
-    for (std::size_t n = 0; n < bands_.size(); n += program_.bands) {
-      const double before = program_.cycles;
-      for (std::size_t b = n; b < n + program_.bands; ++b) write_packet(b);
-      program_.dearest = std::max(program_.dearest, program_.cycles - before);
+    list_.packets.resize(bands_.size() * list_.packet_words);
+    for (std::size_t n = 0; n < bands_.size(); n += list_.bands) place_block(n);
+    for (std::size_t n = 0; n < bands_.size(); n += list_.bands) {
+      const double before = list_.cycles;
+      for (std::size_t b = n; b < n + list_.bands; ++b) write_packet(b);
+      list_.dearest = std::max(list_.dearest, list_.cycles - before);
     }
-    program_.adds /= static_cast<double>(shape_.span);
-    program_.patterns /= static_cast<double>(bands_.size());
-    return std::move(program_);
+    list_.adds /= static_cast<double>(shape_.span);
+    list_.patterns /= static_cast<double>(bands_.size());
+    return std::move(list_);
   }
 
  private:
   bool lay_out() {
     std::size_t range = 0, entries = 0, before = 0;
     for (const Band& band : bands_) {
-      program_.most_tiles = std::max(program_.most_tiles, band.tiles());
+      list_.most_tiles = std::max(list_.most_tiles, band.tiles());
       range = std::max(range, band.range);
       entries = std::max(entries, band.entries(shape_.span));
       for (const std::int32_t low : band.lows)
         if (low + band.low < 0)
           before = std::max(before, static_cast<std::size_t>(-low - band.low));
     }
-    for (program_.window = 8; program_.window < range + kTimesAtOnce; program_.window *= 2)
-      if (program_.window == 32) return false;
+    for (list_.window = 8; list_.window < range + kTimesAtOnce; list_.window *= 2)
+      if (list_.window == 32) return false;
     if (shape_.channels > shape_.channels_in_sum || rounded(before, kAligned) > kMostTimesBefore)
       return false;
-    if (shape_.channels * program_.window % kBytesOfStep != 0) return false;
+    if (shape_.channels * list_.window % kBytesOfStep != 0) return false;
     // Rows that are read together begin at different banks.
-    program_.row_words = with_rest(row_words(entries), program_.window == 8 ? 8 : 16);
-    program_.packet_words =
-        kHead + shape_.channels + shape_.trials / 2 + program_.most_tiles * shape_.channels;
-    program_.packet_words = rounded(program_.packet_words, 4);
+    list_.row_words = with_rest(row_words(entries), list_.window == 8 ? 8 : 16);
+    list_.packet_words =
+        kHead + shape_.channels + shape_.trials / 2 + list_.most_tiles * shape_.channels;
+    list_.packet_words = rounded(list_.packet_words, 4);
     const std::size_t room = shape_.local_bytes / 4 / kBanks * kBanks, least = most_sums();
-    program_.bands_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
+    list_.bands_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
     if (before_sums(kFewestPackets) + least > room || least > kMostPlaces) return false;
-    if (shape_.carries && program_.bands > program_.bands_in_sum) try_carries(room - least);
+    if (shape_.carries && list_.bands > list_.bands_in_sum) try_carries(room - least);
     // What is left lets makers run ahead of those who add.
     std::size_t packets = kFewestPackets;
     while (packets < kMostPackets && before_sums(packets + 1) + least <= room) ++packets;
-    program_.packets_held = packets;
+    list_.packets_held = packets;
     sums_at_ = before_sums(packets);
-    program_.local_words = std::min(room, sums_at_ + kMostPackets * least);
+    list_.local_words = std::min(room, sums_at_ + kMostPackets * least);
     return true;
   }
   // Counts, of two words: of the first packets, two of either buffer of rows and of every packet.
   std::size_t before_sums(std::size_t packets) const {
-    return rounded(packets * program_.packet_words + rounded(shape_.trials, 4) +
-                       rounded(2 * (5 + 2 * packets), 4) + 2 * shape_.channels * program_.row_words,
+    return rounded(packets * list_.packet_words + rounded(shape_.trials, 4) +
+                       rounded(2 * (5 + 2 * packets), 4) + 2 * shape_.channels * list_.row_words,
                    kBanks) +
-           (program_.carries ? carry_words() : 0);
+           (list_.carries ? carry_words() : 0);
   }
   // Between rows and sums: eight halves in a word.
   std::size_t carry_words() const { return rounded(shape_.span * shape_.trials / 4, kBanks); }
   void try_carries(std::size_t room) {
     const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / shape_.channels;
     if (in_sum == 0 || before_sums(kFewestPackets) + carry_words() > room) return;
-    program_.carries = true;
-    program_.bands_in_sum = in_sum;
+    list_.carries = true;
+    list_.bands_in_sum = in_sum;
   }
   // More where a row begins inside an aligned run of times.
   std::size_t row_words(std::size_t entries) const {
-    return rounded((shape_.span + entries + program_.window + kAligned + 3) / 4, 4);
+    return rounded((shape_.span + entries + list_.window + kAligned + 3) / 4, 4);
   }
   // What neighbouring bands need at once.
   std::size_t most_sums() const {
     std::size_t most = 0;
     for (std::size_t n = 0; n < bands_.size(); ++n) {
-      const bool last = n % program_.bands + 1 == program_.bands;
+      const bool last = n % list_.bands + 1 == list_.bands;
       most = std::max(most, bands_[n].sums_words(shape_.span) +
                                 (last ? 0 : bands_[n + 1].sums_words(shape_.span)));
     }
@@ -178,24 +171,24 @@ class BandWriter {
   // Of the block whose bands begin with the n-th.
   void place_block(std::size_t n) {
     std::vector<std::size_t> words;
-    for (std::size_t b = n; b < n + program_.bands; ++b)
+    for (std::size_t b = n; b < n + list_.bands; ++b)
       words.push_back(bands_[b].sums_words(shape_.span));
-    const auto places = place_sums(words, program_.local_words - sums_at_, program_.packets_held);
+    const auto places = place_sums(words, list_.local_words - sums_at_, list_.packets_held);
     places_.insert(places_.end(), places.begin(), places.end());
   }
 
   double cycles(const Band& band) const {
-    const std::size_t steps = shape_.channels * program_.window / kBytesOfStep;
+    const std::size_t steps = shape_.channels * list_.window / kBytesOfStep;
     const std::size_t runs = band.entries(shape_.span) / kRun, tiles = band.tiles();
-    const std::size_t passes = (tiles + kTilesAtOnce - 1) / kTilesAtOnce;
-    return kBand +
-           static_cast<double>(runs * steps) * (kColumns * static_cast<double>(passes) +
-                                                kTileOfColumns * static_cast<double>(tiles));
+    const std::size_t passes = (tiles + cost_.tiles_at_once - 1) / cost_.tiles_at_once;
+    return cost_.band +
+           static_cast<double>(runs * steps) * (cost_.columns * static_cast<double>(passes) +
+                                                cost_.tile_of_columns * static_cast<double>(tiles));
   }
 
   void write_packet(std::size_t n) {
     const Band& band = bands_[n];
-    std::uint32_t* packet = program_.packets.data() + n * program_.packet_words;
+    std::uint32_t* packet = list_.packets.data() + n * list_.packet_words;
     const auto set = [&](std::size_t at, std::size_t value) {
       packet[at] = static_cast<std::uint32_t>(value);
     };
@@ -220,28 +213,31 @@ class BandWriter {
     for (std::size_t p = 0; p < band.all.size(); ++p)
       for (std::size_t c = 0; c < band.channels; ++c)
         delays[p * shape_.channels + c] = static_cast<std::uint8_t>(band.all[p][c] - band.lows[c]);
-    program_.patterns += static_cast<double>(band.all.size());
-    program_.cycles += cycles(band);
-    program_.adds += static_cast<double>(band.all.size() * (band.channels - 1) * entries +
-                                         band.shift.size() * shape_.span);
+    list_.patterns += static_cast<double>(band.all.size());
+    list_.cycles += cycles(band);
+    list_.adds += static_cast<double>(band.all.size() * (band.channels - 1) * entries +
+                                      band.shift.size() * shape_.span);
   }
 
   const Delays& delays_;
   const BandShape& shape_;
+  const GpuCost& cost_;
   std::vector<std::span<const std::uint32_t>> blocks_;
   std::vector<Band> bands_;  // [block][band]
   std::size_t sums_at_ = 0;
   std::vector<SumsPlace> places_;  // [block][band]
-  BandProgram program_;
+  ChannelBlockWorkList list_;
 };
 
 }  // namespace
 
-std::optional<BandProgram> make_band_program(const Problem& problem, const Delays& delays,
-                                             const BandShape& shape) {
+std::optional<ChannelBlockWorkList> make_channel_block_work_list(const DelayPlan& plan,
+                                                                 const Delays& delays,
+                                                                 const BandShape& shape,
+                                                                 const GpuCost& cost) {
   if (shape.span % kRun != 0 || shape.trials % 2 != 0 || shape.channels % 4 != 0)
     return std::nullopt;
-  return BandWriter(problem, delays, shape).write();
+  return BandWriter(plan, delays, shape, cost).write();
 }
 
 }  // namespace tautline::stages::dedisperse

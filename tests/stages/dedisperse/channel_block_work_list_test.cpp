@@ -1,6 +1,6 @@
 // What bands.kernel is told, and the kernel itself with the matrix units emulated: the sums are
 // those along the delays it was made from.
-#include "tautline/stages/dedisperse/gpu/band_program.h"
+#include "tautline/stages/dedisperse/gpu/channel_block_work_list.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/host_dialect.h"
 #include "tests/stages/dedisperse/support.h"
 
@@ -33,7 +33,7 @@
 #define PACKETS static_cast<u32>(now->packets_held)
 
 namespace {
-const tautline::stages::dedisperse::BandProgram* now = nullptr;  // that is run
+const tautline::stages::dedisperse::ChannelBlockWorkList* now = nullptr;  // that is run
 using tautline::tests::on_host::add_there;
 using tautline::tests::on_host::arrive;
 using tautline::tests::on_host::await;
@@ -140,15 +140,15 @@ struct Rows {
 
 void compare(const Config& config, const Delays& delays, const BandShape& shape, std::size_t window,
              std::uint8_t least = 0) {
-  const Problem problem(config);
-  const auto program = make_band_program(problem, delays, shape);
+  const DelayPlan plan(config);
+  const auto program = make_channel_block_work_list(plan, delays, shape);
   ASSERT_TRUE(program);
   ASSERT_EQ(program->window, window);
   now = &*program;
   const std::size_t times = 2 * shape.span + 37, trials = delays.trials;
   const u32 skip = 3;
   auto random = tests::generator();
-  const Rows rows(delays.positions, times + skip + problem.max_delay() + 2 * shape.span, random,
+  const Rows rows(delays.positions, times + skip + plan.max_delay() + 2 * shape.span, random,
                   least);
   for (const Form& form : forms_of(window)) {
     SCOPED_TRACE(std::to_string(form.teams) + " teams");
@@ -159,11 +159,10 @@ void compare(const Config& config, const Delays& delays, const BandShape& shape,
                           ((trials + shape.trials - 1) / shape.trials)),
          1, 1},
         [&] {
-          form.kernel(rows.bytes.data(), program->packets.data(), problem.order().data(),
-                      out.data(), rows.stride, 0, kMostTimesBefore,
-                      static_cast<u32>(program->bands), static_cast<u32>(program->bands_in_sum),
-                      static_cast<u32>(trials), skip, static_cast<u32>(skip + times), times, 0,
-                      1000);
+          form.kernel(rows.bytes.data(), program->packets.data(), plan.order().data(), out.data(),
+                      rows.stride, 0, kMostTimesBefore, static_cast<u32>(program->bands),
+                      static_cast<u32>(program->bands_in_sum), static_cast<u32>(trials), skip,
+                      static_cast<u32>(skip + times), times, 0, 1000);
         });
     for (std::size_t i = 0; i < trials; ++i)
       for (std::size_t t = 0; t < times; ++t) {
@@ -182,48 +181,48 @@ Config band(std::size_t channels, std::size_t trials, double step) {
   return config;
 }
 
-TEST(BandProgram, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
+TEST(ChannelBlockWorkList, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
   const std::pair<std::size_t, double> bands[] = {{8, 0.5}, {3, 0.5}, {21, 1}, {33, 2}};
   for (const auto& [channels, step] : bands) {
     SCOPED_TRACE(channels);
     const Config config = band(channels, 19, step);
-    compare(config, Problem(config).delays(), kShape, 8);
+    compare(config, DelayPlan(config).delays(), kShape, 8);
   }
 }
 
-TEST(BandProgram, WiderWindows) {
+TEST(ChannelBlockWorkList, WiderWindows) {
   BandShape shape = kShape;
   shape.carries = false;
   Config config = band(11, 10, 3);
-  compare(config, Problem(config).delays(), shape, 16);
+  compare(config, DelayPlan(config).delays(), shape, 16);
   config = band(11, 10, 8);
-  compare(config, Problem(config).delays(), shape, 32);
+  compare(config, DelayPlan(config).delays(), shape, 32);
 }
 
 // Delays of a trial's own, so that nothing is shared and rows begin before the first time.
 Delays patterns_of_every_trial(const Config& config) {
-  Delays delays = Problem(config).delays();
+  Delays delays = DelayPlan(config).delays();
   auto random = tests::generator();
   for (std::size_t i = 0; i < delays.trials; ++i)
     for (std::size_t p = 0; p < delays.positions; ++p)
       delays.samples[i * delays.positions + p] += static_cast<std::int32_t>(random() % 2);
   for (auto& delay : delays.samples)
-    delay = std::min(delay, static_cast<std::int32_t>(Problem(config).max_delay()));
+    delay = std::min(delay, static_cast<std::int32_t>(DelayPlan(config).max_delay()));
   return delays;
 }
 
-TEST(BandProgram, PatternsOfEveryTrial) {
+TEST(ChannelBlockWorkList, PatternsOfEveryTrial) {
   const Config config = band(24, 8, 0.5);
   compare(config, patterns_of_every_trial(config), kShape, 8);
 }
 
 // So little local memory that sums lie where those of two bands before did.
-TEST(BandProgram, MakersWaitForSumsThatAreStillRead) {
+TEST(ChannelBlockWorkList, MakersWaitForSumsThatAreStillRead) {
   const Config config = band(200, 8, 0.5);
   const Delays delays = patterns_of_every_trial(config);
   BandShape shape = kShape;
   const auto fits = [&] {
-    const auto program = make_band_program(Problem(config), delays, shape);
+    const auto program = make_channel_block_work_list(DelayPlan(config), delays, shape);
     return program && program->carries;
   };
   while (fits()) shape.local_bytes -= 128;
@@ -232,50 +231,51 @@ TEST(BandProgram, MakersWaitForSumsThatAreStillRead) {
 }
 
 // By two bands at a time, one after another to where they go.
-TEST(BandProgram, SumsThatOverflowSixteenBitsGoOn) {
+TEST(ChannelBlockWorkList, SumsThatOverflowSixteenBitsGoOn) {
   const Config config = band(11, 10, 3);
   BandShape shape = kShape;
   shape.carries = false;
   shape.channels_in_sum = 9;
-  compare(config, Problem(config).delays(), shape, 16);
+  compare(config, DelayPlan(config).delays(), shape, 16);
 }
 
-TEST(BandProgram, WhatOverflowsIsCarried) {
+TEST(ChannelBlockWorkList, WhatOverflowsIsCarried) {
   // Of bytes, whose sums have 17 bits: after 24 bands. Of the largest, after 24, 48 and 72, with
   // as much to carry as there can be.
   Config config = band(270, 8, 0.02);
-  compare(config, Problem(config).delays(), kShape, 8);
+  compare(config, DelayPlan(config).delays(), kShape, 8);
   config = band(600, 5, 0.01);
-  compare(config, Problem(config).delays(), kShape, 8, 255);
+  compare(config, DelayPlan(config).delays(), kShape, 8, 255);
   // After each band; five times, before sums go to where they belong, and again.
   config = band(70, 8, 0.1);
   BandShape shape = kShape;
   shape.channels_in_sum = 17;
-  const auto program = make_band_program(Problem(config), Problem(config).delays(), shape);
+  const auto program =
+      make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
   ASSERT_TRUE(program && program->carries);
   EXPECT_EQ(program->bands_in_sum, 1);
-  compare(config, Problem(config).delays(), shape, 8);
+  compare(config, DelayPlan(config).delays(), shape, 8);
   // Where there is no room for that.
   auto smaller = program;
   while (smaller && smaller->carries) {
     shape.local_bytes -= 128;
-    smaller = make_band_program(Problem(config), Problem(config).delays(), shape);
+    smaller = make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
   }
   ASSERT_TRUE(smaller);
   EXPECT_EQ(smaller->bands_in_sum, 2);
 }
 
-TEST(BandProgram, NoneWhereNothingFits) {
+TEST(ChannelBlockWorkList, NoneWhereNothingFits) {
   const Config config = band(16, 8, 2.5);
-  const Problem problem(config);
+  const DelayPlan plan(config);
   BandShape shape = kShape;
   shape.local_bytes = 4096;
-  EXPECT_FALSE(make_band_program(problem, problem.delays(), shape));
+  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
   shape = kShape;
   shape.channels_in_sum = 7;
-  EXPECT_FALSE(make_band_program(problem, problem.delays(), shape));
+  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
   const Config far = band(16, 8, 400);
-  EXPECT_FALSE(make_band_program(Problem(far), Problem(far).delays(), kShape));
+  EXPECT_FALSE(make_channel_block_work_list(DelayPlan(far), DelayPlan(far).delays(), kShape));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What tile.kernel is told to do: where rows and sums lie in local memory.
-#include "tautline/stages/dedisperse/gpu/tile_program.h"
+#include "tautline/stages/dedisperse/gpu/tile_work_list.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {
@@ -24,7 +24,7 @@ constexpr std::size_t kSumBytes = 8;  // an entry of bytes' sums
 // The lists of one program, block after block and bundle after bundle.
 class Lists {
  public:
-  Lists(const TileProgram& program, const TileShape& shape, std::size_t positions)
+  Lists(const TileWorkList& program, const TileShape& shape, std::size_t positions)
       : program_(program),
         shape_(shape),
         positions_(positions),
@@ -60,13 +60,13 @@ class Lists {
   }
 
  private:
-  const TileProgram& program_;
+  const TileWorkList& program_;
   const TileShape& shape_;
   std::size_t positions_, groups_, bundle_groups_;
 };
 
 // After an odd number of stages the next bundle's rows are staged while trials read the last sums.
-TEST(TileProgram, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
+TEST(TileWorkList, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
   std::size_t looked_at = 0;
   for (const std::size_t channels : {61u, 128u, 300u})
     for (const std::size_t levels : {2u, 4u})
@@ -75,13 +75,13 @@ TEST(TileProgram, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
           Config config = small_config(channels, 8, 45);
           config.dms = even_dms(step, 45);
           config.max_samples = 330;
-          const Problem problem(config);
+          const DelayPlan plan(config);
           const TileShape shape{16, 8, 32, true, kib << 10, 257};
-          const auto program = make_tile_program(problem, problem.delays(), shape, levels);
+          const auto program = make_tile_work_list(plan, plan.delays(), shape, levels);
           if (!program) continue;
           EXPECT_LE(program->local_bytes, shape.local_bytes);
-          const Lists lists(*program, shape, problem.positions());
-          const std::size_t blocks = (problem.trials() + shape.trials - 1) / shape.trials;
+          const Lists lists(*program, shape, plan.positions());
+          const std::size_t blocks = (plan.trials() + shape.trials - 1) / shape.trials;
           for (std::size_t b = 0; b < blocks; ++b)
             for (std::size_t k = 0; k + 1 < lists.bundles(); ++k)
               for (const Range& row : lists.rows(b, k + 1))

@@ -7,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/gpu/cost.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -21,7 +22,7 @@ struct BandShape {
   bool carries = false;  ///< a summer has a multiple of four words: it may carry what overflows
 };
 
-struct BandProgram {
+struct ChannelBlockWorkList {
   /// Rows are read from a multiple of so many times on; a tile's first time is one, too.
   static constexpr std::size_t kAligned = 16;
 
@@ -50,7 +51,7 @@ struct BandProgram {
   std::vector<std::uint32_t> packets;
   double adds = 0;      ///< counted, for one time of all trials
   double patterns = 0;  ///< on average, of a block and band
-  double cycles = 0;    ///< as TileProgram's, where the matrix units make sums
+  double cycles = 0;    ///< as TileWorkList's, where the matrix units make sums
   double dearest = 0;   ///< of those, the block's with most
 
   std::size_t bytes() const { return 4 * packets.size(); }
@@ -60,7 +61,9 @@ struct BandProgram {
 inline constexpr std::size_t kMostTimesBefore = 64;
 
 /// None when local memory is too small, or patterns of a block are too different.
-std::optional<BandProgram> make_band_program(const Problem& problem, const Delays& delays,
-                                             const BandShape& shape);
+std::optional<ChannelBlockWorkList> make_channel_block_work_list(const DelayPlan& plan,
+                                                                 const Delays& delays,
+                                                                 const BandShape& shape,
+                                                                 const GpuCost& cost = kH200Cost);
 
 }  // namespace tautline::stages::dedisperse
