@@ -4,8 +4,8 @@
 
 #include "tautline/pipeline/integrator.h"
 #include "tautline/stages/correlate/gpu/plan.h"
-#include "tautline/stages/unpack/case.h"
 #include "tautline/stages/unpack/backends.h"
+#include "tautline/stages/unpack/case.h"
 #include "tests/stages/channelize/support.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/support/gpus.h"
@@ -27,7 +27,8 @@ class EveryKernel : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<device::Queue> queue;
 };
 
-// unpack/gpu/unpack.kernel: rows or times next to each other, every size of element, with lost spans.
+// unpack/gpu/unpack.kernel: rows or times next to each other, every size of element, with lost
+// spans.
 TEST_P(EveryKernel, Unpack) {
   namespace unpack = stages::unpack;
   auto random = generator();

@@ -10,7 +10,7 @@
 
 namespace tautline::stages::dedisperse {
 
-// Up to kTurnTimes times of one beam.
+// Up to kCornerTurnTimes times of one beam.
 struct Cleaner::Strip {
   const Input* input;
   const Rows* rows;
@@ -57,7 +57,7 @@ std::uint64_t scrub(Sample* values, std::size_t count) {
   return bad;
 }
 
-// Integers are summed as integers: of kTurnTimes bytes 32 bits hold the sum of squares.
+// Integers are summed as integers: of kCornerTurnTimes bytes 32 bits hold the sum of squares.
 template <class Sample>
 void measure(const Sample* values, std::size_t count, double bias, Moments& moments) {
   using Sum = std::conditional_t<
@@ -79,8 +79,9 @@ void measure(const Sample* values, std::size_t count, double bias, Moments& mome
 std::size_t Cleaner::Work::scratch_bytes(const DelayPlan& plan) {
   const std::size_t channels = padded(plan.channels());
   const std::size_t bytes = sample_bytes_of(plan.config());
-  // Unpacked spectra, turned rows, a row that takes what is ignored, and pointers.
-  return 2 * kTurnTimes * channels * bytes + kTurnTimes * 8 + channels * sizeof(std::byte*);
+  // Unpacked spectra, corner-turned rows, a row that takes what is ignored, and pointers.
+  return 2 * kCornerTurnTimes * channels * bytes + kCornerTurnTimes * 8 +
+         channels * sizeof(std::byte*);
 }
 
 std::size_t Cleaner::Work::bytes(const DelayPlan& plan, std::size_t workers) {
@@ -122,12 +123,12 @@ Cleaner::Cleaner(std::shared_ptr<const DelayPlan> plan, Types types, device::Ins
       sample_bytes_(sample_bytes_of(plan_->config())),
       element_bytes_(kernels_for(set, types).row_bytes),
       whole_(types == Types::i32_i32),
-      turn_(turn_for(set, sample_bytes_)),
+      corner_turn_(corner_turn_for(set, sample_bytes_)),
       position_of_(plan_->channels(), plan_->positions()) {
   for (std::size_t p = 0; p < plan_->positions(); ++p) position_of_[plan_->channel_at()[p]] = p;
 }
 
-// Whether turned samples are what rows hold.
+// Whether corner-turned samples are what rows hold.
 bool Cleaner::direct() const {
   const Config& config = plan_->config();
   return config.bits != 32 && !config.signed_samples && !config.zero_dm &&
@@ -140,7 +141,7 @@ std::uint64_t Cleaner::take(device::Queue& queue, Work& work, const Input& given
   if (input.count == 0) return 0;
   // A task begins where an element does, so that no two of them add to one.
   const std::size_t n = plan_->config().downsample;
-  const std::size_t task_times = kTaskStrips * kTurnTimes * n;
+  const std::size_t task_times = kTaskStrips * kCornerTurnTimes * n;
   const std::size_t tasks = (phase + input.count + task_times - 1) / task_times;
   std::atomic<std::uint64_t> bad = 0;
   queue.parallel_for(
@@ -150,7 +151,7 @@ std::uint64_t Cleaner::take(device::Queue& queue, Work& work, const Input& given
           const std::size_t begin = task % tasks * task_times;  // counted with the phase
           const std::size_t end = std::min(begin + task_times, phase + input.count);
           for (std::size_t at = std::max(begin, phase); at < end;) {
-            const std::size_t count = std::min(kTurnTimes, end - at);
+            const std::size_t count = std::min(kCornerTurnTimes, end - at);
             bad += take_strip(
                 work, worker,
                 {&input, &rows, task / tasks, at - phase, count, first + at / n, at % n});
@@ -168,7 +169,7 @@ const std::byte* Cleaner::unpack(const Strip& strip, std::byte* to, std::size_t*
   const auto* from = static_cast<const std::byte*>(strip.input->data) +
                      strip.beam * strip.input->beam_stride_bytes +
                      strip.first * strip.input->stride_bytes;
-  if (config.bits >= 8 && strip.count == kTurnTimes) {
+  if (config.bits >= 8 && strip.count == kCornerTurnTimes) {
     *stride = strip.input->stride_bytes;
     return from;
   }
@@ -187,16 +188,17 @@ const std::byte* Cleaner::unpack(const Strip& strip, std::byte* to, std::size_t*
 
 std::uint64_t Cleaner::take_strip(Work& work, std::size_t worker, const Strip& strip) const {
   const std::size_t channels = plan_->channels();
-  const std::size_t room = kTurnTimes * padded(channels) * sample_bytes_;
+  const std::size_t room = kCornerTurnTimes * padded(channels) * sample_bytes_;
   auto* unpacked = work.scratch_[worker].as<std::byte>();
-  std::byte* turned = unpacked + room;
-  std::byte* ignored = turned + room;
-  auto* out = reinterpret_cast<std::byte**>(ignored + kTurnTimes * 8);
+  std::byte* corner_turned = unpacked + room;
+  std::byte* ignored = corner_turned + room;
+  auto* out = reinterpret_cast<std::byte**>(ignored + kCornerTurnTimes * 8);
   const std::size_t beam_row = strip.beam * plan_->positions();
   const bool straight = direct();
 
   const auto target = [&](std::size_t c) {
-    if (!straight || strip.count < kTurnTimes) return turned + c * kTurnTimes * sample_bytes_;
+    if (!straight || strip.count < kCornerTurnTimes)
+      return corner_turned + c * kCornerTurnTimes * sample_bytes_;
     return position_of_[c] == plan_->positions()
                ? ignored
                : strip.rows->at(beam_row + position_of_[c], strip.element);
@@ -205,13 +207,13 @@ std::uint64_t Cleaner::take_strip(Work& work, std::size_t worker, const Strip& s
     std::size_t stride = 0;
     const std::byte* spectra = unpack(strip, unpacked, &stride);
     for (std::size_t c = 0; c < channels; ++c) out[c] = target(c);
-    turn_(spectra, stride, channels, out);
-    if (straight && strip.count == kTurnTimes) return 0;
+    corner_turn_(spectra, stride, channels, out);
+    if (straight && strip.count == kCornerTurnTimes) return 0;
   } else {
     const auto* from = static_cast<const std::byte*>(strip.input->data) +
                        strip.beam * strip.input->beam_stride_bytes + strip.first * sample_bytes_;
     for (std::size_t c = 0; c < channels; ++c) {
-      out[c] = turned + c * kTurnTimes * sample_bytes_;
+      out[c] = corner_turned + c * kCornerTurnTimes * sample_bytes_;
       std::memcpy(out[c], from + c * strip.input->stride_bytes, strip.count * sample_bytes_);
     }
   }
@@ -228,12 +230,12 @@ std::uint64_t Cleaner::finish(Work& work, std::size_t worker, const Strip& strip
   // Signed samples become unsigned by turning their top bit over.
   const double bias = config.signed_samples ? static_cast<double>(1u << (config.bits - 1)) : 0;
   std::uint64_t bad = 0;
-  alignas(64) std::array<double, kTurnTimes> sums{};  // at each time; then their means
+  alignas(64) std::array<double, kCornerTurnTimes> sums{};  // at each time; then their means
   for (std::size_t c = 0; c < count; ++c) {
     auto* values = const_cast<Sample*>(reinterpret_cast<const Sample*>(channels[c]));
     if constexpr (!std::is_same_v<Sample, float>) {
       if (config.signed_samples)
-        for (std::size_t t = 0; t < kTurnTimes; ++t)
+        for (std::size_t t = 0; t < kCornerTurnTimes; ++t)
           values[t] = static_cast<Sample>(values[t] ^ (1u << (config.bits - 1)));
     }
     bad += scrub(values, strip.count);
@@ -242,7 +244,7 @@ std::uint64_t Cleaner::finish(Work& work, std::size_t worker, const Strip& strip
     if (config.zero_dm && position_of_[c] < plan_->positions())
       for (std::size_t t = 0; t < strip.count; ++t) sums[t] += static_cast<double>(values[t]);
   }
-  alignas(64) std::array<std::int32_t, kTurnTimes> whole_sums{};
+  alignas(64) std::array<std::int32_t, kCornerTurnTimes> whole_sums{};
   for (std::size_t t = 0; whole_ && t < strip.count; ++t)
     whole_sums[t] = static_cast<std::int32_t>(sums[t]);
   const auto positions = static_cast<std::int32_t>(plan_->positions());

@@ -1,4 +1,4 @@
-// The way of the input into rows: unpacked, turned, cleaned, downsampled, measured.
+// The way of the input into rows: unpacked, corner-turned, cleaned, downsampled, measured.
 //
 // Ignored channels have no row. Zero-DM subtracts the mean over the K channels that are summed at
 // each time, which makes rows float; or, as rows of int32, their sum from K times a sample. Float
@@ -67,7 +67,7 @@ class Cleaner {
   std::shared_ptr<const DelayPlan> plan_;
   std::size_t sample_bytes_, element_bytes_;
   bool whole_;  ///< rows are int32
-  Turn turn_;
+  CornerTurn corner_turn_;
   std::vector<std::size_t> position_of_;  ///< [channel]; positions() where ignored
 };
 

@@ -37,7 +37,7 @@ void require_tunables(const Tunables& tunables) {
   };
   require_power("gpu.items_time", tunables.gpu.items_time, 16, 256);
   require_power("gpu.items_dm", tunables.gpu.items_dm, 1, 16);
-  if (tunables.gpu.makers == 0) {
+  if (tunables.gpu.producer_warps == 0) {
     require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 8);
     require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 16);
   }
@@ -52,10 +52,11 @@ void require_tunables(const Tunables& tunables) {
     refuse("gpu.groups", tunables.gpu.groups, "1 to 4");
   if (tunables.gpu.levels == 1 || tunables.gpu.levels > 6)
     refuse("gpu.levels", tunables.gpu.levels, "0, or 2 to 6");
-  if (tunables.gpu.makers > 16) refuse("gpu.makers", tunables.gpu.makers, "at most 16");
-  if (tunables.gpu.items_time * tunables.gpu.items_dm + 32 * tunables.gpu.makers > 1024)
-    refuse("gpu.makers", tunables.gpu.makers, "at most 1024 threads");
-  require_power("gpu.band_channels", tunables.gpu.band_channels, 4, 64);
+  if (tunables.gpu.producer_warps > 16)
+    refuse("gpu.producer_warps", tunables.gpu.producer_warps, "at most 16");
+  if (tunables.gpu.items_time * tunables.gpu.items_dm + 32 * tunables.gpu.producer_warps > 1024)
+    refuse("gpu.producer_warps", tunables.gpu.producer_warps, "at most 1024 threads");
+  require_power("gpu.block_channels", tunables.gpu.block_channels, 4, 64);
   if (tunables.gpu.tiles > 9) refuse("gpu.tiles", tunables.gpu.tiles, "0 to 9");
 }
 

@@ -140,8 +140,8 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
   if (device == nullptr || !device->compiles())
     throw core::Error(core::ErrorKind::unsupported, "tuning of dedisperse",
                       device == nullptr ? "no device" : device->name(), "cuda:N or opencl:N");
-  // Sub-bands change the sums, which could not be compared: what is tuned are exact and shared ones,
-  // whichever of them a plan without a loss comes to.
+  // Sub-bands change the sums, which could not be compared: what is tuned are exact and shared
+  // ones, whichever of them a plan without a loss comes to.
   Config exact = config;
   exact.max_loss = 0;
   if (exact.method == Method::subband) exact.method = Method::automatic;

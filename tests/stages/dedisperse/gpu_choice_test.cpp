@@ -44,7 +44,8 @@ Made plan_on(const Config& config, const std::string& architecture, int capabili
   for (const device::ProgramSource& source : device->sources()) {
     made.kernels.push_back(source.name);
     if (source.name != "dedisperse/gpu/take.kernel" &&
-        source.name != "dedisperse/gpu/turn.kernel" && source.name != "dedisperse/gpu/clean.kernel")
+        source.name != "dedisperse/gpu/corner_turn.kernel" &&
+        source.name != "dedisperse/gpu/clean.kernel")
       made.defines = source.defines;
   }
   return made;
@@ -53,9 +54,9 @@ Made plan_on(const Config& config, const std::string& architecture, int capabili
 TEST(GpuChoice, BandsWhereRolesMayTakeRegisters) {
   for (const Method method : {Method::shared, Method::subband}) {
     const Made made = plan_on(apertif(130, method), "sm_90a", 90);
-    EXPECT_TRUE(made.compiled("dedisperse/gpu/bands.kernel")) << made.text;
+    EXPECT_TRUE(made.compiled("dedisperse/gpu/channel_blocks.kernel")) << made.text;
     EXPECT_TRUE(made.defined("MATRIX=1"));
-    EXPECT_TRUE(made.defined("FETCHERS=4"));
+    EXPECT_TRUE(made.defined("FETCH_WARPS=4"));
     EXPECT_NE(made.text.find("makers by the matrix units"), std::string::npos) << made.text;
     EXPECT_EQ(made.text.find(to_string(method)), 0u) << made.text;
   }
@@ -74,11 +75,11 @@ TEST(GpuChoice, TilesElsewhere) {
   EXPECT_TRUE(exact.defined("ELEMENTS_TIME=4"));
 }
 
-// However few sums wide pulses leave to tiles, bands stage their rows faster.
+// However few sums wide pulses leave to tiles, channel blocks stage their rows faster.
 TEST(GpuChoice, BandsForWidePulses) {
   Config config = apertif(500, Method::subband);
   config.pulse_width_s = 0.05;
-  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/bands.kernel"));
+  EXPECT_TRUE(plan_on(config, "sm_90a", 90).compiled("dedisperse/gpu/channel_blocks.kernel"));
 }
 
 TEST(GpuChoice, TilesWhereTrialsAreTooFarApartForBands) {
@@ -119,7 +120,7 @@ TEST(GpuChoice, FloatsTakeOneKernelWhateverTheSizeOfACall) {
   }
 }
 
-// Two bands hide nothing of each other's work.
+// Two channel blocks hide nothing of each other's work.
 TEST(GpuChoice, TilesOfFewChannels) {
   for (const std::size_t trials : {2u, 64u, 1024u, 4096u}) {
     Config config = lofar(trials);

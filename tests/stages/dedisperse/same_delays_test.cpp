@@ -40,7 +40,7 @@ CpuCost cpu_cost(double shared) {
 }
 GpuCost gpu_cost(double shared) {
   GpuCost cost = kH200Cost;
-  for (double* each : {&cost.make_sums, &cost.barrier, &cost.band}) *each *= shared;
+  for (double* each : {&cost.make_sums, &cost.barrier, &cost.channel_block}) *each *= shared;
   return cost;
 }
 constexpr double kShared[] = {0.001, 1, 1000};

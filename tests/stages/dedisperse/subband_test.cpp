@@ -37,8 +37,8 @@ std::size_t changed_delays(const Plan& plan) {
   return changed;
 }
 
-// Sub-bands ran: the plan says so, their delays are not the exact ones, and a loss is told, within what
-// is allowed.
+// Sub-bands ran: the plan says so, their delays are not the exact ones, and a loss is told, within
+// what is allowed.
 void expect_subbands(const Plan& plan, double max_loss) {
   EXPECT_EQ(plan.choice().method, Method::subband);
   EXPECT_GT(changed_delays(plan), 0u);
@@ -184,8 +184,8 @@ TEST(Subband, PulsesOfFineStepsLoseNoMoreThanStated) {
   lose_no_more_than_stated(config, {0.25}, {0.01});
 }
 
-// A sub-band of one channel is moved by whole samples to where it fits best: half a sample off at most,
-// which its delays here are, between two samples.
+// A sub-band of one channel is moved by whole samples to where it fits best: half a sample off at
+// most, which its delays here are, between two samples.
 TEST(Subband, DelaysBetweenSamplesStayThere) {
   Config config;
   config.sample_time_s = 1e-3;
@@ -239,8 +239,8 @@ Injection inject(const Config& config, double dm, std::size_t times, std::mt1993
   return made;
 }
 
-// S/N of the best boxcar in any of a trial and its neighbours, added up over pulses. Noise adds up the
-// same along any delays, one sample of each channel, so that S/N compares as the sums do.
+// S/N of the best boxcar in any of a trial and its neighbours, added up over pulses. Noise adds up
+// the same along any delays, one sample of each channel, so that S/N compares as the sums do.
 double brightness(const Series& series, const Injection& injected, std::size_t trial) {
   constexpr std::size_t kReach = kSpacing / 2 - 4;
   double sum = 0;

@@ -21,13 +21,13 @@ struct CpuCost {
   double add_rows;          ///< a shared sum of two rows: two loads that widen, a store
   double add_sums;          ///< of two sums: two loads, one of which crosses lines, and a store
   double add_four;          ///< of four: four loads, and a store
-  /// Times as much where windows leave the first-level cache, or the second-level one, and where the
-  /// trials of a tile leave that.
+  /// Times as much where windows leave the first-level cache, or the second-level one, and where
+  /// the trials of a tile leave that.
   double windows_beyond_first, windows_beyond_second, trials_beyond_second;
 };
 
-/// A core that loads one line-crossing vector a cycle; add_sums and add_four, beside accumulate, as an
-/// Intel Xeon was measured to take them (docs/performance/dedisperse.md).
+/// A core that loads one line-crossing vector a cycle; add_sums and add_four, beside accumulate, as
+/// an Intel Xeon was measured to take them (docs/performance/dedisperse.md).
 inline constexpr CpuCost kXeonCost{.accumulate = 1.1,
                                    .accumulate_bytes = 0.75,
                                    .accumulate_wider = 1.6,
@@ -42,8 +42,9 @@ inline constexpr CpuCost kXeonCost{.accumulate = 1.1,
                                    .windows_beyond_second = 2,
                                    .trials_beyond_second = 1.5};
 
-/// The cheapest cut for exact or shared sums as plan.config().method says, of either where it leaves
-/// that open. Sums that hold one channel cannot be shared. What the tunables give is taken as it is.
+/// The cheapest cut for exact or shared sums as plan.config().method says, of either where it
+/// leaves that open. Sums that hold one channel cannot be shared. What the tunables give is taken
+/// as it is.
 WorkCut choose_cut(const DelayPlan& plan, const Tunables& tunables, const WorkLimits& limits,
                    const CpuCost& cost);
 

@@ -32,7 +32,7 @@ class GpuCleaner {
   GpuCleaner(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
              std::size_t element_bytes);
 
-  /// Whether input is more than turned.
+  /// Whether input is more than corner-turned.
   static bool needed(const DelayPlan& plan, std::size_t element_bytes);
   bool ready() const { return clean_[0] != nullptr; }
   std::size_t bytes() const;

@@ -30,15 +30,15 @@ double CallCost::tiles(const CountedGroups& groups) const {
   return of_call(groups.cycles, groups.dearest, groups.times);
 }
 
-double CallCost::tiles_beside_bands(const CountedGroups& groups) const {
+double CallCost::tiles_beside_channel_blocks(const CountedGroups& groups) const {
   const double rows = cost_.staged_row * positions_;
   return of_call(cost_.tiles * groups.cycles + rows * blocks(groups.trials),
                  cost_.tiles * groups.dearest + rows, groups.times);
 }
 
-double CallCost::bands(const CountedGroups& groups) const {
-  return of_call(groups.cycles + cost_.fill_bands * blocks(groups.trials),
-                 groups.dearest + cost_.fill_bands, groups.times);
+double CallCost::channel_blocks(const CountedGroups& groups) const {
+  return of_call(groups.cycles + cost_.fill_channel_blocks * blocks(groups.trials),
+                 groups.dearest + cost_.fill_channel_blocks, groups.times);
 }
 
 double CallCost::where_rows_lie(std::size_t block_trials) const {

@@ -14,14 +14,14 @@ constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
 constexpr int kMatrixCapability = 80;              // mma.sync of bytes and cp.async
 constexpr int kRolesCapability = 90;               // roles take registers as they need them
 
-// What bands.kernel is tried with where nothing is told: bands of 16 channels in as large a block as
-// local memory has room for the patterns of, else of 8, with four makers each. Measured on an H200
-// (docs/performance/dedisperse.md).
-struct UsualBands {
+// What channel_blocks.kernel is tried with where nothing is told: channel blocks of 16 channels in
+// as large a block as local memory has room for the patterns of, else of 8, with four producer
+// warps each. Measured on an H200 (docs/performance/dedisperse.md).
+struct DefaultBlocks {
   std::size_t channels, elements_dm;
 };
-constexpr UsualBands kUsualBands[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
-constexpr std::size_t kUsualMakers = 4, kMostSteps = 4;
+constexpr DefaultBlocks kDefaultBlocks[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
+constexpr std::size_t kDefaultProducerWarps = 4, kMostSteps = 4;
 
 class Chooser {
  public:
@@ -33,33 +33,33 @@ class Chooser {
         cost_(cost),
         call_(plan, device, element_bytes, cost) {
     made_.tunables = tunables;
-    const bool usual = tunables == GpuTunables{};
+    const bool by_default = tunables == GpuTunables{};
     // An entry is one time where rows are no bytes: longer tiles waste less beside them.
-    if (usual && element_bytes_ > 1 && device_.api() == device::Api::cuda)
+    if (by_default && element_bytes_ > 1 && device_.api() == device::Api::cuda)
       made_.tunables.elements_time = 8;
     choose_tiles();
     // Rows too far apart to stage are read best by fewer threads with more trials each.
     constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
-    if (usual && (!made_.tile ||
-                  call_.tiles(groups_of_tiles()) >
-                      call_.where_rows_lie(kWhereTheyLie.items_dm * kWhereTheyLie.elements_dm))) {
+    if (by_default && (!made_.tile || call_.tiles(groups_of_tiles()) >
+                                          call_.where_rows_lie(kWhereTheyLie.items_dm *
+                                                               kWhereTheyLie.elements_dm))) {
       made_.tunables = kWhereTheyLie;
       choose_tiles();
     }
-    if (usual) {
-      try_usual_bands();
-    } else if (tunables.makers > 0 && bands_serve()) {
-      made_.bands =
-          make_channel_block_work_list(plan_, plan_.delays(), band_shape(made_.tunables), cost_);
+    if (by_default) {
+      try_channel_blocks();
+    } else if (tunables.producer_warps > 0 && channel_blocks_serve()) {
+      made_.channel_blocks = make_channel_block_work_list(
+          plan_, plan_.delays(), channel_block_shape(made_.tunables), cost_);
     }
-    if (made_.bands) {
+    if (made_.channel_blocks) {
       choose_roles();
-      made_.choice = describe_bands();
+      made_.choice = describe_channel_blocks();
     } else {
       made_.choice = describe_tiles();
     }
   }
-  GpuChoice take() { return std::move(made_); }
+  SumKernel take() { return std::move(made_); }
 
  private:
   // Devices whose groups are small get fewer threads along trials, then along time.
@@ -115,67 +115,73 @@ class Chooser {
   std::size_t channels_in_sum() const {
     return element_bytes_ == 1 ? 65535 / plan_.max_value() : plan_.positions();
   }
-  BandShape band_shape(const GpuTunables& t) const {
+  ChannelBlockShape channel_block_shape(const GpuTunables& t) const {
     return {t.items_time * t.elements_time,
             t.items_dm * t.elements_dm,
-            t.band_channels,
+            t.block_channels,
             local_bytes(t),
             channels_in_sum(),
             t.elements_time * t.elements_dm % 4 == 0};
   }
-  bool bands_serve() const { return element_bytes_ == 1 && (shares() || plan_.has_subbands()); }
+  bool channel_blocks_serve() const {
+    return element_bytes_ == 1 && (shares() || plan_.has_subbands());
+  }
   // By counting, against the tiles that there are already.
-  void try_usual_bands() {
-    if (!made_.tile || !bands_serve() || device_.api() != device::Api::cuda ||
+  void try_channel_blocks() {
+    if (!made_.tile || !channel_blocks_serve() || device_.api() != device::Api::cuda ||
         device_.properties().compute_capability != kRolesCapability)
       return;
-    double least = call_.tiles_beside_bands(groups_of_tiles());
+    double least = call_.tiles_beside_channel_blocks(groups_of_tiles());
     std::optional<GpuTunables> best;
-    for (const UsualBands& usual : kUsualBands) {
-      if (best && best->band_channels == usual.channels) continue;  // larger blocks come first
-      GpuTunables t{64, 4, 8, usual.elements_dm};
-      t.makers = kUsualMakers;
-      t.band_channels = usual.channels;
-      auto bands = make_channel_block_work_list(plan_, plan_.delays(), band_shape(t), cost_);
-      if (!bands || usual.channels * bands->window > kMostSteps * kTeamThreads) continue;
+    for (const DefaultBlocks& blocks : kDefaultBlocks) {
+      if (best && best->block_channels == blocks.channels) continue;  // larger blocks come first
+      GpuTunables t{64, 4, 8, blocks.elements_dm};
+      t.producer_warps = kDefaultProducerWarps;
+      t.block_channels = blocks.channels;
+      auto channel_blocks =
+          make_channel_block_work_list(plan_, plan_.delays(), channel_block_shape(t), cost_);
+      if (!channel_blocks || blocks.channels * channel_blocks->window > kMostSteps * kWarpThreads)
+        continue;
       const double cycles =
-          call_.bands({t.items_dm * t.elements_dm, 2 * t.items_time * t.elements_time,
-                       bands->cycles, bands->dearest});
+          call_.channel_blocks({t.items_dm * t.elements_dm, 2 * t.items_time * t.elements_time,
+                                channel_blocks->cycles, channel_blocks->dearest});
       if (cycles >= least) continue;
       least = cycles;
       best = t;
-      made_.bands = std::move(bands);
+      made_.channel_blocks = std::move(channel_blocks);
     }
     if (!best) return;
     made_.tunables = *best;
     made_.tile.reset();
   }
-  // Four makers have more registers each than eight.
+  // Four producer warps have more registers each than eight.
   std::size_t most_tiles() const {
-    const bool few_steps = made_.tunables.band_channels * made_.bands->window < 4 * kTeamThreads;
-    if (made_.tunables.makers <= 4) return few_steps ? 6 : 5;
+    const bool few_steps =
+        made_.tunables.block_channels * made_.channel_blocks->window < 4 * kWarpThreads;
+    if (made_.tunables.producer_warps <= 4) return few_steps ? 6 : 5;
     return few_steps ? 4 : 3;
   }
   void choose_roles() {
     GpuTunables& t = made_.tunables;
-    made_.matrix = t.matrix && t.items_time * t.items_dm % kTeamThreads == 0 &&
+    made_.matrix = t.matrix && t.items_time * t.items_dm % kWarpThreads == 0 &&
                    device_.api() == device::Api::cuda &&
                    device_.properties().compute_capability >= kMatrixCapability;
     // Where roles have registers of their own: fetching takes next to none.
     if (made_.matrix && device_.properties().compute_capability == kRolesCapability &&
-        t.items_time * t.items_dm % (4 * kTeamThreads) == 0 && t.makers == 4 && t.groups == 1)
-      made_.fetchers = 4;
+        t.items_time * t.items_dm % (4 * kWarpThreads) == 0 && t.producer_warps == 4 &&
+        t.groups == 1)
+      made_.fetch_warps = 4;
     if (t.tiles == 0) t.tiles = most_tiles();
   }
-  Choice describe_bands() const {
+  Choice describe_channel_blocks() const {
     const GpuTunables& t = made_.tunables;
-    return plan_.choice(
-        Method::shared, made_.bands->adds,
-        fmt::format(
-            "bands of {} channels with {:.1f} patterns, {} makers{}, {} KiB of local memory",
-            t.band_channels, made_.bands->patterns, t.makers,
-            made_.matrix ? " by the matrix units" : "",
-            (4 * made_.bands->local_words + 1023) / 1024));
+    return plan_.choice(Method::shared, made_.channel_blocks->adds,
+                        fmt::format("channel blocks of {} channels with {:.1f} patterns, {} "
+                                    "producer warps{}, {} KiB of local "
+                                    "memory",
+                                    t.block_channels, made_.channel_blocks->patterns,
+                                    t.producer_warps, made_.matrix ? " by the matrix units" : "",
+                                    (4 * made_.channel_blocks->local_words + 1023) / 1024));
   }
   Choice describe_tiles() const {
     if (!made_.tile)
@@ -193,18 +199,21 @@ class Chooser {
   std::size_t element_bytes_;
   const GpuCost& cost_;
   CallCost call_;
-  GpuChoice made_;
+  SumKernel made_;
 };
 
 }  // namespace
 
-std::size_t GpuChoice::tile_times(std::size_t element_bytes) const {
-  return tunables.items_time * tunables.elements_time * (bands ? 2 : element_bytes == 1 ? 4 : 1);
+std::size_t SumKernel::tile_times(std::size_t element_bytes) const {
+  return tunables.items_time * tunables.elements_time *
+         (channel_blocks       ? 2
+          : element_bytes == 1 ? 4
+                               : 1);
 }
 
-std::size_t GpuChoice::group_threads() const {
+std::size_t SumKernel::group_threads() const {
   return tunables.items_time * tunables.items_dm +
-         (bands ? kTeamThreads * (tunables.makers + fetchers) : 0);
+         (channel_blocks ? kWarpThreads * (tunables.producer_warps + fetch_warps) : 0);
 }
 
 std::size_t gpu_element_bytes(const DelayPlan& plan) {
@@ -212,9 +221,9 @@ std::size_t gpu_element_bytes(const DelayPlan& plan) {
   return plan.max_value() <= 255 ? 1 : 2;
 }
 
-GpuChoice choose_gpu_sum(const DelayPlan& plan, const device::Device& device,
-                         std::size_t element_bytes, const GpuTunables& tunables,
-                         const GpuCost& cost) {
+SumKernel choose_sum_kernel(const DelayPlan& plan, const device::Device& device,
+                            std::size_t element_bytes, const GpuTunables& tunables,
+                            const GpuCost& cost) {
   return Chooser(plan, device, element_bytes, tunables, cost).take();
 }
 

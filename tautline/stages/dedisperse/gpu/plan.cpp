@@ -1,5 +1,5 @@
-// The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and
-// gpu/sum.h sums. Input in host memory goes through the host's cleaner.
+// The plan on a GPU: rows stay in its memory, input from there is corner-turned and cleaned there,
+// and gpu/sum.h sums. Input in host memory goes through the host's cleaner.
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -17,7 +17,7 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kTakeTile = 32, kTurnTile = 128, kTakeThreads = 256, kWord = 4;
+constexpr std::size_t kTakeTile = 32, kCornerTurnTile = 128, kTakeThreads = 256, kWord = 4;
 
 Types gpu_types(const DelayPlan& plan) {
   const std::size_t bytes = gpu_element_bytes(plan);
@@ -42,8 +42,8 @@ class GpuPlan final : public Plan {
       take_[spectra] = take_programs_[spectra]->kernel("take");
     }
     if (config().bits == 8) {
-      turn_program_ = jit::build(*device_, "dedisperse/gpu/turn.kernel", {});
-      turn_ = turn_program_->kernel("turn");
+      corner_turn_program_ = jit::build(*device_, "dedisperse/gpu/corner_turn.kernel", {});
+      corner_turn_ = corner_turn_program_->kernel("corner_turn");
     }
     // The overlap is copied to the front when the rows are full, which must not overlap itself.
     row_elements_ = kMostTimesBefore + 2 * (plan_->max_delay() + plan_->max_new_samples() + 1) +
@@ -66,7 +66,9 @@ class GpuPlan final : public Plan {
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
   bool float_output() const override { return plan_->float_sums(); }
-  bool takes_device_memory() const override { return turned_there() || gpu_cleaner_->ready(); }
+  bool takes_device_memory() const override {
+    return corner_turned_there() || gpu_cleaner_->ready();
+  }
   std::size_t max_delay() const override { return plan_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const override {
     return plan_->delay(trial, channel);
@@ -79,8 +81,8 @@ class GpuPlan final : public Plan {
   std::size_t out_bytes() const {
     return 4 * config().beams * plan_->trials() * plan_->max_new_samples();
   }
-  // Whether input in the device's memory needs nothing but turning.
-  bool turned_there() const { return !GpuCleaner::needed(*plan_, element_bytes_); }
+  // Whether input in the device's memory needs nothing but a corner turn.
+  bool corner_turned_there() const { return !GpuCleaner::needed(*plan_, element_bytes_); }
 
   void make_room(device::Queue& queue, GpuState& state, std::size_t more) const;
   bool whole_words(const Input& input) const;
@@ -101,8 +103,8 @@ class GpuPlan final : public Plan {
   std::size_t row_elements_ = 0;
   std::shared_ptr<const device::Program> take_programs_[2];
   std::shared_ptr<const device::Kernel> take_[2];
-  std::shared_ptr<const device::Program> turn_program_;  ///< of bytes
-  std::shared_ptr<const device::Kernel> turn_;
+  std::shared_ptr<const device::Program> corner_turn_program_;  ///< of bytes
+  std::shared_ptr<const device::Kernel> corner_turn_;
 };
 
 std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
@@ -142,7 +144,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
   make_room(queue, own, fresh);
   if (!device_->holds(input.data)) {
     result.not_finite = take_from_host(queue, own, input);
-  } else if (turned_there()) {
+  } else if (corner_turned_there()) {
     take(queue, own, input);
   } else if (gpu_cleaner_->ready()) {
     take_cleaned(queue, own, input);
@@ -175,9 +177,9 @@ void GpuPlan::make_room(device::Queue& queue, GpuState& state, std::size_t more)
   state.first = state.front;
 }
 
-// Whether spectra may be turned a word at a time.
+// Whether spectra may be corner-turned a word at a time.
 bool GpuPlan::whole_words(const Input& input) const {
-  return turn_ && input.layout == Input::Layout::spectra && plan_->channels() % kWord == 0 &&
+  return corner_turn_ && input.layout == Input::Layout::spectra && plan_->channels() % kWord == 0 &&
          input.stride_bytes % kWord == 0 && input.beam_stride_bytes % kWord == 0 &&
          reinterpret_cast<std::uintptr_t>(input.data) % kWord == 0;
 }
@@ -197,10 +199,10 @@ void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& inp
       static_cast<std::uint64_t>(state.stride_bytes * plan_->positions()),
       static_cast<std::uint64_t>(state.first + state.held)};
   const bool words = whole_words(input);
-  const std::size_t tile = words ? kTurnTile : kTakeTile;
+  const std::size_t tile = words ? kCornerTurnTile : kTakeTile;
   const std::size_t times = input.count + (words ? (state.first + state.held) % kWord : 0);
   queue.launch(
-      words ? *turn_ : *take_[spectra ? 1 : 0],
+      words ? *corner_turn_ : *take_[spectra ? 1 : 0],
       {.groups = {(times + tile - 1) / tile, (plan_->channels() + tile - 1) / tile, config().beams},
        .threads = {kTakeThreads, 1, 1}},
       arguments);

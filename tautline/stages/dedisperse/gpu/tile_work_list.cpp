@@ -11,7 +11,7 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 // As tile.kernel has them.
-constexpr std::size_t kRuns = 4, kTeam = 32, kWordBytes = 4;
+constexpr std::size_t kRuns = 4, kWarp = 32, kWordBytes = 4;
 constexpr std::size_t kMostPlaces = 65536;  // places are 16-bit numbers
 constexpr std::size_t kMostBundleRows = 256;
 
@@ -35,10 +35,10 @@ class TileWriter {
         stages_(levels == 0 ? 0 : levels - 1),
         group_rows_(std::size_t{1} << levels),
         groups_((delays.positions + group_rows_ - 1) / group_rows_),
-        team_(std::min(kTeam, shape.threads)),
+        warp_(std::min(kWarp, shape.threads)),
         entry_bytes_(shape.bytes ? 2 * kWordBytes : kWordBytes) {
     list_.levels = levels;
-    zero_bytes_ = std::max(shape.span, kRuns * team_) * entry_bytes_;
+    zero_bytes_ = std::max(shape.span, kRuns * warp_) * entry_bytes_;
   }
 
   std::optional<TileWorkList> write() {
@@ -66,11 +66,11 @@ class TileWriter {
     return kWordBytes * rounded(static_cast<std::size_t>(w.high - w.low) + shape_.span, 4);
   }
   std::size_t entries(const Pattern& p) const {
-    return rounded(static_cast<std::size_t>(p.high - p.low) + shape_.span, team_);
+    return rounded(static_cast<std::size_t>(p.high - p.low) + shape_.span, warp_);
   }
   // What runs may read beyond the last row or sum.
   std::size_t slack_bytes(std::size_t stage) const {
-    return team_ * (stage == 0 ? kWordBytes : entry_bytes_);
+    return warp_ * (stage == 0 ? kWordBytes : entry_bytes_);
   }
   const Node& node(std::size_t block, std::size_t stage, std::size_t n) const {
     return trees_[block].levels[stage + 1][n];
@@ -163,7 +163,7 @@ class TileWriter {
       const std::size_t fours = row_bytes(w) / kWordBytes / 4;
       list_.staged.push_back(static_cast<std::uint32_t>(next / 16 | fours << 16));
       next += row_bytes(w);
-      list_.cycles += cost_.stage * static_cast<double>(fours * 4) / kTeam;
+      list_.cycles += cost_.stage * static_cast<double>(fours * 4) / kWarp;
     }
     list_.cycles += cost_.barrier * static_cast<double>(1 + stages_);
     for (std::size_t s = 1; s <= stages_; ++s) {
@@ -185,13 +185,13 @@ class TileWriter {
       at_.emplace_back();
       for (const Pattern& p : node(b, s, n).patterns) {
         at_.back().push_back(static_cast<std::uint32_t>(next));
-        const std::size_t runs = entries(p) / team_;
+        const std::size_t runs = entries(p) / warp_;
         write_op(static_cast<std::uint32_t>(next),
                  s == 1 ? rows_of(b, n, n - first, p) : halves_of(b, s, n, n - first, p), runs);
         next += entries(p);
         const double sources = s == 1 ? 4 : 2;
         const double words = static_cast<double>(entry_bytes_ / kWordBytes);
-        list_.cycles += cost_.make_sums * static_cast<double>(runs * team_) / kTeam *
+        list_.cycles += cost_.make_sums * static_cast<double>(runs * warp_) / kWarp *
                         (words + sources * (s == 1 ? 1 : words));
         list_.adds += (sources - 1) * static_cast<double>(p.high - p.low + 1) +
                       (sources - 1) * static_cast<double>(shape_.span - 1);
@@ -235,7 +235,7 @@ class TileWriter {
       const auto some = static_cast<std::uint32_t>(std::min(kRuns, runs - done));
       list_.ops.insert(list_.ops.end(),
                        {to | some << 16, from[0] | from[1] << 16, from[2] | from[3] << 16, 0});
-      const auto more = static_cast<std::uint32_t>(kRuns * team_);
+      const auto more = static_cast<std::uint32_t>(kRuns * warp_);
       to += more;
       for (std::uint32_t& source : from)
         if (source != 0) source += more;
@@ -255,7 +255,7 @@ class TileWriter {
       }
       const double words = stages_ == 0 ? 1 : static_cast<double>(entry_bytes_ / kWordBytes);
       const double each = stages_ == 0 && shape_.bytes ? cost_.add_bytes : cost_.add_sums;
-      list_.cycles += each * words * static_cast<double>(shape_.trials * shape_.span) / kTeam;
+      list_.cycles += each * words * static_cast<double>(shape_.trials * shape_.span) / kWarp;
       list_.adds += static_cast<double>(blocks_[b].size() * shape_.span);
     }
   }
@@ -275,7 +275,7 @@ class TileWriter {
   const GpuCost& cost_;
   std::vector<std::span<const std::uint32_t>> blocks_;
   const TileShape& shape_;
-  std::size_t stages_, group_rows_, groups_, team_, entry_bytes_, zero_bytes_ = 0;
+  std::size_t stages_, group_rows_, groups_, warp_, entry_bytes_, zero_bytes_ = 0;
   std::size_t bundle_groups_ = 0;
   std::vector<SharingTree> trees_;
   std::vector<std::vector<Window>> windows_;                 // [block][position]

@@ -14,8 +14,8 @@ namespace tautline::stages::dedisperse {
 Method method_that_runs(const DelayPlan& problem, const device::Device& device);
 /// A winner serves plans that run the same method, `runs`, alone.
 jit::TuningKey tuning_key(const DelayPlan& problem, const device::Device& device, Method runs);
-/// `problem` as a candidate sums it: shared sums where the configuration asks for them, else `runs`.
-/// A plan that takes the configuration over sums by the same method as when it was timed.
+/// `problem` as a candidate sums it: shared sums where the configuration asks for them, else
+/// `runs`. A plan that takes the configuration over sums by the same method as when it was timed.
 std::shared_ptr<const DelayPlan> problem_of_candidate(std::shared_ptr<const DelayPlan> problem,
                                                       Method runs, const GpuTunables& tunables);
 /// Levels of shared sums are in it unless `method` is exact.

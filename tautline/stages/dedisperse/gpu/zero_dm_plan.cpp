@@ -78,7 +78,7 @@ class ZeroDmState final : public State {
 
   std::unique_ptr<State> inner;
   std::unique_ptr<device::Event> done;  ///< with all of the last call
-  device::Buffer channel_sums, centres, entries, starts, added, transformed, turns, spectra,
+  device::Buffer channel_sums, centres, entries, starts, added, transformed, twiddles, spectra,
       patterns;
 };
 
@@ -191,19 +191,19 @@ std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
   upload(state->added, tables_.added);
   upload(state->transformed, tables_.transformed);
   if (transforms()) {
-    std::vector<float> turns;
+    std::vector<float> twiddles;
     for (std::size_t n = 0; n < half(); ++n) {
       const double angle =
           2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(tables_.points);
-      turns.push_back(static_cast<float>(std::cos(angle)));
-      turns.push_back(static_cast<float>(std::sin(angle)));
+      twiddles.push_back(static_cast<float>(std::cos(angle)));
+      twiddles.push_back(static_cast<float>(std::sin(angle)));
     }
-    upload(state->turns, turns);
+    upload(state->twiddles, twiddles);
     state->spectra = device_->allocate(spectra_bytes());
     state->patterns = device_->allocate(tables_.pattern_bytes());
     const device::Argument arguments[] = {
-        state->entries.data(), state->starts.data(),   state->transformed.data(),
-        state->turns.data(),   state->patterns.data(), u32(tables_.transformed.size())};
+        state->entries.data(),  state->starts.data(),   state->transformed.data(),
+        state->twiddles.data(), state->patterns.data(), u32(tables_.transformed.size())};
     queue.launch(*transform_patterns_,
                  {.groups = {tables_.pairs(), tables_.parts, 1},
                   .threads = {tables_.points / 16, 1, 1},
@@ -314,7 +314,7 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
                                   .local_bytes = local_bytes()};
   const device::Argument transforming[] = {state.channel_sums.data(),
                                            state.centres.data(),
-                                           state.turns.data(),
+                                           state.twiddles.data(),
                                            state.spectra.data(),
                                            static_cast<std::uint64_t>(sums_stride()),
                                            u32(times)};
@@ -326,7 +326,7 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
     const device::Argument arguments[] = {state.centres.data(),
                                           state.spectra.data(),
                                           state.patterns.data(),
-                                          state.turns.data(),
+                                          state.twiddles.data(),
                                           state.transformed.data(),
                                           block.out,
                                           static_cast<std::uint64_t>(block.trial_stride),

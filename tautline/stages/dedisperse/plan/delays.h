@@ -1,6 +1,6 @@
-// A checked Config turned into what every backend sums: channels, and the delay of each in every trial.
-// A function of the Config alone: no device, tunable or measured speed changes a delay. Not part of the
-// stage's interface.
+// A checked Config turned into what every backend sums: channels, and the delay of each in every
+// trial. A function of the Config alone: no device, tunable or measured speed changes a delay. Not
+// part of the stage's interface.
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,8 @@ namespace {
 constexpr double kCellsInTime = 32;  // at most
 constexpr double kCells = 1024;      // of a profile, where its times are fewer than this
 
-// Distances to the nearest other frequency, ignored or not: how wide channels are, as far as centres
-// tell; 0 where there is one frequency alone. [position]
+// Distances to the nearest other frequency, ignored or not: how wide channels are, as far as
+// centres tell; 0 where there is one frequency alone. [position]
 std::vector<double> channel_widths_mhz(const DelayPlan& plan) {
   std::vector<double> all = plan.config().frequencies_mhz;
   std::sort(all.begin(), all.end());

@@ -12,17 +12,17 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-// Channels of a sub-band that are tried: trials add the sub-bands, so few of them are good, and narrow
-// ones can share their series among more trials.
+// Channels of a sub-band that are tried: trials add the sub-bands, so few of them are good, and
+// narrow ones can share their series among more trials.
 constexpr std::size_t kWidths[] = {16, 32, 64};
 // Of what exact sums take: sub-bands that take more are not worth a loss.
 constexpr double kWorthwhile = 0.8;
-// Trials, in order, that share patterns: those that a GPU sums together. Sums must not depend on the
-// device, so all take them; processors, which sum four times as many together, lose 2 % by it.
+// Trials, in order, that share patterns: those that a GPU sums together. Sums must not depend on
+// the device, so all take them; processors, which sum four times as many together, lose 2 % by it.
 constexpr std::size_t kBlock = 64;
-// So much of what is allowed is planned for, and what is told is as much more: computed losses are off by
-// a few hundredths, for profiles are in cells and made of boxes, and the exact sums of another trial
-// than the nearest are sometimes the better ones.
+// So much of what is allowed is planned for, and what is told is as much more: computed losses are
+// off by a few hundredths, for profiles are in cells and made of boxes, and the exact sums of
+// another trial than the nearest are sometimes the better ones.
 constexpr double kPlanned = 0.84;
 
 // The budget of a trial is the variance that errors of delays may add, over that of the pulse in a
@@ -38,8 +38,8 @@ constexpr std::size_t kNoPlace = std::numeric_limits<std::size_t>::max();
 // Delays of some dispersion measure in a sub-band, rounded.
 //
 // With slopes s_k, the delays per unit of DM, they are DM s_k + r_k, so that what they leave of a
-// trial's true delays is (DM_i - DM) s_k - r_k: its sum and the sum of its squares over the channels
-// follow from these sums.
+// trial's true delays is (DM_i - DM) s_k - r_k: its sum and the sum of its squares over the
+// channels follow from these sums.
 struct SubbandPattern {
   double dm = 0;
   std::size_t place = 0;             // of the trial whose own delays they are, or no trial's
