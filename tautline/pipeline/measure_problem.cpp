@@ -58,14 +58,14 @@ std::vector<NamedProblem> make_named_problems() {
        "mwa32",
        {{"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}},
        "MWA, 32 tiles: a second of 1.28 MHz"},
-      // The telescopes of the dedispersion paper; zero-dm: no delays, so that all reads can be shared.
+      // The telescopes of the dedispersion paper; no-delays: all reads can be shared.
       telescope("dedisperse", "apertif", 1024, 1719854, 292969, 20000, 20000, 250,
                 "Apertif, a second of 20 kHz"),
       telescope("dedisperse", "lofar", 32, 145000, 187500, 200000, 200000, 250,
                 "LOFAR, a second of 200 kHz"),
-      telescope("dedisperse", "apertif-zero-dm", 1024, 1719854, 292969, 20000, 20000, 0,
+      telescope("dedisperse", "apertif-no-delays", 1024, 1719854, 292969, 20000, 20000, 0,
                 "Apertif without delays"),
-      telescope("dedisperse", "lofar-zero-dm", 32, 145000, 187500, 200000, 200000, 0,
+      telescope("dedisperse", "lofar-no-delays", 32, 145000, 187500, 200000, 200000, 0,
                 "LOFAR without delays"),
       telescope("search", "apertif", 1024, 1719854, 292969, 20000, 32768, 250,
                 "Apertif, blocks of 1.6 s"),
