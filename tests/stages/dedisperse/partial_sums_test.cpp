@@ -29,12 +29,12 @@ TEST(PartialSumSchedule, SkipsHalvesThatCostMoreThanTheySave) {
     config.dms = even_dms(step, 50);
     const DelayPlan plan(config);
     const SharingTree tree = make_sharing_tree(plan.delays(), std::span(plan.order()), kLevels);
-    const PartialSumSchedule schedule(tree, kXeonCost);
+    const PartialSumSchedule schedule = make_partial_sum_schedule(tree, kXeonCost);
     std::size_t from_quarters = 0, from_halves = 0;
     for (std::size_t l = 2; l <= kLevels; ++l)
       for (std::size_t g = 0; g < tree.levels[l].size(); ++g) {
         const Node& node = tree.levels[l][g];
-        const bool quarters = schedule.from_quarters(l, g);
+        const bool quarters = schedule[l][g].from_quarters;
         if (l == 2 || node.single || tree.levels[l - 1][2 * g + 1].single) {
           EXPECT_FALSE(quarters) << "level " << l << ", node " << g << " has no four quarters";
           continue;
@@ -43,7 +43,7 @@ TEST(PartialSumSchedule, SkipsHalvesThatCostMoreThanTheySave) {
         const double halves =
             times(tree.levels[l - 1][2 * g]) + times(tree.levels[l - 1][2 * g + 1]);
         const bool plain =
-            !schedule.from_quarters(l - 1, 2 * g) && !schedule.from_quarters(l - 1, 2 * g + 1);
+            !schedule[l - 1][2 * g].from_quarters && !schedule[l - 1][2 * g + 1].from_quarters;
         if (plain && halves > times(node)) {
           EXPECT_TRUE(quarters) << halves << ", " << times(node);
         } else if (halves < times(node) / 4) {

@@ -21,7 +21,7 @@ constexpr double kLineBytes = 64;
 struct Census {
   std::vector<double> patterns, spans;  // spans: times beyond a tile, summed over patterns
   std::vector<double> groups;           // nodes
-  std::vector<StepCost> steps;          // that make their sums, from the rows on
+  std::vector<PartialSum> sums;         // all that make theirs, from the rows on
 };
 
 struct CountedCut {
@@ -94,15 +94,16 @@ class Counter {
     Census census;
     census.patterns.assign(levels + 1, 0);
     census.spans = census.groups = census.patterns;
-    census.steps.resize(levels + 1);
+    census.sums.resize(levels + 1);
     for (const auto block : plan_.blocks(block_trials)) {
       const SharingTree tree = make_sharing_tree(delays_, block, levels);
-      const PartialSumSchedule schedule(tree, cost_);
+      const PartialSumSchedule schedule = make_partial_sum_schedule(tree, cost_);
       for (std::size_t l = 1; l <= levels; ++l) {
         census.groups[l] = static_cast<double>(tree.levels[l].size());
         for (std::size_t g = 0; g < tree.levels[l].size(); ++g) {
           const Node& node = tree.levels[l][g];
-          census.steps[l] = census.steps[l] + schedule.cost(l, g);
+          census.sums[l].patterns += schedule[l][g].patterns;
+          census.sums[l].spans += schedule[l][g].spans;
           if (node.single && l > 1) continue;
           census.patterns[l] += static_cast<double>(node.patterns.size());
           for (const Pattern& p : node.patterns) census.spans[l] += p.high - p.low;
@@ -121,7 +122,7 @@ class Counter {
                                blocks(cut.block_trials) / census.groups[l] *
                                static_cast<double>(limits_.sum_bytes);
     const double together = std::clamp(scratch / group_bytes, 1.0, census.groups[l]);
-    const double cycles = lines_of_sum_ * (census.steps[l].for_tile(cut.time_tile) +
+    const double cycles = lines_of_sum_ * (census.sums[l].for_tile(cut.time_tile) +
                                            cost_.accumulate * trials_ * census.groups[l]) +
                           traffic(cut, census.groups[l] / together);
     const double held = bytes_of_trials(cut) + std::max(group_bytes, scratch / 2);

@@ -6,40 +6,42 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-StepCost of_patterns(const Node& node, double cycles) {
-  StepCost cost;
+// Of a node's patterns, each of `cycles`, on top of `parts` [first, first + count).
+PartialSum made_of(const Node& node, double cycles, const PartialSum* parts, std::size_t count) {
+  PartialSum sum;
   for (const Pattern& p : node.patterns) {
-    cost.patterns += cycles;
-    cost.spans += cycles * static_cast<double>(p.high - p.low);
+    sum.patterns += cycles;
+    sum.spans += cycles * static_cast<double>(p.high - p.low);
   }
-  return cost;
+  for (std::size_t k = 0; k < count; ++k) {
+    sum.patterns += parts[k].patterns;
+    sum.spans += parts[k].spans;
+  }
+  return sum;
 }
 
 }  // namespace
 
-PartialSumSchedule::PartialSumSchedule(const SharingTree& tree, const CpuCost& cycles)
-    : steps_(tree.levels.size()) {
-  for (std::size_t l = 1; l < tree.levels.size(); ++l) {
-    const auto& nodes = tree.levels[l];
-    for (std::size_t g = 0; g < nodes.size(); ++g) {
-      Step step;
+PartialSumSchedule make_partial_sum_schedule(const SharingTree& tree, const CpuCost& cost) {
+  PartialSumSchedule schedule(tree.levels.size());
+  for (std::size_t l = 1; l < tree.levels.size(); ++l)
+    for (std::size_t g = 0; g < tree.levels[l].size(); ++g) {
+      const Node& node = tree.levels[l][g];
       if (l == 1) {
-        step.cost = of_patterns(nodes[g], cycles.add_rows);
-      } else if (nodes[g].single) {
-        step.cost = cost(l - 1, 2 * g);
-      } else {
-        step.cost =
-            cost(l - 1, 2 * g) + cost(l - 1, 2 * g + 1) + of_patterns(nodes[g], cycles.add_sums);
-        if (l > 2 && !tree.levels[l - 1][2 * g + 1].single) {
-          StepCost quarters = of_patterns(nodes[g], cycles.add_four);
-          for (std::size_t k = 0; k < 4; ++k) quarters = quarters + cost(l - 2, 4 * g + k);
-          step.from_quarters = quarters.for_tile(kGranule) < step.cost.for_tile(kGranule);
-          if (step.from_quarters) step.cost = quarters;
-        }
+        schedule[l].push_back(made_of(node, cost.add_rows, nullptr, 0));
+        continue;
       }
-      steps_[l].push_back(step);
+      const PartialSum* halves = &schedule[l - 1][2 * g];
+      PartialSum best = node.single ? *halves : made_of(node, cost.add_sums, halves, 2);
+      best.from_quarters = false;
+      if (l > 2 && !node.single && !tree.levels[l - 1][2 * g + 1].single) {
+        PartialSum quarters = made_of(node, cost.add_four, &schedule[l - 2][4 * g], 4);
+        quarters.from_quarters = true;
+        if (quarters.for_tile(kGranule) < best.for_tile(kGranule)) best = quarters;
+      }
+      schedule[l].push_back(best);
     }
-  }
+  return schedule;
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -68,7 +68,7 @@ class BlockWriter {
         limits_(limits),
         delays_(delays),
         tree_(tree),
-        schedule_(tree, cost),
+        schedule_(make_partial_sum_schedule(tree, cost)),
         trials_(trials) {}
 
   void write() {
@@ -131,7 +131,7 @@ class BlockWriter {
   // For what a node is made of.
   void need(std::size_t level, std::size_t g, std::vector<LowerPlaces>& most) const {
     if (level == 1) return;
-    const bool quarters = schedule_.from_quarters(level, g);
+    const bool quarters = schedule_[level][g].from_quarters;
     const std::size_t parts = quarters ? 4 : tree_.levels[level][g].single ? 1 : 2;
     const std::size_t below = quarters ? level - 2 : level - 1;
     const std::size_t first = quarters ? 4 * g : 2 * g;
@@ -169,7 +169,7 @@ class BlockWriter {
   Places write_node(std::size_t level, std::size_t g, std::size_t to) {
     const Node& node = tree_.levels[level][g];
     if (level == 1) return write_pairs(node, g, to);
-    if (schedule_.from_quarters(level, g)) return write_quarters(node, level, g, to);
+    if (schedule_[level][g].from_quarters) return write_quarters(node, level, g, to);
     const Places a = write_lower(level - 1, 2 * g, 0);
     if (node.single) return a;
     const Places b = write_lower(level - 1, 2 * g + 1, 1);

@@ -16,22 +16,18 @@ constexpr int kRolesCapability = 90;               // roles take registers as th
 
 // What channel_blocks.kernel is tried with where nothing is told: channel blocks of 16 channels in
 // as large a block as local memory has room for the patterns of, else of 8, with four producer
-// warps each. Measured on an H200 (docs/performance/dedisperse.md).
-struct DefaultBlocks {
+// warps each. As an H200 was measured to be fastest (docs/performance/dedisperse.md).
+struct ChannelBlockSize {
   std::size_t channels, elements_dm;
 };
-constexpr DefaultBlocks kDefaultBlocks[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
-constexpr std::size_t kDefaultProducerWarps = 4, kMostSteps = 4;
+constexpr ChannelBlockSize kH200ChannelBlocks[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
+constexpr std::size_t kH200ProducerWarps = 4, kMostSteps = 4;
 
 class Chooser {
  public:
   Chooser(const DelayPlan& plan, const device::Device& device, std::size_t element_bytes,
           const GpuTunables& tunables, const GpuCost& cost)
-      : plan_(plan),
-        device_(device),
-        element_bytes_(element_bytes),
-        cost_(cost),
-        call_(plan, device, element_bytes, cost) {
+      : plan_(plan), device_(device), element_bytes_(element_bytes), cost_(cost) {
     made_.tunables = tunables;
     const bool by_default = tunables == GpuTunables{};
     // An entry is one time where rows are no bytes: longer tiles waste less beside them.
@@ -40,9 +36,7 @@ class Chooser {
     choose_tiles();
     // Rows too far apart to stage are read best by fewer threads with more trials each.
     constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
-    if (by_default && (!made_.tile || call_.tiles(groups_of_tiles()) >
-                                          call_.where_rows_lie(kWhereTheyLie.items_dm *
-                                                               kWhereTheyLie.elements_dm))) {
+    if (by_default && (!made_.tile || tile_cycles(1, 0) > cycles_where_they_lie(kWhereTheyLie))) {
       made_.tunables = kWhereTheyLie;
       choose_tiles();
     }
@@ -103,9 +97,27 @@ class Chooser {
   }
   bool shares() const { return made_.tile && made_.tile->levels > 0; }
 
-  CountedGroups groups_of_tiles() const {
-    return {made_.tile_trials(), made_.tile_times(element_bytes_), made_.tile->cycles,
-            made_.tile->dearest};
+  double of_call(double cycles, double dearest, std::size_t tile_times) const {
+    return call_cycles(plan_, device_, element_bytes_, cycles, dearest, tile_times);
+  }
+  double blocks(std::size_t trials) const {
+    return static_cast<double>((plan_.trials() + trials - 1) / trials);
+  }
+  // With the given parts of what is counted, and of each row that a group stages.
+  double tile_cycles(double counted, double staged_row) const {
+    const double rows = staged_row * static_cast<double>(plan_.positions());
+    return of_call(counted * made_.tile->cycles + rows * blocks(made_.tile_trials()),
+                   counted * made_.tile->dearest + rows, made_.tile_times(element_bytes_));
+  }
+  double cycles_of(const ChannelBlockWorkList& list, const GpuTunables& t) const {
+    return of_call(list.cycles + cost_.fill * blocks(t.items_dm * t.elements_dm),
+                   list.dearest + cost_.fill, 2 * t.items_time * t.elements_time);
+  }
+  double cycles_where_they_lie(const GpuTunables& t) const {
+    const std::size_t block = t.items_dm * t.elements_dm;
+    const auto positions = static_cast<double>(plan_.positions());
+    const double adds = positions * blocks(block) * static_cast<double>(block);
+    return of_call(adds / cost_.adds_per_cycle, positions * cost_.wait_for_position, 1);
   }
   std::size_t local_bytes(const GpuTunables& t) const {
     const std::size_t there = device_.properties().local_bytes;
@@ -131,20 +143,18 @@ class Chooser {
     if (!made_.tile || !channel_blocks_serve() || device_.api() != device::Api::cuda ||
         device_.properties().compute_capability != kRolesCapability)
       return;
-    double least = call_.tiles_beside_channel_blocks(groups_of_tiles());
+    double least = tile_cycles(cost_.tiles, cost_.staged_row);
     std::optional<GpuTunables> best;
-    for (const DefaultBlocks& blocks : kDefaultBlocks) {
-      if (best && best->block_channels == blocks.channels) continue;  // larger blocks come first
-      GpuTunables t{64, 4, 8, blocks.elements_dm};
-      t.producer_warps = kDefaultProducerWarps;
-      t.block_channels = blocks.channels;
+    for (const ChannelBlockSize& size : kH200ChannelBlocks) {
+      if (best && best->block_channels == size.channels) continue;  // larger blocks come first
+      GpuTunables t{64, 4, 8, size.elements_dm};
+      t.producer_warps = kH200ProducerWarps;
+      t.block_channels = size.channels;
       auto channel_blocks =
           make_channel_block_work_list(plan_, plan_.delays(), channel_block_shape(t), cost_);
-      if (!channel_blocks || blocks.channels * channel_blocks->window > kMostSteps * kWarpThreads)
+      if (!channel_blocks || size.channels * channel_blocks->window > kMostSteps * kWarpThreads)
         continue;
-      const double cycles =
-          call_.channel_blocks({t.items_dm * t.elements_dm, 2 * t.items_time * t.elements_time,
-                                channel_blocks->cycles, channel_blocks->dearest});
+      const double cycles = cycles_of(*channel_blocks, t);
       if (cycles >= least) continue;
       least = cycles;
       best = t;
@@ -198,7 +208,6 @@ class Chooser {
   const device::Device& device_;
   std::size_t element_bytes_;
   const GpuCost& cost_;
-  CallCost call_;
   SumKernel made_;
 };
 
