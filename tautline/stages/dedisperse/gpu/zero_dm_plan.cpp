@@ -225,15 +225,13 @@ Result ZeroDmPlan::execute(device::Queue& queue, State& state, const Input& inpu
   const core::View<float, 3>& floats = output.floats;
   const bool there = floats.data() == nullptr || device_->holds(floats.data());
   OutputViews integers;
-  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
   const std::size_t trials = plan_->trials();
   if (there) {
     integers.integers = {reinterpret_cast<std::int32_t*>(floats.data()),
-                         axes,
                          {floats.extent(0), floats.extent(1), floats.extent(2)},
                          {floats.stride(0), floats.stride(1), floats.stride(2)}};
   } else {
-    integers.integers = {rows.out.as<std::int32_t>(), axes, {config().beams, trials, expected}};
+    integers.integers = {rows.out.as<std::int32_t>(), {config().beams, trials, expected}};
   }
   const Result result = sums_->execute(queue, *own.inner, input, integers);
   if (result.samples == 0) return result;
