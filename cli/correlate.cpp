@@ -113,10 +113,9 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
                       "an HTML page with fringes, spectra and data quality");
   command->add_option("--delays", options->config.delays_path,
                       "delays.toml: delay the voltages, and so track its phase centre");
-  command->add_option(
-      "--phase-center", options->config.phase_centre,
-      "NAME=RA_DEG,DEC_DEG: turn the visibilities there after correlation; the NAME "
-      "of --delays: do so by that table");
+  command->add_option("--phase-center", options->config.phase_centre,
+                      "NAME=RA_DEG,DEC_DEG: rotate the fringes to it after correlation; the NAME "
+                      "of --delays: do so by that table");
   options->earth.add_to(*command);
   command->add_option("--requantize", options->requantise, "8, 4 or off: bits between F and X")
       ->check(CLI::IsMember({"8", "4", "off"}))

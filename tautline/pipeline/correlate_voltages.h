@@ -33,7 +33,7 @@ struct CorrelateConfig {
   Requantise requantise = Requantise::bits8;
   std::string array_path;   ///< array.toml; empty: positions unknown
   std::string delays_path;  ///< delays.toml: track by delaying the voltages
-  /// NAME=RA_DEG,DEC_DEG: turn the visibilities to that place after correlation. NAME alone: do so
+  /// NAME=RA_DEG,DEC_DEG: rotate the fringes to that place after correlation. NAME alone: do so
   /// by the table in delays_path, which has that name, instead of delaying the voltages.
   std::string phase_centre;
   formats::EarthOrientation earth;      ///< for tracking and uvw

@@ -166,7 +166,7 @@ void CountRun::open(const device::Device& device) {
   if (!config_.output.empty()) check_curve_count(config_, map_->good_curves());
   const bool kept = !config_.save_state.empty() || !config_.resume.empty();
   stream_config_ = {.stage = {.sensors = map_->sensors().size(),
-                              .ladder = config_.ladder,
+                              .lag_scheme = config_.lag_scheme,
                               .bins = config_.bins,
                               .levels = config_.levels,
                               .coarsening = config_.coarsening,

@@ -34,7 +34,7 @@ stages::autocorrelate::Config autocorrelate_config(const Problem& sizes) {
                 : bits == 8  ? CountType::u8
                 : bits == 16 ? CountType::u16
                              : CountType::u32;
-  if (sizes.at("standard") != 0) config.ladder = stages::autocorrelate::Ladder::standard;
+  if (sizes.at("standard") != 0) config.lag_scheme = stages::autocorrelate::LagScheme::standard;
   return config;
 }
 

@@ -2,12 +2,12 @@
 //
 // | size     | meaning                                                       |
 // | sensors  | each with itself                                              |
-// | bins     | lags of a group, or m of the standard ladder                  |
+// | bins     | lags of a group, or m of the standard lags                    |
 // | levels   | groups                                                        |
 // | samples  | times of one packet                                           |
 // | bits     | of a count: 8, 16 or 32                                       |
 // | float    | 1: counts of 32 bits are floats                               |
-// | standard | 1: multipletau's ladder, 0: chain                             |
+// | standard | 1: the lags of multipletau, 0: chain                           |
 // | most     | largest count; all up to it are equally likely (measurements) |
 // | rate_hz  | of an array's samples: one over its bin (measurements)        |
 #pragma once

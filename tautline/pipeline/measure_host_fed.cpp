@@ -29,7 +29,7 @@ using DevicePointer = std::shared_ptr<const device::Device>;
 namespace channelize = stages::channelize;
 namespace correlate = stages::correlate;
 
-constexpr std::array<Axis, 3> kTurnedAxes{Axis::channel, Axis::input, Axis::time};
+constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
 constexpr std::size_t kParts = 5;          // stretches of the stream, for the spread
 constexpr std::size_t kFewestBlocks = 10;  // of a stretch
@@ -60,7 +60,7 @@ class Correlator {
     auto* counts = reinterpret_cast<std::int64_t*>(sums + config_.channels * baselines);
     queue.fill(out, 0, visibility_bytes(config_.channels, config_.inputs));
     plan_->execute(queue, *state_,
-                   correlate::Samples<core::ci8>(voltages, kTurnedAxes,
+                   correlate::Samples<core::ci8>(voltages, kCornerTurnedAxes,
                                                  {config_.channels, config_.inputs, samples}),
                    {}, {sums, kSumAxes, shape}, {counts, kSumAxes, shape});
   }
@@ -84,7 +84,7 @@ class FilterBank {
     config_.inputs = inputs;
     config_.channels = channels;
     config_.taps = taps;
-    config_.output = channelize::Output::turned_ci8;
+    config_.output = channelize::Output::corner_turned_ci8;
     config_.max_samples = spectra * config_.hop_samples();
     plan_ = channelize::make_plan(config_, device);
     require_on_device("channelize", plan_->backend(), *device);
@@ -110,7 +110,7 @@ class FilterBank {
     input.count = config_.max_samples;
     const std::size_t spectra = plan_->spectra(state_->held_samples(), input.count);
     channelize::OutputViews views;
-    views.turned_ci8 = {out, kTurnedAxes, {config_.channels, config_.inputs, spectra}};
+    views.corner_turned_ci8 = {out, kCornerTurnedAxes, {config_.channels, config_.inputs, spectra}};
     views.gains = {
         gains_.as<float>(), {Axis::channel, Axis::input}, {config_.channels, config_.inputs}};
     views.clipped = {clipped_.as<std::uint64_t>(), {Axis::input}, {config_.inputs}};
@@ -186,7 +186,7 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
   const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra");
   const auto f = std::make_shared<FilterBank>(inputs, channels, p.at("taps"), spectra, device);
   const auto x = std::make_shared<Correlator>(inputs, channels, spectra, device);
-  const auto turned =
+  const auto corner_turned =
       std::make_shared<Buffer>(device->allocate(inputs * channels * spectra * sizeof(core::ci8)));
   Task task;
   task.in_bytes = f->in_bytes();
@@ -201,9 +201,9 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
     x->prepare(queue);
   };
   task.reset = [f] { f->reset(); };
-  task.work = [f, x, turned](device::Queue& queue, const void* in, void* out) {
-    const std::size_t given = f->run(queue, in, turned->as<core::ci8>());
-    x->run(queue, turned->as<core::ci8>(), given, out);
+  task.work = [f, x, corner_turned](device::Queue& queue, const void* in, void* out) {
+    const std::size_t given = f->run(queue, in, corner_turned->as<core::ci8>());
+    x->run(queue, corner_turned->as<core::ci8>(), given, out);
   };
   return task;
 }

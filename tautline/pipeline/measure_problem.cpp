@@ -87,7 +87,7 @@ std::vector<NamedProblem> make_named_problems() {
       {"autocorrelate",
        "detector",
        {{"sensors", 1}, {"standard", 1}, {"bins", 16}, {"levels", 17}, {"samples", 10'000'000}},
-       "one detector, ten million bins, standard ladder"},
+       "one detector, ten million bins, standard lags"},
       {"host_fed_autocorrelate",
        "array100000",
        {{"sensors", 100'000}, {"samples", 8192}},

@@ -32,7 +32,7 @@ using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
 constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
-constexpr std::array<Axis, 3> kTurnedAxes{Axis::channel, Axis::input, Axis::time};
+constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 
 // Of arithmetic, memory and transfers to the device, what takes longest at the device's limits.
 void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, double transfer_s = 0) {
@@ -78,10 +78,10 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
     for (std::size_t block = 0; block < blocks; ++block)
       plan.execute(
           runner.queue(), *state,
-          stages::correlate::Samples<Sample>(voltages.as<Sample>(), kTurnedAxes,
+          stages::correlate::Samples<Sample>(voltages.as<Sample>(), kCornerTurnedAxes,
                                              {config.channels, config.inputs, config.max_samples}),
           {}, visibilities, numbers);
-    plan.release(runner.queue(), *state, visibilities, numbers);
+    plan.flush(runner.queue(), *state, visibilities, numbers);
   });
 }
 
@@ -93,7 +93,7 @@ Measurement measure_correlate(const Problem& p, const DevicePointer& device, con
       .inputs = p.at("inputs"),
       .max_samples = samples,
       .format = complex_format("correlate", p.at("bits"), p.at("half")),
-      .hold_sums = p.at("blocks") > 1};
+      .defer_sums = p.at("blocks") > 1};
   const auto plan = correlate_plan(config, p.at("design"), device);
   Runner runner(device, budget_s);
   Measurement m;
@@ -150,12 +150,12 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   config.taps = p.at("taps");
   config.input = complex_format("channelize", p.at("bits"));
   using stages::channelize::Output;
-  config.output = out_bits == 8   ? Output::turned_ci8
-                  : out_bits == 4 ? Output::turned_ci4
+  config.output = out_bits == 8   ? Output::corner_turned_ci8
+                  : out_bits == 4 ? Output::corner_turned_ci4
                                   : Output::spectra_float;
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
     throw Error(ErrorKind::config, "--problem of channelize: output_bits", std::to_string(out_bits),
-                "4, 8 (turned and requantised) or 32 (float spectra)");
+                "4, 8 (corner-turned and requantised) or 32 (float spectra)");
   const std::size_t count = spectra * config.hop_samples();
   config.max_samples = count;
   problem.spectra = spectra;
@@ -176,10 +176,10 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   Measurement m;
   runner.time(m, [&] {
     const std::size_t given = plan->spectra(state->held_samples(), count);
-    const std::array<std::size_t, 3> turned{channels, inputs, given};
+    const std::array<std::size_t, 3> extents{channels, inputs, given};
     stages::channelize::OutputViews views;
-    if (out_bits == 8) views.turned_ci8 = {out.as<core::ci8>(), kTurnedAxes, turned};
-    if (out_bits == 4) views.turned_ci4 = {out.as<core::ci4>(), kTurnedAxes, turned};
+    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), kCornerTurnedAxes, extents};
+    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), kCornerTurnedAxes, extents};
     if (out_bits == 32)
       views.spectra = {out.as<std::complex<float>>(),
                        {Axis::input, Axis::spectrum, Axis::channel},
@@ -254,13 +254,13 @@ Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, c
   const stages::corner_turn::Spectra spectra_view{in.as<std::complex<float>>(),
                                                   {Axis::input, Axis::spectrum, Axis::channel},
                                                   {inputs, spectra, channels}};
-  const std::array<std::size_t, 3> turned{channels, inputs, spectra};
+  const std::array<std::size_t, 3> extents{channels, inputs, spectra};
   const stages::corner_turn::Gains gains_view{
       gains.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
   const stages::corner_turn::Clipped clipped_view{
       clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
-  const auto turn = [&]<class Sample>(const Sample*) {
-    const core::View<Sample, 3> samples(out.as<Sample>(), kTurnedAxes, turned);
+  const auto execute = [&]<class Sample>(const Sample*) {
+    const core::View<Sample, 3> samples(out.as<Sample>(), kCornerTurnedAxes, extents);
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       plan->execute(runner.queue(), spectra_view, {}, samples);
     else
@@ -268,9 +268,9 @@ Measurement measure_corner_turn(const Problem& p, const DevicePointer& device, c
   };
   Measurement m;
   runner.time(m, [&] {
-    if (bits == 4) turn(static_cast<core::ci4*>(nullptr));
-    if (bits == 8) turn(static_cast<core::ci8*>(nullptr));
-    if (bits == 32) turn(static_cast<std::complex<float>*>(nullptr));
+    if (bits == 4) execute(static_cast<core::ci4*>(nullptr));
+    if (bits == 8) execute(static_cast<core::ci8*>(nullptr));
+    if (bits == 32) execute(static_cast<std::complex<float>*>(nullptr));
   });
   m.instruction_set = plan->backend();
   m.operations = problem.operations();

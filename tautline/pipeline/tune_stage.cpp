@@ -27,7 +27,7 @@ jit::Tunable make_correlate(const Problem& sizes, DevicePointer device) {
   config.inputs = sizes.at("inputs");
   config.channels = sizes.at("channels");
   config.max_samples = sizes.at("samples");
-  config.hold_sums = sizes.at("held") != 0;
+  config.defer_sums = sizes.at("held") != 0;
   config.format = complex_format("correlate", sizes.at("bits"), sizes.at("half"));
   return stages::correlate::make_tunable(config, std::move(device));
 }
@@ -38,14 +38,14 @@ jit::Tunable make_channelize(const Problem& sizes, DevicePointer device) {
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
     throw core::Error(core::ErrorKind::config, "--problem of channelize: output_bits",
                       std::to_string(out_bits),
-                      "4, 8 (turned and requantised) or 32 (float spectra)");
+                      "4, 8 (corner-turned and requantised) or 32 (float spectra)");
   stages::channelize::Config config;
   config.inputs = sizes.at("inputs");
   config.channels = sizes.at("channels");
   config.taps = sizes.at("taps");
   config.input = complex_format("channelize", sizes.at("bits"));
-  config.output = out_bits == 8   ? Output::turned_ci8
-                  : out_bits == 4 ? Output::turned_ci4
+  config.output = out_bits == 8   ? Output::corner_turned_ci8
+                  : out_bits == 4 ? Output::corner_turned_ci4
                                   : Output::spectra_float;
   config.max_samples = sizes.at("spectra") * config.hop_samples();
   return stages::channelize::make_tunable(config, std::move(device));

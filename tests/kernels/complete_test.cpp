@@ -53,7 +53,7 @@ Sources sources_of_all_stages() {
       stages::correlate::GpuTunables tunables;
       tunables.design = design;
       stages::correlate::gpu::make_gpu_plan(
-          {.inputs = 200, .format = format, .hold_sums = design == Correlator::wgmma}, device,
+          {.inputs = 200, .format = format, .defer_sums = design == Correlator::wgmma}, device,
           tunables);
     }
 
@@ -116,7 +116,8 @@ TEST_F(KernelFiles, WithoutTunablesCompileForEveryArchitecture) {
   std::set<std::string> compiled;
   KernelCompiler compiler;
   for (const device::ProgramSource& source : sources_of_all_stages()) {
-    if (source.name != "correlate/gpu/counts.kernel" && source.name != "channelize/gpu/gains.kernel" &&
+    if (source.name != "correlate/gpu/counts.kernel" &&
+        source.name != "channelize/gpu/gains.kernel" &&
         source.name != "correlate/gpu/prepare.kernel" && source.name != "correlate/gpu/add.kernel")
       continue;
     compiled.insert(source.name);

@@ -46,7 +46,7 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
   EXPECT_THROW(measure_stage("fold", {}, device, limits), core::Error);
 }
 
-// Every type of counts, on the ladder that was asked for.
+// Every type of counts, at the lags that were asked for.
 TEST(MeasureStage, AutocorrelateHasItsWorkAndItsRealTime) {
   const auto device = device::open(device::parse_selection("cpu:portable"), {.threads = 1});
   Limits limits;

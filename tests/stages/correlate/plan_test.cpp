@@ -1,11 +1,13 @@
 // What a plan refuses, what it says of itself, and that running it takes no memory.
+#include "tautline/stages/correlate/cpu/plan.h"
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
 #include <thread>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
 #include "tests/stages/correlate/correlate_support.h"
 
 namespace {

@@ -1,6 +1,7 @@
 // The GPU kernel as something to tune: candidates agree with the CPU and are timed.
-#include "tautline/jit/wisdom.h"
 #include "tautline/stages/dedisperse/gpu/tuning.h"
+
+#include "tautline/jit/wisdom.h"
 #include "tautline/stages/dedisperse/tune.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/environment.h"
@@ -41,7 +42,8 @@ TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
 TEST_P(Tuning, DefaultsAreInTheSpace) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
-  EXPECT_EQ(tunables_of(tuning_space(*device, Method::shared).usual()), GpuTunables{});
+  EXPECT_EQ(tunables_of(tuning_space(*device, Method::shared).default_configuration()),
+            GpuTunables{});
 }
 
 TEST(TuningOfBands, WhereThereAreMatrixUnits) {
@@ -74,7 +76,7 @@ class TunedPlans : public ::testing::Test {
   // As `tautline tune` remembers it.
   void remember(const Config& config, const GpuTunables& found) {
     const jit::Tunable tunable = make_tunable(config, device_);
-    jit::Configuration configuration = tunable.space.usual();
+    jit::Configuration configuration = tunable.space.default_configuration();
     configuration["items_time"] = static_cast<std::int64_t>(found.items_time);
     configuration["levels"] = static_cast<std::int64_t>(found.levels);
     configuration["groups"] = static_cast<std::int64_t>(found.groups);

@@ -116,7 +116,7 @@ std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const Problem> p
   const Method runs = usual->choice().method;
   const jit::Choice choice =
       jit::choose(*device, tuning_key(*problem, *device, runs), tuning_space(*device, asked));
-  if (choice.source == jit::Choice::Source::usual) return usual;
+  if (choice.source == jit::Choice::Source::default_configuration) return usual;
   try {
     Tunables tunables;
     tunables.gpu = tunables_of(choice.configuration);
