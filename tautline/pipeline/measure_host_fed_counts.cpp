@@ -136,11 +136,6 @@ class Fed {
 
 }  // namespace
 
-Problem default_host_fed_counts() {
-  return {{"sensors", 1024}, {"bins", 32},    {"levels", 10}, {"samples", 65536},  {"bits", 8},
-          {"float", 0},      {"standard", 0}, {"most", 255},  {"rate_hz", 625'000}};
-}
-
 Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                     const Limits& limits, double budget_s) {
   const stages::autocorrelate::Config config = autocorrelate_config(sizes);

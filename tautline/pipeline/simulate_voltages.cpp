@@ -1,7 +1,6 @@
 #include "tautline/pipeline/simulate_voltages.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -12,6 +11,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
+#include "tautline/device/cpu/processor_cap.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/simulation/sink.h"
 #include "tautline/pipeline/simulation/truth.h"
@@ -84,10 +84,6 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
   return sampling;
 }
 
-std::size_t hardware_threads() {
-  return static_cast<std::size_t>(tbb::info::default_concurrency());
-}
-
 class VoltageSimulation {
  public:
   VoltageSimulation(const SimulateConfig& config, const formats::ArrayLayout& array,
@@ -95,9 +91,8 @@ class VoltageSimulation {
              std::stop_token stop)
       : config_(config),
         stop_(std::move(stop)),
-        threads_(config.threads == 0 ? hardware_threads() : config.threads),
-        // An arena of more threads than the process may use would make oneTBB print a warning.
-        arena_(static_cast<int>(std::min(threads_, hardware_threads()))),
+        threads_(config.threads == 0 ? device::cpu::cores() : config.threads),
+        arena_(static_cast<int>(std::min(threads_, device::cpu::cores()))),
         maker_(std::make_shared<simulation::Plan>(scene, array, sampling_of(config))),
         plan_(maker_.plan()),
         total_clipped_(plan_.inputs()),

@@ -12,8 +12,8 @@ namespace tautline::stages::detect {
 /// Keeps the whole stream and searches it at finish, in plain loops; the definition.
 std::shared_ptr<const Plan> make_reference_plan(const Config& config);
 
-/// The plan on CPUs for one instruction set (vnni and amx run the code of avx512).
-std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+/// The plan on CPUs (vnni and amx run the code of avx512).
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, const device::Device& device,
                                           const Tunables& tunables);
 
 /// The plan on GPUs, for a device that compiles kernels.

@@ -174,7 +174,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   if (device == nullptr) refuse("device", "null", "an open device");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
   if (device->compiles()) return make_gpu_plan(config, std::move(device), Tunables{});
-  return make_cpu_plan(config, device->instruction_set(), Tunables{});
+  return make_cpu_plan(config, *device, Tunables{});
 }
 
 std::vector<Pulse> detect(const Config& config, const IntegerSeries& series) {

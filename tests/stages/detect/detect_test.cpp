@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -222,6 +223,22 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Backend,
                          [](const auto& info) { return info.param.substr(4); });
 INSTANTIATE_TEST_SUITE_P(Gpu, Backend, ::testing::ValuesIn(tests::gpu_names()),
                          [](const auto& info) { return tests::test_name(info.param); });
+
+// Every worker has scratch memory of its own.
+TEST(Plan, ItsBytesGrowWithTheWorkers) {
+  const auto with = [](std::size_t threads) {
+    const auto device = device::open({}, {.threads = threads});
+    return std::pair(device->make_queue()->workers(),
+                     make_plan({.sample_time_s = 1e-3}, device)->bytes().host_bytes);
+  };
+  const auto [one_worker, bytes] = with(1);
+  const auto [workers, more_bytes] = with(0);
+  if (workers == 1) GTEST_SKIP() << "one core";
+  const auto [two_workers, two_bytes] = with(2);
+  ASSERT_EQ(two_workers, 2 * one_worker);
+  EXPECT_GT(two_bytes, bytes);
+  EXPECT_EQ(more_bytes - bytes, (workers - 1) * (two_bytes - bytes));
+}
 
 // A pulse whose noise and S/N are calculated by hand.
 TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {

@@ -85,13 +85,13 @@ class TypedState final : public CpuState {
 
 class CpuPlan final : public Plan {
  public:
-  CpuPlan(const Config& config, device::InstructionSet set, const Tunables& tunables)
-      : tunables_(tunables) {
+  CpuPlan(const Config& config, const device::Device& device, const Tunables& tunables)
+      : tunables_(tunables), workers_(device.make_queue()->workers()) {
     Setting setting;
     setting.config = config;
     setting.sizes = derive_sizes(config);
     setting.scales = derive_scales(config, setting.sizes, setting.sizes.baseline());
-    setting.kernels = &kernels_for(set);
+    setting.kernels = &kernels_for(device.instruction_set());
     setting_ = std::make_shared<const Setting>(std::move(setting));
   }
 
@@ -103,11 +103,10 @@ class CpuPlan final : public Plan {
     return std::string(device::to_string(setting_->kernels->set));
   }
   device::MemoryUse bytes() const override {
-    // The number of threads is the queue's, which the plan does not know: assumes two.
     const std::size_t one = setting_->config.type == SampleType::int32
                                 ? TrialSearch<std::int32_t>::bytes(setting_->sizes)
                                 : TrialSearch<float>::bytes(setting_->sizes);
-    return {one * setting_->config.trials + 2 * Workspace::bytes(setting_->sizes), 0};
+    return {one * setting_->config.trials + workers_ * Workspace::bytes(setting_->sizes), 0};
   }
 
   std::unique_ptr<State> make_state(device::Queue& queue) const override {
@@ -158,13 +157,14 @@ class CpuPlan final : public Plan {
 
   std::shared_ptr<const Setting> setting_;
   Tunables tunables_;
+  std::size_t workers_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, const device::Device& device,
                                           const Tunables& tunables) {
-  return std::make_shared<CpuPlan>(config, set, tunables);
+  return std::make_shared<CpuPlan>(config, device, tunables);
 }
 
 }  // namespace tautline::stages::detect
