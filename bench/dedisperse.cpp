@@ -5,7 +5,7 @@
 //                    [--set avx512] [--method shared] [--bits 8] [--baseline 0]
 //                    [--device cuda:0 --times N --beams N --width SECONDS --it 32 --id 16 --et 8
 //                     --ed 4 --local KIB --groups N
-//                     --makers N --channels N --tiles N --matrix 1 --stage 1 --check 1]
+//                     --producer-warps N --channels N --tiles N --matrix 1 --stage 1 --check 1]
 //                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
 #include "bench/baseline/dedisperse.h"
 
@@ -109,8 +109,8 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
          number(options, "local", gpu.local_kib),
          number(options, "groups", gpu.groups),
          number(options, "levels", gpu.levels),
-         number(options, "makers", gpu.makers),
-         number(options, "channels", gpu.band_channels),
+         number(options, "producer-warps", gpu.producer_warps),
+         number(options, "channels", gpu.block_channels),
          number(options, "tiles", gpu.tiles),
          number(options, "matrix", 1) != 0,
          number(options, "stage", 1) != 0};
