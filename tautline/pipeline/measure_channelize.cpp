@@ -21,8 +21,6 @@ using core::ErrorKind;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
-
 stages::channelize::Config channelize_config(const Problem& p) {
   using stages::channelize::Output;
   const std::size_t out_bits = p.at("output_bits");

@@ -16,14 +16,10 @@ namespace tautline::pipeline {
 
 namespace {
 
-using core::Axis;
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
-
-constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
-constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 
 stages::correlate::Config correlate_config(const Problem& p) {
   return {.channels = p.at("channels"),

@@ -28,8 +28,6 @@ using DevicePointer = std::shared_ptr<const device::Device>;
 namespace channelize = stages::channelize;
 namespace correlate = stages::correlate;
 
-constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
-constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
 constexpr std::size_t kParts = 5;          // stretches of the stream, for the spread
 constexpr std::size_t kFewestBlocks = 10;  // of a stretch
 constexpr std::size_t kWarmUpBlocks = 8;
