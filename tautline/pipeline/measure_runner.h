@@ -1,11 +1,13 @@
 // Memory, random data and time for measurements, on the host and on devices alike.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
 
 #include "tautline/core/sample_format.h"
+#include "tautline/core/view.h"
 #include "tautline/device/device.h"
 #include "tautline/pipeline/measure_stage.h"
 
@@ -20,6 +22,8 @@ void require_on_device(const std::string& stage, const std::string& backend,
 /// takes longest at the device's limits.
 void relate_to_limits(Measurement& measurement, double arithmetic_s, double memory_s,
                       double transfer_s = 0);
+
+/// What several measurements give a filter bank or a correlator, and take from it.
 
 class Runner {
  public:
