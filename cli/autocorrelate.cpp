@@ -16,7 +16,7 @@ namespace tautline::cli {
 namespace {
 
 using stages::autocorrelate::Coarsening;
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 
 struct Options {
   pipeline::AutocorrelateConfig config;
@@ -56,7 +56,7 @@ core::CountType parse_type(const std::string& text) {
 
 void resolve(const Global& global, Options& options) {
   pipeline::AutocorrelateConfig& config = options.config;
-  config.ladder = options.lags == "chain" ? Ladder::chain : Ladder::standard;
+  config.lag_scheme = options.lags == "chain" ? LagScheme::chain : LagScheme::standard;
   config.normalization = core::parse_normalization(options.normalize).value();
   config.coarsening = options.coarsen == "sum"     ? Coarsening::sum
                       : options.coarsen == "first" ? Coarsening::first
@@ -150,7 +150,7 @@ int run(const Global& global, Options& options) {
   return run_status(summary, options);
 }
 
-void add_ladder(CLI::App& command, Options& options) {
+void add_lags(CLI::App& command, Options& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   command
       .add_option("--bin,--bin-time", config.bin_s,
@@ -158,10 +158,10 @@ void add_ladder(CLI::App& command, Options& options) {
       ->check(above_zero());
   command
       .add_option("--lags", options.lags,
-                  "chain: groups of --bins lags; standard: multipletau's ladder, --bins even")
+                  "chain: groups of --bins lags; standard: the lags of multipletau, --bins even")
       ->check(CLI::IsMember({"chain", "standard"}))
       ->capture_default_str();
-  command.add_option("--bins", config.bins, "lags a group, or m of the standard ladder, 1 to 1024")
+  command.add_option("--bins", config.bins, "lags a group, or m of the standard lags, 1 to 1024")
       ->capture_default_str();
   command.add_option("--levels", config.levels, "groups, each with twice the step, 1 to 40")
       ->capture_default_str();
@@ -262,7 +262,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("autocorrelate", "counts of photons to correlation curves");
   auto options = std::make_shared<Options>();
   add_input(*command, *options);
-  add_ladder(*command, *options);
+  add_lags(*command, *options);
   add_sensors(*command, *options);
   command->footer(
       "Examples: tautline autocorrelate counts.npy -o curves.h5 --bin 1.6e-6 --shape 32x32\n"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/run_output.h"
+#include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
 
@@ -27,6 +28,12 @@ void FilterbankRunOptions::fill(const Global& global, pipeline::FilterbankRunCon
   config.ignored_channels = parse_channels(dms.ignored);
   config.memory_bytes = parse_bytes(memory);
   config.history = history_line(global);
+}
+
+std::string filterbanks_help() {
+  return "filterbanks (" +
+         formats::names_of(formats::formats_with(&formats::FileFormat::filterbank)) +
+         "), consecutive";
 }
 
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,

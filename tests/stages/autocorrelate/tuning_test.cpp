@@ -1,4 +1,4 @@
-// The GPU code as something to tune: candidates agree with the CPU and are timed.
+// The autocorrelator's interface to the tuner: candidates agree with the CPU, and are timed.
 #include "tautline/stages/autocorrelate/gpu/tuning.h"
 
 #include "tautline/stages/autocorrelate/gpu/plan.h"

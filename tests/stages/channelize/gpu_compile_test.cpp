@@ -39,7 +39,7 @@ constexpr auto kFused = GpuDesign::fused, kSplit = GpuDesign::split,
                kSeparate = GpuDesign::separate;
 
 // Every design, format, output, sideband, and value of every tunable at least once. The first are
-// the default configurations for the problems of docs/performance/channelize_gpu.md.
+// the default configurations for the problems of docs/performance/channelize.md.
 const std::vector<Covering> kCovering = {
     {"ci8", 1024, 8, spectra_float, 96, {}, false, 1, 1, 8},
     {"ci8", 1024, 16, spectra_float, 96, {}, false, 1, 1, 8},

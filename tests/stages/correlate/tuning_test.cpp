@@ -119,13 +119,6 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   const GpuTunables defaults = gpu::tunables_of(space(90).default_configuration());
   EXPECT_EQ(defaults.design, GpuDesign::wgmma);
   EXPECT_NE(defaults.wgmma.stages, 0u);
-  // Keys of tuned configurations differ where kernels do.
-  const auto hash = [&](int capability) {
-    device.properties_value.compute_capability = capability;
-    return gpu::tuning_key({}, device).kernel_hash;
-  };
-  EXPECT_NE(hash(90), hash(80));
-  EXPECT_NE(hash(80), hash(75));
 }
 
 TEST_P(Tuning, PlansTakeWhatWasFoundAndSaySo) {

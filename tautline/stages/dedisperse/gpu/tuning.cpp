@@ -63,8 +63,7 @@ jit::TuningKey tuning_key(const Problem& problem, const device::Device& device, 
        {"channels", problem.positions()},
        {"trials", problem.trials()},
        {"samples", config.max_samples},
-       {"max_delay", problem.max_delay() + 1}},
-      {"dedisperse/gpu/sum.kernel", "dedisperse/gpu/tile.kernel", "dedisperse/gpu/bands.kernel"});
+       {"max_delay", problem.max_delay() + 1}});
 }
 
 namespace {
