@@ -1,5 +1,5 @@
-// GB/s (read + written) of corner_turn on every instruction set that this machine has, beside
-// memcpy of as many bytes and a plain double loop.
+// GB/s (read + written) of the corner turn on every instruction set of this machine, beside memcpy
+// of as many bytes and a plain double loop.
 #include <benchmark/benchmark.h>
 
 #include <cstring>

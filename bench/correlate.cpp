@@ -88,7 +88,7 @@ struct Entry {
   double tops() const { return operations / median() * 1e-12; }
 };
 
-/// Rounds over all entries, so that a change of the machine's clock meets them all.
+/// Times all entries in every round, so that changes of the clock rate affect all entries.
 void measure(std::vector<Entry>& entries, std::size_t rounds) {
   for (auto& entry : entries) entry.work();  // caches, pages and clocks warm up
   for (std::size_t round = 0; round < rounds; ++round)
@@ -151,7 +151,7 @@ std::shared_ptr<IntegerEngine> integer_engine(const correlate::Config& config, I
   return std::make_shared<IntegerEngine>(config, std::move(plan), *device);
 }
 
-/// OpenBLAS, opened at run time: cherk makes the lower triangle of A A^H.
+/// OpenBLAS, opened at run time: cherk computes the lower triangle of A A^H.
 class Blas {
  public:
   explicit Blas(std::size_t threads) : library_(dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL)) {

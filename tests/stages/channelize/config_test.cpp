@@ -104,7 +104,7 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   EXPECT_EQ(field(good_input(), output), "gains");
   output = good_output(), output.clipped = {};
   EXPECT_EQ(field(good_input(), output), "clipped");
-  // Nothing was taken in by the calls that failed.
+  // Calls that failed have not changed the history.
   EXPECT_EQ(state->held_samples(), 0u);
   EXPECT_EQ(field(good_input(), good_output()), "none");
   EXPECT_EQ(state->held_samples(), 16u);

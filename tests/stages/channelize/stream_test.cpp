@@ -1,4 +1,4 @@
-// Streams in pieces: splits, masks, saved states, gaps; rounding, clipping and its counts.
+// Streams in several calls: splits, masks, saved states, gaps; rounding, clipping and its counts.
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
@@ -95,7 +95,7 @@ TEST_P(Streams, ASpectrumIsInvalidAndZeroWhenAnyOfItsSamplesIs) {
   Stream stream(c.input, c.inputs, Case{c, 100}.samples());
   stream.randomise(random);
   const core::ValidityMask mask = random_mask(c.inputs, stream.samples, span, random);
-  // What is flagged must not matter: not even NaN.
+  // Invalid samples change nothing, not even NaN.
   Stream poisoned = stream;
   for (std::size_t i = 0; i < c.inputs; ++i)
     for (std::size_t n = 0; n < stream.samples; ++n)
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Streams, ::testing::ValuesIn(kShapes), [](const
   return std::string(info.param.format) + "_" + std::to_string(info.param.channels);
 });
 
-// Outputs too large for a cache are written past it, where rows start on cache lines.
+// Outputs larger than the caches are written past them if rows start on cache lines.
 TEST(Output, WrittenPastTheCacheIsTheSame) {
   auto random = tests::generator();
   for (const std::string& name : forced_devices())

@@ -1,4 +1,5 @@
-// Every backend of corner_turn against its reference to the bit, and the reference by hand.
+// Every backend of the corner turn against the reference to the bit, and the reference against
+// values computed by hand.
 #include "tautline/stages/corner_turn/corner_turn.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ namespace tautline::stages::corner_turn {
 namespace {
 using Complex = std::complex<float>;
 
-// How the buffers of one run lie: holes between rows, and elements apart when strided.
+// Gaps between rows and between elements of the buffers of one run.
 struct Strides {
   std::size_t hole = 0;
   std::size_t element = 1;
@@ -204,7 +205,7 @@ TEST(Config, RefusalsNameTheField) {
   EXPECT_EQ(field_of({1, 0, 1, 8}), "corner_turn channels");
   EXPECT_EQ(field_of({1, 1, 0, 8}), "corner_turn max_spectra");
   EXPECT_EQ(field_of({1, 1, 1, 7}), "corner_turn output_bits");
-  // Views that are not the plan's.
+  // Views of other shapes than the plan's.
   auto random = tests::generator();
   const Case c{"", 2, 8, 16, 8};
   const auto spectra = make_spectra(c, random, false);
