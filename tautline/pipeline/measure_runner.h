@@ -23,8 +23,6 @@ void require_on_device(const std::string& stage, const std::string& backend,
 void relate_to_limits(Measurement& measurement, double arithmetic_s, double memory_s,
                       double transfer_s = 0);
 
-/// What several measurements give a filter bank or a correlator, and take from it.
-
 class Runner {
  public:
   Runner(std::shared_ptr<const device::Device> device, double budget_s);
