@@ -17,7 +17,7 @@ namespace {
 
 using Series = std::vector<std::int64_t>;
 
-constexpr std::size_t kRows = 4, kColumns = 6, kSensors = kRows * kColumns, kSamples = 600;
+constexpr std::size_t kRows = 4, kColumns = 6, kSmallSensors = kRows * kColumns, kSamples = 600;
 constexpr std::size_t kBins = 8;  // of the standard lags: 0 to 8, then 10, 12, 14, 16
 
 std::int64_t sum_at(const Series& a, const Series& b, std::size_t lag) {
@@ -33,9 +33,9 @@ class AutocorrelateOptions : public ::testing::Test {
     GTEST_SKIP() << "a build without HDF5";
 #endif
     auto random = generator();
-    counts_.resize(kSensors * kSamples);
+    counts_.resize(kSmallSensors * kSamples);
     for (auto& count : counts_) count = static_cast<std::uint8_t>(random() % 60);
-    formats::npy::ArrayWriter writer(scratch_ / "x.npy", "|u1", {kSamples, kSensors}, true);
+    formats::npy::ArrayWriter writer(scratch_ / "x.npy", "|u1", {kSamples, kSmallSensors}, true);
     writer.write(std::as_bytes(std::span(counts_)));
     writer.finish();
   }
@@ -54,7 +54,7 @@ class AutocorrelateOptions : public ::testing::Test {
   }
   Series sensor(std::size_t s) const {
     Series series;
-    for (std::size_t t = 0; t < kSamples; ++t) series.push_back(counts_[t * kSensors + s]);
+    for (std::size_t t = 0; t < kSamples; ++t) series.push_back(counts_[t * kSmallSensors + s]);
     return series;
   }
   /// Lags 0 to kBins of one curve.
@@ -184,13 +184,13 @@ TEST_F(AutocorrelateOptions, ManySensors) {
 TEST_F(AutocorrelateOptions, SensorMaskAndBinSensors) {
   // Of the 2 x 3 blocks of 2 x 2 the first lacks one sensor, the last all.
   std::string mask;
-  std::vector<bool> good(kSensors, true);
+  std::vector<bool> good(kSmallSensors, true);
   for (const std::size_t bad : {7u, 16u, 17u, 22u, 23u}) good[bad] = false;
-  for (std::size_t s = 0; s < kSensors; ++s) mask += good[s] ? "1 " : "0 ";
+  for (std::size_t s = 0; s < kSmallSensors; ++s) mask += good[s] ? "1 " : "0 ";
   write_file(scratch_ / "mask.txt", mask);
   const auto masked = curves({"--shape", "4x6", "--sensor-mask", scratch_ / "mask.txt"});
-  ASSERT_EQ(masked.curves, kSensors);
-  for (std::size_t s = 0; s < kSensors; ++s) {
+  ASSERT_EQ(masked.curves, kSmallSensors);
+  for (std::size_t s = 0; s < kSmallSensors; ++s) {
     EXPECT_EQ(masked.mask[s], good[s]) << s;
     EXPECT_EQ(masked.first[s].row, static_cast<std::int64_t>(s / kColumns));
     EXPECT_EQ(masked.first[s].column, static_cast<std::int64_t>(s % kColumns));
@@ -214,7 +214,7 @@ TEST_F(AutocorrelateOptions, SensorMaskAndBinSensors) {
 
 // As NumPy saves a mask.
 TEST_F(AutocorrelateOptions, SensorMaskOfBooleans) {
-  std::vector<std::uint8_t> mask(kSensors, 1);
+  std::vector<std::uint8_t> mask(kSmallSensors, 1);
   mask[3] = 0;
   formats::npy::ArrayWriter writer(scratch_ / "mask.npy", "|b1", {kRows, kColumns}, true);
   writer.write(std::as_bytes(std::span(mask)));

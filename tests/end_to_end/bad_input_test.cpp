@@ -16,7 +16,6 @@
 namespace tautline::tests {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
 
 class BadInput : public ::testing::Test {
  protected:

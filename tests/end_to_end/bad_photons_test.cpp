@@ -12,7 +12,6 @@
 namespace tautline::tests {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
 
 class BadPhotons : public ::testing::Test {
  protected:

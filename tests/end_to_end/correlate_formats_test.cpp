@@ -18,17 +18,16 @@
 namespace tautline::tests {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kDamaged = 3;
 
-struct Visibilities {
+struct ReadVisibilities {
   std::vector<double> channel_hz;
   std::vector<std::complex<float>> values;  // [integration][channel][baseline]
   std::vector<std::int64_t> counts;
 };
 
-Visibilities read_visibilities(const std::string& path) {
+ReadVisibilities read_visibilities(const std::string& path) {
   const auto reader = formats::open_visibilities(path);
-  Visibilities all;
+  ReadVisibilities all;
   all.channel_hz = reader->description().channel_hz;
   for (std::size_t k = 0; k < reader->integrations(); ++k) {
     const formats::Integration one = reader->read(k);
@@ -203,7 +202,7 @@ TEST_F(CorrelateFormats, CountsOfMwaReceiversAreThoseOfTheMaskToTheLast) {
     for (const Span& gap : gaps)
       if (s * kChannels < gap.first + gap.samples && gap.first < (s + kTaps) * kChannels)
         valid[s][gap.receiver] = false;
-  const Visibilities found = read_visibilities(scratch / "out.uvh5");
+  const ReadVisibilities found = read_visibilities(scratch / "out.uvh5");
   std::size_t at = 0, wrong = 0, reduced = 0;
   for (std::size_t first = 0; first < kAll; first += kSpectra) {
     std::int64_t expected[kReceivers][kReceivers] = {};
@@ -263,8 +262,8 @@ TEST_F(CorrelateFormats, VdifGivesTheBitsOfTheSameVoltagesInNpy) {
   options.insert(options.end(), {"--format", "ci8", "--polarisations", "2"});
   const CommandResult npy = correlate({"x.npy"}, "npy.uvh5", options);
   ASSERT_EQ(npy.status, kDone) << npy.err;
-  const Visibilities a = read_visibilities(scratch / "vdif.uvh5");
-  const Visibilities b = read_visibilities(scratch / "npy.uvh5");
+  const ReadVisibilities a = read_visibilities(scratch / "vdif.uvh5");
+  const ReadVisibilities b = read_visibilities(scratch / "npy.uvh5");
   ASSERT_FALSE(a.values.empty());
   EXPECT_EQ(a.values, b.values);
   EXPECT_EQ(a.counts, b.counts);
@@ -279,7 +278,7 @@ TEST_F(CorrelateFormats, GuppiWithALostBlockIsTheSumOfTheOthers) {
   const CommandResult result = correlate({"x.raw"}, "out.uvh5", {"--integration", "3.072e-05"});
   ASSERT_EQ(result.status, kDamaged) << result.err;
   EXPECT_EQ(nlohmann::json::parse(result.out)["lost_samples"], 2 * GuppiFile::kTimes);
-  const Visibilities found = read_visibilities(scratch / "out.uvh5");
+  const ReadVisibilities found = read_visibilities(scratch / "out.uvh5");
   ASSERT_EQ(found.channel_hz.size(), GuppiFile::kChannels);
   for (std::size_t c = 0; c < GuppiFile::kChannels; ++c)
     EXPECT_DOUBLE_EQ(found.channel_hz[c], 1378.125e6 - (static_cast<double>(c) - 1.5) * 3.125e6);

@@ -12,7 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWrongUsage = 2;
 
 struct Clash {
   const char* name;

@@ -18,7 +18,6 @@
 namespace tautline::tests {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
 constexpr std::size_t kSensors = 3;
 
 #ifdef TAUTLINE_HDF5

@@ -23,6 +23,9 @@
 
 namespace tautline::tests {
 
+/// Exit statuses of the command (docs/guide/command.md).
+inline constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
+
 struct CommandResult {
   int status = -1;  ///< exit status, or 1000 + the signal that ended it
   std::string out, err;

@@ -10,7 +10,6 @@
 namespace tautline::tests {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
 
 class Slips : public ::testing::Test {
  protected:

@@ -18,7 +18,7 @@ namespace {
 using namespace tautline;
 namespace fs = std::filesystem;
 
-constexpr const char* kDeviceVariable = "TAUTLINE_TEST_DEVICE";
+constexpr const char* kCacheDeviceVariable = "TAUTLINE_TEST_DEVICE";
 
 // Builds the toy through the cache, runs it, and says whether its sums are right.
 bool builds_and_runs(const std::string& name) {
@@ -43,7 +43,7 @@ bool builds_and_runs(const std::string& name) {
 }
 
 TEST(DeviceCache, DISABLED_OneOfManyProcesses) {
-  EXPECT_TRUE(builds_and_runs(std::getenv(kDeviceVariable)));
+  EXPECT_TRUE(builds_and_runs(std::getenv(kCacheDeviceVariable)));
 }
 
 class DeviceCache : public testing::TestWithParam<std::string> {
@@ -91,7 +91,7 @@ TEST_P(DeviceCache, ProcessesThatStartAtOnceShareIt) {
     processes.push_back(
         tests::start_program(fs::read_symlink("/proc/self/exe"),
                              {"--gtest_filter=DeviceCache.*", "--gtest_also_run_disabled_tests"},
-                             folders.back(), {{kDeviceVariable, GetParam()}}));
+                             folders.back(), {{kCacheDeviceVariable, GetParam()}}));
   }
   for (int p = 0; p < kProcesses; ++p) {
     const auto result = tests::finish_command(processes[p], folders[p]);

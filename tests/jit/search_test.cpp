@@ -45,9 +45,9 @@ double valley(const Configuration& c) {
 }
 
 // Times by a function; remembers what it was asked.
-class Pretender final : public jit::Evaluator {
+class ScriptedEvaluator final : public jit::Evaluator {
  public:
-  explicit Pretender(std::function<double(const Configuration&)> time) : time_(std::move(time)) {}
+  explicit ScriptedEvaluator(std::function<double(const Configuration&)> time) : time_(std::move(time)) {}
 
   void expect(std::span<const Configuration> next) override {
     most_ahead = std::max(most_ahead, next.size());
@@ -158,7 +158,7 @@ TEST(Strategies, GuidedLeavesALocalMinimum) {
 
 TEST(Search, StartsWithTheDefaultAndEndsWithTheBest) {
   const Space space = small();
-  Pretender evaluator(
+  ScriptedEvaluator evaluator(
       [](const Configuration& c) { return 1.0 / static_cast<double>(c.at("x") * c.at("y")); });
   const auto report =
       jit::search(space, evaluator, {.strategy = StrategyKind::exhaustive, .ahead = 2});
@@ -182,7 +182,7 @@ TEST(Search, TimesTheBestFewAgainInTurn) {
   const Space space = small();
   const Configuration lucky{{"x", 2}, {"y", 2}}, better{{"x", 4}, {"y", 3}};
   std::map<Configuration, int> calls;
-  Pretender evaluator([&](const Configuration& c) {
+  ScriptedEvaluator evaluator([&](const Configuration& c) {
     const bool first = calls[c]++ == 0;
     if (c == lucky) return first ? 0.1 : 0.9;
     return c == better ? 0.5 : 2.0;
@@ -199,7 +199,7 @@ TEST(Search, TimesTheBestFewAgainInTurn) {
 
 TEST(Search, DropsAndNamesWhatFails) {
   const Space space = small();
-  Pretender evaluator(
+  ScriptedEvaluator evaluator(
       [](const Configuration& c) { return 1.0 / static_cast<double>(c.at("x") * c.at("y")); });
   const std::vector<Outcome> outcomes{Outcome::not_built, Outcome::not_run, Outcome::wrong,
                                       Outcome::hung, Outcome::died};
@@ -214,7 +214,7 @@ TEST(Search, DropsAndNamesWhatFails) {
 
 TEST(Search, ChecksTheWinnerOnceMore) {
   const Space space = small();
-  Pretender evaluator(
+  ScriptedEvaluator evaluator(
       [](const Configuration& c) { return 1.0 / static_cast<double>(c.at("x") * c.at("y")); });
   const Configuration racy{{"x", 5}, {"y", 4}};
   std::size_t checks = 0;
@@ -243,7 +243,7 @@ TEST_P(GoingOn, TriesNothingTwice) {
   // Runs until `count` more candidates were tried.
   const auto run = [&](std::size_t count, const std::vector<Result>& known,
                        std::vector<Result>& log) {
-    Pretender evaluator(valley);
+    ScriptedEvaluator evaluator(valley);
     std::stop_source stop;
     evaluator.on_evaluate = [&] {
       if (evaluator.asked.size() == count) stop.request_stop();
@@ -280,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, GoingOn,
 
 TEST(Search, TakesTheLastOfSeveralKnownResults) {
   const Space space = small();
-  Pretender evaluator(
+  ScriptedEvaluator evaluator(
       [](const Configuration& c) { return static_cast<double>(c.at("x") + c.at("y")); });
   const Configuration racy{{"x", 2}, {"y", 2}}, gone{{"x", 3}, {"y", 3}};
   const std::vector<Result> known{{racy, Outcome::measured, {}, 0.1, 0, 7},
@@ -296,7 +296,7 @@ TEST(Search, TakesTheLastOfSeveralKnownResults) {
 
 TEST(Search, KeepsToItsBudget) {
   const Space space = large();
-  Pretender evaluator(valley);
+  ScriptedEvaluator evaluator(valley);
   // At least 40 ms each, more on a busy machine: 50 at most in the two seconds.
   evaluator.on_evaluate = [] { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
   const auto report =
@@ -311,7 +311,7 @@ TEST(Search, KeepsToItsBudget) {
 TEST(Search, EndsAfterSoManyCandidatesWhichTheSeedDecides) {
   std::vector<std::set<Configuration>> tried;
   for (const double slowness : {1.0, 100.0}) {
-    Pretender pretender([&](const Configuration& c) { return slowness * valley(c); });
+    ScriptedEvaluator pretender([&](const Configuration& c) { return slowness * valley(c); });
     const Space space = large();
     jit::SearchOptions options;
     options.strategy = StrategyKind::random;
@@ -329,7 +329,7 @@ TEST(Search, EndsAfterSoManyCandidatesWhichTheSeedDecides) {
 
 TEST(Search, SaysSoWhenNothingRuns) {
   const Space space = Space({{"x", {1, 2}, 1, ""}});
-  Pretender evaluator([](const Configuration&) { return 1.0; });
+  ScriptedEvaluator evaluator([](const Configuration&) { return 1.0; });
   evaluator.traps[{{"x", 1}}] = Outcome::wrong;
   evaluator.traps[{{"x", 2}}] = Outcome::hung;
   const auto report = jit::search(space, evaluator, {.strategy = StrategyKind::guided});

@@ -19,7 +19,7 @@ using jit::Outcome;
 using jit::Result;
 using jit::TunedProblem;
 
-Result measured(std::int64_t x, double seconds) {
+Result measured_result(std::int64_t x, double seconds) {
   return {{{"x", x}}, Outcome::measured, {}, seconds, 0.01, 7};
 }
 
@@ -47,10 +47,10 @@ TunedProblem problem(const std::string& name, std::vector<Result> results) {
 
 TEST(Summary, FiguresAreThoseOfTheRates) {
   // Rates 100, 50, 25, 25.
-  const auto p = problem("one", {measured(1, 2),
-                                 measured(2, 1),
-                                 measured(3, 4),
-                                 measured(4, 4),
+  const auto p = problem("one", {measured_result(1, 2),
+                                 measured_result(2, 1),
+                                 measured_result(3, 4),
+                                 measured_result(4, 4),
                                  {{{"x", 5}}, Outcome::wrong, "differs", 0, 0, 0}});
   const auto d = jit::distribution(p);
   EXPECT_EQ(d.count, 4u);
@@ -71,7 +71,7 @@ TEST(Summary, BinsHoldEveryCandidateOnce) {
   for (const std::size_t count : {1u, 2u, 7u, 500u}) {
     std::vector<Result> results;
     for (std::size_t k = 0; k < count; ++k)
-      results.push_back(measured(static_cast<std::int64_t>(k), time(random)));
+      results.push_back(measured_result(static_cast<std::int64_t>(k), time(random)));
     const auto d = jit::distribution(problem("many", results));
     std::size_t total = 0;
     for (const std::size_t bin : d.bins) total += bin;
@@ -84,16 +84,16 @@ TEST(Summary, BinsHoldEveryCandidateOnce) {
 TEST(Summary, TheBestFixedConfigurationIsBestOverAllProblems) {
   // 1 wins the first, 2 the second, 3 is near both; 4 was measured in one alone.
   const std::vector<TunedProblem> problems{
-      problem("a", {measured(1, 1), measured(2, 4), measured(3, 1.25), measured(4, 1)}),
-      problem("b", {measured(1, 5), measured(2, 1), measured(3, 1.25)})};
+      problem("a", {measured_result(1, 1), measured_result(2, 4), measured_result(3, 1.25), measured_result(4, 1)}),
+      problem("b", {measured_result(1, 5), measured_result(2, 1), measured_result(3, 1.25)})};
   const auto fixed = jit::best_fixed(problems);
   ASSERT_TRUE(fixed);
   EXPECT_EQ(fixed->configuration, (Configuration{{"x", 3}}));
   ASSERT_EQ(fixed->fractions.size(), 2u);
   EXPECT_DOUBLE_EQ(fixed->fractions[0], 0.8);
   EXPECT_DOUBLE_EQ(fixed->fractions[1], 0.8);
-  const std::vector<TunedProblem> strangers{problem("a", {measured(1, 1)}),
-                                            problem("b", {measured(2, 1)})};
+  const std::vector<TunedProblem> strangers{problem("a", {measured_result(1, 1)}),
+                                            problem("b", {measured_result(2, 1)})};
   EXPECT_FALSE(jit::best_fixed(strangers));
 }
 
@@ -101,8 +101,8 @@ TEST(Summary, TheJsonSaysEverything) {
   const std::vector<TunedProblem> problems{
       problem(
           "a",
-          {measured(1, 2), measured(2, 1), {{{"x", 5}}, Outcome::hung, "still running", 0, 0, 0}}),
-      problem("b", {measured(1, 1), measured(2, 1.5)})};
+          {measured_result(1, 2), measured_result(2, 1), {{{"x", 5}}, Outcome::hung, "still running", 0, 0, 0}}),
+      problem("b", {measured_result(1, 1), measured_result(2, 1.5)})};
   const auto json = nlohmann::json::parse(jit::report_json(problems));
   EXPECT_EQ(json["schema"], "tautline.tuning");
   EXPECT_EQ(json["version"], 1);
@@ -119,8 +119,8 @@ TEST(Summary, TheJsonSaysEverything) {
 
 TEST(Summary, ThePageStandsAloneAndEscapesWhatItShows) {
   std::vector<Result> results{
-      measured(1, 2),
-      measured(2, 1),
+      measured_result(1, 2),
+      measured_result(2, 1),
       {{{"x", 5}}, Outcome::not_built, "error: <bad> & \"worse\"", 0, 0, 0}};
   const std::vector<TunedProblem> problems{problem("a", results), problem("b", results)};
   const std::string page = jit::report_page(problems);
@@ -147,10 +147,10 @@ TEST(Figures, RoundToThreeDigitsWithAPrefix) {
 TEST(Sweep, PointsAreInOrderOfSizeWithTheBestFixedConfigurationOfTheirProblem) {
   // x = 2 is never far from the best; 1 and 3 are best once.
   const std::vector<TunedProblem> problems{
-      problem("toy,n=16", {measured(1, 4), measured(2, 1.25), measured(3, 1)}),
-      problem("toy,n=4", {measured(1, 1), measured(2, 1.25), measured(3, 4)}),
-      problem("other,n=4", {measured(1, 1)}),
-      problem("toy", {measured(1, 1)}),
+      problem("toy,n=16", {measured_result(1, 4), measured_result(2, 1.25), measured_result(3, 1)}),
+      problem("toy,n=4", {measured_result(1, 1), measured_result(2, 1.25), measured_result(3, 4)}),
+      problem("other,n=4", {measured_result(1, 1)}),
+      problem("toy", {measured_result(1, 1)}),
   };
   const auto sweeps = jit::sweeps_of(problems);
   ASSERT_EQ(sweeps.size(), 1u);  // one size alone is no sweep
@@ -180,7 +180,7 @@ TEST(Sweep, PointsAreInOrderOfSizeWithTheBestFixedConfigurationOfTheirProblem) {
 
 TEST(Sweep, WhatNothingRanAtHasNoRate) {
   const std::vector<TunedProblem> problems{
-      problem("toy,n=4", {measured(1, 1)}),
+      problem("toy,n=4", {measured_result(1, 1)}),
       problem("toy,n=8", {{{{"x", 1}}, Outcome::hung, "hung", 0, 0, 0}}),
   };
   const auto sweeps = jit::sweeps_of(problems);

@@ -22,7 +22,7 @@ using jit::Configuration;
 using tests::Environment;
 using tests::FakeDevice;
 
-jit::Space space() {
+jit::Space wisdom_space() {
   return jit::Space({{"tile", {1, 2, 4, 8}, 2, ""}},
                     [](const Configuration& c) { return c.at("tile") != 4; });
 }
@@ -54,23 +54,23 @@ TEST(Wisdom, ComesBackAsItWasWritten) {
 
 TEST(Wisdom, TakesTheExactProblemThenTheNearestThenTheDefault) {
   jit::Wisdom wisdom;
-  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 64}}), space()).source,
+  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 64}}), wisdom_space()).source,
             Choice::Source::default_configuration);
   wisdom.entries = {entry({{"inputs", 64}}, 1), entry({{"inputs", 1024}}, 8)};
-  const auto exact = jit::choose(wisdom, key({{"inputs", 64}}), space());
+  const auto exact = jit::choose(wisdom, key({{"inputs", 64}}), wisdom_space());
   EXPECT_EQ(exact.source, Choice::Source::tuned);
   EXPECT_EQ(exact.configuration.at("tile"), 1);
   EXPECT_EQ(exact.note, "tuned");
   // 91 is nearer to 128 than to 64 by their ratio, and 90 to 64.
   wisdom.entries.push_back(entry({{"inputs", 128}}, 8));
-  const auto nearest = jit::choose(wisdom, key({{"inputs", 91}}), space());
+  const auto nearest = jit::choose(wisdom, key({{"inputs", 91}}), wisdom_space());
   EXPECT_EQ(nearest.source, Choice::Source::nearest);
   EXPECT_EQ(nearest.configuration.at("tile"), 8);
   EXPECT_EQ(nearest.note, "tuned for inputs=128");
-  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 90}}), space()).configuration.at("tile"), 1);
+  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 90}}), wisdom_space()).configuration.at("tile"), 1);
   // The latest of equals.
   wisdom.entries.push_back(entry({{"inputs", 64}}, 2));
-  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 64}}), space()).configuration.at("tile"), 2);
+  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 64}}), wisdom_space()).configuration.at("tile"), 2);
 }
 
 TEST(Wisdom, ServesOnlyProblemsOfWhichEverySizeIsWithinAFactorOfTwo) {
@@ -78,10 +78,10 @@ TEST(Wisdom, ServesOnlyProblemsOfWhichEverySizeIsWithinAFactorOfTwo) {
   wisdom.entries = {entry({{"channels", 100}, {"samples", 1000}}, 8)};
   const auto source = [&](std::uint64_t channels, std::uint64_t samples) {
     const Choice choice =
-        jit::choose(wisdom, key({{"channels", channels}, {"samples", samples}}), space());
+        jit::choose(wisdom, key({{"channels", channels}, {"samples", samples}}), wisdom_space());
     const bool is_default = choice.source == Choice::Source::default_configuration;
     EXPECT_EQ(choice.configuration,
-              is_default ? space().default_configuration() : wisdom.entries[0].configuration);
+              is_default ? wisdom_space().default_configuration() : wisdom.entries[0].configuration);
     EXPECT_EQ(choice.too_far, is_default ? "channels=100 samples=1000" : "");
     return choice.source;
   };
@@ -94,7 +94,7 @@ TEST(Wisdom, ServesOnlyProblemsOfWhichEverySizeIsWithinAFactorOfTwo) {
         << channels << ' ' << samples;
   // One that is near comes before any that is not, and a later one that is far changes nothing.
   wisdom.entries.push_back(entry({{"channels", 50}, {"samples", 4100}}, 1));
-  EXPECT_EQ(jit::choose(wisdom, key({{"channels", 50}, {"samples", 2000}}), space())
+  EXPECT_EQ(jit::choose(wisdom, key({{"channels", 50}, {"samples", 2000}}), wisdom_space())
                 .configuration.at("tile"),
             8);
 }
@@ -104,7 +104,7 @@ TEST(Wisdom, IsNotBorrowedFromOtherCodeDevicesOrKindsOfProblem) {
     jit::Wisdom wisdom;
     wisdom.entries = {entry({{"inputs", 64}}, 1)};
     change(wisdom.entries[0]);
-    return jit::choose(wisdom, key({{"inputs", 64}}), space()).source ==
+    return jit::choose(wisdom, key({{"inputs", 64}}), wisdom_space()).source ==
            Choice::Source::default_configuration;
   };
   EXPECT_TRUE(differs([](auto& e) { e.key.kernel_hash = "abd"; }));
@@ -166,20 +166,20 @@ TEST(Wisdom, SaysInTheLogWhichItTook) {
   std::vector<std::pair<core::LogLevel, std::string>> news;
   device.shared().set_log(
       [&](core::LogLevel level, const std::string& text) { news.emplace_back(level, text); });
-  jit::choose(device, key({{"inputs", 64}}), space());
+  jit::choose(device, key({{"inputs", 64}}), wisdom_space());
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0].first, core::LogLevel::info);
   EXPECT_NE(news[0].second.find("default"), std::string::npos) << news[0].second;
   jit::append_wisdom(jit::wisdom_path(), entry({{"inputs", 32}}, 8));
   jit::append_line(jit::wisdom_path(), "damage");
-  EXPECT_EQ(jit::choose(device, key({{"inputs", 64}}), space()).configuration.at("tile"), 8);
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 64}}), wisdom_space()).configuration.at("tile"), 8);
   ASSERT_EQ(news.size(), 3u);
   EXPECT_EQ(news[1].first, core::LogLevel::warning);
   EXPECT_NE(news[2].second.find("inputs=32"), std::string::npos) << news[2].second;
-  EXPECT_EQ(jit::choose(device, key({{"inputs", 32}}), space()).source, Choice::Source::tuned);
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 32}}), wisdom_space()).source, Choice::Source::tuned);
   EXPECT_EQ(news.size(), 4u);  // the damage is named once
   EXPECT_EQ(news[3].first, core::LogLevel::debug);
-  EXPECT_EQ(jit::choose(device, key({{"inputs", 65}}), space()).source,
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 65}}), wisdom_space()).source,
             Choice::Source::default_configuration);
   ASSERT_EQ(news.size(), 5u);
   EXPECT_EQ(news[4].first, core::LogLevel::info);
@@ -196,7 +196,7 @@ TEST(Wisdom, ThatCannotBeReadIsAWarning) {
   device.shared().set_log([&](core::LogLevel level, const std::string&) {
     warnings += level == core::LogLevel::warning;
   });
-  EXPECT_EQ(jit::choose(device, key({{"inputs", 64}}), space()).source,
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 64}}), wisdom_space()).source,
             Choice::Source::default_configuration);
   EXPECT_THROW(jit::append_wisdom(jit::wisdom_path(), entry({{"inputs", 64}}, 1)), core::Error);
   EXPECT_LE(warnings, 1);
@@ -210,12 +210,12 @@ TEST(ResultLog, GivesBackEveryKindOfResult) {
       {{{"tile", 2}}, jit::Outcome::wrong, "3 of 4 \"values\" \xff differ\nreally", 0, 0, 0},
       {{{"tile", 8}}, jit::Outcome::hung, "still running after 30 s", 0, 0, 0}};
   {
-    const jit::ResultLog log(path, key({{"inputs", 64}}), space());
+    const jit::ResultLog log(path, key({{"inputs", 64}}), wisdom_space());
     EXPECT_TRUE(log.earlier().empty());
     for (const auto& result : results) log.append(result);
     std::ofstream(path, std::ios::app) << "{\"configur";
   }
-  const jit::ResultLog again(path, key({{"inputs", 64}}), space());
+  const jit::ResultLog again(path, key({{"inputs", 64}}), wisdom_space());
   ASSERT_EQ(again.earlier().size(), 3u);
   EXPECT_EQ(again.damaged_lines(), 1u);
   for (std::size_t k = 0; k < 3; ++k) {
@@ -229,9 +229,9 @@ TEST(ResultLog, GivesBackEveryKindOfResult) {
 TEST(ResultLog, PutsAsideWhatBelongsToAnotherSearch) {
   const tests::ScratchFolder folder;
   const std::filesystem::path path = folder / "results.jsonl";
-  jit::ResultLog(path, key({{"inputs", 64}}), space())
+  jit::ResultLog(path, key({{"inputs", 64}}), wisdom_space())
       .append({{{"tile", 1}}, jit::Outcome::measured, {}, 1, 0, 7});
-  const jit::ResultLog other(path, key({{"inputs", 65}}), space());
+  const jit::ResultLog other(path, key({{"inputs", 65}}), wisdom_space());
   EXPECT_TRUE(other.earlier().empty());
   EXPECT_TRUE(std::filesystem::exists(path.string() + ".old"));
   EXPECT_TRUE(jit::ResultLog(path, key({{"inputs", 65}}), jit::Space({{"tile", {1, 2}, 2, ""}}))

@@ -107,7 +107,7 @@ TEST_P(EverySearchKernel, RolesThatRunAhead) {
 }
 
 // As in every_kernel_test.cpp: racecheck takes each lane for itself, so here each of them arrives.
-void let_every_lane_arrive(device::ProgramSource& source) {
+void let_every_producer_lane_arrive(device::ProgramSource& source) {
   if (source.text.find("mbarrier.init") == std::string::npos) return;
   const std::pair<std::string, std::string> changes[] = {
       {"if (producer % WARP == 0) {", "{"},
@@ -129,7 +129,7 @@ TEST_P(EverySearchKernel, RolesThatRunAheadWithEveryLaneArriving) {
   auto device = device::open(device::parse_selection(GetParam()));
   if (device->api() != device::Api::cuda || device->properties().compute_capability != 90)
     GTEST_SKIP() << "only CUDA on compute capability 9.0 lets roles run ahead";
-  check_bands(std::make_shared<RewritingDevice>(std::move(device), let_every_lane_arrive));
+  check_bands(std::make_shared<RewritingDevice>(std::move(device), let_every_producer_lane_arrive));
 }
 
 // detect/: baseline, noise, segments, units and boxcars; both types, both estimates of the noise.

@@ -17,7 +17,7 @@ using pipeline::run_delays;
 using pipeline::SpectraRun;
 using tests::array_at;
 
-constexpr double kDeg = 180 / std::numbers::pi;
+constexpr double kTrackDeg = 180 / std::numbers::pi;
 
 delays::Table table_of(const std::vector<delays::Model>& models) {
   delays::Table table;
@@ -94,16 +94,16 @@ TEST(RotateVisibilities, TurnsByTheDifferenceOfDelays) {
   EXPECT_THROW(pipeline::rotate_visibilities({1e-9}, channel_hz, view), core::Error);
 }
 
-struct Case {
+struct TrackCase {
   bool real, lower;
 };
 
-class Tracking : public testing::TestWithParam<Case> {};
+class Tracking : public testing::TestWithParam<TrackCase> {};
 
 // A source simulated at a place and tracked there through the filter bank: no phase is left in any
 // channel of any baseline. Antennas kilometres apart, so that the whole samples matter.
 TEST_P(Tracking, LeavesNoPhase) {
-  const Case& c = GetParam();
+  const TrackCase& c = GetParam();
   const auto array = array_at({{0, 0, 0}, {2430, -617, 21}, {-3888, 1904, -15}}, "x");
   auto scene = formats::scene::parse_scene(R"(
 start = "2024-03-20T12:34:56.789"
@@ -189,15 +189,15 @@ flux = 1
         power_i += std::norm(a);
         power_j += std::norm(b);
       }
-      EXPECT_LT(std::abs(std::arg(sum)) * kDeg, 0.2) << i << "-" << j << " channel " << k;
+      EXPECT_LT(std::abs(std::arg(sum)) * kTrackDeg, 0.2) << i << "-" << j << " channel " << k;
       EXPECT_GT(std::abs(sum) / std::sqrt(power_i.real() * power_j.real()), 0.98)
           << i << "-" << j << " channel " << k;
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(AllSampling, Tracking,
-                         testing::Values(Case{false, false}, Case{false, true}, Case{true, false},
-                                         Case{true, true}));
+                         testing::Values(TrackCase{false, false}, TrackCase{false, true}, TrackCase{true, false},
+                                         TrackCase{true, true}));
 
 }  // namespace
 }  // namespace tautline

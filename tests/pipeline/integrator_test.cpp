@@ -11,15 +11,15 @@
 namespace tautline::pipeline {
 namespace {
 
-constexpr std::size_t kChannels = 3, kInputs = 5, kSpectra = 3000;
+constexpr std::size_t kSumChannels = 3, kSumInputs = 5, kSumSpectra = 3000;
 
 /// Spectra [channel][input][time] of one type, every seventh or so of them invalid.
 template <class Sample>
 struct Spectra {
-  Spectra() : mask(kInputs, kSpectra) {
+  Spectra() : mask(kSumInputs, kSumSpectra) {
     auto random = tests::generator();
     std::normal_distribution<double> normal(0, 1000);
-    samples.resize(kChannels * kInputs * kSpectra);
+    samples.resize(kSumChannels * kSumInputs * kSumSpectra);
     for (Sample& x : samples) {
       if constexpr (std::is_same_v<Sample, std::complex<float>>)
         x = {static_cast<float>(normal(random)), static_cast<float>(normal(random))};
@@ -29,8 +29,8 @@ struct Spectra {
       else
         x = {static_cast<std::int16_t>(normal(random)), static_cast<std::int16_t>(normal(random))};
     }
-    for (std::size_t i = 0; i < kInputs; ++i)
-      for (std::size_t t = 0; t < kSpectra; ++t)
+    for (std::size_t i = 0; i < kSumInputs; ++i)
+      for (std::size_t t = 0; t < kSumSpectra; ++t)
         if (random() % 7 == 0) mask.set(i, t, 1, false);
   }
 
@@ -39,15 +39,15 @@ struct Spectra {
     c.spectra = count;
     c.first_spectrum = first;
     const core::View<const Sample, 3> view(
-        samples.data() + first, {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
+        samples.data() + first, {kSumChannels, kSumInputs, count}, {kSumInputs * kSumSpectra, kSumSpectra, 1});
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       c.cf32 = view;
     else if constexpr (std::is_same_v<Sample, core::cf16>)
       c.cf16 = view;
     else
       c.ci16 = view;
-    part = core::ValidityMask(kInputs, count);
-    for (std::size_t i = 0; i < kInputs; ++i)
+    part = core::ValidityMask(kSumInputs, count);
+    for (std::size_t i = 0; i < kSumInputs; ++i)
       core::copy_bits(mask.view().row(i), first, count, part.row(i), 0);
     c.valid = part.view();
     return c;
@@ -63,22 +63,22 @@ std::vector<FinishedIntegration> integrate(const Spectra<Sample>& spectra,
                                            const std::vector<std::size_t>& sizes) {
   const auto device = device::open({}, {.threads = 2});
   const auto queue = device->make_queue();
-  Integrator integrator(device, {0, kChannels}, kInputs,
+  Integrator integrator(device, {0, kSumChannels}, kSumInputs,
                         std::is_same_v<Sample, core::ci16>   ? core::kCi16
                         : std::is_same_v<Sample, core::cf16> ? core::kCf16
                                                              : core::kCf32,
-                        kSpectra);
+                        kSumSpectra);
   std::vector<FinishedIntegration> done;
   core::ValidityMask part;
   std::size_t k = 0, next = 0;
-  for (const std::size_t end : {std::size_t{1700}, kSpectra}) {
+  for (const std::size_t end : {std::size_t{1700}, kSumSpectra}) {
     for (; next < end; ++k) {
       const std::size_t count = std::min(sizes[k % sizes.size()], end - next);
       integrator.add(*queue, spectra.chunk(next, count, part));
       next += count;
     }
     FinishedIntegration& out = done.emplace_back();
-    out.resize(kChannels, kInputs, 1);
+    out.resize(kSumChannels, kSumInputs, 1);
     integrator.prepare(out, 0);
     integrator.finish(*queue, out, 0);
     EXPECT_EQ(integrator.spectra(), 0U);
@@ -89,7 +89,7 @@ std::vector<FinishedIntegration> integrate(const Spectra<Sample>& spectra,
 template <class Sample>
 void check() {
   const Spectra<Sample> spectra;
-  const auto whole = integrate(spectra, {kSpectra});
+  const auto whole = integrate(spectra, {kSumSpectra});
   for (const std::vector<std::size_t>& sizes :
        {std::vector<std::size_t>{1}, {7, 300, 1}, {256}, {1024, 5}, {1699, 2}}) {
     const auto cut = integrate(spectra, sizes);
@@ -100,16 +100,16 @@ void check() {
   }
   // Against the plain sum.
   for (std::size_t n = 0; n < 2; ++n)
-    for (std::size_t c = 0; c < kChannels; ++c)
-      for (std::size_t i = 0; i < kInputs; ++i)
+    for (std::size_t c = 0; c < kSumChannels; ++c)
+      for (std::size_t i = 0; i < kSumInputs; ++i)
         for (std::size_t j = 0; j <= i; ++j) {
           std::complex<double> sum = 0;
           std::int64_t count = 0;
           const auto valid = spectra.mask.view();
-          for (std::size_t t = n == 0 ? 0 : 1700; t < (n == 0 ? 1700 : kSpectra); ++t) {
+          for (std::size_t t = n == 0 ? 0 : 1700; t < (n == 0 ? 1700 : kSumSpectra); ++t) {
             if ((valid(i, t / 64) & valid(j, t / 64)) >> (t % 64) & 1) {
               const auto at = [&](std::size_t input) {
-                const Sample& x = spectra.samples[(c * kInputs + input) * kSpectra + t];
+                const Sample& x = spectra.samples[(c * kSumInputs + input) * kSumSpectra + t];
                 if constexpr (std::is_same_v<Sample, core::ci16>)
                   return std::complex<double>(x.re, x.im);
                 else if constexpr (std::is_same_v<Sample, core::cf16>)
@@ -121,7 +121,7 @@ void check() {
               ++count;
             }
           }
-          const std::size_t at = c * core::baseline_count(kInputs) + core::baseline_index(i, j);
+          const std::size_t at = c * core::baseline_count(kSumInputs) + core::baseline_index(i, j);
           ASSERT_EQ(whole[n].counts[at], count);
           const std::complex<double> mean(whole[n].visibilities[at]);
           ASSERT_LT(std::abs(mean - sum / static_cast<double>(count)), 4e-6 * 2e6);

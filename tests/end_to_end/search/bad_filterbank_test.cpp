@@ -18,7 +18,6 @@
 namespace tautline::tests {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
 
 class BadFilterbank : public ::testing::TestWithParam<std::string> {
  protected:

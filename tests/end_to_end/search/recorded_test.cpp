@@ -12,7 +12,7 @@ namespace tautline::tests {
 namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(TAUTLINE_DATA_DIR) / "filterbank";
-constexpr std::size_t kTimes = 4096, kChannels = 832;
+constexpr std::size_t kRecordedTimes = 4096, kChannels = 832;
 
 class Recorded : public ::testing::Test {
  protected:
@@ -40,7 +40,7 @@ class Recorded : public ::testing::Test {
   // The 8-bit samples as they stand in the file, apart from our reader.
   static std::vector<std::uint8_t> eight_bits() {
     const std::string file = read_file((kFolder / "parkes_8bit_1.fil").string());
-    const std::string tail = file.substr(file.size() - kTimes * kChannels);
+    const std::string tail = file.substr(file.size() - kRecordedTimes * kChannels);
     return {tail.begin(), tail.end()};
   }
   ScratchFolder scratch_;
@@ -64,7 +64,7 @@ TEST_F(Recorded, FourDepthsDedispersedAreTheSumsOfTheirSamples) {
                                    {"parkes_1bit.fil", 1}}) {
     const auto series = dedisperse((kFolder / name).string(), "0:113.54:28.385");
     ASSERT_EQ(record_["dms"].size(), dms.size());
-    ASSERT_EQ(samples_, kTimes - delay(113.54, kChannels - 1));
+    ASSERT_EQ(samples_, kRecordedTimes - delay(113.54, kChannels - 1));
     for (std::size_t i = 0; i < dms.size(); ++i)
       for (std::size_t t = 0; t < samples_; t += 7) {
         std::int32_t low = 0, high = 0;
@@ -130,7 +130,7 @@ TEST_F(Recorded, EveryFileIsSearchedAndItsRecordSaysWhatWasDone) {
                                      "--dms", "0:200:2", "--flag-channels", "--zero-dm"});
     ASSERT_EQ(found.status, 0) << name << ": " << found.err;
     const auto record = nlohmann::json::parse(read_file(output + ".json"));
-    EXPECT_EQ(record["samples"], kTimes);
+    EXPECT_EQ(record["samples"], kRecordedTimes);
     EXPECT_EQ(record["zero_dm"], true);
     EXPECT_GT(record["flagged_channels"].size(), 0u) << name;
     EXPECT_EQ(record["candidates"], json_lines(found.out).size() - 1);

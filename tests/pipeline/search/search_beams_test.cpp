@@ -15,7 +15,7 @@ namespace {
 
 using stages::detect::Pulse;
 
-constexpr std::size_t kChannels = 16, kSamples = 24000, kBeams = 3, kBlock = 4096;
+constexpr std::size_t kBeamChannels = 16, kSamples = 24000, kBeams = 3, kBlock = 4096;
 
 struct Burst {
   std::size_t beam;
@@ -24,14 +24,14 @@ struct Burst {
 
 PassRequest request_for(std::size_t beams) {
   PassRequest request;
-  for (std::size_t c = 0; c < kChannels; ++c)
+  for (std::size_t c = 0; c < kBeamChannels; ++c)
     request.dedisperse.frequencies_mhz.push_back(1500 - 15 * static_cast<double>(c));
   request.dedisperse.sample_time_s = 1e-3;
   request.dedisperse.beams = beams;
   request.dedisperse.method = stages::dedisperse::Method::exact;
   request.detect.max_width_s = 0.02;
   request.samples = kSamples;
-  request.sample_bytes = kChannels;
+  request.sample_bytes = kBeamChannels;
   request.memory_bytes = std::size_t{1} << 30;
   request.most_block_samples = kBlock;
   return request;
@@ -55,9 +55,9 @@ class SearchBeams : public ::testing::TestWithParam<std::string> {
     const std::vector<Burst> bursts{
         {0, 7, 40, 18}, {1, 7, 40, 12}, {2, 13, 120, 15}, {0, 16, 104, 14}, {2, 20, 0, 9}};
     std::normal_distribution<double> normal(100, 5);
-    spectra.resize(kBeams * kSamples * kChannels);
+    spectra.resize(kBeams * kSamples * kBeamChannels);
     for (std::size_t b = 0; b < kBeams; ++b)
-      for (std::size_t c = 0; c < kChannels; ++c)
+      for (std::size_t c = 0; c < kBeamChannels; ++c)
         for (std::size_t t = 0; t < kSamples; ++t) {
           double value = normal(random);
           for (const Burst& burst : bursts) {
@@ -66,7 +66,7 @@ class SearchBeams : public ::testing::TestWithParam<std::string> {
             const double x = (static_cast<double>(t) * 1e-3 - burst.time_s - late) / 2e-3;
             if (burst.beam == b && std::fabs(x) < 5) value += burst.amplitude * std::exp(-x * x);
           }
-          spectra[(b * kSamples + t) * kChannels + c] =
+          spectra[(b * kSamples + t) * kBeamChannels + c] =
               static_cast<std::byte>(std::lround(std::clamp(value, 0.0, 255.0)));
         }
   }
@@ -79,20 +79,20 @@ class SearchBeams : public ::testing::TestWithParam<std::string> {
     const auto passes = plan_passes(request, trials_to(2), device);
     EXPECT_EQ(passes.size(), 1u);
     const auto queue = device->make_queue();
-    SearchPass pass(passes.front(), kChannels, device, *queue);
+    SearchPass pass(passes.front(), kBeamChannels, device, *queue);
     const std::size_t most = passes.front().block_samples;
-    device::Buffer block = there ? device->allocate(beams * most * kChannels)
-                                 : device::Buffer(beams * most * kChannels);
+    device::Buffer block = there ? device->allocate(beams * most * kBeamChannels)
+                                 : device::Buffer(beams * most * kBeamChannels);
     for (std::size_t done = 0; done < kSamples;) {
       const std::size_t count = std::min(most, kSamples - done);
       queue->synchronise();  // what was there before has been read
       for (std::size_t b = 0; b < beams; ++b) {
-        std::byte* to = block.as<std::byte>() + b * count * kChannels;
-        const std::byte* from = spectra.data() + ((first + b) * kSamples + done) * kChannels;
+        std::byte* to = block.as<std::byte>() + b * count * kBeamChannels;
+        const std::byte* from = spectra.data() + ((first + b) * kSamples + done) * kBeamChannels;
         if (there) {
-          queue->copy(to, from, count * kChannels);
+          queue->copy(to, from, count * kBeamChannels);
         } else {
-          std::copy_n(from, count * kChannels, to);
+          std::copy_n(from, count * kBeamChannels, to);
         }
       }
       pass.push(block.as<std::byte>(), count);

@@ -132,7 +132,7 @@ TEST(Config, SaysWhatIsWrong) {
   const auto device = opened(kReference);
   const auto expect_error = [&](Config config, const char* field) {
     try {
-      make_plan(config, device);
+      stages::autocorrelate::make_plan(config, device);
       ADD_FAILURE() << field << " was accepted";
     } catch (const core::Error& error) {
       EXPECT_NE(error.field().find(field), std::string::npos) << error.what();
@@ -152,7 +152,7 @@ TEST(Config, ExecuteChecksItsViews) {
   for (const Backend& backend : {kReference, kBackends[0]}) {
     const auto device = opened(backend);
     const auto queue = device->make_queue();
-    const auto plan = make_plan({.sensors = 4, .max_samples = 10}, device);
+    const auto plan = stages::autocorrelate::make_plan({.sensors = 4, .max_samples = 10}, device);
     const auto state = plan->make_state(*queue);
     const std::vector<std::uint8_t> data(44);
     const std::vector<float> floats(40);

@@ -8,13 +8,13 @@
 namespace tautline::stages::channelize {
 namespace {
 
-struct Shape {
+struct StreamShape {
   const char* format;
   std::size_t channels, taps, p, q;
   Output output;
 };
 
-const std::vector<Shape> kShapes = {{"ci8", 64, 8, 1, 1, Output::corner_turned_ci8},
+const std::vector<StreamShape> kStreamShapes = {{"ci8", 64, 8, 1, 1, Output::corner_turned_ci8},
                                     {"i8", 32, 4, 1, 1, Output::corner_turned_float},
                                     {"cf32", 30, 3, 1, 1, Output::corner_turned_ci4},
                                     {"ci16", 64, 5, 4, 3, Output::spectra_float},
@@ -22,7 +22,7 @@ const std::vector<Shape> kShapes = {{"ci8", 64, 8, 1, 1, Output::corner_turned_c
                                     {"ci8", 2, 1, 1, 1, Output::corner_turned_ci8},
                                     {"ci8", 1024, 2, 32, 27, Output::corner_turned_ci8}};
 
-Config config_of(const Shape& shape) {
+Config config_of(const StreamShape& shape) {
   Config c;
   c.inputs = 3;
   c.channels = shape.channels, c.taps = shape.taps;
@@ -57,7 +57,7 @@ core::ValidityMask random_mask(std::size_t inputs, std::size_t samples, std::siz
   return mask;
 }
 
-class Streams : public ::testing::TestWithParam<Shape> {};
+class Streams : public ::testing::TestWithParam<StreamShape> {};
 
 TEST_P(Streams, AnySplitGivesTheSameBits) {
   Config c = config_of(GetParam());
@@ -167,7 +167,7 @@ TEST_P(Streams, AStateCanBeSavedLoadedAndReset) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Streams, ::testing::ValuesIn(kShapes), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Shapes, Streams, ::testing::ValuesIn(kStreamShapes), [](const auto& info) {
   return std::string(info.param.format) + "_" + std::to_string(info.param.channels);
 });
 

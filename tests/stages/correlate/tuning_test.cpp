@@ -40,8 +40,8 @@ class Tuning : public testing::TestWithParam<std::string> {
 
   std::shared_ptr<const device::Device> device_;
   Config config_;
-  tests::ScratchFolder folder_;
-  tests::Environment cache_{"TAUTLINE_CACHE", folder_.path().string()};
+  tautline::tests::ScratchFolder folder_;
+  tautline::tests::Environment cache_{"TAUTLINE_CACHE", folder_.path().string()};
 };
 
 TEST_P(Tuning, ChecksAndTimesEveryFormat) {
@@ -137,8 +137,8 @@ TEST_P(Tuning, PlansTakeWhatWasFoundAndSaySo) {
   EXPECT_NE(backend().find(tile), std::string::npos) << backend();
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Tuning, testing::ValuesIn(tests::gpu_names()),
-                         [](const auto& info) { return tests::test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Devices, Tuning, testing::ValuesIn(tautline::tests::gpu_names()),
+                         [](const auto& info) { return tautline::tests::test_name(info.param); });
 
 TEST(TuningOfACpu, IsRefused) {
   EXPECT_THROW(make_tunable({}, device::open({})), core::Error);

@@ -27,7 +27,7 @@ std::string kernel_on(const Config& config, const std::string& architecture = "s
   return found;
 }
 
-Config apertif(std::size_t trials, Method method) {
+Config apertif_by(std::size_t trials, Method method) {
   Config config = dedisperse::apertif(trials).config;
   config.max_samples = 4096;
   config.method = method;
@@ -42,17 +42,17 @@ Config lofar(std::size_t trials) {
 }
 
 TEST(GpuChoice, ChannelBlocksForSumsThatTrialsShare) {
-  EXPECT_EQ(kernel_on(apertif(130, Method::shared)), "channel_blocks");
-  EXPECT_EQ(kernel_on(apertif(130, Method::subband)), "channel_blocks");
-  EXPECT_EQ(kernel_on(apertif(70, Method::exact)), "tile");
+  EXPECT_EQ(kernel_on(apertif_by(130, Method::shared)), "channel_blocks");
+  EXPECT_EQ(kernel_on(apertif_by(130, Method::subband)), "channel_blocks");
+  EXPECT_EQ(kernel_on(apertif_by(70, Method::exact)), "tile");
   // However few sums wide pulses leave to tiles, channel blocks stage their rows faster.
-  Config wide = apertif(500, Method::subband);
+  Config wide = apertif_by(500, Method::subband);
   wide.pulse_width_s = 0.05;
   EXPECT_EQ(kernel_on(wide), "channel_blocks");
 }
 
 TEST(GpuChoice, TilesWhereTrialsAreTooFarApartForChannelBlocks) {
-  Config config = apertif(70, Method::shared);
+  Config config = apertif_by(70, Method::shared);
   for (double& dm : config.dms) dm *= 8;
   config.max_samples = 65536;
   EXPECT_EQ(kernel_on(config), "tile");
@@ -81,14 +81,14 @@ TEST(GpuChoice, FewTrialsFarApartTakeWhatFillsTheCard) {
 TEST(GpuChoice, NoKernelThatTheHardwareLacksInstructionsFor) {
   for (const auto& [architecture, capability] :
        {std::pair("sm_61", 61), std::pair("sm_80", 80), std::pair("sm_100a", 100)})
-    EXPECT_EQ(kernel_on(apertif(130, Method::shared), architecture, capability), "tile")
+    EXPECT_EQ(kernel_on(apertif_by(130, Method::shared), architecture, capability), "tile")
         << architecture;
 }
 
 // Bytes alone are multiplied; each kernel adds floats in an order of its own, and they are to be the
 // same whatever the size of a call.
 TEST(GpuChoice, FloatsTakeOneKernelWhateverTheSizeOfACall) {
-  Config config = apertif(64, Method::shared);
+  Config config = apertif_by(64, Method::shared);
   config.bits = 32;
   for (const double apart : {1.0, 4.0}) {
     for (double& dm : config.dms) dm *= apart;

@@ -7,7 +7,7 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 // Little to unroll: PoCL takes seconds to compile the default.
-const Tunables kQuick{.gpu = {16, 2, 1, 2, 32}};
+const Tunables kQuickClean{.gpu = {16, 2, 1, 2, 32}};
 
 struct Moves {
   std::vector<std::size_t> pieces;
@@ -86,7 +86,7 @@ class GpuClean : public ::testing::TestWithParam<std::string> {
                  (moves.mixed ? ", mixed" : "") + (moves.restore ? ", restored" : ""));
     const auto spectra = make_spectra(config, times, random);
     config = fitted(config, times, {moves.pieces});
-    const auto plan = make_plan(config, device, kQuick);
+    const auto plan = make_plan(config, device, kQuickClean);
     ASSERT_TRUE(plan->takes_device_memory());
     const auto queue = device->make_queue();
     // The same sums of rows that the host has cleaned.
@@ -161,9 +161,9 @@ TEST_P(GpuClean, ABegunElementSurvivesFullRows) {
 
 TEST_P(GpuClean, FloatsAreCleanedByTheHost) {
   Config config = small_config(8, 32, 3);
-  EXPECT_TRUE(make_plan(config, device, kQuick)->takes_device_memory());
+  EXPECT_TRUE(make_plan(config, device, kQuickClean)->takes_device_memory());
   config.zero_dm = true;
-  EXPECT_FALSE(make_plan(config, device, kQuick)->takes_device_memory());
+  EXPECT_FALSE(make_plan(config, device, kQuickClean)->takes_device_memory());
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, GpuClean, ::testing::ValuesIn(tests::gpu_names()),

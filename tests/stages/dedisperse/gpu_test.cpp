@@ -297,8 +297,8 @@ TEST_P(Gpu, RowsAreStagedWhereThatPays) {
     GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
     EXPECT_TRUE(
-        choose_sum_kernel(DelayPlan(apertif(trials).config), *device, 1, {}).tile ||
-        choose_sum_kernel(DelayPlan(apertif(trials).config), *device, 1, {}).channel_blocks);
+        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, 1, {}).tile ||
+        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, 1, {}).channel_blocks);
   EXPECT_TRUE(choose_sum_kernel(DelayPlan(lofar(4).config), *device, 1, {}).tile);
   Config far = lofar(32).config;
   EXPECT_FALSE(choose_sum_kernel(DelayPlan(far), *device, 1, {}).tile);
