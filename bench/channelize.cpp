@@ -141,19 +141,16 @@ struct Block {
   }
 
   stages::channelize::OutputViews views() {
-    using core::Axis;
     const std::size_t channels = problem.config.channels, inputs = problem.config.inputs;
-    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{channels, inputs, problem.spectra};
     stages::channelize::OutputViews views;
     views.spectra = {out.as<std::complex<float>>(),
-                     {Axis::input, Axis::spectrum, Axis::channel},
                      {inputs, problem.spectra, channels}};
-    views.corner_turned_float = {out.as<std::complex<float>>(), axes, extents};
-    views.corner_turned_ci8 = {out.as<core::ci8>(), axes, extents};
-    views.corner_turned_ci4 = {out.as<core::ci4>(), axes, extents};
-    views.gains = {gains.data(), {Axis::channel, Axis::input}, {channels, inputs}};
-    views.clipped = {clipped.data(), {Axis::input}, {inputs}};
+    views.corner_turned_float = {out.as<std::complex<float>>(), extents};
+    views.corner_turned_ci8 = {out.as<core::ci8>(), extents};
+    views.corner_turned_ci4 = {out.as<core::ci4>(), extents};
+    views.gains = {gains.data(), {channels, inputs}};
+    views.clipped = {clipped.data(), {inputs}};
     return views;
   }
 };

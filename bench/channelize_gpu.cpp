@@ -25,7 +25,6 @@
 namespace {
 
 using namespace tautline;
-using core::Axis;
 using stages::channelize::Case;
 using stages::channelize::Config;
 using stages::channelize::GpuDesign;
@@ -213,17 +212,15 @@ class Bench {
 
   stages::channelize::OutputViews views() const {
     const std::size_t channels = problem_.config.channels, inputs = problem_.config.inputs;
-    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{channels, inputs, out_row_};
     stages::channelize::OutputViews views;
     views.spectra = {out_.as<std::complex<float>>(),
-                     {Axis::input, Axis::spectrum, Axis::channel},
                      {inputs, problem_.spectra, channels}};
-    views.corner_turned_float = {out_.as<std::complex<float>>(), axes, extents};
-    views.corner_turned_ci8 = {out_.as<core::ci8>(), axes, extents};
-    views.corner_turned_ci4 = {out_.as<core::ci4>(), axes, extents};
-    views.gains = {gains_.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
-    views.clipped = {clipped_.as<std::uint64_t>(), {Axis::input}, {inputs}};
+    views.corner_turned_float = {out_.as<std::complex<float>>(), extents};
+    views.corner_turned_ci8 = {out_.as<core::ci8>(), extents};
+    views.corner_turned_ci4 = {out_.as<core::ci4>(), extents};
+    views.gains = {gains_.as<float>(), {channels, inputs}};
+    views.clipped = {clipped_.as<std::uint64_t>(), {inputs}};
     return views;
   }
 

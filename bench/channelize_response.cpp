@@ -61,7 +61,6 @@ void sweep(const Bank& bank) {
   input.count = samples;
   stages::channelize::OutputViews output;
   output.spectra = {y.data(),
-                    {core::Axis::input, core::Axis::spectrum, core::Axis::channel},
                     {kOffsets, 1, kChannels}};
   plan->execute(*queue, *state, input, output);
 

@@ -30,7 +30,6 @@ namespace {
 namespace core = tautline::core;
 namespace device = tautline::device;
 namespace correlate = tautline::stages::correlate;
-using core::Axis;
 using correlate::TiledTunables;
 
 struct Options {
@@ -121,7 +120,6 @@ class Bench {
       mask_memory_ = random_memory(*gpu_, *queue_,
                                    c.channels * c.inputs * words * sizeof(std::uint64_t), block_);
       mask_ = {mask_memory_.as<const std::uint64_t>(),
-               {Axis::channel, Axis::input, Axis::word},
                {c.channels, c.inputs, words}};
     }
     visibilities_ = gpu_->allocate(c.channels * baselines_ * sizeof(Visibility));
@@ -159,7 +157,6 @@ class Bench {
  private:
   core::View<Visibility, 2> visibility_view() const {
     return {visibilities_.as<Visibility>(),
-            {Axis::channel, Axis::baseline},
             {options_.config.channels, baselines_}};
   }
   void execute(const correlate::Plan& plan, correlate::State& state) {
@@ -167,10 +164,9 @@ class Bench {
     plan.execute(
         *queue_, state,
         correlate::Samples<Sample>(samples_memory_.as<const Sample>(),
-                                   {Axis::channel, Axis::input, Axis::time},
                                    {c.channels, c.inputs, options_.samples}),
         mask_, visibility_view(),
-        {counts_.as<std::int64_t>(), {Axis::channel, Axis::baseline}, {c.channels, baselines_}});
+        {counts_.as<std::int64_t>(), {c.channels, baselines_}});
   }
 
   // The sums of the last channel by the CPU, without the mask.
@@ -191,11 +187,10 @@ class Bench {
     std::vector<std::int64_t> counts(baselines_);
     plan->execute(
         *queue, *state,
-        correlate::Samples<Sample>(samples.data(), {Axis::channel, Axis::input, Axis::time},
-                                   {1, c.inputs, options_.samples}),
+        correlate::Samples<Sample>(samples.data(), {1, c.inputs, options_.samples}),
         {},
-        core::View<Visibility, 2>(sums.data(), {Axis::channel, Axis::baseline}, {1, baselines_}),
-        {counts.data(), {Axis::channel, Axis::baseline}, {1, baselines_}});
+        core::View<Visibility, 2>(sums.data(), {1, baselines_}),
+        {counts.data(), {1, baselines_}});
     return sums;
   }
 

@@ -24,7 +24,7 @@ void FilterbankRunOptions::add_input(CLI::App& to, pipeline::FilterbankRunConfig
 void FilterbankRunOptions::fill(const Global& global, pipeline::FilterbankRunConfig& config) const {
   config.dm_constant = dms.constant();
   config.method = stages::dedisperse::parse_method(dms.method);
-  config.max_loss = dms.max_loss_percent / 100;
+  config.max_loss = dms.max_loss();
   config.ignored_channels = parse_channels(dms.ignored);
   config.memory_bytes = parse_bytes(memory);
   config.history = history_line(global);

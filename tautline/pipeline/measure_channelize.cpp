@@ -14,21 +14,18 @@
 namespace tautline::pipeline {
 
 namespace {
-
-using core::Axis;
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 
 stages::channelize::Config channelize_config(const Problem& p) {
   using stages::channelize::Output;
   const std::size_t out_bits = p.at("output_bits");
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
     throw Error(ErrorKind::config, "--problem of channelize: output_bits", std::to_string(out_bits),
-                "4, 8 (turned and requantised) or 32 (float spectra)");
+                "4, 8 (corner-turned and requantised) or 32 (float spectra)");
   stages::channelize::Config config;
   config.inputs = p.at("inputs");
   config.channels = p.at("channels");
@@ -80,17 +77,16 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
   Measurement m;
   runner.time(m, [&] {
     const std::size_t given = plan->spectra(state->held_samples(), count);
-    const std::array<std::size_t, 3> turned{channels, inputs, given};
+    const std::array<std::size_t, 3> extents{channels, inputs, given};
     stages::channelize::OutputViews views;
-    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), kCornerTurnedAxes, turned};
-    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), kCornerTurnedAxes, turned};
+    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), extents};
+    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), extents};
     if (out_bits == 32)
       views.spectra = {out.as<std::complex<float>>(),
-                       {Axis::input, Axis::spectrum, Axis::channel},
                        {inputs, given, channels}};
     if (out_bits != 32) {
-      views.gains = {gains.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
-      views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
+      views.gains = {gains.as<float>(), {channels, inputs}};
+      views.clipped = {clipped.as<std::uint64_t>(), {inputs}};
     }
     plan->execute(runner.queue(), *state, input, views);
   });

@@ -22,7 +22,7 @@ std::optional<std::size_t> whole_number(std::string_view text) {
   return text.empty() ? value : std::nullopt;
 }
 
-core::SampleFormat complex_format(const std::string& name) {
+core::SampleFormat named_complex_format(const std::string& name) {
   const core::SampleFormat format = core::parse_sample_format(name);
   for (const core::SampleFormat& known :
        {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32})

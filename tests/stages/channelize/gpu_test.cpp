@@ -8,8 +8,6 @@
 namespace tautline::stages::channelize {
 namespace {
 
-using core::Axis;
-
 class Gpu : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -91,17 +89,15 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
           OutputViews views;
           views.spectra =
               core::View<std::complex<float>, 3>(out.as<std::complex<float>>(),
-                                                 {Axis::input, Axis::spectrum, Axis::channel},
                                                  {c.inputs, row, c.channels})
                   .slice(1, done, row - done);
           views.corner_turned_ci8 =
               core::View<core::ci8, 3>(out.as<core::ci8>(),
-                                       {Axis::channel, Axis::input, Axis::time},
                                        {c.channels, c.inputs, row})
                   .slice(2, done, row - done);
           views.gains = {
-              gain_memory.as<float>(), {Axis::channel, Axis::input}, {c.channels, c.inputs}};
-          views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {c.inputs}};
+              gain_memory.as<float>(), {c.channels, c.inputs}};
+          views.clipped = {clipped.as<std::uint64_t>(), {c.inputs}};
           done += plan->execute(*queue_, *state, input, views);
           sample += input.count;
         }
@@ -164,16 +160,15 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     Input input;
     input.samples = in.data(), input.row_stride_bytes = stream.row_bytes;
     input.count = stream.samples;
-    input.validity = {bits.as<const std::uint64_t>(), {Axis::input, Axis::word}, {c.inputs, words}};
+    input.validity = {bits.as<const std::uint64_t>(), {c.inputs, words}};
     OutputViews views;
     views.corner_turned_ci8 = {
-        out.data(), {Axis::channel, Axis::input, Axis::time}, {c.channels, c.inputs, spectra}};
+        out.data(), {c.channels, c.inputs, spectra}};
     views.gains = {gains.as<float>(),
-                   {Axis::channel, Axis::input},
                    {c.channels, c.inputs},
                    {1, static_cast<std::ptrdiff_t>(c.channels)}};
-    views.clipped = {clipped.data(), {Axis::input}, {c.inputs}};
-    views.valid = {valid.as<std::uint64_t>(), {Axis::input, Axis::word}, {c.inputs, 1}};
+    views.clipped = {clipped.data(), {c.inputs}};
+    views.valid = {valid.as<std::uint64_t>(), {c.inputs, 1}};
     const auto state = plan->make_state(*queue_);
     ASSERT_EQ(plan->execute(*queue_, *state, input, views), spectra);
     queue_->copy(out_valid.data(), valid.data(), valid.bytes());

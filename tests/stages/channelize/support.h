@@ -172,35 +172,31 @@ class Runner {
 
   OutputViews views(std::size_t done, std::size_t total, std::size_t count,
                     core::ValidityMask& valid) {
-    using core::Axis;
     const Config& c = plan_->config();
     OutputViews out;
-    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{c.channels, c.inputs, total + kGap};
     switch (c.output) {
       case Output::spectra_float:
         out.spectra = core::View<std::complex<float>, 3>(
-                          floats_.data(), {Axis::input, Axis::spectrum, Axis::channel},
-                          {c.inputs, total + kGap, c.channels})
+                          floats_.data(), {c.inputs, total + kGap, c.channels})
                           .slice(1, done, count);
         break;
       case Output::corner_turned_float:
         out.corner_turned_float =
-            core::View<std::complex<float>, 3>(floats_.data(), axes, extents).slice(2, done, count);
+            core::View<std::complex<float>, 3>(floats_.data(), extents).slice(2, done, count);
         break;
       case Output::corner_turned_ci8:
         out.corner_turned_ci8 =
-            core::View<core::ci8, 3>(ci8_.data(), axes, extents).slice(2, done, count);
+            core::View<core::ci8, 3>(ci8_.data(), extents).slice(2, done, count);
         break;
       case Output::corner_turned_ci4:
         out.corner_turned_ci4 =
-            core::View<core::ci4, 3>(ci4_.data(), axes, extents).slice(2, done, count);
+            core::View<core::ci4, 3>(ci4_.data(), extents).slice(2, done, count);
         break;
     }
     out.valid = valid.mutable_view();
-    out.gains = core::View<const float, 2>(gains.data(), {Axis::channel, Axis::input},
-                                           {c.channels, c.inputs});
-    out.clipped = core::View<std::uint64_t, 1>(result_.clipped.data(), {Axis::input}, {c.inputs});
+    out.gains = core::View<const float, 2>(gains.data(), {c.channels, c.inputs});
+    out.clipped = core::View<std::uint64_t, 1>(result_.clipped.data(), {c.inputs});
     return out;
   }
 

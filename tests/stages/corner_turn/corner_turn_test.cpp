@@ -15,8 +15,6 @@
 
 namespace tautline::stages::corner_turn {
 namespace {
-
-using core::Axis;
 using Complex = std::complex<float>;
 
 // Gaps between rows and between elements of the buffers of one run.
@@ -51,8 +49,7 @@ Output<Sample> run(const std::string& device, const Case& c, const std::vector<C
   const std::size_t in_row = c.channels * in.element + in.hole;
   std::vector<Complex> spectra(in_row * c.spectra * c.inputs, poison<Complex>());
   const Spectra spectra_view(
-      spectra.data(), {Axis::input, Axis::spectrum, Axis::channel},
-      {c.inputs, c.spectra, c.channels},
+      spectra.data(), {c.inputs, c.spectra, c.channels},
       {static_cast<std::ptrdiff_t>(in_row * c.spectra), static_cast<std::ptrdiff_t>(in_row),
        static_cast<std::ptrdiff_t>(in.element)});
   for (std::size_t r = 0; r < c.inputs * c.spectra; ++r)
@@ -64,16 +61,15 @@ Output<Sample> run(const std::string& device, const Case& c, const std::vector<C
   result.samples.assign(out_row * c.inputs * c.channels, poison<Sample>());
   result.clipped.assign(c.inputs, 1000);  // accumulated, not overwritten
   const core::View<Sample, 3> samples(
-      result.samples.data(), {Axis::channel, Axis::input, Axis::time},
-      {c.channels, c.inputs, c.spectra + 5},
+      result.samples.data(), {c.channels, c.inputs, c.spectra + 5},
       {static_cast<std::ptrdiff_t>(out_row * c.inputs), static_cast<std::ptrdiff_t>(out_row),
        static_cast<std::ptrdiff_t>(out.element)});
   if constexpr (std::is_same_v<Sample, Complex>) {
     plan->execute(*queue, spectra_view, validity, samples);
   } else {
     plan->execute(*queue, spectra_view, validity,
-                  Gains(gains.data(), {Axis::channel, Axis::input}, {c.channels, c.inputs}),
-                  samples, Clipped(result.clipped.data(), {Axis::input}, {c.inputs}));
+                  Gains(gains.data(), {c.channels, c.inputs}),
+                  samples, Clipped(result.clipped.data(), {c.inputs}));
   }
   return result;
 }

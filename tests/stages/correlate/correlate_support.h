@@ -19,8 +19,6 @@
 #include "tests/support/seed.h"
 
 namespace tautline::stages::correlate::tests {
-
-using core::Axis;
 using device::InstructionSet;
 using tautline::tests::generator;
 
@@ -153,7 +151,7 @@ struct Data {
     for (Sample& x : storage) random_sample(random, x);
   }
   core::View<Sample, 3> view() {
-    return {storage.data() + 1, {Axis::channel, Axis::input, Axis::time}, extents, strides};
+    return {storage.data() + 1, extents, strides};
   }
   Samples<Sample> samples() { return view(); }
   void fill(std::size_t input, Sample value) {
@@ -190,7 +188,7 @@ struct Masks {
            static_cast<std::ptrdiff_t>(input) * strides[1];
   }
   Validity view() const {
-    return {words.data(), {Axis::channel, Axis::input, Axis::word}, extents, strides};
+    return {words.data(), extents, strides};
   }
 
   std::array<std::size_t, 3> extents;
@@ -223,7 +221,6 @@ struct Sums {
   template <class T>
   core::View<T, 2> view(T* data) {
     return {data,
-            {Axis::channel, Axis::baseline},
             {channels, baselines},
             {static_cast<std::ptrdiff_t>(baselines * spread), static_cast<std::ptrdiff_t>(spread)}};
   }

@@ -161,12 +161,11 @@ TEST_P(Exact, AnyStrides) {
   }
   // [time][input] in memory: transposed.
   Data<core::ci8> data(1, 1, 40 * 70);
-  const Samples<core::ci8> transposed(data.storage.data(), {Axis::channel, Axis::input, Axis::time},
-                                      {1, 40, 70}, {0, 1, 40});
+  const Samples<core::ci8> transposed(data.storage.data(), {1, 40, 70}, {0, 1, 40});
   check(transposed, "[time][input]");
   // A negative stride in time.
   const Samples<core::ci8> backwards(
-      data.storage.data() + 69, {Axis::channel, Axis::input, Axis::time}, {1, 40, 70}, {0, 70, -1});
+      data.storage.data() + 69, {1, 40, 70}, {0, 70, -1});
   check(backwards, "time backwards");
 }
 
@@ -236,9 +235,8 @@ TEST(Correlate, LargestNumberOfInputs) {
   const std::size_t baselines = core::baseline_count(kMost);
   std::vector<core::ci64> sums(baselines, core::ci64{-7, -7});
   std::vector<std::int64_t> counts(baselines, -7);
-  const std::array<Axis, 2> axes{Axis::channel, Axis::baseline};
-  plan->execute(*queue, *state, data.samples(), {}, {sums.data(), axes, {1, baselines}},
-                {counts.data(), axes, {1, baselines}});
+  plan->execute(*queue, *state, data.samples(), {}, {sums.data(), {1, baselines}},
+                {counts.data(), {1, baselines}});
   const auto samples = data.samples();
   std::size_t wrong = 0;
   for (std::size_t i = 0, at = 0; i < kMost; ++i)

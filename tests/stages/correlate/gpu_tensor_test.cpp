@@ -259,7 +259,7 @@ TEST_F(GpuTensorSums, DeferredFromCallToCall) {
     const auto numbers = got.view(counts.as<std::int64_t>());
     const auto state = plan->make_state(*queue), host_state = host->make_state(*host_queue);
     const Samples<core::ci8> on_device(
-        memory.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time}, data.extents,
+        memory.as<core::ci8>(), data.extents,
         {static_cast<std::ptrdiff_t>(row * inputs), static_cast<std::ptrdiff_t>(row), 1});
     const auto both = [&](std::size_t length, bool masked) {
       const Validity validity = masked ? masks.view() : Validity();

@@ -37,7 +37,7 @@ class Gpu : public EachBackend {
   /// The same view of other memory.
   template <class T, std::size_t Rank>
   static core::View<T, Rank> moved(const core::View<T, Rank>& view, T* data) {
-    return {data, view.axes(), view.extents(), view.strides()};
+    return {data, view.extents(), view.strides()};
   }
 
   /// Runs `plan` with each buffer on the device or on the host, and compares with the reference.

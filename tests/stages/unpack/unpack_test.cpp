@@ -30,8 +30,7 @@ struct Output {
         words_stride(core::validity_words(samples) + 1),
         samples_bytes(channel_stride * layout.channels, kPoison),
         words(words_stride * layout.inputs(), 0xA7A7A7A7A7A7A7A7u),
-        validity(words.data(), {core::Axis::input, core::Axis::word},
-                 {layout.inputs(), core::validity_words(samples)},
+        validity(words.data(), {layout.inputs(), core::validity_words(samples)},
                  {static_cast<std::ptrdiff_t>(words_stride), 1}) {}
 
   template <class T>

@@ -117,7 +117,7 @@ class GpuPlan final : public Plan {
       queue.copy(s.mask.data() + i * words, &view(i, std::size_t{0}),
                  words * sizeof(std::uint64_t));
     queue.synchronise();
-    return {s.mask.data(), {core::Axis::input, core::Axis::word}, {inputs, words}};
+    return {s.mask.data(), {inputs, words}};
   }
 
   void run(device::Queue& queue, GpuState& s, const Input& input,

@@ -7,26 +7,33 @@
 #include <vector>
 
 #include "tautline/stages/dedisperse/cpu/kernels.h"
-#include "tautline/stages/dedisperse/plan/problem.h"
-#include "tautline/stages/dedisperse/plan/tree.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
+#include "tautline/stages/dedisperse/tunables.h"
 
 namespace tautline::stages::dedisperse {
 
 /// How the work is cut.
-struct Shape {
+struct WorkCut {
   std::size_t time_tile = 512;    ///< times of a tile, a multiple of kGranule
   std::size_t block_trials = 64;  ///< trials of a block
   std::size_t levels = 0;         ///< of the tree: trials add groups of 2^levels channels
 };
 
+struct CpuCost;
+
+/// Types of rows and sums: they lose no integer, and sums are of 16 bits where those take enough
+/// channels to be worth widening.
+Types types_for(const DelayPlan& plan);
+
 /// What sizes must respect.
-struct Room {
+struct WorkLimits {
   std::size_t channels_in_sum;    ///< most channels that a partial sum can hold
   std::size_t channels_in_trial;  ///< most that it can with its carries
   std::size_t row_bytes, sum_bytes;
   std::size_t near_bytes;     ///< of input windows that a bundle of plain channels may read
   std::size_t scratch_bytes;  ///< for the shared sums of a bundle
 };
+WorkLimits limits_for(const DelayPlan& plan, const Tunables& tunables);
 
 /// Groups whose sums the trials of a block add in one go.
 struct Bundle {
@@ -45,8 +52,8 @@ struct Block {
   std::size_t first_bundle, bundles;
 };
 
-struct Program {
-  Shape shape;
+struct WorkList {
+  WorkCut cut;
   std::vector<Block> blocks;
   std::vector<Bundle> bundles;
   std::vector<Add> adds;
@@ -56,15 +63,11 @@ struct Program {
 
   bool carries = false;  ///< some bundle's sums are carried
 
-  std::size_t sums_elements() const { return shape.time_tile * shape.block_trials; }
+  std::size_t sums_elements() const { return cut.time_tile * cut.block_trials; }
   std::size_t bytes() const;
 };
 
-Program make_program(const Problem& problem, const Delays& delays, const Shape& shape,
-                     const Room& room);
-
-/// Times that a row of shared sums takes in scratch: whole cache lines, and an odd number of them,
-/// so that rows do not fall on each other in the caches.
-std::size_t row_room(std::size_t times, std::size_t sum_bytes);
+WorkList make_work_list(const DelayPlan& plan, const WorkCut& cut, const WorkLimits& limits,
+                        const CpuCost& cost);
 
 }  // namespace tautline::stages::dedisperse

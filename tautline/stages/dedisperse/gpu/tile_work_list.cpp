@@ -1,24 +1,19 @@
-#include "tautline/stages/dedisperse/gpu/tile_program.h"
+#include "tautline/stages/dedisperse/gpu/tile_work_list.h"
 
 #include <algorithm>
 #include <array>
 #include <span>
 
-#include "tautline/stages/dedisperse/plan/tree.h"
+#include "tautline/stages/dedisperse/plan/sharing.h"
 
 namespace tautline::stages::dedisperse {
 
 namespace {
 
 // As tile.kernel has them.
-constexpr std::size_t kRuns = 4, kTeam = 32, kWordBytes = 4;
+constexpr std::size_t kRuns = 4, kWarp = 32, kWordBytes = 4;
 constexpr std::size_t kMostPlaces = 65536;  // places are 16-bit numbers
 constexpr std::size_t kMostBundleRows = 256;
-
-// Cycles in which a multiprocessor's local memory moves 32 words, times what an H200 was measured
-// to take: adding bytes is held up by the arithmetic, shared sums by the latency of short loops.
-// docs/performance/dedisperse.md has the measurements.
-constexpr double kStage = 2, kAddBytes = 1.7, kAddSums = 1.2, kMakeSums = 3, kBarrier = 300;
 
 std::size_t rounded(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -31,41 +26,39 @@ struct Window {
 
 class TileWriter {
  public:
-  TileWriter(const Problem& problem, const Delays& delays, const TileShape& shape,
-             std::size_t levels)
-      : order_(problem.order()),
-        delays_(delays),
+  TileWriter(const DelayPlan& plan, const Delays& delays, const TileShape& shape,
+             std::size_t levels, const GpuCost& cost)
+      : delays_(delays),
+        cost_(cost),
+        blocks_(plan.blocks(shape.trials)),
         shape_(shape),
         stages_(levels == 0 ? 0 : levels - 1),
         group_rows_(std::size_t{1} << levels),
         groups_((delays.positions + group_rows_ - 1) / group_rows_),
-        team_(std::min(kTeam, shape.threads)),
+        warp_(std::min(kWarp, shape.threads)),
         entry_bytes_(shape.bytes ? 2 * kWordBytes : kWordBytes) {
-    program_.levels = levels;
-    zero_bytes_ = std::max(shape.span, kRuns * team_) * entry_bytes_;
-    for (std::size_t first = 0; first < order_.size(); first += shape.trials)
-      blocks_.push_back(order_.subspan(first, std::min(shape.trials, order_.size() - first)));
+    list_.levels = levels;
+    zero_bytes_ = std::max(shape.span, kRuns * warp_) * entry_bytes_;
   }
 
-  std::optional<TileProgram> write() {
+  std::optional<TileWorkList> write() {
     measure();
     if (!choose_bundle()) return std::nullopt;
     const std::size_t bundles = (groups_ + bundle_groups_ - 1) / bundle_groups_;
-    program_.bundle_rows = bundle_groups_ * group_rows_;
-    program_.bundles_in_sum =
-        std::max<std::size_t>(1, shape_.channels_in_sum / program_.bundle_rows);
+    list_.bundle_rows = bundle_groups_ * group_rows_;
+    list_.bundles_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / list_.bundle_rows);
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      const double before = program_.cycles;
+      const double before = list_.cycles;
       for (std::size_t k = 0; k < bundles; ++k) write_bundle(b, k);
-      program_.dearest = std::max(program_.dearest, program_.cycles - before);
+      list_.dearest = std::max(list_.dearest, list_.cycles - before);
     }
-    program_.starts.push_back(static_cast<std::uint32_t>(program_.ops.size() / 4));
+    list_.starts.push_back(static_cast<std::uint32_t>(list_.ops.size() / 4));
     // The kernel reads a pair of groups ahead.
-    program_.places.resize(program_.places.size() + shape_.trials);
+    list_.places.resize(list_.places.size() + shape_.trials);
     // No buffer is empty.
-    program_.ops.resize(program_.ops.size() + 4);
-    program_.adds /= static_cast<double>(shape_.span);
-    return std::move(program_);
+    list_.ops.resize(list_.ops.size() + 4);
+    list_.adds /= static_cast<double>(shape_.span);
+    return std::move(list_);
   }
 
  private:
@@ -73,11 +66,11 @@ class TileWriter {
     return kWordBytes * rounded(static_cast<std::size_t>(w.high - w.low) + shape_.span, 4);
   }
   std::size_t entries(const Pattern& p) const {
-    return rounded(static_cast<std::size_t>(p.high - p.low) + shape_.span, team_);
+    return rounded(static_cast<std::size_t>(p.high - p.low) + shape_.span, warp_);
   }
   // What runs may read beyond the last row or sum.
   std::size_t slack_bytes(std::size_t stage) const {
-    return team_ * (stage == 0 ? kWordBytes : entry_bytes_);
+    return warp_ * (stage == 0 ? kWordBytes : entry_bytes_);
   }
   const Node& node(std::size_t block, std::size_t stage, std::size_t n) const {
     return trees_[block].levels[stage + 1][n];
@@ -90,7 +83,7 @@ class TileWriter {
     windows_.resize(blocks_.size());
     room_.resize(blocks_.size());
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      if (stages_ > 0) trees_.push_back(make_tree(delays_, blocks_[b], stages_ + 1));
+      if (stages_ > 0) trees_.push_back(make_sharing_tree(delays_, blocks_[b], stages_ + 1));
       for (std::size_t p = 0; p < delays_.positions; ++p) {
         Window w{delays_(blocks_[b][0], p), delays_(blocks_[b][0], p)};
         for (const std::uint32_t trial : blocks_[b]) {
@@ -145,7 +138,7 @@ class TileWriter {
       const std::size_t bytes = local_bytes(groups);
       if (bytes > limit) break;
       bundle_groups_ = groups;
-      program_.local_bytes = bytes;
+      list_.local_bytes = bytes;
       if (groups >= groups_) break;
     }
     return bundle_groups_ > 0;
@@ -154,27 +147,27 @@ class TileWriter {
   // Where a stage's sums begin, in bytes. The last stage is always at the far end.
   std::size_t base(std::size_t block, std::size_t stage, std::size_t bundle) const {
     const bool far = stages_ == 0 ? bundle % 2 == 1 : (stages_ - stage) % 2 == 0;
-    return far ? (program_.local_bytes - region(block, stage, bundle, bundle_groups_)) / 16 * 16
+    return far ? (list_.local_bytes - region(block, stage, bundle, bundle_groups_)) / 16 * 16
                : zero_bytes_;
   }
 
   void write_bundle(std::size_t b, std::size_t k) {
-    const std::size_t first_row = k * program_.bundle_rows;
-    const std::size_t last_row = std::min(first_row + program_.bundle_rows, delays_.positions);
+    const std::size_t first_row = k * list_.bundle_rows;
+    const std::size_t last_row = std::min(first_row + list_.bundle_rows, delays_.positions);
     row_at_.clear();
     std::size_t next = base(b, 0, k);
     for (std::size_t p = first_row; p < last_row; ++p) {
       const Window& w = windows_[b][p];
       row_at_.push_back(static_cast<std::uint32_t>(next / kWordBytes));
-      program_.staged.push_back(static_cast<std::uint32_t>(w.low));
+      list_.staged.push_back(static_cast<std::uint32_t>(w.low));
       const std::size_t fours = row_bytes(w) / kWordBytes / 4;
-      program_.staged.push_back(static_cast<std::uint32_t>(next / 16 | fours << 16));
+      list_.staged.push_back(static_cast<std::uint32_t>(next / 16 | fours << 16));
       next += row_bytes(w);
-      program_.cycles += kStage * static_cast<double>(fours * 4) / kTeam;
+      list_.cycles += cost_.stage * static_cast<double>(fours * 4) / kWarp;
     }
-    program_.cycles += kBarrier * static_cast<double>(1 + stages_);
+    list_.cycles += cost_.barrier * static_cast<double>(1 + stages_);
     for (std::size_t s = 1; s <= stages_; ++s) {
-      program_.starts.push_back(static_cast<std::uint32_t>(program_.ops.size() / 4));
+      list_.starts.push_back(static_cast<std::uint32_t>(list_.ops.size() / 4));
       write_stage(b, s, k);
       below_ = at_;
     }
@@ -192,16 +185,16 @@ class TileWriter {
       at_.emplace_back();
       for (const Pattern& p : node(b, s, n).patterns) {
         at_.back().push_back(static_cast<std::uint32_t>(next));
-        const std::size_t runs = entries(p) / team_;
+        const std::size_t runs = entries(p) / warp_;
         write_op(static_cast<std::uint32_t>(next),
                  s == 1 ? rows_of(b, n, n - first, p) : halves_of(b, s, n, n - first, p), runs);
         next += entries(p);
         const double sources = s == 1 ? 4 : 2;
         const double words = static_cast<double>(entry_bytes_ / kWordBytes);
-        program_.cycles += kMakeSums * static_cast<double>(runs * team_) / kTeam *
-                           (words + sources * (s == 1 ? 1 : words));
-        program_.adds += (sources - 1) * static_cast<double>(p.high - p.low + 1) +
-                         (sources - 1) * static_cast<double>(shape_.span - 1);
+        list_.cycles += cost_.make_sums * static_cast<double>(runs * warp_) / kWarp *
+                        (words + sources * (s == 1 ? 1 : words));
+        list_.adds += (sources - 1) * static_cast<double>(p.high - p.low + 1) +
+                      (sources - 1) * static_cast<double>(shape_.span - 1);
       }
     }
   }
@@ -240,9 +233,9 @@ class TileWriter {
   void write_op(std::uint32_t to, Sources from, std::size_t runs) {
     for (std::size_t done = 0; done < runs; done += kRuns) {
       const auto some = static_cast<std::uint32_t>(std::min(kRuns, runs - done));
-      program_.ops.insert(program_.ops.end(),
-                          {to | some << 16, from[0] | from[1] << 16, from[2] | from[3] << 16, 0});
-      const auto more = static_cast<std::uint32_t>(kRuns * team_);
+      list_.ops.insert(list_.ops.end(),
+                       {to | some << 16, from[0] | from[1] << 16, from[2] | from[3] << 16, 0});
+      const auto more = static_cast<std::uint32_t>(kRuns * warp_);
       to += more;
       for (std::uint32_t& source : from)
         if (source != 0) source += more;
@@ -252,18 +245,18 @@ class TileWriter {
   void write_places(std::size_t b, std::size_t k) {
     const std::size_t first = k * bundle_groups_;
     const std::size_t pairs = (bundle_groups_ + 1) / 2;
-    const std::size_t begin = program_.places.size();
-    program_.places.resize(begin + pairs * shape_.trials);
+    const std::size_t begin = list_.places.size();
+    list_.places.resize(begin + pairs * shape_.trials);
     for (std::size_t g = 0; g < bundle_groups_ && first + g < groups_; ++g) {
       for (std::size_t i = 0; i < shape_.trials; ++i) {
         const std::size_t trial = std::min(i, blocks_[b].size() - 1);
         const std::uint32_t at = place(b, first + g, g, trial);
-        program_.places[begin + g / 2 * shape_.trials + i] |= at << (g % 2 * 16);
+        list_.places[begin + g / 2 * shape_.trials + i] |= at << (g % 2 * 16);
       }
       const double words = stages_ == 0 ? 1 : static_cast<double>(entry_bytes_ / kWordBytes);
-      const double each = stages_ == 0 && shape_.bytes ? kAddBytes : kAddSums;
-      program_.cycles += each * words * static_cast<double>(shape_.trials * shape_.span) / kTeam;
-      program_.adds += static_cast<double>(blocks_[b].size() * shape_.span);
+      const double each = stages_ == 0 && shape_.bytes ? cost_.add_bytes : cost_.add_sums;
+      list_.cycles += each * words * static_cast<double>(shape_.trials * shape_.span) / kWarp;
+      list_.adds += static_cast<double>(blocks_[b].size() * shape_.span);
     }
   }
 
@@ -278,27 +271,28 @@ class TileWriter {
            static_cast<std::uint32_t>(top.delay_of[trial] - top.patterns[pattern].low);
   }
 
-  std::span<const std::uint32_t> order_;
   const Delays& delays_;
-  const TileShape& shape_;
-  std::size_t stages_, group_rows_, groups_, team_, entry_bytes_, zero_bytes_ = 0;
-  std::size_t bundle_groups_ = 0;
+  const GpuCost& cost_;
   std::vector<std::span<const std::uint32_t>> blocks_;
-  std::vector<Tree> trees_;
+  const TileShape& shape_;
+  std::size_t stages_, group_rows_, groups_, warp_, entry_bytes_, zero_bytes_ = 0;
+  std::size_t bundle_groups_ = 0;
+  std::vector<SharingTree> trees_;
   std::vector<std::vector<Window>> windows_;                 // [block][position]
   std::vector<std::vector<std::vector<std::size_t>>> room_;  // bytes, [block][stage][group]
   std::vector<std::uint32_t> row_at_;                        // words, [row of the bundle]
   std::vector<std::vector<std::uint32_t>> at_, below_;  // entries, [node of the bundle][pattern]
-  TileProgram program_;
+  TileWorkList list_;
 };
 
 }  // namespace
 
-std::optional<TileProgram> make_tile_program(const Problem& problem, const Delays& delays,
-                                             const TileShape& shape, std::size_t levels) {
+std::optional<TileWorkList> make_tile_work_list(const DelayPlan& plan, const Delays& delays,
+                                                const TileShape& shape, std::size_t levels,
+                                                const GpuCost& cost) {
   if (levels == 1 || levels > kMostTileLevels) return std::nullopt;
   if ((std::size_t{1} << levels) > shape.channels_in_sum) return std::nullopt;
-  return TileWriter(problem, delays, shape, levels).write();
+  return TileWriter(plan, delays, shape, levels, cost).write();
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -1,6 +1,7 @@
-#include "tautline/stages/dedisperse/plan/tree.h"
+#include "tautline/stages/dedisperse/plan/sharing.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace tautline::stages::dedisperse {
@@ -86,8 +87,9 @@ Node joined(const Node& a, const Node* b, PatternIndex& index) {
 
 }  // namespace
 
-Tree make_tree(const Delays& delays, std::span<const std::uint32_t> block, std::size_t highest) {
-  Tree tree;
+SharingTree make_sharing_tree(const Delays& delays, std::span<const std::uint32_t> block,
+                              std::size_t highest) {
+  SharingTree tree;
   tree.levels.resize(highest + 1);
   PatternIndex index(block.size());
   for (std::size_t l = 1; l <= highest; ++l) {
@@ -105,6 +107,29 @@ Tree make_tree(const Delays& delays, std::span<const std::uint32_t> block, std::
     }
   }
   return tree;
+}
+
+double counted_accesses(const DelayPlan& plan, const Delays& delays) {
+  constexpr std::size_t kBlock = 64, kLevels = 6;
+  constexpr double kTile = 1024, kOfSharedSum = 3;
+  std::array<double, kLevels + 1> shared{}, groups{};  // [level]
+  for (const auto block : plan.blocks(kBlock)) {
+    const SharingTree tree = make_sharing_tree(delays, block, kLevels);
+    for (std::size_t l = 1; l <= kLevels; ++l) {
+      groups[l] += static_cast<double>(block.size() * tree.levels[l].size());
+      for (const Node& node : tree.levels[l]) {
+        if (node.single && l > 1) continue;  // its one half's sums
+        for (const Pattern& p : node.patterns)
+          shared[l] += kOfSharedSum * (1 + static_cast<double>(p.high - p.low) / kTile);
+      }
+    }
+  }
+  double least = plan.plain_adds(), below = 0;
+  for (std::size_t l = 1; l <= kLevels; ++l) {
+    below += shared[l];
+    least = std::min(least, below + groups[l]);
+  }
+  return least;
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -1,4 +1,4 @@
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/dedisperse/plan/subband.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -20,7 +21,8 @@ constexpr std::size_t kMaxBeams = 4096;
 constexpr std::size_t kMaxSamples = std::size_t{1} << 30;
 constexpr double kMaxDelay = 1 << 30;  // samples: offsets into rows are 32-bit
 constexpr std::size_t kMaxDownsample = 4096;
-constexpr double kMaxPulse = 1e6;  // seconds
+constexpr double kMaxPulse = 1e6;         // seconds
+constexpr double kLossOfSubbands = 0.01;  // of Method::subband, where nothing else is asked for
 
 [[noreturn]] void refuse(const std::string& field, const std::string& value,
                          const std::string& limit, const std::string& advice = {}) {
@@ -71,7 +73,7 @@ void require_config(const Config& c) {
 
 }  // namespace
 
-Problem::Problem(const Config& config) : config_(config) {
+DelayPlan::DelayPlan(const Config& config) : config_(config) {
   require_config(config);
   const auto& f = config_.frequencies_mhz;
   const double highest = *std::max_element(f.begin(), f.end());
@@ -108,72 +110,111 @@ Problem::Problem(const Config& config) : config_(config) {
            "lower the DM or downsample more");
   max_delay_ = static_cast<std::size_t>(std::llround(largest));
 
-  delays_ = {trials(), positions(), std::vector<std::int32_t>(trials() * positions())};
+  position_of_.assign(channels(), positions());
+  for (std::size_t p = 0; p < positions(); ++p) position_of_[channel_at_[p]] = p;
+  exact_ = {trials(), positions(), std::vector<std::int32_t>(trials() * positions())};
   for (std::size_t i = 0; i < trials(); ++i)
     for (std::size_t p = 0; p < positions(); ++p)
-      delays_.row(i)[p] = static_cast<std::int32_t>(std::llround(exact_delay(i, p)));
+      exact_.row(i)[p] = static_cast<std::int32_t>(std::llround(exact_delay(i, p)));
 
   order_.resize(trials());
   std::iota(order_.begin(), order_.end(), 0u);
   std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return config_.dms[a] < config_.dms[b];
   });
+  if (allowed_loss() > 0) subbands_ = choose_subbands(*this);
 }
 
-double Problem::sample_time_s() const {
+std::shared_ptr<const DelayPlan> DelayPlan::without_zero_dm() const {
+  auto plain = std::make_shared<DelayPlan>(*this);
+  plain->config_.zero_dm = false;
+  return plain;
+}
+
+double DelayPlan::allowed_loss() const {
+  switch (config_.method) {
+    case Method::automatic:
+      return config_.max_loss;
+    case Method::subband:
+      return config_.max_loss > 0 ? config_.max_loss : kLossOfSubbands;
+    default:
+      return 0;
+  }
+}
+
+std::vector<std::span<const std::uint32_t>> DelayPlan::blocks(std::size_t trials) const {
+  const std::span<const std::uint32_t> order(order_);
+  std::vector<std::span<const std::uint32_t>> blocks;
+  for (std::size_t first = 0; first < order.size(); first += trials)
+    blocks.push_back(order.subspan(first, std::min(trials, order.size() - first)));
+  return blocks;
+}
+
+Choice DelayPlan::choice(Method sums, double adds, const std::string& details) const {
+  Choice choice{has_subbands() ? Method::subband : sums, adds, plain_adds(), loss(), {}};
+  choice.text =
+      fmt::format("{}, {:.3f} of the plain adds, ", to_string(choice.method), adds / plain_adds());
+  if (has_subbands()) choice.text += fmt::format("loss of S/N {:.2f} %, ", 100 * choice.loss);
+  choice.text += details;
+  return choice;
+}
+
+double DelayPlan::sample_time_s() const {
   return config_.sample_time_s * static_cast<double>(config_.downsample);
 }
 
-std::uint64_t Problem::max_value() const {
+std::uint64_t DelayPlan::max_value() const {
   const std::uint64_t most = (std::uint64_t{1} << std::min(config_.bits, 16)) - 1;
   return (config_.max_value == 0 ? most : config_.max_value) * config_.downsample;
 }
 
-bool Problem::whole_zero_dm() const {
+bool DelayPlan::whole_zero_dm() const {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
   return config_.zero_dm && config_.bits != 32 && max_value() <= kMost / positions() / positions();
 }
 
-std::int64_t Problem::offset() const {
+std::int64_t DelayPlan::offset() const {
   const std::int64_t half = config_.signed_samples ? std::int64_t{1} << (config_.bits - 1) : 0;
   return static_cast<std::int64_t>(positions() * config_.downsample) *
          (half + static_cast<std::int64_t>(config_.zero_level));
 }
 
-double Problem::exact_delay(std::size_t trial, std::size_t position) const {
+double DelayPlan::exact_delay(std::size_t trial, std::size_t position) const {
   return core::dispersion_delay_s(config_.dms[trial],
                                   config_.frequencies_mhz[channel_at_[position]], reference_mhz_,
                                   config_.dm_constant) /
          sample_time_s();
 }
 
-std::int64_t Problem::channel_delay(std::size_t trial, std::size_t channel) const {
-  return core::dispersion_delay_samples(config_.dms.at(trial), config_.frequencies_mhz.at(channel),
+std::int64_t DelayPlan::delay(std::size_t trial, std::size_t channel) const {
+  const std::size_t position = position_of_.at(channel);
+  if (position < positions()) return delays()(trial, position);
+  return core::dispersion_delay_samples(config_.dms.at(trial), config_.frequencies_mhz[channel],
                                         reference_mhz_, sample_time_s(), config_.dm_constant);
 }
 
-std::size_t Problem::max_new_samples() const {
+std::size_t DelayPlan::max_new_samples() const {
   // A time left over from the calls before may complete one more.
   return (config_.max_samples + config_.downsample - 1) / config_.downsample;
 }
 
-Input with_strides(const Problem& problem, const Input& input) {
+Input with_strides(const DelayPlan& plan, const Input& input) {
   Input dense = input;
-  const Config& config = problem.config();
+  const Config& config = plan.config();
   const std::size_t bits = static_cast<std::size_t>(config.bits);
   const bool spectra = input.layout == Input::Layout::spectra;
   if (dense.stride_bytes == 0)
-    dense.stride_bytes = spectra ? (problem.channels() * bits + 7) / 8
+    dense.stride_bytes = spectra ? (plan.channels() * bits + 7) / 8
                                  : input.count * std::max<std::size_t>(1, bits / 8);
   if (dense.beam_stride_bytes == 0)
-    dense.beam_stride_bytes = dense.stride_bytes * (spectra ? input.count : problem.channels());
+    dense.beam_stride_bytes = dense.stride_bytes * (spectra ? input.count : plan.channels());
   return dense;
 }
 
 namespace {
 
 template <class T>
-void require_view(const Problem& problem, const core::View<T, 3>& view, std::size_t samples,
+void require_view(const DelayPlan& plan, const core::View<T, 3>& view, std::size_t samples,
                   const std::string& name) {
   const auto require = [&](const std::string& axis, std::size_t value, std::size_t needed,
                            bool exactly) {
@@ -182,8 +223,8 @@ void require_view(const Problem& problem, const core::View<T, 3>& view, std::siz
              std::to_string(needed) + (exactly ? "" : " or more"));
   };
   if (view.data() == nullptr && samples == 0) return;
-  require("beams", view.extent(0), problem.config().beams, true);
-  require("trials", view.extent(1), problem.trials(), true);
+  require("beams", view.extent(0), plan.config().beams, true);
+  require("trials", view.extent(1), plan.trials(), true);
   require("times", view.extent(2), samples, false);
   if (view.extent(2) > 1 && view.stride(2) != 1)
     refuse(name + "'s time stride", std::to_string(view.stride(2)), "1: dense");
@@ -191,14 +232,14 @@ void require_view(const Problem& problem, const core::View<T, 3>& view, std::siz
 
 }  // namespace
 
-void require_call(const Problem& problem, const Input& input, const OutputViews& output,
+void require_call(const DelayPlan& plan, const Input& input, const OutputViews& output,
                   std::size_t samples) {
-  const Config& config = problem.config();
+  const Config& config = plan.config();
   if (input.count > config.max_samples)
     refuse("input's count", std::to_string(input.count),
            "at most max_samples, " + std::to_string(config.max_samples));
   if (input.count > 0 && input.data == nullptr) refuse("input's data", "null", "an address");
-  const Input dense = with_strides(problem, Input{input.layout, input.data, input.count, 0, 0});
+  const Input dense = with_strides(plan, Input{input.layout, input.data, input.count, 0, 0});
   if (input.stride_bytes != 0 && input.stride_bytes < dense.stride_bytes)
     refuse("input's stride_bytes", std::to_string(input.stride_bytes),
            std::to_string(dense.stride_bytes) + " or more");
@@ -207,10 +248,10 @@ void require_call(const Problem& problem, const Input& input, const OutputViews&
                                   : 1;
   if (input.stride_bytes % element != 0 || input.beam_stride_bytes % element != 0)
     refuse("input's stride_bytes", std::to_string(input.stride_bytes), "whole samples");
-  if (problem.float_sums()) {
-    require_view(problem, output.floats, samples, "floats");
+  if (plan.float_sums()) {
+    require_view(plan, output.floats, samples, "floats");
   } else {
-    require_view(problem, output.integers, samples, "integers");
+    require_view(plan, output.integers, samples, "integers");
   }
 }
 

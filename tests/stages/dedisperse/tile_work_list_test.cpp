@@ -1,5 +1,5 @@
 // What tile.kernel is told to do: where rows and sums lie in local memory.
-#include "tautline/stages/dedisperse/gpu/tile_program.h"
+#include "tautline/stages/dedisperse/gpu/tile_work_list.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {
@@ -21,24 +21,24 @@ struct Range {
 
 constexpr std::size_t kSumBytes = 8;  // an entry of bytes' sums
 
-// The lists of one program, block after block and bundle after bundle.
+// The lists of one list, block after block and bundle after bundle.
 class Lists {
  public:
-  Lists(const TileProgram& program, const TileShape& shape, std::size_t positions)
-      : program_(program),
+  Lists(const TileWorkList& list, const TileShape& shape, std::size_t positions)
+      : list_(list),
         shape_(shape),
         positions_(positions),
-        groups_((positions >> program.levels) +
-                ((positions >> program.levels) << program.levels != positions)),
-        bundle_groups_(program.bundle_rows >> program.levels) {}
+        groups_((positions >> list.levels) +
+                ((positions >> list.levels) << list.levels != positions)),
+        bundle_groups_(list.bundle_rows >> list.levels) {}
 
   std::size_t bundles() const { return (groups_ + bundle_groups_ - 1) / bundle_groups_; }
 
   std::vector<Range> rows(std::size_t block, std::size_t bundle) const {
     std::vector<Range> ranges;
-    const std::size_t first = bundle * program_.bundle_rows;
-    for (std::size_t p = first; p < std::min(first + program_.bundle_rows, positions_); ++p) {
-      const std::uint32_t word = program_.staged[2 * (block * positions_ + p) + 1];
+    const std::size_t first = bundle * list_.bundle_rows;
+    for (std::size_t p = first; p < std::min(first + list_.bundle_rows, positions_); ++p) {
+      const std::uint32_t word = list_.staged[2 * (block * positions_ + p) + 1];
       const std::size_t begin = (word & 0xffff) * 16;
       ranges.push_back({begin, begin + (word >> 16) * 16});
     }
@@ -52,7 +52,7 @@ class Lists {
     std::vector<Range> ranges;
     for (std::size_t g = 0; g < std::min(bundle_groups_, groups_ - bundle * bundle_groups_); ++g)
       for (std::size_t i = 0; i < shape_.trials; ++i) {
-        const std::uint32_t both = program_.places[first + g / 2 * shape_.trials + i];
+        const std::uint32_t both = list_.places[first + g / 2 * shape_.trials + i];
         const std::size_t at = both >> (g % 2 * 16) & 0xffff;
         ranges.push_back({at * kSumBytes, (at + shape_.span) * kSumBytes});
       }
@@ -60,13 +60,13 @@ class Lists {
   }
 
  private:
-  const TileProgram& program_;
+  const TileWorkList& list_;
   const TileShape& shape_;
   std::size_t positions_, groups_, bundle_groups_;
 };
 
 // After an odd number of stages the next bundle's rows are staged while trials read the last sums.
-TEST(TileProgram, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
+TEST(TileWorkList, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
   std::size_t looked_at = 0;
   for (const std::size_t channels : {61u, 128u, 300u})
     for (const std::size_t levels : {2u, 4u})
@@ -75,13 +75,13 @@ TEST(TileProgram, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
           Config config = small_config(channels, 8, 45);
           config.dms = even_dms(step, 45);
           config.max_samples = 330;
-          const Problem problem(config);
+          const DelayPlan plan(config);
           const TileShape shape{16, 8, 32, true, kib << 10, 257};
-          const auto program = make_tile_program(problem, problem.delays(), shape, levels);
-          if (!program) continue;
-          EXPECT_LE(program->local_bytes, shape.local_bytes);
-          const Lists lists(*program, shape, problem.positions());
-          const std::size_t blocks = (problem.trials() + shape.trials - 1) / shape.trials;
+          const auto list = make_tile_work_list(plan, plan.delays(), shape, levels);
+          if (!list) continue;
+          EXPECT_LE(list->local_bytes, shape.local_bytes);
+          const Lists lists(*list, shape, plan.positions());
+          const std::size_t blocks = (plan.trials() + shape.trials - 1) / shape.trials;
           for (std::size_t b = 0; b < blocks; ++b)
             for (std::size_t k = 0; k + 1 < lists.bundles(); ++k)
               for (const Range& row : lists.rows(b, k + 1))

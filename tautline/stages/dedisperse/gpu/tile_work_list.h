@@ -7,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/gpu/cost.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -21,7 +22,7 @@ struct TileShape {
   std::size_t channels_in_sum = 257;
 };
 
-struct TileProgram {
+struct TileWorkList {
   std::size_t levels = 0;          ///< trials add groups of 2^levels rows
   std::size_t bundle_rows = 1;     ///< staged together
   std::size_t bundles_in_sum = 1;  ///< that sums can hold
@@ -40,7 +41,8 @@ struct TileProgram {
 inline constexpr std::size_t kMostTileLevels = 6;
 
 /// None when not even one group of rows fits local memory.
-std::optional<TileProgram> make_tile_program(const Problem& problem, const Delays& delays,
-                                             const TileShape& shape, std::size_t levels);
+std::optional<TileWorkList> make_tile_work_list(const DelayPlan& plan, const Delays& delays,
+                                                const TileShape& shape, std::size_t levels,
+                                                const GpuCost& cost = kH200Cost);
 
 }  // namespace tautline::stages::dedisperse

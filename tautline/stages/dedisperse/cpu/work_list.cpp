@@ -1,4 +1,4 @@
-#include "tautline/stages/dedisperse/plan/program.h"
+#include "tautline/stages/dedisperse/cpu/work_list.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/dedisperse/plan/making.h"
+#include "tautline/stages/dedisperse/cpu/partial_sums.h"
+#include "tautline/stages/dedisperse/plan/sharing.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -16,13 +17,25 @@ namespace {
 
 constexpr std::size_t kLineBytes = 64;
 
+// Times that a row of shared sums takes in scratch: whole cache lines, and an odd number of them,
+// so that rows do not fall on each other in the caches.
+std::size_t row_room(std::size_t times, std::size_t sum_bytes) {
+  const std::size_t lines = (times * sum_bytes + kLineBytes - 1) / kLineBytes + 1;
+  return (lines | 1) * kLineBytes / sum_bytes;
+}
+
+// The most channels that a partial sum of 16 bits can hold with what it keeps when it is carried.
+std::size_t channels_in_sum(const DelayPlan& plan) {
+  return (65535 - ((1 << kKeptBits) - 1)) / plan.max_value();
+}
+
 // Where the sums of a block's trials go after each bundle of channels.
 class Sums {
  public:
-  explicit Sums(const Room& room) : room_(room) {}
+  explicit Sums(const WorkLimits& limits) : limits_(limits) {}
 
   /// Channels that still fit.
-  std::size_t room() const { return room_.channels_in_sum - held_; }
+  std::size_t room() const { return limits_.channels_in_sum - held_; }
 
   /// `bundle` has this many channels; the next group to add has `next`, none after the last.
   void add(Bundle& bundle, std::size_t channels, std::size_t next) {
@@ -32,7 +45,7 @@ class Sums {
     held_ += channels;
     if (next > 0 && next <= room()) return;
     carried_ += std::exchange(held_, 0);
-    bundle.finish = next == 0 || carried_ + room_.channels_in_sum > room_.channels_in_trial;
+    bundle.finish = next == 0 || carried_ + limits_.channels_in_sum > limits_.channels_in_trial;
     bundle.carry = !bundle.finish;
     if (!bundle.finish) return;
     bundle.first_output = !std::exchange(written_, true);
@@ -41,7 +54,7 @@ class Sums {
   }
 
  private:
-  const Room& room_;
+  const WorkLimits& limits_;
   std::size_t held_ = 0, carried_ = 0;  // channels
   bool start_ = true, written_ = false;
 };
@@ -49,34 +62,34 @@ class Sums {
 // Lays out and lists the work of one block.
 class BlockWriter {
  public:
-  BlockWriter(Program& program, const Room& room, const Delays& delays, const Tree& tree,
-              std::size_t trials)
-      : program_(program),
-        room_(room),
+  BlockWriter(WorkList& work, const WorkLimits& limits, const Delays& delays,
+              const SharingTree& tree, const CpuCost& cost, std::size_t trials)
+      : work_(work),
+        limits_(limits),
         delays_(delays),
         tree_(tree),
-        making_(tree),
+        schedule_(make_partial_sum_schedule(tree, cost)),
         trials_(trials) {}
 
   void write() {
-    const std::size_t top = program_.shape.levels;
+    const std::size_t top = work_.cut.levels;
     const auto& nodes = tree_.levels[top];
     lay_out_lower_levels(top);
     std::size_t g = 0;
-    Sums sums(room_);
+    Sums sums(limits_);
     while (g < nodes.size()) {
       // As many groups as scratch and the range of a sum have room for.
       std::size_t groups = 0, bytes = 0, channels = 0;
       while (g + groups < nodes.size()) {
-        const std::size_t more = node_elements(top, g + groups) * room_.sum_bytes;
+        const std::size_t more = node_elements(top, g + groups) * limits_.sum_bytes;
         const std::size_t wider = width(top, g + groups);
-        if (groups > 0 && (bytes + more > room_.scratch_bytes || channels + wider > sums.room()))
+        if (groups > 0 && (bytes + more > limits_.scratch_bytes || channels + wider > sums.room()))
           break;
         bytes += more, channels += wider, ++groups;
       }
       write_bundle(g, groups);
       g += groups;
-      sums.add(program_.bundles.back(), channels, g < nodes.size() ? width(top, g) : 0);
+      sums.add(work_.bundles.back(), channels, g < nodes.size() ? width(top, g) : 0);
     }
   }
 
@@ -85,12 +98,12 @@ class BlockWriter {
   using Places = std::vector<std::uint32_t>;
 
   std::size_t times(const Pattern& p) const {
-    return program_.shape.time_tile + static_cast<std::size_t>(p.high - p.low);
+    return work_.cut.time_tile + static_cast<std::size_t>(p.high - p.low);
   }
   std::size_t node_elements(std::size_t level, std::size_t g) const {
     std::size_t elements = 0;
     for (const Pattern& p : tree_.levels[level][g].patterns)
-      elements += row_room(times(p), room_.sum_bytes);
+      elements += row_room(times(p), limits_.sum_bytes);
     return elements;
   }
   // Channels that a node covers.
@@ -118,7 +131,7 @@ class BlockWriter {
   // For what a node is made of.
   void need(std::size_t level, std::size_t g, std::vector<LowerPlaces>& most) const {
     if (level == 1) return;
-    const bool quarters = making_.from_quarters(level, g);
+    const bool quarters = schedule_[level][g].from_quarters;
     const std::size_t parts = quarters ? 4 : tree_.levels[level][g].single ? 1 : 2;
     const std::size_t below = quarters ? level - 2 : level - 1;
     const std::size_t first = quarters ? 4 * g : 2 * g;
@@ -129,36 +142,34 @@ class BlockWriter {
   }
 
   void write_bundle(std::size_t first, std::size_t groups) {
-    const std::size_t top = program_.shape.levels;
-    Bundle bundle{program_.adds.size(),
-                  0,
-                  program_.places.size(),
-                  groups,
-                  first << top,
-                  std::min((first + groups) << top, delays_.positions) - (first << top)};
+    const std::size_t top = work_.cut.levels;
+    Bundle bundle{
+        work_.adds.size(),   0,
+        work_.places.size(), groups,
+        first << top,        std::min((first + groups) << top, delays_.positions) - (first << top)};
     std::size_t next = upper_;
-    program_.places.resize(program_.places.size() + groups * trials_);
+    work_.places.resize(work_.places.size() + groups * trials_);
     for (std::size_t k = 0; k < groups; ++k) {
       const Node& node = tree_.levels[top][first + k];
       const Places at = write_node(top, first + k, next);
       next += node_elements(top, first + k);
       for (std::size_t i = 0; i < trials_; ++i) {
         const std::uint32_t pattern = node.pattern_of[i];
-        program_.places[bundle.first_place + i * groups + k] =
+        work_.places[bundle.first_place + i * groups + k] =
             at[pattern] + static_cast<std::uint32_t>(node.delay_of[i] - node.patterns[pattern].low);
       }
     }
-    bundle.adds = program_.adds.size() - bundle.first_add;
-    program_.bundles.push_back(bundle);
-    program_.scratch_elements = std::max(program_.scratch_elements, next);
-    program_.counted_adds += static_cast<double>(groups * trials_);
+    bundle.adds = work_.adds.size() - bundle.first_add;
+    work_.bundles.push_back(bundle);
+    work_.scratch_elements = std::max(work_.scratch_elements, next);
+    work_.counted_adds += static_cast<double>(groups * trials_);
   }
 
   // The adds that make a node's sums, those that it is made of first.
   Places write_node(std::size_t level, std::size_t g, std::size_t to) {
     const Node& node = tree_.levels[level][g];
     if (level == 1) return write_pairs(node, g, to);
-    if (making_.from_quarters(level, g)) return write_quarters(node, level, g, to);
+    if (schedule_[level][g].from_quarters) return write_quarters(node, level, g, to);
     const Places a = write_lower(level - 1, 2 * g, 0);
     if (node.single) return a;
     const Places b = write_lower(level - 1, 2 * g + 1, 1);
@@ -203,7 +214,7 @@ class BlockWriter {
       Add add{at.back(), static_cast<std::uint32_t>(times(p)), 0, 0, Add::kScratch, Add::kScratch};
       from(p, add);
       put(add);
-      to += row_room(times(p), room_.sum_bytes);
+      to += row_room(times(p), limits_.sum_bytes);
     }
     return at;
   }
@@ -219,83 +230,100 @@ class BlockWriter {
   }
 
   void put(const Add& add) {
-    program_.adds.push_back(add);
+    work_.adds.push_back(add);
     const double additions = add.c == Add::kNone ? 1 : 3;
-    program_.counted_adds +=
-        additions * static_cast<double>(add.length) / static_cast<double>(program_.shape.time_tile);
+    work_.counted_adds +=
+        additions * static_cast<double>(add.length) / static_cast<double>(work_.cut.time_tile);
   }
 
-  Program& program_;
-  const Room& room_;
+  WorkList& work_;
+  const WorkLimits& limits_;
   const Delays& delays_;
-  const Tree& tree_;
-  Making making_;
+  const SharingTree& tree_;
+  PartialSumSchedule schedule_;
   std::size_t trials_;
   std::vector<LowerPlaces> lower_;  // [level]
   std::size_t upper_ = 0;
 };
 
 // No sharing: bundles of channels whose windows stay in the first-level cache together.
-void write_plain(Program& program, const Room& room, const Delays& delays,
+void write_plain(WorkList& work, const WorkLimits& limits, const Delays& delays,
                  std::span<const std::uint32_t> block) {
   const auto window = [&](std::size_t p) {
     const auto span = static_cast<std::size_t>(delays(block.back(), p) - delays(block.front(), p));
-    return (program.shape.time_tile + span) * room.row_bytes;
+    return (work.cut.time_tile + span) * limits.row_bytes;
   };
-  Sums sums(room);
+  Sums sums(limits);
   for (std::size_t p = 0; p < delays.positions;) {
     const std::size_t most = std::min(delays.positions - p, sums.room());
     std::size_t groups = 0, bytes = 0;
     while (groups < most) {
       bytes += window(p + groups);
-      if (groups >= 16 && bytes > room.near_bytes) break;
+      if (groups >= 16 && bytes > limits.near_bytes) break;
       ++groups;
     }
-    program.bundles.push_back({program.adds.size(), 0, program.places.size(), groups, p, groups});
-    sums.add(program.bundles.back(), groups, p + groups < delays.positions ? 1 : 0);
+    work.bundles.push_back({work.adds.size(), 0, work.places.size(), groups, p, groups});
+    sums.add(work.bundles.back(), groups, p + groups < delays.positions ? 1 : 0);
     for (const std::uint32_t trial : block)
       for (std::size_t k = 0; k < groups; ++k)
-        program.places.push_back(static_cast<std::uint32_t>(delays(trial, p + k)));
+        work.places.push_back(static_cast<std::uint32_t>(delays(trial, p + k)));
     p += groups;
   }
-  program.counted_adds += static_cast<double>(block.size() * delays.positions);
+  work.counted_adds += static_cast<double>(block.size() * delays.positions);
 }
 
 }  // namespace
 
-std::size_t row_room(std::size_t times, std::size_t sum_bytes) {
-  const std::size_t lines = (times * sum_bytes + kLineBytes - 1) / kLineBytes + 1;
-  return (lines | 1) * kLineBytes / sum_bytes;
-}
-
-std::size_t Program::bytes() const {
+std::size_t WorkList::bytes() const {
   return blocks.size() * sizeof(Block) + bundles.size() * sizeof(Bundle) +
          adds.size() * sizeof(Add) + places.size() * sizeof(std::uint32_t);
 }
 
-Program make_program(const Problem& problem, const Delays& delays, const Shape& shape,
-                     const Room& room) {
-  Program program;
-  program.shape = shape;
-  const std::span<const std::uint32_t> order(problem.order());
-  for (std::size_t first = 0; first < order.size(); first += shape.block_trials) {
-    const auto block = order.subspan(first, std::min(shape.block_trials, order.size() - first));
-    const std::size_t first_bundle = program.bundles.size();
-    if (shape.levels == 0) {
-      write_plain(program, room, delays, block);
+Types types_for(const DelayPlan& plan) {
+  constexpr std::size_t kLeastChannels = 15;  // of 12 bits
+  if (plan.whole_zero_dm()) return Types::i32_i32;
+  if (plan.float_sums()) return Types::f32_f32;
+  if (plan.max_value() <= 255) return Types::u8_u16;
+  return channels_in_sum(plan) >= kLeastChannels ? Types::u16_u16 : Types::u16_u32;
+}
+
+WorkLimits limits_for(const DelayPlan& plan, const Tunables& tunables) {
+  const Types types = types_for(plan);
+  const Kernels& kernels = kernels_for(device::InstructionSet::portable, types);
+  constexpr std::size_t kAll = std::numeric_limits<std::uint32_t>::max();
+  const bool halves = types == Types::u8_u16 || types == Types::u16_u16;
+  return {halves ? channels_in_sum(plan) : kAll,
+          halves ? (65535 << kKeptBits) / plan.max_value() : kAll,
+          kernels.row_bytes,
+          kernels.sum_bytes,
+          tunables.near_bytes,
+          tunables.scratch_bytes};
+}
+
+WorkList make_work_list(const DelayPlan& plan, const WorkCut& cut, const WorkLimits& limits,
+                        const CpuCost& cost) {
+  const Delays& delays = plan.delays();
+  WorkList work;
+  work.cut = cut;
+  std::size_t first_trial = 0;
+  for (const auto block : plan.blocks(cut.block_trials)) {
+    const std::size_t first_bundle = work.bundles.size();
+    if (cut.levels == 0) {
+      write_plain(work, limits, delays, block);
     } else {
-      BlockWriter(program, room, delays, make_tree(delays, block, shape.levels), block.size())
-          .write();
+      const SharingTree tree = make_sharing_tree(delays, block, cut.levels);
+      BlockWriter(work, limits, delays, tree, cost, block.size()).write();
     }
-    program.blocks.push_back(
-        {first, block.size(), first_bundle, program.bundles.size() - first_bundle});
+    work.blocks.push_back(
+        {first_trial, block.size(), first_bundle, work.bundles.size() - first_bundle});
+    first_trial += block.size();
   }
-  program.places.resize(program.places.size() + kPlacesAhead);
-  for (const Bundle& bundle : program.bundles) program.carries |= bundle.carry;
-  if (program.scratch_elements > std::numeric_limits<std::uint32_t>::max())
+  work.places.resize(work.places.size() + kPlacesAhead);
+  for (const Bundle& bundle : work.bundles) work.carries |= bundle.carry;
+  if (work.scratch_elements > std::numeric_limits<std::uint32_t>::max())
     throw core::Error(core::ErrorKind::memory, "dedisperse scratch",
-                      std::to_string(program.scratch_elements) + " elements", "fewer than 2^32");
-  return program;
+                      std::to_string(work.scratch_elements) + " elements", "fewer than 2^32");
+  return work;
 }
 
 }  // namespace tautline::stages::dedisperse

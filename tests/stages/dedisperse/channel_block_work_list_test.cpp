@@ -1,6 +1,6 @@
-// What bands.kernel is told, and the kernel itself with the matrix units emulated: the sums are
-// those along the delays it was made from.
-#include "tautline/stages/dedisperse/gpu/band_program.h"
+// What channel_blocks.kernel is told, and the kernel itself with the matrix units emulated: the
+// sums are those along the delays it was made from.
+#include "tautline/stages/dedisperse/gpu/channel_block_work_list.h"
 
 #include <gtest/gtest.h>
 
@@ -9,31 +9,31 @@
 #include <string>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/host_dialect.h"
 #include "tests/stages/dedisperse/support.h"
 
-// Of every program here: a tile of 64 times and 8 trials, bands of 8 channels, tiles of patterns
+// Of every list here: a tile of 64 times and 8 trials, channel blocks of 8, tiles of patterns
 // in twos.
 #define ITEMS_TIME 16
 #define ITEMS_DM 2
 #define ELEMENTS_TIME 2
 #define ELEMENTS_DM 4
-#define MAKERS 6  // two sets of three
+#define PRODUCER_WARPS 6  // two sets of three
 #define CHANNELS 8
 #define TILES 2
 #define MATRIX 1
 #define GROUPS 1
-#define FETCHERS 0
+#define FETCH_WARPS 0
 #define RUN_AHEAD 0
-#define SUMMERS_STAGE 1
+#define CONSUMERS_FETCH 1
 #define ROW_WORDS static_cast<u32>(now->row_words)
 #define PACKET_WORDS static_cast<u32>(now->packet_words)
 #define LOCAL_WORDS static_cast<u32>(now->local_words)
 #define PACKETS static_cast<u32>(now->packets_held)
 
 namespace {
-const tautline::stages::dedisperse::BandProgram* now = nullptr;  // that is run
+const tautline::stages::dedisperse::ChannelBlockWorkList* now = nullptr;  // that is run
 using tautline::tests::on_host::add_there;
 using tautline::tests::on_host::arrive;
 using tautline::tests::on_host::await;
@@ -52,28 +52,28 @@ using tautline::tests::on_host::one_at;
 using tautline::tests::on_host::store_two;
 }  // namespace
 
-// Those who add fetch the rows here, and carry what overflows; makers fetch below.
+// Consumer warps fetch the rows here, and carry what overflows; producer warps fetch below.
 namespace window_8 {
 namespace {
 #define WINDOW 8
 #define CARRIES 1
 #define PAIRED_TILES 1
-#include "tautline/stages/dedisperse/gpu/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
 }  // namespace
 }  // namespace window_8
 
-#undef SUMMERS_STAGE
-#define SUMMERS_STAGE 0
-#undef MAKERS
-#define MAKERS 2
-// The same, but teams that do nothing else fetch, and no role waits for more than it needs.
-#undef FETCHERS
-#define FETCHERS 2
+#undef CONSUMERS_FETCH
+#define CONSUMERS_FETCH 0
+#undef PRODUCER_WARPS
+#define PRODUCER_WARPS 2
+// The same, but warps that do nothing else fetch, and no role waits for more than it needs.
+#undef FETCH_WARPS
+#define FETCH_WARPS 2
 #undef RUN_AHEAD
 #define RUN_AHEAD 1
 namespace ahead {
 namespace {
-#include "tautline/stages/dedisperse/gpu/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
 #undef WINDOW
 #undef CARRIES
 #define CARRIES 0
@@ -81,25 +81,25 @@ namespace {
 }  // namespace
 }  // namespace ahead
 
-#undef FETCHERS
-#define FETCHERS 0
+#undef FETCH_WARPS
+#define FETCH_WARPS 0
 #undef RUN_AHEAD
 #define RUN_AHEAD 0
 namespace window_16 {
 namespace {
 #define WINDOW 16
-#include "tautline/stages/dedisperse/gpu/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
 #undef WINDOW
 }  // namespace
 }  // namespace window_16
 
-// Teams that do nothing else fetch them here, and meet the others.
-#undef FETCHERS
-#define FETCHERS 2
+// Warps that do nothing else fetch them here, and meet the others.
+#undef FETCH_WARPS
+#define FETCH_WARPS 2
 namespace window_32 {
 namespace {
 #define WINDOW 32
-#include "tautline/stages/dedisperse/gpu/bands.kernel"
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
 #undef WINDOW
 }  // namespace
 }  // namespace window_32
@@ -109,20 +109,21 @@ namespace {
 
 // The kernel in one of its forms.
 struct Form {
-  std::size_t teams;  // of makers and fetchers
-  decltype(&window_8::dedisperse_bands) kernel;
+  std::size_t warps;  // of producer warps and fetch warps
+  decltype(&window_8::dedisperse_channel_blocks) kernel;
 };
 std::vector<Form> forms_of(std::size_t window) {
-  if (window == 8) return {{6, window_8::dedisperse_bands}, {4, ahead::dedisperse_bands}};
-  if (window == 16) return {{2, window_16::dedisperse_bands}};
-  return {{4, window_32::dedisperse_bands}};
+  if (window == 8)
+    return {{6, window_8::dedisperse_channel_blocks}, {4, ahead::dedisperse_channel_blocks}};
+  if (window == 16) return {{2, window_16::dedisperse_channel_blocks}};
+  return {{4, window_32::dedisperse_channel_blocks}};
 }
-constexpr BandShape kShape{.span = ITEMS_TIME * ELEMENTS_TIME,
-                           .trials = ITEMS_DM * ELEMENTS_DM,
-                           .channels = CHANNELS,
-                           .local_bytes = 64 << 10,
-                           .channels_in_sum = 257,
-                           .carries = true};
+constexpr ChannelBlockShape kShape{.span = ITEMS_TIME * ELEMENTS_TIME,
+                                   .trials = ITEMS_DM * ELEMENTS_DM,
+                                   .channels = CHANNELS,
+                                   .local_bytes = 64 << 10,
+                                   .channels_in_sum = 257,
+                                   .carries = true};
 
 // Rows of random bytes, with as much before and behind as the kernel may read.
 struct Rows {
@@ -138,32 +139,31 @@ struct Rows {
   std::vector<std::uint8_t> bytes;
 };
 
-void compare(const Config& config, const Delays& delays, const BandShape& shape, std::size_t window,
-             std::uint8_t least = 0) {
-  const Problem problem(config);
-  const auto program = make_band_program(problem, delays, shape);
-  ASSERT_TRUE(program);
-  ASSERT_EQ(program->window, window);
-  now = &*program;
+void compare(const Config& config, const Delays& delays, const ChannelBlockShape& shape,
+             std::size_t window, std::uint8_t least = 0) {
+  const DelayPlan plan(config);
+  const auto list = make_channel_block_work_list(plan, delays, shape);
+  ASSERT_TRUE(list);
+  ASSERT_EQ(list->window, window);
+  now = &*list;
   const std::size_t times = 2 * shape.span + 37, trials = delays.trials;
   const u32 skip = 3;
   auto random = tests::generator();
-  const Rows rows(delays.positions, times + skip + problem.max_delay() + 2 * shape.span, random,
+  const Rows rows(delays.positions, times + skip + plan.max_delay() + 2 * shape.span, random,
                   least);
   for (const Form& form : forms_of(window)) {
-    SCOPED_TRACE(std::to_string(form.teams) + " teams");
+    SCOPED_TRACE(std::to_string(form.warps) + " warps");
     std::vector<std::int32_t> out(trials * times, -123456789);
     tests::on_host::run_groups(
-        ITEMS_TIME * ITEMS_DM + 32 * form.teams, program->local_words,
+        ITEMS_TIME * ITEMS_DM + 32 * form.warps, list->local_words,
         {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span) *
                           ((trials + shape.trials - 1) / shape.trials)),
          1, 1},
         [&] {
-          form.kernel(rows.bytes.data(), program->packets.data(), problem.order().data(),
-                      out.data(), rows.stride, 0, kMostTimesBefore,
-                      static_cast<u32>(program->bands), static_cast<u32>(program->bands_in_sum),
-                      static_cast<u32>(trials), skip, static_cast<u32>(skip + times), times, 0,
-                      1000);
+          form.kernel(rows.bytes.data(), list->packets.data(), plan.order().data(), out.data(),
+                      rows.stride, 0, kMostTimesBefore, static_cast<u32>(list->channel_blocks),
+                      static_cast<u32>(list->blocks_in_sum), static_cast<u32>(trials), skip,
+                      static_cast<u32>(skip + times), times, 0, 1000);
         });
     for (std::size_t i = 0; i < trials; ++i)
       for (std::size_t t = 0; t < times; ++t) {
@@ -182,100 +182,101 @@ Config band(std::size_t channels, std::size_t trials, double step) {
   return config;
 }
 
-TEST(BandProgram, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
+TEST(ChannelBlockWorkList, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
   const std::pair<std::size_t, double> bands[] = {{8, 0.5}, {3, 0.5}, {21, 1}, {33, 2}};
   for (const auto& [channels, step] : bands) {
     SCOPED_TRACE(channels);
     const Config config = band(channels, 19, step);
-    compare(config, Problem(config).delays(), kShape, 8);
+    compare(config, DelayPlan(config).delays(), kShape, 8);
   }
 }
 
-TEST(BandProgram, WiderWindows) {
-  BandShape shape = kShape;
+TEST(ChannelBlockWorkList, WiderWindows) {
+  ChannelBlockShape shape = kShape;
   shape.carries = false;
   Config config = band(11, 10, 3);
-  compare(config, Problem(config).delays(), shape, 16);
+  compare(config, DelayPlan(config).delays(), shape, 16);
   config = band(11, 10, 8);
-  compare(config, Problem(config).delays(), shape, 32);
+  compare(config, DelayPlan(config).delays(), shape, 32);
 }
 
 // Delays of a trial's own, so that nothing is shared and rows begin before the first time.
 Delays patterns_of_every_trial(const Config& config) {
-  Delays delays = Problem(config).delays();
+  Delays delays = DelayPlan(config).delays();
   auto random = tests::generator();
   for (std::size_t i = 0; i < delays.trials; ++i)
     for (std::size_t p = 0; p < delays.positions; ++p)
       delays.samples[i * delays.positions + p] += static_cast<std::int32_t>(random() % 2);
   for (auto& delay : delays.samples)
-    delay = std::min(delay, static_cast<std::int32_t>(Problem(config).max_delay()));
+    delay = std::min(delay, static_cast<std::int32_t>(DelayPlan(config).max_delay()));
   return delays;
 }
 
-TEST(BandProgram, PatternsOfEveryTrial) {
+TEST(ChannelBlockWorkList, PatternsOfEveryTrial) {
   const Config config = band(24, 8, 0.5);
   compare(config, patterns_of_every_trial(config), kShape, 8);
 }
 
-// So little local memory that sums lie where those of two bands before did.
-TEST(BandProgram, MakersWaitForSumsThatAreStillRead) {
+// So little local memory that sums lie where those of two channel blocks before did.
+TEST(ChannelBlockWorkList, MakersWaitForSumsThatAreStillRead) {
   const Config config = band(200, 8, 0.5);
   const Delays delays = patterns_of_every_trial(config);
-  BandShape shape = kShape;
+  ChannelBlockShape shape = kShape;
   const auto fits = [&] {
-    const auto program = make_band_program(Problem(config), delays, shape);
-    return program && program->carries;
+    const auto list = make_channel_block_work_list(DelayPlan(config), delays, shape);
+    return list && list->carries;
   };
   while (fits()) shape.local_bytes -= 128;
   shape.local_bytes += 128;
   compare(config, delays, shape, 8);
 }
 
-// By two bands at a time, one after another to where they go.
-TEST(BandProgram, SumsThatOverflowSixteenBitsGoOn) {
+// By two channel blocks at a time, one after another to where they go.
+TEST(ChannelBlockWorkList, SumsThatOverflowSixteenBitsGoOn) {
   const Config config = band(11, 10, 3);
-  BandShape shape = kShape;
+  ChannelBlockShape shape = kShape;
   shape.carries = false;
   shape.channels_in_sum = 9;
-  compare(config, Problem(config).delays(), shape, 16);
+  compare(config, DelayPlan(config).delays(), shape, 16);
 }
 
-TEST(BandProgram, WhatOverflowsIsCarried) {
-  // Of bytes, whose sums have 17 bits: after 24 bands. Of the largest, after 24, 48 and 72, with
+TEST(ChannelBlockWorkList, WhatOverflowsIsCarried) {
+  // Of bytes, whose sums have 17 bits: after 24 channel blocks. Of the largest, after 24, 48 and 72, with
   // as much to carry as there can be.
   Config config = band(270, 8, 0.02);
-  compare(config, Problem(config).delays(), kShape, 8);
+  compare(config, DelayPlan(config).delays(), kShape, 8);
   config = band(600, 5, 0.01);
-  compare(config, Problem(config).delays(), kShape, 8, 255);
-  // After each band; five times, before sums go to where they belong, and again.
+  compare(config, DelayPlan(config).delays(), kShape, 8, 255);
+  // After each channel block; five times, before sums go to where they belong, and again.
   config = band(70, 8, 0.1);
-  BandShape shape = kShape;
+  ChannelBlockShape shape = kShape;
   shape.channels_in_sum = 17;
-  const auto program = make_band_program(Problem(config), Problem(config).delays(), shape);
-  ASSERT_TRUE(program && program->carries);
-  EXPECT_EQ(program->bands_in_sum, 1);
-  compare(config, Problem(config).delays(), shape, 8);
+  const auto list =
+      make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
+  ASSERT_TRUE(list && list->carries);
+  EXPECT_EQ(list->blocks_in_sum, 1);
+  compare(config, DelayPlan(config).delays(), shape, 8);
   // Where there is no room for that.
-  auto smaller = program;
+  auto smaller = list;
   while (smaller && smaller->carries) {
     shape.local_bytes -= 128;
-    smaller = make_band_program(Problem(config), Problem(config).delays(), shape);
+    smaller = make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
   }
   ASSERT_TRUE(smaller);
-  EXPECT_EQ(smaller->bands_in_sum, 2);
+  EXPECT_EQ(smaller->blocks_in_sum, 2);
 }
 
-TEST(BandProgram, NoneWhereNothingFits) {
+TEST(ChannelBlockWorkList, NoneWhereNothingFits) {
   const Config config = band(16, 8, 2.5);
-  const Problem problem(config);
-  BandShape shape = kShape;
+  const DelayPlan plan(config);
+  ChannelBlockShape shape = kShape;
   shape.local_bytes = 4096;
-  EXPECT_FALSE(make_band_program(problem, problem.delays(), shape));
+  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
   shape = kShape;
   shape.channels_in_sum = 7;
-  EXPECT_FALSE(make_band_program(problem, problem.delays(), shape));
+  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
   const Config far = band(16, 8, 400);
-  EXPECT_FALSE(make_band_program(Problem(far), Problem(far).delays(), kShape));
+  EXPECT_FALSE(make_channel_block_work_list(DelayPlan(far), DelayPlan(far).delays(), kShape));
 }
 
 }  // namespace
