@@ -10,9 +10,9 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-constexpr std::size_t kThreads = 256;
+constexpr std::size_t kPrepareThreads = 256;
 // Few enough to fill a GPU with small calls.
-constexpr std::size_t kThreadSamples = 8;
+constexpr std::size_t kPrepareThreadSamples = 8;
 
 std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -28,8 +28,8 @@ std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
                    : stays_half ? 2
                                 : 1)
       .set("MASKED", masked ? 1 : 0)
-      .set("THREADS", std::int64_t{kThreads})
-      .set("THREAD_SAMPLES", std::int64_t{kThreadSamples});
+      .set("THREADS", std::int64_t{kPrepareThreads})
+      .set("THREAD_SAMPLES", std::int64_t{kPrepareThreadSamples});
   return jit::build(device, "correlate/gpu/prepare.kernel", defines)->kernel("prepare_samples");
 }
 
@@ -162,10 +162,11 @@ GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& d
   const RawSamples from = device.holds(samples.data) ? samples : stage(queue, memory, samples);
   if (mask.data == nullptr && usable_in_place(device, from)) return in_place(from);
   const auto [channels, inputs, count] = from.extents;
-  const std::size_t parts = (count + kThreads * kThreadSamples - 1) / (kThreads * kThreadSamples);
+  const std::size_t parts = (count + kPrepareThreads * kPrepareThreadSamples - 1) /
+                            (kPrepareThreads * kPrepareThreadSamples);
   device::LaunchShape shape;
   shape.groups.x = channels * inputs * parts;
-  shape.threads.x = kThreads;
+  shape.threads.x = kPrepareThreads;
   const auto stride = [](std::ptrdiff_t value) { return static_cast<std::int64_t>(value); };
   const std::array<device::Argument, 12> arguments{
       device::Argument(from.data),
