@@ -19,14 +19,14 @@ constexpr std::size_t kMaxChannels = 65536;
 constexpr std::size_t kMaxTaps = 4096;
 constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
 
-[[noreturn]] void refuse(const char* field, const std::string& value, const std::string& limit,
-                         const std::string& advice = {}) {
+[[noreturn]] void refuse_config(const char* field, const std::string& value,
+                                const std::string& limit, const std::string& advice = {}) {
   throw core::Error(core::ErrorKind::config, field, value, limit, advice);
 }
 
 void require_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
   if (value < low || value > high)
-    refuse(field, fmt::format("{}", value), fmt::format("{} to {}", low, high));
+    refuse_config(field, fmt::format("{}", value), fmt::format("{} to {}", low, high));
 }
 
 void require_input_format(const core::SampleFormat& format) {
@@ -34,8 +34,8 @@ void require_input_format(const core::SampleFormat& format) {
                                        : format.encoding == core::Encoding::twos_complement &&
                                              (format.bits == 8 || format.bits == 16);
   if (!known)
-    refuse("input", core::to_string(format), "ci8, ci16, cf32, i8, i16 or f32",
-           "unpack converts every other format to one of these");
+    refuse_config("input", core::to_string(format), "ci8, ci16, cf32, i8, i16 or f32",
+                  "unpack converts every other format to one of these");
 }
 
 void require_oversampling(const Config& config) {
@@ -43,22 +43,23 @@ void require_oversampling(const Config& config) {
   require_range("oversample_denominator", q, 1, kMaxChannels);
   require_range("oversample_numerator", p, q, 2 * kMaxChannels);
   if (config.frame_samples() * q % p != 0)
-    refuse("oversample", fmt::format("{}/{}", p, q),
-           fmt::format("a ratio P/Q with {} Q / P whole ({} samples a frame)",
-                       config.frame_samples(), config.frame_samples()),
-           fmt::format("a number of channels that {} divides will do", p / std::gcd(p, q)));
+    refuse_config("oversample", fmt::format("{}/{}", p, q),
+                  fmt::format("a ratio P/Q with {} Q / P whole ({} samples a frame)",
+                              config.frame_samples(), config.frame_samples()),
+                  fmt::format("a number of channels that {} divides will do", p / std::gcd(p, q)));
 }
 
 void require_coefficients(const Config& config) {
   const std::size_t wanted = config.frame_samples() * config.taps;
   if (config.coefficients.empty()) return;
   if (config.coefficients.size() != wanted)
-    refuse("coefficients", fmt::format("{} of them", config.coefficients.size()),
-           fmt::format("{} ({} samples a frame times {} taps)", wanted, config.frame_samples(),
-                       config.taps));
+    refuse_config("coefficients", fmt::format("{} of them", config.coefficients.size()),
+                  fmt::format("{} ({} samples a frame times {} taps)", wanted,
+                              config.frame_samples(), config.taps));
   for (std::size_t n = 0; n < wanted; ++n)
     if (!std::isfinite(config.coefficients[n]))
-      refuse("coefficients", fmt::format("{} at {}", config.coefficients[n], n), "finite numbers");
+      refuse_config("coefficients", fmt::format("{} at {}", config.coefficients[n], n),
+                    "finite numbers");
 }
 
 void validate(const Config& config) {
@@ -68,10 +69,10 @@ void validate(const Config& config) {
   require_range("max_samples", config.max_samples, 1, kMaxSamples);
   require_input_format(config.input);
   if (!(config.cutoff > 0 && config.cutoff <= static_cast<double>(config.channels)))
-    refuse("cutoff", fmt::format("{}", config.cutoff),
-           fmt::format("more than 0 and at most {} channel widths", config.channels));
+    refuse_config("cutoff", fmt::format("{}", config.cutoff),
+                  fmt::format("more than 0 and at most {} channel widths", config.channels));
   if (!(config.window.beta >= 0 && config.window.beta <= 60))
-    refuse("window.beta", fmt::format("{}", config.window.beta), "0 to 60");
+    refuse_config("window.beta", fmt::format("{}", config.window.beta), "0 to 60");
   require_oversampling(config);
   require_coefficients(config);
 }

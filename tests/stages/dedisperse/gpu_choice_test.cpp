@@ -34,7 +34,7 @@ Config apertif_by(std::size_t trials, Method method) {
   return config;
 }
 // A tenth of a second.
-Config lofar(std::size_t trials) {
+Config lofar_trials(std::size_t trials) {
   Config config = dedisperse::lofar(trials).config;
   config.max_samples = 20000;
   config.method = Method::shared;
@@ -61,7 +61,7 @@ TEST(GpuChoice, TilesWhereTrialsAreTooFarApartForChannelBlocks) {
 // Two channel blocks hide nothing of each other's work.
 TEST(GpuChoice, TilesOfFewChannels) {
   for (const std::size_t trials : {2u, 64u, 1024u, 4096u}) {
-    Config config = lofar(trials);
+    Config config = lofar_trials(trials);
     config.dms.assign(trials, 0);
     EXPECT_EQ(kernel_on(config), "tile") << trials;
   }
@@ -70,8 +70,8 @@ TEST(GpuChoice, TilesOfFewChannels) {
 // Few tiles leave most of a card without work, which rows read where they lie do not.
 TEST(GpuChoice, FewTrialsFarApartTakeWhatFillsTheCard) {
   for (const std::size_t trials : {16u, 32u, 64u})
-    EXPECT_EQ(kernel_on(lofar(trials)), "sum") << trials;
-  Config config = lofar(12);
+    EXPECT_EQ(kernel_on(lofar_trials(trials)), "sum") << trials;
+  Config config = lofar_trials(12);
   EXPECT_EQ(kernel_on(config), "sum");
   config.beams = 20;
   EXPECT_EQ(kernel_on(config), "tile");

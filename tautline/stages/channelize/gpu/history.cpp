@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tautline/core/integers.h"
+
 namespace tautline::stages::channelize::gpu {
 
 namespace {
@@ -9,7 +11,7 @@ namespace {
 constexpr std::size_t kHistoryRowAlignment = 256;
 
 std::size_t padded_row(const Bank& bank) {
-  return (bank.span() * bank.sample_bytes + kHistoryRowAlignment - 1) / kHistoryRowAlignment * kHistoryRowAlignment;
+  return core::round_up(bank.span() * bank.sample_bytes, kHistoryRowAlignment);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace tautline::stages::channelize::gpu {
 
 namespace {
 
-constexpr std::size_t kRowAlignment = 256;
+constexpr std::size_t kStagedRowAlignment = 256;
 
 struct Extents {
   std::size_t spectra, sample_row_bytes, result_row, sample_bytes, result_bytes;
@@ -24,8 +24,8 @@ Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t gr
   e.spectra = std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule,
                                       granule, core::round_up(std::max<std::size_t>(most, 1), granule));
   e.sample_row_bytes =
-      core::round_up(((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kRowAlignment);
-  e.result_row = core::round_up(e.spectra, kRowAlignment / value_bytes(bank));
+      core::round_up(((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kStagedRowAlignment);
+  e.result_row = core::round_up(e.spectra, kStagedRowAlignment / value_bytes(bank));
   e.sample_bytes = inputs * e.sample_row_bytes;
   const bool corner_turned = bank.config.output != Output::spectra_float;
   e.result_bytes =

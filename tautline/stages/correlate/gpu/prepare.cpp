@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPrepareThreads = 256;
 // Few enough to fill a GPU with small calls.
-constexpr std::size_t kThreadSamples = 8;
+constexpr std::size_t kPrepareThreadSamples = 8;
 
 std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
                                                        const device::Device& device,
@@ -26,7 +26,7 @@ std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
                                 : 1)
       .set("MASKED", masked ? 1 : 0)
       .set("THREADS", std::int64_t{kPrepareThreads})
-      .set("THREAD_SAMPLES", std::int64_t{kThreadSamples});
+      .set("THREAD_SAMPLES", std::int64_t{kPrepareThreadSamples});
   return jit::build(device, "correlate/gpu/prepare.kernel", defines)->kernel("prepare_samples");
 }
 
@@ -159,7 +159,8 @@ GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& d
   const RawSamples from = device.holds(samples.data) ? samples : stage(queue, memory, samples);
   if (mask.data == nullptr && usable_in_place(device, from)) return in_place(from);
   const auto [channels, inputs, count] = from.extents;
-  const std::size_t parts = (count + kPrepareThreads * kThreadSamples - 1) / (kPrepareThreads * kThreadSamples);
+  const std::size_t parts = (count + kPrepareThreads * kPrepareThreadSamples - 1) /
+                            (kPrepareThreads * kPrepareThreadSamples);
   device::LaunchShape shape;
   shape.groups.x = channels * inputs * parts;
   shape.threads.x = kPrepareThreads;

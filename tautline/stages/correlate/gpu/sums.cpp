@@ -9,7 +9,7 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-constexpr std::size_t kSumThreads = 256;
+constexpr std::size_t kAddThreads = 256;
 
 // Of the counting kernel: tiles of 32 x 32 inputs, 4 x 4 a thread, so that a word is read once for
 // four pairs.
@@ -33,18 +33,18 @@ jit::Defines count_defines(const device::Device& device) {
 
 jit::Defines add_defines(const Config& config) {
   jit::Defines defines;
-  defines.set("THREADS", std::int64_t{kSumThreads}).set("VALUE", exact(config) ? "i64" : "double");
+  defines.set("THREADS", std::int64_t{kAddThreads}).set("VALUE", exact(config) ? "i64" : "double");
   return defines;
 }
 
 std::uint32_t parts_of(std::size_t baselines) {
-  return static_cast<std::uint32_t>((baselines + kSumThreads - 1) / kSumThreads);
+  return static_cast<std::uint32_t>((baselines + kAddThreads - 1) / kAddThreads);
 }
 
 device::LaunchShape additions(std::size_t channels, std::size_t baselines) {
   device::LaunchShape shape;
   shape.groups.x = channels * parts_of(baselines);
-  shape.threads.x = kSumThreads;
+  shape.threads.x = kAddThreads;
   return shape;
 }
 
@@ -74,8 +74,8 @@ void add_on_host(device::Queue& queue, const T* from, const core::View<T, 2>& to
 
 SumAdder::SumAdder(const Config& config, const device::Device& device)
     : config_(config), baselines_(core::baseline_count(config.inputs)) {
-  count_pairs_ =
-      jit::build(device, "correlate/gpu/counts.kernel", count_defines(device))->kernel("count_pairs");
+  count_pairs_ = jit::build(device, "correlate/gpu/counts.kernel", count_defines(device))
+                     ->kernel("count_pairs");
   const auto additions = jit::build(device, "correlate/gpu/add.kernel", add_defines(config));
   add_value_ = additions->kernel("add_value");
   set_value_ = additions->kernel("set_value");

@@ -15,9 +15,9 @@ namespace tautline::stages::unpack {
 
 namespace {
 
-constexpr std::size_t kTileTimes = 64, kTileRows = 32, kThreads = 256;
+constexpr std::size_t kGroupTimes = 64, kGroupRows = 32, kGroupThreads = 256;
 // Blocks in flight: one is filled, one is copied, one is unpacked.
-constexpr std::size_t kBlocks = 3;
+constexpr std::size_t kBlocksInFlight = 3;
 
 struct PlacedRow {
   std::uint64_t place_bits;
@@ -44,7 +44,7 @@ struct Slot {
 
 struct GpuState final : State {
   std::unique_ptr<device::Queue> copies;
-  std::array<Slot, kBlocks> slots;
+  std::array<Slot, kBlocksInFlight> slots;
   std::size_t next = 0;
   device::Buffer places, targets, inputs, targets_pinned;
   std::size_t channel_stride = 0, row_stride = 0;  // strides that `targets` is for
@@ -69,9 +69,9 @@ class GpuPlan final : public Plan {
                               .set("BITS", layout.format.bits)
                               .set("COMPONENTS", layout.format.complex ? 2 : 1)
                               .set("BY_ROW", by_row_ ? 1 : 0)
-                              .set("TILE_TIMES", kTileTimes)
-                              .set("TILE_ROWS", kTileRows)
-                              .set("THREADS", kThreads));
+                              .set("TILE_TIMES", kGroupTimes)
+                              .set("TILE_ROWS", kGroupRows)
+                              .set("THREADS", kGroupThreads));
     kernel_ = program_->kernel("unpack");
   }
 
@@ -84,7 +84,8 @@ class GpuPlan final : public Plan {
   device::MemoryUse bytes() const override {
     const std::size_t raw = gather_.bytes(config_.max_samples);
     if (kernel_ == nullptr) return {on_host_->bytes().host_bytes + row_bytes() * rows_.size(), 0};
-    return {kBlocks * (raw + mask_bytes()), kBlocks * (raw + mask_bytes()) + rows_.size() * 20};
+    return {kBlocksInFlight * (raw + mask_bytes()),
+            kBlocksInFlight * (raw + mask_bytes()) + rows_.size() * 20};
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
   Result execute(device::Queue& queue, State& state, const core::RawBlock& block, void* samples,
@@ -182,7 +183,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   aim(queue, own, channel_stride_bytes, row_stride_bytes);
 
   Slot& slot = own.slots[own.next];
-  own.next = (own.next + 1) % kBlocks;
+  own.next = (own.next + 1) % kBlocksInFlight;
   slot.copied->synchronise();  // the pinned memory may be overwritten
   const std::size_t bytes = gather_.bytes(block.samples);
   Result result;
@@ -245,9 +246,9 @@ void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& sl
       static_cast<std::uint32_t>(masked ? 1 : 0),
       static_cast<std::uint32_t>(format.encoding == core::Encoding::offset_binary ? 1 : 0)};
   queue.launch(*kernel_,
-               {.groups = {(block.samples + kTileTimes - 1) / kTileTimes,
-                           (rows_.size() + kTileRows - 1) / kTileRows, 1},
-                .threads = {kThreads, 1, 1}},
+               {.groups = {(block.samples + kGroupTimes - 1) / kGroupTimes,
+                           (rows_.size() + kGroupRows - 1) / kGroupRows, 1},
+                .threads = {kGroupThreads, 1, 1}},
                arguments);
 }
 
