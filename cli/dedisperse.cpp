@@ -89,9 +89,7 @@ int run(const Global& global, Options& options) {
 void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("dedisperse", "filterbanks to dedispersed time series");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("input", options->config.inputs, "filterbanks (sigproc, PSRFITS), consecutive")
-      ->required();
+  command->add_option("input", options->config.inputs, filterbanks_help())->required();
   command
       ->add_option("-o,--output", options->config.output,
                    "OUT.npy, a folder, or OUT.dat or OUT.tim for one trial")

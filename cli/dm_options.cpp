@@ -99,14 +99,15 @@ void DmOptions::add_to(CLI::App& to, pipeline::FilterbankRunConfig& config) {
       ->capture_default_str();
   to.add_option("--dm-constant", dm_constant, "s MHz^2 per pc cm^-3; or \"presto\" for 1/2.41e-4")
       ->capture_default_str();
-  to.add_option("--method", method,
-                "auto, exact, shared (exact sums, fewer adds) or subband (loses up to --max-loss)")
+  to.add_option(
+        "--method", method,
+        "exact, shared (exact sums, fewer adds), subband (loses up to --max-loss, 1 % if not "
+        "given) or auto: exact or shared; with --max-loss subband where it saves a fifth")
       ->check(CLI::IsMember({"auto", "exact", "shared", "subband"}))
       ->capture_default_str();
   to.add_option("--max-loss", max_loss_percent,
-                "per cent of S/N that sub-bands may cost; 0 keeps auto exact")
-      ->check(CLI::Range(0.0, 50.0))
-      ->capture_default_str();
+                "per cent of S/N that sub-bands may cost; not given or 0: auto sums exactly")
+      ->check(CLI::Range(0.0, 50.0));
   const std::string group = "Cleaning";
   to.add_option("--ignorechan", ignored, "channels of the file to leave out, from 0: 0:5,34")
       ->group(group);
@@ -120,6 +121,12 @@ void DmOptions::add_to(CLI::App& to, pipeline::FilterbankRunConfig& config) {
   to.add_flag("--bandpass", config.bandpass,
               "record every channel's mean and standard deviation (OUTPUT.json)")
       ->group(group);
+}
+
+double DmOptions::max_loss() const {
+  if (max_loss_percent == 0.0 && method == "subband")
+    refuse("--max-loss", "0 with --method subband", "above 0, or --method exact, shared or auto");
+  return max_loss_percent.value_or(0) / 100;
 }
 
 pipeline::DmChoice DmOptions::choice() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct DmOptions {
   double tolerance = 1.25, pulse_width_us = 40, downsample_tolerance = 0;
   std::string dm_constant = "4148.808";
   std::string method = "auto";
-  double max_loss_percent = 1;
+  std::optional<double> max_loss_percent;
   std::string ignored;
   const CLI::App* command = nullptr;
 
@@ -25,6 +26,8 @@ struct DmOptions {
   /// Throws core::Error(config) naming the option.
   pipeline::DmChoice choice() const;
   double constant() const;
+  /// 0: none asked for. Throws core::Error(config).
+  double max_loss() const;
 };
 
 /// "LO:HI:STEP", "LO:HI" or one DM. Throws core::Error(config).

@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/window.h"
+#include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
 
@@ -118,7 +119,11 @@ pipeline::Requantise parse_requantise(const std::string& text) {
 
 void InputOptions::add_to(CLI::App& to, const std::string& description) {
   command = &to;
-  to.add_option("input", files, description)->required();
+  const std::string voltages =
+      formats::names_of(formats::formats_with(&formats::FileFormat::voltages));
+  to.add_option("input", files,
+                description.empty() ? "voltage files (" + voltages + ")" : description)
+      ->required();
   to.add_option("--start", start_s, "seconds to skip")->capture_default_str();
   to.add_option("--duration", duration_s, "seconds to process; negative: to the end")
       ->capture_default_str();

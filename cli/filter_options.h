@@ -41,8 +41,8 @@ struct InputOptions {
   std::size_t antennas = 0, polarisations = 0;
   const CLI::App* command = nullptr;
 
-  void add_to(CLI::App& to, const std::string& description =
-                                "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)");
+  /// Without a description: voltage files of every format.
+  void add_to(CLI::App& to, const std::string& description = {});
   /// What a pipeline's config says of its input and its memory.
   template <class Config>
   void fill(Config& config) const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/run_output.h"
+#include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
 
@@ -23,10 +24,16 @@ void FilterbankRunOptions::add_input(CLI::App& to, pipeline::FilterbankRunConfig
 void FilterbankRunOptions::fill(const Global& global, pipeline::FilterbankRunConfig& config) const {
   config.dm_constant = dms.constant();
   config.method = stages::dedisperse::parse_method(dms.method);
-  config.max_loss = dms.max_loss_percent / 100;
+  config.max_loss = dms.max_loss();
   config.ignored_channels = parse_channels(dms.ignored);
   config.memory_bytes = parse_bytes(memory);
   config.history = history_line(global);
+}
+
+std::string filterbanks_help() {
+  return "filterbanks (" +
+         formats::names_of(formats::formats_with(&formats::FileFormat::filterbank)) +
+         "), consecutive";
 }
 
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,

@@ -30,6 +30,9 @@ struct FilterbankRunOptions {
   std::string memory_caps_;
 };
 
+/// "filterbanks (sigproc, PSRFITS), consecutive".
+std::string filterbanks_help();
+
 /// What the run reads.
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
                                            const DmOptions& dms);

@@ -25,9 +25,9 @@ TuningKey make_key(const device::Device& device, std::string stage, std::string 
 }  // namespace
 
 TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
-                     Sizes problem, const std::vector<std::string_view>& kernel_files) {
+                     Sizes problem) {
   std::uint64_t value = kHashStart;
-  for (const std::string_view file : kernel_files)
+  for (const std::string_view file : stage_kernels(device.api(), stage))
     value = hash(make_source(device.api(), file, {}).text, value);
   return make_key(device, std::move(stage), std::move(variant), std::move(problem), value);
 }

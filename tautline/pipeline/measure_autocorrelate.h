@@ -14,8 +14,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
+#include "tautline/jit/tunable.h"
 #include "tautline/pipeline/measure_stage.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
@@ -30,8 +32,11 @@ Measurement measure_autocorrelate(const Problem& sizes,
                                   const std::shared_ptr<const device::Device>& device,
                                   const Limits& limits, double budget_s);
 
-/// Every size of host_fed_autocorrelate.
-Problem default_host_fed_counts();
+jit::Tunable tune_autocorrelate(const Problem& sizes,
+                                const std::shared_ptr<const device::Device>& device);
+
+/// "type=u16" (u8, u16, u32, f32) and "ladder=standard" (chain), in sizes. Empty for other words.
+Problem count_words(std::string_view word);
 
 /// Packets from pinned memory, without an end, and curves back once a second: the time of one
 /// reading is measured by itself, and so much of each second is taken off. Each of several devices

@@ -6,6 +6,7 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/dedisperse/case.h"
+#include "tautline/stages/dedisperse/tune.h"
 
 namespace tautline::pipeline {
 
@@ -46,9 +47,8 @@ Measurement measure_dedisperse(const Problem& sizes,
       config.bits == 32 ? runner.random_floats(bytes) : runner.random_integers(bytes);
   const std::size_t room = plan->max_output_samples(), trials = config.dms.size();
   const device::Buffer out = runner.zeros(4 * trials * room);
-  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, {1, trials, room}},
-                                              {out.as<float>(), axes, {1, trials, room}}};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), {1, trials, room}},
+                                              {out.as<float>(), {1, trials, room}}};
   stages::dedisperse::Input input;
   input.data = spectra.data();
   input.count = config.max_samples;
@@ -69,6 +69,11 @@ Measurement measure_dedisperse(const Problem& sizes,
   m.fraction_of_limit = m.bytes / limits.copy_bytes_per_s / m.seconds;
   m.limit = "memory";
   return m;
+}
+
+jit::Tunable tune_dedisperse(const Problem& sizes,
+                             const std::shared_ptr<const device::Device>& device) {
+  return stages::dedisperse::make_tunable(dedisperse_config(sizes), device);
 }
 
 }  // namespace tautline::pipeline

@@ -49,6 +49,12 @@ void require_on_device(const std::string& stage, const std::string& backend,
                     "a device that it has code for", "here it runs on the host: " + backend);
 }
 
+void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, double transfer_s) {
+  const double longest = std::max({arithmetic_s, memory_s, transfer_s});
+  m.fraction_of_limit = longest / m.seconds;
+  m.limit = longest == transfer_s ? "transfer" : longest == memory_s ? "memory" : "arithmetic";
+}
+
 Runner::Runner(std::shared_ptr<const device::Device> device, double budget_s)
     : device_(std::move(device)), budget_s_(budget_s), queue_(device_->make_queue()) {
   if (!device_->compiles()) return;
@@ -98,6 +104,12 @@ Buffer Runner::random_halves(std::size_t bytes) {
   std::generate_n(pattern.as<core::Half>(), pattern.bytes() / 2,
                   [&] { return core::to_half(normal(random)); });
   return repeat(pattern, bytes);
+}
+
+Buffer Runner::random_samples(const core::SampleFormat& format, std::size_t count) {
+  const std::size_t bytes = count * static_cast<std::size_t>(format.bits_per_sample()) / 8;
+  if (!format.is_float()) return random_integers(bytes);
+  return format.bits == 16 ? random_halves(bytes) : random_floats(bytes);
 }
 
 Buffer Runner::floats(std::size_t count, float value) {

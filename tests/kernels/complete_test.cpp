@@ -65,11 +65,11 @@ Sources sources_of_all_stages() {
   stages::dedisperse::make_plan(series, device);
   stages::dedisperse::Config bands = series;
   bands.method = stages::dedisperse::Method::shared;
-  stages::dedisperse::Tunables with_makers;
-  with_makers.gpu.makers = 4;
-  with_makers.gpu.items_dm = 8;
-  with_makers.gpu.band_channels = 4;
-  stages::dedisperse::make_plan(bands, device, with_makers);
+  stages::dedisperse::Tunables with_producers;
+  with_producers.gpu.producer_warps = 4;
+  with_producers.gpu.items_dm = 8;
+  with_producers.gpu.block_channels = 4;
+  stages::dedisperse::make_plan(bands, device, with_producers);
 
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})

@@ -9,7 +9,7 @@
 // | clipped | [input]                    | uint64                     | components | accumulated |
 //
 // Invalid spectra become zero and are not counted as clipped. channelize has the same arithmetic
-// fused into its last pass; this stage is for filter banks whose floats are needed first.
+// fused into its last pass; this stage is for filter banks whose floats are needed first (examples/corner_turn/main.cpp).
 #pragma once
 
 #include <complex>

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
@@ -37,17 +35,12 @@ jit::TunableFields<GpuTunables> fields() {
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
   std::string variant = core::to_string(config.type);
   if (!config.pairs.empty()) variant += " pairs";
-  std::vector<std::string_view> files{"autocorrelate/gpu/products.kernel",
-                                      "autocorrelate/gpu/coarsen.kernel",
-                                      "autocorrelate/gpu/fold.kernel"};
-  if (has_matrix_design(device)) files.emplace_back("autocorrelate/gpu/matrix.cuda.kernel");
   return jit::tuning_key(device, "autocorrelate", std::move(variant),
                          {{"sensors", config.sensors},
                           {"curves", config.pair_count()},
                           {"lags", lag_count(config)},
                           {"levels", config.levels},
-                          {"samples", config.max_samples}},
-                         files);
+                          {"samples", config.max_samples}});
 }
 
 bool portable_tunables_matter(const Config& config, const GpuTunables& tunables) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
@@ -57,9 +56,7 @@ jit::TuningKey tuning_key(const Bank& bank, const device::Device& device) {
        {"channels", c.channels},
        {"taps", c.taps},
        {"samples", c.max_samples},
-       {"hop", bank.hop}},
-      {"channelize/gpu/fused.kernel", "channelize/gpu/columns.kernel", "channelize/gpu/rows.kernel",
-       "channelize/gpu/fir.kernel", "channelize/gpu/finish.kernel"});
+       {"hop", bank.hop}});
 }
 
 jit::Space tuning_space(const Bank& bank, const device::Device& device) {

@@ -126,15 +126,10 @@ bool fits(const GpuTunables& t, const GpuTunables& defaults, const Config& confi
 }  // namespace
 
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
-  std::vector<std::string_view> files{tiled_kernel_file(config)};
-  if (mma_runs(config, device)) files.emplace_back("correlate/gpu/mma.cuda.kernel");
-  if (wgmma_runs(config, device)) files.emplace_back("correlate/gpu/hopper/wgmma.cuda.kernel");
   const bool deferred = wgmma_runs(config, device) && DeferredSums::worth(config);
-  if (deferred) files.emplace_back("correlate/gpu/hopper/wgmma_deferred.cuda.kernel");
   return jit::tuning_key(
       device, "correlate", core::to_string(config.format) + (deferred ? " held" : ""),
-      {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}},
-      files);
+      {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}});
 }
 
 jit::Space tuning_space(const Config& config, const device::Device& device) {

@@ -3,36 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
 
 namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kTile = 32, kThreads = 256, kAveragedSpectra = 8, kMeasuredChannels = 32;
-
-std::size_t divide_up(std::size_t a, std::size_t b) {
-  return (a + b - 1) / b;
-}
-
-std::uint32_t u32(std::size_t value) {
-  return static_cast<std::uint32_t>(value);
-}
+constexpr std::size_t kCleanTile = 32, kCleanThreads = 256, kAveragedSpectra = 8, kMeasuredChannels = 32;
 
 }  // namespace
 
-bool GpuCleaner::needed(const Problem& problem, std::size_t element_bytes) {
-  const Config& config = problem.config();
+bool GpuCleaner::needed(const DelayPlan& plan, std::size_t element_bytes) {
+  const Config& config = plan.config();
   return config.zero_dm || config.measure_channels || config.signed_samples ||
          config.downsample > 1 ||
          element_bytes != std::max<std::size_t>(1, static_cast<std::size_t>(config.bits) / 8);
 }
 
-GpuCleaner::GpuCleaner(std::shared_ptr<const Problem> problem,
+GpuCleaner::GpuCleaner(std::shared_ptr<const DelayPlan> plan,
                        std::shared_ptr<const device::Device> device, std::size_t element_bytes)
-    : problem_(std::move(problem)), device_(std::move(device)) {
-  const Config& config = problem_->config();
-  if (config.bits == 32 || !needed(*problem_, element_bytes)) return;
+    : plan_(std::move(plan)), device_(std::move(device)) {
+  const Config& config = plan_->config();
+  if (config.bits == 32 || !needed(*plan_, element_bytes)) return;
   for (const int spectra : {0, 1}) {
     programs_[spectra] = jit::build(*device_, "dedisperse/gpu/clean.kernel",
                                     jit::Defines()
@@ -49,20 +42,20 @@ GpuCleaner::GpuCleaner(std::shared_ptr<const Problem> problem,
 
 std::size_t GpuCleaner::bytes() const {
   if (!ready()) return 0;
-  const Config& config = problem_->config();
+  const Config& config = plan_->config();
   return (config.zero_dm ? config.beams * config.max_samples * sizeof(double) : 0) +
-         (config.measure_channels ? config.beams * problem_->channels() * 16 : 0);
+         (config.measure_channels ? config.beams * plan_->channels() * 16 : 0);
 }
 
 GpuCleaner::Work GpuCleaner::make_work(device::Queue& queue) const {
   Work work;
-  const Config& config = problem_->config();
+  const Config& config = plan_->config();
   if (!ready()) return work;
   if (config.zero_dm)
     work.means = device_->allocate(config.beams * config.max_samples * sizeof(double));
   if (config.measure_channels) {
-    work.sums = device_->allocate(config.beams * problem_->channels() * 8);
-    work.squares = device_->allocate(config.beams * problem_->channels() * 8);
+    work.sums = device_->allocate(config.beams * plan_->channels() * 8);
+    work.squares = device_->allocate(config.beams * plan_->channels() * 8);
   }
   reset(queue, work);
   return work;
@@ -77,54 +70,54 @@ void GpuCleaner::reset(device::Queue& queue, Work& work) const {
 
 void GpuCleaner::take(device::Queue& queue, Work& work, const Input& input, const DeviceRows& rows,
                       std::size_t first, std::size_t phase) const {
-  const Config& config = problem_->config();
-  const std::size_t channels = problem_->channels(), positions = problem_->positions();
+  const Config& config = plan_->config();
+  const std::size_t channels = plan_->channels(), positions = plan_->positions();
   const bool spectra = input.layout == Input::Layout::spectra;
   const int layout = spectra ? 1 : 0;
   const auto stride = static_cast<std::uint64_t>(input.stride_bytes);
   const auto beam_stride = static_cast<std::uint64_t>(input.beam_stride_bytes);
   if (config.measure_channels) {
     const device::Argument arguments[] = {input.data,      work.sums.data(), work.squares.data(),
-                                          stride,          beam_stride,      u32(channels),
-                                          u32(input.count)};
+                                          stride,          beam_stride,      core::u32(channels),
+                                          core::u32(input.count)};
     queue.launch(*measure_[layout],
-                 {.groups = {divide_up(channels, spectra ? kMeasuredChannels : 1), config.beams, 1},
-                  .threads = {kThreads, 1, 1}},
+                 {.groups = {core::divide_up(channels, spectra ? kMeasuredChannels : 1), config.beams, 1},
+                  .threads = {kCleanThreads, 1, 1}},
                  arguments);
     work.times += static_cast<double>(input.count);
   }
   if (config.zero_dm) {
     const device::Argument arguments[] = {
         input.data,       rows.positions, work.means.data(),
-        stride,           beam_stride,    u32(channels),
-        u32(input.count), u32(positions), u32(config.max_samples)};
+        stride,           beam_stride,    core::u32(channels),
+        core::u32(input.count), core::u32(positions), core::u32(config.max_samples)};
     queue.launch(
         *average_[layout],
-        {.groups = {divide_up(input.count, spectra ? kAveragedSpectra : kThreads), config.beams, 1},
-         .threads = {kThreads, 1, 1}},
+        {.groups = {core::divide_up(input.count, spectra ? kAveragedSpectra : kCleanThreads), config.beams, 1},
+         .threads = {kCleanThreads, 1, 1}},
         arguments);
   }
   // Without zero-DM the kernel reads no means: any buffer will do.
   const void* means = config.zero_dm ? work.means.data() : rows.positions;
-  const std::size_t elements = divide_up(phase + input.count, config.downsample);
+  const std::size_t elements = core::divide_up(phase + input.count, config.downsample);
   const device::Argument arguments[] = {input.data,
                                         rows.positions,
                                         means,
                                         rows.data,
                                         stride,
                                         beam_stride,
-                                        u32(channels),
-                                        u32(input.count),
-                                        u32(positions),
+                                        core::u32(channels),
+                                        core::u32(input.count),
+                                        core::u32(positions),
                                         static_cast<std::uint64_t>(rows.stride_bytes),
                                         static_cast<std::uint64_t>(rows.stride_bytes * positions),
                                         static_cast<std::uint64_t>(first),
-                                        u32(config.max_samples),
-                                        u32(config.downsample),
-                                        u32(phase)};
+                                        core::u32(config.max_samples),
+                                        core::u32(config.downsample),
+                                        core::u32(phase)};
   queue.launch(*clean_[layout],
-               {.groups = {divide_up(elements, kTile), divide_up(channels, kTile), config.beams},
-                .threads = {kThreads, 1, 1}},
+               {.groups = {core::divide_up(elements, kCleanTile), core::divide_up(channels, kCleanTile), config.beams},
+                .threads = {kCleanThreads, 1, 1}},
                arguments);
 }
 
