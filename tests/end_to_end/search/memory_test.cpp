@@ -20,8 +20,8 @@ struct Peak {
 Peak run_on(const ScratchFolder& scratch, const std::string& command, const std::string& input,
             const std::string& dms = "0:40:2") {
   const std::string output = scratch / (command == "search" ? "out.csv" : "series");
-  const pid_t pid = start_command({"--device", "cpu", "--quiet", command, input, "-o", output,
-                                   "--overwrite", "--dms", dms, "--memory", "96M"},
+  const pid_t pid = start_command({"--device", "cpu", "--threads", "2", "--quiet", command, input,
+                                   "-o", output, "--overwrite", "--dms", dms, "--memory", "96M"},
                                   scratch.path().string());
   int status = 0;
   rusage usage{};
@@ -57,7 +57,7 @@ Peak run_on_noise(const ScratchFolder& scratch, const std::string& command, doub
   return run_on(scratch, command, input, command == "search" ? "0:40:2" : "0:40:20");
 }
 
-// What --memory allows, and the program itself.
+// What --memory allows, and the program itself with two threads.
 constexpr long kMost_kib = (96 + 64) * 1024;
 
 TEST(SearchMemory, IsTheSameForAFileTenTimesAsLong) {

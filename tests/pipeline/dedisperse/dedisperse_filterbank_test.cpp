@@ -137,7 +137,7 @@ TEST(DedisperseFilterbank, ArraysHoldTheSumsOfEveryWidthAndOrder) {
 
 TEST(DedisperseFilterbank, MemoryIsBoundedAndChangesNothing) {
   const tests::ScratchFolder folder;
-  const auto device = device::open({});
+  const auto device = device::open({}, {.threads = 2});  // each takes memory
   const File shorter = write_file(folder, "short.fil", 64, 20000, 8, -4.0);
   const File longer = write_file(folder, "long.fil", 64, 100000, 8, -4.0);
   DedisperseConfig config = config_for(shorter, folder / "a.npy");
