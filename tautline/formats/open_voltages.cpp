@@ -46,8 +46,8 @@ std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
   }
   if (npy::recognise(head, path)) {
     refuse_unused(path, "NPY", options,
-                  {"--format", "--rate-hz", "--centre-hz", "--bandwidth-hz", "--utc-start",
-                   "--antennas", "--polarisations"});
+                  {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "antennas",
+                   "polarisations"});
     return npy::open(path, options.assumed);
   }
   if (guppi::recognise(head, path)) {
@@ -55,8 +55,7 @@ std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
     return guppi::open(path, options);
   }
   if (vdif::recognise(head, path)) {
-    refuse_unused(path, "VDIF", options,
-                  {"--rate-hz", "--centre-hz", "--bandwidth-hz", "--polarisations"});
+    refuse_unused(path, "VDIF", options, {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations"});
     return vdif::open(path, options);
   }
   if (mwa32t::recognise(head, path)) return mwa32t::open(path, options);

@@ -35,6 +35,7 @@ struct ChannelizeConfig {
   /// Told what the input is before it is read.
   std::function<void(const core::VoltageDescription&)> opened;
 };
+const core::Fields<ChannelizeConfig>& fields(const ChannelizeConfig&);
 
 struct ChannelizeSummary {
   std::size_t inputs = 0, channels = 0;

@@ -53,7 +53,7 @@ std::shared_ptr<const stages::correlate::Plan> correlate_plan(
   using stages::correlate::GpuDesign;
   if (design == 0) return stages::correlate::make_plan(config, device);
   if (!device->compiles() || design > static_cast<std::size_t>(GpuDesign::wgmma))
-    throw Error(ErrorKind::config, "--problem of correlate: design", std::to_string(design),
+    throw Error(ErrorKind::config, "`problem` of correlate: design", std::to_string(design),
                 "1 (tiled), 2 (mma) or 3 (wgmma), on a GPU");
   stages::correlate::GpuTunables tunables;
   tunables.design = static_cast<GpuDesign>(design);
@@ -132,7 +132,7 @@ std::shared_ptr<const stages::channelize::Plan> channelize_plan(
   using stages::channelize::GpuDesign;
   if (design == 0) return stages::channelize::make_plan(config, device);
   if (!device->compiles() || design > static_cast<std::size_t>(GpuDesign::separate))
-    throw Error(ErrorKind::config, "--problem of channelize: design", std::to_string(design),
+    throw Error(ErrorKind::config, "`problem` of channelize: design", std::to_string(design),
                 "1 (fused), 2 (split) or 3 (a filter kernel, then the device's FFT), on a GPU");
   stages::channelize::Tunables tunables;
   tunables.gpu.design = static_cast<GpuDesign>(design);
@@ -154,7 +154,7 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
                   : out_bits == 4 ? Output::turned_ci4
                                   : Output::spectra_float;
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
-    throw Error(ErrorKind::config, "--problem of channelize: output_bits", std::to_string(out_bits),
+    throw Error(ErrorKind::config, "`problem` of channelize: output_bits", std::to_string(out_bits),
                 "4, 8 (turned and requantised) or 32 (float spectra)");
   const std::size_t count = spectra * config.hop_samples();
   config.max_samples = count;
@@ -432,7 +432,7 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
                           const std::vector<DevicePointer>& devices, const Limits& limits,
                           double budget_s) {
   if (devices.size() > 1 && !host_fed(stage))
-    throw Error(ErrorKind::config, "--device", std::to_string(devices.size()) + " devices",
+    throw Error(ErrorKind::config, "device", std::to_string(devices.size()) + " devices",
                 "one device for " + stage, "the host_fed stages share their work among several");
   const Problem sizes = complete(stage, default_problem(stage, *devices.front()), problem);
   Measurement m = of_stage(stage, [&] {

@@ -36,7 +36,7 @@ jit::Tunable make_channelize(const Problem& sizes, DevicePointer device) {
   using stages::channelize::Output;
   const std::size_t out_bits = sizes.at("output_bits");
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
-    throw core::Error(core::ErrorKind::config, "--problem of channelize: output_bits",
+    throw core::Error(core::ErrorKind::config, "`problem` of channelize: output_bits",
                       std::to_string(out_bits),
                       "4, 8 (turned and requantised) or 32 (float spectra)");
   stages::channelize::Config config;
