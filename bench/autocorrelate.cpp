@@ -1,7 +1,7 @@
-// Rates of the autocorrelator on CPUs, beside a plain loop that is not exact.
+// Rates of the autocorrelator on CPUs, compared with a plain loop in floats.
 //
 //   bench_autocorrelate --benchmark_filter=array
-#include "bench/rival/autocorrelate.h"
+#include "bench/baseline/autocorrelate.h"
 
 #include <benchmark/benchmark.h>
 
@@ -13,7 +13,7 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
-#include "tautline/stages/autocorrelate/cpu/layout.h"
+#include "tautline/stages/autocorrelate/cpu/plan.h"
 
 namespace {
 
@@ -64,7 +64,7 @@ void measure(benchmark::State& bench, Config config, device::Selection selection
 void plain_loop(benchmark::State& bench) {
   const std::size_t sensors = kArray.config.sensors, packet = kArray.config.max_samples;
   const auto data = counts<std::uint8_t>(packet * sensors, 255);
-  rival::PlainMultiTau plain(sensors, kArray.config.bins, kArray.config.levels);
+  bench::PlainMultiTau plain(sensors, kArray.config.bins, kArray.config.levels);
   for (auto _ : bench) plain.add(data.data(), packet);
   benchmark::DoNotOptimize(plain.sums());
   report(bench, kArray.config,
@@ -103,12 +103,12 @@ void register_all() {
     for (const std::size_t rows : {1024u, 2048u, 4096u, 8192u})
       for (const std::size_t later : {1024u, 2048u, 4096u})
         if (4 * later >= rows)
-          add("front/" + std::to_string(pairs) + " pairs/" + std::to_string(rows) + "/" +
+          add("amx/" + std::to_string(pairs) + " pairs/" + std::to_string(rows) + "/" +
                   std::to_string(later),
               [=](benchmark::State& bench) {
                 measure<std::uint8_t>(
                     bench, kArray.config, cpu(InstructionSet::amx), 1, 8192, 255,
-                    {.front_pairs = pairs, .front_samples = rows, .front_later_samples = later});
+                    {.amx_level_pairs = pairs, .amx_samples = rows, .amx_later_samples = later});
               });
   add("array/u16, counts to 1000", [](benchmark::State& bench) {
     Config config = kArray.config;

@@ -1,4 +1,4 @@
-// Rate of the autocorrelator on a GPU, with counts in its memory or coming from the host's.
+// Rate of the autocorrelator on a GPU, for counts in the device's or in the host's memory.
 //
 //   bench_autocorrelate_gpu --device cuda:0 [--sensors 1024] [--bins 32] [--levels 10]
 //       [--standard 1] [--bits 8] [--samples 65536] [--packets 1] [--seconds 1] [--most 255]
@@ -39,7 +39,7 @@ Config config_of(const Options& options) {
                 .bins = number(options, "bins", 32),
                 .levels = number(options, "levels", 10),
                 .max_samples = number(options, "samples", 65536)};
-  if (number(options, "standard", 0) != 0) config.ladder = Ladder::standard;
+  if (number(options, "standard", 0) != 0) config.lag_scheme = LagScheme::standard;
   const std::size_t bits = number(options, "bits", 8);
   config.type = bits == 8 ? CountType::u8 : bits == 16 ? CountType::u16 : CountType::u32;
   return config;
@@ -61,7 +61,7 @@ void fill(void* to, std::size_t count, CountType type, std::size_t most) {
   std::mt19937 random(1);
   const std::size_t size = core::bytes_of(type);
   auto* bytes = static_cast<std::byte*>(to);
-  // Repeated, since large arrays take long to draw.
+  // Repeats a short random sequence: drawing all counts of a large array takes long.
   const std::size_t drawn = std::min<std::size_t>(count, (std::size_t{1} << 22) + 4093);
   for (std::size_t i = 0; i < drawn; ++i) {
     const auto value = static_cast<std::uint32_t>(random() % (most + 1));

@@ -1,8 +1,9 @@
 // Rate of the filter bank on every instruction set of this machine, beside a plain filter loop, the
-// device's FFT library and a plain loop that rounds and turns, on as many threads, in the same run.
+// device's FFT library and a plain loop that rounds and corner-turns, on as many threads, in one
+// run.
 //
 //   bench_channelize [--threads N] [--repeats N] [--only TEXT] [--set avx2]
-#include "bench/rival/channelize.h"
+#include "bench/baseline/channelize.h"
 
 #include <fmt/format.h>
 
@@ -39,45 +40,45 @@ struct Problem {
 };
 
 const std::vector<Problem> kProblems = {
-    {"ci8", 1024, 8, Output::turned_ci8},
-    {"ci8", 1024, 4, Output::turned_ci8},
-    {"ci8", 1024, 16, Output::turned_ci8},
-    {"ci8", 1024, 8, Output::turned_ci4},
-    {"ci8", 1024, 8, Output::turned_float},
+    {"ci8", 1024, 8, Output::corner_turned_ci8},
+    {"ci8", 1024, 4, Output::corner_turned_ci8},
+    {"ci8", 1024, 16, Output::corner_turned_ci8},
+    {"ci8", 1024, 8, Output::corner_turned_ci4},
+    {"ci8", 1024, 8, Output::corner_turned_float},
     {"ci8", 1024, 8, Output::spectra_float},
-    {"ci8", 1024, 8, Output::turned_ci8, 1, 1, true},
-    {"ci8", 1024, 8, Output::turned_ci8, 32, 27},
-    {"ci16", 1024, 8, Output::turned_ci8},
-    {"cf32", 1024, 8, Output::turned_ci8},
-    {"i8", 1024, 8, Output::turned_ci8},
-    {"ci8", 1000, 8, Output::turned_ci8},
-    {"ci8", 2, 8, Output::turned_ci8},
-    {"ci8", 4, 8, Output::turned_ci8},
-    {"ci8", 8, 8, Output::turned_ci8},
-    {"ci8", 16, 8, Output::turned_ci8},
-    {"ci8", 32, 8, Output::turned_ci8},
-    {"ci8", 64, 8, Output::turned_ci8},
-    {"ci8", 128, 8, Output::turned_ci8},
-    {"ci8", 256, 8, Output::turned_ci8},
-    {"ci8", 512, 8, Output::turned_ci8},
-    {"ci8", 2048, 8, Output::turned_ci8},
-    {"ci8", 4096, 8, Output::turned_ci8},
-    {"ci8", 8192, 8, Output::turned_ci8},
-    {"ci8", 16384, 8, Output::turned_ci8},
-    {"ci8", 32768, 8, Output::turned_ci8},
-    {"ci8", 65536, 8, Output::turned_ci8},
+    {"ci8", 1024, 8, Output::corner_turned_ci8, 1, 1, true},
+    {"ci8", 1024, 8, Output::corner_turned_ci8, 32, 27},
+    {"ci16", 1024, 8, Output::corner_turned_ci8},
+    {"cf32", 1024, 8, Output::corner_turned_ci8},
+    {"i8", 1024, 8, Output::corner_turned_ci8},
+    {"ci8", 1000, 8, Output::corner_turned_ci8},
+    {"ci8", 2, 8, Output::corner_turned_ci8},
+    {"ci8", 4, 8, Output::corner_turned_ci8},
+    {"ci8", 8, 8, Output::corner_turned_ci8},
+    {"ci8", 16, 8, Output::corner_turned_ci8},
+    {"ci8", 32, 8, Output::corner_turned_ci8},
+    {"ci8", 64, 8, Output::corner_turned_ci8},
+    {"ci8", 128, 8, Output::corner_turned_ci8},
+    {"ci8", 256, 8, Output::corner_turned_ci8},
+    {"ci8", 512, 8, Output::corner_turned_ci8},
+    {"ci8", 2048, 8, Output::corner_turned_ci8},
+    {"ci8", 4096, 8, Output::corner_turned_ci8},
+    {"ci8", 8192, 8, Output::corner_turned_ci8},
+    {"ci8", 16384, 8, Output::corner_turned_ci8},
+    {"ci8", 32768, 8, Output::corner_turned_ci8},
+    {"ci8", 65536, 8, Output::corner_turned_ci8},
 };
 
 const char* name(Output output) {
   switch (output) {
     case Output::spectra_float:
       return "spectra cf32";
-    case Output::turned_float:
-      return "turned cf32";
-    case Output::turned_ci8:
-      return "turned ci8";
-    case Output::turned_ci4:
-      return "turned ci4";
+    case Output::corner_turned_float:
+      return "corner-turned cf32";
+    case Output::corner_turned_ci8:
+      return "corner-turned ci8";
+    case Output::corner_turned_ci4:
+      return "corner-turned ci4";
   }
   return "";
 }
@@ -117,7 +118,7 @@ struct Block {
     in = device::Buffer(config.inputs * row_bytes);
     out = device::Buffer(config.inputs * problem.spectra * config.channels * 8);
     // An rms of 20 steps of 127, or 3 of 7, from input of 74.
-    const float gain = config.output == Output::turned_ci4 ? 0.04f : 0.27f;
+    const float gain = config.output == Output::corner_turned_ci4 ? 0.04f : 0.27f;
     gains.assign(config.channels * config.inputs, gain);
     clipped.assign(config.inputs, 0);
     std::mt19937 random(1);
@@ -148,9 +149,9 @@ struct Block {
     views.spectra = {out.as<std::complex<float>>(),
                      {Axis::input, Axis::spectrum, Axis::channel},
                      {inputs, problem.spectra, channels}};
-    views.turned_float = {out.as<std::complex<float>>(), axes, extents};
-    views.turned_ci8 = {out.as<core::ci8>(), axes, extents};
-    views.turned_ci4 = {out.as<core::ci4>(), axes, extents};
+    views.corner_turned_float = {out.as<std::complex<float>>(), axes, extents};
+    views.corner_turned_ci8 = {out.as<core::ci8>(), axes, extents};
+    views.corner_turned_ci4 = {out.as<core::ci4>(), axes, extents};
     views.gains = {gains.data(), {Axis::channel, Axis::input}, {channels, inputs}};
     views.clipped = {clipped.data(), {Axis::input}, {inputs}};
     return views;
@@ -200,21 +201,21 @@ void add_ours(const Problem& problem, Block& block, const Options& options,
   }
 }
 
-void add_rival(const Problem& problem, Block& block, const Options& options,
-               std::vector<Contender>& contenders) {
-  if (std::strcmp(problem.format, "ci8") != 0 || problem.output != Output::turned_ci8 ||
+void add_baseline(const Problem& problem, Block& block, const Options& options,
+                  std::vector<Contender>& contenders) {
+  if (std::strcmp(problem.format, "ci8") != 0 || problem.output != Output::corner_turned_ci8 ||
       problem.p != problem.q || problem.delays)
     return;
   const auto device = device::open({}, {.threads = options.threads});
   std::shared_ptr<device::Queue> queue = device->make_queue();
-  const auto rival = std::make_shared<bench::PlainChannelizer>(
+  const auto baseline = std::make_shared<bench::PlainChannelizer>(
       problem.channels, problem.taps, core::prototype_filter(problem.channels, problem.taps, {}),
       *device);
-  contenders.push_back({"rival",
-                        [rival, queue, &block] {
-                          rival->run(*queue, block.in.as<core::ci8>(), block.problem.config.inputs,
-                                     block.samples, block.problem.spectra, 0.27f,
-                                     block.out.as<core::ci8>());
+  contenders.push_back({"baseline",
+                        [baseline, queue, &block] {
+                          baseline->run(*queue, block.in.as<core::ci8>(),
+                                        block.problem.config.inputs, block.samples,
+                                        block.problem.spectra, 0.27f, block.out.as<core::ci8>());
                         },
                         {}});
 }
@@ -222,9 +223,9 @@ void add_rival(const Problem& problem, Block& block, const Options& options,
 void measure(const Problem& problem, const Options& options) {
   Block block(config_of(problem));
   std::vector<Contender> contenders;
-  add_rival(problem, block, options, contenders);
-  const bool has_rival = !contenders.empty();
-  if (!has_rival) contenders.push_back({"none", [] {}, {}});
+  add_baseline(problem, block, options, contenders);
+  const bool has_baseline = !contenders.empty();
+  if (!has_baseline) contenders.push_back({"none", [] {}, {}});
   add_ours(problem, block, options, contenders);
   for (auto& c : contenders) c.run();  // touches every page
   for (std::size_t repeat = 0; repeat < options.repeats; ++repeat)
@@ -236,7 +237,7 @@ void measure(const Problem& problem, const Options& options) {
     }
   const auto samples = static_cast<double>(block.problem.config.inputs * block.problem.spectra *
                                            block.problem.config.hop_samples());
-  const double rival = has_rival ? contenders[0].median() : 0;
+  const double baseline = has_baseline ? contenders[0].median() : 0;
   fmt::print("{}\n", name(problem));
   for (auto& c : contenders) {
     if (c.name == "none") continue;
@@ -249,7 +250,7 @@ void measure(const Problem& problem, const Options& options) {
                block.problem.bytes() * samples /
                    static_cast<double>(block.problem.config.hop_samples()) / seconds / 1e9,
                100 * spread);
-    if (has_rival) fmt::print("  {:5.2f} x rival", rival / seconds);
+    if (has_baseline) fmt::print("  {:5.2f} x baseline", baseline / seconds);
     fmt::print("\n");
   }
   std::fflush(stdout);

@@ -8,7 +8,7 @@
 //
 // --designs adds every design that has code for a problem, --tunables configurations (0: default; a
 // design is a number: 1 fused, 2 split, 3 separate), --problem problems instead of those listed
-// here (outputs: 0 spectra, 1 turned cf32, 2 turned ci8, 3 turned ci4).
+// here (outputs: 0 spectra, 1 corner-turned cf32, 2 corner-turned ci8, 3 corner-turned ci4).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,26 +47,42 @@ struct Problem {
   std::size_t p = 1, q = 1;
 };
 
-const std::vector<Problem> kProblems = {
-    {"ci8", 1024, 4, Output::spectra_float},    {"ci8", 1024, 8, Output::spectra_float},
-    {"ci8", 1024, 16, Output::spectra_float},   {"ci8", 1024, 32, Output::spectra_float},
-    {"ci8", 1024, 64, Output::spectra_float},   {"ci8", 1024, 8, Output::turned_ci8},
-    {"ci8", 1024, 16, Output::turned_ci8},      {"ci8", 1024, 32, Output::turned_ci8},
-    {"ci8", 1024, 8, Output::turned_ci8, true}, {"ci8", 1024, 8, Output::turned_ci4},
-    {"ci8", 1024, 8, Output::turned_float},     {"ci8", 1024, 8, Output::turned_ci8, false, 32, 27},
-    {"ci8", 64, 8, Output::spectra_float},      {"ci8", 128, 8, Output::spectra_float},
-    {"ci8", 256, 8, Output::spectra_float},     {"ci8", 512, 8, Output::spectra_float},
-    {"ci8", 2048, 8, Output::spectra_float},    {"ci8", 4096, 8, Output::spectra_float},
-    {"ci8", 8192, 8, Output::spectra_float},    {"ci8", 16384, 8, Output::spectra_float},
-    {"ci8", 32768, 8, Output::spectra_float},   {"ci8", 65536, 8, Output::spectra_float},
-    {"ci8", 96, 8, Output::spectra_float},      {"ci8", 1000, 8, Output::spectra_float},
-    {"ci8", 3072, 8, Output::spectra_float},    {"ci8", 1000, 8, Output::turned_ci8},
-    {"ci8", 4096, 8, Output::turned_ci8},       {"ci16", 1024, 8, Output::spectra_float},
-    {"cf32", 1024, 8, Output::spectra_float},   {"i8", 1024, 8, Output::spectra_float},
-    {"i16", 1024, 8, Output::spectra_float},    {"f32", 1024, 8, Output::spectra_float}};
+const std::vector<Problem> kProblems = {{"ci8", 1024, 4, Output::spectra_float},
+                                        {"ci8", 1024, 8, Output::spectra_float},
+                                        {"ci8", 1024, 16, Output::spectra_float},
+                                        {"ci8", 1024, 32, Output::spectra_float},
+                                        {"ci8", 1024, 64, Output::spectra_float},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci8},
+                                        {"ci8", 1024, 16, Output::corner_turned_ci8},
+                                        {"ci8", 1024, 32, Output::corner_turned_ci8},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci8, true},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci4},
+                                        {"ci8", 1024, 8, Output::corner_turned_float},
+                                        {"ci8", 1024, 8, Output::corner_turned_ci8, false, 32, 27},
+                                        {"ci8", 64, 8, Output::spectra_float},
+                                        {"ci8", 128, 8, Output::spectra_float},
+                                        {"ci8", 256, 8, Output::spectra_float},
+                                        {"ci8", 512, 8, Output::spectra_float},
+                                        {"ci8", 2048, 8, Output::spectra_float},
+                                        {"ci8", 4096, 8, Output::spectra_float},
+                                        {"ci8", 8192, 8, Output::spectra_float},
+                                        {"ci8", 16384, 8, Output::spectra_float},
+                                        {"ci8", 32768, 8, Output::spectra_float},
+                                        {"ci8", 65536, 8, Output::spectra_float},
+                                        {"ci8", 96, 8, Output::spectra_float},
+                                        {"ci8", 1000, 8, Output::spectra_float},
+                                        {"ci8", 3072, 8, Output::spectra_float},
+                                        {"ci8", 1000, 8, Output::corner_turned_ci8},
+                                        {"ci8", 4096, 8, Output::corner_turned_ci8},
+                                        {"ci16", 1024, 8, Output::spectra_float},
+                                        {"cf32", 1024, 8, Output::spectra_float},
+                                        {"i8", 1024, 8, Output::spectra_float},
+                                        {"i16", 1024, 8, Output::spectra_float},
+                                        {"f32", 1024, 8, Output::spectra_float}};
 
 const char* name(Output output) {
-  constexpr const char* kNames[] = {"spectra", "turned cf32", "turned ci8", "turned ci4"};
+  constexpr const char* kNames[] = {"spectra", "corner-turned cf32", "corner-turned ci8",
+                                    "corner-turned ci4"};
   return kNames[static_cast<int>(output)];
 }
 
@@ -179,7 +195,7 @@ class Bench {
     out_ = gpu_->allocate(c.inputs * c.channels * out_row_ * 8);
     // An rms of 20 steps of 127, or 3 of 7, from input of 74.
     const std::vector<float> gains(c.inputs * c.channels,
-                                   c.output == Output::turned_ci4 ? 0.04f : 0.27f);
+                                   c.output == Output::corner_turned_ci4 ? 0.04f : 0.27f);
     gains_ = gpu_->allocate(gains.size() * sizeof(float));
     queue_->copy(gains_.data(), gains.data(), gains_.bytes());
     clipped_ = gpu_->allocate(c.inputs * sizeof(std::uint64_t));
@@ -203,9 +219,9 @@ class Bench {
     views.spectra = {out_.as<std::complex<float>>(),
                      {Axis::input, Axis::spectrum, Axis::channel},
                      {inputs, problem_.spectra, channels}};
-    views.turned_float = {out_.as<std::complex<float>>(), axes, extents};
-    views.turned_ci8 = {out_.as<core::ci8>(), axes, extents};
-    views.turned_ci4 = {out_.as<core::ci4>(), axes, extents};
+    views.corner_turned_float = {out_.as<std::complex<float>>(), axes, extents};
+    views.corner_turned_ci8 = {out_.as<core::ci8>(), axes, extents};
+    views.corner_turned_ci4 = {out_.as<core::ci4>(), axes, extents};
     views.gains = {gains_.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
     views.clipped = {clipped_.as<std::uint64_t>(), {Axis::input}, {inputs}};
     return views;

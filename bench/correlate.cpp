@@ -23,7 +23,8 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
+#include "tautline/stages/correlate/cpu/plan.h"
 
 namespace {
 
@@ -194,15 +195,15 @@ std::vector<InstructionSet> sets_to_run(const Options& options) {
 }
 
 void print_table(const std::vector<Entry>& entries, const Options& options) {
-  const double rival = entries.back().tops();
-  const bool has_rival = entries.back().name.starts_with("cherk");
+  const double baseline = entries.back().tops();
+  const bool has_baseline = entries.back().name.starts_with("cherk");
   if (options.csv)
     fmt::print("name,seconds,spread,best_seconds,tops,ratio_to_cherk\n");
   else
     fmt::print("{:<24} {:>10} {:>8} {:>9} {:>12} {:>8}\n", "code", "median ms", "spread", "best ms",
                "useful TOPS", "x cherk");
   for (const auto& entry : entries) {
-    const std::string ratio = has_rival ? fmt::format("{:.2f}", entry.tops() / rival) : "";
+    const std::string ratio = has_baseline ? fmt::format("{:.2f}", entry.tops() / baseline) : "";
     if (options.csv)
       fmt::print("{},{:.6f},{:.4f},{:.6f},{:.4f},{}\n", entry.name, entry.median(), entry.spread(),
                  entry.best(), entry.tops(), ratio);

@@ -2,12 +2,12 @@
 // loop over trials, channels and samples on as many threads, in the same run.
 //
 //   bench_dedisperse [--threads N] [--repeats N] [--trials N] [--seconds S] [--problem apertif]
-//                    [--set avx512] [--method shared] [--bits 8] [--rival 0]
+//                    [--set avx512] [--method shared] [--bits 8] [--baseline 0]
 //                    [--device cuda:0 --times N --beams N --width SECONDS --it 32 --id 16 --et 8
 //                     --ed 4 --local KIB --groups N
-//                     --makers N --channels N --tiles N --matrix 1 --stage 1 --check 1]
+//                     --producer-warps N --channels N --tiles N --matrix 1 --stage 1 --check 1]
 //                    [--tile N] [--block N] [--levels N] [--near BYTES] [--scratch BYTES]
-#include "bench/rival/dedisperse.h"
+#include "bench/baseline/dedisperse.h"
 
 #include <fmt/format.h>
 
@@ -109,8 +109,8 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
          number(options, "local", gpu.local_kib),
          number(options, "groups", gpu.groups),
          number(options, "levels", gpu.levels),
-         number(options, "makers", gpu.makers),
-         number(options, "channels", gpu.band_channels),
+         number(options, "producer-warps", gpu.producer_warps),
+         number(options, "channels", gpu.block_channels),
          number(options, "tiles", gpu.tiles),
          number(options, "matrix", 1) != 0,
          number(options, "stage", 1) != 0};
@@ -233,10 +233,10 @@ void measure(const Case& c, const Options& options) {
   fmt::print("{}, {} trials, {} channels, {} bits\n", c.name, config.dms.size(),
              config.frequencies_mhz.size(), config.bits);
   std::vector<Contender> contenders;
-  if (number(options, "rival", 1) != 0 && config.bits == 8) {
-    const auto rival =
+  if (number(options, "baseline", 1) != 0 && config.bits == 8) {
+    const auto baseline =
         std::make_shared<bench::PlainDedisperser>(config, number(options, "threads", 2));
-    contenders.push_back({"rival", [rival] { return rival->run(); }, {}, 0});
+    contenders.push_back({"baseline", [baseline] { return baseline->run(); }, {}, 0});
   }
   for (const std::string& name : device_names(options))
     for (const Method method : {Method::exact, Method::shared, Method::subband, Method::automatic})
@@ -245,9 +245,9 @@ void measure(const Case& c, const Options& options) {
   for (std::size_t repeat = 0; repeat < number(options, "repeats", 5); ++repeat)
     for (auto& contender : contenders)
       contender.seconds.push_back(seconds_of([&] { contender.times = contender.run(); }));
-  const double rival = contenders[0].name == "rival"
-                           ? static_cast<double>(contenders[0].times) / contenders[0].median()
-                           : 0;
+  const double baseline = contenders[0].name == "baseline"
+                              ? static_cast<double>(contenders[0].times) / contenders[0].median()
+                              : 0;
   for (auto& contender : contenders) {
     const double seconds = contender.median();
     const double rate = static_cast<double>(contender.times) / seconds;
@@ -256,7 +256,7 @@ void measure(const Case& c, const Options& options) {
         contender.name, rate * c.operations() / 1e9, rate * config.sample_time_s,
         rate * config.sample_time_s * seconds / contender.seconds.front(),
         100 * (contender.seconds.back() - contender.seconds.front()) / seconds);
-    if (rival > 0) fmt::print("  {:5.2f} x rival", rate / rival);
+    if (baseline > 0) fmt::print("  {:5.2f} x baseline", rate / baseline);
     fmt::print("\n");
   }
   std::fflush(stdout);

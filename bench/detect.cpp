@@ -1,7 +1,7 @@
-// G samples/s of detect on noise as Apertif samples it, on every instruction set that this machine
-// has, beside plain loops that search the same boxcars: a running mean, a sigma from the mean of
-// squares, and one running sum a width, with no list of what was found.
-#include "bench/rival/detect.h"
+// Rates of detect on noise with Apertif's sampling time, on every instruction set of this machine,
+// compared with plain loops over the same boxcars: a running mean, a sigma from the mean of
+// squares, and a running sum for each width, without a list of detections.
+#include "bench/baseline/detect.h"
 
 #include <benchmark/benchmark.h>
 
@@ -33,7 +33,7 @@ void report(benchmark::State& state, const Case& c) {
   state.counters["samples/s"] = benchmark::Counter(samples, benchmark::Counter::kIsRate);
   state.counters["boxcars/s"] =
       benchmark::Counter(c.operations() / 2 * runs, benchmark::Counter::kIsRate);
-  // Seconds of 2,000 trials that a second searches.
+  // The real-time factor of 2,000 trials.
   state.counters["x_real_time_2000"] =
       benchmark::Counter(samples * c.config.sample_time_s / 2000, benchmark::Counter::kIsRate);
 }

@@ -119,7 +119,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   add_fields(*command, config, {"detectors", "tag_method", "gate_s"}, "Time tags");
   add_fields(
       *command, config,
-      {"bin_s", "ladder", "bins", "levels", "coarsening", "normalization", "segments", "detrend"});
+      {"bin_s", "lag_scheme", "bins", "levels", "coarsening", "normalization", "segments", "detrend"});
   add_fields(*command, config,
              {"sensors.pairs", "sensors.shape", "sensors.mask_path", "sensors.bin_sensors"},
              "Sensors");

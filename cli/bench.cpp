@@ -167,9 +167,14 @@ int run(const Global& global, const Options& options) {
 
 std::string problem_help() {
   std::string text = "sizes, as inputs=64,channels=128, or a name:";
-  for (const pipeline::NamedProblem& problem : pipeline::named_problems())
-    text += fmt::format(" {} {},", problem.stage, problem.name);
-  return text + " channelize cCtT (c1024t8); or a name and sizes: n256,bits=32";
+  auto stages = pipeline::measurable_stages();
+  const auto fed = pipeline::host_fed_stages();
+  stages.insert(stages.end(), fed.begin(), fed.end());
+  for (const std::string& stage : stages)
+    for (const std::string& name : pipeline::problem_names(stage))
+      text += fmt::format(" {} {},", stage, name);
+  text.back() = ';';
+  return text + " or a name and sizes: n256,bits=32";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "cli/filter_options.h"
 #include "cli/run_output.h"
+#include "cli/voltage_run.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/channelize_voltages.h"
@@ -19,30 +20,15 @@ struct Options {
 
 void summarise(const Global& global, const std::string& output,
                const pipeline::ChannelizeSummary& s) {
-  print_summary(
-      global, "tautline.channelize",
-      {{"output", output},
-       {"inputs", s.inputs},
-       {"channels", s.channels},
-       {"spectra", s.spectra},
-       {"samples", s.samples},
-       {"written", s.written},
-       {"invalid_spectra", s.invalid_spectra},
-       {"lost_samples", s.damage.lost_samples},
-       {"dropped_samples", s.damage.dropped_samples},
-       {"trailing_bytes", s.damage.trailing_bytes},
-       {"clipped", s.clipped},
-       {"not_finite", s.not_finite},
-       {"kernels", s.backend},
-       {"elapsed_s", s.elapsed_s},
-       {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {} written, {}, {}\n{}\n  kernels: {}\n"
-                  "  samples: {} lost, {} dropped, {} not finite; {} clipped, {} invalid\n",
-                  output, counted(s.written, "time"), counted(s.inputs, "input"),
-                  counted(s.channels, "channel"), speed_line(s.stream_s, s.elapsed_s), s.backend,
-                  s.damage.lost_samples, s.damage.dropped_samples, s.not_finite,
-                  counted(s.clipped, "component"),
-                  counted(s.invalid_spectra, "spectrum", "spectra")));
+  summarise(global, "tautline.channelize", output, s,
+            {.made = counted(s.written, "time") + " written",
+             .fields = {{"spectra", s.spectra},
+                        {"samples", s.samples},
+                        {"written", s.written},
+                        {"invalid_spectra", s.invalid_spectra}},
+             .fields_of_kernels = {{"kernels", s.backend}},
+             .in_gaps = {},
+             .results = counted(s.invalid_spectra, "spectrum", "spectra") + " invalid"});
 }
 
 int run(const Global& global, Options& options) {

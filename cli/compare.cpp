@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/compare_curves.h"
 #include "tautline/pipeline/compare_truth.h"
 
@@ -115,9 +116,12 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand(
       "compare", "measured visibilities beside the simulator's truth; curves beside each other");
   auto options = std::make_shared<Options>();
+  using formats::FileFormat;
   command
       ->add_option("visibilities", options->visibilities,
-                   "V.uvh5; or a correlation curve: .csv, .SIN, .ASC, .h5")
+                   formats::endings_of(formats::formats_with(&FileFormat::visibilities), "V") +
+                       "; or a correlation curve: " +
+                       formats::endings_of(formats::formats_with(&FileFormat::read_curves)))
       ->required();
   command
       ->add_option("truth", options->truth, "X.truth.json, as simulate wrote it; or another curve")

@@ -4,6 +4,8 @@
 
 #include "cli/filter_options.h"
 #include "cli/run_output.h"
+#include "cli/voltage_run.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/correlate_voltages.h"
 
 namespace tautline::cli {
@@ -39,34 +41,19 @@ void summarise(const Global& global, const std::string& output,
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
   for (const pipeline::DeviceShare& share : s.devices)
     devices.push_back({{"device", share.device}, {"sent_bytes", share.sent_bytes}});
-  print_summary(
-      global, "tautline.correlate",
-      {{"output", output},
-       {"inputs", s.inputs},
-       {"channels", s.channels},
-       {"integrations", s.integrations},
-       {"integration_s", s.integration_s},
-       {"spectra", s.spectra},
-       {"samples", s.samples},
-       {"gap_samples", s.gap_samples},
-       {"lost_samples", s.damage.lost_samples},
-       {"dropped_samples", s.damage.dropped_samples},
-       {"trailing_bytes", s.damage.trailing_bytes},
-       {"clipped", s.clipped},
-       {"not_finite", s.not_finite},
-       {"overflowed", s.overflowed},
-       {"kernels", s.backend},
-       {"devices", devices},
-       {"setup_s", s.setup_s},
-       {"elapsed_s", s.elapsed_s},
-       {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
-                  "  samples: {} lost, {} dropped, {}, {} not finite; {} clipped, {} overflowed\n",
-                  output, integrations_of(s), counted(s.inputs, "input"),
-                  counted(s.channels, "channel"), speed_line(s.stream_s, s.elapsed_s), s.backend,
-                  s.damage.lost_samples, s.damage.dropped_samples, gaps_of(s), s.not_finite,
-                  counted(s.clipped, "component"),
-                  counted(s.overflowed, "visibility", "visibilities")));
+  summarise(global, "tautline.correlate", output, s,
+            {.made = integrations_of(s),
+             .fields = {{"integrations", s.integrations},
+                        {"integration_s", s.integration_s},
+                        {"spectra", s.spectra},
+                        {"samples", s.samples},
+                        {"gap_samples", s.gap_samples}},
+             .fields_of_kernels = {{"overflowed", s.overflowed},
+                                   {"kernels", s.backend},
+                                   {"devices", devices},
+                                   {"setup_s", s.setup_s}},
+             .in_gaps = gaps_of(s),
+             .results = counted(s.overflowed, "visibility", "visibilities") + " overflowed"});
 }
 
 int run(const Global& global, Options& options) {
@@ -99,7 +86,11 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<Options>();
   pipeline::CorrelateConfig& config = options->config;
   options->input.add_to(*command, config);
-  command->add_option("-o,--output", config.output, "V.uvh5 or V.ms")->required();
+  command
+      ->add_option(
+          "-o,--output", config.output,
+          formats::endings_of(formats::formats_with(&formats::FileFormat::write_visibilities), "V"))
+      ->required();
   options->filter.add_to(*command, config);
   add_fields(*command, config, {"integration_s", "array_path"});
   command->add_option("--report", config.report_path,

@@ -75,7 +75,7 @@ int run(const Global& global, Options& options) {
   config.format = format_of(options.format, config.output);
   const auto read = files_read(config, options.run.dms);
   formats::require_distinct(files_written(config, read), read);
-  options.run.dms.fill(config.dms);
+  options.run.dms.fill(config);
   config.history = history_line(global);
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
@@ -89,9 +89,7 @@ int run(const Global& global, Options& options) {
 void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("dedisperse", "filterbanks to dedispersed time series");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("input", options->config.inputs, "filterbanks (sigproc, PSRFITS), consecutive")
-      ->required();
+  command->add_option("input", options->config.inputs, filterbanks_help())->required();
   command
       ->add_option("-o,--output", options->config.output,
                    "OUT.npy, a folder, or OUT.dat or OUT.tim for one trial")

@@ -16,19 +16,22 @@ namespace {
 
 }  // namespace
 
-void DmOptions::fill(pipeline::DmChoice& choice) const {
+void DmOptions::fill(pipeline::FilterbankRunConfig& config) const {
   const bool range = command->count("--dms") > 0, tolerance = command->count("--dm-tolerance") > 0;
   if (range && !dm_list.empty())
     refuse("--dms", "given with --dm-list", "one of --dms and --dm-list");
   if (tolerance && !dm_list.empty())
     refuse("--dm-tolerance", "given with --dm-list", "only for --dms LO:HI");
-  if (tolerance && choice.step > 0)
+  if (tolerance && config.dms.step > 0)
     refuse("--dm-tolerance", "given with a step", "only for --dms LO:HI");
+  const bool no_loss = command->count("--max-loss") > 0 && config.max_loss == 0;
+  if (no_loss && config.method == stages::dedisperse::Method::subband)
+    refuse("--max-loss", "0 with --method subband", "above 0, or --method exact, shared or auto");
   if (dm_list.empty()) return;
   std::ifstream file(dm_list, std::ios::binary);
   if (!file) throw core::Error(core::ErrorKind::io, dm_list, "cannot be opened", "a list of DMs");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  choice.list = stages::dedisperse::parse_dm_list(text, dm_list);
+  config.dms.list = stages::dedisperse::parse_dm_list(text, dm_list);
 }
 
 }  // namespace tautline::cli

@@ -25,7 +25,7 @@ struct DmOptions {
                "Cleaning");
   }
   /// Reads --dm-list. Throws core::Error(config) for options that contradict each other.
-  void fill(pipeline::DmChoice& choice) const;
+  void fill(pipeline::FilterbankRunConfig& config) const;
 };
 
 }  // namespace tautline::cli

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
 
@@ -45,6 +46,11 @@ std::vector<formats::NamedFile> files_read(const std::vector<std::string>& input
   auto files = formats::name_files("input", inputs);
   files.push_back({"--coefficients", filter.coefficients_path});
   return files;
+}
+
+std::string voltages_help() {
+  return "voltage files (" + formats::names_of(formats::formats_with(&formats::FileFormat::voltages)) +
+         ")";
 }
 
 void InputOptions::warn_of_unknown_frequency(const std::string& file) {

@@ -32,6 +32,9 @@ struct FilterOptions {
   void fill(pipeline::FilterConfig& filter) const;
 };
 
+/// "voltage files (DADA, ...)".
+std::string voltages_help();
+
 /// Which part of the input, and what a headerless file cannot say, bound to the config of the run.
 struct InputOptions {
   bool strict = false;
@@ -40,9 +43,7 @@ struct InputOptions {
   template <class Config>
   void add_to(CLI::App& to, Config& config) {
     command = &to;
-    to.add_option("input", config.inputs,
-                  "voltage files (DADA, GUPPI RAW, VDIF, MWA receivers, NPY)")
-        ->required();
+    to.add_option("input", config.inputs, voltages_help())->required();
     add_fields(to, config, {"start_s", "duration_s"});
     to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
     to.add_flag("--overwrite", config.overwrite, "replace an existing output");

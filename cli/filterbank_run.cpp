@@ -3,8 +3,15 @@
 #include <fmt/format.h>
 
 #include "cli/run_output.h"
+#include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
+
+std::string filterbanks_help() {
+  return "filterbanks (" +
+         formats::names_of(formats::formats_with(&formats::FileFormat::filterbank)) +
+         "), consecutive";
+}
 
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
                                            const DmOptions& dms) {

@@ -25,6 +25,9 @@ struct FilterbankRunOptions {
   }
 };
 
+/// "filterbanks (sigproc, PSRFITS), consecutive".
+std::string filterbanks_help();
+
 /// What the run reads.
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
                                            const DmOptions& dms);

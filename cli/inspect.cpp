@@ -12,6 +12,7 @@
 #include "cli/inspect_search.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/voltage_reader.h"
@@ -116,7 +117,8 @@ void refuse_folder(const std::string& path) {
 
 int inspect_file(const Global& global, const std::string& path, const Options& options) {
   refuse_folder(path);
-  if (path.ends_with(".uvh5")) return inspect_visibilities(global, path);
+  if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
+    return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
   if (const auto status = inspect_photons(global, path, options.strict)) return *status;
   // An array of unsigned numbers may be counts or voltages, which alone have a rate.
@@ -155,12 +157,18 @@ int run(const Global& global, const Options& options) {
 void add_inspect(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("inspect", "what a file holds");
   auto options = std::make_shared<Options>();
+  const auto of = [](auto opener) { return formats::names_of(formats::formats_with(opener)); };
+  using formats::FileFormat;
   command
       ->add_option(
           "input", options->files,
-          "voltages (DADA, GUPPI RAW, VDIF, MWA receivers, NPY), visibilities, filterbanks, "
-          "dedispersed series, masks, candidates, photon time tags, counts (TIFF stacks, NPY) or "
-          "correlation curves")
+          fmt::format("voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
+                      "masks, candidates, photon time tags ({}), counts ({}) or correlation curves "
+                      "({})",
+                      of(&FileFormat::voltages), of(&FileFormat::visibilities),
+                      of(&FileFormat::filterbank), of(&FileFormat::series),
+                      of(&FileFormat::photons), of(&FileFormat::counts),
+                      of(&FileFormat::read_curves)))
       ->required();
   command->add_flag("--strict", options->strict, "damaged input is a failure (status 1, not 3)");
   add_reader_options(*command, options->reader, "");

@@ -11,9 +11,9 @@
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
-#include "tautline/formats/tiff/tiff.h"
 
 namespace tautline::cli {
 
@@ -129,7 +129,9 @@ std::optional<int> inspect_photons(const Global& global, const std::string& path
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(path).head(kFirstBytes);
   if (formats::recognise_photons(first, path)) return inspect_tags(global, path, strict);
-  if (formats::tiff::recognise(first)) return inspect_counts(global, path, strict);
+  // Of those that may hold voltages too, inspect_array decides.
+  const auto* counts = formats::find_format(&formats::FileFormat::counts, first, path);
+  if (counts != nullptr && counts->voltages == nullptr) return inspect_counts(global, path, strict);
   if (std::string_view(reinterpret_cast<const char*>(first.data()), first.size())
           .starts_with("PK\3\4"))
     throw core::Error(core::ErrorKind::unsupported, path, "a .zip archive", "one file of curves",

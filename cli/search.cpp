@@ -5,6 +5,7 @@
 
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/search_filterbank.h"
 
 namespace tautline::cli {
@@ -83,7 +84,7 @@ int run(const Global& global, Options& options) {
   formats::require_distinct(
       {{"-o", config.output}, {"-o (its record)", config.output + ".json"}, {"--plot", page}},
       files_read(config, options.run.dms));
-  options.run.dms.fill(config.dms);
+  options.run.dms.fill(config);
   config.history = history_line(global);
   ProgressLine line(global);
   const auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
@@ -98,9 +99,9 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("search", "filterbanks to pulse candidates");
   auto options = std::make_shared<Options>();
   command
-      ->add_option(
-          "input", options->config.inputs,
-          "filterbanks (sigproc, PSRFITS), consecutive; or a dedispersed series (.dat, .tim)")
+      ->add_option("input", options->config.inputs,
+                   filterbanks_help() + "; or a dedispersed series (" +
+                       formats::names_of(formats::formats_with(&formats::FileFormat::series)) + ")")
       ->required();
   command
       ->add_option("-o,--output", options->config.output,

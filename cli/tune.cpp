@@ -96,7 +96,7 @@ void print_winner_json(const TunedProblem& problem) {
                  {"spread", best->spread},
                  {"rate", problem.rate(best->seconds)},
                  {"unit", problem.unit},
-                 {"gain_over_default", jit::gain_over_usual(problem)}});
+                 {"gain_over_default", jit::gain_over_default(problem)}});
   }
   print_json("tautline.tuned", 1, line);
 }
@@ -117,7 +117,7 @@ void print_winner(const TunedProblem& problem) {
     fmt::print("  no candidate could run\n");
     return;
   }
-  const double gain = jit::gain_over_usual(problem);
+  const double gain = jit::gain_over_default(problem);
   fmt::print("  best {:.4g} ms, spread {:.1f} %, {:.4g} G {}{}\n  {}\n", 1e3 * best->seconds,
              100 * best->spread, rate_or_zero(problem, best->seconds) / 1e9, problem.unit,
              gain > 0 ? fmt::format(", {:.3f} x the default", gain) : ", the default cannot run",

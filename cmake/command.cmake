@@ -4,8 +4,9 @@ find_package(spdlog REQUIRED)
 file(GLOB tautline_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cpp)
 add_executable(tautline_command ${tautline_cli_sources})
 set_target_properties(tautline_command PROPERTIES OUTPUT_NAME tautline)
+tautline_unity(tautline_command 14)
 target_include_directories(tautline_command PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-target_link_libraries(tautline_command PRIVATE tautline CLI11::CLI11 spdlog::spdlog fmt::fmt
+target_link_libraries(tautline_command PRIVATE tautline_pipeline CLI11::CLI11 spdlog::spdlog fmt::fmt
                                                nlohmann_json::nlohmann_json Threads::Threads)
 target_compile_options(tautline_command PRIVATE -Wall -Wextra -Wpedantic -Wshadow
                                                 ${TAUTLINE_DRIVER_OPTIONS})

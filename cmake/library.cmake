@@ -1,86 +1,169 @@
-# The library: one target from the layers' folders. A layer's files are listed by its folder.
-file(GLOB_RECURSE tautline_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/*.cpp)
-if(NOT TAUTLINE_HDF5)
-  list(FILTER tautline_sources EXCLUDE REGEX "/formats/(uvh5|curves_hdf5)/")
-endif()
-if(NOT TAUTLINE_CFITSIO)
-  list(FILTER tautline_sources EXCLUDE REGEX "/formats/psrfits/")
-endif()
-if(NOT TAUTLINE_CASACORE)
-  list(FILTER tautline_sources EXCLUDE REGEX "/formats/measurement_set/")
-endif()
-if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  list(FILTER tautline_sources EXCLUDE REGEX "/cpu/(vnni\\.cpp|amx/)")
-endif()
+# The library: a static library for each layer (and for each stage), so that whoever uses a layer
+# builds that layer and those below it alone; `tautline` puts their objects together for
+# installation. A layer's files are listed by its folder.
+set(tautline_layers)
 
-add_library(tautline ${tautline_sources})
-add_library(tautline::tautline ALIAS tautline)
-target_compile_features(tautline PUBLIC cxx_std_20)
-target_include_directories(tautline PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(tautline
-  PRIVATE fmt::fmt TBB::tbb nlohmann_json::nlohmann_json hwy::hwy kissfft::kissfft-float OpenCL::OpenCL
-          tomlplusplus::tomlplusplus Threads::Threads ${TAUTLINE_ERFA_LIBRARY} ${CMAKE_DL_LIBS})
-target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
+# Options that every source of the library is compiled with.
+add_library(tautline_options INTERFACE)
+target_compile_features(tautline_options INTERFACE cxx_std_20)
+target_include_directories(tautline_options INTERFACE ${PROJECT_SOURCE_DIR})
 # -ffp-contract=off keeps the plain loops of the references what they say; kernels ask for fused
 # multiply-adds by name.
-target_compile_options(tautline PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
-                                        -ffp-contract=off)
-target_compile_definitions(tautline PRIVATE TAUTLINE_VERSION="${PROJECT_VERSION}"
+target_compile_options(tautline_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+                                                  -ffp-contract=off)
+target_compile_definitions(tautline_options INTERFACE TAUTLINE_VERSION="${PROJECT_VERSION}"
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>
   $<$<BOOL:${TAUTLINE_ZIP}>:TAUTLINE_ZIP> $<$<BOOL:${TAUTLINE_TIFF}>:TAUTLINE_TIFF>
-  $<$<BOOL:${TAUTLINE_FIT}>:TAUTLINE_FIT>)
-include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
-include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
-if(TAUTLINE_HDF5)
-  target_link_libraries(tautline PRIVATE ${HDF5_C_LIBRARIES})
-  target_include_directories(tautline SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
-endif()
-if(TAUTLINE_CFITSIO)
-  target_link_libraries(tautline PRIVATE ${TAUTLINE_CFITSIO_LIBRARY})
-  target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_CFITSIO_INCLUDE})
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/formats/open_filterbank.cpp
-                              PROPERTIES COMPILE_DEFINITIONS TAUTLINE_CFITSIO)
-endif()
-if(TAUTLINE_ZIP)
-  target_link_libraries(tautline PRIVATE ${TAUTLINE_MINIZIP_LIBRARY} ZLIB::ZLIB)
-  target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_MINIZIP_INCLUDE})
-endif()
-if(TAUTLINE_TIFF)
-  target_link_libraries(tautline PRIVATE TIFF::TIFF)
-endif()
-if(TAUTLINE_FIT)
-  target_link_libraries(tautline PRIVATE ${TAUTLINE_CMINPACK_LIBRARY})
-  target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})
-endif()
-if(TAUTLINE_CASACORE)
-  target_link_libraries(tautline PRIVATE ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES}
-                                         ${TAUTLINE_CASA_TABLES} ${TAUTLINE_CASA_CASA})
-  # casacore 3.5's headers use what C++20 took out of std::allocator.
-  set_source_files_properties(
-    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/tables.cpp
-    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/subtables.cpp
-    PROPERTIES COMPILE_OPTIONS "-std=c++17")
-  # casacore's headers include each other as <casacore/...> and as their siblings' folders.
-  target_include_directories(tautline SYSTEM PRIVATE ${TAUTLINE_CASACORE_INCLUDE}
-                                                     ${TAUTLINE_CASACORE_INCLUDE}/casacore)
-endif()
+  $<$<BOOL:${TAUTLINE_FIT}>:TAUTLINE_FIT> $<$<BOOL:${TAUTLINE_CFITSIO}>:TAUTLINE_CFITSIO>)
 # What only drives the library, the command and the tests, need not be fast, and GCC takes half as
 # long over it.
 set(TAUTLINE_DRIVER_OPTIONS $<$<CONFIG:Release>:-O1>)
 if(TAUTLINE_SANITIZE)
   set(TAUTLINE_DRIVER_OPTIONS -O0)
-  target_compile_options(tautline PUBLIC -fsanitize=${TAUTLINE_SANITIZE} -fno-omit-frame-pointer)
-  target_link_options(tautline PUBLIC -fsanitize=${TAUTLINE_SANITIZE})
+  add_compile_options(-fsanitize=${TAUTLINE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TAUTLINE_SANITIZE})
   if(TAUTLINE_SANITIZE MATCHES "undefined")
-    target_compile_options(tautline PUBLIC -fno-sanitize-recover=all)
+    add_compile_options(-fno-sanitize-recover=all)
   endif()
   # The vector kernels take GCC minutes with checks in line; calls take seconds, and intrinsics have
   # no undefined behaviour to find.
-  file(GLOB kernels ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/*.cpp ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/amx/*.cpp)
+  file(GLOB kernels ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/*.cpp
+                    ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/amx/*.cpp)
   set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS
     "-Og;-g0;-fno-sanitize=undefined;--param=asan-instrumentation-with-call-threshold=0")
-  # VkFFT is one large header.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/device/opencl/opencl_fft.cpp
-                              PROPERTIES COMPILE_OPTIONS "-O0")
+endif()
+# VkFFT is one large header, which writes the text of kernels.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/device/opencl/opencl_fft.cpp
+                            PROPERTIES COMPILE_OPTIONS "-O0")
+
+# Several files of a layer are compiled as one, which reads their headers once. The compiler still
+# sees names of one file in another, so files that must stand alone are left out: those that compile
+# themselves once for each instruction set, and those with options of their own.
+option(TAUTLINE_UNITY "Compile several files as one: half the time of a build from nothing" ON)
+function(tautline_unity target files_at_once)
+  if(NOT TAUTLINE_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files_at_once})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    set(alone OFF)
+    if(options)
+      set(alone ON)
+    elseif(EXISTS ${source})
+      file(STRINGS ${source} multi_target REGEX "define HWY_TARGET_INCLUDE|pragma GCC target" LIMIT_COUNT 1)
+      if(multi_target)
+        set(alone ON)
+      endif()
+    endif()
+    set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ${alone})
+  endforeach()
+endfunction()
+
+# tautline_layer(NAME FOLDER [BATCH n] [LINK libraries...] [WITHOUT regular expressions...])
+function(tautline_layer name folder)
+  cmake_parse_arguments(PARSE_ARGV 2 layer "" "BATCH" "LINK;WITHOUT")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/${folder}/*.cpp)
+  foreach(regex IN LISTS layer_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "${regex}")
+  endforeach()
+  add_library(tautline_${name} STATIC EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(tautline_${name} PRIVATE tautline_options fmt::fmt)
+  target_link_libraries(tautline_${name} PUBLIC ${layer_LINK})
+  if(layer_BATCH)
+    tautline_unity(tautline_${name} ${layer_BATCH})
+  endif()
+  set(tautline_layers ${tautline_layers} tautline_${name} PARENT_SCOPE)
+endfunction()
+
+tautline_layer(core core BATCH 12 LINK fmt::fmt)
+tautline_layer(device device BATCH 8
+  LINK tautline_core TBB::tbb hwy::hwy kissfft::kissfft-float OpenCL::OpenCL Threads::Threads
+       ${CMAKE_DL_LIBS})
+target_include_directories(tautline_device SYSTEM PRIVATE ${TAUTLINE_VKFFT_INCLUDE})
+tautline_layer(jit jit BATCH 14 LINK tautline_device nlohmann_json::nlohmann_json)
+include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
+
+# Instruction sets that only x86-64 has.
+set(other_processors)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(other_processors "/cpu/(vnni\\.cpp|amx/)")
+endif()
+file(GLOB stages RELATIVE ${PROJECT_SOURCE_DIR}/tautline/stages ${PROJECT_SOURCE_DIR}/tautline/stages/*)
+set(tautline_stages)
+foreach(stage IN LISTS stages)
+  tautline_layer(stages_${stage} stages/${stage} LINK tautline_jit WITHOUT ${other_processors})
+  list(APPEND tautline_stages tautline_stages_${stage})
+endforeach()
+
+set(absent)
+if(NOT TAUTLINE_HDF5)
+  list(APPEND absent "/formats/(uvh5|curves_hdf5)/")
+endif()
+if(NOT TAUTLINE_CFITSIO)
+  list(APPEND absent "/formats/psrfits/")
+endif()
+if(NOT TAUTLINE_CASACORE)
+  list(APPEND absent "/formats/measurement_set/")
+else()
+  # casacore 3.5's headers use what C++20 took out of std::allocator.
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/tables.cpp
+    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/subtables.cpp
+    PROPERTIES COMPILE_OPTIONS "-std=c++17")
+endif()
+tautline_layer(formats formats BATCH 10 WITHOUT ${absent}
+  LINK tautline_core nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
+       ${TAUTLINE_ERFA_LIBRARY})
+target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
+if(TAUTLINE_HDF5)
+  target_link_libraries(tautline_formats PUBLIC ${HDF5_C_LIBRARIES})
+  target_include_directories(tautline_formats SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
+endif()
+if(TAUTLINE_CFITSIO)
+  target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_CFITSIO_LIBRARY})
+  target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_CFITSIO_INCLUDE})
+endif()
+if(TAUTLINE_ZIP)
+  target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_MINIZIP_LIBRARY} ZLIB::ZLIB)
+  target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_MINIZIP_INCLUDE})
+endif()
+if(TAUTLINE_TIFF)
+  target_link_libraries(tautline_formats PUBLIC TIFF::TIFF)
+endif()
+if(TAUTLINE_CASACORE)
+  target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES}
+                                                ${TAUTLINE_CASA_TABLES} ${TAUTLINE_CASA_CASA})
+  # casacore's headers include each other as <casacore/...> and as their siblings' folders.
+  target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_CASACORE_INCLUDE}
+                                                             ${TAUTLINE_CASACORE_INCLUDE}/casacore)
+endif()
+tautline_layer(stream stream BATCH 8 LINK tautline_formats Threads::Threads)
+tautline_layer(pipeline pipeline BATCH 10 LINK ${tautline_stages} tautline_stream TBB::tbb)
+if(TAUTLINE_FIT)
+  target_link_libraries(tautline_pipeline PUBLIC ${TAUTLINE_CMINPACK_LIBRARY})
+  target_include_directories(tautline_pipeline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})
+endif()
+include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
+
+# What is installed: one library.
+set(objects)
+set(libraries)
+foreach(layer IN LISTS tautline_layers)
+  list(APPEND objects $<TARGET_OBJECTS:${layer}>)
+  get_target_property(links ${layer} LINK_LIBRARIES)
+  list(APPEND libraries ${links})
+endforeach()
+list(REMOVE_DUPLICATES libraries)
+list(FILTER libraries EXCLUDE REGEX "^tautline_")
+add_library(tautline ${objects})
+set_target_properties(tautline PROPERTIES LINKER_LANGUAGE CXX)
+add_library(tautline::tautline ALIAS tautline)
+target_compile_features(tautline PUBLIC cxx_std_20)
+target_include_directories(tautline PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(tautline PRIVATE ${libraries})
+if(TAUTLINE_SANITIZE)
+  set_target_properties(tautline PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()

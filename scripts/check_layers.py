@@ -6,7 +6,8 @@
   and each of these is needed by one of them;
 - CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
-- every stage has a header, a reference, a case file, tunables and a maths page;
+- every stage has a header, a reference, a case file, tunables, a maths page, tests, a benchmark and an entry in the table
+  that `bench` and `tune` are made from;
 - every path that README and docs name exists.
 """
 import pathlib
@@ -54,6 +55,7 @@ BANNED = re.compile(
     r"|std::abort|abort|std::exit|exit|_exit|std::terminate|std::signal|setlocale)\s*[(<]"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+STAGE_TABLE = ROOT / "tautline" / "pipeline" / "stage_table.cpp"
 PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
 PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -148,9 +150,11 @@ def check_stage(folder):
     for needed in (f"{name}.h", f"{name}.cpp", "reference.cpp", "case.h", "tunables.h"):
         if not (folder / needed).exists():
             complain(folder, f"a stage needs {needed}")
-    page = ROOT / "docs" / "maths" / f"{name}.md"
-    if not page.exists():
-        complain(folder, f"a stage needs docs/maths/{name}.md")
+    for needed in (f"docs/maths/{name}.md", f"bench/{name}.cpp", f"tests/stages/{name}"):
+        if not (ROOT / needed).exists():
+            complain(folder, f"a stage needs {needed}")
+    if f'{{.name = "{name}",' not in STAGE_TABLE.read_text(encoding="utf-8"):
+        complain(folder, f"a stage needs an entry in {STAGE_TABLE.relative_to(ROOT)}")
 
 
 # Paths in backquotes or link targets that look like files or folders of this tree.

@@ -22,7 +22,7 @@ foreach(name page.html page.css messages.js store.js colour.js format.js control
              candidates.html scatter.js candidates.js fit.html fit.js)
   list(APPEND page_assets ${name}=${CMAKE_CURRENT_LIST_DIR}/${name})
 endforeach()
-embed_assets(tautline tautline/pipeline/report/assets.h tautline::pipeline::report::asset
+embed_assets(tautline_pipeline tautline/pipeline/report/assets.h tautline::pipeline::report::asset
   ${page_assets}
   "dygraph.min.js=${TAUTLINE_DYGRAPHS_SCRIPT}"
   "dygraph.min.css=${TAUTLINE_DYGRAPHS_STYLE}"

@@ -4,7 +4,7 @@
     cmake --build build --target bench_channelize_gpu
     python3 docs/performance/channelize_tuned.py build/bench/bench_channelize_gpu cuda:0
 
-Problems: ci8, 64 to 16,384 channels, 4 to 64 taps, spectra of floats and turned ci8. Configurations: all that
+Problems: ci8, 64 to 16,384 channels, 4 to 64 taps, spectra of floats and corner-turned ci8. Configurations: all that
 have code for every problem of the list; what they leave open (0: spectra and groups) follows the rules
 for the size. They are compiled by several processes first, so that compiling disturbs no timing. "Best fixed" is the one
 whose geometric mean over the problems is highest.
@@ -58,7 +58,7 @@ def main():
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for (channels, taps, output), found in measured.items():
         best = max(found, key=found.get)
-        print(f"| {channels:,} | {taps} | {'floats' if output == 0 else 'turned ci8'} | {found['']:.0f} | {found[best]:.0f} | "
+        print(f"| {channels:,} | {taps} | {'floats' if output == 0 else 'corner-turned ci8'} | {found['']:.0f} | {found[best]:.0f} | "
               f"{found[best] / found['']:.3f} | {found[best] / found[fixed]:.3f} | {best or 'the default'} |")
 
 

@@ -46,7 +46,7 @@ def series(row):
         kind = "halves" if "half" in s else {4: "ci4", 8: "ci8", 16: "ci16", 32: "cf32"}[s["bits"]]
         return f"X-engine, {kind}" + (f", {s['blocks']} blocks" if "blocks" in s else ""), s["inputs"] // 2
     if s["output_bits"] != 32:
-        return "filter bank, ci8 to turned ci8; taps", s["taps"]
+        return "filter bank, ci8 to corner-turned ci8; taps", s["taps"]
     if s["bits"] != 8:
         return f"filter bank, {'ci16' if s['bits'] == 16 else 'cf32'} to floats; taps", s["taps"]
     if s["channels"] != 1024:
@@ -85,7 +85,7 @@ def draw_roofline(measured, path):
     axis.set(xscale="log", yscale="log", xlim=(left, right), ylim=(1e12, top * 1.7),
              xlabel="useful operations a byte that must be read or written", ylabel="useful operations/s",
              title=measured[0]["device"])
-    axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), title="the numbers at the points: antennas, or as said",
+    axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), title="the numbers at the points: antennas, or as labelled",
                 title_fontsize=7)
     figure.savefig(path, metadata={"Date": None})
 

@@ -25,7 +25,7 @@ def reduce_report(source, target):
 
 
 def telescope(sweep):
-    return sweep["problem"].split(",")[0].removesuffix("-zero-dm")
+    return sweep["problem"].split(",")[0].removesuffix("-no-delays")
 
 
 def column(sweep, key):
@@ -34,28 +34,28 @@ def column(sweep, key):
     return [p[0] for p in pairs], [p[1] for p in pairs]
 
 
-def rates(axis, plain, zero_dm):
+def rates(axis, plain, no_delays):
     for key, name, style in (("tuned_rate", "tuned", dict(color=BLUE, marker="o")),
                              ("fixed_rate", "best fixed", dict(color=ORANGE, marker="s")),
                              ("default_rate", "default", dict(color=GREY, marker="^")),
                              ("mean_rate", "mean of the space", dict(color=GREY, linestyle="--"))):
         x, y = column(plain, key)
         axis.plot(x, [v / 1e12 for v in y], label=name, markersize=4, lw=1.4, **style)
-    if zero_dm:
-        x, y = column(zero_dm, "tuned_rate")
+    if no_delays:
+        x, y = column(no_delays, "tuned_rate")
         axis.plot(x, [v / 1e12 for v in y], label="tuned, no delays", color=BLUE, linestyle=":", lw=1.4)
     axis.set(ylabel="T adds/s", ylim=(0, None))
     axis.legend(fontsize=7)
 
 
-def curves(axis, plain, zero_dm, key, label, level=None):
-    for sweep, name, style in ((plain, "delays", "-"), (zero_dm, "no delays", ":")):
+def curves(axis, plain, no_delays, key, label, level=None):
+    for sweep, name, style in ((plain, "delays", "-"), (no_delays, "no delays", ":")):
         if sweep:
             x, y = column(sweep, key)
             axis.plot(x, y, marker="o", markersize=4, lw=1.4, color=BLUE, linestyle=style, label=name)
     if level is not None:
         axis.axhline(level, color=GREY, lw=0.8)
-    most = max(max(column(sweep, key)[1], default=1) for sweep in (plain, zero_dm) if sweep)
+    most = max(max(column(sweep, key)[1], default=1) for sweep in (plain, no_delays) if sweep)
     axis.set(ylabel=label, ylim=(0, 1.25 * most))
     axis.legend(fontsize=7, loc="upper right", ncols=2)
 
@@ -81,16 +81,16 @@ def draw(found, path):
 
     by_name = {}
     for sweep in found["sweeps"]:
-        by_name.setdefault(telescope(sweep), {})["zero" if "zero-dm" in sweep["problem"] else "plain"] = sweep
+        by_name.setdefault(telescope(sweep), {})["zero" if "no-delays" in sweep["problem"] else "plain"] = sweep
     names = [name for name in by_name if "plain" in by_name[name]]
     figure, axes = plt.subplots(4, len(names), figsize=(4.8 * len(names), 10.5), constrained_layout=True,
                                 squeeze=False)
     for at, name in enumerate(names):
-        plain, zero_dm = by_name[name]["plain"], by_name[name].get("zero")
-        rates(axes[0][at], plain, zero_dm)
+        plain, no_delays = by_name[name]["plain"], by_name[name].get("zero")
+        rates(axes[0][at], plain, no_delays)
         axes[0][at].set_title(TITLES.get(name, name))
-        curves(axes[1][at], plain, zero_dm, "optimum_sigmas", "deviations above the mean")
-        curves(axes[2][at], plain, zero_dm, "gain_over_fixed", "speed-up over best fixed", level=1)
+        curves(axes[1][at], plain, no_delays, "optimum_sigmas", "deviations above the mean")
+        curves(axes[2][at], plain, no_delays, "gain_over_fixed", "speed-up over best fixed", level=1)
         for axis in axes[:3, at]:
             axis.set_xscale("log", base=2)
             axis.set_xticks([point["value"] for point in plain["points"]][1::2])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times variants of the correlator's kernel that holds sums (wgmma_held.cuda.kernel), in turns.
+"""Times variants of the correlator's kernel that holds sums (wgmma_deferred.cuda.kernel), in turns.
 
     time_held_sums.py [--seconds S] [--sizes 64x480,1024x48] VARIANT ...
 
@@ -132,9 +132,9 @@ class Variant:
         definitions = parts[2].split(",") if parts[2] else ["STAGES=5"]
         stages = int(re.search(r"STAGES=(\d+)", parts[2] or "STAGES=5").group(1))
         local = stages * STAGE_BYTES + 16 * stages + int(parts[3] or 0)
-        self.add = build("correlate/gpu/hopper/wgmma_held.cuda.kernel", "correlate_held", folder, definitions, local)
-        self.release_text = kernel_text("correlate/gpu/hopper/held_sums.cuda.kernel", folder)
-        self.release = build("correlate/gpu/hopper/held_sums.cuda.kernel", "add_held", folder, [], 0)
+        self.add = build("correlate/gpu/hopper/wgmma_deferred.cuda.kernel", "correlate_deferred", folder, definitions, local)
+        self.release_text = kernel_text("correlate/gpu/hopper/flush_deferred.cuda.kernel", folder)
+        self.release = build("correlate/gpu/hopper/flush_deferred.cuda.kernel", "flush_deferred", folder, [], 0)
 
     def prepare(self, x, groups):
         channels, inputs, samples, _ = x.shape

@@ -44,7 +44,7 @@ channelize::Config filter_config() {
   config.inputs = kInputs;
   config.channels = kChannels;
   config.taps = kTaps;
-  config.output = channelize::Output::turned_ci8;
+  config.output = channelize::Output::corner_turned_ci8;
   config.max_samples = kSamples;
   return config;
 }
@@ -100,11 +100,11 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
   input.row_stride_bytes = row_bytes;
   input.count = kSamples;
   input.validity = valid.view();
-  const core::View<core::ci8, 3> turned(voltages.as<core::ci8>(),
-                                        {Axis::channel, Axis::input, Axis::time},
-                                        {kChannels, kInputs, r.spectra});
+  const core::View<core::ci8, 3> corner_turned(voltages.as<core::ci8>(),
+                                               {Axis::channel, Axis::input, Axis::time},
+                                               {kChannels, kInputs, r.spectra});
   channelize::OutputViews output;
-  output.turned_ci8 = turned;
+  output.corner_turned_ci8 = corner_turned;
   output.valid = spectra_valid.mutable_view();
   output.gains = {gains.data(), {Axis::channel, Axis::input}, {kChannels, kInputs}};
   output.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {kInputs}};
@@ -115,7 +115,7 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
                                  {kChannels, kInputs, core::validity_words(r.spectra)},
                                  {0, spectra_valid.view().stride(0), 1});
   correlator->execute(
-      *queue, *correlate_state, turned, mask,
+      *queue, *correlate_state, corner_turned, mask,
       {sums.as<core::ci64>(), {Axis::channel, Axis::baseline}, {kChannels, kBaselines}},
       {counts.as<std::int64_t>(), {Axis::channel, Axis::baseline}, {kChannels, kBaselines}});
 

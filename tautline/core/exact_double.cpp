@@ -11,8 +11,6 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-constexpr std::int64_t kSecondsPerDay = 86400;
-constexpr std::int64_t kUnixEpochMjd = 40587;  // 1970-01-01
 
 struct Ratio {
   Int128 numerator, denominator;

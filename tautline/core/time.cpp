@@ -13,9 +13,7 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-constexpr std::int64_t kSecondsPerDay = 86400;
 constexpr std::int64_t kPicosecondsPerSecond = 1'000'000'000'000;
-constexpr std::int64_t kUnixEpochMjd = 40587;  // 1970-01-01
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 Int128 gcd128(Int128 a, Int128 b) {

@@ -7,6 +7,9 @@
 
 namespace tautline::core {
 
+inline constexpr std::int64_t kSecondsPerDay = 86400;
+inline constexpr std::int64_t kUnixEpochMjd = 40587;  ///< MJD of 1970-01-01
+
 /// A positive rational number in lowest terms.
 struct Rational {
   std::int64_t numerator = 0;

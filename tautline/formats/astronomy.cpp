@@ -15,7 +15,6 @@ namespace {
 
 using std::numbers::pi;
 
-constexpr double kRadPerDeg = pi / 180.0;
 constexpr double kUnixEpochJd = 2440587.5;
 constexpr std::int64_t kSecondsPerDay = 86400;
 // The frame's north is taken over an arc of one degree, half of it to each side, as pyuvdata does.
@@ -118,7 +117,7 @@ Vector3 difference(const Vector3& a, const Vector3& b) {
 }
 
 Site site_of(const ArrayLayout& array) {
-  return {array.longitude_deg * kRadPerDeg, array.latitude_deg * kRadPerDeg, array.altitude_m};
+  return {array.longitude_deg * core::kRadPerDeg, array.latitude_deg * core::kRadPerDeg, array.altitude_m};
 }
 
 Vector3 ecef_m(const Site& site) {
@@ -168,7 +167,7 @@ ApparentPlace apparent_place(double right_ascension_deg, double declination_deg,
   const Dates d = dates_of(time, earth);
   ApparentPlace place;
   double azimuth = 0, zenith_distance = 0, hour_angle = 0, cio_right_ascension = 0, origins = 0;
-  eraAtco13(right_ascension_deg * kRadPerDeg, declination_deg * kRadPerDeg, 0, 0, 0, 0, d.utc1,
+  eraAtco13(right_ascension_deg * core::kRadPerDeg, declination_deg * core::kRadPerDeg, 0, 0, 0, 0, d.utc1,
             d.utc2, earth.ut1_minus_utc_s, site.longitude_rad, site.latitude_rad, site.altitude_m,
             earth.pole_x_rad, earth.pole_y_rad, 0, 0, 0, 0, &azimuth, &zenith_distance, &hour_angle,
             &place.declination_rad, &cio_right_ascension, &origins);
@@ -202,7 +201,7 @@ SkyDirection icrs_direction(const ApparentPlace& place, const core::Instant& tim
                             const EarthOrientation& earth) {
   const Angles icrs =
       to_icrs(place.right_ascension_rad, place.declination_rad, dates_of(time, earth), site, earth);
-  return {eraAnp(icrs.longitude_rad) / kRadPerDeg, icrs.latitude_rad / kRadPerDeg};
+  return {eraAnp(icrs.longitude_rad) / core::kRadPerDeg, icrs.latitude_rad / core::kRadPerDeg};
 }
 
 double arrival_delay_s(const Vector3& offset_ecef_m, const ProjectionAxes& axes) {

@@ -1,41 +1,39 @@
-#include <string_view>
-
 #include "tautline/core/error.h"
-#include "tautline/formats/visibility_writer.h"
-#ifdef TAUTLINE_HDF5
-#include "tautline/formats/uvh5/uvh5_writer.h"
-#endif
-#ifdef TAUTLINE_CASACORE
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
-#endif
+#include "tautline/formats/uvh5/uvh5_writer.h"
+#include "tautline/formats/visibility_writer.h"
 
 namespace tautline::formats {
+
+using core::Error;
+using core::ErrorKind;
+
+#ifndef TAUTLINE_HDF5
+std::unique_ptr<VisibilityWriter> uvh5::create(const std::string& path,
+                                               const VisibilityDescription&, bool) {
+  throw Error(ErrorKind::unsupported, path, "UVH5", "a build with HDF5",
+              "install libhdf5-dev and build with -DTAUTLINE_HDF5=ON");
+}
+#endif
+
+#ifndef TAUTLINE_CASACORE
+std::unique_ptr<VisibilityWriter> measurement_set::create(const std::string& path,
+                                                          const VisibilityDescription&, bool) {
+  throw Error(ErrorKind::unsupported, path, "Measurement Set", "a build with casacore",
+              "install casacore-dev and build with -DTAUTLINE_CASACORE=ON, or write .uvh5");
+}
+#endif
 
 std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
                                                       const VisibilityDescription& description,
                                                       bool overwrite) {
-  using core::Error;
-  using core::ErrorKind;
   std::string name = path;
   while (name.size() > 1 && name.back() == '/') name.pop_back();  // folders are often named so
-  const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
-  if (ends(".uvh5")) {
-#ifdef TAUTLINE_HDF5
-    return uvh5::create(name, description, overwrite);
-#else
-    throw Error(ErrorKind::unsupported, path, "UVH5", "a build with HDF5",
-                "install libhdf5-dev and build with -DTAUTLINE_HDF5=ON");
-#endif
-  }
-  if (ends(".ms")) {
-#ifdef TAUTLINE_CASACORE
-    return measurement_set::create(name, description, overwrite);
-#else
-    throw Error(ErrorKind::unsupported, path, "Measurement Set", "a build with casacore",
-                "install casacore-dev and build with -DTAUTLINE_CASACORE=ON, or write .uvh5");
-#endif
-  }
-  throw Error(ErrorKind::config, "output", path, "a name ending in .uvh5 or .ms");
+  if (const FileFormat* format = find_format(&FileFormat::write_visibilities, {}, name))
+    return format->write_visibilities(name, description, overwrite);
+  throw Error(ErrorKind::config, "output", path,
+              "a name ending in " + endings_of(formats_with(&FileFormat::write_visibilities)));
 }
 
 }  // namespace tautline::formats

@@ -19,7 +19,7 @@ namespace {
 // millisecond of a fast array.
 constexpr int kPipeBytes = 1 << 20;
 
-[[noreturn]] void fail(const std::string& name, const std::string& what, int code) {
+[[noreturn]] void fail_stream(const std::string& name, const std::string& what, int code) {
   throw core::Error(core::ErrorKind::io, name + ": " + what, std::system_category().message(code),
                     "", "check the name, the permissions and what writes it");
 }
@@ -37,7 +37,7 @@ InputStream::InputStream(const std::string& path) {
     name_ = "standard input";
     descriptor_ = STDIN_FILENO;
     struct stat status {};
-    if (::fstat(descriptor_, &status) != 0) fail(name_, "cannot be read", errno);
+    if (::fstat(descriptor_, &status) != 0) fail_stream(name_, "cannot be read", errno);
     if (::isatty(descriptor_) == 1)
       throw core::Error(core::ErrorKind::config, name_, "a terminal", "a pipe or a redirected file",
                         "write PROGRAM | tautline ..., or give a file's name");
@@ -45,7 +45,7 @@ InputStream::InputStream(const std::string& path) {
     name_ = path;
     // Without O_NONBLOCK, opening a named pipe would wait for its writer and hear no Ctrl-C.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor_ < 0) fail(name_, "cannot be opened", errno);
+    if (descriptor_ < 0) fail_stream(name_, "cannot be opened", errno);
     owned_ = true;
   }
   (void)::fcntl(descriptor_, F_SETPIPE_SZ, kPipeBytes);
@@ -62,10 +62,10 @@ std::size_t InputStream::read(std::span<std::byte> bytes, std::chrono::milliseco
   pollfd seen{descriptor_, POLLIN, 0};
   const int ready = ::poll(&seen, 1, static_cast<int>(wait.count()));
   if (ready == 0 || (ready < 0 && errno == EINTR)) return 0;
-  if (ready < 0) fail(name_, "cannot be waited for", errno);
+  if (ready < 0) fail_stream(name_, "cannot be waited for", errno);
   const ssize_t got = ::read(descriptor_, bytes.data(), bytes.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return 0;
-  if (got < 0) fail(name_, "cannot be read at byte " + std::to_string(read_bytes_), errno);
+  if (got < 0) fail_stream(name_, "cannot be read at byte " + std::to_string(read_bytes_), errno);
   ended_ = got == 0;
   read_bytes_ += static_cast<std::uint64_t>(got);
   return static_cast<std::size_t>(got);

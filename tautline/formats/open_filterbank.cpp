@@ -1,44 +1,32 @@
 // Which reader a filterbank or a time series needs, told by its first bytes and its name.
 #include <algorithm>
-#include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/filterbank_sequence.h"
 #include "tautline/formats/input_file.h"
-#include "tautline/formats/presto/dat.h"
-#include "tautline/formats/sigproc/sigproc.h"
-#ifdef TAUTLINE_CFITSIO
+#include "tautline/formats/npy/npy.h"
 #include "tautline/formats/psrfits/psrfits.h"
-#endif
 
 namespace tautline::formats {
+
+#ifndef TAUTLINE_CFITSIO
+std::unique_ptr<FilterbankReader> psrfits::open(const std::string& path, const FilterbankOptions&) {
+  throw core::Error(core::ErrorKind::unsupported, path, "a PSRFITS file",
+                    "a build that reads PSRFITS",
+                    "install libcfitsio-dev and build with -DTAUTLINE_CFITSIO=ON");
+}
+#endif
 
 namespace {
 
 constexpr std::size_t kFirstBytes = 2880;  // a block of FITS
-
-bool is_fits(std::span<const std::byte> first_bytes) {
-  constexpr std::string_view kMark = "SIMPLE  =";
-  return first_bytes.size() >= kMark.size() &&
-         std::memcmp(first_bytes.data(), kMark.data(), kMark.size()) == 0;
-}
-
-std::unique_ptr<FilterbankReader> open_fits(const std::string& path,
-                                            const FilterbankOptions& options) {
-#ifdef TAUTLINE_CFITSIO
-  return psrfits::open(path, options);
-#else
-  (void)options;
-  throw core::Error(core::ErrorKind::unsupported, path, "a PSRFITS file",
-                    "a build that reads PSRFITS",
-                    "install libcfitsio-dev and build with -DTAUTLINE_CFITSIO=ON");
-#endif
-}
 
 void require_distinct_ifs(const FilterbankOptions& options) {
   std::vector<std::size_t> sorted = options.ifs;
@@ -59,29 +47,37 @@ void require_inf(const std::string& path) {
                     "put it there, or make both again");
 }
 
+const FileFormat* find(std::span<const std::byte> first_bytes, const std::string& name) {
+  const FileFormat* format = find_format(&FileFormat::filterbank, first_bytes, name);
+  return format != nullptr ? format : find_format(&FileFormat::series, first_bytes, name);
+}
+
+std::string readable() {
+  std::vector<FileFormat> formats;
+  for (const FileFormat& format : file_formats())
+    if (format.filterbank != nullptr || format.series != nullptr) formats.push_back(format);
+  return names_and_endings_of(formats);
+}
+
 std::unique_ptr<FilterbankReader> open_one(const std::string& path,
                                            const FilterbankOptions& options) {
   const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
-  if (sigproc::recognise(head)) return sigproc::open(path, options);
-  if (is_fits(head)) return open_fits(path, options);
-  if (presto::recognise(path)) return presto::open(path, options);
-  constexpr std::string_view kNumpy = "\x93NUMPY";
-  if (head.size() >= kNumpy.size() && std::memcmp(head.data(), kNumpy.data(), kNumpy.size()) == 0)
+  if (const FileFormat* format = find(head, path))
+    return (format->filterbank != nullptr ? format->filterbank : format->series)(path, options);
+  if (npy::recognise(head, ""))
     throw core::Error(core::ErrorKind::unsupported, path, "an array (.npy)",
                       "a filterbank or a series; arrays of trials are written, not read",
                       "write .dat or .tim (-o FOLDER of dedisperse), or search the filterbank");
   require_inf(path);
-  throw format_error(
-      path, "kind of file, told by its first bytes and its name",
-      head.empty() ? "an empty file" : "unknown",
-      "sigproc (.fil, .tim), PSRFITS search mode (.sf, .fits) or PRESTO (.dat, .inf)",
-      "check that the file was written completely");
+  throw format_error(path, "kind of file, told by its first bytes and its name",
+                     head.empty() ? "an empty file" : "unknown", readable(),
+                     "check that the file was written completely");
 }
 
 }  // namespace
 
 bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::string& name) {
-  return sigproc::recognise(first_bytes) || is_fits(first_bytes) || presto::recognise(name);
+  return find(first_bytes, name) != nullptr;
 }
 
 std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,

@@ -1,9 +1,8 @@
 #include <limits>
 
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
-#include "tautline/formats/pt3/pt3.h"
-#include "tautline/formats/ptu/ptu.h"
 
 namespace tautline::formats {
 
@@ -22,18 +21,18 @@ std::vector<DetectorCount> count_detectors(PhotonReader& reader) {
 }
 
 bool recognise_photons(std::span<const std::byte> first_bytes, const std::string& name) {
-  return ptu::recognise(first_bytes) || pt3::recognise(first_bytes) || name.ends_with(".ptu") ||
-         name.ends_with(".pt3");
+  return find_format(&FileFormat::photons, first_bytes, name) != nullptr;
 }
 
 std::unique_ptr<PhotonReader> open_photons(const std::string& path) {
   constexpr std::size_t kFirstBytes = 64;
   const auto first = InputFile(path).head(kFirstBytes);
-  if (ptu::recognise(first)) return ptu::open(path);
-  if (pt3::recognise(first)) return pt3::open(path);
-  throw format_error(path, "first bytes", first.empty() ? "an empty file" : "of no known format",
-                     "photon time tags: PTU (PQTTTR) or PT3 (PicoHarp 300)",
-                     "convert the file to PTU");
+  if (const FileFormat* format = find_format(&FileFormat::photons, first, ""))
+    return format->photons(path);
+  throw format_error(
+      path, "first bytes", first.empty() ? "an empty file" : "of no known format",
+      "photon time tags: " + names_and_endings_of(formats_with(&FileFormat::photons)),
+      "convert the file to PTU");
 }
 
 }  // namespace tautline::formats

@@ -6,12 +6,8 @@
 #include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/dada/dada.h"
-#include "tautline/formats/guppi/guppi.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
-#include "tautline/formats/mwa32t/mwa32t.h"
-#include "tautline/formats/npy/npy.h"
-#include "tautline/formats/vdif/vdif.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats {
@@ -19,11 +15,7 @@ namespace tautline::formats {
 namespace {
 
 // Enough for every format's mark: VDIF has none, but two headers a frame apart that agree.
-constexpr std::size_t kFirstBytes = std::size_t{1} << 17;
-
-std::vector<std::byte> first_bytes(const std::string& path) {
-  return InputFile(path).head(kFirstBytes);
-}
+constexpr std::size_t kVoltageHeadBytes = std::size_t{1} << 17;
 
 }  // namespace
 
@@ -39,30 +31,12 @@ void refuse_unused(const std::string& path, const std::string& format, const Rea
 
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                                              const ReaderOptions& options) {
-  const std::vector<std::byte> head = first_bytes(path);
-  if (dada::recognise(head, path)) {
-    refuse_unused(path, "DADA", options, {});
-    return dada::open(path);
-  }
-  if (npy::recognise(head, path)) {
-    refuse_unused(path, "NPY", options,
-                  {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "antennas",
-                   "polarisations"});
-    return npy::open(path, options.assumed);
-  }
-  if (guppi::recognise(head, path)) {
-    refuse_unused(path, "GUPPI RAW", options, {});
-    return guppi::open(path, options);
-  }
-  if (vdif::recognise(head, path)) {
-    refuse_unused(path, "VDIF", options, {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations"});
-    return vdif::open(path, options);
-  }
-  if (mwa32t::recognise(head, path)) return mwa32t::open(path, options);
+  const std::vector<std::byte> head = InputFile(path).head(kVoltageHeadBytes);
+  if (const FileFormat* format = find_format(&FileFormat::voltages, head, path))
+    return format->voltages(path, options);
   throw format_error(path, "kind of file, told by its first bytes and its name",
                      head.empty() ? "an empty file" : "unknown",
-                     "DADA (.dada), GUPPI RAW (.raw), VDIF (.vdif), MWA receiver (.mwa32t) or NPY "
-                     "(.npy) voltages",
+                     names_and_endings_of(formats_with(&FileFormat::voltages)) + " voltages",
                      "give the file the ending of its format");
 }
 

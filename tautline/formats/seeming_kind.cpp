@@ -4,8 +4,11 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string_view>
 #include <system_error>
+
+#include "tautline/formats/file_formats.h"
 
 namespace tautline::formats {
 
@@ -19,16 +22,8 @@ struct Mark {
   std::string_view bytes, kind;
 };
 
-// Bytes that a file of the kind begins with.
-constexpr std::array<Mark, 12> kMarks{{{"\x89HDF\r\n\x1a\n"sv, "HDF5"},
-                                       {"\x93NUMPY"sv, "an array of NumPy (.npy)"},
-                                       {"\x0c\x00\x00\x00HEADER_START"sv, "a sigproc filterbank"},
-                                       {"PQTTTR"sv, "photon time tags (PTU)"},
-                                       {"PicoHarp 300"sv, "photon time tags (PT3)"},
-                                       {"SIMPLE  ="sv, "FITS"},
-                                       {"PK\x03\x04"sv, "a ZIP archive"},
-                                       {"II*\0"sv, "TIFF"},
-                                       {"MM\0*"sv, "TIFF"},
+// Kinds that nothing here reads: the bytes that a file of the kind begins with.
+constexpr std::array<Mark, 4> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
                                        {"<!DOCTYPE html"sv, "an HTML page"},
                                        {"<!doctype html"sv, "an HTML page"},
                                        {"{"sv, "JSON"}}};
@@ -57,10 +52,11 @@ std::string seeming_kind(const std::string& path) {
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   if (bytes.empty()) return file.eof() ? "an empty file" : "";
-  for (const Mark& mark : kMarks)
+  const auto first_bytes = std::as_bytes(std::span(bytes));
+  for (const FileFormat& format : file_formats())
+    if (!format.kind.empty() && format.is(first_bytes, "")) return format.kind;
+  for (const Mark& mark : kOthers)
     if (bytes.starts_with(mark.bytes)) return std::string(mark.kind);
-  const std::string_view header = std::string_view(bytes).substr(0, bytes.find('\0'));
-  if (header.find("HDR_SIZE") != std::string_view::npos && is_text(header)) return "DADA voltages";
   return is_text(bytes) ? "text" : "";
 }
 

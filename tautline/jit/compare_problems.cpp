@@ -76,7 +76,7 @@ void compare_problems(std::span<TunedProblem> problems, const MakeEvaluator& mak
                       const TunerOptions& options) {
   std::vector<Configuration> all;
   for (const TunedProblem& problem : problems) {
-    all.push_back(problem.space.usual());
+    all.push_back(problem.space.default_configuration());
     for (const Result& finalist : problem.report.finalists) all.push_back(finalist.configuration);
   }
   for (TunedProblem& problem : problems)

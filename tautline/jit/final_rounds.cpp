@@ -89,7 +89,7 @@ class FinalRounds {
                      [](const Result& a, const Result& b) { return a.seconds < b.seconds; });
     for (const auto* list : {&report_.results, &report_.finalists})
       for (const Result& result : *list)
-        if (result.configuration == space_.usual()) report_.usual = result;
+        if (result.configuration == space_.default_configuration()) report_.default_result = result;
   }
 
   const Space& space_;

@@ -9,7 +9,7 @@
 
 namespace tautline::jit {
 
-/// Fills report.finalists and report.usual. A candidate that fails is out, and its entry in
+/// Fills report.finalists and report.default_result. A candidate that fails is out, and its entry
 /// report.results says why. `show` is told what is timed next. Changes no finalists when
 /// interrupted.
 void run_final_rounds(const Space& space, Evaluator& evaluator, const SearchOptions& options,

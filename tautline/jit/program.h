@@ -30,6 +30,8 @@ class Defines {
 /// names of all of them. Empty when there is none of that name.
 std::string_view kernel_text(std::string_view name);
 const std::vector<std::string_view>& kernel_names();
+/// Those of a stage ("correlate") that `api` compiles: *.cuda.kernel is for CUDA alone.
+std::vector<std::string_view> stage_kernels(device::Api api, std::string_view stage);
 
 /// The whole text for `api`: the dialect's header and the file, every `#include "NAME"` of another
 /// kernel file replaced by its text, once. Throws Error(config) for an unknown name and

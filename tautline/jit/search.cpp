@@ -31,7 +31,7 @@ class Search {
     // Listing a large space takes a second, which is not the candidates' to pay.
     started_ = Clock::now();
     take_known();
-    std::vector<Configuration> first{space_.usual()};
+    std::vector<Configuration> first{space_.default_configuration()};
     for (const Configuration& start : options_.starts)
       if (space_.legal(start) && start != first.front()) first.push_back(start);
     for (const Configuration& configuration : first)
@@ -102,7 +102,7 @@ class Search {
                      [](const Result* a, const Result* b) { return a->seconds < b->seconds; });
     std::vector<Configuration> list;
     for (std::size_t k = 0; k < measured.size(); ++k)
-      if (k < options_.finalists || measured[k]->configuration == space_.usual())
+      if (k < options_.finalists || measured[k]->configuration == space_.default_configuration())
         list.push_back(measured[k]->configuration);
     return list;
   }

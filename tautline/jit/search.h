@@ -50,10 +50,11 @@ struct SearchOptions {
 struct SearchReport {
   std::vector<Result> results;    ///< of all candidates, known ones first
   std::vector<Result> finalists;  ///< timed again, fastest first: seconds is the median of rounds
-  std::optional<Result> usual;    ///< the default configuration: timed again, else why it is out
-  std::uint64_t legal = 0;        ///< configurations that the constraint allows; 0: not counted
-  std::size_t known = 0;          ///< results that were not tried again
-  bool whole_space = false;       ///< nothing was left to try
+  std::optional<Result>
+      default_result;        ///< the default configuration: timed again, else why it is out
+  std::uint64_t legal = 0;   ///< configurations that the constraint allows; 0: not counted
+  std::size_t known = 0;     ///< results that were not tried again
+  bool whole_space = false;  ///< nothing was left to try
   bool stopped = false;
   double elapsed_s = 0;
 

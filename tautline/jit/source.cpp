@@ -81,6 +81,15 @@ std::string_view dialect_of(device::Api api) {
 
 }  // namespace
 
+std::vector<std::string_view> stage_kernels(device::Api api, std::string_view stage) {
+  const std::string folder = std::string(stage) + "/";
+  std::vector<std::string_view> names;
+  for (const std::string_view name : kernel_names())
+    if (name.starts_with(folder) && (api == device::Api::cuda || !name.ends_with(".cuda.kernel")))
+      names.push_back(name);
+  return names;
+}
+
 Defines& Defines::set(std::string name, std::string value) {
   const auto at =
       std::lower_bound(values_.begin(), values_.end(), name,
@@ -116,7 +125,7 @@ device::ProgramSource make_source(device::Api api, std::string_view kernel_file,
   if (text.empty())
     throw Error(
         ErrorKind::config, "kernel file", std::string(kernel_file),
-        "one that the build embeds (tautline/stages/STAGE/NAME.kernel as STAGE/NAME.kernel)");
+        "one that the build embeds (tautline/stages/STAGE/gpu/NAME.kernel as STAGE/gpu/NAME.kernel)");
   return make_source(api, kernel_file, text, defines);
 }
 

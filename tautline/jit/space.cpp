@@ -22,8 +22,8 @@ void check(const Parameter& parameter) {
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     fail("a value given twice", "every value once");
-  if (!std::binary_search(sorted.begin(), sorted.end(), parameter.usual))
-    fail("default " + std::to_string(parameter.usual), "one of its values");
+  if (!std::binary_search(sorted.begin(), sorted.end(), parameter.default_value))
+    fail("default " + std::to_string(parameter.default_value), "one of its values");
 }
 
 }  // namespace
@@ -36,11 +36,12 @@ Space::Space(std::vector<Parameter> parameters, Constraint constraint)
     if (combinations_ > std::numeric_limits<std::uint64_t>::max() / count)
       throw Error(ErrorKind::config, "tunables", "too many combinations", "fewer than 2^64");
     combinations_ *= count;
-    if (!usual_.emplace(parameter.name, parameter.usual).second)
+    if (!default_configuration_.emplace(parameter.name, parameter.default_value).second)
       throw Error(ErrorKind::config, "tunable " + parameter.name, "named twice", "one of a name");
   }
-  if (!legal(usual_))
-    throw Error(ErrorKind::config, "tunables", "the default " + describe(usual_) + " is not legal",
+  if (!legal(default_configuration_))
+    throw Error(ErrorKind::config, "tunables",
+                "the default " + describe(default_configuration_) + " is not legal",
                 "a legal default");
 }
 
@@ -82,7 +83,7 @@ Space Space::fixed(const Configuration& values) const {
       throw Error(ErrorKind::config, "tunable", name + "=" + std::to_string(value),
                   "one of:\n" + description());
     at->values = {value};
-    at->usual = value;
+    at->default_value = value;
   }
   return Space(std::move(parameters), constraint_);
 }

@@ -16,8 +16,8 @@ struct Parameter {
   std::string name;
   /// In an order in which neighbours behave alike, most often ascending.
   std::vector<std::int64_t> values;
-  std::int64_t usual = 0;  ///< the default; one of `values`
-  std::string why;         ///< what it trades, and why these values
+  std::int64_t default_value = 0;  ///< one of `values`
+  std::string why;                 ///< what it trades, and why these values
 };
 
 /// Every combination of the parameters' values that the constraint allows. Immutable.
@@ -39,7 +39,7 @@ class Space {
   std::optional<std::uint64_t> number(const Configuration& configuration) const;
   /// In the space, and allowed by the constraint.
   bool legal(const Configuration& configuration) const;
-  const Configuration& usual() const { return usual_; }
+  const Configuration& default_configuration() const { return default_configuration_; }
   /// The part of the space in which these parameters have one value each; they become the
   /// default's. Throws Error(config) for what is not in the space, and when the default is then not
   /// legal.
@@ -51,7 +51,7 @@ class Space {
   std::vector<Parameter> parameters_;
   Constraint constraint_;
   std::uint64_t combinations_ = 1;
-  Configuration usual_;
+  Configuration default_configuration_;
 };
 
 }  // namespace tautline::jit

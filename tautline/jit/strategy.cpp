@@ -127,7 +127,7 @@ class Guided final : public Strategy {
  public:
   Guided(const Space& space, std::uint64_t seed)
       : space_(space), seen_(space), draws_(space, seed) {
-    queue_.push_back(space.usual());
+    queue_.push_back(space.default_configuration());
   }
 
   std::vector<Configuration> next(std::size_t count) override {

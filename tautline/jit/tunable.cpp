@@ -9,7 +9,7 @@ namespace tautline::jit {
 
 namespace {
 
-TuningKey key_of(const device::Device& device, std::string stage, std::string variant,
+TuningKey make_key(const device::Device& device, std::string stage, std::string variant,
                  Sizes problem, std::uint64_t text_hash) {
   const auto& properties = device.properties();
   return {device.api() == device::Api::cuda ? "cuda" : "opencl",
@@ -25,16 +25,16 @@ TuningKey key_of(const device::Device& device, std::string stage, std::string va
 }  // namespace
 
 TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
-                     Sizes problem, const std::vector<std::string_view>& kernel_files) {
+                     Sizes problem) {
   std::uint64_t value = kHashStart;
-  for (const std::string_view file : kernel_files)
+  for (const std::string_view file : stage_kernels(device.api(), stage))
     value = hash(make_source(device.api(), file, {}).text, value);
-  return key_of(device, std::move(stage), std::move(variant), std::move(problem), value);
+  return make_key(device, std::move(stage), std::move(variant), std::move(problem), value);
 }
 
 TuningKey tuning_key_of_text(const device::Device& device, std::string stage, std::string variant,
                              Sizes problem, std::string_view text) {
-  return key_of(device, std::move(stage), std::move(variant), std::move(problem), hash(text));
+  return make_key(device, std::move(stage), std::move(variant), std::move(problem), hash(text));
 }
 
 }  // namespace tautline::jit

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "tautline/device/device.h"
 #include "tautline/jit/configuration.h"
@@ -20,15 +19,16 @@ struct TuningKey {
   std::string product;  ///< "NVIDIA H200"
   std::string driver;
   std::string compiler;
-  std::string kernel_hash;  ///< of the kernel files' text, includes and dialect too
+  std::string kernel_hash;  ///< of all kernel files of the stage, the dialect's header too
   std::string stage;
   std::string variant;  ///< what sizes cannot say: "ci8"
   Sizes problem;
 };
 
-/// The key of a stage whose code is in `kernel_files` ("correlate/gpu/tiled.kernel").
+/// Its kernel hash is that of every kernel file of the stage that the device's api compiles
+/// (stage_kernels in jit/program.h): who adds or changes one need not say so anywhere.
 TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
-                     Sizes problem, const std::vector<std::string_view>& kernel_files);
+                     Sizes problem);
 /// The same for text that is no kernel file of the library.
 TuningKey tuning_key_of_text(const device::Device& device, std::string stage, std::string variant,
                              Sizes problem, std::string_view text);

@@ -44,14 +44,14 @@ class TunableFields {
     return base;
   }
 
-  /// `legal` sees structs whose other fields are those of `usual`.
-  Space space(const T& usual, std::function<bool(const T&)> legal = {}) const {
+  /// `legal` sees structs whose other fields are those of `defaults`.
+  Space space(const T& defaults, std::function<bool(const T&)> legal = {}) const {
     std::vector<Parameter> parameters;
     for (const Field& field : fields_)
-      parameters.push_back({field.name, field.values, field.get(usual), field.why});
+      parameters.push_back({field.name, field.values, field.get(defaults), field.why});
     if (!legal) return Space(std::move(parameters));
-    return Space(std::move(parameters), [fields = *this, usual, legal](const Configuration& c) {
-      return legal(fields.tunables(c, usual));
+    return Space(std::move(parameters), [fields = *this, defaults, legal](const Configuration& c) {
+      return legal(fields.tunables(c, defaults));
     });
   }
 

@@ -121,8 +121,9 @@ void keep_winner(const TunedProblem& problem) {
   const Result* best = problem.report.best();
   if (best == nullptr || problem.report.stopped) return;
   WisdomEntry entry{problem.key, best->configuration, best->seconds, best->spread, 0, {}, {}};
-  const auto& usual = problem.report.usual;
-  if (usual && usual->outcome == Outcome::measured) entry.usual_seconds = usual->seconds;
+  const auto& default_result = problem.report.default_result;
+  if (default_result && default_result->outcome == Outcome::measured)
+    entry.default_seconds = default_result->seconds;
   append_wisdom(wisdom_path(), std::move(entry));
 }
 

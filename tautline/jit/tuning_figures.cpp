@@ -116,7 +116,7 @@ std::string histogram(const TunedProblem& problem, double fixed_rate) {
   if (d.count == 0) return {};
   const Result* best = problem.report.best();
   const double best_rate = best == nullptr ? 0 : problem.rate(best->seconds);
-  const double gain = gain_over_usual(problem);
+  const double gain = gain_over_default(problem);
   constexpr double kTop = 74, kBottom = 260;
   const RateAxis axis{52, kWidth - 16, std::max(d.most, best_rate) * 1.02};
   const auto highest = static_cast<double>(*std::max_element(d.bins.begin(), d.bins.end()));
@@ -141,7 +141,7 @@ std::string histogram(const TunedProblem& problem, double fixed_rate) {
   body += line(axis.left, kBottom, axis.right, kBottom, "axis");
   body += draw_marks(
       {{d.mean, "mean " + with_prefix(d.mean), "mean"},
-       {gain > 0 ? best_rate / gain : 0, "default", "usual"},
+       {gain > 0 ? best_rate / gain : 0, "default", "default"},
        {fixed_rate, "best fixed", "fixed"},
        {best_rate,
         fmt::format("best {}: mean + {:.1f} deviations", with_prefix(best_rate), d.optimum_sigmas),
@@ -208,7 +208,7 @@ std::string comparison(const std::vector<Comparison>& rows) {
       top += kBar;
     };
     const auto share = [&](double rate) { return fmt::format("{:.0f} %", 100 * rate / row.tuned); };
-    bar(row.usual, "usual", "default: " + share(row.usual));
+    bar(row.default_rate, "default", "default: " + share(row.default_rate));
     bar(row.fixed, "fixed", "best fixed: " + share(row.fixed));
     bar(row.tuned, "best", "tuned: " + with_prefix(row.tuned));
     y += kRow;

@@ -22,7 +22,7 @@ std::string parameters(const TunedProblem& problem);
 
 struct Comparison {
   std::string problem;
-  double usual = 0, fixed = 0, tuned = 0;  ///< rates; 0: unknown
+  double default_rate = 0, fixed = 0, tuned = 0;  ///< rates; 0: unknown
 };
 /// What the default and the best fixed configuration reach of the tuned rate.
 std::string comparison(const std::vector<Comparison>& rows);

@@ -17,11 +17,11 @@ using figures::with_prefix;
 
 constexpr std::string_view kStyle = R"(
 :root { --page: #f4f6f8; --surface: #fff; --line: #d9dfe5; --text: #16202b; --muted: #55636f;
-  --axis: #8a97a3; --grid: #e6eaee; --bar: #9db9d6; --best: #0b63b5; --usual: #7b8794; --fixed: #d0560a;
+  --axis: #8a97a3; --grid: #e6eaee; --bar: #9db9d6; --best: #0b63b5; --default: #7b8794; --fixed: #d0560a;
   color-scheme: light; }
 @media (prefers-color-scheme: dark) { :root { --page: #0e1318; --surface: #171e25; --line: #2a343e;
   --text: #e6ecf1; --muted: #9aa8b4; --axis: #6b7884; --grid: #28323b; --bar: #3d5f80; --best: #6cb6ff;
-  --usual: #8d9aa6; --fixed: #ff9f50; color-scheme: dark; } }
+  --default: #8d9aa6; --fixed: #ff9f50; color-scheme: dark; } }
 body { margin: 0 auto; max-width: 980px; padding: 22px 20px 40px; background: var(--page); color: var(--text);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif; }
 h1 { font-size: 24px; margin: 0; } h2 { font-size: 18px; margin: 30px 0 8px; } h3 { font-size: 14px; margin: 0 0 6px; }
@@ -40,14 +40,14 @@ svg { display: block; width: 100%; height: auto; font-size: 12px; }
 svg text { fill: var(--text); } svg .tick { fill: var(--muted); font-size: 11px; } svg .label { fill: var(--muted); }
 svg .grid { stroke: var(--grid); } svg .axis { stroke: var(--axis); } svg .bar { fill: var(--bar); }
 svg .mark { stroke-width: 1.5; } svg line.mean { stroke: var(--axis); stroke-dasharray: 4 3; }
-svg line.usual { stroke: var(--usual); } svg line.fixed { stroke: var(--fixed); } svg line.best { stroke: var(--best); }
-svg text.mean, svg text.usual { fill: var(--muted); } svg text.fixed { fill: var(--fixed); }
+svg line.default { stroke: var(--default); } svg line.fixed { stroke: var(--fixed); } svg line.best { stroke: var(--best); }
+svg text.mean, svg text.default { fill: var(--muted); } svg text.fixed { fill: var(--fixed); }
 svg text.best, svg text.chosen { fill: var(--best); font-weight: 600; }
-svg .bar.usual { fill: var(--usual); } svg .bar.fixed { fill: var(--fixed); } svg .bar.best, svg .bar.chosen { fill: var(--best); }
+svg .bar.default { fill: var(--default); } svg .bar.fixed { fill: var(--fixed); } svg .bar.best, svg .bar.chosen { fill: var(--best); }
 svg .curve { fill: none; stroke-width: 2; stroke: var(--axis); } svg .dot { fill: var(--axis); }
-svg .curve.best { stroke: var(--best); } svg .curve.usual { stroke: var(--usual); } svg .curve.fixed { stroke: var(--fixed); }
+svg .curve.best { stroke: var(--best); } svg .curve.default { stroke: var(--default); } svg .curve.fixed { stroke: var(--fixed); }
 svg .curve.mean { stroke: var(--axis); stroke-dasharray: 4 3; }
-svg .dot.best { fill: var(--best); } svg .dot.usual { fill: var(--usual); } svg .dot.fixed { fill: var(--fixed); }
+svg .dot.best { fill: var(--best); } svg .dot.default { fill: var(--default); } svg .dot.fixed { fill: var(--fixed); }
 summary { cursor: pointer; }
 )";
 
@@ -77,7 +77,7 @@ std::string tiles(const TunedProblem& problem) {
     html +=
         tile("Best", rate_text(problem, best->seconds),
              fmt::format("{:.4g} ms, spread {:.1f} %", 1e3 * best->seconds, 100 * best->spread));
-    if (const double gain = gain_over_usual(problem); gain > 0)
+    if (const double gain = gain_over_default(problem); gain > 0)
       html += tile("Over the default", fmt::format("{:.2f} x", gain), "timed in the same rounds");
     html +=
         tile("Over the mean", fmt::format("{:.1f} deviations", d.optimum_sigmas),
@@ -100,7 +100,7 @@ std::string finalists_table(const TunedProblem& problem) {
         fmt::format("<tr{}><td class=n>{:.4g} ms<td class=n>{:.1f} %<td class=n>{}<td>{}{}</tr>\n",
                     first ? " class=winner" : "", 1e3 * r.seconds, 100 * r.spread,
                     with_prefix(problem.rate(r.seconds)), escape(describe(r.configuration)),
-                    r.configuration == problem.space.usual() ? " (default)" : "");
+                    r.configuration == problem.space.default_configuration() ? " (default)" : "");
     first = false;
   }
   return html + "</table></div>\n";
@@ -163,7 +163,7 @@ std::string overview(std::span<const TunedProblem> problems,
   for (std::size_t p = 0; p < problems.size(); ++p) {
     const Result* best = problems[p].report.best();
     if (best == nullptr) continue;
-    const double rate = problems[p].rate(best->seconds), gain = gain_over_usual(problems[p]);
+    const double rate = problems[p].rate(best->seconds), gain = gain_over_default(problems[p]);
     rows.push_back({problems[p].name, gain > 0 ? rate / gain : 0,
                     fixed ? rate * fixed->fractions[p] : 0, rate});
   }

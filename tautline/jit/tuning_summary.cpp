@@ -72,8 +72,8 @@ Json problem_object(const TunedProblem& problem) {
                      {"operations", problem.operations},
                      {"unit", problem.unit}});
   object["best"] = report.best() == nullptr ? Json() : result_object(*report.best());
-  object["default"] = report.usual ? result_object(*report.usual) : Json();
-  object["gain_over_default"] = gain_over_usual(problem);
+  object["default"] = report.default_result ? result_object(*report.default_result) : Json();
+  object["gain_over_default"] = gain_over_default(problem);
   object["distribution"] = distribution_object(distribution(problem), problem);
   object["finalists"] = results_array(report.finalists);
   object["results"] = results_array(report.results);
@@ -140,10 +140,11 @@ std::optional<FixedChoice> best_fixed(const std::vector<const TunedProblem*>& pr
   return best;
 }
 
-double gain_over_usual(const TunedProblem& problem) {
-  const auto& usual = problem.report.usual;
-  if (!usual || usual->outcome != Outcome::measured || best_seconds(problem) == 0) return 0;
-  return usual->seconds / best_seconds(problem);
+double gain_over_default(const TunedProblem& problem) {
+  const auto& default_result = problem.report.default_result;
+  if (!default_result || default_result->outcome != Outcome::measured || best_seconds(problem) == 0)
+    return 0;
+  return default_result->seconds / best_seconds(problem);
 }
 
 std::string report_json(std::span<const TunedProblem> problems) {

@@ -56,7 +56,7 @@ std::optional<FixedChoice> best_fixed(const std::vector<const TunedProblem*>& pr
 double seconds_of(const TunedProblem& problem, const Configuration& configuration);
 
 /// How much faster the winner is than the default; 0 when either cannot run.
-double gain_over_usual(const TunedProblem& problem);
+double gain_over_default(const TunedProblem& problem);
 
 /// The report as one JSON object, schema "tautline.tuning", version 1 (docs/guide/tuning.md).
 std::string report_json(std::span<const TunedProblem> problems);

@@ -45,7 +45,8 @@ SweepPoint point_of(const TunedProblem& problem, std::size_t value, double fixed
   point.best = best->configuration;
   point.tuned = problem.rate(best->seconds);
   point.fixed = point.tuned * fixed_fraction;
-  if (const double gain = gain_over_usual(problem); gain > 0) point.usual = point.tuned / gain;
+  if (const double gain = gain_over_default(problem); gain > 0)
+    point.default_rate = point.tuned / gain;
   return point;
 }
 
@@ -141,7 +142,7 @@ std::string charts(const Sweep& sweep) {
   Chart rates(sweep, sweep.problem + ": rates");
   rates.add("tuned", "best", [](const SweepPoint& p) { return p.tuned; });
   rates.add("best fixed", "fixed", [](const SweepPoint& p) { return p.fixed; });
-  rates.add("default", "usual", [](const SweepPoint& p) { return p.usual; });
+  rates.add("default", "default", [](const SweepPoint& p) { return p.default_rate; });
   rates.add("mean of the space", "mean", [](const SweepPoint& p) { return p.mean; });
   Chart sigmas(sweep, sweep.problem + ": how far the optimum is above the mean");
   sigmas.add("optimum", "best", [](const SweepPoint& p) { return p.optimum_sigmas; });
@@ -162,7 +163,7 @@ std::string table(const Sweep& sweep) {
     html += fmt::format(
         "<tr><td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td "
         "class=n>{:.1f}<td class=n>{:.2f} x<td class=n>{}<td>{}</tr>\n",
-        p.value, with_prefix(p.tuned), with_prefix(p.fixed), with_prefix(p.usual),
+        p.value, with_prefix(p.tuned), with_prefix(p.fixed), with_prefix(p.default_rate),
         with_prefix(p.mean), p.optimum_sigmas, p.gain_over_fixed(), p.candidates,
         escape(describe(p.best)));
   return html + "</table>\n";
@@ -214,7 +215,7 @@ Json sweeps_json(const std::vector<Sweep>& sweeps) {
       points.push_back({{"value", p.value},
                         {"tuned_rate", p.tuned},
                         {"fixed_rate", p.fixed},
-                        {"default_rate", p.usual},
+                        {"default_rate", p.default_rate},
                         {"mean_rate", p.mean},
                         {"optimum_sigmas", p.optimum_sigmas},
                         {"gain_over_fixed", p.gain_over_fixed()},

@@ -19,7 +19,7 @@ std::string swept_name(const std::string& problem, const std::string& key, std::
 /// One problem at one size. Rates of 0 are unknown.
 struct SweepPoint {
   std::size_t value = 0;
-  double tuned = 0, usual = 0, fixed = 0, mean = 0;
+  double tuned = 0, default_rate = 0, fixed = 0, mean = 0;
   double optimum_sigmas = 0;   ///< standard deviations of the winner above the mean
   std::size_t candidates = 0;  ///< that were measured
   Configuration best;

@@ -33,7 +33,7 @@ Json entry_object(const WisdomEntry& entry) {
   object.update(Json{{"configuration", entry.configuration},
                      {"seconds", entry.seconds},
                      {"spread", entry.spread},
-                     {"default_seconds", entry.usual_seconds},
+                     {"default_seconds", entry.default_seconds},
                      {"date", entry.date},
                      {"tautline", entry.version}});
   return object;
@@ -138,7 +138,7 @@ Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space) {
     }
   }
   if (nearest == nullptr)
-    return {space.usual(), Choice::Source::usual, "default",
+    return {space.default_configuration(), Choice::Source::default_configuration, "default",
             far == nullptr ? std::string() : describe(far->key.problem)};
   if (nearest_distance == 0) return {nearest->configuration, Choice::Source::tuned, "tuned", {}};
   return {nearest->configuration,

@@ -22,9 +22,9 @@ struct WisdomEntry {
   Configuration configuration;
   double seconds = 0;  ///< of one run: the median of the rounds between the best few
   double spread = 0;
-  double usual_seconds = 0;  ///< the default configuration's; 0 when it cannot run here
-  std::string date;          ///< UTC, as 2026-03-20T14:00:00Z
-  std::string version;       ///< tautline's
+  double default_seconds = 0;  ///< the default configuration's; 0 when it cannot run here
+  std::string date;            ///< UTC, as 2026-03-20T14:00:00Z
+  std::string version;         ///< tautline's
 };
 
 /// In data_folder(). Empty when there is no such folder.
@@ -42,19 +42,20 @@ struct Wisdom {
 Wisdom read_wisdom(const std::filesystem::path& path);
 
 struct Choice {
-  enum class Source { tuned, nearest, usual };
+  enum class Source { tuned, nearest, default_configuration };
   Configuration configuration;
-  Source source = Source::usual;
+  Source source = Source::default_configuration;
   /// For a plan's backend(): "tuned", "tuned for inputs=64 samples=3072", "default".
   std::string note;
-  /// With the default: the sizes of the nearest problem that was tuned, when it was not near enough.
+  /// With the default: the sizes of the nearest problem that was tuned, when it was not near
+  /// enough.
   std::string too_far;
 };
 
 /// By what factor each size of a tuned problem may differ from a plan's for the plan to take over
 /// its configuration. Winners hold for what they were measured on: within an octave of it the shape
-/// of the work (how many groups there are, what fits into local memory) is nearly the same, beyond it
-/// the default, which a stage may find by counting, is the safer one.
+/// of the work (how many groups there are, what fits into local memory) is nearly the same, beyond
+/// it the default, which a stage may find by counting, is the safer one.
 inline constexpr double kNearSizes = 2;
 
 /// The configuration that was tuned for exactly this key; else that of the nearest problem of the

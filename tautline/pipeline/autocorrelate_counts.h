@@ -33,8 +33,8 @@ struct AutocorrelateConfig {
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
   double bin_s = 0;  ///< seconds a bin, above 0; 0: what the file says, which goes first
-  stages::autocorrelate::Ladder ladder = stages::autocorrelate::Ladder::chain;
-  std::size_t bins = 32;    ///< lags a group, 1 to 1024; of the standard ladder m, even
+  stages::autocorrelate::LagScheme lag_scheme = stages::autocorrelate::LagScheme::chain;
+  std::size_t bins = 32;    ///< chain: lags a group, 1 to 1024; standard: m, even
   std::size_t levels = 10;  ///< groups or levels, 1 to 40
   stages::autocorrelate::Coarsening coarsening = stages::autocorrelate::Coarsening::sum;
   core::Normalization normalization = core::Normalization::symmetric;

@@ -6,7 +6,7 @@ namespace tautline::pipeline {
 namespace {
 
 using stages::autocorrelate::Coarsening;
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 using Sizes = std::pair<std::size_t&, std::size_t&>;
 
 // "32x16": rows 32, columns 16.
@@ -69,7 +69,7 @@ core::Fields<formats::RawCounts> raw_fields() {
       .add({.name = "header_bytes", .unit = "bytes", .help = "how much to skip"}, &C::header_bytes);
 }
 
-core::Fields<AutocorrelateConfig> ladder_fields() {
+core::Fields<AutocorrelateConfig> lag_fields() {
   using C = AutocorrelateConfig;
   return core::Fields<C>()
       .add({.name = "bin_s",
@@ -77,12 +77,12 @@ core::Fields<AutocorrelateConfig> ladder_fields() {
             .help = "length of a bin; of time tags, rounded to whole ticks",
             .option = "bin,bin-time"},
            &C::bin_s, bin_text())
-      .add({.name = "ladder",
-            .help = "chain: groups of `bins` lags; standard: multipletau's ladder, `bins` even",
+      .add({.name = "lag_scheme",
+            .help = "chain: groups of `bins` lags; standard: the lags of multipletau, `bins` even",
             .option = "lags"},
-           &C::ladder,
-           core::choice<Ladder>({{"chain", Ladder::chain}, {"standard", Ladder::standard}}))
-      .add({.name = "bins", .help = "lags a group, or m of the standard ladder"}, &C::bins,
+           &C::lag_scheme,
+           core::choice<LagScheme>({{"chain", LagScheme::chain}, {"standard", LagScheme::standard}}))
+      .add({.name = "bins", .help = "lags a group, or m of the standard lags"}, &C::bins,
            core::between(1, 1024))
       .add({.name = "levels", .help = "groups, each with twice the step"}, &C::levels,
            core::between(1, 40))
@@ -134,7 +134,7 @@ const core::Fields<SensorConfig>& fields(const SensorConfig&) {
 const core::Fields<AutocorrelateConfig>& fields(const AutocorrelateConfig&) {
   using C = AutocorrelateConfig;
   static const auto all =
-      ladder_fields()
+      lag_fields()
           .include("sensors", &C::sensors, fields(SensorConfig{}))
           .include("raw", &C::raw, raw_fields())
           .add({.name = "detectors", .help = "channels, each a sensor; default: all"},

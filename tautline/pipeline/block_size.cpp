@@ -24,8 +24,9 @@ std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
   const std::size_t streams = d.inputs() * d.channels;
   const std::size_t raw = sequence.block_bytes(kProbe_samples) / kProbe_samples;
   // Floats out of the filter bank are the largest form; they are only kept when asked for.
-  const bool floats = filtered && (filter.output == stages::channelize::Output::turned_float ||
-                                   filter.output == stages::channelize::Output::spectra_float);
+  const bool floats =
+      filtered && (filter.output == stages::channelize::Output::corner_turned_float ||
+                   filter.output == stages::channelize::Output::spectra_float);
   const std::size_t unpacked_bits = std::max(8, d.format.bits) * (d.format.complex ? 2 : 1);
   const std::size_t bytes_per_time = std::max(
       {raw, streams * unpacked_bits / 8, floats ? streams * 8 : streams * 2, std::size_t{1}});

@@ -98,8 +98,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   require_device_memory(*device, stages, engine.inputs(), engine.channels());
   const auto queue = device->make_queue();
   std::vector<float> gains;
-  if (filter.output == stages::channelize::Output::turned_ci8 ||
-      filter.output == stages::channelize::Output::turned_ci4) {
+  if (filter.output == stages::channelize::Output::corner_turned_ci8 ||
+      filter.output == stages::channelize::Output::corner_turned_ci4) {
     // Always on the host, so that they do not depend on the device.
     const auto host = device->compiles() ? device::open({}) : device;
     gains = measure_gains(config.inputs, options, filter, host, *host->make_queue(),

@@ -13,6 +13,7 @@
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/correlate_voltages.h"
 #include "tautline/pipeline/f_engine.h"
+#include "tautline/pipeline/voltage_run.h"
 
 namespace tautline::pipeline {
 
@@ -37,14 +38,9 @@ struct ChannelizeConfig {
 };
 const core::Fields<ChannelizeConfig>& fields(const ChannelizeConfig&);
 
-struct ChannelizeSummary {
-  std::size_t inputs = 0, channels = 0;
-  std::uint64_t spectra = 0, samples = 0, written = 0;  ///< written: times in the output
+struct ChannelizeSummary : VoltageRunSummary {
+  std::uint64_t written = 0;          ///< times in the output
   std::uint64_t invalid_spectra = 0;  ///< times x inputs, written as zero
-  std::uint64_t clipped = 0, not_finite = 0;
-  double elapsed_s = 0, stream_s = 0;
-  formats::Damage damage;
-  std::string backend;
 };
 
 /// Beside the output, OUTPUT.json records the history, the kernels, all counters, the channels'

@@ -17,6 +17,7 @@
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/f_engine.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/voltage_run.h"
 
 namespace tautline::pipeline {
 
@@ -33,7 +34,7 @@ struct CorrelateConfig {
   Requantise requantise = Requantise::bits8;
   std::string array_path;   ///< array.toml; empty: positions unknown
   std::string delays_path;  ///< delays.toml: track by delaying the voltages
-  /// NAME=RA_DEG,DEC_DEG: turn the visibilities to that place after correlation. NAME alone: do so
+  /// NAME=RA_DEG,DEC_DEG: rotate the fringes to that place after correlation. NAME alone: do so
   /// by the table in delays_path, which has that name, instead of delaying the voltages.
   std::string phase_centre;
   formats::EarthOrientation earth;      ///< for tracking and uvw
@@ -52,18 +53,12 @@ struct DeviceShare {
   std::uint64_t sent_bytes = 0;  ///< of samples and their masks; 0 on the host
 };
 
-struct CorrelateSummary {
-  std::size_t inputs = 0, channels = 0;
-  std::uint64_t integrations = 0, spectra = 0, samples = 0;
-  std::uint64_t spectra_per_integration = 0;
-  double integration_s = 0, elapsed_s = 0, stream_s = 0;
+struct CorrelateSummary : VoltageRunSummary {
+  std::uint64_t integrations = 0, spectra_per_integration = 0;
+  double integration_s = 0;
   std::uint64_t gap_samples = 0;  ///< between files
-  std::uint64_t clipped = 0;      ///< components, of valid spectra
-  std::uint64_t not_finite = 0;   ///< float samples
   /// Means of finite samples that no float holds: flagged.
   std::uint64_t overflowed = 0;
-  formats::Damage damage;
-  std::string backend;
   std::size_t memory_bytes = 0;
   std::vector<DeviceShare> devices;
   double setup_s = 0;  ///< of elapsed_s, before the first block

@@ -19,13 +19,13 @@ using stages::channelize::Output;
 Output output_of(Requantise requantise) {
   switch (requantise) {
     case Requantise::off:
-      return Output::turned_float;
+      return Output::corner_turned_float;
     case Requantise::bits4:
-      return Output::turned_ci4;
+      return Output::corner_turned_ci4;
     case Requantise::bits8:
-      return Output::turned_ci8;
+      return Output::corner_turned_ci8;
   }
-  return Output::turned_float;
+  return Output::corner_turned_float;
 }
 
 }  // namespace
@@ -89,9 +89,9 @@ ChannelRange CorrelationEngines::share(std::size_t engine) const {
                                      : share_of(channels_, engine, engines_.size());
 }
 
-// Calls work(engine) for those that work on the block: all at once, or the one whose turn it is.
+// Calls work(engine) for the engines that work on this block: all of them, or the next one.
 void CorrelationEngines::each_at_work(const std::function<void(Engine&)>& work) {
-  if (sharing_ == Sharing::blocks) return work(engines_[turn_]);
+  if (sharing_ == Sharing::blocks) return work(engines_[next_engine_]);
   team_.each([&](std::size_t e) { work(engines_[e]); });
 }
 
@@ -161,9 +161,9 @@ std::size_t CorrelationEngines::add(std::uint64_t limit) {
 void CorrelationEngines::pass_on(const core::RawBlock& raw, std::uint64_t block_begin,
                                  std::uint64_t first_needed) {
   if (sharing_ != Sharing::blocks || first_needed < block_begin) return;
-  turn_ = (turn_ + 1) % engines_.size();
+  next_engine_ = (next_engine_ + 1) % engines_.size();
   take_tail(raw, static_cast<std::size_t>(first_needed - block_begin), tail_);
-  Engine& next = engines_[turn_];
+  Engine& next = engines_[next_engine_];
   next.f_engine->go_on_after(*next.queue, tail_);
 }
 

@@ -107,7 +107,7 @@ class CorrelationEngines {
   std::size_t channels_, block_samples_;
   Sharing sharing_;
   DeviceTeam team_;
-  std::size_t turn_ = 0;  // whose block it is
+  std::size_t next_engine_ = 0;  // gets the next block
   core::RawBlock tail_;
 };
 

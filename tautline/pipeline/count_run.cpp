@@ -69,7 +69,7 @@ void check_detrending(const AutocorrelateConfig& config) {
                 "leave one of them out");
 }
 
-// A photon costs about as much one by one as this many bins (docs/performance/photons.md).
+// A photon costs about as much one by one as this many bins (docs/performance/autocorrelate.md).
 constexpr std::uint64_t kBinsForAPhoton = 100;
 
 // The time tags to be taken one by one, or null.
@@ -164,7 +164,7 @@ void CountRun::open(const device::Device& device) {
   if (!config_.output.empty()) check_curve_count(config_, map_->good_curves());
   const bool kept = !config_.save_state.empty() || !config_.resume.empty();
   stream_config_ = {.stage = {.sensors = map_->sensors().size(),
-                              .ladder = config_.ladder,
+                              .lag_scheme = config_.lag_scheme,
                               .bins = config_.bins,
                               .levels = config_.levels,
                               .coarsening = config_.coarsening,

@@ -24,13 +24,13 @@ using core::ErrorKind;
 formats::curves::CurvesFacts facts_of(const AutocorrelateConfig& config,
                                       const AutocorrelateSummary& s, const std::string& device) {
   using stages::autocorrelate::Coarsening;
-  using stages::autocorrelate::Ladder;
+  using stages::autocorrelate::LagScheme;
   formats::curves::CurvesFacts facts{config.history, {}};
   facts.extra = {{"device", device},
                  {"kernels", s.backend},
                  {"input", config.input},
                  {"input_format", s.format},
-                 {"lags", config.ladder == Ladder::chain ? "chain" : "standard"},
+                 {"lags", config.lag_scheme == LagScheme::chain ? "chain" : "standard"},
                  {"bins", std::to_string(config.bins)},
                  {"levels", std::to_string(config.levels)},
                  {"coarsening", config.coarsening == Coarsening::sum     ? "sum"
@@ -145,7 +145,7 @@ void check_curve_output(const AutocorrelateConfig& config) {
   const std::string& name = config.output;
   if (!name.ends_with(".csv") && !name.ends_with(".zip") && !name.ends_with(".h5"))
     throw Error(ErrorKind::config, "output", name, "a name that ends in .csv, .zip or .h5");
-  const bool only_zero = config.ladder == stages::autocorrelate::Ladder::chain &&
+  const bool only_zero = config.lag_scheme == stages::autocorrelate::LagScheme::chain &&
                          config.bins == 1 && config.levels == 1;
   if (only_zero && !name.ends_with(".h5"))
     throw Error(ErrorKind::config, "output", name + " for lag 0 alone", "lags above 0 in a .csv",

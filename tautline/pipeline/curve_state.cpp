@@ -15,7 +15,7 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 using stages::autocorrelate::Coarsening;
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 
 constexpr std::string_view kFirstLine = "tautline autocorrelate state 1\n";
 constexpr std::size_t kChecksumBytes = 17;  // sixteen digits and the end of their line
@@ -47,7 +47,7 @@ StateProblem state_problem(const CurveStreamConfig& config, const std::string& b
   const stages::autocorrelate::Config& stage = config.stage;
   // The kernels last: they may be others because another field is, which is what should be named.
   return {{"version", TAUTLINE_VERSION},
-          {"lags", stage.ladder == Ladder::chain ? "chain" : "standard"},
+          {"lags", stage.lag_scheme == LagScheme::chain ? "chain" : "standard"},
           {"bins", stage.bins},
           {"levels", stage.levels},
           {"coarsen", stage.coarsening == Coarsening::sum     ? "sum"

@@ -81,14 +81,14 @@ void rotate_visibilities(const std::vector<double>& delays_s, const std::vector<
         core::ErrorKind::config, "visibilities",
         fmt::format("{} channels of {} baselines", visibilities.extent(0), visibilities.extent(1)),
         fmt::format("{} channels and {} inputs' baselines", channel_hz.size(), inputs));
-  std::vector<std::complex<double>> turn(inputs);
+  std::vector<std::complex<double>> rotation(inputs);
   for (std::size_t c = 0; c < channel_hz.size(); ++c) {
     for (std::size_t i = 0; i < inputs; ++i)
-      turn[i] = std::polar(1.0, -kTurn * delays::phase_turns(channel_hz[c], delays_s[i]));
+      rotation[i] = std::polar(1.0, -kTurn * delays::phase_turns(channel_hz[c], delays_s[i]));
     for (std::size_t i = 0; i < inputs; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         std::complex<float>& v = visibilities(c, core::baseline_index(i, j));
-        v = std::complex<float>(std::complex<double>(v) * turn[i] * std::conj(turn[j]));
+        v = std::complex<float>(std::complex<double>(v) * rotation[i] * std::conj(rotation[j]));
       }
     }
   }

@@ -49,7 +49,7 @@ RunDelays run_delays(const formats::delays::Table& table, const SpectraRun& run)
 /// The delay of each input at an instant, seconds.
 std::vector<double> delays_at(const formats::delays::Table& table, const core::Instant& time);
 
-/// Turns visibilities that were correlated without delays, as the MWA does:
+/// Rotates the fringes of visibilities that were correlated without delays, as the MWA's are:
 ///   V(i, j) *= exp(-2 pi i f (d_i - d_j))
 /// |      buffer      | axes                | type           | written  |
 /// |   visibilities   | [channel][baseline] | complex<float> | in place |

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <random>
 #include <vector>
+#include "tautline/core/stopwatch.h"
 
 namespace tautline::pipeline {
 
@@ -14,17 +15,14 @@ namespace {
 
 namespace dedisperse = stages::dedisperse;
 namespace detect = stages::detect;
-using Clock = std::chrono::steady_clock;
+using core::Clock;
+using core::seconds_since;
 
 constexpr std::size_t kTimes = 4096;  ///< of one call on a host: several tiles
 constexpr double kLeast_s = 0.02;     ///< to time for
 constexpr std::size_t kMostCalls = 8;
 /// That are searched, on a host or a GPU, which fewer would not fill: the others take as long.
 constexpr std::size_t kTrials = 16, kGpuTrials = 512;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 bool is_gpu(const device::Device& device) {
   return device.compiles() && !device.properties().host_cpu;

@@ -16,12 +16,12 @@ using stages::channelize::Output;
 
 core::SampleFormat output_format(Output output) {
   switch (output) {
-    case Output::turned_ci8:
+    case Output::corner_turned_ci8:
       return core::kCi8;
-    case Output::turned_ci4:
+    case Output::corner_turned_ci4:
       return core::kCi4;
     case Output::spectra_float:
-    case Output::turned_float:
+    case Output::corner_turned_float:
       break;
   }
   return core::kCf32;
@@ -267,19 +267,19 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
 
   stages::channelize::OutputViews out;
   const core::View<std::uint64_t, 2> valid = spectra_valid_.mutable_view();
-  const auto turned = [&]<class T>(T* base) {
+  const auto corner_turned = [&]<class T>(T* base) {
     return core::View<T, 3>(base, {Axis::channel, Axis::input, Axis::time},
                             {channels_, inputs_, expected});
   };
   switch (output_) {
-    case Output::turned_ci8:
-      out.turned_ci8 = turned(spectra_.as<core::ci8>());
+    case Output::corner_turned_ci8:
+      out.corner_turned_ci8 = corner_turned(spectra_.as<core::ci8>());
       break;
-    case Output::turned_ci4:
-      out.turned_ci4 = turned(spectra_.as<core::ci4>());
+    case Output::corner_turned_ci4:
+      out.corner_turned_ci4 = corner_turned(spectra_.as<core::ci4>());
       break;
-    case Output::turned_float:
-      out.turned_float = turned(spectra_.as<std::complex<float>>());
+    case Output::corner_turned_float:
+      out.corner_turned_float = corner_turned(spectra_.as<std::complex<float>>());
       break;
     case Output::spectra_float:
       out.spectra = {spectra_.as<std::complex<float>>(),
@@ -298,9 +298,9 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   SpectraChunk chunk;
   chunk.spectra = spectra;
   chunk.first_spectrum = next_spectrum_;
-  chunk.ci8 = out.turned_ci8;
-  chunk.ci4 = out.turned_ci4;
-  chunk.cf32 = output_ == Output::spectra_float ? out.spectra : out.turned_float;
+  chunk.ci8 = out.corner_turned_ci8;
+  chunk.ci4 = out.corner_turned_ci4;
+  chunk.cf32 = output_ == Output::spectra_float ? out.spectra : out.corner_turned_float;
   chunk.valid = spectra_valid_.view();
   next_spectrum_ += spectra;
   return chunk;

@@ -34,7 +34,7 @@ struct FilterConfig {
   std::vector<float> coefficients;  ///< the user's own prototype; empty: designed
   std::size_t oversample_numerator = 1;
   std::size_t oversample_denominator = 1;
-  stages::channelize::Output output = stages::channelize::Output::turned_ci8;
+  stages::channelize::Output output = stages::channelize::Output::corner_turned_ci8;
   /// Fields that the user gave, as "taps": refused when nothing would be filtered.
   std::vector<std::string> named;
 };

@@ -12,7 +12,7 @@ namespace {
 constexpr double kPrestoConstant = 1 / 2.41e-4;
 
 // "LO:HI:STEP", "LO:HI" or one DM.
-void set_range(DmChoice& dms, const std::string& text) {
+void set_trials(DmChoice& dms, const std::string& text) {
   constexpr const char* kForms = "LO:HI:STEP, LO:HI or one DM, the step above 0";
   const auto parts = core::text::split(text, ':');
   try {
@@ -26,7 +26,7 @@ void set_range(DmChoice& dms, const std::string& text) {
   }
 }
 
-std::string range_text(const DmChoice& dms) {
+std::string trials_text(const DmChoice& dms) {
   if (!dms.high) return "";
   std::string text = core::text::write_number(dms.low) + ":" + core::text::write_number(*dms.high);
   return dms.step > 0 ? text + ":" + core::text::write_number(dms.step) : text;
@@ -84,7 +84,7 @@ core::FieldText<SeriesFormat> series_format_text() {
 
 // Any run's, whose FilterbankRunConfig is its base.
 template <class C>
-core::Fields<C> run_fields() {
+core::Fields<C> filterbank_run_fields() {
   return core::Fields<C>().include(
       "", [](auto& config) -> auto& { return config; }, fields(FilterbankRunConfig{}));
 }
@@ -100,7 +100,7 @@ const core::Fields<DmChoice>& fields(const DmChoice&) {
                      .help = "trials: LO:HI:STEP with HI among them, LO:HI by `tolerance`, or one",
                      .option = "dms",
                      .form = "LO:HI:STEP"},
-                    range_text, set_range)
+                    trials_text, set_trials)
           .add({.name = "tolerance",
                 .help = "LO:HI: how many times wider a pulse may get between trials",
                 .option = "dm-tolerance"},
@@ -133,10 +133,12 @@ const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&) {
                 .form = "NUMBER|presto"},
                &C::dm_constant, dm_constant_text())
           .add({.name = "method",
-                .help = "exact; shared: exact sums, fewer adds; subband: loses up to `max_loss`"},
+                .help = "exact, shared (exact sums, fewer adds), subband (loses up to `max_loss`, "
+                        "1 % if not given) or auto: exact or shared; with `max_loss` subband where "
+                        "it saves a fifth"},
                &C::method, stages::dedisperse::method_text())
           .add({.name = "max_loss",
-                .help = "of S/N that sub-bands may cost; 0 keeps auto exact",
+                .help = "of S/N that sub-bands may cost; not given or 0: auto sums exactly",
                 .in_option = {"%", 100, "0 to 50"}},
                &C::max_loss, core::between(0, 0.5))
           .add({.name = "ignored_channels",
@@ -172,7 +174,7 @@ const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&) {
 }
 
 const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&) {
-  static const auto all = run_fields<DedisperseConfig>().add(
+  static const auto all = filterbank_run_fields<DedisperseConfig>().add(
       {.name = "format", .help = "of the series' files: NumPy, PRESTO or sigproc"},
       &DedisperseConfig::format, series_format_text());
   return all;
@@ -181,7 +183,7 @@ const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&) {
 const core::Fields<SearchConfig>& fields(const SearchConfig&) {
   using C = SearchConfig;
   static const auto all =
-      run_fields<C>()
+      filterbank_run_fields<C>()
           .add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
           .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"},
                &C::max_width_s, core::above(0))

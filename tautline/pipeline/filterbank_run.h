@@ -35,7 +35,7 @@ struct FilterbankRunConfig {
   DmChoice dms;
   double dm_constant = core::kDispersionConstant;
   stages::dedisperse::Method method = stages::dedisperse::Method::automatic;
-  double max_loss = 0.01;
+  double max_loss = 0;                        ///< of S/N that sub-bands may cost; 0: none asked for
   std::vector<std::size_t> ignored_channels;  ///< in the file's order, from 0
   std::string mask;                           ///< rfifind's; empty: none
   bool zero_dm = false;

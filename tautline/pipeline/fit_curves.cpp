@@ -13,6 +13,7 @@
 
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
+#include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
@@ -261,7 +262,7 @@ std::string number(double value) {
 
 FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
                      const FitProgress& progress, std::stop_token stop) {
-  const auto started = std::chrono::steady_clock::now();
+  const auto started = core::Clock::now();
   core::check(config);
   check(curves, config);
   FitResult result;
@@ -321,7 +322,7 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
   set_status(result);
   add_medians(result);
   result.elapsed_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+      core::seconds_since(started);
   return result;
 }
 

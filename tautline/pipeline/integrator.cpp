@@ -36,7 +36,7 @@ std::size_t group_spectra(std::size_t bytes_per_spectrum, bool gpu) {
                     kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
 }
 
-// Whether a float holds both parts, however the mean is turned later. False for NaN.
+// Whether a float holds both parts, whatever fringe rotation comes later. False for NaN.
 bool is_held(std::complex<double> mean) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   return std::norm(mean) < kLargest * kLargest;
@@ -68,7 +68,7 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
                                          .inputs = inputs,
                                          .max_samples = exact() ? max_spectra : group_spectra_,
                                          .format = format,
-                                         .hold_sums = true};
+                                         .defer_sums = true};
   plan_ = of_stage("correlate", [&] { return stages::correlate::make_plan(config, device_); });
 }
 
@@ -219,8 +219,8 @@ void Integrator::add_rest(device::Queue& queue) {
 
 void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::size_t part) {
   add_rest(queue);
-  if (state_ && exact()) plan_->release(queue, *state_, integer_sums(), counts());
-  if (state_ && !exact()) plan_->release(queue, *state_, float_sums(), counts());
+  if (state_ && exact()) plan_->flush(queue, *state_, integer_sums(), counts());
+  if (state_ && !exact()) plan_->flush(queue, *state_, float_sums(), counts());
   spectra_ = 0;
   if (device_->compiles()) {
     SumsInTransit& transit = out.in_transit[part];

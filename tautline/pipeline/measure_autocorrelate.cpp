@@ -7,6 +7,7 @@
 #include "tautline/pipeline/count_feed.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/autocorrelate/case.h"
+#include "tautline/stages/autocorrelate/tune.h"
 
 namespace tautline::pipeline {
 
@@ -34,7 +35,7 @@ stages::autocorrelate::Config autocorrelate_config(const Problem& sizes) {
                 : bits == 8  ? CountType::u8
                 : bits == 16 ? CountType::u16
                              : CountType::u32;
-  if (sizes.at("standard") != 0) config.ladder = stages::autocorrelate::Ladder::standard;
+  if (sizes.at("standard") != 0) config.lag_scheme = stages::autocorrelate::LagScheme::standard;
   return config;
 }
 
@@ -63,11 +64,23 @@ Measurement measure_autocorrelate(const Problem& sizes,
       config.type == CountType::f32
           ? limits.float_operations_per_s
           : std::max(limits.int8_operations_per_s, limits.int8_matrix_operations_per_s);
-  const double arithmetic_s = m.operations / arithmetic,
-               memory_s = m.bytes / limits.copy_bytes_per_s;
-  m.limit = memory_s >= arithmetic_s ? "memory" : "arithmetic";
-  m.fraction_of_limit = std::max(memory_s, arithmetic_s) / m.seconds;
+  relate_to_limits(m, m.operations / arithmetic, m.bytes / limits.copy_bytes_per_s);
   return m;
+}
+
+jit::Tunable tune_autocorrelate(const Problem& sizes,
+                                const std::shared_ptr<const device::Device>& device) {
+  return stages::autocorrelate::make_tunable(autocorrelate_config(sizes), device);
+}
+
+Problem count_words(std::string_view word) {
+  if (word == "type=u8") return {{"bits", 8}, {"float", 0}};
+  if (word == "type=u16") return {{"bits", 16}, {"float", 0}};
+  if (word == "type=u32") return {{"bits", 32}, {"float", 0}};
+  if (word == "type=f32") return {{"bits", 32}, {"float", 1}};
+  if (word == "ladder=chain") return {{"standard", 0}};
+  if (word == "ladder=standard") return {{"standard", 1}};
+  return {};
 }
 
 }  // namespace tautline::pipeline

@@ -2,20 +2,22 @@
 //
 // | size     | meaning                                                       |
 // | sensors  | each with itself                                              |
-// | bins     | lags of a group, or m of the standard ladder                  |
+// | bins     | lags of a group, or m of the standard lags                    |
 // | levels   | groups                                                        |
 // | samples  | times of one packet                                           |
 // | bits     | of a count: 8, 16 or 32                                       |
 // | float    | 1: counts of 32 bits are floats                               |
-// | standard | 1: multipletau's ladder, 0: chain                             |
+// | standard | 1: the lags of multipletau, 0: chain                           |
 // | most     | largest count; all up to it are equally likely (measurements) |
 // | rate_hz  | of an array's samples: one over its bin (measurements)        |
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
+#include "tautline/jit/tunable.h"
 #include "tautline/pipeline/measure_stage.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
@@ -30,8 +32,11 @@ Measurement measure_autocorrelate(const Problem& sizes,
                                   const std::shared_ptr<const device::Device>& device,
                                   const Limits& limits, double budget_s);
 
-/// Every size of host_fed_autocorrelate.
-Problem default_host_fed_counts();
+jit::Tunable tune_autocorrelate(const Problem& sizes,
+                                const std::shared_ptr<const device::Device>& device);
+
+/// "type=u16" (u8, u16, u32, f32) and "ladder=standard" (chain), in sizes. Empty for other words.
+Problem count_words(std::string_view word);
 
 /// Packets from pinned memory, without an end, and curves back once a second: the time of one
 /// reading is measured by itself, and so much of each second is taken off. Each of several devices

@@ -6,6 +6,7 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/dedisperse/case.h"
+#include "tautline/stages/dedisperse/tune.h"
 
 namespace tautline::pipeline {
 
@@ -69,6 +70,11 @@ Measurement measure_dedisperse(const Problem& sizes,
   m.fraction_of_limit = m.bytes / limits.copy_bytes_per_s / m.seconds;
   m.limit = "memory";
   return m;
+}
+
+jit::Tunable tune_dedisperse(const Problem& sizes,
+                             const std::shared_ptr<const device::Device>& device) {
+  return stages::dedisperse::make_tunable(dedisperse_config(sizes), device);
 }
 
 }  // namespace tautline::pipeline

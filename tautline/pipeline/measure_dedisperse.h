@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "tautline/jit/tunable.h"
 #include "tautline/pipeline/measure_stage.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 
@@ -17,5 +18,8 @@ stages::dedisperse::Config dedisperse_config(const Problem& sizes);
 Measurement measure_dedisperse(const Problem& sizes,
                                const std::shared_ptr<const device::Device>& device,
                                const Limits& limits, double budget_s);
+
+jit::Tunable tune_dedisperse(const Problem& sizes,
+                             const std::shared_ptr<const device::Device>& device);
 
 }  // namespace tautline::pipeline

@@ -17,7 +17,7 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
                                  std::size_t memory_bytes, const std::stop_token& stop) {
   const double target =
-      filter.output == Output::turned_ci4 ? core::kRequantise4Rms : core::kRequantise8Rms;
+      filter.output == Output::corner_turned_ci4 ? core::kRequantise4Rms : core::kRequantise8Rms;
   filter.output = Output::spectra_float;
   stream::VoltageSequence sequence(files, options);
   const std::size_t samples = choose_block_samples(sequence, filter, memory_bytes / 2);

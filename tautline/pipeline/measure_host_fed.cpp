@@ -10,7 +10,6 @@
 #include "tautline/pipeline/channel_range.h"
 #include "tautline/pipeline/device_team.h"
 #include "tautline/pipeline/host_fed_stream.h"
-#include "tautline/pipeline/measure_autocorrelate.h"
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/channelize.h"
@@ -29,7 +28,7 @@ using DevicePointer = std::shared_ptr<const device::Device>;
 namespace channelize = stages::channelize;
 namespace correlate = stages::correlate;
 
-constexpr std::array<Axis, 3> kTurnedAxes{Axis::channel, Axis::input, Axis::time};
+constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
 constexpr std::size_t kParts = 5;          // stretches of the stream, for the spread
 constexpr std::size_t kFewestBlocks = 10;  // of a stretch
@@ -60,7 +59,7 @@ class Correlator {
     auto* counts = reinterpret_cast<std::int64_t*>(sums + config_.channels * baselines);
     queue.fill(out, 0, visibility_bytes(config_.channels, config_.inputs));
     plan_->execute(queue, *state_,
-                   correlate::Samples<core::ci8>(voltages, kTurnedAxes,
+                   correlate::Samples<core::ci8>(voltages, kCornerTurnedAxes,
                                                  {config_.channels, config_.inputs, samples}),
                    {}, {sums, kSumAxes, shape}, {counts, kSumAxes, shape});
   }
@@ -84,7 +83,7 @@ class FilterBank {
     config_.inputs = inputs;
     config_.channels = channels;
     config_.taps = taps;
-    config_.output = channelize::Output::turned_ci8;
+    config_.output = channelize::Output::corner_turned_ci8;
     config_.max_samples = spectra * config_.hop_samples();
     plan_ = channelize::make_plan(config_, device);
     require_on_device("channelize", plan_->backend(), *device);
@@ -110,7 +109,7 @@ class FilterBank {
     input.count = config_.max_samples;
     const std::size_t spectra = plan_->spectra(state_->held_samples(), input.count);
     channelize::OutputViews views;
-    views.turned_ci8 = {out, kTurnedAxes, {config_.channels, config_.inputs, spectra}};
+    views.corner_turned_ci8 = {out, kCornerTurnedAxes, {config_.channels, config_.inputs, spectra}};
     views.gains = {
         gains_.as<float>(), {Axis::channel, Axis::input}, {config_.channels, config_.inputs}};
     views.clipped = {clipped_.as<std::uint64_t>(), {Axis::input}, {config_.inputs}};
@@ -186,7 +185,7 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
   const std::size_t inputs = p.at("inputs"), channels = p.at("channels"), spectra = p.at("spectra");
   const auto f = std::make_shared<FilterBank>(inputs, channels, p.at("taps"), spectra, device);
   const auto x = std::make_shared<Correlator>(inputs, channels, spectra, device);
-  const auto turned =
+  const auto corner_turned =
       std::make_shared<Buffer>(device->allocate(inputs * channels * spectra * sizeof(core::ci8)));
   Task task;
   task.in_bytes = f->in_bytes();
@@ -201,14 +200,14 @@ Task fx_task(const Problem& p, const DevicePointer& device) {
     x->prepare(queue);
   };
   task.reset = [f] { f->reset(); };
-  task.work = [f, x, turned](device::Queue& queue, const void* in, void* out) {
-    const std::size_t given = f->run(queue, in, turned->as<core::ci8>());
-    x->run(queue, turned->as<core::ci8>(), given, out);
+  task.work = [f, x, corner_turned](device::Queue& queue, const void* in, void* out) {
+    const std::size_t given = f->run(queue, in, corner_turned->as<core::ci8>());
+    x->run(queue, corner_turned->as<core::ci8>(), given, out);
   };
   return task;
 }
 
-Task copy_task(const Problem& p) {
+Task copy_task(const Problem& p, const DevicePointer&) {
   Task task;
   task.in_bytes = task.out_bytes = p.at("bytes");
   task.code = "copies alone";
@@ -220,12 +219,13 @@ Task copy_task(const Problem& p) {
   return task;
 }
 
-Task make_task(const std::string& stage, const Problem& problem, const DevicePointer& device) {
-  if (stage == "host_fed_correlate") return correlate_task(problem, device);
-  if (stage == "host_fed_channelize") return filter_task(problem, device);
-  if (stage == "host_fed_copy") return copy_task(problem);
-  return fx_task(problem, device);
-}
+// What is fed: how a block's work is made for a device, and whether devices share a block's channels
+// or take whole blocks in turn.
+struct Kind {
+  std::string name;
+  Task (*make_task)(const Problem&, const DevicePointer&);
+  bool by_channels = false;
+};
 
 void fill_in(Measurement& m, const Task& task, const Limits& limits) {
   const auto in = static_cast<double>(task.in_bytes), out = static_cast<double>(task.out_bytes);
@@ -248,10 +248,10 @@ void fill_in(Measurement& m, const Task& task, const Limits& limits) {
 // One device's stream, its results those of the same blocks alone.
 class Fed {
  public:
-  Fed(const std::string& stage, const Problem& problem, const DevicePointer& device)
-      : stage_(stage),
+  Fed(const Kind& kind, const Problem& problem, const DevicePointer& device)
+      : stage_(kind.name),
         device_(device),
-        task_(make_task(stage, problem, device)),
+        task_(kind.make_task(problem, device)),
         stream_(device, task_.in_bytes, task_.out_bytes,
                 std::clamp<std::size_t>(kSourceBytes / task_.in_bytes, 2, 16), task_.work) {
     task_.prepare(stream_.queue());
@@ -277,12 +277,8 @@ class Fed {
   double first_s_ = 0;
 };
 
-bool by_channels(const std::string& stage) {
-  return stage == "host_fed_correlate";
-}
-
-Problem part_of(const std::string& stage, Problem problem, std::size_t part, std::size_t parts) {
-  if (by_channels(stage)) problem["channels"] = share_of(problem["channels"], part, parts).count;
+Problem part_of(const Kind& kind, Problem problem, std::size_t part, std::size_t parts) {
+  if (kind.by_channels) problem["channels"] = share_of(problem["channels"], part, parts).count;
   return problem;
 }
 
@@ -319,55 +315,56 @@ Limits of_all(Limits limits, std::size_t devices) {
   return limits;
 }
 
-}  // namespace
-
-std::vector<std::string> host_fed_stages() {
-  return {"host_fed_copy", "host_fed_channelize", "host_fed_correlate", "host_fed_fx",
-          "host_fed_autocorrelate"};
-}
-
-Problem default_host_fed_problem(const std::string& stage) {
-  if (stage == "host_fed_copy") return {{"bytes", std::size_t{1} << 28}};
-  if (stage == "host_fed_autocorrelate") return default_host_fed_counts();
-  if (stage == "host_fed_correlate")
-    return {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}};
-  if (stage == "host_fed_channelize")
-    return {{"inputs", 64}, {"channels", 1024}, {"taps", 8}, {"spectra", 2048}};
-  return {
-      {"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}, {"rate_hz", 1'280'000}};
-}
-
-Measurement measure_host_fed(const std::string& stage, const Problem& problem,
-                             const std::vector<DevicePointer>& devices, const Limits& limits,
-                             double budget_s) {
-  if (!devices.front()->compiles())
-    throw Error(ErrorKind::unsupported, stage, devices.front()->name(), "cuda:N or opencl:N",
-                "data are in the host's memory already");
-  if (stage == "host_fed_autocorrelate")
-    return measure_host_fed_counts(problem, devices, limits, budget_s);
-  if (by_channels(stage) && problem.at("channels") < devices.size())
+Measurement measure_kind(const Kind& kind, const Problem& problem,
+                         const std::vector<DevicePointer>& devices, const Limits& limits,
+                         double budget_s) {
+  if (kind.by_channels && problem.at("channels") < devices.size())
     throw Error(ErrorKind::config, "channels", std::to_string(problem.at("channels")),
                 "one for each of the " + std::to_string(devices.size()) + " devices");
   DeviceTeam team(devices.size());
   std::vector<std::unique_ptr<Fed>> streams(devices.size());
   team.each([&](std::size_t d) {
-    streams[d] =
-        std::make_unique<Fed>(stage, part_of(stage, problem, d, devices.size()), devices[d]);
+    streams[d] = std::make_unique<Fed>(kind, part_of(kind, problem, d, devices.size()), devices[d]);
   });
   const double wanted = std::ceil(budget_s / std::max(streams.front()->first_s(), 1e-9));
   const auto blocks = static_cast<std::size_t>(
       std::clamp(wanted, static_cast<double>(kParts * kFewestBlocks), 1e5));
   std::vector<std::vector<double>> seconds(devices.size());
   team.each([&](std::size_t d) { seconds[d] = streams[d]->run(blocks); });
-  const jit::Timing timing = jit::summarise(together(seconds, by_channels(stage)));
+  const jit::Timing timing = jit::summarise(together(seconds, kind.by_channels));
   Measurement m;
   m.seconds = timing.seconds;
   m.spread = timing.spread;
-  fill_in(m, whole_task(streams, by_channels(stage)), of_all(limits, devices.size()));
+  fill_in(m, whole_task(streams, kind.by_channels), of_all(limits, devices.size()));
   if (problem.count("rate_hz") != 0)
     m.real_time_factor = m.bandwidth_hz / static_cast<double>(problem.at("rate_hz"));
   team.each([&](std::size_t d) { streams[d]->check(); });
   return m;
+}
+
+}  // namespace
+
+Measurement measure_host_fed_copy(const Problem& problem, const std::vector<DevicePointer>& devices,
+                                  const Limits& limits, double budget_s) {
+  return measure_kind({"host_fed_copy", copy_task}, problem, devices, limits, budget_s);
+}
+
+Measurement measure_host_fed_channelize(const Problem& problem,
+                                        const std::vector<DevicePointer>& devices,
+                                        const Limits& limits, double budget_s) {
+  return measure_kind({"host_fed_channelize", filter_task}, problem, devices, limits, budget_s);
+}
+
+Measurement measure_host_fed_correlate(const Problem& problem,
+                                       const std::vector<DevicePointer>& devices,
+                                       const Limits& limits, double budget_s) {
+  return measure_kind({"host_fed_correlate", correlate_task, true}, problem, devices, limits,
+                      budget_s);
+}
+
+Measurement measure_host_fed_fx(const Problem& problem, const std::vector<DevicePointer>& devices,
+                                const Limits& limits, double budget_s) {
+  return measure_kind({"host_fed_fx", fx_task}, problem, devices, limits, budget_s);
 }
 
 }  // namespace tautline::pipeline

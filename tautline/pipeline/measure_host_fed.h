@@ -17,7 +17,9 @@
 // Several devices work at the same time, each with streams of its own: of host_fed_correlate each
 // takes its share of every block's channels, of host_fed_autocorrelate of the sensors, of the
 // others whole blocks in turn, as `correlate`
-// shares channelized streams and voltages. The limits are so many times one device's.
+// shares channelized streams and voltages. The limits are so many times one device's. Devices that
+// share the host's memory by nature (cpu, reference) have nothing to be fed: measure_stage refuses
+// them.
 #pragma once
 
 #include <memory>
@@ -28,14 +30,19 @@
 
 namespace tautline::pipeline {
 
-/// Every size that `stage` has.
-Problem default_host_fed_problem(const std::string& stage);
-
-/// `problem` is complete. The last block's results are compared, bit for bit, with what the same
-/// blocks give one at a time; throws Error(device) when they differ, and Error(unsupported) for
-/// devices that share the host's memory by nature (cpu, reference).
-Measurement measure_host_fed(const std::string& stage, const Problem& problem,
-                             const std::vector<std::shared_ptr<const device::Device>>& devices,
-                             const Limits& limits, double budget_s);
+// The last block's results are compared, bit for bit, with what the same blocks give one at a time;
+// throws Error(device) when they differ.
+Measurement measure_host_fed_copy(const Problem& sizes,
+                                  const std::vector<std::shared_ptr<const device::Device>>& devices,
+                                  const Limits& limits, double budget_s);
+Measurement measure_host_fed_channelize(
+    const Problem& sizes, const std::vector<std::shared_ptr<const device::Device>>& devices,
+    const Limits& limits, double budget_s);
+Measurement measure_host_fed_correlate(
+    const Problem& sizes, const std::vector<std::shared_ptr<const device::Device>>& devices,
+    const Limits& limits, double budget_s);
+Measurement measure_host_fed_fx(const Problem& sizes,
+                                const std::vector<std::shared_ptr<const device::Device>>& devices,
+                                const Limits& limits, double budget_s);
 
 }  // namespace tautline::pipeline

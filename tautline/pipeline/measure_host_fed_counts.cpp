@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/stopwatch.h"
 #include "tautline/jit/timing.h"
 #include "tautline/pipeline/channel_range.h"
 #include "tautline/pipeline/count_feed.h"
@@ -22,7 +23,8 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
-using Clock = std::chrono::steady_clock;
+using core::Clock;
+using core::seconds_since;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
 constexpr std::size_t kStretches = 5;       // for the spread
@@ -30,10 +32,6 @@ constexpr std::size_t kFewestPackets = 10;  // of a stretch
 constexpr std::size_t kWarmUpPackets = 4, kCheckedPackets = 4, kMostSources = 4;
 constexpr std::size_t kSourceBytes = std::size_t{1} << 30;  // of packets in pinned memory, about
 constexpr double kMostReadShare = 0.5;                      // of a second
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // One device's stream.
 class Fed {
@@ -137,11 +135,6 @@ class Fed {
 };
 
 }  // namespace
-
-Problem default_host_fed_counts() {
-  return {{"sensors", 1024}, {"bins", 32},    {"levels", 10}, {"samples", 65536},  {"bits", 8},
-          {"float", 0},      {"standard", 0}, {"most", 255},  {"rate_hz", 625'000}};
-}
 
 Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                     const Limits& limits, double budget_s) {

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <optional>
-#include <string_view>
 
 #include "tautline/core/error.h"
 #include "tautline/core/sample_format.h"
+#include "tautline/pipeline/stage_table.h"
 
 namespace tautline::pipeline {
 
@@ -18,128 +17,12 @@ using core::ErrorKind;
 
 constexpr std::size_t kMostSweepValues = 1000;
 
-std::vector<NamedProblem> make_named_problems() {
-  const auto antennas = [](std::size_t count, std::size_t channels) {
-    return NamedProblem{"correlate",
-                        fmt::format("n{}", count),
-                        {{"inputs", 2 * count}, {"channels", channels}, {"samples", 3072}},
-                        fmt::format("{} dual-polarisation antennas", count)};
-  };
-  const auto telescope = [](const char* stage, const char* name, std::size_t channels,
-                            std::size_t top_khz, std::size_t width_hz, std::size_t rate_hz,
-                            std::size_t samples, std::size_t step_millidm,
-                            const char* description) {
-    return NamedProblem{stage,
-                        name,
-                        {{"channels", channels},
-                         {"top_khz", top_khz},
-                         {"width_hz", width_hz},
-                         {"rate_hz", rate_hz},
-                         {"samples", samples},
-                         {"step_millidm", step_millidm}},
-                        description};
-  };
-  // Channels and samples of n64 to n1024 as correlators are compared in the literature.
-  return {
-      {"correlate",
-       "mwa32",
-       {{"inputs", 64}, {"channels", 128}, {"samples", 10000}},
-       "MWA, 32 tiles: a second of 128 channels of 10 kHz"},
-      {"correlate",
-       "mwa128",
-       {{"inputs", 256}, {"channels", 3072}, {"samples", 1000}},
-       "MWA, 128 tiles: a tenth of a second of 3,072 channels of 10 kHz"},
-      antennas(64, 480),
-      antennas(128, 384),
-      antennas(256, 240),
-      antennas(576, 120),
-      antennas(1024, 48),
-      {"channelize",
-       "mwa32",
-       {{"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}},
-       "MWA, 32 tiles: a second of 1.28 MHz"},
-      // The telescopes of the dedispersion paper; zero-dm: no delays, so that all reads can be shared.
-      telescope("dedisperse", "apertif", 1024, 1719854, 292969, 20000, 20000, 250,
-                "Apertif, a second of 20 kHz"),
-      telescope("dedisperse", "lofar", 32, 145000, 187500, 200000, 200000, 250,
-                "LOFAR, a second of 200 kHz"),
-      telescope("dedisperse", "apertif-zero-dm", 1024, 1719854, 292969, 20000, 20000, 0,
-                "Apertif without delays"),
-      telescope("dedisperse", "lofar-zero-dm", 32, 145000, 187500, 200000, 200000, 0,
-                "LOFAR without delays"),
-      telescope("search", "apertif", 1024, 1719854, 292969, 20000, 32768, 250,
-                "Apertif, blocks of 1.6 s"),
-      telescope("search", "lofar", 32, 145000, 187500, 200000, 65536, 250,
-                "LOFAR, blocks of 0.3 s"),
-      {"detect",
-       "apertif",
-       {{"trials", 2000}, {"rate_hz", 20000}, {"samples", 32768}},
-       "2,000 trials of Apertif, blocks of 1.6 s"},
-      {"autocorrelate", "array1024", {{"sensors", 1024}}, "1,024 sensors, bytes, 10 groups of 32"},
-      {"autocorrelate",
-       "array1024-u16",
-       {{"sensors", 1024}, {"bits", 16}},
-       "the same with counts of 16 bits"},
-      {"autocorrelate",
-       "array100000",
-       {{"sensors", 100'000}, {"samples", 16384}},
-       "100,000 sensors, bytes"},
-      {"autocorrelate",
-       "detector",
-       {{"sensors", 1}, {"standard", 1}, {"bins", 16}, {"levels", 17}, {"samples", 10'000'000}},
-       "one detector, ten million bins, standard ladder"},
-      {"host_fed_autocorrelate",
-       "array100000",
-       {{"sensors", 100'000}, {"samples", 8192}},
-       "100,000 sensors, bytes"},
-      {"host_fed_correlate",
-       "mwa128",
-       {{"inputs", 256}, {"channels", 96}, {"samples", 10000}, {"rate_hz", 30'720'000}},
-       "MWA, 128 tiles: blocks of 96 of 3,072 channels of 10 kHz, integrations of 1 s"},
-      {"host_fed_fx",
-       "mwa32",
-       {{"inputs", 64}, {"channels", 128}, {"taps", 8}, {"spectra", 10000}, {"rate_hz", 1'280'000}},
-       "MWA, 32 tiles: blocks and integrations of 1 s of 1.28 MHz"},
-  };
-}
-
-// A whole number at the start of `text`, taken off it.
-std::optional<std::size_t> take_number(std::string_view& text) {
-  std::size_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc()) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
 std::optional<std::size_t> whole_number(std::string_view text) {
   const auto value = take_number(text);
   return text.empty() ? value : std::nullopt;
 }
 
-// "type=u16" and "ladder=standard" of autocorrelate, in sizes.
-Problem count_words(std::string_view word) {
-  if (word == "type=u8") return {{"bits", 8}, {"float", 0}};
-  if (word == "type=u16") return {{"bits", 16}, {"float", 0}};
-  if (word == "type=u32") return {{"bits", 32}, {"float", 0}};
-  if (word == "type=f32") return {{"bits", 32}, {"float", 1}};
-  if (word == "ladder=chain") return {{"standard", 0}};
-  if (word == "ladder=standard") return {{"standard", 1}};
-  return {};
-}
-
-// "c1024t8".
-std::optional<Problem> filter_bank_name(std::string_view text) {
-  if (!text.starts_with('c')) return std::nullopt;
-  text.remove_prefix(1);
-  const auto channels = take_number(text);
-  if (!channels || !text.starts_with('t')) return std::nullopt;
-  const auto taps = whole_number(text.substr(1));
-  if (!taps) return std::nullopt;
-  return Problem{{"channels", *channels}, {"taps", *taps}};
-}
-
-core::SampleFormat complex_format(const std::string& name) {
+core::SampleFormat named_complex_format(const std::string& name) {
   const core::SampleFormat format = core::parse_sample_format(name);
   for (const core::SampleFormat& known :
        {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32})
@@ -147,18 +30,12 @@ core::SampleFormat complex_format(const std::string& name) {
   throw Error(ErrorKind::config, "`problem`: format", name, "ci4, ci8, ci16, cf16 or cf32");
 }
 
-Problem find_named(const std::string& stage, const std::string& name) {
-  std::string names;
-  for (const NamedProblem& known : named_problems()) {
-    if (known.stage != stage) continue;
+Problem find_named(const StageEntry& stage, const std::string& name) {
+  for (const NamedProblem& known : stage.problems)
     if (known.name == name) return known.sizes;
-    names += known.name + ", ";
-  }
-  if (stage == "channelize" || stage == "host_fed_channelize") {
-    if (const auto bank = filter_bank_name(name)) return *bank;
-    names += "c1024t8 and the like, ";
-  }
-  throw Error(ErrorKind::config, "`problem` of " + stage, name,
+  std::string names;
+  for (const std::string& known : problem_names(stage.name)) names += known + ", ";
+  throw Error(ErrorKind::config, "`problem` of " + stage.name, name,
               names + "or sizes as key=value,key=value");
 }
 
@@ -174,27 +51,45 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 }  // namespace
 
-const std::vector<NamedProblem>& named_problems() {
-  static const std::vector<NamedProblem> problems = make_named_problems();
-  return problems;
+const std::vector<NamedProblem>& named_problems(const std::string& stage) {
+  return find_stage(stage).problems;
+}
+
+std::vector<std::string> problem_names(const std::string& stage) {
+  const StageEntry& entry = find_stage(stage);
+  std::vector<std::string> names;
+  for (const NamedProblem& problem : entry.problems) names.push_back(problem.name);
+  if (!entry.names_help.empty()) names.push_back(entry.names_help);
+  return names;
+}
+
+std::optional<std::size_t> take_number(std::string_view& text) {
+  std::size_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
 }
 
 Problem parse_problem(const std::string& stage, const std::string& text) {
+  const StageEntry& entry = find_stage(stage);
   Problem problem;
   bool first = true;
   for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
-    const Problem words = stage.ends_with("autocorrelate") ? count_words(part) : Problem{};
+    const bool name = equals == std::string::npos;
+    const Problem words =
+        entry.words != nullptr && (first || !name) ? entry.words(part) : Problem{};
     if (!words.empty()) {
       for (const auto& [key, value] : words) problem[key] = value;
-    } else if (equals == std::string::npos && first) {
-      problem = find_named(stage, part);
+    } else if (name && first) {
+      problem = find_named(entry, part);
     } else if (part.starts_with("format=")) {
-      const core::SampleFormat format = complex_format(part.substr(equals + 1));
+      const core::SampleFormat format = named_complex_format(part.substr(equals + 1));
       problem["bits"] = static_cast<std::size_t>(format.bits);
       if (format == core::kCf16) problem["half"] = 1;
     } else {
-      const bool pair = equals != std::string::npos && equals > 0;
+      const bool pair = !name && equals > 0;
       const auto value = pair ? whole_number(part.substr(equals + 1)) : std::nullopt;
       if (!value || *value == 0)
         throw Error(ErrorKind::config, "problem", part, "sizes as key=value,key=value");

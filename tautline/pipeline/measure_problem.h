@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,20 +18,25 @@ using Problem = std::map<std::string, std::size_t>;
 
 /// A named problem of the source documents or of an instrument.
 struct NamedProblem {
-  std::string stage, name;
+  std::string name;
   Problem sizes;
   std::string description;
 };
 
-/// All of them, for help and documentation. `channelize` also takes any cCtT: C channels, T taps.
-const std::vector<NamedProblem>& named_problems();
+/// Those of a stage, from its entry in stage_table.h. Throws Error(config) for an unknown stage.
+const std::vector<NamedProblem>& named_problems(const std::string& stage);
+
+/// Their names, for help and messages; last the form of names that hold numbers, "cCtT (c1024t8)".
+std::vector<std::string> problem_names(const std::string& stage);
 
 /// "n256", "channels=1024,taps=16" or "n256,bits=32": a name, sizes, or a name and sizes that
 /// replace its own. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32),
-/// `format=cf16` to write bits=16,half=1; of autocorrelate `type=u16` (u8, u16, u32, f32) and
-/// `ladder=standard` (or chain) are others. Throws Error(config) on an unknown name and on anything
-/// that is no size.
+/// `format=cf16` to write bits=16,half=1; a stage's entry may have words of its own. Throws
+/// Error(config) on an unknown stage or name and on anything that is no size.
 Problem parse_problem(const std::string& stage, const std::string& text);
+
+/// A whole number at the start of `text`, taken off it; none where there is none.
+std::optional<std::size_t> take_number(std::string_view& text);
 
 /// "channels=1024,taps=16": every size, in order of name.
 std::string describe(const Problem& problem);

@@ -12,6 +12,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/half.h"
+#include "tautline/core/stopwatch.h"
 #include "tautline/device/cuda/nvml.h"
 #include "tautline/jit/timing.h"
 
@@ -19,7 +20,8 @@ namespace tautline::pipeline {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using core::Clock;
+using core::seconds_since;
 using device::Buffer;
 
 constexpr std::size_t kFewestSamples = 5;
@@ -37,10 +39,6 @@ constexpr auto kRest = std::chrono::milliseconds(40);
 constexpr std::size_t kBursts = 7;
 constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 }  // namespace
 
 void require_on_device(const std::string& stage, const std::string& backend,
@@ -49,6 +47,12 @@ void require_on_device(const std::string& stage, const std::string& backend,
   if (on_gpu || !device.compiles()) return;
   throw core::Error(core::ErrorKind::unsupported, stage, device.name(),
                     "a device that it has code for", "here it runs on the host: " + backend);
+}
+
+void relate_to_limits(Measurement& m, double arithmetic_s, double memory_s, double transfer_s) {
+  const double longest = std::max({arithmetic_s, memory_s, transfer_s});
+  m.fraction_of_limit = longest / m.seconds;
+  m.limit = longest == transfer_s ? "transfer" : longest == memory_s ? "memory" : "arithmetic";
 }
 
 Runner::Runner(std::shared_ptr<const device::Device> device, double budget_s)
@@ -100,6 +104,12 @@ Buffer Runner::random_halves(std::size_t bytes) {
   std::generate_n(pattern.as<core::Half>(), pattern.bytes() / 2,
                   [&] { return core::to_half(normal(random)); });
   return repeat(pattern, bytes);
+}
+
+Buffer Runner::random_samples(const core::SampleFormat& format, std::size_t count) {
+  const std::size_t bytes = count * static_cast<std::size_t>(format.bits_per_sample()) / 8;
+  if (!format.is_float()) return random_integers(bytes);
+  return format.bits == 16 ? random_halves(bytes) : random_floats(bytes);
 }
 
 Buffer Runner::floats(std::size_t count, float value) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "tautline/core/sample_format.h"
 #include "tautline/device/device.h"
 #include "tautline/pipeline/measure_stage.h"
 
@@ -14,6 +15,11 @@ namespace tautline::pipeline {
 /// another: it must not be given the device's addresses.
 void require_on_device(const std::string& stage, const std::string& backend,
                        const device::Device& device);
+
+/// Fills in fraction_of_limit and limit: of arithmetic, memory and transfers to the device, what
+/// takes longest at the device's limits.
+void relate_to_limits(Measurement& measurement, double arithmetic_s, double memory_s,
+                      double transfer_s = 0);
 
 class Runner {
  public:
@@ -29,6 +35,8 @@ class Runner {
   device::Buffer random_floats(std::size_t bytes);
   /// The same as halves.
   device::Buffer random_halves(std::size_t bytes);
+  /// Random bits for integers, Gaussian values with an rms of 1 for floats.
+  device::Buffer random_samples(const core::SampleFormat& format, std::size_t count);
   /// `count` times the same.
   device::Buffer floats(std::size_t count, float value);
   /// What lies in host memory, again and again.

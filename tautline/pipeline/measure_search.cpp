@@ -100,29 +100,6 @@ PassPlan only_pass(const PassRequest& request, const Problem& sizes,
 
 }  // namespace
 
-Problem default_detect_problem(bool gpu) {
-  return {{"trials", gpu ? 2000 : 64},
-          {"samples", gpu ? 32768 : 65536},
-          {"rate_hz", 20000},
-          {"width_ms", 100},
-          {"float", 0}};
-}
-
-Problem default_search_problem(bool gpu) {
-  return {{"channels", 1024},
-          {"trials", gpu ? 2000 : 500},
-          {"samples", gpu ? 32768 : 4096},
-          {"bits", 8},
-          {"top_khz", 1719854},
-          {"width_hz", 292969},
-          {"rate_hz", 20000},
-          {"step_millidm", 250},
-          {"method", 0},
-          {"beams", 1},
-          {"width_ms", 100},
-          {"zero_dm", 0}};
-}
-
 Measurement measure_detect(const Problem& sizes,
                            const std::shared_ptr<const device::Device>& device,
                            const Limits& limits, double budget_s) {

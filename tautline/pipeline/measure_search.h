@@ -18,10 +18,6 @@
 
 namespace tautline::pipeline {
 
-/// Every size that `detect` and `search` have: for a GPU, or a host.
-Problem default_detect_problem(bool gpu);
-Problem default_search_problem(bool gpu);
-
 /// One block of noise in the middle of a stream, where the device computes.
 Measurement measure_detect(const Problem& sizes,
                            const std::shared_ptr<const device::Device>& device,

@@ -38,7 +38,7 @@ struct Measurement {
   std::optional<double> power_w;
 };
 
-/// Stages that measure_stage knows, in order of the pipeline.
+/// Stages with their data where the device computes, in order of the pipeline (stage_table.h).
 std::vector<std::string> measurable_stages();
 
 /// What is measured with data in pinned host memory: see measure_host_fed.h.

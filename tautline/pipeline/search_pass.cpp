@@ -303,7 +303,7 @@ struct SearchPass::Stream {
   // Where the next block of trials goes: on a GPU to where the search has its series.
   dedisperse::OutputViews views() const {
     const std::size_t samples = part.dedisperse->max_output_samples();
-    detect::Room room = detecting->room();
+    detect::InputArea room = detecting->input_area();
     if (room.data == nullptr) room = {memory.data(), samples, samples};
     const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
     const auto stride = static_cast<std::ptrdiff_t>(room.stride);

@@ -11,7 +11,7 @@ namespace {
 
 // What all simulators have; `memory_bytes` comes last in help.
 template <class C>
-core::Fields<C> run_fields() {
+core::Fields<C> simulation_fields() {
   return core::Fields<C>()
       .add({.name = "duration_s", .unit = "s", .help = "how much to make"}, &C::duration_s,
            core::above(0))
@@ -90,7 +90,7 @@ std::string random_pulses_text(const SimulateFilterbankConfig& config) {
 const core::Fields<SimulateConfig>& fields(const SimulateConfig&) {
   using C = SimulateConfig;
   static const auto all =
-      run_fields<C>()
+      simulation_fields<C>()
           .add({.name = "array_path", .help = "array.toml: antennas and inputs", .option = "array"},
                &C::array_path)
           .add({.name = "scene_path",
@@ -108,7 +108,7 @@ const core::Fields<SimulateConfig>& fields(const SimulateConfig&) {
 const core::Fields<SimulateFilterbankConfig>& fields(const SimulateFilterbankConfig&) {
   using C = SimulateFilterbankConfig;
   static const auto all =
-      run_fields<C>()
+      simulation_fields<C>()
           .include("scene", &C::scene, fields(formats::scene::FilterbankScene{}))
           .add_text(
               {.name = "random_pulses",
@@ -127,7 +127,7 @@ const core::Fields<SimulateFilterbankConfig>& fields(const SimulateFilterbankCon
 const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&) {
   using C = SimulatePhotonsConfig;
   static const auto all =
-      run_fields<C>()
+      simulation_fields<C>()
           .add({.name = "sensors", .help = "each with a focus and particles of its own"},
                &C::sensors, core::between(1, 1e6))
           .add_text({.name = "shape",

@@ -87,9 +87,9 @@ formats::sigproc::Header header_of(const formats::scene::FilterbankScene& scene)
   return header;
 }
 
-class Simulation {
+class FilterbankSimulation {
  public:
-  Simulation(const SimulateFilterbankConfig& config, const ProgressCallback& progress,
+  FilterbankSimulation(const SimulateFilterbankConfig& config, const ProgressCallback& progress,
              std::stop_token stop)
       : config_(config),
         stop_(std::move(stop)),
@@ -127,7 +127,7 @@ class Simulation {
   ProgressReporter progress_;
 };
 
-std::size_t Simulation::choose_workspaces() const {
+std::size_t FilterbankSimulation::choose_workspaces() const {
   const std::size_t most = config_.memory_bytes / std::max<std::size_t>(maker_.piece_bytes(), 1);
   if (most == 0)
     throw Error(ErrorKind::memory, "memory", fmt::format("{} bytes needed", maker_.piece_bytes()),
@@ -137,7 +137,7 @@ std::size_t Simulation::choose_workspaces() const {
   return std::min(most, queue_->workers() * kPerThread);
 }
 
-void Simulation::make_all(formats::sigproc::FilterbankWriter& writer) {
+void FilterbankSimulation::make_all(formats::sigproc::FilterbankWriter& writer) {
   const std::size_t piece_samples = maker_.piece_samples();
   const std::uint64_t pieces = (samples_ + piece_samples - 1) / piece_samples;
   workspaces_.resize(choose_workspaces());
@@ -160,7 +160,7 @@ void Simulation::make_all(formats::sigproc::FilterbankWriter& writer) {
   }
 }
 
-void Simulation::write(const simulation::FilterbankWorkspace& workspace,
+void FilterbankSimulation::write(const simulation::FilterbankWorkspace& workspace,
                        formats::sigproc::FilterbankWriter& writer) {
   if (scene_.bits == 32)
     writer.write(workspace.values);
@@ -172,7 +172,7 @@ void Simulation::write(const simulation::FilterbankWorkspace& workspace,
   written_ = writer.samples();
 }
 
-std::string Simulation::truth() const {
+std::string FilterbankSimulation::truth() const {
   Json pulses = Json::array(), impulses = Json::array(), carriers = Json::array();
   for (const simulation::PlacedPulse& placed : maker_.pulses()) {
     const auto& p = placed.pulse();
@@ -226,7 +226,7 @@ std::string Simulation::truth() const {
   return truth.dump(1) + "\n";
 }
 
-SimulateFilterbankSummary Simulation::run() {
+SimulateFilterbankSummary FilterbankSimulation::run() {
   SimulateFilterbankSummary summary;
   summary.truth_path = filterbank_truth_path(config_.output);
   simulation::refuse_existing(summary.truth_path, config_.output, config_.overwrite);
@@ -295,7 +295,7 @@ SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& co
   if (config.output.empty())
     throw Error(ErrorKind::config, "output", "missing", "the name of a .fil file");
   core::check(config);
-  return Simulation(config, progress, std::move(stop)).run();
+  return FilterbankSimulation(config, progress, std::move(stop)).run();
 }
 
 }  // namespace tautline::pipeline

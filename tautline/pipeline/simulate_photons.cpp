@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/simulation/photon_sink.h"
@@ -271,7 +272,7 @@ void parse_photon_model(const std::string& text, PhotonModel& model) {
 SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
                                         const SimulatePhotonsProgress& progress,
                                         std::stop_token stop) {
-  const auto started = std::chrono::steady_clock::now();
+  const auto started = core::Clock::now();
   core::check(config);
   const Plan plan = make_plan(config);
   SimulatePhotonsSummary summary;
@@ -304,7 +305,7 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
   summary.stream_s = static_cast<double>(plan.clock.ticks) * plan.clock.tick_s;
   summary.memory_bytes = plan.memory_bytes;
   summary.elapsed_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+      core::seconds_since(started);
   return summary;
 }
 

@@ -1,7 +1,6 @@
 #include "tautline/pipeline/simulate_voltages.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -12,6 +11,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
+#include "tautline/device/cpu/processor_cap.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/simulation/sink.h"
 #include "tautline/pipeline/simulation/truth.h"
@@ -84,20 +84,15 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
   return sampling;
 }
 
-std::size_t hardware_threads() {
-  return static_cast<std::size_t>(tbb::info::default_concurrency());
-}
-
-class Simulation {
+class VoltageSimulation {
  public:
-  Simulation(const SimulateConfig& config, const formats::ArrayLayout& array,
+  VoltageSimulation(const SimulateConfig& config, const formats::ArrayLayout& array,
              const formats::scene::Scene& scene, const ProgressCallback& progress,
              std::stop_token stop)
       : config_(config),
         stop_(std::move(stop)),
-        threads_(config.threads == 0 ? hardware_threads() : config.threads),
-        // An arena of more threads than the process may use would make oneTBB print a warning.
-        arena_(static_cast<int>(std::min(threads_, hardware_threads()))),
+        threads_(config.threads == 0 ? device::cpu::cores() : config.threads),
+        arena_(static_cast<int>(std::min(threads_, device::cpu::cores()))),
         maker_(std::make_shared<simulation::Plan>(scene, array, sampling_of(config))),
         plan_(maker_.plan()),
         total_clipped_(plan_.inputs()),
@@ -127,7 +122,7 @@ class Simulation {
   ProgressReporter progress_;
 };
 
-void Simulation::size_pieces() {
+void VoltageSimulation::size_pieces() {
   const std::size_t segment_samples = maker_.segment_samples();
   const std::size_t segment_bytes = maker_.bytes(segment_samples);
   segments_ = (plan_.samples + segment_samples - 1) / segment_samples;
@@ -148,7 +143,7 @@ void Simulation::size_pieces() {
                 fmt::format("at most {} MiB", config_.memory_bytes >> 20), "raise `memory_bytes`");
 }
 
-void Simulation::write(Piece& piece, simulation::Sink& sink) {
+void VoltageSimulation::write(Piece& piece, simulation::Sink& sink) {
   const std::uint64_t first = piece.first_segment * maker_.segment_samples();
   const std::uint64_t samples =
       std::min<std::uint64_t>(piece.segments * maker_.segment_samples(), plan_.samples - first);
@@ -159,7 +154,7 @@ void Simulation::write(Piece& piece, simulation::Sink& sink) {
   progress_.report(samples_written_, plan_.samples, stream_s(samples_written_));
 }
 
-void Simulation::make_all(simulation::Sink& sink) {
+void VoltageSimulation::make_all(simulation::Sink& sink) {
   Pieces pieces;
   for (std::size_t t = 0; t < tokens_; ++t)
     pieces.add(
@@ -201,7 +196,7 @@ void Simulation::make_all(simulation::Sink& sink) {
 #endif
 }
 
-SimulateSummary Simulation::run() {
+SimulateSummary VoltageSimulation::run() {
   size_pieces();
   const std::string truth_file = truth_path(config_.output);
   simulation::refuse_existing(truth_file, config_.output, config_.overwrite);
@@ -252,7 +247,7 @@ SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::A
                                   const formats::scene::Scene& scene,
                                   const ProgressCallback& progress, std::stop_token stop) {
   core::check(config);
-  return Simulation(config, array, scene, progress, std::move(stop)).run();
+  return VoltageSimulation(config, array, scene, progress, std::move(stop)).run();
 }
 
 }  // namespace tautline::pipeline

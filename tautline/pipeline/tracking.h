@@ -1,4 +1,4 @@
-// Which place a correlation points at, and whether voltages are delayed or visibilities turned.
+// Which place a correlation points at, and whether voltages are delayed or fringes rotated.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tautline::pipeline {
 
 struct Tracking {
   std::shared_ptr<const formats::delays::Table> table;  ///< null: unprojected
-  bool before_filter = false;  ///< delay the voltages; else turn the visibilities
+  bool before_filter = false;  ///< delay the voltages; else rotate the fringes of visibilities
   formats::PhaseCentre centre;
 };
 
@@ -21,8 +21,7 @@ struct Tracking {
 /// does not say where its centre is or does not cover [start, end]. A table keeps the earth
 /// orientation that it was made with.
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
-                         const formats::ArrayLayout& array,
-                         const core::Instant& start, const core::Instant& end,
-                         const formats::EarthOrientation& earth = {});
+                         const formats::ArrayLayout& array, const core::Instant& start,
+                         const core::Instant& end, const formats::EarthOrientation& earth = {});
 
 }  // namespace tautline::pipeline

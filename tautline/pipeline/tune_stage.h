@@ -14,7 +14,7 @@ namespace tautline::pipeline {
 /// In order of the pipeline.
 std::vector<std::string> tunable_stages();
 
-/// The problems that a stage is tuned for when none is named: all of named_problems() that are its.
+/// The problems that a stage is tuned for when none is named: its named_problems().
 std::vector<std::string> tuning_problems(const std::string& stage);
 
 /// `problem` is what parse_problem takes; sizes that it does not give have the stage's defaults.

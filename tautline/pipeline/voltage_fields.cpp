@@ -44,7 +44,7 @@ core::FieldText<core::Window> window_text() {
 
 // What both runs have: which part of which input, the filter bank, memory.
 template <class C>
-core::Fields<C> run_fields() {
+core::Fields<C> voltage_run_fields() {
   return core::Fields<C>()
       .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
            core::at_least(0))
@@ -85,7 +85,7 @@ const core::Fields<FilterConfig>& fields(const FilterConfig&) {
 const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
   using C = CorrelateConfig;
   static const auto all =
-      run_fields<C>()
+      voltage_run_fields<C>()
           .add({.name = "integration_s",
                 .unit = "s",
                 .help = "length of an integration, rounded to whole spectra"},
@@ -99,7 +99,7 @@ const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
                 .option = "delays"},
                &C::delays_path)
           .add({.name = "phase_centre",
-                .help = "NAME=RA_DEG,DEC_DEG: turn the visibilities there after correlation; the "
+                .help = "NAME=RA_DEG,DEC_DEG: rotate the fringes to it after correlation; the "
                         "NAME of `delays_path`: do so by that table",
                 .option = "phase-center"},
                &C::phase_centre)
@@ -110,7 +110,7 @@ const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
 const core::Fields<ChannelizeConfig>& fields(const ChannelizeConfig&) {
   using C = ChannelizeConfig;
   static const auto all =
-      run_fields<C>()
+      voltage_run_fields<C>()
           .add({.name = "requantise", .help = "bits of voltages", .option = "requantize"},
                &C::requantise, requantise_names())
           .add({.name = "integrate", .help = "spectra in one power sample (.fil)"}, &C::integrate,

@@ -55,8 +55,8 @@ Rows rows_of(const core::View<const T, 3>& view) {
 }
 
 Rows rows_of(const SpectraChunk& chunk, Output form) {
-  if (form == Output::turned_ci8) return rows_of(chunk.ci8);
-  return form == Output::turned_ci4 ? rows_of(chunk.ci4) : rows_of(chunk.cf32);
+  if (form == Output::corner_turned_ci8) return rows_of(chunk.ci8);
+  return form == Output::corner_turned_ci4 ? rows_of(chunk.ci4) : rows_of(chunk.cf32);
 }
 
 class DadaSink final : public VoltageSink {
@@ -115,13 +115,13 @@ Output form_wanted(const ChannelizeConfig& config) {
   }
   switch (config.requantise) {
     case Requantise::off:
-      return Output::turned_float;
+      return Output::corner_turned_float;
     case Requantise::bits8:
-      return Output::turned_ci8;
+      return Output::corner_turned_ci8;
     case Requantise::bits4:
       break;
   }
-  if (config.output.ends_with(".npy")) return Output::turned_ci4;
+  if (config.output.ends_with(".npy")) return Output::corner_turned_ci4;
   throw Error(ErrorKind::unsupported, "requantise", "4", "8 or off for voltages in a DADA file");
 }
 

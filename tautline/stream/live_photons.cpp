@@ -17,7 +17,7 @@ namespace {
 using formats::ptu::kRecordBytes;
 
 // What a reading waits for at most.
-constexpr std::chrono::milliseconds kPatience{100};
+constexpr std::chrono::milliseconds kReadPatience{100};
 constexpr std::size_t kBlockRecords = std::size_t{1} << 16;
 constexpr std::size_t kSkippedBytes = std::size_t{1} << 16;
 constexpr std::size_t kFirstBytes = 16;
@@ -41,7 +41,7 @@ LivePhotons::LivePhotons(std::unique_ptr<LiveInput> input) : input_(std::move(in
 std::size_t LivePhotons::read_header_bytes(std::uint64_t offset, std::span<std::byte> bytes) {
   const auto take = [&](std::span<std::byte> to) {
     std::size_t done = 0;
-    while (done < to.size() && !input_->ended()) done += input_->read(to.subspan(done), kPatience);
+    while (done < to.size() && !input_->ended()) done += input_->read(to.subspan(done), kReadPatience);
     place_ += done;
     return done;
   };
@@ -60,7 +60,7 @@ std::size_t LivePhotons::read(std::span<formats::Photon> photons) {
     wanted = std::min(wanted, description_.stated_records - counts().records);
   words_.resize(std::max<std::size_t>(1, static_cast<std::size_t>(wanted)));
   const auto bytes = std::as_writable_bytes(std::span(words_));
-  if (wanted > 0) held_ += input_->read(bytes.subspan(held_), kPatience);
+  if (wanted > 0) held_ += input_->read(bytes.subspan(held_), kReadPatience);
   paused_ = held_ < bytes.size();
   const std::size_t whole = held_ / kRecordBytes;
   const std::size_t found = decoder_->decode(std::span(words_).first(whole), photons.data());

@@ -40,6 +40,16 @@ class CheckLayers(unittest.TestCase):
         for folder in ("cli", "tests"):
             self.assertEqual(len(found(folder, "tautline/core/none.h")), 1)
 
+    def test_a_stage_needs_its_files_and_its_entry(self):
+        check_layers.problems.clear()
+        check_layers.check_stage(ROOT / "tautline" / "stages" / "none")
+        self.assertEqual(len(check_layers.problems), 9)
+        for needed in ("reference.cpp", "docs/maths/none.md", "bench/none.cpp", "tests/stages/none", "stage_table.cpp"):
+            self.assertTrue(any(needed in line for line in check_layers.problems), needed)
+        check_layers.problems.clear()
+        check_layers.check_stage(ROOT / "tautline" / "stages" / "correlate")
+        self.assertEqual(check_layers.problems, [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -18,7 +18,7 @@ namespace {
 using Series = std::vector<std::int64_t>;
 
 constexpr std::size_t kRows = 4, kColumns = 6, kSensors = kRows * kColumns, kSamples = 600;
-constexpr std::size_t kBins = 8;  // of the standard ladder: lags 0 to 8, then 10, 12, 14, 16
+constexpr std::size_t kBins = 8;  // of the standard lags: 0 to 8, then 10, 12, 14, 16
 
 std::int64_t sum_at(const Series& a, const Series& b, std::size_t lag) {
   std::int64_t sum = 0;

@@ -295,7 +295,8 @@ TEST_F(BadInput, ReceiversWithoutTheirOptionAreToldOfIt) {
 
 TEST_F(BadInput, TooLittleMemoryIsRefusedWithTheNumbers) {
   write(DadaFile{});
-  const CommandResult result = correlate({"--memory", "100K"});
+  const std::size_t needed = needed_kib(correlate({"--memory", "1K"}).err);
+  const CommandResult result = correlate({"--memory", std::to_string(needed - 1) + "K"});
   EXPECT_EQ(result.status, kFailed) << result.err;
   EXPECT_NE(result.err.find("--memory"), std::string::npos) << result.err;
   expect_nothing_left();

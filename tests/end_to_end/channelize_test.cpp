@@ -73,13 +73,23 @@ TEST_F(Channelize, PowerHasOneFloatForEachTimeProductAndChannel) {
 
 TEST_F(Channelize, RefusesWhatItWouldIgnore) {
   EXPECT_EQ(channelize("c.fil", {"--requantize", "8"}).status, 2);
-  EXPECT_EQ(channelize("c.dada", {"--memory", "50K"}).status, 1);
   EXPECT_EQ(channelize("c.txt").status, 2);
   EXPECT_EQ(channelize("c.dada", {"--stokes", "IQUV"}).status, 2);
   EXPECT_EQ(channelize("c.npy", {"--integrate", "4"}).status, 2);
   EXPECT_EQ(channelize("c.dada", {"--rate-hz", "1280000"}).status, 2);
   EXPECT_NE(read_file(scratch / "err").find("--rate-hz"), std::string::npos);
   expect_nothing_left();
+}
+
+TEST_F(Channelize, TooLittleMemoryIsRefusedWithTheNumbers) {
+  const auto with = [&](std::size_t kib) {
+    return channelize("c.dada", {"--memory", std::to_string(kib) + "K"});
+  };
+  const std::size_t needed = needed_kib(with(1).err);
+  EXPECT_EQ(with(needed - 1).status, 1) << needed;
+  expect_nothing_left();
+  // Where there is more memory, each of a few forms takes a sixteenth of it.
+  EXPECT_EQ(with(16 * needed).status, 0) << read_file(scratch / "err");
 }
 
 // With coefficients there is no window and no cutoff.
@@ -136,11 +146,15 @@ TEST_F(Channelize, MeasuringGainsStaysWithinTheMemory) {
     return pipeline::measure_gains({scratch / "in.dada"}, {}, filter, device, *queue, memory_bytes);
   };
   EXPECT_EQ(gains(std::size_t{10} << 20).size(), kChannels * kInputs);
-  try {
-    gains(std::size_t{20} << 10);
-    ADD_FAILURE() << "20 KiB were enough";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::memory) << error.what();
+  std::size_t needed_kib = 2;  // at least, and then what the error says
+  for (const char* limit : {"1 KiB", "a KiB less than needed"}) {
+    try {
+      gains((needed_kib - 1) << 10);
+      ADD_FAILURE() << limit << " was enough";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::memory) << error.what();
+      needed_kib = std::stoull(error.value());
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -87,6 +88,19 @@ inline CommandResult run_program(const std::string& path, const std::vector<std:
 inline CommandResult run_command(const std::vector<std::string>& arguments,
                                  const std::string& folder, const Variables& variables = {}) {
   return finish_command(start_command(arguments, folder, variables), folder);
+}
+
+/// The N of a refusal's "memory: N KiB needed". That of --memory 1K is the least on this processor:
+/// blocks are then the smallest there are.
+inline std::size_t needed_kib(const std::string& refusal) {
+  const std::string words = "memory: ";
+  const std::size_t at = refusal.find(words);
+  std::istringstream text(at == std::string::npos ? "" : refusal.substr(at + words.size()));
+  std::size_t kib = 0;
+  std::string unit;
+  if (!(text >> kib >> unit) || unit != "KiB")
+    throw std::runtime_error("no memory that is needed in: " + refusal);
+  return kib;
 }
 
 /// The lines of a DADA header that a test changes one at a time.

@@ -168,7 +168,7 @@ TEST_P(Tune, SweepsASizeWithTheSameCandidatesAndReportsWhatTuningIsWorth) {
                                          "--problem",
                                          "apertif,channels=16,samples=256",
                                          "--problem",
-                                         "apertif-zero-dm,channels=16,samples=256",
+                                         "apertif-no-delays,channels=16,samples=256",
                                          "--sweep",
                                          "trials=2:4",
                                          "--strategy",

@@ -162,7 +162,7 @@ TEST(Search, StartsWithTheDefaultAndEndsWithTheBest) {
       [](const Configuration& c) { return 1.0 / static_cast<double>(c.at("x") * c.at("y")); });
   const auto report =
       jit::search(space, evaluator, {.strategy = StrategyKind::exhaustive, .ahead = 2});
-  EXPECT_EQ(evaluator.asked.front().configuration, space.usual());
+  EXPECT_EQ(evaluator.asked.front().configuration, space.default_configuration());
   EXPECT_EQ(evaluator.most_ahead, 2u);
   EXPECT_TRUE(report.whole_space);
   EXPECT_FALSE(report.stopped);
@@ -172,8 +172,8 @@ TEST(Search, StartsWithTheDefaultAndEndsWithTheBest) {
   EXPECT_EQ(report.best()->configuration, (Configuration{{"x", 5}, {"y", 4}}));
   // Five, and the default.
   EXPECT_EQ(report.finalists.size(), 6u);
-  ASSERT_TRUE(report.usual);
-  EXPECT_EQ(report.usual->seconds, 1.0);
+  ASSERT_TRUE(report.default_result);
+  EXPECT_EQ(report.default_result->seconds, 1.0);
   for (const Result& finalist : report.finalists) EXPECT_EQ(finalist.samples, 9u);
 }
 
@@ -291,7 +291,7 @@ TEST(Search, TakesTheLastOfSeveralKnownResults) {
   EXPECT_EQ(report.known, 1u);
   EXPECT_EQ(report.results.size(), 19u);
   for (const Result& finalist : report.finalists) EXPECT_NE(finalist.configuration, racy);
-  EXPECT_EQ(report.best()->configuration, space.usual());
+  EXPECT_EQ(report.best()->configuration, space.default_configuration());
 }
 
 TEST(Search, KeepsToItsBudget) {
@@ -334,8 +334,8 @@ TEST(Search, SaysSoWhenNothingRuns) {
   evaluator.traps[{{"x", 2}}] = Outcome::hung;
   const auto report = jit::search(space, evaluator, {.strategy = StrategyKind::guided});
   EXPECT_EQ(report.best(), nullptr);
-  ASSERT_TRUE(report.usual);
-  EXPECT_EQ(report.usual->outcome, Outcome::wrong);
+  ASSERT_TRUE(report.default_result);
+  EXPECT_EQ(report.default_result->outcome, Outcome::wrong);
   EXPECT_TRUE(report.whole_space);
 }
 

@@ -1,9 +1,15 @@
 // How a program's text is put together.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+
 #include "tautline/core/error.h"
 #include "tautline/jit/folders.h"
 #include "tautline/jit/program.h"
+#include "tautline/jit/tunable.h"
 #include "tests/jit/fake_device.h"
 
 namespace {
@@ -31,9 +37,48 @@ TEST(KernelFiles, AreListedAndNotEmpty) {
   for (const auto name : jit::kernel_names()) {
     EXPECT_FALSE(jit::kernel_text(name).empty()) << name;
     EXPECT_TRUE(name.ends_with(".kernel")) << name;
-    EXPECT_EQ(std::count(name.begin(), name.end(), '/'), 1) << name;
+    EXPECT_GE(std::count(name.begin(), name.end(), '/'), 1) << name;
   }
   EXPECT_TRUE(jit::kernel_text("jit/none.kernel").empty());
+}
+
+// The files of the source tree are what plans compile and what wisdom is kept for.
+TEST(KernelFiles, OfEachStageAreThoseOfItsFolder) {
+  const std::filesystem::path stages = std::filesystem::path(TAUTLINE_SOURCE_DIR) / "tautline/stages";
+  std::size_t found = 0;
+  for (const auto& stage : std::filesystem::directory_iterator(stages)) {
+    std::set<std::string> portable, all;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(stage)) {
+      const std::string name = std::filesystem::relative(file, stages).string();
+      if (!name.ends_with(".kernel")) continue;
+      all.insert(name);
+      if (!name.ends_with(".cuda.kernel")) portable.insert(name);
+    }
+    const auto listed = [&](device::Api api) {
+      const auto names = jit::stage_kernels(api, stage.path().filename().string());
+      return std::set<std::string>(names.begin(), names.end());
+    };
+    EXPECT_EQ(listed(device::Api::cuda), all) << stage;
+    EXPECT_EQ(listed(device::Api::opencl), portable) << stage;
+    found += all.size();
+  }
+  EXPECT_GT(found, 0u);
+}
+
+// A change of any kernel file of a stage makes what was tuned for the stage void.
+TEST(TuningKey, HoldsForTheKernelFilesOfItsStage) {
+  const tests::FakeDevice opencl, cuda(device::Api::cuda);
+  const auto hash = [](const device::Device& device, const std::string& stage) {
+    return jit::tuning_key(device, stage, "", {}).kernel_hash;
+  };
+  EXPECT_EQ(hash(opencl, "correlate"), hash(opencl, "correlate"));
+  EXPECT_NE(hash(opencl, "correlate"), hash(opencl, "channelize"));
+  EXPECT_NE(hash(opencl, "correlate"), hash(cuda, "correlate"));
+  std::string text;
+  for (const std::string_view name : jit::stage_kernels(opencl.api(), "correlate"))
+    text += jit::make_source(opencl.api(), name, {}).text;
+  EXPECT_EQ(hash(opencl, "correlate"),
+            jit::tuning_key_of_text(opencl, "correlate", "", {}, text).kernel_hash);
 }
 
 TEST(Source, StartsWithTheDialectOfTheApi) {

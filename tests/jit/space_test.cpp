@@ -33,7 +33,8 @@ TEST(Space, NumbersEveryCombinationOnce) {
   }
   EXPECT_EQ(seen.size(), 16u);
   EXPECT_EQ(legal, 12u);
-  EXPECT_EQ(space.usual(), (Configuration{{"rows", 2}, {"columns", 1}, {"flag", 0}}));
+  EXPECT_EQ(space.default_configuration(),
+            (Configuration{{"rows", 2}, {"columns", 1}, {"flag", 0}}));
 }
 
 TEST(Space, RefusesWhatIsNotInIt) {
@@ -48,7 +49,8 @@ TEST(Space, RefusesWhatIsNotInIt) {
 TEST(Space, CanBeFixedInParts) {
   const Space part = two().fixed({{"rows", 4}, {"flag", 1}});
   EXPECT_EQ(part.combinations(), 2u);
-  EXPECT_EQ(part.usual(), (Configuration{{"rows", 4}, {"columns", 1}, {"flag", 1}}));
+  EXPECT_EQ(part.default_configuration(),
+            (Configuration{{"rows", 4}, {"columns", 1}, {"flag", 1}}));
   EXPECT_FALSE(part.legal({{"rows", 2}, {"columns", 1}, {"flag", 1}}));
   EXPECT_FALSE(part.legal({{"rows", 4}, {"columns", 3}, {"flag", 1}}));  // the constraint holds on
   EXPECT_EQ(two().fixed({}).description(), two().description());
@@ -110,7 +112,7 @@ TEST(TunableFields, MakeASpaceWhoseConstraintSeesTheStruct) {
   const Space space = fields().space(
       Example{}, [](const Example& e) { return e.inner.tile < 16 || e.way == Way::plain; });
   EXPECT_EQ(space.combinations(), 12u);
-  EXPECT_EQ(space.usual().at("tile"), 4);
+  EXPECT_EQ(space.default_configuration().at("tile"), 4);
   EXPECT_TRUE(space.legal({{"tile", 16}, {"ahead", 1}, {"way", 0}}));
   EXPECT_FALSE(space.legal({{"tile", 16}, {"ahead", 1}, {"way", 1}}));
 }

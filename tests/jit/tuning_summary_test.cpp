@@ -35,7 +35,7 @@ TunedProblem problem(const std::string& name, std::vector<Result> results) {
                  {}};
   p.report.results = std::move(results);
   for (const Result& r : p.report.results) {
-    if (r.configuration.at("x") == 1) p.report.usual = r;
+    if (r.configuration.at("x") == 1) p.report.default_result = r;
     if (r.outcome != Outcome::measured) continue;
     auto& f = p.report.finalists;
     f.insert(
@@ -62,7 +62,7 @@ TEST(Summary, FiguresAreThoseOfTheRates) {
   EXPECT_EQ(d.bins.size(), 40u);
   EXPECT_EQ(d.bins.back(), 1u);
   EXPECT_EQ(d.bins[10], 2u);
-  EXPECT_DOUBLE_EQ(jit::gain_over_usual(p), 2);
+  EXPECT_DOUBLE_EQ(jit::gain_over_default(p), 2);
 }
 
 TEST(Summary, BinsHoldEveryCandidateOnce) {
@@ -166,8 +166,8 @@ TEST(Sweep, PointsAreInOrderOfSizeWithTheBestFixedConfigurationOfTheirProblem) {
     EXPECT_NEAR(point.gain_over_fixed(), 1.25, 1e-12);
     EXPECT_EQ(point.candidates, 3u);
   }
-  EXPECT_DOUBLE_EQ(sweep.points[0].usual, 100);
-  EXPECT_DOUBLE_EQ(sweep.points[1].usual, 25);
+  EXPECT_DOUBLE_EQ(sweep.points[0].default_rate, 100);
+  EXPECT_DOUBLE_EQ(sweep.points[1].default_rate, 25);
   EXPECT_NEAR(sweep.points[0].optimum_sigmas, jit::distribution(problems[1]).optimum_sigmas, 1e-12);
 
   const auto report = nlohmann::json::parse(jit::report_json(problems));

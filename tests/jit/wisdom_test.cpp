@@ -47,14 +47,15 @@ TEST(Wisdom, ComesBackAsItWasWritten) {
   EXPECT_EQ(back.key.problem, (jit::Sizes{{"inputs", 64}, {"samples", 3072}}));
   EXPECT_EQ(back.configuration, (Configuration{{"tile", 8}}));
   EXPECT_EQ(back.seconds, 0.25);
-  EXPECT_EQ(back.usual_seconds, 0.5);
+  EXPECT_EQ(back.default_seconds, 0.5);
   EXPECT_EQ(back.date.size(), 20u);
   EXPECT_FALSE(back.version.empty());
 }
 
 TEST(Wisdom, TakesTheExactProblemThenTheNearestThenTheDefault) {
   jit::Wisdom wisdom;
-  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 64}}), space()).source, Choice::Source::usual);
+  EXPECT_EQ(jit::choose(wisdom, key({{"inputs", 64}}), space()).source,
+            Choice::Source::default_configuration);
   wisdom.entries = {entry({{"inputs", 64}}, 1), entry({{"inputs", 1024}}, 8)};
   const auto exact = jit::choose(wisdom, key({{"inputs", 64}}), space());
   EXPECT_EQ(exact.source, Choice::Source::tuned);
@@ -78,9 +79,10 @@ TEST(Wisdom, ServesOnlyProblemsOfWhichEverySizeIsWithinAFactorOfTwo) {
   const auto source = [&](std::uint64_t channels, std::uint64_t samples) {
     const Choice choice =
         jit::choose(wisdom, key({{"channels", channels}, {"samples", samples}}), space());
-    const bool usual = choice.source == Choice::Source::usual;
-    EXPECT_EQ(choice.configuration, usual ? space().usual() : wisdom.entries[0].configuration);
-    EXPECT_EQ(choice.too_far, usual ? "channels=100 samples=1000" : "");
+    const bool is_default = choice.source == Choice::Source::default_configuration;
+    EXPECT_EQ(choice.configuration,
+              is_default ? space().default_configuration() : wisdom.entries[0].configuration);
+    EXPECT_EQ(choice.too_far, is_default ? "channels=100 samples=1000" : "");
     return choice.source;
   };
   for (const std::uint64_t channels : {50, 100, 200})
@@ -88,7 +90,8 @@ TEST(Wisdom, ServesOnlyProblemsOfWhichEverySizeIsWithinAFactorOfTwo) {
       EXPECT_EQ(source(channels, samples), Choice::Source::nearest) << channels << ' ' << samples;
   for (const auto& [channels, samples] :
        {std::pair{49, 1000}, {201, 1000}, {100, 499}, {100, 2001}, {32, 200000}, {1, 1}})
-    EXPECT_EQ(source(channels, samples), Choice::Source::usual) << channels << ' ' << samples;
+    EXPECT_EQ(source(channels, samples), Choice::Source::default_configuration)
+        << channels << ' ' << samples;
   // One that is near comes before any that is not, and a later one that is far changes nothing.
   wisdom.entries.push_back(entry({{"channels", 50}, {"samples", 4100}}, 1));
   EXPECT_EQ(jit::choose(wisdom, key({{"channels", 50}, {"samples", 2000}}), space())
@@ -101,7 +104,8 @@ TEST(Wisdom, IsNotBorrowedFromOtherCodeDevicesOrKindsOfProblem) {
     jit::Wisdom wisdom;
     wisdom.entries = {entry({{"inputs", 64}}, 1)};
     change(wisdom.entries[0]);
-    return jit::choose(wisdom, key({{"inputs", 64}}), space()).source == Choice::Source::usual;
+    return jit::choose(wisdom, key({{"inputs", 64}}), space()).source ==
+           Choice::Source::default_configuration;
   };
   EXPECT_TRUE(differs([](auto& e) { e.key.kernel_hash = "abd"; }));
   EXPECT_TRUE(differs([](auto& e) { e.key.product = "Fake 2"; }));
@@ -175,7 +179,8 @@ TEST(Wisdom, SaysInTheLogWhichItTook) {
   EXPECT_EQ(jit::choose(device, key({{"inputs", 32}}), space()).source, Choice::Source::tuned);
   EXPECT_EQ(news.size(), 4u);  // the damage is named once
   EXPECT_EQ(news[3].first, core::LogLevel::debug);
-  EXPECT_EQ(jit::choose(device, key({{"inputs", 65}}), space()).source, Choice::Source::usual);
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 65}}), space()).source,
+            Choice::Source::default_configuration);
   ASSERT_EQ(news.size(), 5u);
   EXPECT_EQ(news[4].first, core::LogLevel::info);
   EXPECT_NE(news[4].second.find("default"), std::string::npos) << news[4].second;
@@ -191,7 +196,8 @@ TEST(Wisdom, ThatCannotBeReadIsAWarning) {
   device.shared().set_log([&](core::LogLevel level, const std::string&) {
     warnings += level == core::LogLevel::warning;
   });
-  EXPECT_EQ(jit::choose(device, key({{"inputs", 64}}), space()).source, Choice::Source::usual);
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 64}}), space()).source,
+            Choice::Source::default_configuration);
   EXPECT_THROW(jit::append_wisdom(jit::wisdom_path(), entry({{"inputs", 64}}, 1)), core::Error);
   EXPECT_LE(warnings, 1);
 }

@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() != 8 && words.size() != 10) return 2;
   Config config{.sensors = std::stoul(words[2]),
-                .ladder = words[3] == "chain" ? Ladder::chain : Ladder::standard,
+                .lag_scheme = words[3] == "chain" ? LagScheme::chain : LagScheme::standard,
                 .bins = std::stoul(words[4]),
                 .levels = std::stoul(words[5]),
                 .coarsening = words[7] == "sum"     ? Coarsening::sum

@@ -1,4 +1,4 @@
-"""The standard ladder against multipletau: random walks, photon counts, and series made as in its own tests.
+"""The standard lags against multipletau: random walks, photon counts, and series made as in its own tests.
 
 multipletau averages where we add, so its level-l sums times 4^l are ours, and its normalize=True is our `global`.
 """

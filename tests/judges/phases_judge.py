@@ -1,7 +1,7 @@
 """A point source simulated at a known place comes back to that place.
 
 For real and complex sampling and both sidebands: simulate, correlate without delays, with delays applied to the voltages
-and with the visibilities turned after correlation; write UVH5 (and Measurement Sets where this build has them). pyuvdata
+and with the fringes of visibilities rotated after correlation; write UVH5 (and Measurement Sets where this build has them). pyuvdata
 phases each file to the source, and every baseline's phase, averaged over time and frequency, must then be within 0.5
 degree of zero. Closure phases of a strong source are within noise of zero whatever the delays.
 """
@@ -142,8 +142,8 @@ def main():
             run(command, "delays", "--array", array, "--name", "beacon", "--ra-deg", repr(source["ra_deg"]),
                 "--dec-deg", repr(source["dec_deg"]), "--utc-start", start, "--duration", "10", "-o", delays)
             ways = {"no delays": [], "delayed voltages": ["--delays", delays],
-                    "turned visibilities": ["--phase-center", place],
-                    "turned by the table": ["--delays", delays, "--phase-center", "beacon"]}
+                    "rotated fringes": ["--phase-center", place],
+                    "rotated by the table": ["--delays", delays, "--phase-center", "beacon"]}
             endings = [".uvh5", ".ms"] if writes_measurement_sets(command, voltages, folder) else [".uvh5"]
             for (way, arguments), ending in itertools.product(ways.items(), endings):
                 output = folder / (f"{name}-{way.replace(' ', '-')}" + ending)

@@ -92,11 +92,11 @@ def main():
                  "--model", "diffusion:n=0.3,tau=2e-4,rate=5e4", "-o", folder / "x.npy")
         tautline(options, "simulate", "photons", "--duration", 1, "--bin", BIN_S, "--seed", options.seed + 1,
                  "--model", "diffusion:n=0.3,tau=2e-4,rate=5e4", "-o", folder / "one.npy")
-        ladder = ["--bin", BIN_S, "--lags", "standard", "--bins", 16, "--levels", 14]
+        lags = ["--bin", BIN_S, "--lags", "standard", "--bins", 16, "--levels", 14]
         for source, target in [("one.npy", "one.csv"), ("one.npy", "one.h5"), ("x.npy", "x.zip"), ("x.npy", "x.h5")]:
-            tautline(options, "autocorrelate", folder / source, "-o", folder / target, *ladder)
+            tautline(options, "autocorrelate", folder / source, "-o", folder / target, *lags)
         for target in ("cc.zip", "cc.h5"):
-            tautline(options, "autocorrelate", folder / "x.npy", "-o", folder / target, "--pairs", "1:0", *ladder)
+            tautline(options, "autocorrelate", folder / "x.npy", "-o", folder / target, "--pairs", "1:0", *lags)
         with h5py.File(folder / "one.h5") as h5:
             check_curve(checks, "one.csv", readfiles.open_any(str(folder / "one.csv")), 0, h5, 0, False)
         for archive, cross, count in (("x", False, 3), ("cc", True, 2)):

@@ -53,7 +53,7 @@ Sources sources_of_all_stages() {
       stages::correlate::GpuTunables tunables;
       tunables.design = design;
       stages::correlate::gpu::make_gpu_plan(
-          {.inputs = 200, .format = format, .hold_sums = design == Correlator::wgmma}, device,
+          {.inputs = 200, .format = format, .defer_sums = design == Correlator::wgmma}, device,
           tunables);
     }
 
@@ -65,11 +65,11 @@ Sources sources_of_all_stages() {
   stages::dedisperse::make_plan(series, device);
   stages::dedisperse::Config bands = series;
   bands.method = stages::dedisperse::Method::shared;
-  stages::dedisperse::Tunables with_makers;
-  with_makers.gpu.makers = 4;
-  with_makers.gpu.items_dm = 8;
-  with_makers.gpu.band_channels = 4;
-  stages::dedisperse::make_plan(bands, device, with_makers);
+  stages::dedisperse::Tunables with_producers;
+  with_producers.gpu.producer_warps = 4;
+  with_producers.gpu.items_dm = 8;
+  with_producers.gpu.block_channels = 4;
+  stages::dedisperse::make_plan(bands, device, with_producers);
 
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})
@@ -116,7 +116,8 @@ TEST_F(KernelFiles, WithoutTunablesCompileForEveryArchitecture) {
   std::set<std::string> compiled;
   KernelCompiler compiler;
   for (const device::ProgramSource& source : sources_of_all_stages()) {
-    if (source.name != "correlate/gpu/counts.kernel" && source.name != "channelize/gpu/gains.kernel" &&
+    if (source.name != "correlate/gpu/counts.kernel" &&
+        source.name != "channelize/gpu/gains.kernel" &&
         source.name != "correlate/gpu/prepare.kernel" && source.name != "correlate/gpu/add.kernel")
       continue;
     compiled.insert(source.name);

@@ -39,11 +39,11 @@ class EveryAutocorrelator : public ::testing::TestWithParam<std::string> {
     }
   }
   void check_all(GpuDesign design) {
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-      check<std::uint8_t>({.sensors = 37, .ladder = ladder, .bins = 32, .levels = 6}, 900, 255,
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+      check<std::uint8_t>({.sensors = 37, .lag_scheme = scheme, .bins = 32, .levels = 6}, 900, 255,
                           design);
       check<std::uint16_t>(
-          {.sensors = 5, .ladder = ladder, .bins = 6, .levels = 5, .type = CountType::u16}, 700,
+          {.sensors = 5, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = CountType::u16}, 700,
           65535, design);
     }
     check<std::uint8_t>(

@@ -19,9 +19,9 @@ class EverySearchKernel : public ::testing::TestWithParam<std::string> {
   void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
 };
 
-// dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows, turn.kernel,
-// tile.kernel with and without shared sums and local memory, bands.kernel, sum.kernel; history from
-// call to call.
+// dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows,
+// corner_turn.kernel, tile.kernel with and without shared sums and local memory,
+// channel_blocks.kernel, sum.kernel; history from call to call.
 TEST_P(EverySearchKernel, Dedisperse) {
   namespace dedisperse = stages::dedisperse;
   using dedisperse::Method;
@@ -34,7 +34,7 @@ TEST_P(EverySearchKernel, Dedisperse) {
     bool rows;
     std::size_t levels, furthest_trial_steps;
     bool cleaned = false;
-    std::size_t makers = 0;
+    std::size_t producer_warps = 0;
   };
   for (const Shape& shape : std::vector<Shape>{{33, 1, Method::exact, false, 2, 1},
                                                {33, 2, Method::exact, true, 2, 1},
@@ -59,8 +59,8 @@ TEST_P(EverySearchKernel, Dedisperse) {
     dedisperse::Tunables tunables = quick;
     tunables.gpu.levels = shape.levels;
     tunables.gpu.local_kib = 24;
-    tunables.gpu.makers = shape.makers;
-    if (shape.makers > 0) tunables.gpu.elements_time = 2;
+    tunables.gpu.producer_warps = shape.producer_warps;
+    if (shape.producer_warps > 0) tunables.gpu.elements_time = 2;
     const auto cpu = device::open({});
     const std::size_t delay = config.downsample * dedisperse::make_plan(config, cpu)->max_delay(),
                       times = delay + 210;
@@ -84,12 +84,12 @@ TEST_P(EverySearchKernel, Dedisperse) {
   }
 }
 
-// Bands of channels, with teams that only fetch on compute capability 9.0.
+// Channel blocks, with warps that only fetch on compute capability 9.0.
 void check_bands(const std::shared_ptr<const device::Device>& device) {
   namespace dedisperse = stages::dedisperse;
   auto random = generator();
   dedisperse::Tunables tunables{.gpu = {64, 2, 2, 2, 200}};
-  tunables.gpu.makers = 4;
+  tunables.gpu.producer_warps = 4;
   dedisperse::Config config = dedisperse::small_config(200, 8, 21);
   config.dms = dedisperse::even_dms(2.5, 21);
   config.method = dedisperse::Method::shared;
@@ -110,13 +110,14 @@ TEST_P(EverySearchKernel, RolesThatRunAhead) {
 void let_every_lane_arrive(device::ProgramSource& source) {
   if (source.text.find("mbarrier.init") == std::string::npos) return;
   const std::pair<std::string, std::string> changes[] = {
-      {"if (maker % TEAM == 0) {", "{"},
-      {"if (THREAD_X % TEAM == 0) arrive(", "arrive("},
-      {"begin_count(memory, ROWS_FREE + n, MAKERS)",
-       "begin_count(memory, ROWS_FREE + n, MAKERS * TEAM)"},
-      {"begin_count(memory, MADE + n, MAKERS)", "begin_count(memory, MADE + n, MAKERS * TEAM)"},
-      {"begin_count(memory, ADDED + n, SUMMERS / TEAM)",
-       "begin_count(memory, ADDED + n, SUMMERS)"}};
+      {"if (producer % WARP == 0) {", "{"},
+      {"if (THREAD_X % WARP == 0) arrive(", "arrive("},
+      {"begin_count(memory, ROWS_FREE + n, PRODUCER_WARPS)",
+       "begin_count(memory, ROWS_FREE + n, PRODUCER_WARPS * WARP)"},
+      {"begin_count(memory, MADE + n, PRODUCER_WARPS)",
+       "begin_count(memory, MADE + n, PRODUCER_WARPS * WARP)"},
+      {"begin_count(memory, ADDED + n, CONSUMERS / WARP)",
+       "begin_count(memory, ADDED + n, CONSUMERS)"}};
   for (const auto& [what, with] : changes) {
     const std::size_t at = source.text.find(what);
     ASSERT_NE(at, std::string::npos) << source.name << " no longer has: " << what;

@@ -13,7 +13,7 @@
 namespace tautline::pipeline {
 namespace {
 
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 using stages::autocorrelate::Pair;
 using tests::config_for;
 using tests::poisson;
@@ -67,7 +67,7 @@ TEST(AutocorrelateCounts, IsTheStageOnTheArray) {
 
   namespace stage = stages::autocorrelate;
   const stage::Config stage_config{
-      .sensors = sensors, .ladder = Ladder::standard, .bins = 8, .levels = 6};
+      .sensors = sensors, .lag_scheme = LagScheme::standard, .bins = 8, .levels = 6};
   const auto plan = stage::make_plan(stage_config, device);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/ladder.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::pipeline {
 namespace {

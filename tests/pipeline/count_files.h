@@ -41,7 +41,7 @@ inline pipeline::AutocorrelateConfig config_for(const std::string& input) {
   pipeline::AutocorrelateConfig config;
   config.input = input;
   config.bin_s = 1e-5;
-  config.ladder = stages::autocorrelate::Ladder::standard;
+  config.lag_scheme = stages::autocorrelate::LagScheme::standard;
   config.bins = 8;
   config.levels = 6;
   return config;

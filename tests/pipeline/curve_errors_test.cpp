@@ -10,7 +10,7 @@ namespace tautline::pipeline {
 namespace {
 
 using core::Normalization;
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 using tests::config_for;
 using tests::poisson;
 using tests::save;
@@ -22,8 +22,8 @@ core::CorrelationCurves run(const AutocorrelateConfig& config,
                           summary != nullptr ? *summary : own);
 }
 
-const char* name_of(Ladder ladder) {
-  return ladder == Ladder::chain ? "chain" : "standard";
+const char* name_of(LagScheme scheme) {
+  return scheme == LagScheme::chain ? "chain" : "standard";
 }
 
 // Lags reach from one sample to beyond a segment, levels to windows that no segment's end divides.
@@ -36,12 +36,12 @@ TEST(CurveErrors, CountsThatNeverChangeHaveNone) {
   config.sensors.pairs = "all";
   config.levels = 9;
   config.segments = kSegments;
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const auto how : {Normalization::symmetric, Normalization::global}) {
-      config.ladder = ladder;
+      config.lag_scheme = scheme;
       config.normalization = how;
       const core::CorrelationCurves c = run(config);
-      const std::string where = std::string(name_of(ladder)) + ", " + core::to_string(how);
+      const std::string where = std::string(name_of(scheme)) + ", " + core::to_string(how);
       ASSERT_EQ(c.curves, 4u);
       ASSERT_EQ(c.segments, kSegments);
       ASSERT_EQ(c.standard_error.size(), c.g.size());
@@ -78,9 +78,9 @@ TEST(CurveErrors, OfPoissonCountsAreThoseOfTheirPairs) {
   config.bins = 128;
   config.levels = 7;
   config.segments = kSegments;
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const auto how : {Normalization::symmetric, Normalization::global}) {
-      config.ladder = ladder;
+      config.lag_scheme = scheme;
       config.normalization = how;
       const core::CorrelationCurves c = run(config);
       // Over all, and where the first segment has far fewer pairs than the others.
@@ -91,10 +91,10 @@ TEST(CurveErrors, OfPoissonCountsAreThoseOfTheirPairs) {
           const double part = static_cast<double>(c.lag_samples[l]) / (kSamples / kSegments);
           if (part < low || part > high) continue;
           double window = 1;
-          const std::size_t first = ladder == Ladder::chain ? 0 : 1, half = config.bins / 2;
-          const std::size_t level = ladder == Ladder::chain ? l / config.bins
-                                    : l <= config.bins      ? 0
-                                                            : (l - config.bins - first) / half + 1;
+          const std::size_t first = scheme == LagScheme::chain ? 0 : 1, half = config.bins / 2;
+          const std::size_t level = scheme == LagScheme::chain ? l / config.bins
+                                    : l <= config.bins         ? 0
+                                                       : (l - config.bins - first) / half + 1;
           window = std::ldexp(1, static_cast<int>(level));
           const double error = c.standard_error[i] * window * kMean;
           sum += error * error * static_cast<double>(c.counts[l]);
@@ -103,7 +103,7 @@ TEST(CurveErrors, OfPoissonCountsAreThoseOfTheirPairs) {
         ASSERT_GT(values, 400);
         const double known = std::sqrt(2 * 1.15 / (kSegments - 1) / values);
         EXPECT_NEAR(sum / values, 0.985, 5.5 * known + 0.02)
-            << name_of(ladder) << ", " << core::to_string(how) << ", lags from " << low << " to "
+            << name_of(scheme) << ", " << core::to_string(how) << ", lags from " << low << " to "
             << high << " of a segment";
       }
     }

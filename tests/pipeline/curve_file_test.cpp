@@ -11,7 +11,7 @@ namespace {
 
 using core::Normalization;
 using stages::autocorrelate::Coarsening;
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 
 // By the file alone.
 double remade(const core::CorrelationCurves& c, const formats::curves::CurvesFacts& facts,
@@ -58,7 +58,7 @@ void check(AutocorrelateConfig config, const tests::ScratchFolder& scratch) {
       EXPECT_NEAR(c.g[i], expected, 1e-9 * std::max(1., std::abs(expected)))
           << core::to_string(written) << ", lag " << c.lag_samples[lag];
     }
-    if (config.ladder == Ladder::standard) {
+    if (config.lag_scheme == LagScheme::standard) {
       EXPECT_FALSE(led_in);
     } else if (config.coarsening == Coarsening::sum) {
       EXPECT_TRUE(led_in);
@@ -79,13 +79,13 @@ TEST(CurveFile, EveryNormalizationCanBeMadeAgain) {
   config.bins = 6;
   config.levels = 6;
   config.sensors.pairs = "all";
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const Coarsening coarsening : {Coarsening::sum, Coarsening::second}) {
-      config.ladder = ladder;
+      config.lag_scheme = scheme;
       config.coarsening = coarsening;
       check(config, scratch);
     }
-  config.ladder = Ladder::chain;
+  config.lag_scheme = LagScheme::chain;
   config.coarsening = Coarsening::sum;
   std::vector<float> floats;
   for (const std::uint8_t count : counts) floats.push_back(static_cast<float>(count) + 0.25f);

@@ -22,7 +22,7 @@ namespace {
 using core::CorrelationCurves;
 using core::CountType;
 using core::Normalization;
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 
 // Equal to the last bit, NaN included.
 template <class Value>
@@ -153,14 +153,14 @@ TEST_F(CurveState, PartsOfAFileAreOneRun) {
   constexpr std::uint64_t kSamples = 5003;
   for (const CountType type : {CountType::u8, CountType::u16, CountType::u32, CountType::f32}) {
     AutocorrelateConfig config = counts(kSamples, type);
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
       for (const char* pairs : {"auto", "1:0"})
         for (const auto how :
              {Normalization::symmetric, Normalization::global, Normalization::none}) {
-          config.ladder = ladder;
+          config.lag_scheme = scheme;
           config.sensors.pairs = pairs;
           config.normalization = how;
-          config.detrend = how == Normalization::symmetric && ladder == Ladder::chain;
+          config.detrend = how == Normalization::symmetric && scheme == LagScheme::chain;
           const auto ends = random_ends(kSamples);
           const CorrelationCurves one = run(config);
           EXPECT_EQ(one.segments, 10u);
@@ -202,19 +202,25 @@ TEST_F(CurveState, PartsThatDoNotFollowAreSaid) {
   EXPECT_EQ(warning(0), "");
 }
 
-TEST_F(CurveState, OfEveryInstructionSetAndTheReference) {
-  AutocorrelateConfig config = counts(700, CountType::u8);
-  for (const char* name : {"reference", "cpu:portable", "cpu:avx2", "cpu:avx512"}) {
-    try {
-      device(name);
-    } catch (const core::Error&) {
-      std::cout << "no " << name << " here\n";
-      continue;
-    }
-    const auto ends = random_ends(700);
-    expect_same(run(config, name), run_in_parts(config, ends, name), name + text_of(ends));
+class CurveStateOnProcessors : public CurveState,
+                               public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(CurveStateOnProcessors, PartsAreOneRun) {
+  try {
+    device(GetParam());
+  } catch (const core::Error& error) {
+    GTEST_SKIP() << error.what();
   }
+  AutocorrelateConfig config = counts(700, CountType::u8);
+  const auto ends = random_ends(700);
+  expect_same(run(config, GetParam()), run_in_parts(config, ends, GetParam()),
+              "parts that end at" + text_of(ends));
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, CurveStateOnProcessors,
+                         ::testing::Values("reference", "cpu:portable", "cpu:avx2", "cpu:avx512",
+                                           "cpu:vnni", "cpu:amx"),
+                         [](const auto& info) { return tests::test_name(info.param); });
 
 TEST_F(CurveState, TagsBinnedOrNot) {
   AutocorrelateConfig config = tags("x.ptu", 6000);
@@ -232,7 +238,7 @@ TEST_F(CurveState, TagsBinnedOrNot) {
 TEST_F(CurveState, FilesThatFollowEachOther) {
   constexpr std::uint64_t kSamples = 20'011;
   AutocorrelateConfig config = counts(kSamples, CountType::u8);
-  config.ladder = Ladder::standard;
+  config.lag_scheme = LagScheme::standard;
   config.segments = 4;
   std::ifstream file(config.input, std::ios::binary);
   const std::string all(std::istreambuf_iterator<char>(file), {});
@@ -298,7 +304,7 @@ TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
           << error.what();
     }
   };
-  expect_refused("lags", [](auto& c) { c.ladder = Ladder::standard; });
+  expect_refused("lags", [](auto& c) { c.lag_scheme = LagScheme::standard; });
   expect_refused("bins", [](auto& c) { c.bins = 9; });
   expect_refused("levels", [](auto& c) { c.levels = 5; });
   expect_refused("coarsen",

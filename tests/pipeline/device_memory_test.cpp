@@ -35,7 +35,7 @@ TEST_P(EnginesOnDevice, TakeNoMemoryAfterTheyAreMadeReady) {
   FilterConfig filter;
   filter.channels = kChannels;
   filter.taps = 8;
-  filter.output = stages::channelize::Output::turned_ci8;
+  filter.output = stages::channelize::Output::corner_turned_ci8;
   FEngine engine(device, description, layout, filter, kBlock, Results::on_device);
   engine.set_gains(std::vector<float>(kChannels * kInputs, 1));
   Integrator integrator(device, {0, kChannels}, kInputs, engine.sample_format(),

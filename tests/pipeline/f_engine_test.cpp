@@ -99,7 +99,7 @@ std::vector<std::complex<float>> engine_spectra(const Stream& stream,
   filter.channels = kChannels;
   filter.taps = kTaps;
   filter.coefficients = stream.coefficients;
-  filter.output = stages::channelize::Output::turned_float;
+  filter.output = stages::channelize::Output::corner_turned_float;
   const auto device = device::open({}, {.threads = 2});
   const auto queue = device->make_queue();
   FEngine engine(device, description, layout, filter,

@@ -19,7 +19,7 @@
 namespace tautline::pipeline {
 namespace {
 
-using stages::autocorrelate::Ladder;
+using stages::autocorrelate::LagScheme;
 
 std::shared_ptr<const device::Device> cpu() {
   return device::open(device::parse_selection("cpu"), {});
@@ -29,7 +29,7 @@ core::CorrelationCurves correlate(const std::string& input, double bin_s, std::s
   AutocorrelateConfig config;
   config.input = input;
   config.bin_s = bin_s;
-  config.ladder = Ladder::standard;
+  config.lag_scheme = LagScheme::standard;
   config.bins = 16;
   config.levels = levels;
   AutocorrelateSummary summary;

@@ -1,7 +1,6 @@
 #include "tautline/device/cpu/cpu_device.h"
 
 #include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/device/cpu/fft.h"
+#include "tautline/device/cpu/processor_cap.h"
 #if defined(__SANITIZE_THREAD__)
 #include "tautline/device/cpu/plain_threads.h"
 #endif
@@ -88,11 +88,9 @@ class CpuQueue final : public Queue {
   tbb::task_arena arena_;
 };
 
-// What was asked for, or all there are; never more than oneTBB may use, which it would complain of.
+// What was asked for, or all there are, and never more than there are.
 std::size_t allowed_threads(std::size_t asked) {
-  const std::size_t most =
-      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-  return asked == 0 ? most : std::min(asked, most);
+  return asked == 0 ? cores() : std::min(asked, cores());
 }
 
 class CpuDevice final : public Device {

@@ -1,4 +1,5 @@
-// What this processor and this kernel allow.
+// What this processor, this kernel and TAUTLINE_CPU allow.
+#include "tautline/device/cpu/processor_cap.h"
 #include "tautline/device/device.h"
 
 #if defined(__x86_64__)
@@ -33,6 +34,7 @@ bool has_amx_int8() {
 }  // namespace
 
 bool supported(InstructionSet set) {
+  if (set > cpu::processor_cap().set) return false;
   if (set == InstructionSet::portable) return true;
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

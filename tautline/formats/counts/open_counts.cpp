@@ -11,10 +11,11 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/count_reader.h"
+#include "tautline/formats/counts/npy_counts.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
-#include "tautline/formats/tiff/tiff.h"
 
 namespace tautline::formats {
 
@@ -339,9 +340,13 @@ std::size_t first_bad_float(std::span<const std::byte> floats) {
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw) {
   constexpr std::size_t kFirstBytes = 64;
   InputFile file(path);
-  if (const auto first = file.head(kFirstBytes); tiff::recognise(first)) return tiff::open(path);
-  if (npy::recognise(file.head(kFirstBytes), path)) return open_npy(std::move(file), raw);
+  if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
+    return format->counts(path, raw);
   return open_raw(std::move(file), raw);
+}
+
+std::unique_ptr<CountReader> open_npy_counts(const std::string& path, const RawCounts& raw) {
+  return open_npy(InputFile(path), raw);
 }
 
 }  // namespace tautline::formats

@@ -24,7 +24,7 @@ struct CurvesFacts {
   std::map<std::string, std::string> extra;
 };
 
-/// Whether a name ends as a curve file's does: .csv, .SIN, .ASC, .h5, in any case.
+/// Whether a name ends as that of a format with curves does (formats/file_formats.h), in any case.
 bool recognise(const std::string& name);
 
 /// Reads any of them, told by its name's ending. Throws Error(format) with the line or dataset,
@@ -36,6 +36,7 @@ CurveFile read_csv(const std::string& path);
 /// monitors its bases, and g is as the file prints it.
 CurveFile read_sin(const std::string& path);
 CurveFile read_asc(const std::string& path);
+CurveFile read_hdf5_file(const std::string& path);
 
 /// The text of one curve's CSV. Lag 0 and lags where g is undefined are left out; so are, when
 /// there are standard errors, lags without one (the header says how many). A standard error of zero

@@ -5,6 +5,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/curves/text.h"
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #ifdef TAUTLINE_HDF5
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
@@ -26,17 +27,17 @@ void append(std::vector<double>& all, const std::vector<double>& values, std::si
 }  // namespace
 
 bool recognise(const std::string& name) {
-  const std::string low = lower(name);
-  return is_hdf5(low) || low.ends_with(".csv") || low.ends_with(".sin") || low.ends_with(".asc");
+  return find_format(&FileFormat::read_curves, {}, name) != nullptr;
 }
 
 CurveFile read(const std::string& path) {
-  const std::string name = lower(path);
-  if (name.ends_with(".csv")) return read_csv(path);
-  if (name.ends_with(".sin")) return read_sin(path);
-  if (name.ends_with(".asc")) return read_asc(path);
-  if (!is_hdf5(name))
-    throw format_error(path, "name", path, "a name ending in .csv, .SIN, .ASC or .h5");
+  if (const FileFormat* format = find_format(&FileFormat::read_curves, {}, path))
+    return format->read_curves(path);
+  throw format_error(path, "name", path,
+                     "a name ending in " + endings_of(formats_with(&FileFormat::read_curves)));
+}
+
+CurveFile read_hdf5_file(const std::string& path) {
   CurvesFacts facts;
   const core::CorrelationCurves set = read_hdf5(path, &facts);
   CurveFile file;

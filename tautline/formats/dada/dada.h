@@ -58,7 +58,7 @@ class Writer {
   std::uint64_t header_bytes_ = 0;
   std::size_t file_size_at_ = 0;
   PartialFile file_;
-  std::vector<std::byte> turned_;
+  std::vector<std::byte> transposed_;
 };
 
 }  // namespace tautline::formats::dada

@@ -193,25 +193,25 @@ void Writer::write_rows(const void* samples, std::size_t channel_stride_bytes,
                       "pack the samples and use write()");
   const std::size_t bytes = bits / 8;
   const auto time_bytes = static_cast<std::size_t>(time_bits_ / 8);
-  // As many times at once as keep the turned copy in the cache.
-  constexpr std::size_t kTurnedBytes = std::size_t{1} << 18;
-  const std::size_t step = std::max<std::size_t>(1, kTurnedBytes / time_bytes);
+  // As many times at once as keep the transposed copy in the cache.
+  constexpr std::size_t kTransposedBytes = std::size_t{1} << 18;
+  const std::size_t step = std::max<std::size_t>(1, kTransposedBytes / time_bytes);
   const auto* in = static_cast<const std::byte*>(samples);
   for (std::size_t first = 0; first < count; first += step) {
     const std::size_t times = std::min(step, count - first);
-    turned_.resize(times * time_bytes);
+    transposed_.resize(times * time_bytes);
     for (std::size_t c = 0; c < layout_.channels; ++c)
       for (std::size_t a = 0; a < layout_.antennas; ++a)
         for (std::size_t p = 0; p < layout_.polarisations; ++p) {
           const std::byte* row = in + c * channel_stride_bytes +
                                  (a * layout_.polarisations + p) * row_stride_bytes + first * bytes;
-          std::byte* out =
-              turned_.data() + (c * layout_.channel_stride_bits + a * layout_.antenna_stride_bits +
-                                p * layout_.polarisation_stride_bits) /
-                                   8;
+          std::byte* out = transposed_.data() +
+                           (c * layout_.channel_stride_bits + a * layout_.antenna_stride_bits +
+                            p * layout_.polarisation_stride_bits) /
+                               8;
           scatter(row, bytes, times, out, time_bytes);
         }
-    file_.write(turned_);
+    file_.write(transposed_);
   }
 }
 

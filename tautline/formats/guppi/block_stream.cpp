@@ -11,7 +11,7 @@ namespace tautline::formats::guppi {
 namespace {
 
 constexpr std::size_t kSearchBytes = std::size_t{1} << 20;
-constexpr std::size_t kKeywordBytes = 9;  // with the equals sign
+constexpr std::size_t kKeywordAndEqualsBytes = 9;  // with the equals sign
 
 /// Positions may reach this many times further than the file has blocks: a stream with more missing
 /// than that is taken for damaged headers, so that the work stays in proportion to the file.
@@ -26,9 +26,9 @@ BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geomet
       unit_(unit),
       damage_(damage),
       stride_(first.bytes() + geometry.data_bytes) {
-  std::byte start[kKeywordBytes] = {};
+  std::byte start[kKeywordAndEqualsBytes] = {};
   file.read(0, start);
-  first_keyword_.assign(reinterpret_cast<const char*>(start), kKeywordBytes);
+  first_keyword_.assign(reinterpret_cast<const char*>(start), kKeywordAndEqualsBytes);
   if (unit_) first_index_ = static_cast<std::uint64_t>(first.integer("PKTIDX", 0, kMaxPacketIndex));
   limit_ = kMaxStretch * (file.size() / stride_ + 2) * geometry_.new_times();
 }
@@ -50,12 +50,12 @@ std::optional<std::uint64_t> BlockStream::find_header(std::uint64_t from) const 
   std::vector<char> window(kSearchBytes);
   for (std::uint64_t start = from; start + kCardBytes <= file_.size();) {
     const std::size_t got = file_.read(start, std::as_writable_bytes(std::span(window)));
-    if (got < kKeywordBytes) return std::nullopt;
+    if (got < kKeywordAndEqualsBytes) return std::nullopt;
     const std::string_view text(window.data(), got);
     for (std::size_t k = text.find(first_keyword_); k != std::string_view::npos;
          k = text.find(first_keyword_, k + 1))
       if (header_at(start + k)) return start + k;
-    start += got - kKeywordBytes + 1;
+    start += got - kKeywordAndEqualsBytes + 1;
   }
   return std::nullopt;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/free_space.h"
 #include "tautline/formats/measurement_set/tables.h"
@@ -22,7 +23,6 @@
 namespace tautline::formats::measurement_set {
 namespace {
 
-constexpr double kRadPerDeg = std::numbers::pi / 180;
 // casacore ends the process when certain writes fail, so there must be room before it is called:
 // for what its caches hold and for the tables without their visibilities, and for the data to come,
 // asked for in portions that make the asking cheap.
@@ -74,7 +74,7 @@ Setup setup_of(const VisibilityDescription& description, const VisibilityLayout&
     row.dish_diameter_m = antenna.diameter_m;
     for (const char feed : layout.feeds())
       row.receptor_angles_rad.push_back(feed_position_angle_deg(antenna.feed_angle_deg, feed) *
-                                        kRadPerDeg);
+                                        core::kRadPerDeg);
     setup.antennas.push_back(std::move(row));
   }
   for (const char feed : layout.feeds()) setup.receptors.push_back(upper({feed}));
@@ -219,8 +219,8 @@ class MeasurementSetWriter final : public VisibilityWriter {
       const SkyDirection direction =
           centre.tracked ? SkyDirection{centre.ra_deg, centre.dec_deg}
                          : icrs_direction(place, integration.middle, site_, description_.earth);
-      field_ = tables_->add_field({centre.name, direction.right_ascension_deg * kRadPerDeg,
-                                   direction.declination_deg * kRadPerDeg, middle});
+      field_ = tables_->add_field({centre.name, direction.right_ascension_deg * core::kRadPerDeg,
+                                   direction.declination_deg * core::kRadPerDeg, middle});
     }
     std::vector<Vector3> antenna_uvw, uvw;
     for (const Vector3& offset : offsets_m_) antenna_uvw.push_back(uvw_m(place.axes, offset));

@@ -85,7 +85,7 @@ Carrier read_carrier(const TomlTable& table) {
   return carrier;
 }
 
-FilterbankScene scene_from(const TomlTable& table) {
+FilterbankScene filterbank_scene_from(const TomlTable& table) {
   table.allow_only({"name", "start", "nchans", "fch1_mhz", "foff_mhz", "tsamp_s", "nbits",
                     "bandpass", "smearing", "mean_steps", "rms_steps", "pulse", "impulse",
                     "carrier"});
@@ -178,11 +178,11 @@ Carrier parse_carrier(std::string_view text) {
 }
 
 FilterbankScene read_filterbank_scene(const std::string& path) {
-  return scene_from(TomlTable::read(path));
+  return filterbank_scene_from(TomlTable::read(path));
 }
 
 FilterbankScene parse_filterbank_scene(std::string_view text, const std::string& name) {
-  return scene_from(TomlTable::parse(text, name));
+  return filterbank_scene_from(TomlTable::parse(text, name));
 }
 
 void check_filterbank_scene(const FilterbankScene& s) {

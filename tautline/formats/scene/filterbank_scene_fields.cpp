@@ -22,24 +22,24 @@ std::string write_each(const std::vector<One>& all, Write write) {
   return text;
 }
 
-std::string pair(const char* key, double value) {
+std::string key_value(const char* key, double value) {
   return std::string(key) + "=" + write_number(value);
 }
 
 std::string pulse_text(const DispersedPulse& p) {
-  return pair("dm", p.dm) + pair(",time", p.time_s) + pair(",width", p.width_s) +
-         pair(",snr", p.snr) + pair(",index", p.spectral_index) +
-         pair(",scattering", p.scattering_s);
+  return key_value("dm", p.dm) + key_value(",time", p.time_s) + key_value(",width", p.width_s) +
+         key_value(",snr", p.snr) + key_value(",index", p.spectral_index) +
+         key_value(",scattering", p.scattering_s);
 }
 
 std::string impulse_text(const Impulse& i) {
-  return pair("time", i.time_s) + pair(",duration", i.duration_s) + pair(",amplitude", i.amplitude);
+  return key_value("time", i.time_s) + key_value(",duration", i.duration_s) + key_value(",amplitude", i.amplitude);
 }
 
 std::string carrier_text(const Carrier& c) {
-  return pair("frequency", c.frequency_mhz) + pair(",amplitude", c.amplitude) +
-         pair(",width", c.width_mhz) + pair(",start", c.start_s) + pair(",duration", c.duration_s) +
-         pair(",period", c.period_s) + pair(",duty", c.duty);
+  return key_value("frequency", c.frequency_mhz) + key_value(",amplitude", c.amplitude) +
+         key_value(",width", c.width_mhz) + key_value(",start", c.start_s) + key_value(",duration", c.duration_s) +
+         key_value(",period", c.period_s) + key_value(",duty", c.duty);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr double kDegPerRad = 180 / std::numbers::pi;
 constexpr double kUnixEpochJd = 2440587.5;
 constexpr double kSecondsPerDay = 86400;
 // Rows read by one call of HDF5.
-constexpr std::size_t kBlockBytes = std::size_t{8} << 20;
+constexpr std::size_t kReadBlockBytes = std::size_t{8} << 20;
 // One integration's visibilities and counts in memory: a file that claims more is refused.
 constexpr std::size_t kMostIntegrationBytes = std::size_t{1} << 36;
 constexpr std::size_t kMostAntennas = 65'536;
@@ -85,7 +85,7 @@ class Uvh5Reader final : public VisibilityReader {
   std::size_t channels() const { return description_.channel_hz.size(); }
   std::size_t baselines() const { return core::baseline_count(description_.array.inputs.size()); }
   std::size_t block_rows() const {
-    return std::clamp<std::size_t>(kBlockBytes / (channels() * products_ * 8), 1, pairs_);
+    return std::clamp<std::size_t>(kReadBlockBytes / (channels() * products_ * 8), 1, pairs_);
   }
 
   void read_axes() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/uvh5/hdf5_file.h"
@@ -23,9 +24,8 @@ using hdf5::Growing;
 using hdf5::Handle;
 using hdf5::QuietErrors;
 
-constexpr double kRadPerDeg = std::numbers::pi / 180;
 // Visibilities gathered before one call of HDF5.
-constexpr std::size_t kBlockBytes = std::size_t{8} << 20;
+constexpr std::size_t kWriteBlockBytes = std::size_t{8} << 20;
 // Chunks this large cost little for each call, and waste little where a short file ends in one.
 constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 constexpr hsize_t kHeaderChunkRows = 4096;
@@ -230,7 +230,7 @@ class Uvh5Writer final : public VisibilityWriter {
       for (const double m : antenna_offset_m(array, a)) positions.push_back(m);
       for (const char feed : layout_.feeds()) {
         feed_names.emplace_back(1, feed);
-        feed_angles.push_back(feed_position_angle_deg(antenna.feed_angle_deg, feed) * kRadPerDeg);
+        feed_angles.push_back(feed_position_angle_deg(antenna.feed_angle_deg, feed) * core::kRadPerDeg);
       }
     }
     const std::array<hsize_t, 1> list{count};
@@ -255,8 +255,8 @@ class Uvh5Writer final : public VisibilityWriter {
     file_->write(e, "cat_name", centre.name);
     file_->write(e, "cat_type", std::string(centre.tracked ? "sidereal" : "unprojected"));
     file_->write(e, "cat_frame", std::string(centre.tracked ? "icrs" : "altaz"));
-    file_->write(e, "cat_lon", centre.tracked ? centre.ra_deg * kRadPerDeg : 0.0);
-    file_->write(e, "cat_lat", centre.tracked ? centre.dec_deg * kRadPerDeg : std::numbers::pi / 2);
+    file_->write(e, "cat_lon", centre.tracked ? centre.ra_deg * core::kRadPerDeg : 0.0);
+    file_->write(e, "cat_lat", centre.tracked ? centre.dec_deg * core::kRadPerDeg : std::numbers::pi / 2);
     file_->write(e, "info_source", std::string("file"));
     for (const char* name :
          {"cat_epoch", "cat_times", "cat_pm_ra", "cat_pm_dec", "cat_vrad", "cat_dist"})
@@ -296,7 +296,7 @@ class Uvh5Writer final : public VisibilityWriter {
     const std::size_t pairs = layout_.pairs().size();
     const std::size_t row_bytes =
         description_.channel_hz.size() * polarisations_.size() * sizeof(std::complex<float>);
-    const std::size_t block = std::max<std::size_t>(1, kBlockBytes / row_bytes);
+    const std::size_t block = std::max<std::size_t>(1, kWriteBlockBytes / row_bytes);
     for (std::size_t first = 0; first < pairs; first += block) {
       const std::size_t count = std::min(block, pairs - first);
       gather_rows(layout_, polarisations_, Conjugation::first, integration,

@@ -1,14 +1,17 @@
-#include "tautline/pipeline/simulation/kernels.h"
+#include "tautline/device/cpu/highway_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tautline/pipeline/simulation/kernels.cpp"
+#include <hwy/foreach_target.h>  // before highway.h
+//
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tautline/pipeline/simulation/kernels.cpp"
-#include <hwy/foreach_target.h>
-// After foreach_target.h.
-#include <hwy/highway.h>
+#include "tautline/device/device.h"
+#include "tautline/pipeline/simulation/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::pipeline::simulation::HWY_NAMESPACE {
@@ -132,23 +135,34 @@ std::uint64_t Quantise16(const float* values, float scale, int limit, std::int16
   return quantise_loop(values, scale, limit, out, count);
 }
 
+constexpr Kernels make_kernels(device::InstructionSet) {
+  return {AddNormalDeviates, FillRotation, MultiplyAdd, Quantise8, Quantise16};
+}
+
 }  // namespace
 }  // namespace tautline::pipeline::simulation::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+
+#include "tautline/device/cpu/highway_choice.h"
+
 namespace tautline::pipeline::simulation {
 
-HWY_EXPORT(AddNormalDeviates);
-HWY_EXPORT(FillRotation);
-HWY_EXPORT(MultiplyAdd);
-HWY_EXPORT(Quantise8);
-HWY_EXPORT(Quantise16);
+namespace {
+
+const Kernels& kernels() {
+  // Asking the processor takes as long as a short loop.
+  static const Kernels& chosen = TAUTLINE_BEST_TARGET(make_kernels, device::best_instruction_set());
+  return chosen;
+}
+
+}  // namespace
 
 void add_normal_deviates(const float* table, const std::uint32_t counter[4],
                          const std::uint32_t key[2], float scale, float* values,
                          std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(AddNormalDeviates)(table, counter, key, scale, values, count);
+  kernels().add_normal_deviates(table, counter, key, scale, values, count);
 }
 
 void fill_rotation(double start_turns, double step_turns, float* re, float* im, std::size_t count) {
@@ -159,22 +173,22 @@ void fill_rotation(double start_turns, double step_turns, float* re, float* im, 
     fine_re[n] = static_cast<float>(std::cos(angle));
     fine_im[n] = static_cast<float>(std::sin(angle));
   }
-  HWY_DYNAMIC_DISPATCH(FillRotation)(fine_re, fine_im, start_turns, step_turns, re, im, count);
+  kernels().fill_rotation(fine_re, fine_im, start_turns, step_turns, re, im, count);
 }
 
 void multiply_add(const float* a_re, const float* a_im, const float* r_re, const float* r_im,
                   float* x_re, float* x_im, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(MultiplyAdd)(a_re, a_im, r_re, r_im, x_re, x_im, count);
+  kernels().multiply_add(a_re, a_im, r_re, r_im, x_re, x_im, count);
 }
 
 std::uint64_t quantise(const float* values, float scale, int limit, std::int8_t* out,
                        std::size_t count) {
-  return HWY_DYNAMIC_DISPATCH(Quantise8)(values, scale, limit, out, count);
+  return kernels().quantise8(values, scale, limit, out, count);
 }
 
 std::uint64_t quantise(const float* values, float scale, int limit, std::int16_t* out,
                        std::size_t count) {
-  return HWY_DYNAMIC_DISPATCH(Quantise16)(values, scale, limit, out, count);
+  return kernels().quantise16(values, scale, limit, out, count);
 }
 
 }  // namespace tautline::pipeline::simulation

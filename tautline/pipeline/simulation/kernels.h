@@ -25,4 +25,19 @@ std::uint64_t quantise(const float* values, float scale, int limit, std::int8_t*
 std::uint64_t quantise(const float* values, float scale, int limit, std::int16_t* out,
                        std::size_t count);
 
+/// The loops below these functions, for one instruction set.
+struct Kernels {
+  void (*add_normal_deviates)(const float* table, const std::uint32_t counter[4],
+                              const std::uint32_t key[2], float scale, float* values,
+                              std::size_t count);
+  void (*fill_rotation)(const float* fine_re, const float* fine_im, double start_turns,
+                        double step_turns, float* re, float* im, std::size_t count);
+  void (*multiply_add)(const float* a_re, const float* a_im, const float* r_re, const float* r_im,
+                       float* x_re, float* x_im, std::size_t count);
+  std::uint64_t (*quantise8)(const float* values, float scale, int limit, std::int8_t* out,
+                             std::size_t count);
+  std::uint64_t (*quantise16)(const float* values, float scale, int limit, std::int16_t* out,
+                              std::size_t count);
+};
+
 }  // namespace tautline::pipeline::simulation

@@ -16,7 +16,6 @@ namespace {
 
 using formats::Vector3;
 
-constexpr double kRadPerDeg = std::numbers::pi / 180;
 constexpr double kEarthRotation_rad_per_s = 7.292'115e-5;
 
 // Default levels: 8 and 4 bits as everywhere in tautline; 5 bits (the MWA's samples) near the
@@ -33,8 +32,8 @@ double default_rms_steps(int limit) {
 // The apparent place at azimuth (east from north) and elevation, back to the ICRS.
 void to_icrs(formats::scene::Source& source, const formats::Site& site,
              const core::Instant& start) {
-  const double azimuth = source.azimuth_deg * kRadPerDeg;
-  const double elevation = source.elevation_deg * kRadPerDeg;
+  const double azimuth = source.azimuth_deg * core::kRadPerDeg;
+  const double elevation = source.elevation_deg * core::kRadPerDeg;
   const Vector3 enu{std::sin(azimuth) * std::cos(elevation),
                     std::cos(azimuth) * std::cos(elevation), std::sin(elevation)};
   const Vector3 w = formats::enu_to_ecef(enu, site);
@@ -51,7 +50,7 @@ void to_icrs(formats::scene::Source& source, const formats::Site& site,
 // Half a degree of grace lets a source that is asked for on the horizon be there.
 void require_up(const formats::scene::Source& source, const formats::Site& site,
                 const Vector3& direction) {
-  const double elevation_deg = std::asin(formats::ecef_to_enu(direction, site)[2]) / kRadPerDeg;
+  const double elevation_deg = std::asin(formats::ecef_to_enu(direction, site)[2]) / core::kRadPerDeg;
   constexpr double kGrace_deg = 0.5;
   if (elevation_deg < -kGrace_deg)
     throw core::Error(core::ErrorKind::config, "source " + source.name,
@@ -96,7 +95,7 @@ void check(const formats::scene::Scene& scene, const formats::ArrayLayout& array
 }
 
 Polarisation polarisation_of(const formats::scene::Source& source) {
-  const double angle = source.polarisation_angle_deg * kRadPerDeg;
+  const double angle = source.polarisation_angle_deg * core::kRadPerDeg;
   const double shared = std::sqrt(2 * source.polarised_fraction);
   return {std::sqrt(1 - source.polarised_fraction), shared * std::cos(angle),
           shared * std::sin(angle)};

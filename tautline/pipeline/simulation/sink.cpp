@@ -63,7 +63,7 @@ class DadaSink final : public Sink {
 };
 
 // One receiver's stretch of input numbers and its gaps.
-struct Receiver {
+struct ReceiverFile {
   std::unique_ptr<mwa32t::Writer> writer;
   std::vector<MissingSpan> gaps;
 };
@@ -101,7 +101,7 @@ class MwaSink final : public Sink {
 
   std::vector<std::string> files() const override { return files_; }
   void finish() override {
-    for (Receiver& receiver : receivers_) receiver.writer->finish();
+    for (ReceiverFile& receiver : receivers_) receiver.writer->finish();
   }
 
  private:
@@ -117,7 +117,7 @@ class MwaSink final : public Sink {
   }
 
   // The end of the run of samples from t on that are all missing or all there.
-  std::uint64_t run_end(const Receiver& receiver, std::uint64_t t, std::uint64_t samples,
+  std::uint64_t run_end(const ReceiverFile& receiver, std::uint64_t t, std::uint64_t samples,
                         bool& missing) const {
     const auto at = static_cast<std::int64_t>(written_ + t);
     std::int64_t end = static_cast<std::int64_t>(written_ + samples);
@@ -142,7 +142,7 @@ class MwaSink final : public Sink {
 
   std::size_t inputs_;
   std::vector<std::string> files_;
-  std::vector<Receiver> receivers_;
+  std::vector<ReceiverFile> receivers_;
   std::vector<core::ci8> run_;
   std::uint64_t written_ = 0;
 };

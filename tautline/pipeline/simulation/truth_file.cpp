@@ -8,31 +8,30 @@
 #include <numbers>
 
 #include "tautline/core/error.h"
+#include "tautline/core/units.h"
 #include "tautline/formats/seeming_kind.h"
 
 namespace tautline::pipeline::simulation {
 namespace {
 
-using Json = nlohmann::json;
 using core::Error;
 using core::ErrorKind;
 
-constexpr double kRadPerDeg = std::numbers::pi / 180;
 
-std::vector<double> numbers_of(const Json& json, std::size_t count) {
+std::vector<double> numbers_of(const nlohmann::json& json, std::size_t count) {
   auto values = json.get<std::vector<double>>();
   if (values.size() != count) throw std::runtime_error("an array of another length");
   return values;
 }
 
-TrueSource source_of(const Json& json, std::size_t antennas) {
+TrueSource source_of(const nlohmann::json& json, std::size_t antennas) {
   TrueSource source;
   source.name = json.at("name");
   source.flux = json.at("flux");
   source.spectral_index = json.at("spectral_index");
   // The polarised part is a signal that both feeds share, with amplitudes cos and sin of its angle.
   const double fraction = json.at("polarised_fraction");
-  const double angle = json.at("polarisation_angle_deg").get<double>() * kRadPerDeg;
+  const double angle = json.at("polarisation_angle_deg").get<double>() * core::kRadPerDeg;
   source.power_x = 1 - fraction + 2 * fraction * std::pow(std::cos(angle), 2);
   source.power_y = 1 - fraction + 2 * fraction * std::pow(std::sin(angle), 2);
   source.delay_s = numbers_of(json.at("antenna_delay_s"), antennas);
@@ -42,13 +41,13 @@ TrueSource source_of(const Json& json, std::size_t antennas) {
   return source;
 }
 
-void read_baseline(const Json& json, Truth& truth) {
+void read_baseline(const nlohmann::json& json, Truth& truth) {
   const std::pair<int, int> pair{json.at("ant_1"), json.at("ant_2")};
   for (const char feed : {'x', 'y'}) {
     const auto product = json.find(std::string(2, feed));
     if (product == json.end()) continue;
     truth.listed[{pair, feed}] = std::polar(product->at("amplitude").get<double>(),
-                                            product->at("phase_deg").get<double>() * kRadPerDeg);
+                                            product->at("phase_deg").get<double>() * core::kRadPerDeg);
   }
 }
 
@@ -58,25 +57,25 @@ std::string without_mark(const std::string& text) {
   return text.starts_with("[json.") && end != std::string::npos ? text.substr(end + 2) : text;
 }
 
-Truth truth_of(const Json& json) {
+Truth truth_of(const nlohmann::json& json) {
   const std::string schema = json.is_object() ? json.value("schema", "") : "";
   if (schema != "tautline.simulation.truth" || json.value("version", 0) != 1)
     throw std::runtime_error("schema is not tautline.simulation.truth version 1");
   Truth truth;
-  const Json& sampling = json.at("sampling");
+  const nlohmann::json& sampling = json.at("sampling");
   truth.middle = core::parse_utc(sampling.at("middle_utc").get<std::string>());
   truth.centre_hz = sampling.at("centre_hz");
   truth.bandwidth_hz = sampling.at("bandwidth_hz");
   truth.power_scale = std::pow(sampling.at("steps_per_unit").get<double>(), 2);
-  for (const Json& antenna : json.at("array").at("antennas"))
+  for (const nlohmann::json& antenna : json.at("array").at("antennas"))
     truth.antenna_numbers.push_back(antenna.at("number"));
-  for (const Json& input : json.at("array").at("inputs"))
+  for (const nlohmann::json& input : json.at("array").at("inputs"))
     truth.input_power[{input.at("antenna"), input.at("feed").get<std::string>().at(0)}] =
         input.at("power");
-  for (const Json& source : json.at("sources"))
+  for (const nlohmann::json& source : json.at("sources"))
     truth.sources.push_back(source_of(source, truth.antenna_numbers.size()));
-  for (const Json& tone : json.at("tones")) truth.tones_hz.push_back(tone.at("frequency_hz"));
-  for (const Json& baseline : json.at("baselines")) read_baseline(baseline, truth);
+  for (const nlohmann::json& tone : json.at("tones")) truth.tones_hz.push_back(tone.at("frequency_hz"));
+  for (const nlohmann::json& baseline : json.at("baselines")) read_baseline(baseline, truth);
   return truth;
 }
 
@@ -88,10 +87,10 @@ Truth read_truth(const std::string& path) {
     throw Error(ErrorKind::io, path, std::string("cannot be opened: ") + std::strerror(errno), "",
                 "give the .truth.json that simulate wrote");
   try {
-    return truth_of(Json::parse(file));
+    return truth_of(nlohmann::json::parse(file));
   } catch (const Error&) {
     throw;
-  } catch (const Json::parse_error&) {
+  } catch (const nlohmann::json::parse_error&) {
     const std::string kind = formats::seeming_kind(path);
     throw Error(
         ErrorKind::format, path,

@@ -6,9 +6,9 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/cpu/layout.h"
+#include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
-#include "tautline/stages/autocorrelate/ladder.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
 
@@ -39,11 +39,11 @@ void check_view(const char* field, const std::array<std::size_t, 2>& extents, st
 void check_config(const Config& config) {
   constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
   check_range("sensors", config.sensors, 1, kMaxSensors, "give at least one sensor");
-  check_range("bins", config.bins, config.ladder == Ladder::chain ? 1 : 2, kMaxBins,
+  check_range("bins", config.bins, config.lag_scheme == LagScheme::chain ? 1 : 2, kMaxBins,
               "lags are bins times powers of two: take more levels");
-  if (config.ladder == Ladder::standard && config.bins % 2 != 0)
-    throw_config("bins", std::to_string(config.bins), "an even number for the standard ladder",
-                 "its later levels are upper halves");
+  if (config.lag_scheme == LagScheme::standard && config.bins % 2 != 0)
+    throw_config("bins", std::to_string(config.bins), "an even number for the standard lags",
+                 "each level after the first has the upper half of its lags");
   check_range("levels", config.levels, 1, kMaxLevels, "each level doubles the longest lag");
   check_range("max_samples", config.max_samples, 1, kMaxSamples,
               "give execute fewer samples at a time");
@@ -102,22 +102,22 @@ std::vector<Lag> lags_of(const Config& config) {
   std::vector<Lag> lags;
   lags.reserve(lag_count(config));
   for (std::size_t level = 0; level < config.levels; ++level) {
-    const Rung rung = rung_of(config, level);
-    for (std::size_t k = rung.first_steps; k < rung.first_steps + rung.steps; ++k)
-      lags.push_back({level, k, rung.base + k * rung.window});
+    const LagRange range = lag_range(config, level);
+    for (std::size_t k = range.first_steps; k < range.first_steps + range.steps; ++k)
+      lags.push_back({level, k, range.base + k * range.window});
   }
   return lags;
 }
 
 std::int64_t pairs_at(const Config& config, const Lag& lag, std::uint64_t samples) {
-  return static_cast<std::int64_t>(rung_of(config, lag.level).pairs(lag.steps, samples));
+  return static_cast<std::int64_t>(lag_range(config, lag.level).pairs(lag.steps, samples));
 }
 
 double operations_per_sample(const Config& config) {
   double operations = 0;
   for (std::size_t level = 0; level < config.levels; ++level) {
-    const Rung rung = rung_of(config, level);
-    operations += static_cast<double>(rung.steps) / static_cast<double>(rung.window);
+    const LagRange range = lag_range(config, level);
+    operations += static_cast<double>(range.steps) / static_cast<double>(range.window);
   }
   return operations;
 }

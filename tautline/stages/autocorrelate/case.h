@@ -8,14 +8,14 @@
 
 namespace tautline::stages::autocorrelate {
 
-/// Integer sums equal the reference bit for bit, and so do sums of floats, which every backend adds
-/// in the reference's order in double. The monitors of floats are differences of totals, and may
-/// differ from sums over the pairs by rounding: a test accepts this relative to the total of
-/// magnitudes. 2^-53 times a few thousand additions of one sign stays below it.
+/// Sums equal the reference bit for bit: integers, and floats, which every backend adds in double
+/// in the reference's order. The monitors of floats are differences of totals and differ from sums
+/// over the pairs by rounding. Tests accept this error relative to the total of magnitudes; a few
+/// thousand additions of one sign at 2^-53 each stay below it.
 inline constexpr double kFloatMonitorTolerance = 1e-11;
 
-/// Sensors at which backends are compared with the reference: one, odd ones, beside multiples of
-/// the 16 lanes, a large array, and one beside it.
+/// Numbers of sensors for comparisons with the reference: 1, small and odd numbers, multiples of
+/// the 16 lanes and their neighbours, a large array, and an odd large array.
 inline constexpr std::size_t kTestSensors[] = {1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 1024, 1249};
 
 /// A measured problem.
@@ -39,6 +39,8 @@ struct Case {
 inline const Case kArray{"1,024 sensors", {.sensors = 1024, .max_samples = 8192}, 65536};
 /// One detector, ten million samples.
 inline const Case kDetector{
-    "1 sensor", {.sensors = 1, .ladder = Ladder::standard, .bins = 16, .levels = 17}, 10'000'000};
+    "1 sensor",
+    {.sensors = 1, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 17},
+    10'000'000};
 
 }  // namespace tautline::stages::autocorrelate

@@ -1,4 +1,4 @@
-// What every backend of the stage checks, and the errors it throws: not part of the interface.
+// Checks and errors shared by the stage's backends: not part of the interface.
 #pragma once
 
 #include <array>
@@ -11,15 +11,15 @@ namespace tautline::stages::autocorrelate {
 
 void check_config(const Config& config);
 
-/// Throws when `samples` are not of the plan's type, too many, or of another number of sensors.
+/// Throws on another type, too many samples, or another number of sensors.
 void check_samples(const Config& config, CountType type, const std::array<std::size_t, 2>& extents);
 
-/// Throws when an output view that is not empty has another shape, or integers are asked of a plan
-/// for floats and the other way round.
+/// Throws when a view that is not empty has the wrong shape, and when Value is not the type of the
+/// plan's sums.
 template <class Value>
 void check_sums(const Config& config, const Sums<Value>& out);
 
-/// A sum could reach 2^63.
+/// Throws because a sum could reach 2^63 within `samples` samples.
 [[noreturn]] void throw_overflow(std::uint64_t samples);
 
 template <class Count>

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/ladder.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
 
@@ -57,8 +57,8 @@ void normalise(const Config& config, core::Normalization how, std::uint64_t samp
                       std::to_string(lag_count(config)) + ", one for each lag, or none");
   const bool adds = config.coarsening == Coarsening::sum;
   for (std::size_t level = 0; level < config.levels; ++level) {
-    const Rung rung = rung_of(config, level);
-    const long double window = adds ? static_cast<long double>(rung.window) : 1;
+    const LagRange range = lag_range(config, level);
+    const long double window = adds ? static_cast<long double>(range.window) : 1;
     for (std::size_t p = 0; p < config.pair_count(); ++p) {
       long double mean_a = 0, mean_b = 0;
       if (how == core::Normalization::global && samples > 0) {
@@ -66,11 +66,11 @@ void normalise(const Config& config, core::Normalization how, std::uint64_t samp
         mean_a = static_cast<long double>(sums.totals(p, 0)) / length * window;
         mean_b = static_cast<long double>(sums.totals(p, 1)) / length * window;
       }
-      for (std::size_t i = 0; i < rung.steps; ++i) {
-        const std::size_t lag = rung.first_lag + i;
+      for (std::size_t i = 0; i < range.steps; ++i) {
+        const std::size_t lag = range.first_lag + i;
         const auto pairs =
             sums.counts.empty()
-                ? static_cast<std::int64_t>(rung.pairs(rung.first_steps + i, samples))
+                ? static_cast<std::int64_t>(range.pairs(range.first_steps + i, samples))
                 : sums.counts[lag];
         g(p, lag) =
             normalise<Value>(how,
@@ -90,7 +90,7 @@ template void normalise(const Config&, core::Normalization, std::uint64_t,
 template void normalise(const Config&, core::Normalization, std::uint64_t, const Sums<double>&,
                         const core::View<double, 2>&);
 
-// Welford's running mean and sum of squared deviations, weighted; a NaN stays one.
+// Welford's weighted running mean and sum of squared deviations; NaN propagates.
 void SegmentScatter::add(std::span<const double> g, std::span<const std::int64_t> counts) {
   ++segments_;
   const std::size_t lags = weight_.size();

@@ -1,9 +1,9 @@
-// From sums and monitors to correlation functions, after the fact (docs/maths/autocorrelate.md).
+// Correlation functions from sums and monitors (docs/maths/autocorrelate.md).
 //
 // | buffer                  | axes        | type          | written                        |
 // | sums, lead_in, monitors | [pair][lag] | int64, double | read                           |
-// | totals                  | [pair][2]   | int64, double | read by `global`               |
-// | counts                  | [lag]       | int64         | read; empty: those of the run  |
+// | totals                  | [pair][2]   | int64, double | read for `global`              |
+// | counts                  | [lag]       | int64         | read; empty: pairs_at(samples) |
 // | g                       | [pair][lag] | double        | overwritten                    |
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace tautline::stages::autocorrelate {
 
-/// One pair's sums at one lag, over whole pairs of windows.
+/// One pair's sums at one lag, over pairs of complete windows.
 template <class Value>
 struct LagMoments {
   Value sum{};  ///< without the lead-in
@@ -25,23 +25,23 @@ struct LagMoments {
   std::int64_t pairs = 0;
 };
 
-/// g at one lag. `mean_a` and `mean_b` are of the level's samples over the whole run (`global`
-/// alone uses them). NaN where g is undefined: no pairs, or a mean of zero.
+/// g at one lag. `mean_a` and `mean_b` are the means of the level's samples over the whole run,
+/// used by `global` only. NaN where g is undefined: no pairs, or a mean of zero.
 template <class Value>
 double normalise(core::Normalization how, const LagMoments<Value>& moments, long double mean_a,
                  long double mean_b);
 
-/// g of every pair and lag from what Plan::read gave, or from what that grew by over a part of a
-/// run; `samples` is the length of the run or part, and `counts` the pairs that the sums hold. (A
-/// part's pairs reach back into what came before it: they are more than pairs_at says of a run of
-/// its length.) Throws Error(config) when a view that is needed is empty or counts are not one for
-/// each lag.
+/// g of every pair and lag from the sums of a run (Plan::read) or of a segment of a run (the
+/// difference of two reads). `samples` is the length of the run or segment, and `counts` the number
+/// of pairs in the sums: a segment's pairs include windows from before the segment, so their number
+/// exceeds pairs_at(samples). Throws Error(config) when a needed view is empty, and when `counts`
+/// is neither empty nor one for each lag.
 template <class Value>
 void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
                const Sums<Value>& sums, const core::View<double, 2>& g);
 
-/// Standard errors from segments that were each normalised alone. A segment weighs by its pairs,
-/// which are fewer in the first one, where the run's first lag reaches before it.
+/// Standard errors from segments that were normalised one by one. The weight of a segment is its
+/// number of pairs; the first segment has fewer because its delayed windows start before the run.
 class SegmentScatter {
  public:
   SegmentScatter(std::size_t pairs, std::size_t lags)
@@ -58,7 +58,7 @@ class SegmentScatter {
   std::vector<double> weight_, mean_, squares_;
 };
 
-/// Sums of segments whose product of means is taken segment by segment, against bleaching.
+/// g with the product of means taken segment by segment, which corrects for bleaching.
 class Detrender {
  public:
   Detrender(std::size_t pairs, std::size_t lags) : sums_(pairs * lags), expected_(pairs * lags) {}

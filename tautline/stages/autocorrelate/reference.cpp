@@ -1,15 +1,15 @@
-// The definition. It keeps every sample, and sums over them when it is read:
+// The definition: keeps every sample, and sums in `read`:
 //
 //   d[j] = window of b at j w,  e[j] = window of a at j w - base,  sums = sum of d[j] e[j - k]
 //
-// over all windows that end by the last sample; `lead_in` is the part whose e starts before the
-// first sample, counts and monitors are those of the rest.
+// over all windows that end by the last sample. `lead_in` is the part of the sum whose window of e
+// starts before the first sample; counts and monitors are over the other pairs.
 #include <array>
 #include <cstring>
 
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/ladder.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
 
@@ -57,7 +57,7 @@ struct Series {
     return t < 0 ? Value{}
                  : static_cast<Value>(state.rows[static_cast<std::size_t>(t) * sensors + sensor]);
   }
-  // The `width` samples from t on, as one. Floats are added in this order everywhere.
+  // The window of `width` samples from t on. All backends add floats in this order.
   Value window(std::int64_t t, std::int64_t width) const {
     if (width == 1) return at(t);
     if (coarsening == Coarsening::first) return at(t);
@@ -73,11 +73,11 @@ struct LagSums {
 };
 
 template <class Value>
-LagSums<Value> sum_lag(const Series<Value>& a, const Series<Value>& b, const Rung& rung,
+LagSums<Value> sum_lag(const Series<Value>& a, const Series<Value>& b, const LagRange& range,
                        std::size_t k, std::uint64_t samples) {
   LagSums<Value> out;
-  const auto w = static_cast<std::int64_t>(rung.window);
-  const auto lag = static_cast<std::int64_t>(rung.base + k * rung.window);
+  const auto w = static_cast<std::int64_t>(range.window);
+  const auto lag = static_cast<std::int64_t>(range.base + k * range.window);
   for (std::int64_t n = 0; n + w <= static_cast<std::int64_t>(samples); n += w) {
     const Value earlier = a.window(n - lag, w);
     const Value later = b.window(n, w);
@@ -158,8 +158,8 @@ class ReferencePlan final : public Plan {
     const auto& own = static_cast<const ReferenceState&>(state);
     const std::uint64_t samples = own.samples();
     for (std::size_t level = 0; level < config_.levels; ++level) {
-      const Rung rung = rung_of(config_, level);
-      for (std::size_t i = 0; i < rung.steps; ++i) sum_pairs(own, rung, i, samples, out);
+      const LagRange range = lag_range(config_, level);
+      for (std::size_t i = 0; i < range.steps; ++i) sum_pairs(own, range, i, samples, out);
     }
     for (std::size_t p = 0; p < config_.pair_count() && out.totals.data() != nullptr; ++p) {
       const auto [a, b] = series<Value>(own, p);
@@ -172,13 +172,13 @@ class ReferencePlan final : public Plan {
   }
 
   template <class Value>
-  void sum_pairs(const ReferenceState& state, const Rung& rung, std::size_t i,
+  void sum_pairs(const ReferenceState& state, const LagRange& range, std::size_t i,
                  std::uint64_t samples, const Sums<Value>& out) const {
-    const std::size_t lag = rung.first_lag + i, k = rung.first_steps + i;
-    if (!out.counts.empty()) out.counts[lag] = static_cast<std::int64_t>(rung.pairs(k, samples));
+    const std::size_t lag = range.first_lag + i, k = range.first_steps + i;
+    if (!out.counts.empty()) out.counts[lag] = static_cast<std::int64_t>(range.pairs(k, samples));
     for (std::size_t p = 0; p < config_.pair_count(); ++p) {
       const auto [a, b] = series<Value>(state, p);
-      const LagSums<Value> sums = sum_lag(a, b, rung, k, samples);
+      const LagSums<Value> sums = sum_lag(a, b, range, k, samples);
       if (out.sums.data() != nullptr) out.sums(p, lag) = sums.sum;
       if (out.lead_in.data() != nullptr) out.lead_in(p, lag) = sums.lead_in;
       if (out.monitor_direct.data() != nullptr) out.monitor_direct(p, lag) = sums.direct;

@@ -1,8 +1,8 @@
-// Correlation of counts that are mostly zero, without bins: the same sums, bit for bit, from the
-// bins that hold something. Time and memory follow the photons and not the length of the run.
+// Correlation of photon tags: the sums of the binned series, bit for bit, computed from the bins
+// that are not zero. Time and memory depend on the number of photons, not on the length of the run.
 //
-// At every level of the ladder a series is a list of windows with their counts. Where lists become
-// dense, stretches of them are multiplied as arrays. See docs/maths/autocorrelate.md.
+// At every level a series is a list of nonzero windows and their counts. Dense parts of the lists
+// are multiplied as arrays. See docs/maths/autocorrelate.md.
 //
 // | buffer | axes   | type | unit | written                                       |
 // | tags   | [tag]  | Tag  | bins | read; in order of bin, one tag for each count |
@@ -22,17 +22,17 @@ struct Tag {
   std::uint32_t sensor = 0;
 };
 
-/// A plan that takes tags. It takes dense counts too (u8, u16, u32), slowly.
+/// A plan whose input is tags. It also accepts dense counts (u8, u16, u32), slowly.
 class TagPlan : public Plan {
  public:
-  /// Adds the tags of bins from state.samples() on, in order, and makes `until` the number of
-  /// samples. Throws Error(config) on tags that are out of order, not below `until`, or of a sensor
-  /// that there is not; and when a sum could reach 2^63.
+  /// Adds the tags of the bins [state.samples(), until), in order of bin, and advances the state to
+  /// `until` samples. Throws Error(config) for tags that are out of order or outside these bins,
+  /// for unknown sensors, and when a sum could reach 2^63.
   virtual void execute_tags(device::Queue& queue, State& state, std::span<const Tag> tags,
                             std::uint64_t until) const = 0;
 };
 
-/// Throws Error(config), and Error(unsupported) for floats and for coarsening but by sums.
+/// Throws Error(config), and Error(unsupported) for floats and for any coarsening other than sums.
 std::shared_ptr<const TagPlan> make_tag_plan(const Config& config);
 
 }  // namespace tautline::stages::autocorrelate

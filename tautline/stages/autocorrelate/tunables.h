@@ -1,34 +1,61 @@
-// What can be tuned in the autocorrelator, with ranges and defaults.
+// Tunables of the autocorrelator, with ranges and defaults.
 #pragma once
 
 #include <cstddef>
 
 namespace tautline::stages::autocorrelate {
 
-/// Of the CPU autocorrelator.
+/// Of the CPU backend.
 struct Tunables {
-  /// Samples of a level that are multiplied at a time when lanes are sensors: a multiple of 64,
-  /// from 64 to 4096. The 32-bit sums are added to 64-bit ones after each block, so short blocks
-  /// cost additions; long ones leave the first-level cache, and a state holds two blocks a level.
+  /// Samples of a level that are multiplied together where lanes are sensors: a multiple of 64,
+  /// from 64 to 4096. After each block the 32-bit sums are added to 64-bit sums, so short blocks
+  /// cost additions. Long blocks exceed the first-level cache, and a state holds two per level.
   std::size_t block_samples = 256;
 
-  /// The same for few sensors, when lanes are times: 1024 to 65,536. Every block ends with the sum
-  /// over the lanes of each lag.
+  /// The same where lanes are times: 1024 to 65,536. Every block ends with a sum over the lanes for
+  /// each lag.
   std::size_t series_block_samples = 4096;
 
-  /// Up to this many pairs the lanes are times, 0 to 16: 16 sensors fill the lanes by themselves.
+  /// With this many pairs or fewer, lanes are times: 0 to 16. (16 sensors fill the lanes.)
   std::size_t series_pairs = 4;
 
-  /// Pairs of levels that matrix units (AMX) take, 0 to 4, where they can: see cpu/amx/front.h.
-  std::size_t front_pairs = 3;
+  /// Pairs of levels that run on matrix units (AMX), 0 to 4, where amx_fits (cpu/amx/layout.h).
+  std::size_t amx_level_pairs = 3;
 
-  /// Rows of the first pair, and of each later one, that matrix units multiply at a time: multiples
-  /// of 1024 up to 16,384; four of the second are a multiple of the first. Each block ends with the
-  /// sum of the diagonals of its products.
-  std::size_t front_samples = 4096;
-  std::size_t front_later_samples = 2048;
+  /// Rows of the first pair of levels, and of each later pair, that matrix units multiply together:
+  /// multiples of 1024 up to 16,384; amx_samples divides 4 x amx_later_samples. Each block ends
+  /// with sums over the diagonals of its matrix products.
+  std::size_t amx_samples = 4096;
+  std::size_t amx_later_samples = 2048;
 
   friend constexpr bool operator==(const Tunables&, const Tunables&) = default;
+};
+
+enum class GpuDesign {
+  portable,  ///< any device
+  matrix,    ///< integer matrix units: CUDA, compute capability 8.0 and later, integer counts
+};
+
+/// Of the GPU backend.
+struct GpuTunables {
+  /// Devices without matrix units run the portable design.
+  GpuDesign design = GpuDesign::matrix;
+  /// Portable design: lags of a thread, 1 to 32. More lags share loads, and need registers.
+  std::size_t lags = 16;
+  /// Portable design: threads of a group, 16 to 256, a power of two.
+  std::size_t threads = 64;
+  /// Most rows of a level that one thread (portable) or one group (matrix) multiplies before it
+  /// adds its partial sums to memory: 64 to 65,536. Fewer rows give more groups, more rows give
+  /// fewer additions in memory.
+  std::size_t part_rows = 8192;
+  /// Samples (times) that are processed at all levels before the next ones, 64 to 1,048,576. The
+  /// coarse series of short chunks stay in the second-level cache; long chunks amortise launches.
+  std::size_t chunk_samples = 262144;
+  /// Rows of a coarse level that are collected before they are multiplied, 1 to 4096: each level
+  /// costs a launch.
+  std::size_t pending_rows = 512;
+
+  friend constexpr bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };
 
 }  // namespace tautline::stages::autocorrelate

@@ -12,7 +12,7 @@
 #include "tautline/stages/autocorrelate/checks.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/tuning.h"
-#include "tautline/stages/autocorrelate/ladder.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
 
@@ -28,13 +28,13 @@ std::vector<std::byte> random_counts(const Config& config) {
       counts[i] = static_cast<float>(random() % 1000);
     return bytes;
   }
-  // Of 32 bits only the lower half, so that no sum can reach 2^63.
+  // Only the lower 16 bits of 32-bit counts are set, so that no sum can reach 2^63.
   for (std::size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = i % size < 2 ? static_cast<std::byte>(random()) : std::byte{0};
   return bytes;
 }
 
-// What the candidates of one problem share.
+// Data shared by all candidates of one problem.
 struct Data {
   Config config;
   std::shared_ptr<const device::Device> device;
@@ -42,10 +42,10 @@ struct Data {
   std::unique_ptr<device::Event> start, stop;
   device::Buffer samples;
   std::vector<std::uint64_t> expected, found;  ///< int64 or double, [pair][lag]
-  std::unique_ptr<State> state;                ///< of the candidate that ran last
+  std::unique_ptr<State> state;                ///< of the last candidate
   const Plan* state_of = nullptr;
 
-  // Sums of one call on a new state.
+  // Executes one call and reads its sums.
   void sum(const Plan& plan, device::Queue& on, State& of, const void* in,
            std::vector<std::uint64_t>& out) const {
     feed(plan, on, of, in);
@@ -120,11 +120,11 @@ struct Data {
   }
 };
 
-class Trial final : public jit::Candidate {
+class PlanCandidate final : public jit::Candidate {
  public:
-  Trial(std::shared_ptr<Data> data, const GpuTunables& tunables)
+  PlanCandidate(std::shared_ptr<Data> data, const GpuTunables& tunables)
       : data_(std::move(data)), plan_(gpu::make_plan(data_->config, data_->device, tunables)) {}
-  ~Trial() override {
+  ~PlanCandidate() override {
     if (data_->state_of != plan_.get()) return;
     data_->queue->synchronise();
     data_->state.reset();
@@ -171,7 +171,7 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
           "samples/s",
           [data] { data->prepare(); },
           [data](const jit::Configuration& c) {
-            return std::make_unique<Trial>(data, gpu::tunables_of(c));
+            return std::make_unique<PlanCandidate>(data, gpu::tunables_of(c));
           }};
 }
 

@@ -1,4 +1,4 @@
-// The autocorrelator as something to tune, on a device that compiles.
+// The autocorrelator's interface to the tuner, for devices that compile kernels.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace tautline::stages::autocorrelate {
 
-/// Counts of every size in device memory, config.max_samples of every sensor a call, into a state
-/// that goes on; sums are checked against the CPU's. Throws Error(config) for a bad config, and
-/// Error(unsupported) for a device that compiles nothing.
+/// Measures calls of config.max_samples random counts per sensor from device memory, into one
+/// continuing state. Sums are checked against the CPU backend. Throws Error(config) for a bad
+/// config, and Error(unsupported) for a device that does not compile kernels.
 jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::Device> device);
 
 }  // namespace tautline::stages::autocorrelate

@@ -1,4 +1,4 @@
-// Validation of a Config, field by field, and the filter in reading order.
+// Validation of a Config, field by field, and the filter in the order of the sums.
 #include "tautline/stages/channelize/bank.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ void require_input_format(const core::SampleFormat& format) {
                                              (format.bits == 8 || format.bits == 16);
   if (!known)
     refuse("input", core::to_string(format), "ci8, ci16, cf32, i8, i16 or f32",
-           "unpack turns every other format into one of these");
+           "unpack converts every other format to one of these");
 }
 
 void require_oversampling(const Config& config) {

@@ -1,5 +1,5 @@
-// What every backend derives from a Config: sizes, the filter in the order in which the sums read
-// it, and which term of the transform a channel is.
+// A checked Config with what every backend derives from it: sizes, the filter in the order of the
+// sums, and the term of the transform that each channel is.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct Bank {
   Config config;
   std::size_t channels = 0;      ///< C
   std::size_t frame = 0;         ///< M, samples
-  std::size_t hop = 0;           ///< D, samples from one spectrum's start to the next one's
+  std::size_t hop = 0;           ///< D, samples between the starts of spectra
   std::size_t taps = 0;          ///< T
   std::size_t sample_bytes = 0;  ///< of one real or complex sample
   bool real = false;
@@ -26,10 +26,10 @@ struct Bank {
   std::size_t span() const { return taps * frame; }
   std::size_t components_per_sample() const { return real ? 1 : 2; }
   bool requantised() const {
-    return config.output == Output::turned_ci8 || config.output == Output::turned_ci4;
+    return config.output == Output::corner_turned_ci8 || config.output == Output::corner_turned_ci4;
   }
 
-  /// The channel (perhaps one past the last) that lies at baseband zero.
+  /// The channel at baseband zero; one past the last for real input of the lower sideband.
   std::size_t zero_channel() const {
     if (!real) return channels / 2;
     return lower ? channels : 0;
@@ -39,13 +39,13 @@ struct Bank {
     return (static_cast<double>(channel) - static_cast<double>(zero_channel())) /
            static_cast<double>(frame);
   }
-  /// The term of the M-point transform that is this channel. Real input of the lower sideband: of
-  /// the conjugated transform, so that the frequency of the sky ascends.
+  /// The term of the M-point transform that is this channel. For real input of the lower sideband,
+  /// of the conjugated transform, so that the sky frequency ascends.
   std::size_t bin(std::size_t channel) const {
     if (!real) return (channel + channels - channels / 2) % channels;
     return lower ? channels - channel : channel;
   }
-  /// Spectra that `samples` samples hold.
+  /// Number of spectra of `samples` samples.
   std::size_t spectra(std::size_t samples) const {
     return samples < span() ? 0 : (samples - span()) / hop + 1;
   }

@@ -1,4 +1,4 @@
-// One problem for tests and benchmarks alike: sizes, how close results must be, what they cost.
+// Sizes, tolerance, operations and bytes of one problem: for tests and benchmarks.
 #pragma once
 
 #include <bit>
@@ -13,20 +13,21 @@ struct Case {
   Config config;
   std::size_t spectra = 1;  ///< of each input
 
-  /// Samples of each input that make `spectra`.
+  /// Samples of each input for `spectra` spectra.
   std::size_t samples() const {
     return (spectra - 1) * config.hop_samples() + config.taps * config.frame_samples();
   }
 
   /// Largest difference of a float output from the reference, over the rms of the reference's
   /// output. The single-precision sum of T products and a transform of log2 M steps leave a
-  /// relative rms error near 6e-8 sqrt(T / 4 + log2 M) (below 3e-7), and the largest of 1e8 values
-  /// lies 6 rms out and has 6 times the rms amplitude in it; 1e-5 is about twice the worst seen.
+  /// relative rms error near 6e-8 sqrt(T / 4 + log2 M) (below 3e-7). The largest of 1e8 errors is 6
+  /// times their rms, at a value of 6 times the rms amplitude; 1e-5 is about twice the largest
+  /// error seen.
   static constexpr double kFloatTolerance = 1e-5;
 
-  /// Requantised components that may differ from the reference, by one step: those that the same
-  /// float error moves over a rounding edge. With an rms of 20 steps and an error of 3e-7 of it,
-  /// 2 x 20 x 3e-7 = 1e-5 of them do.
+  /// Fraction of requantised components that may differ from the reference, by one step, because
+  /// the float error moves them over a rounding edge. With an rms of 20 steps and an error of 3e-7
+  /// of it, 2 x 20 x 3e-7 = 1e-5 of the components do.
   static constexpr double kStepFraction = 1e-4;
 
   /// Useful floating-point operations of one spectrum: 2 T for each component, 5 N log2 N for the
@@ -39,11 +40,11 @@ struct Case {
            split;
   }
 
-  /// Bytes of one spectrum that have to come from or go to memory: hop samples in, channels out.
+  /// Bytes of one spectrum that are read from or written to memory: hop samples and all channels.
   double bytes() const {
     double out = 8;
-    if (config.output == Output::turned_ci8) out = 2;
-    if (config.output == Output::turned_ci4) out = 1;
+    if (config.output == Output::corner_turned_ci8) out = 2;
+    if (config.output == Output::corner_turned_ci4) out = 1;
     return static_cast<double>(config.hop_samples()) * config.input.bits_per_sample() / 8 +
            static_cast<double>(config.channels) * out;
   }

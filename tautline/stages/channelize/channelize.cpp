@@ -1,14 +1,15 @@
-// Choice of backend. Validation lives with the facts it protects (bank.cpp, checks.cpp).
+// Choice of backend. bank.cpp validates configs, checks.cpp the arguments of execute().
 #include "tautline/stages/channelize/channelize.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "tautline/stages/channelize/bank.h"
+#include "tautline/stages/channelize/cpu/dispatch.h"
+#include "tautline/stages/channelize/cpu/plan.h"
 #include "tautline/stages/channelize/gpu/plan.h"
 #include "tautline/stages/channelize/gpu/tuning.h"
-#include "tautline/stages/channelize/cpu/kernels.h"
-#include "tautline/stages/channelize/cpu/plan.h"
+#include "tautline/stages/channelize/reference.h"
 #include "tautline/stages/channelize/tunables.h"
 
 namespace tautline::stages::channelize {

@@ -1,30 +1,32 @@
-// The polyphase filter bank: antenna voltages to channels, turned and requantised on the way out.
+// The polyphase filter bank: antenna voltages to channels, optionally corner-turned and
+// requantised.
 //
 //   y[s][k] = sum over p in [0, M) of exp(-2 pi i k p / M)
 //             sum over t in [0, T) of h[(T - t) M - 1 - p] x[s D + t M + p]
 //
-// M = C for complex and 2C for real input, D = M for a critically sampled bank and M Q / P for one
-// oversampled by P/Q (the phase exp(-2 pi i k s D / M) of the moving origin is taken out). Then the
-// correction of docs/maths/delays.md, ascending order of sky frequency, and the output's form.
+// M = C for complex and 2C for real input, D = M for a critically sampled bank and M Q / P for a
+// bank oversampled by P/Q (the phase exp(-2 pi i k s D / M) of the moving origin is removed).
+// Phases are then corrected (docs/maths/delays.md), channels put in ascending order of sky
+// frequency, and values converted to the output's type.
 //   complex               channel k is term (k - floor(C/2)) mod C
-//   complex, lower band   the same of the conjugated samples
+//   complex, lower band   the same, of the conjugated samples
 //   real                  channel k is term k; the Nyquist term C is dropped
-//   real, lower band      channel k is the conjugate of term C - k; term 0, which lies on the upper
-//                         edge of the sky's band as the Nyquist term does otherwise, is dropped
+//   real, lower band      channel k is the conjugate of term C - k; term 0, on the upper edge of
+//                         the sky's band, is dropped
 // docs/maths/channelize.md derives this.
 //
-// | buffer   | axes                       | type                     | written     |
-// | samples  | [input][time]              | ci8 ci16 complex<float>  | read        |
-// |          |                            | int8 int16 float (real)  |             |
-// | validity | [input][word]              | uint64 bits              | read        |
-// | spectra  | [input][spectrum][channel] | complex<float>           | overwritten |
-// | turned   | [channel][input][time]     | ci8, ci4, complex<float> | overwritten |
-// | valid    | [input][word]              | uint64 bits by spectrum  | overwritten |
-// | gains    | [channel][input]           | float, steps per unit    | read        |
-// | clipped  | [input]                    | uint64, components       | accumulated |
+// | buffer        | axes                       | type                     | written     |
+// | samples       | [input][time]              | ci8 ci16 complex<float>  | read        |
+// |               |                            | int8 int16 float (real)  |             |
+// | validity      | [input][word]              | uint64 bits              | read        |
+// | spectra       | [input][spectrum][channel] | complex<float>           | overwritten |
+// | corner_turned | [channel][input][time]     | ci8, ci4, complex<float> | overwritten |
+// | valid         | [input][word]              | uint64 bits by spectrum  | overwritten |
+// | gains         | [channel][input]           | float, steps per unit    | read        |
+// | clipped       | [input]                    | uint64, components       | accumulated |
 //
-// The last axis of every buffer is dense; the others may have any stride. Turned rows that start on
-// cache lines, a number of bytes apart that is not a power of two, are written fastest.
+// The last axis of every buffer is dense; the others may have any stride. Corner-turned rows are
+// written fastest if they start on cache lines and their stride is not a power of two.
 #pragma once
 
 #include <complex>
@@ -44,10 +46,10 @@
 namespace tautline::stages::channelize {
 
 enum class Output {
-  spectra_float,  ///< [input][spectrum][channel] complex<float>
-  turned_float,   ///< [channel][input][time] complex<float>
-  turned_ci8,     ///< [channel][input][time] ci8, requantised
-  turned_ci4      ///< [channel][input][time] ci4, requantised
+  spectra_float,        ///< [input][spectrum][channel] complex<float>
+  corner_turned_float,  ///< [channel][input][time] complex<float>
+  corner_turned_ci8,    ///< [channel][input][time] ci8, requantised
+  corner_turned_ci4     ///< [channel][input][time] ci4, requantised
 };
 
 struct Config {
@@ -55,14 +57,14 @@ struct Config {
   std::size_t channels = 128;             ///< C, 2 to 65,536; powers of two are fastest
   std::size_t taps = 8;                   ///< T, 1 or more
   core::SampleFormat input = core::kCi8;  ///< ci8 ci16 cf32 i8 i16 f32 (what unpack gives)
-  core::Window window;                    ///< Hann unless told
+  core::Window window;                    ///< default: Hann
   double cutoff = 1.0;              ///< of the prototype, in channel widths; 1: -6 dB at the edge
-  std::vector<float> coefficients;  ///< M T of them in sample order: used as given; empty: designed
+  std::vector<float> coefficients;  ///< M T coefficients in sample order; empty: designed
   std::size_t oversample_numerator = 1;    ///< P of P/Q >= 1
   std::size_t oversample_denominator = 1;  ///< Q; M Q / P must be whole
   bool lower_sideband = false;             ///< conjugate the voltages first
-  Output output = Output::turned_ci8;
-  std::size_t max_samples = 1 << 20;  ///< most samples of an input that one execute is given
+  Output output = Output::corner_turned_ci8;
+  std::size_t max_samples = 1 << 20;  ///< largest number of samples per input of one execute
 
   std::size_t frame_samples() const { return input.complex ? channels : 2 * channels; }  // M
   std::size_t hop_samples() const {                                                      // D
@@ -70,8 +72,8 @@ struct Config {
   }
 };
 
-/// One input's correction during one execute: whole samples are taken care of by the caller's
-/// `delay_samples`; the rest is a phase that moves linearly with the spectrum and the channel:
+/// One input's phase correction during one execute(). The caller delays the input by whole samples;
+/// the residual delay is a phase that is linear in the spectrum and in the channel:
 ///   y[s][k] *= exp(i (phase + s * phase_step + f_k (slope + s * slope_step)))
 /// with f_k the channel's frequency relative to baseband zero in cycles per sample (signed).
 struct PhaseModel {
@@ -81,7 +83,7 @@ struct PhaseModel {
   double slope_step_rad = 0;  ///< per spectrum (delay rate)
 };
 
-/// What one execute is given besides samples.
+/// The input of one execute().
 struct Input {
   const void* samples = nullptr;     ///< [input][time] of the config's format
   std::size_t row_stride_bytes = 0;  ///< between inputs
@@ -90,47 +92,47 @@ struct Input {
   std::vector<PhaseModel> phases;    ///< one an input, or empty: none
 };
 
-/// Where results go; the views of outputs that the config does not ask for are empty.
+/// Where results go. Only the config's output has a view; the others are empty.
 struct OutputViews {
-  core::View<std::complex<float>, 3> spectra;       ///< Output::spectra_float
-  core::View<std::complex<float>, 3> turned_float;  ///< Output::turned_float
-  core::View<core::ci8, 3> turned_ci8;              ///< Output::turned_ci8
-  core::View<core::ci4, 3> turned_ci4;              ///< Output::turned_ci4
-  core::View<std::uint64_t, 2> valid;               ///< may be empty
-  core::View<const float, 2> gains;                 ///< requantised outputs
-  core::View<std::uint64_t, 1> clipped;             ///< requantised outputs
+  core::View<std::complex<float>, 3> spectra;              ///< Output::spectra_float
+  core::View<std::complex<float>, 3> corner_turned_float;  ///< Output::corner_turned_float
+  core::View<core::ci8, 3> corner_turned_ci8;              ///< Output::corner_turned_ci8
+  core::View<core::ci4, 3> corner_turned_ci4;              ///< Output::corner_turned_ci4
+  core::View<std::uint64_t, 2> valid;                      ///< empty: not written
+  core::View<const float, 2> gains;                        ///< requantised outputs
+  core::View<std::uint64_t, 1> clipped;                    ///< requantised outputs
 };
 
-/// One stream's history: the last samples that later spectra still need, for every input, with
-/// their validity.
+/// One stream's history: the last samples of every input that later spectra need, with their
+/// validity.
 class State {
  public:
   virtual ~State() = default;
-  /// Forgets the history, as after a gap: the next sample is the first one again.
+  /// Clears the history, as after a gap: the next sample starts a stream.
   virtual void reset() = 0;
-  /// Samples per input held back so far (all of them precede the next execute's first one).
+  /// Samples per input in the history; they precede the first sample of the next execute().
   virtual std::size_t held_samples() const = 0;
   virtual std::vector<std::byte> save() const = 0;
   virtual void load(const std::vector<std::byte>& saved) = 0;
 };
 
-/// Immutable; may be shared by threads. All checking happens in make_plan.
+/// Immutable; may be shared by threads. make_plan checks the config.
 class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// "reference", or "portable", "avx2" or "avx512" (which serves VNNI and AMX machines as well)
-  /// and how the transform is done: "avx512, fused radix 32x32" or "avx2, fftw".
+  /// "reference", or "portable", "avx2" or "avx512" (also on VNNI and AMX machines) with the kind
+  /// of transform: "avx512, fused radix 32x32" or "avx2, fftw".
   virtual std::string backend() const = 0;
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(const device::Queue& queue) const = 0;
 
-  /// Spectra that an execute of `count` samples will give from a state that holds `held`.
+  /// Spectra that an execute() of `count` samples writes with `held` samples in the history.
   virtual std::size_t spectra(std::size_t held, std::size_t count) const = 0;
 
-  /// Consumes input.count samples of every input and writes every spectrum that they complete;
-  /// returns how many. A spectrum is invalid, and zero, when any of its T M samples is invalid. Any
-  /// split of a stream into calls gives the same bits. Never allocates.
+  /// Takes input.count samples of every input, writes every spectrum that they complete, and
+  /// returns the number of spectra. A spectrum is invalid, and zero, if any of its T M samples is
+  /// invalid. Every split of a stream into calls gives the same bits. Never allocates.
   virtual std::size_t execute(device::Queue& queue, State& state, const Input& input,
                               const OutputViews& output) const = 0;
 };
@@ -138,7 +140,7 @@ class Plan {
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
 
-/// One-shot: the spectra of a whole stretch of samples on the best CPU path; returns how many.
+/// One-shot: writes the spectra of a segment on the best CPU path and returns their number.
 std::size_t channelize(const Config& config, const Input& input, const OutputViews& output);
 
 }  // namespace tautline::stages::channelize

@@ -59,14 +59,14 @@ void check_output(const Bank& bank, const OutputViews& output, std::size_t spect
                fmt::format("[{}][{} or more][{}], the last axis dense", inputs, spectra, channels));
       break;
     }
-    case Output::turned_float:
-      check_view("turned_float", output.turned_float, {channels, inputs, spectra});
+    case Output::corner_turned_float:
+      check_view("corner_turned_float", output.corner_turned_float, {channels, inputs, spectra});
       break;
-    case Output::turned_ci8:
-      check_view("turned_ci8", output.turned_ci8, {channels, inputs, spectra});
+    case Output::corner_turned_ci8:
+      check_view("corner_turned_ci8", output.corner_turned_ci8, {channels, inputs, spectra});
       break;
-    case Output::turned_ci4:
-      check_view("turned_ci4", output.turned_ci4, {channels, inputs, spectra});
+    case Output::corner_turned_ci4:
+      check_view("corner_turned_ci4", output.corner_turned_ci4, {channels, inputs, spectra});
       break;
   }
   if (output.valid.data() != nullptr)

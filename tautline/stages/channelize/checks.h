@@ -1,4 +1,4 @@
-// Shapes of what one execute is given, against the plan.
+// Checks of the arguments of execute() that all backends share.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tautline::stages::channelize {
 
-/// Both throw Error(config) naming the buffer, what it is and what was expected.
+/// Both throw Error(config) naming the buffer, its shape and the expected shape.
 void check_input(const Bank& bank, const Input& input);
 void check_output(const Bank& bank, const OutputViews& output, std::size_t spectra);
 

@@ -1,12 +1,13 @@
 // The definition: the formula of channelize.h in plain loops of double precision, one spectrum at a
-// time. Every other backend is held to this one.
+// time.
+#include "tautline/stages/channelize/reference.h"
+
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <numbers>
 
 #include "tautline/core/requantise.h"
-#include "tautline/stages/channelize/cpu/kernels.h"
 #include "tautline/stages/channelize/reference_transform.h"
 
 namespace tautline::stages::channelize {
@@ -73,7 +74,7 @@ class ReferenceKernel final : public Kernel {
 
   Complex channel(const Tile& tile, const Complex* bins, std::size_t k) const {
     const std::size_t bin = bank_->bin(k);
-    // The phase of the spectrum's origin, exp(-2 pi i bin s D / M), from whole numbers.
+    // The phase of the spectrum's origin, exp(-2 pi i bin s D / M), reduced in integers.
     const std::size_t origin = tile.index % bank_->frame * bank_->hop % bank_->frame;
     Complex value = bins[bin] * transform_.root(bin * origin);
     if (bank_->real && bank_->lower) value = std::conj(value);
@@ -90,18 +91,18 @@ class ReferenceKernel final : public Kernel {
     const std::complex<float> rounded(value);
     if (bank_->config.output == Output::spectra_float) {
       out.spectra(tile.input, tile.first, k) = rounded;
-    } else if (bank_->config.output == Output::turned_float) {
-      out.turned_float(k, tile.input, tile.first) = rounded;
+    } else if (bank_->config.output == Output::corner_turned_float) {
+      out.corner_turned_float(k, tile.input, tile.first) = rounded;
     } else {
-      const bool eight = bank_->config.output == Output::turned_ci8;
+      const bool eight = bank_->config.output == Output::corner_turned_ci8;
       const int limit = core::requantise_limit(eight ? 8 : 4);
       const int re = core::requantise(rounded.real(), tile.gains[k], limit, clipped);
       const int im = core::requantise(rounded.imag(), tile.gains[k], limit, clipped);
       if (eight)
-        out.turned_ci8(k, tile.input, tile.first) = {static_cast<std::int8_t>(re),
-                                                     static_cast<std::int8_t>(im)};
+        out.corner_turned_ci8(k, tile.input, tile.first) = {static_cast<std::int8_t>(re),
+                                                            static_cast<std::int8_t>(im)};
       else
-        out.turned_ci4(k, tile.input, tile.first) = core::ci4::pack(re, im);
+        out.corner_turned_ci4(k, tile.input, tile.first) = core::ci4::pack(re, im);
     }
   }
 

@@ -1,4 +1,4 @@
-// A plain discrete Fourier transform in double precision, for the reference alone.
+// A plain discrete Fourier transform in double precision, for the reference.
 #pragma once
 
 #include <complex>
@@ -7,12 +7,12 @@
 
 namespace tautline::stages::channelize {
 
-/// X[k] = sum over n of x[n] exp(-2 pi i k n / length), split by the prime factors of the length so
-/// that the references of large banks stay affordable. The tests hold it to the sum.
+/// X[k] = sum over n of x[n] exp(-2 pi i k n / length), split by the prime factors of the length,
+/// which makes references of large banks affordable. Tests compare it with the sum.
 class ReferenceTransform {
  public:
   explicit ReferenceTransform(std::size_t length);
-  /// `scratch` holds `length` values; the three do not overlap.
+  /// `scratch` has `length` values; `in`, `out` and `scratch` do not overlap.
   void run(const std::complex<double>* in, std::complex<double>* out,
            std::complex<double>* scratch) const;
   /// exp(-2 pi i power / length)

@@ -21,7 +21,7 @@ namespace {
 
 using core::Axis;
 
-// Every code of integers; for floats, uniform noise of about unit power.
+// Integers of all codes; for floats, uniform noise of about unit power.
 std::vector<std::byte> random_samples(const core::SampleFormat& format, std::size_t bytes) {
   std::vector<std::byte> samples(bytes);
   std::mt19937 random(1);
@@ -36,18 +36,18 @@ std::vector<std::byte> random_samples(const core::SampleFormat& format, std::siz
 
 // Gains that give components an rms of 20 steps of 127, or 3 of 7.
 float gain_of(const Config& config) {
-  const double target = config.output == Output::turned_ci4 ? 3 : 20;
+  const double target = config.output == Output::corner_turned_ci4 ? 3 : 20;
   double rms = 1.15;
   if (!config.input.is_float()) rms = (config.input.bits == 8 ? 256 : 65536) / std::sqrt(12.0);
   return static_cast<float>(target / (config.input.complex ? rms : rms / std::sqrt(2.0)));
 }
 
 std::size_t result_bytes(Output output) {
-  if (output == Output::turned_ci8) return 2;
-  return output == Output::turned_ci4 ? 1 : 8;
+  if (output == Output::corner_turned_ci8) return 2;
+  return output == Output::corner_turned_ci4 ? 1 : 8;
 }
 
-// What the candidates of one problem share.
+// What all candidates of one tuning run share.
 struct Data {
   std::shared_ptr<const Bank> bank;
   std::shared_ptr<const device::Device> device;
@@ -56,7 +56,8 @@ struct Data {
   std::unique_ptr<device::Event> start, stop;
   device::Buffer samples, results, gains, clipped;
   std::vector<std::byte> expected, found;
-  /// Of the candidate that ran last: a few that are kept would fill a small card.
+  /// The state of the candidate that ran last. States of several candidates would fill a small
+  /// card.
   std::unique_ptr<State> state;
   const Plan* state_of = nullptr;
 
@@ -82,15 +83,15 @@ struct Data {
     return in;
   }
   OutputViews views(void* data, float* gain_data, std::uint64_t* counts) const {
-    const std::array<Axis, 3> turned{Axis::channel, Axis::input, Axis::time};
+    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{config().channels, config().inputs, spectra};
     OutputViews out;
     out.spectra = {static_cast<std::complex<float>*>(data),
                    {Axis::input, Axis::spectrum, Axis::channel},
                    {config().inputs, spectra, config().channels}};
-    out.turned_float = {static_cast<std::complex<float>*>(data), turned, extents};
-    out.turned_ci8 = {static_cast<core::ci8*>(data), turned, extents};
-    out.turned_ci4 = {static_cast<core::ci4*>(data), turned, extents};
+    out.corner_turned_float = {static_cast<std::complex<float>*>(data), axes, extents};
+    out.corner_turned_ci8 = {static_cast<core::ci8*>(data), axes, extents};
+    out.corner_turned_ci4 = {static_cast<core::ci4*>(data), axes, extents};
     out.gains = {gain_data, {Axis::channel, Axis::input}, {config().channels, config().inputs}};
     out.clipped = {counts, {Axis::input}, {config().inputs}};
     return out;
@@ -129,7 +130,8 @@ struct Data {
   }
 
   std::string difference() const {
-    if (config().output == Output::spectra_float || config().output == Output::turned_float) {
+    if (config().output == Output::spectra_float ||
+        config().output == Output::corner_turned_float) {
       const std::span<const float> is(reinterpret_cast<const float*>(found.data()), 2 * values());
       const std::span<const float> should(reinterpret_cast<const float*>(expected.data()),
                                           2 * values());
@@ -149,7 +151,7 @@ struct Data {
       worse += std::abs(a - b) > 1;
     };
     for (std::size_t n = 0; n < values(); ++n) {
-      if (config().output == Output::turned_ci8) {
+      if (config().output == Output::corner_turned_ci8) {
         const auto a = reinterpret_cast<const core::ci8*>(found.data())[n];
         const auto b = reinterpret_cast<const core::ci8*>(expected.data())[n];
         compare(a.re, b.re), compare(a.im, b.im);

@@ -1,4 +1,4 @@
-// The filter bank as something to tune, on a device that compiles.
+// What the tuner runs: the filter bank on a device that compiles kernels.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,10 @@
 
 namespace tautline::stages::channelize {
 
-/// Random samples in device memory, config.max_samples of every input in one call, to results in
-/// device memory; checked against the CPU's, within case.h's tolerance. Throws Error(config) for a
-/// bad config, and Error(unsupported) for a device that compiles nothing.
+/// Channelizes config.max_samples random samples of every input in one call, from and into device
+/// memory. Candidates are checked against the CPU's results, within case.h's tolerance. Throws
+/// Error(config) for a bad config, and Error(unsupported) for a device that does not compile
+/// kernels.
 jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::Device> device);
 
 }  // namespace tautline::stages::channelize

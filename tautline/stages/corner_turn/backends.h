@@ -1,4 +1,4 @@
-// What corner_turn.cpp, reference.cpp and cpu/dispatch.cpp share: not part of the stage's interface.
+// What the reference and the CPU backend share. Not part of the stage's interface.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ inline bool valid_spectrum(const core::ValidityView& validity, std::size_t input
   return validity.data() == nullptr || (validity(input, s / 64) >> (s % 64) & 1) != 0;
 }
 
-/// The sample that an element becomes; clipped components are counted. Floats pass.
+/// Requantises one element and counts clipped components; floats are copied.
 inline void quantise(std::complex<float> x, float gain, std::uint64_t& clipped, core::ci8& out) {
   const int limit = core::requantise_limit(8);
   out = {static_cast<std::int8_t>(core::requantise(x.real(), gain, limit, clipped)),
@@ -34,13 +34,12 @@ inline void quantise(std::complex<float> x, float, std::uint64_t&, std::complex<
   out = x;
 }
 
-/// Plain loops over spectra [first, last) and channels [first, last) of one input; adds to
-/// `clipped`.
+/// Plain loops over some spectra and channels of one input; adds to `clipped`.
 template <class Sample>
-void turn_plain(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
-                const Samples<Sample>& samples, std::size_t input, std::size_t first_spectrum,
-                std::size_t last_spectrum, std::size_t first_channel, std::size_t last_channel,
-                std::uint64_t& clipped) {
+void transpose_plain(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
+                     const Samples<Sample>& samples, std::size_t input, std::size_t first_spectrum,
+                     std::size_t last_spectrum, std::size_t first_channel, std::size_t last_channel,
+                     std::uint64_t& clipped) {
   for (std::size_t s = first_spectrum; s < last_spectrum; ++s) {
     const bool valid = valid_spectrum(validity, input, s);
     for (std::size_t c = first_channel; c < last_channel; ++c) {
@@ -56,12 +55,12 @@ std::shared_ptr<const Plan> make_reference_plan(const Config& config);
 std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
                                           const Tunables& tunables);
 
-/// Throws what Plan::execute promises. `bits` is what the samples' type takes.
+/// Throw the errors that Plan::execute documents. `bits`: bits of a component of the samples.
 void require_views(const Config& config, const Spectra& spectra, const core::ValidityView& validity,
                    int bits, const std::array<std::size_t, 3>& samples);
 void require_gains(const Config& config, const Gains& gains, const Clipped& clipped);
 
-/// A plan whose three entries are one function template, `turn`, of Derived.
+/// A plan whose three execute() call one function template, run(), of Derived.
 template <class Derived>
 class PlanBase : public Plan {
  public:
@@ -73,19 +72,19 @@ class PlanBase : public Plan {
                const Clipped& clipped) const override {
     require_views(config_, spectra, validity, 8, samples.extents());
     require_gains(config_, gains, clipped);
-    derived().turn(queue, spectra, validity, gains, samples, clipped);
+    derived().run(queue, spectra, validity, gains, samples, clipped);
   }
   void execute(device::Queue& queue, const Spectra& spectra, const core::ValidityView& validity,
                const Gains& gains, const Samples<core::ci4>& samples,
                const Clipped& clipped) const override {
     require_views(config_, spectra, validity, 4, samples.extents());
     require_gains(config_, gains, clipped);
-    derived().turn(queue, spectra, validity, gains, samples, clipped);
+    derived().run(queue, spectra, validity, gains, samples, clipped);
   }
   void execute(device::Queue& queue, const Spectra& spectra, const core::ValidityView& validity,
                const Samples<std::complex<float>>& samples) const override {
     require_views(config_, spectra, validity, 32, samples.extents());
-    derived().turn(queue, spectra, validity, Gains(), samples, Clipped());
+    derived().run(queue, spectra, validity, Gains(), samples, Clipped());
   }
 
  private:

@@ -1,4 +1,4 @@
-// One description of corner_turn's problems for tests and benchmark: sizes, data, tolerance, work.
+// Sizes, data, tolerance, operations and bytes of one problem: for tests and benchmarks.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ struct Case {
   std::size_t inputs = 1, channels = 1, spectra = 1;
   int output_bits = 8;
 
-  /// A product, a rounding and a comparison, each defined to the bit: every backend agrees.
+  /// A product, a rounding and a comparison have one result each, so all backends agree to the bit.
   static constexpr double kTolerance = 0;
 
   Config config() const { return {inputs, channels, spectra, output_bits}; }
@@ -31,8 +31,8 @@ struct Case {
   double bytes() const { return static_cast<double>(elements()) * (8 + output_bits / 4.0); }
 };
 
-/// Gaussian noise that the gains of make_gains bring to an rms of 20 or 3 steps; when `dirty`, also
-/// values on the rounding's and the clipping's edges, infinities and NaN.
+/// Gaussian noise, which the gains of make_gains scale to an rms of 20 or 3 steps; with `dirty`,
+/// also values at the edges of rounding and clipping, infinities and NaN.
 inline std::vector<std::complex<float>> make_spectra(const Case& c, std::mt19937_64& random,
                                                      bool dirty) {
   std::normal_distribution<float> normal;

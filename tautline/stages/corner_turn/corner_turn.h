@@ -1,18 +1,15 @@
-// Spectra to rows of time: [input][spectrum][channel] -> [channel][input][time], requantised or
-// not.
+// The corner turn: [input][spectrum][channel] to [channel][input][time], requantised or as floats.
 //
 //   out[c][i][s] = in[i][s][c], or requantise(in[i][s][c] * gain[c][i]) (core/requantise.h)
 //
-// | buffer  | axes                       | type                         | unit   | written     |
-// | spectra | [input][spectrum][channel] | complex<float>               | volts  | read        |
-// | gains   | [channel][input]           | float                        | steps/volt | read    |
-// | samples | [channel][input][time]     | ci8, ci4 or complex<float>   | steps  | overwritten |
-// | clipped | [input]                    | uint64                       | components | accumulated
-// |
+// | buffer  | axes                       | type                       | unit       | written     |
+// | spectra | [input][spectrum][channel] | complex<float>             | volts      | read        |
+// | gains   | [channel][input]           | float                      | steps/volt | read        |
+// | samples | [channel][input][time]     | ci8, ci4 or complex<float> | steps      | overwritten |
+// | clipped | [input]                    | uint64                     | components | accumulated |
 //
-// Spectra that the mask calls invalid come out as zero and are not counted as clipped. channelize
-// has the same arithmetic fused into its last pass; this stage serves banks whose floats somebody
-// wants to see first.
+// Invalid spectra become zero and are not counted as clipped. channelize has the same arithmetic
+// fused into its last pass; this stage is for filter banks whose floats are needed first (examples/corner_turn/main.cpp).
 #pragma once
 
 #include <complex>
@@ -31,7 +28,7 @@ namespace tautline::stages::corner_turn {
 struct Config {
   std::size_t inputs = 1;
   std::size_t channels = 1;
-  std::size_t max_spectra = 1024;  ///< most spectra that one execute is given
+  std::size_t max_spectra = 1024;  ///< largest number of spectra of one execute()
   int output_bits = 8;             ///< 8: ci8, 4: ci4, 32: complex<float> (no gains)
 };
 
@@ -47,10 +44,10 @@ class Plan {
   virtual std::string backend() const = 0;
   virtual device::MemoryUse bytes() const = 0;
 
-  /// Turns spectra.extent(1) spectra into the first as many places of each row of `samples`. The
-  /// validity may be empty: all valid. Throws Error(config) when the views are not the plan's:
-  /// their extents, or a sample type that output_bits does not name. Rows whose channels
-  /// (`spectra`) or times (`samples`) do not lie side by side work, slower.
+  /// Writes spectra.extent(1) times at the start of each row of `samples`. An empty validity means
+  /// all valid. Throws Error(config) if extents are not the plan's, or the sample type is not that
+  /// of output_bits. Channels of `spectra` and times of `samples` may have strides, which is
+  /// slower.
   virtual void execute(device::Queue& queue, const Spectra& spectra,
                        const core::ValidityView& validity, const Gains& gains,
                        const core::View<core::ci8, 3>& samples, const Clipped& clipped) const = 0;

@@ -1,4 +1,4 @@
-// corner_turn as plain loops, one element at a time: the definition.
+// The definition: plain loops, one element at a time.
 #include "tautline/stages/corner_turn/backends.h"
 
 namespace tautline::stages::corner_turn {
@@ -12,12 +12,12 @@ class ReferencePlan final : public PlanBase<ReferencePlan> {
   device::MemoryUse bytes() const override { return {}; }
 
   template <class Sample>
-  void turn(device::Queue&, const Spectra& spectra, const core::ValidityView& validity,
-            const Gains& gains, const Samples<Sample>& samples, const Clipped& clipped) const {
+  void run(device::Queue&, const Spectra& spectra, const core::ValidityView& validity,
+           const Gains& gains, const Samples<Sample>& samples, const Clipped& clipped) const {
     for (std::size_t i = 0; i < config().inputs; ++i) {
       std::uint64_t count = 0;
-      turn_plain(spectra, validity, gains, samples, i, 0, spectra.extent(1), 0, config().channels,
-                 count);
+      transpose_plain(spectra, validity, gains, samples, i, 0, spectra.extent(1), 0,
+                      config().channels, count);
       if (clipped.data() != nullptr) clipped(i) += count;
     }
   }

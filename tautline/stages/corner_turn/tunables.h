@@ -1,4 +1,4 @@
-// What may be tuned in corner_turn, with its range and the reason for its default.
+// Tunables of the corner turn, with ranges and the reasons for the defaults.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 namespace tautline::stages::corner_turn {
 
 struct Tunables {
-  /// Tiles (64 spectra x 64 channels of one input) that one task turns at least; 1 to 64. A tile is
-  /// 32 KiB of floats, a few microseconds: less than eight and handing out tasks shows.
+  /// Fewest tiles (64 spectra x 64 channels of one input) of one task; 1 to 64. A tile is 32 KiB of
+  /// floats and takes a few microseconds: with fewer than eight, the cost of tasks is measurable.
   std::size_t task_tiles = 8;
 };
 

@@ -7,36 +7,30 @@
 #include <type_traits>
 
 #include "tautline/core/baseline.h"
+#include "tautline/stages/correlate/chunks.h"
 #include "tautline/stages/correlate/correlate.h"
 
 namespace tautline::stages::correlate {
 
-/// Samples that the float path sums in float before it adds to a double. Beyond 256 the double
-/// additions cost under 2 % of the time, and rounding would go on growing.
-inline constexpr std::size_t kFloatChunkSamples = 256;
-
-/// Largest error of a float visibility that a test accepts, in units of n sqrt(P_i P_j) with P the
-/// mean power of an input and n the samples summed (|V| itself is at most that, by Cauchy-Schwarz).
+/// Largest accepted error of a float visibility, in units of n sqrt(P_i P_j) with P the mean power
+/// of an input and n the samples summed (|V| itself is at most that, by Cauchy-Schwarz).
 ///
-/// Each part of a chunk's sum is 512 multiply-adds, each rounded to float (2^-24 relative to the
-/// running sum, which is below 256 sqrt(P_i P_j)). If every rounding had the worst size and sign
-/// the error would be 512 x 2^-24 = 3.1e-5; roundings of random sign give sqrt(512) x 2^-24 x 0.3
-/// = 4e-7 on fully correlated input, and less on noise. 4e-6 is ten times that, and an eighth of
-/// the bound.
+/// Each part of the sum over a chunk (kFloatChunkSamples) is 512 multiply-adds, each rounded to
+/// float (2^-24 relative to the running sum, which is below 256 sqrt(P_i P_j)). If every rounding
+/// had the worst size and sign the error would be 512 x 2^-24 = 3.1e-5; roundings of random sign
+/// give sqrt(512) x 2^-24 x 0.3 = 4e-7 on fully correlated input, and less on noise. 4e-6 is ten
+/// times the random estimate, and an eighth of the bound.
 inline constexpr double kFloatTolerance = 4e-6;
 
-/// Samples that matrix units add up in float before a sum of halves goes on in double: handing sums
-/// on more often would cost time.
-inline constexpr std::size_t kHalfChunkSamples = 4096;
-
 /// The same for sums of halves by matrix units. They add the products of 8 samples (each exact) to
-/// a float sum at once, and cut off what lies beyond its last bit instead of rounding: up to 2^-23
-/// of the sum each time, always towards zero. Over a chunk of fully correlated input that can grow
-/// to 512 x 2^-23 = 6.1e-5 of it; the products of one step are cut where the largest ends, which
-/// can add as much again. Noise, whose sums wander, is 30 times better.
+/// a float sum at once, and truncate instead of rounding: up to 2^-23 of the sum each time, always
+/// towards zero. Over a chunk (kHalfChunkSamples) of fully correlated input the error can grow to
+/// 512 x 2^-23 = 6.1e-5 of the sum; the products of one step are aligned to the largest and
+/// truncated too, which can add as much again. Noise, whose sums have changing signs, has errors 30
+/// times smaller.
 inline constexpr double kHalfTolerance = 1.2e-4;
 
-/// Of the code that runs for samples of this type.
+/// The tolerance of the code that runs for samples of this type.
 template <class Sample>
 inline constexpr double kTolerance =
     std::is_same_v<Sample, core::cf16> ? kHalfTolerance : kFloatTolerance;
@@ -46,31 +40,33 @@ inline double float_tolerance(double samples, double power_i, double power_j) {
   return kFloatTolerance * samples * std::sqrt(power_i * power_j);
 }
 
-/// Inputs at which integer correlation is compared with the reference: one, odd ones, ones beside
-/// and at multiples of the panel of 16.
+/// Numbers of inputs at which integer correlation is compared with the reference: one, odd numbers,
+/// multiples of the panel of 16, and their neighbours.
 inline constexpr std::size_t kTestInputs[] = {1, 2, 3, 5, 19, 33, 64, 127, 256};
 
-/// Samples: around words of validity, packing steps (2, 16, 64) and chunks (256, 512, 1024).
+/// Numbers of samples: around validity words, packing steps (2, 16, 64) and chunks (256, 512,
+/// 1024).
 inline constexpr std::size_t kTestSamples[] = {1,   2,   3,    7,    15,   16,  17,  31,
                                                32,  33,  63,   64,   65,   255, 257, 511,
                                                512, 513, 1000, 1023, 1025, 2500};
 
-/// Multiplications that a backend's code makes for each that useful operations count: three real
-/// products for the four of a complex one where there is no multiply-add of bytes
+/// Multiplications executed for each one that useful_operations counts: code without byte
+/// multiply-adds makes a complex product of three real products instead of four
 /// (docs/maths/correlate.md).
 inline double products_made(std::string_view backend) {
   const bool three = backend == "portable" || backend == "avx2" || backend == "avx512";
   return three ? 0.75 : 1.0;
 }
 
-/// A measured problem.
+/// One size to measure.
 struct Case {
   const char* name;
   Config config;
   std::size_t samples;
 
   double operations() const { return useful_operations(config, samples); }
-  /// Samples of `blocks` calls read, and visibilities and counts read and written once.
+  /// Bytes moved: the samples of `blocks` calls are read, visibilities and counts read and written
+  /// once.
   double bytes(std::size_t blocks = 1) const {
     const double per_channel =
         static_cast<double>(config.inputs * samples * blocks *

@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
+#include "tautline/stages/correlate/cpu/plan.h"
 #include "tautline/stages/correlate/gpu/tuning.h"
 #include "tautline/stages/correlate/reference.h"
-#include "tautline/stages/correlate/shapes.h"
 
 namespace tautline::stages::correlate {
 
@@ -37,12 +38,12 @@ std::string to_text(const std::array<std::size_t, Rank>& extents) {
 
 }  // namespace
 
-void Plan::release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
-                   const Counts& counts) const {
+void Plan::flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+                 const Counts& counts) const {
   if (state.take_begin()) clear_on_host(queue, visibilities, counts);
 }
-void Plan::release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
-                   const Counts& counts) const {
+void Plan::flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+                 const Counts& counts) const {
   if (state.take_begin()) clear_on_host(queue, visibilities, counts);
 }
 

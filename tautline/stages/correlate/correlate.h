@@ -36,11 +36,12 @@ namespace tautline::stages::correlate {
 struct Config {
   std::size_t channels = 1;                ///< frequency channels, 1 or more
   std::size_t inputs = 1;                  ///< antennas times polarisations, 1 to 4,096
-  std::size_t max_samples = 4096;          ///< most samples (times) that one execute is given
+  std::size_t max_samples = 4096;          ///< largest number of samples (times) of one execute
   core::SampleFormat format = core::kCi8;  ///< ci4, ci8: exact; ci16, cf16, cf32: float path
-  /// Calls may keep sums and counts in the state until release(), where a device adds to them
-  /// faster: for several calls into the same buffers, as those of an integration.
-  bool hold_sums = false;
+  /// Lets execute() add to deferred sums and counts in the state, which some devices do faster,
+  /// until flush() adds these to the caller's buffers. For several calls into the same buffers,
+  /// as in an integration.
+  bool defer_sums = false;
 };
 
 inline constexpr std::size_t kMaxInputs = 4096;
@@ -53,30 +54,31 @@ using IntegerVisibilities = core::View<core::ci64, 2>;
 using FloatVisibilities = core::View<std::complex<double>, 2>;
 using Counts = core::View<std::int64_t, 2>;
 
-/// One stream's scratch memory. Between calls it holds nothing unless the config has hold_sums:
-/// sums live in the caller's buffers.
+/// One stream's scratch memory. Sums stay in the caller's buffers between calls, except deferred
+/// sums (Config::defer_sums), which stay here until they are flushed.
 class State {
  public:
   virtual ~State() = default;
-  /// Another integration begins: what the visibilities and counts that come next hold does not
-  /// matter, and is replaced where it would have been added to, by release() if nothing came before
-  /// it. Cheaper than zeros to add to. Every buffer must come whole until then.
+  /// Starts an integration: the next execute() or flush() overwrites the visibilities and counts it
+  /// is given instead of adding to them, which is cheaper than clearing them first. That call must
+  /// be given the whole buffers.
   void begin() { begins_ = true; }
-  /// Of the plan: whether begin() was called since it last asked.
+  /// For plans: whether begin() was called since the last take_begin().
   bool take_begin() { return std::exchange(begins_, false); }
 
  private:
   bool begins_ = false;
 };
 
-/// Immutable; may be shared by threads. All checking happens here.
+/// Immutable; may be shared by threads. The config is checked when the plan is made.
 class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// "reference", "portable", "avx2", "avx512", "vnni" or "amx": the code that will run.
+  /// Names the code that runs: "reference", "portable", "avx2", "avx512", "vnni", "amx", or a
+  /// GPU's kernel and configuration.
   virtual std::string backend() const = 0;
-  /// Memory that a state takes.
+  /// Memory of one state.
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(const device::Queue& queue) const = 0;
 
@@ -98,12 +100,12 @@ class Plan {
                        const Samples<std::complex<float>>& samples, const Validity& validity,
                        const FloatVisibilities& visibilities, const Counts& counts) const = 0;
 
-  /// Adds what execute kept in the state; nothing without hold_sums. The buffers are those that
-  /// every execute since the last release was given.
-  virtual void release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
-                       const Counts& counts) const;
-  virtual void release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
-                       const Counts& counts) const;
+  /// Adds deferred sums and counts to the buffers, which must be the ones that every execute()
+  /// since the last flush() was given. Does nothing without Config::defer_sums.
+  virtual void flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+                     const Counts& counts) const;
+  virtual void flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+                     const Counts& counts) const;
 };
 
 /// Throws Error(config) naming the field, the value and the limit, and Error(unsupported) when the

@@ -5,7 +5,7 @@
 // over the t at which both inputs are valid.
 #include "tautline/stages/correlate/reference.h"
 
-#include "tautline/stages/correlate/shapes.h"
+#include "tautline/stages/correlate/checks.h"
 
 namespace tautline::stages::correlate {
 
@@ -79,36 +79,34 @@ class ReferencePlan final : public Plan {
   void execute(device::Queue& queue, State& state, const Samples<core::ci8>& samples,
                const Validity& validity, const IntegerVisibilities& visibilities,
                const Counts& counts) const override {
-    run(queue, state, core::kCi8, samples, validity, visibilities, counts);
+    run(queue, state, samples, validity, visibilities, counts);
   }
   void execute(device::Queue& queue, State& state, const Samples<core::ci4>& samples,
                const Validity& validity, const IntegerVisibilities& visibilities,
                const Counts& counts) const override {
-    run(queue, state, core::kCi4, samples, validity, visibilities, counts);
+    run(queue, state, samples, validity, visibilities, counts);
   }
   void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
-    run(queue, state, core::kCi16, samples, validity, visibilities, counts);
+    run(queue, state, samples, validity, visibilities, counts);
   }
   void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
-    run(queue, state, core::kCf16, samples, validity, visibilities, counts);
+    run(queue, state, samples, validity, visibilities, counts);
   }
   void execute(device::Queue& queue, State& state, const Samples<std::complex<float>>& samples,
                const Validity& validity, const FloatVisibilities& visibilities,
                const Counts& counts) const override {
-    run(queue, state, core::kCf32, samples, validity, visibilities, counts);
+    run(queue, state, samples, validity, visibilities, counts);
   }
 
  private:
   template <class Sample, class Visibilities>
-  void run(device::Queue& queue, State& state, const core::SampleFormat& format,
-           const Samples<Sample>& samples, const Validity& validity,
-           const Visibilities& visibilities, const Counts& counts) const {
-    if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
-    check_shapes(config_, samples, validity, visibilities, counts);
+  void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
+           const Validity& validity, const Visibilities& visibilities, const Counts& counts) const {
+    check_call(config_, samples, validity, visibilities, counts);
     if (samples.extent(2) > 0 && state.take_begin()) clear_on_host(queue, visibilities, counts);
     sum_all(samples, validity, visibilities, counts);
   }

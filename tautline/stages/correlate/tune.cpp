@@ -12,9 +12,9 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/check_output.h"
 #include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/checks.h"
 #include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/correlate/gpu/tuning.h"
-#include "tautline/stages/correlate/shapes.h"
 
 namespace tautline::stages::correlate {
 
@@ -71,7 +71,7 @@ double mean_power(const std::vector<Sample>& samples) {
   return power / static_cast<double>(samples.size());
 }
 
-// What the candidates of one problem share.
+// What all candidates of one tuning run share.
 template <class Sample>
 struct Data {
   using Visibility = typename SumOf<Sample>::Visibility;
@@ -82,10 +82,11 @@ struct Data {
   std::unique_ptr<device::Queue> queue;
   std::unique_ptr<device::Event> start, stop;
   device::Buffer samples, visibilities, counts;
-  /// Sums on top of kPoison bytes, as `execute` adds to what is there.
+  /// Sums added to kPoison bytes: `execute` adds to the buffer's contents.
   std::vector<Visibility> expected, found;
   double tolerance = 0;
-  /// Of the candidate that ran last: a few that are kept would fill a small card.
+  /// The state of the candidate that ran last. States of several candidates would fill a small
+  /// card.
   std::unique_ptr<State> state;
   const Plan* state_of = nullptr;
 
@@ -141,7 +142,7 @@ struct Data {
                   result_view<std::int64_t>(host_counts.data()));
     host_queue->synchronise();
     if constexpr (std::is_same_v<Part, double>) {
-      // Both sides round.
+      // The sums of both the CPU and the GPU are rounded.
       const double power = mean_power(values);
       tolerance = float_tolerance(static_cast<double>(config.max_samples), power, power) +
                   kTolerance<Sample> * static_cast<double>(config.max_samples) * power;
@@ -165,7 +166,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->fill(d.visibilities.data(), jit::kPoison, d.visibilities.bytes());
     execute();
-    release();
+    flush();
     d.queue->copy(d.found.data(), d.visibilities.data(), d.visibilities.bytes());
     d.queue->synchronise();
     using Part = typename Data<Sample>::Part;
@@ -177,7 +178,7 @@ class Trial final : public jit::Candidate {
     auto& d = *data_;
     d.queue->record(*d.start);
     for (std::size_t t = 0; t < times; ++t) execute();
-    release();
+    flush();
     d.queue->record(*d.stop);
     return d.device->seconds_between(*d.start, *d.stop);
   }
@@ -194,12 +195,12 @@ class Trial final : public jit::Candidate {
                    d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
                    d.template result_view<std::int64_t>(d.counts.data()));
   }
-  // What is held may never be left to the next candidate.
-  void release() {
+  // Called after each run, so that no deferred sums are left to the next candidate.
+  void flush() {
     auto& d = *data_;
-    plan_->release(*d.queue, d.state_for(*plan_),
-                   d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
-                   d.template result_view<std::int64_t>(d.counts.data()));
+    plan_->flush(*d.queue, d.state_for(*plan_),
+                 d.template result_view<typename Data<Sample>::Visibility>(d.visibilities.data()),
+                 d.template result_view<std::int64_t>(d.counts.data()));
   }
 
   std::shared_ptr<Data<Sample>> data_;

@@ -1,4 +1,4 @@
-// The correlator as something to tune, on a device that compiles.
+// What the tuner runs: the correlator on a device that compiles kernels.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace tautline::stages::correlate {
 
-/// Random samples of full range in device memory, config.max_samples of them, summed into device
-/// memory; checked against the CPU's sums, exactly for integers. Throws Error(config) for a bad
-/// config, and Error(unsupported) for a device that compiles nothing.
+/// Sums config.max_samples random samples of full range, from and into device memory. Candidates
+/// are checked against the CPU's sums, exactly for integers. Throws Error(config) for a bad config,
+/// and Error(unsupported) for a device that does not compile kernels.
 jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::Device> device);
 
 }  // namespace tautline::stages::correlate

@@ -10,7 +10,7 @@
 
 namespace tautline::stages::dedisperse {
 
-// Up to kTurnTimes times of one beam.
+// Up to kCornerTurnTimes times of one beam.
 struct Cleaner::Strip {
   const Input* input;
   const Rows* rows;
@@ -57,7 +57,7 @@ std::uint64_t scrub(Sample* values, std::size_t count) {
   return bad;
 }
 
-// Integers are summed as integers: of kTurnTimes bytes 32 bits hold the sum of squares.
+// Integers are summed as integers: of kCornerTurnTimes bytes 32 bits hold the sum of squares.
 template <class Sample>
 void measure(const Sample* values, std::size_t count, double bias, Moments& moments) {
   using Sum = std::conditional_t<
@@ -76,25 +76,25 @@ void measure(const Sample* values, std::size_t count, double bias, Moments& mome
 
 }  // namespace
 
-std::size_t Cleaner::Work::scratch_bytes(const Problem& problem) {
-  const std::size_t channels = padded(problem.channels());
-  const std::size_t bytes = sample_bytes_of(problem.config());
-  // Unpacked spectra, turned rows, a row that takes what is ignored, and pointers.
-  return 2 * kTurnTimes * channels * bytes + kTurnTimes * 8 + channels * sizeof(std::byte*);
+std::size_t Cleaner::Work::scratch_bytes(const DelayPlan& plan) {
+  const std::size_t channels = padded(plan.channels());
+  const std::size_t bytes = sample_bytes_of(plan.config());
+  // Unpacked spectra, corner-turned rows, a row that takes what is ignored, and pointers.
+  return 2 * kCornerTurnTimes * channels * bytes + kCornerTurnTimes * 8 +
+         channels * sizeof(std::byte*);
 }
 
-std::size_t Cleaner::Work::bytes(const Problem& problem, std::size_t workers) {
-  const std::size_t moments = problem.config().measure_channels
-                                  ? problem.config().beams * problem.channels() * sizeof(Moments)
-                                  : 0;
-  return workers * (scratch_bytes(problem) + moments);
+std::size_t Cleaner::Work::bytes(const DelayPlan& plan, std::size_t workers) {
+  const std::size_t moments =
+      plan.config().measure_channels ? plan.config().beams * plan.channels() * sizeof(Moments) : 0;
+  return workers * (scratch_bytes(plan) + moments);
 }
 
-Cleaner::Work::Work(const Problem& problem, std::size_t workers) {
+Cleaner::Work::Work(const DelayPlan& plan, std::size_t workers) {
   for (std::size_t w = 0; w < workers; ++w) {
-    scratch_.emplace_back(scratch_bytes(problem));
-    moments_.emplace_back(
-        problem.config().measure_channels ? problem.config().beams * problem.channels() : 0);
+    scratch_.emplace_back(scratch_bytes(plan));
+    moments_.emplace_back(plan.config().measure_channels ? plan.config().beams * plan.channels()
+                                                         : 0);
   }
 }
 
@@ -118,41 +118,40 @@ void Cleaner::Work::set_moments(const std::vector<Moments>& moments) {
   if (moments.size() == moments_[0].size()) moments_[0] = moments;
 }
 
-Cleaner::Cleaner(std::shared_ptr<const Problem> problem, Types types, device::InstructionSet set)
-    : problem_(std::move(problem)),
-      sample_bytes_(sample_bytes_of(problem_->config())),
+Cleaner::Cleaner(std::shared_ptr<const DelayPlan> plan, Types types, device::InstructionSet set)
+    : plan_(std::move(plan)),
+      sample_bytes_(sample_bytes_of(plan_->config())),
       element_bytes_(kernels_for(set, types).row_bytes),
       whole_(types == Types::i32_i32),
-      turn_(turn_for(set, sample_bytes_)),
-      position_of_(problem_->channels(), problem_->positions()) {
-  for (std::size_t p = 0; p < problem_->positions(); ++p)
-    position_of_[problem_->channel_at()[p]] = p;
+      corner_turn_(corner_turn_for(set, sample_bytes_)),
+      position_of_(plan_->channels(), plan_->positions()) {
+  for (std::size_t p = 0; p < plan_->positions(); ++p) position_of_[plan_->channel_at()[p]] = p;
 }
 
-// Whether turned samples are what rows hold.
+// Whether corner-turned samples are what rows hold.
 bool Cleaner::direct() const {
-  const Config& config = problem_->config();
+  const Config& config = plan_->config();
   return config.bits != 32 && !config.signed_samples && !config.zero_dm &&
          !config.measure_channels && config.downsample == 1 && element_bytes_ == sample_bytes_;
 }
 
 std::uint64_t Cleaner::take(device::Queue& queue, Work& work, const Input& given, const Rows& rows,
                             std::size_t first, std::size_t phase) const {
-  const Input input = with_strides(*problem_, given);
+  const Input input = with_strides(*plan_, given);
   if (input.count == 0) return 0;
   // A task begins where an element does, so that no two of them add to one.
-  const std::size_t n = problem_->config().downsample;
-  const std::size_t task_times = kTaskStrips * kTurnTimes * n;
+  const std::size_t n = plan_->config().downsample;
+  const std::size_t task_times = kTaskStrips * kCornerTurnTimes * n;
   const std::size_t tasks = (phase + input.count + task_times - 1) / task_times;
   std::atomic<std::uint64_t> bad = 0;
   queue.parallel_for(
-      problem_->config().beams * tasks, 1,
+      plan_->config().beams * tasks, 1,
       [&](std::size_t first_task, std::size_t last_task, std::size_t worker) {
         for (std::size_t task = first_task; task < last_task; ++task) {
           const std::size_t begin = task % tasks * task_times;  // counted with the phase
           const std::size_t end = std::min(begin + task_times, phase + input.count);
           for (std::size_t at = std::max(begin, phase); at < end;) {
-            const std::size_t count = std::min(kTurnTimes, end - at);
+            const std::size_t count = std::min(kCornerTurnTimes, end - at);
             bad += take_strip(
                 work, worker,
                 {&input, &rows, task / tasks, at - phase, count, first + at / n, at % n});
@@ -165,12 +164,12 @@ std::uint64_t Cleaner::take(device::Queue& queue, Work& work, const Input& given
 
 // The strip's spectra as whole elements, and the bytes between two of them.
 const std::byte* Cleaner::unpack(const Strip& strip, std::byte* to, std::size_t* stride) const {
-  const Config& config = problem_->config();
-  const std::size_t channels = problem_->channels();
+  const Config& config = plan_->config();
+  const std::size_t channels = plan_->channels();
   const auto* from = static_cast<const std::byte*>(strip.input->data) +
                      strip.beam * strip.input->beam_stride_bytes +
                      strip.first * strip.input->stride_bytes;
-  if (config.bits >= 8 && strip.count == kTurnTimes) {
+  if (config.bits >= 8 && strip.count == kCornerTurnTimes) {
     *stride = strip.input->stride_bytes;
     return from;
   }
@@ -188,18 +187,19 @@ const std::byte* Cleaner::unpack(const Strip& strip, std::byte* to, std::size_t*
 }
 
 std::uint64_t Cleaner::take_strip(Work& work, std::size_t worker, const Strip& strip) const {
-  const std::size_t channels = problem_->channels();
-  const std::size_t room = kTurnTimes * padded(channels) * sample_bytes_;
+  const std::size_t channels = plan_->channels();
+  const std::size_t room = kCornerTurnTimes * padded(channels) * sample_bytes_;
   auto* unpacked = work.scratch_[worker].as<std::byte>();
-  std::byte* turned = unpacked + room;
-  std::byte* ignored = turned + room;
-  auto* out = reinterpret_cast<std::byte**>(ignored + kTurnTimes * 8);
-  const std::size_t beam_row = strip.beam * problem_->positions();
+  std::byte* corner_turned = unpacked + room;
+  std::byte* ignored = corner_turned + room;
+  auto* out = reinterpret_cast<std::byte**>(ignored + kCornerTurnTimes * 8);
+  const std::size_t beam_row = strip.beam * plan_->positions();
   const bool straight = direct();
 
   const auto target = [&](std::size_t c) {
-    if (!straight || strip.count < kTurnTimes) return turned + c * kTurnTimes * sample_bytes_;
-    return position_of_[c] == problem_->positions()
+    if (!straight || strip.count < kCornerTurnTimes)
+      return corner_turned + c * kCornerTurnTimes * sample_bytes_;
+    return position_of_[c] == plan_->positions()
                ? ignored
                : strip.rows->at(beam_row + position_of_[c], strip.element);
   };
@@ -207,13 +207,13 @@ std::uint64_t Cleaner::take_strip(Work& work, std::size_t worker, const Strip& s
     std::size_t stride = 0;
     const std::byte* spectra = unpack(strip, unpacked, &stride);
     for (std::size_t c = 0; c < channels; ++c) out[c] = target(c);
-    turn_(spectra, stride, channels, out);
-    if (straight && strip.count == kTurnTimes) return 0;
+    corner_turn_(spectra, stride, channels, out);
+    if (straight && strip.count == kCornerTurnTimes) return 0;
   } else {
     const auto* from = static_cast<const std::byte*>(strip.input->data) +
                        strip.beam * strip.input->beam_stride_bytes + strip.first * sample_bytes_;
     for (std::size_t c = 0; c < channels; ++c) {
-      out[c] = turned + c * kTurnTimes * sample_bytes_;
+      out[c] = corner_turned + c * kCornerTurnTimes * sample_bytes_;
       std::memcpy(out[c], from + c * strip.input->stride_bytes, strip.count * sample_bytes_);
     }
   }
@@ -225,39 +225,39 @@ std::uint64_t Cleaner::take_strip(Work& work, std::size_t worker, const Strip& s
 template <class Sample>
 std::uint64_t Cleaner::finish(Work& work, std::size_t worker, const Strip& strip,
                               const std::byte* const* channels) const {
-  const Config& config = problem_->config();
-  const std::size_t count = problem_->channels();
+  const Config& config = plan_->config();
+  const std::size_t count = plan_->channels();
   // Signed samples become unsigned by turning their top bit over.
   const double bias = config.signed_samples ? static_cast<double>(1u << (config.bits - 1)) : 0;
   std::uint64_t bad = 0;
-  alignas(64) std::array<double, kTurnTimes> sums{};  // at each time; then their means
+  alignas(64) std::array<double, kCornerTurnTimes> sums{};  // at each time; then their means
   for (std::size_t c = 0; c < count; ++c) {
     auto* values = const_cast<Sample*>(reinterpret_cast<const Sample*>(channels[c]));
     if constexpr (!std::is_same_v<Sample, float>) {
       if (config.signed_samples)
-        for (std::size_t t = 0; t < kTurnTimes; ++t)
+        for (std::size_t t = 0; t < kCornerTurnTimes; ++t)
           values[t] = static_cast<Sample>(values[t] ^ (1u << (config.bits - 1)));
     }
     bad += scrub(values, strip.count);
     if (config.measure_channels)
       measure(values, strip.count, bias, work.moments_[worker][strip.beam * count + c]);
-    if (config.zero_dm && position_of_[c] < problem_->positions())
+    if (config.zero_dm && position_of_[c] < plan_->positions())
       for (std::size_t t = 0; t < strip.count; ++t) sums[t] += static_cast<double>(values[t]);
   }
-  alignas(64) std::array<std::int32_t, kTurnTimes> whole_sums{};
+  alignas(64) std::array<std::int32_t, kCornerTurnTimes> whole_sums{};
   for (std::size_t t = 0; whole_ && t < strip.count; ++t)
     whole_sums[t] = static_cast<std::int32_t>(sums[t]);
-  const auto positions = static_cast<std::int32_t>(problem_->positions());
+  const auto positions = static_cast<std::int32_t>(plan_->positions());
   for (double& sum : sums) sum /= static_cast<double>(positions);
   for (std::size_t c = 0; c < count; ++c) {
     const std::size_t position = position_of_[c];
-    if (position == problem_->positions()) continue;
+    if (position == plan_->positions()) continue;
     const auto* values = reinterpret_cast<const Sample*>(channels[c]);
     if (whole_) {
       put<std::int32_t>(strip, position, [&](std::size_t t) {
         return positions * static_cast<std::int32_t>(values[t]) - whole_sums[t];
       });
-    } else if (problem_->float_sums()) {
+    } else if (plan_->float_sums()) {
       put<float>(strip, position, [&](std::size_t t) {
         return static_cast<float>(static_cast<double>(values[t]) - sums[t]);
       });
@@ -275,9 +275,9 @@ std::uint64_t Cleaner::finish(Work& work, std::size_t worker, const Strip& strip
 // Into a row, or added to what neighbouring times have put there.
 template <class Element, class Value>
 void Cleaner::put(const Strip& strip, std::size_t position, const Value& value) const {
-  const std::size_t n = problem_->config().downsample;
+  const std::size_t n = plan_->config().downsample;
   auto* row = reinterpret_cast<Element*>(
-      strip.rows->at(strip.beam * problem_->positions() + position, strip.element));
+      strip.rows->at(strip.beam * plan_->positions() + position, strip.element));
   if (n == 1) {
     for (std::size_t t = 0; t < strip.count; ++t) row[t] = value(t);
     return;

@@ -1,4 +1,4 @@
-// The way of the input into rows: unpacked, turned, cleaned, downsampled, measured.
+// The way of the input into rows: unpacked, corner-turned, cleaned, downsampled, measured.
 //
 // Ignored channels have no row. Zero-DM subtracts the mean over the K channels that are summed at
 // each time, which makes rows float; or, as rows of int32, their sum from K times a sample. Float
@@ -12,7 +12,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/stages/dedisperse/cpu/kernels.h"
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -30,20 +30,20 @@ struct Rows {
 class Cleaner {
  public:
   /// Rows hold elements as `types` says.
-  Cleaner(std::shared_ptr<const Problem> problem, Types types, device::InstructionSet set);
+  Cleaner(std::shared_ptr<const DelayPlan> plan, Types types, device::InstructionSet set);
 
   /// Scratch memory and moments of each worker.
   class Work {
    public:
-    Work(const Problem& problem, std::size_t workers);
+    Work(const DelayPlan& plan, std::size_t workers);
     void reset_moments();
     std::vector<Moments> moments() const;
     void set_moments(const std::vector<Moments>& moments);
-    static std::size_t bytes(const Problem& problem, std::size_t workers);
+    static std::size_t bytes(const DelayPlan& plan, std::size_t workers);
 
    private:
     friend class Cleaner;
-    static std::size_t scratch_bytes(const Problem& problem);
+    static std::size_t scratch_bytes(const DelayPlan& plan);
     std::vector<device::Buffer> scratch_;
     std::vector<std::vector<Moments>> moments_;  // [worker][beam, channel]
   };
@@ -64,10 +64,10 @@ class Cleaner {
   void put(const Strip& strip, std::size_t position, const Value& value) const;
   bool direct() const;
 
-  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const DelayPlan> plan_;
   std::size_t sample_bytes_, element_bytes_;
   bool whole_;  ///< rows are int32
-  Turn turn_;
+  CornerTurn corner_turn_;
   std::vector<std::size_t> position_of_;  ///< [channel]; positions() where ignored
 };
 

@@ -5,8 +5,8 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/backends.h"
-#include "tautline/stages/dedisperse/gpu/tuning.h"
 #include "tautline/stages/dedisperse/cpu/kernels.h"
+#include "tautline/stages/dedisperse/gpu/tuning.h"
 #include "tautline/stages/dedisperse/gpu/zero_dm_plan.h"
 
 namespace tautline::stages::dedisperse {
@@ -37,7 +37,7 @@ void require_tunables(const Tunables& tunables) {
   };
   require_power("gpu.items_time", tunables.gpu.items_time, 16, 256);
   require_power("gpu.items_dm", tunables.gpu.items_dm, 1, 16);
-  if (tunables.gpu.makers == 0) {
+  if (tunables.gpu.producer_warps == 0) {
     require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 8);
     require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 16);
   }
@@ -52,10 +52,11 @@ void require_tunables(const Tunables& tunables) {
     refuse("gpu.groups", tunables.gpu.groups, "1 to 4");
   if (tunables.gpu.levels == 1 || tunables.gpu.levels > 6)
     refuse("gpu.levels", tunables.gpu.levels, "0, or 2 to 6");
-  if (tunables.gpu.makers > 16) refuse("gpu.makers", tunables.gpu.makers, "at most 16");
-  if (tunables.gpu.items_time * tunables.gpu.items_dm + 32 * tunables.gpu.makers > 1024)
-    refuse("gpu.makers", tunables.gpu.makers, "at most 1024 threads");
-  require_power("gpu.band_channels", tunables.gpu.band_channels, 4, 64);
+  if (tunables.gpu.producer_warps > 16)
+    refuse("gpu.producer_warps", tunables.gpu.producer_warps, "at most 16");
+  if (tunables.gpu.items_time * tunables.gpu.items_dm + 32 * tunables.gpu.producer_warps > 1024)
+    refuse("gpu.producer_warps", tunables.gpu.producer_warps, "at most 1024 threads");
+  require_power("gpu.block_channels", tunables.gpu.block_channels, 4, 64);
   if (tunables.gpu.tiles > 9) refuse("gpu.tiles", tunables.gpu.tiles, "0 to 9");
 }
 
@@ -82,36 +83,35 @@ Method parse_method(const std::string& name) {
                     "auto, exact, shared or subband");
 }
 
+namespace {
+
+// Without `tunables` a GPU takes what tuning found.
+std::shared_ptr<const Plan> make_plan_of(std::shared_ptr<const DelayPlan> plan,
+                                         std::shared_ptr<const device::Device> device,
+                                         const Tunables* tunables) {
+  const Tunables defaults, &given = tunables == nullptr ? defaults : *tunables;
+  if (corrects_sums(plan->config(), *device)) {
+    auto sums = make_plan_of(plan->without_zero_dm(), device, tunables);
+    return make_zero_dm_plan(std::move(plan), std::move(sums), std::move(device), given);
+  }
+  if (device->api() == device::Api::reference) return make_reference_plan(std::move(plan));
+  if (!device->compiles()) return make_cpu_plan(std::move(plan), *device, given);
+  if (tunables == nullptr) return make_tuned_gpu_plan(std::move(plan), std::move(device));
+  return make_gpu_plan(std::move(plan), std::move(device), given);
+}
+
+}  // namespace
+
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
-  if (corrects_sums(config, *device)) {
-    auto sums = make_plan(summing_config(config), device);
-    return make_zero_dm_plan(config, std::move(sums), std::move(device), {});
-  }
-  if (device->compiles())
-    return make_tuned_gpu_plan(std::make_shared<const Problem>(config), std::move(device));
-  return make_plan(config, std::move(device), Tunables{});
+  return make_plan_of(std::make_shared<const DelayPlan>(config), std::move(device), nullptr);
 }
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device,
                                       const Tunables& tunables) {
   require_tunables(tunables);
-  if (corrects_sums(config, *device)) {
-    auto sums = make_plan(summing_config(config), device, tunables);
-    return make_zero_dm_plan(config, std::move(sums), std::move(device), tunables);
-  }
-  auto problem = std::make_shared<const Problem>(config);
-  if (device->api() == device::Api::reference) {
-    Choice choice;
-    choice.plain_adds = choice.adds =
-        static_cast<double>(problem->trials()) * static_cast<double>(problem->positions());
-    choice.text = "plain loops";
-    Delays delays = problem->delays();
-    return make_reference_plan(std::move(problem), std::move(delays), std::move(choice));
-  }
-  if (device->compiles()) return make_gpu_plan(std::move(problem), std::move(device), tunables);
-  return make_cpu_plan(std::move(problem), *device, tunables);
+  return make_plan_of(std::make_shared<const DelayPlan>(config), std::move(device), &tunables);
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -41,10 +41,10 @@ double sample_at(const Config& config, const Input& input, std::size_t beam, std
 // [beam][channel], each beginning at time `first` of the trials.
 class ReferenceState final : public State {
  public:
-  explicit ReferenceState(const Problem& problem)
-      : rows(problem.config().beams * problem.channels()),
-        moments_(problem.config().measure_channels ? rows.size() : 0) {
-    for (auto& row : rows) row.reserve(problem.max_delay() + problem.max_new_samples() + 1);
+  explicit ReferenceState(const DelayPlan& plan)
+      : rows(plan.config().beams * plan.channels()),
+        moments_(plan.config().measure_channels ? rows.size() : 0) {
+    for (auto& row : rows) row.reserve(plan.max_delay() + plan.max_new_samples() + 1);
   }
 
   void reset() override {
@@ -83,37 +83,35 @@ class ReferenceState final : public State {
 
 class ReferencePlan final : public Plan {
  public:
-  ReferencePlan(std::shared_ptr<const Problem> problem, Delays delays, Choice choice)
-      : problem_(std::move(problem)), delays_(std::move(delays)), choice_(std::move(choice)) {}
+  explicit ReferencePlan(std::shared_ptr<const DelayPlan> plan)
+      : plan_(std::move(plan)),
+        choice_(plan_->choice(Method::exact, plan_->plain_adds(), "plain loops")) {}
 
-  const Config& config() const override { return problem_->config(); }
+  const Config& config() const override { return plan_->config(); }
   std::string backend() const override { return "reference"; }
   const Choice& choice() const override { return choice_; }
   device::MemoryUse bytes() const override {
-    return {8 * config().beams * problem_->channels() *
-                (problem_->max_delay() + problem_->max_new_samples() + 1),
+    return {8 * config().beams * plan_->channels() *
+                (plan_->max_delay() + plan_->max_new_samples() + 1),
             0};
   }
   std::unique_ptr<State> make_state(device::Queue&) const override {
-    return std::make_unique<ReferenceState>(*problem_);
+    return std::make_unique<ReferenceState>(*plan_);
   }
-  bool float_output() const override { return problem_->float_sums(); }
-  std::size_t max_delay() const override { return problem_->max_delay(); }
+  bool float_output() const override { return plan_->float_sums(); }
+  std::size_t max_delay() const override { return plan_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const override {
-    const auto& channels = problem_->channel_at();
-    const auto found = std::find(channels.begin(), channels.end(), channel);
-    if (found == channels.end()) return problem_->channel_delay(trial, channel);
-    return delays_(trial, static_cast<std::size_t>(found - channels.begin()));
+    return plan_->delay(trial, channel);
   }
-  std::size_t max_output_samples() const override { return problem_->max_new_samples(); }
+  std::size_t max_output_samples() const override { return plan_->max_new_samples(); }
 
   Result execute(device::Queue&, State& state, const Input& given,
                  const OutputViews& output) const override {
     auto& own = dynamic_cast<ReferenceState&>(state);
-    const Input input = with_strides(*problem_, given);
+    const Input input = with_strides(*plan_, given);
     const std::size_t complete = own.complete() + (own.times + input.count) / config().downsample;
     const std::size_t samples = complete > max_delay() ? complete - max_delay() : 0;
-    require_call(*problem_, given, output, samples);
+    require_call(*plan_, given, output, samples);
 
     Result result;
     for (std::size_t b = 0; b < config().beams; ++b) result.not_finite += take(own, input, b);
@@ -131,7 +129,7 @@ class ReferencePlan final : public Plan {
     const std::size_t n = config().downsample;
     std::uint64_t bad = 0;
     for (std::size_t t = 0; t < input.count; ++t) {
-      std::vector<double> x(problem_->channels());
+      std::vector<double> x(plan_->channels());
       for (std::size_t c = 0; c < x.size(); ++c) {
         x[c] = sample_at(config(), input, beam, t, c);
         if (!std::isfinite(x[c])) ++bad, x[c] = 0;
@@ -140,8 +138,8 @@ class ReferencePlan final : public Plan {
       }
       if (config().zero_dm) {
         double mean = 0;
-        for (const std::size_t c : problem_->channel_at()) mean += x[c];
-        mean /= static_cast<double>(problem_->positions());
+        for (const std::size_t c : plan_->channel_at()) mean += x[c];
+        mean /= static_cast<double>(plan_->positions());
         for (double& value : x) value -= mean;
       }
       for (std::size_t c = 0; c < x.size(); ++c) {
@@ -154,17 +152,17 @@ class ReferencePlan final : public Plan {
   }
 
   void sum(const ReferenceState& state, const OutputViews& output, std::size_t samples) const {
-    const auto& channels = problem_->channel_at();
+    const auto& channels = plan_->channel_at();
     const auto zero =
         static_cast<std::int64_t>(config().zero_level * config().downsample * channels.size());
     for (std::size_t b = 0; b < config().beams; ++b)
-      for (std::size_t i = 0; i < problem_->trials(); ++i)
+      for (std::size_t i = 0; i < plan_->trials(); ++i)
         for (std::size_t t = 0; t < samples; ++t) {
           std::int64_t integer = -zero;
           double real = 0;
           for (std::size_t p = 0; p < channels.size(); ++p) {
-            const auto& row = state.rows[b * problem_->channels() + channels[p]];
-            const double x = row[t + static_cast<std::size_t>(delays_(i, p))];
+            const auto& row = state.rows[b * plan_->channels() + channels[p]];
+            const double x = row[t + static_cast<std::size_t>(plan_->delays()(i, p))];
             integer += float_output() ? 0 : static_cast<std::int64_t>(x);
             real += x;
           }
@@ -176,16 +174,14 @@ class ReferencePlan final : public Plan {
         }
   }
 
-  std::shared_ptr<const Problem> problem_;
-  Delays delays_;
+  std::shared_ptr<const DelayPlan> plan_;
   Choice choice_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_reference_plan(std::shared_ptr<const Problem> problem,
-                                                Delays delays, Choice choice) {
-  return std::make_shared<ReferencePlan>(std::move(problem), std::move(delays), std::move(choice));
+std::shared_ptr<const Plan> make_reference_plan(std::shared_ptr<const DelayPlan> plan) {
+  return std::make_shared<ReferencePlan>(std::move(plan));
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -11,9 +11,9 @@ namespace tautline::stages::dedisperse {
 
 /// Of the GPU kernels: the dedispersion paper's four, and how rows are staged. A tile of a group is
 /// items_time x elements_time x 4 times (of bytes; x 1 otherwise) by items_dm x elements_dm trials.
-/// Where all are as they are here, a plan takes others where it knows better: bands of channels on
-/// compute capability 9.0, longer tiles of floats, shorter ones of trials far apart or where long ones
-/// would leave multiprocessors without work.
+/// Where all are as they are here, a plan takes others where it knows better: channel blocks of
+/// channels on compute capability 9.0, longer tiles of floats, shorter ones of trials far apart or
+/// where long ones would leave multiprocessors without work.
 struct GpuTunables {
   std::size_t items_time = 64;    ///< threads along time: 16, 32, 64, 128 or 256
   std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
@@ -29,18 +29,20 @@ struct GpuTunables {
   /// Of shared sums: trials add groups of 2^levels channels, 2 to 6, of which tuning tries 2 to 5;
   /// 0: by counting.
   std::size_t levels = 0;
-  /// Teams of 32 threads that make the sums of a band of channels while others add those of the
-  /// band before (bands.kernel), 1 to 16; 0: tile.kernel. A tile then has items_time x
-  /// elements_time x 2 times. Of shared sums and sub-bands of bytes, where local memory has room.
-  std::size_t makers = 0;
-  /// With makers elements_time may be any number up to 8 and elements_dm any up to 32.
-  std::size_t band_channels = 16;  ///< of a band: 4, 8, 16, 32 or 64
-  /// Of four patterns that a maker has in registers: 1 to 9; 0: as many as there is room for.
+  /// Warps of 32 threads that make the sums of a channel block while consumer warps add those
+  /// of the channel block before (channel_blocks.kernel), 1 to 16; 0: tile.kernel. A tile then has
+  /// items_time x elements_time x 2 times. Of shared sums and sub-bands of bytes, where
+  /// local memory has room.
+  std::size_t producer_warps = 0;
+  /// With producer warps elements_time may be any number up to 8 and elements_dm any up to 32.
+  std::size_t block_channels = 16;  ///< of a channel block: 4, 8, 16, 32 or 64
+  /// Of four patterns that a producer warp has in registers: 1 to 9; 0: as many as there is room
+  /// for.
   std::size_t tiles = 0;
-  bool matrix = true;  ///< makers use the matrix units where there are any
-  /// Those who add fetch the rows too, not the makers; of no effect where teams of their own do
-  /// (four makers on compute capability 9.0).
-  bool summers_stage = true;
+  bool matrix = true;  ///< producer warps use the matrix units where there are any
+  /// Consumer warps load the rows; producer warps do not. Of no effect where fetch warps do (with
+  /// four producer warps on compute capability 9.0).
+  bool consumers_fetch = true;
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };

@@ -19,7 +19,7 @@ namespace {
 // What the candidates of one problem share. Every call is given the same samples, so that once the
 // overlap is there every call gives the same sums.
 struct Data {
-  std::shared_ptr<const Problem> problem;
+  std::shared_ptr<const DelayPlan> problem;
   std::shared_ptr<const device::Device> device;
   Method runs = Method::exact;
   std::unique_ptr<device::Queue> queue;
@@ -140,13 +140,13 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
   if (device == nullptr || !device->compiles())
     throw core::Error(core::ErrorKind::unsupported, "tuning of dedisperse",
                       device == nullptr ? "no device" : device->name(), "cuda:N or opencl:N");
-  // Sub-bands change the sums, which could not be compared: what is tuned are exact and shared ones,
-  // whichever of them a plan without sub-bands comes to.
+  // Sub-bands change the sums, which could not be compared: what is tuned are exact and shared
+  // ones, whichever of them a plan without a loss comes to.
   Config exact = config;
   exact.max_loss = 0;
   if (exact.method == Method::subband) exact.method = Method::automatic;
   auto data = std::make_shared<Data>();
-  data->problem = std::make_shared<const Problem>(exact);
+  data->problem = std::make_shared<const DelayPlan>(exact);
   data->device = device;
   data->runs = method_that_runs(*data->problem, *device);
   const double adds =

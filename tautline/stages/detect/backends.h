@@ -1,4 +1,4 @@
-// What detect.cpp, reference.cpp and the CPU plan share: not part of the stage's interface.
+// The plans of the stage's backends: not part of the stage's interface.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace tautline::stages::detect {
 /// Keeps the whole stream and searches it at finish, in plain loops; the definition.
 std::shared_ptr<const Plan> make_reference_plan(const Config& config);
 
-/// The plan of cpu/plan.cpp for one instruction set (vnni and amx take avx512's code).
-std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+/// The plan on CPUs (vnni and amx run the code of avx512).
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, const device::Device& device,
                                           const Tunables& tunables);
 
-/// The plan of gpu/plan.cpp, for a device that compiles.
+/// The plan on GPUs, for a device that compiles kernels.
 std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
                                           std::shared_ptr<const device::Device> device,
                                           const Tunables& tunables);

@@ -1,4 +1,4 @@
-// One trial's running mean, taken off segment by segment.
+// Subtracts one trial's running mean, segment by segment.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ inline bool usable(float x) {
   return x <= kLargestFloat && x >= -kLargestFloat;
 }
 
-/// The interquartile mean: a quarter of the values, rounded down, left out at either end. 0 of
-/// none. Sorts them.
+/// The interquartile mean: leaves out a quarter of the values, rounded down, at either end. 0
+/// without values. Sorts the values.
 inline double interquartile_mean(double* values, std::size_t n) {
   if (n == 0) return 0;
   std::sort(values, values + n);
@@ -33,14 +33,13 @@ inline double interquartile_mean(double* values, std::size_t n) {
   return sum / static_cast<double>(n - 2 * (n / 4));
 }
 
-/// The running mean: of each segment, the interquartile mean of the means of the segments around
-/// it.
+/// The running mean of each segment: the interquartile mean of the means of the segments around it.
 ///
-///   mean(k) over segments f..f+32, f = k - 16 held within [0, K - 33], K the complete segments of
-///   the stream; segments with no usable sample are left out
+///   mean(k) over segments f..f+32, f = k - 16 clamped to [0, K - 33], K the complete segments of
+///   the stream; segments without usable samples are left out
 class SegmentMeans {
  public:
-  /// The next segment: the sum of its usable samples, and how many they are.
+  /// Adds the next segment: the sum and the number of its usable samples.
   void add(double sum, std::uint64_t count) {
     means_[complete_ % kKept] =
         count == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(count);
@@ -48,7 +47,7 @@ class SegmentMeans {
   }
   std::uint64_t complete() const { return complete_; }
 
-  /// Whether more segments could not change mean(k).
+  /// Whether mean(k) is final: later segments cannot change it.
   bool settled(std::uint64_t k) const {
     return complete_ >= std::max<std::uint64_t>(k + kWindowSegments / 2 + 1, kWindowSegments);
   }
@@ -61,7 +60,7 @@ class SegmentMeans {
   }
 
  private:
-  // Keeps the window's means sorted: most often one leaves and one comes.
+  // Keeps the window's means sorted. Usually one leaves and one enters.
   void move_window(std::uint64_t first, std::uint64_t length) {
     if (first >= end_ || first < first_) {
       sorted_count_ = 0;
@@ -86,7 +85,7 @@ class SegmentMeans {
     }
   }
 
-  static constexpr std::size_t kKept = 64;  // more than a window and what waits behind it
+  static constexpr std::size_t kKept = 64;  // more than a window and the segments after it
   std::array<double, kKept> means_{};       // of segments, NaN where nothing is usable
   std::uint64_t complete_ = 0;
   std::array<double, kWindowSegments + 1> sorted_{};  // of segments [first_, end_)
@@ -94,8 +93,8 @@ class SegmentMeans {
   std::uint64_t first_ = 0, end_ = 0;
 };
 
-/// The mean that is taken off half `half` (0 or 1) of a segment: between its middle and those of
-/// its neighbours, mean(k) + slope (i + 1/2 - segment/2).
+/// The line that is subtracted from one half (0 or 1) of a segment, between its middle and that of
+/// the neighbouring segment: mean(k) + slope (i + 1/2 - segment/2).
 struct HalfLine {
   double middle = 0, slope = 0;
 };
@@ -103,7 +102,7 @@ inline HalfLine half_line(double before, double mine, double after, int half, st
   return {mine, (half == 0 ? mine - before : after - mine) / static_cast<double>(segment)};
 }
 
-/// Takes the line off as `type` has it: a whole number first where samples are integers.
+/// The part of the mean that is subtracted first, exactly: an integer where samples are integers.
 inline std::int32_t base_of(double mean, std::int32_t) {
   return static_cast<std::int32_t>(mean < 0 ? mean - 0.5 : mean + 0.5);
 }
@@ -117,8 +116,8 @@ Line line_of(const HalfLine& half, T base, std::size_t segment) {
   return {static_cast<float>(offset), static_cast<float>(half.slope), 0};
 }
 
-/// Samples in, baselined samples out, in order, some half a window later. Missing ones come out as
-/// NaN.
+/// Subtracts the running mean: samples in, baselined samples out, in order, up to half a window
+/// later. Missing samples become NaN.
 template <class T>
 class BaselineFilter {
  public:
@@ -127,8 +126,8 @@ class BaselineFilter {
 
   static std::size_t bytes(std::size_t segment) { return kRingSegments * segment * sizeof(T); }
 
-  /// Takes samples up to the end of a segment at most; returns how many. Everything that is ready
-  /// must have been emitted before.
+  /// Accepts samples up to the end of a segment, and returns their number. All ready samples must
+  /// have been emitted before.
   std::size_t accept(const T* x, std::size_t n, const Kernels& kernels) {
     T* to = slot(means_.complete()) + filled_;
     const std::size_t taken = std::min(n, segment_ - filled_);
@@ -141,7 +140,7 @@ class BaselineFilter {
     return taken;
   }
 
-  /// No more samples will come.
+  /// Ends the stream.
   void finish(const Kernels& kernels) {
     finished_ = true;
     tail_ = filled_;
@@ -149,18 +148,18 @@ class BaselineFilter {
     if (only_tail_ && tail_ > 0) sum_up(kernels, tail_);
   }
 
-  /// Samples that the next emit gives; 0: none is ready.
+  /// Samples that the next emit writes; 0: none are ready.
   std::size_t ready() const {
     const std::uint64_t whole = only_tail_ ? 0 : means_.complete();
     if (next_ < whole) return finished_ || means_.settled(next_ + 1) ? segment_ : 0;
     return finished_ && next_ == whole ? tail_ : 0;
   }
 
-  /// Writes ready() samples; returns how many of them were missing.
+  /// Writes ready() samples, and returns the number of missing ones.
   std::uint64_t emit(float* y, const Kernels& kernels) {
     const std::size_t n = ready();
     const std::uint64_t whole = only_tail_ ? 1 : means_.complete();
-    // What lies behind the last whole segment keeps its mean.
+    // Samples after the last complete segment keep its mean.
     const double mean = next_ == 0 ? means_.mean(0) : next_ < whole ? following_ : previous_;
     const double before = next_ == 0 || next_ >= whole ? mean : previous_;
     const double after = next_ + 1 < whole ? means_.mean(next_ + 1) : mean;
@@ -187,14 +186,14 @@ class BaselineFilter {
     return missing;
   }
 
-  /// Samples that the means of the whole stream so far were taken over, at most a window.
+  /// Samples of the running mean: a window, or the complete segments of a shorter stream.
   std::uint64_t window_samples() const {
     if (only_tail_) return tail_;
     return std::min<std::uint64_t>(kWindowSegments, means_.complete()) * segment_;
   }
 
  private:
-  // Segments that wait for a first window, and the one that is being filled.
+  // Segments of the first window, which wait for its end, and the one that is being filled.
   static constexpr std::size_t kRingSegments = kWindowSegments + 1;
 
   T* slot(std::uint64_t segment) { return ring_.data() + segment % kRingSegments * segment_; }
@@ -229,7 +228,7 @@ class BaselineFilter {
       return;
     }
     std::uint64_t count = 0;
-    std::vector<T> kept(x, x + n);  // zero in the place of what is missing
+    std::vector<T> kept(x, x + n);  // missing samples as zero
     for (T& value : kept) {
       if (usable(value)) {
         ++count;
@@ -258,11 +257,11 @@ class BaselineFilter {
 
   std::size_t segment_;
   std::vector<T> ring_;
-  std::array<bool, kRingSegments> usable_{};  // all of a segment's samples
+  std::array<bool, kRingSegments> usable_{};  // [segment] whether all samples are usable
   SegmentMeans means_;
-  std::size_t filled_ = 0;               // samples of the segment that is not complete
+  std::size_t filled_ = 0;               // samples of the incomplete segment
   std::uint64_t next_ = 0;               // segment to emit
-  double previous_ = 0, following_ = 0;  // means of the one before it and of itself
+  double previous_ = 0, following_ = 0;  // running means of the segment before it, and of itself
   bool finished_ = false;
   bool only_tail_ = false;  // the stream is shorter than one segment
   std::size_t tail_ = 0;

@@ -1,4 +1,4 @@
-// One description of detect's problems for tests and benchmark: sizes, data, tolerance, work.
+// Sizes, data, tolerance, operations and bytes of detect's cases: for tests and the benchmark.
 #pragma once
 
 #include <cmath>
@@ -17,11 +17,11 @@ struct Case {
   Config config;
   std::size_t samples = 65536;
 
-  /// Integers are summed exactly, floats in an order that is part of the definition, and every
-  /// other float operation stands alone: all backends give the same bits for either.
+  /// All backends give the same bits: integers are summed exactly, floats in the order of the
+  /// definition, and no other float operations are reassociated or fused.
   static constexpr double kTolerance = 0;
 
-  /// Subtractions and comparisons of boxcars; the rest is a few a sample.
+  /// A subtraction and a comparison for each boxcar. The other steps are a few operations a sample.
   double operations() const {
     const auto widest = static_cast<std::size_t>(config.max_width_s / config.sample_time_s + 1e-6);
     return 2.0 * static_cast<double>(config.trials * samples) *
@@ -31,14 +31,14 @@ struct Case {
   double bytes() const { return 4.0 * static_cast<double>(config.trials * samples); }
 };
 
-/// A pulse to be written into a series: Gaussian, `width_samples` wide at half maximum, of
-/// snr = sqrt(sum of p^2) / sigma, its centre `time` (the middle of sample 0 is 0).
+/// A pulse to be added to a series: Gaussian, `width_samples` wide at half maximum, with
+/// snr = sqrt(sum of p^2) / sigma and its centre at `time` (the middle of sample 0 is 0).
 struct TruePulse {
   double time = 0, width_samples = 1, snr = 10;
 };
 
-/// Fraction of a Gaussian's matched S/N that a boxcar of `width` samples over it keeps, the best
-/// place taken: 0.943 at 1.21 x FWHM.
+/// Fraction of a Gaussian's matched S/N that a boxcar of `width` samples has at the best place:
+/// 0.943 at 1.21 x FWHM.
 inline double boxcar_recovers(double width, double fwhm) {
   const double s = fwhm / 2.354820045;  // its standard deviation
   return std::sqrt(2 / std::sqrt(M_PI)) * std::sqrt(M_PI * s / width) *
@@ -62,7 +62,7 @@ inline void add_pulse(std::vector<double>& series, const TruePulse& pulse, doubl
           shape[static_cast<std::size_t>(t - first)] * sigma * pulse.snr / std::sqrt(power);
 }
 
-/// What the benchmark times: Apertif's sampling, boxcars to 0.1 s and to 0.5 s.
+/// The benchmark's cases: Apertif's sampling time.
 inline Case apertif(std::size_t trials, double max_width_s) {
   Case c;
   c.name = "apertif, boxcars to " + std::to_string(max_width_s).substr(0, 3) + " s";

@@ -26,7 +26,7 @@ void require_positive(const char* field, double value) {
 }
 
 std::size_t widest_samples(const Config& config) {
-  // A width given as 64 x 1e-3 s must not lose a sample to its binary form.
+  // Without the factor, 64 x 1e-3 s could become 63 samples by rounding.
   return static_cast<std::size_t>(config.max_width_s / config.sample_time_s * (1 + 1e-12));
 }
 
@@ -106,7 +106,8 @@ std::vector<std::size_t> boxcar_widths(std::size_t largest) {
   std::size_t power = 2;
   constexpr double kLeastRatio = kLeastKept * kLeastKept;
   while (widths.back() < largest) {
-    // The first width that the last one does not serve must be served by the next one from above.
+    // `unserved` is the smallest width that loses too much S/N with the last boxcar. The next
+    // boxcar is the widest that keeps enough of its S/N.
     const auto unserved =
         static_cast<std::size_t>(static_cast<double>(widths.back()) / kLeastRatio) + 1;
     std::size_t next = static_cast<std::size_t>(static_cast<double>(unserved) / kLeastRatio);
@@ -125,7 +126,7 @@ Sizes derive_sizes(const Config& config) {
       config.baseline_s > 0 ? config.baseline_s : std::max(2.0, 16 * widest_s);
   const double pair = baseline_s / config.sample_time_s / (2 * kWindowSegments);
   sizes.segment = 2 * std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(pair)));
-  // Shorter than 4 of the widest boxcars only when rounding or a short baseline_s made it so.
+  // Rounding, or a short baseline_s, can make it shorter than 4 of the widest boxcars.
   while (sizes.baseline() < 4 * sizes.widest()) sizes.segment += 2;
   sizes.noise = std::max(kNoiseSamples, 4 * sizes.widest());
   sizes.margin = sizes.widest();
@@ -141,7 +142,7 @@ Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n) 
   for (const std::size_t w : sizes.widths) {
     const double per_unit = snr_factor(w) / kUnitsPerSigma;
     scales.snr_per_unit.push_back(per_unit);
-    // Half of the stream or more is no pulse on a baseline.
+    // A boxcar over half of the running mean's samples is not a pulse on a baseline.
     scales.least_sum.push_back(
         2 * w > n ? kNeverReached
                   : static_cast<std::int64_t>(std::ceil(config.threshold / per_unit)));
@@ -152,8 +153,8 @@ Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n) 
 const std::vector<float>& spreading() {
   static const std::vector<float> table = [] {
     std::vector<float> values(kSpreadingPeriod);
-    // 633 / 1,024 is the golden ratio's neighbour: any few samples in a row, or any few at an even
-    // distance, lie far apart.
+    // 633 / 1,024 is close to the golden ratio, so that the values of a few consecutive or evenly
+    // spaced samples lie far apart.
     for (std::size_t t = 0; t < kSpreadingPeriod; ++t)
       values[t] = (static_cast<float>(t * 633 % kSpreadingPeriod) + 0.5f) / kSpreadingPeriod - 0.5f;
     return values;
@@ -173,7 +174,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   if (device == nullptr) refuse("device", "null", "an open device");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
   if (device->compiles()) return make_gpu_plan(config, std::move(device), Tunables{});
-  return make_cpu_plan(config, device->instruction_set(), Tunables{});
+  return make_cpu_plan(config, *device, Tunables{});
 }
 
 std::vector<Pulse> detect(const Config& config, const IntegerSeries& series) {

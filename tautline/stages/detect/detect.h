@@ -3,19 +3,19 @@
 //   y = x - running mean over about baseline_s        sigma = 1.4826 MAD(y), trial by trial
 //   S/N(trial, first, w) = sum of y over [first, first + w) / (sigma sqrt(w))
 //
-// The running mean is that of 33 segments of which the highest and the lowest quarter do not
-// count. Boxcars at or over the threshold are grouped in time, DM and width; the middle of the best
-// of a group is a pulse. Every step is exact integer arithmetic or float operations of a fixed
+// The running mean is the interquartile mean of the means of 33 segments. Boxcars at or over the
+// threshold are grouped in time, DM and width. A group is one pulse; its place is the middle of the
+// group's best boxcars. Every step is exact integer arithmetic, or float operations in a fixed
 // order on blocks of absolute sample numbers, so that no split of a stream, number of threads or
 // instruction set changes a result (docs/maths/detect.md).
 //
 // | buffer | axes          | type           | unit                | written |
 // | series | [trial][time] | int32 or float | whatever it came in | read    |
 //
-// Series of several beams are searched together as trials of one call, [beam][trial] (Links).
+// One call can search the series of several beams, [beam][trial] (Links::beam_trials).
 //
-// Samples that are NaN, infinite or larger than the limits below count as missing: they are left
-// out of means and noise, add nothing to a boxcar, and are counted.
+// Samples that are NaN, infinite or beyond kLargestInteger or kLargestFloat are missing: means and
+// noise leave them out, boxcars take them as 0, and Counters::missing counts them.
 #pragma once
 
 #include <cstddef>
@@ -29,38 +29,38 @@
 
 namespace tautline::stages::detect {
 
-/// Type of the series' samples.
+/// The type of the series' samples.
 enum class SampleType { int32, float32 };
 
-/// What a boxcar's sum is measured against.
+/// The noise that a boxcar's sum is divided by.
 enum class Noise {
   trial,  ///< 1.4826 MAD of the trial's samples, times sqrt(w)
   width   ///< the RMS of the sums themselves, at each width (heimdall's way)
 };
 
-/// Which detections are friends. Friends of friends are one pulse.
+/// Conditions under which two detections are friends. Friends of friends are one pulse.
 struct Links {
-  /// Gap between two detections in time, beyond half the narrower one's width.
+  /// Largest gap between two detections in time, beyond half the narrower one's width.
   std::size_t time_samples = 3;
-  /// Difference of their trials, at most; of Config::lengths, half the narrower one's width at most
-  /// will do too.
+  /// Largest difference of their trials. Trials further apart whose Config::lengths differ by half
+  /// the narrower one's width or less are near enough, too.
   std::size_t dm_trials = 8;
-  std::size_t width_octaves = 3;  ///< ratio of their widths, at most 2 to this
-  /// Trials are those of several beams, so many of each, one beam behind the other; detections of
-  /// different beams are never friends. 0: all trials are one beam's.
+  std::size_t width_octaves = 3;  ///< largest ratio of their widths, as a power of 2
+  /// Trials of each beam, where Config::trials has those of several beams, [beam][trial].
+  /// Detections of different beams are never friends. 0: all trials belong to one beam.
   std::size_t beam_trials = 0;
-  /// false: every detection is a pulse of its own (Pulse::separate), for a caller that joins those
-  /// of several searches (groups.h).
+  /// false: every detection is given as a pulse of its own (Pulse::separate), for a caller that
+  /// joins the detections of several searches (groups.h).
   bool join = true;
-  /// Trials that other searches have of what this one has: which there are, and the shortest and
-  /// longest of their Config::lengths (0: not known). A group with a detection that could have a
-  /// friend among them is given detection by detection, as without `join`.
+  /// Trials of the same beam in other searches: whether there are any, and the shortest and longest
+  /// of their Config::lengths (0: not known). A group with a detection that could have a friend
+  /// among them is given detection by detection, as without `join`.
   struct Elsewhere {
     bool any = false;
     std::uint64_t shortest = 0, longest = 0;
   };
-  Elsewhere before = {};  ///< the first trial of a beam
-  Elsewhere behind = {};  ///< the last one
+  Elsewhere before = {};  ///< before the first trial of a beam
+  Elsewhere behind = {};  ///< after the last trial of a beam
 };
 
 struct Config {
@@ -68,22 +68,22 @@ struct Config {
   double sample_time_s = 1e-3;          ///< more than 0
   SampleType type = SampleType::int32;  ///< of the series
   double threshold = 6;                 ///< smallest S/N of a detection, more than 0
-  double max_width_s = 0.1;             ///< of the widest boxcar, rounded down to samples
+  double max_width_s = 0.1;             ///< width of the widest boxcar, rounded down to samples
   /// Length of the running mean, 4 x the widest boxcar at least; 0: 2 s or 16 x the widest boxcar,
   /// whichever is longer.
   double baseline_s = 0;
   Noise noise = Noise::trial;
   Links links = {};
   std::size_t max_samples = 65536;  ///< most samples (columns) that one execute is given
-  /// On a GPU: State::room gives out where series may be written, so that execute copies none.
+  /// On a GPU: series may be written to State::input_area, from where execute need not copy them.
   bool in_place = false;
-  /// Samples of each trial, of which the series may hold more: what comes later is not looked at.
-  /// Empty: all are as long as the stream. (A trial of low DM is complete for longer than one of
-  /// high DM.)
+  /// Samples of each trial. Later samples of the series are ignored. Empty: all trials are as long
+  /// as the stream. (Dedispersion completes trials of low DM to a later time than those of high
+  /// DM.)
   std::vector<std::uint64_t> lengths = {};
 };
 
-/// Integers beyond this and floats beyond the next count as missing.
+/// Integers and floats of a larger magnitude are missing.
 inline constexpr std::int32_t kLargestInteger = (std::int32_t{1} << 30) - 1;
 inline constexpr float kLargestFloat = 1e30f;
 inline constexpr std::size_t kMaxWidthSamples = std::size_t{1} << 16;
@@ -94,45 +94,45 @@ struct Pulse {
   std::size_t trial = 0;
   std::uint64_t first = 0;           ///< of the boxcar; the pulse's sample is first + width / 2
   std::uint64_t width = 1;           ///< samples
-  std::uint64_t members = 1;         ///< detections: (trial, stretch of time) over the threshold
-  std::uint64_t begin = 0, end = 0;  ///< samples that the members' boxcars span
+  std::uint64_t members = 1;         ///< detections of the group
+  std::uint64_t begin = 0, end = 0;  ///< span of the members' boxcars, in samples
   std::size_t first_trial = 0, last_trial = 0;  ///< of the members, inclusive
-  /// A detection still to be joined with others: begin is the first and end - 1 the last centre of a
-  /// boxcar over the threshold.
+  /// Whether this is one detection, to be joined with others. Then begin is the first, and end - 1
+  /// the last, centre of its boxcars over the threshold.
   bool separate = false;
 
   std::uint64_t sample() const { return first + width / 2; }
   friend bool operator==(const Pulse&, const Pulse&) = default;
 };
 
-/// What a stream has been through so far.
+/// Counts of a stream so far.
 struct Counters {
-  std::uint64_t samples = 0;     ///< columns given
-  std::uint64_t searched = 0;    ///< columns at which boxcars have begun, of the longest trial
+  std::uint64_t samples = 0;     ///< columns executed
+  std::uint64_t searched = 0;    ///< columns whose boxcars are searched, of the longest trial
   std::uint64_t missing = 0;     ///< samples, over all trials
-  std::uint64_t detections = 0;  ///< stretches of time over the threshold, over all trials
+  std::uint64_t detections = 0;  ///< events over the threshold, over all trials
 };
 
-/// Where the next columns of every trial may be written, in the device's memory: rows `stride`
-/// samples apart, with room for `samples`. Null where there is no such place.
-struct Room {
+/// Device memory where the next columns of every trial may be written: rows `stride` samples apart,
+/// `samples` long. `data` is null where the state has no such memory.
+struct InputArea {
   void* data = nullptr;
   std::size_t stride = 0;
   std::size_t samples = 0;
 };
 
-/// One stream's samples that are still needed, and its open groups.
+/// One stream: the samples that later calls need, and its open groups.
 class State {
  public:
   virtual ~State() = default;
-  /// Pulses whose groups are complete, in order of time and trial; each is given once.
+  /// Removes and returns the pulses whose groups are complete, in order of time and trial.
   virtual std::vector<Pulse> take() = 0;
   virtual Counters counters() const = 0;
-  /// With Config::in_place, on a GPU: series that execute is given there, by the queue that wrote
-  /// them, are taken as they lie. Each execute moves the place. Nothing may be written there but
-  /// what execute is given next.
-  virtual Room room() const { return {}; }
-  /// Boxcars at or over the threshold so far, before any grouping: [trial][width].
+  /// With Config::in_place, on a GPU: execute does not copy series in this memory, if its queue is
+  /// the one that wrote them. Each execute changes the area. Only the series of the next execute
+  /// may be written there.
+  virtual InputArea input_area() const { return {}; }
+  /// Number of boxcars at or over the threshold so far, before grouping: [trial][width].
   virtual const std::vector<std::uint64_t>& over_threshold() const = 0;
 };
 
@@ -146,20 +146,20 @@ class Plan {
   virtual const Config& config() const = 0;
   /// The boxcars, in samples, ascending.
   virtual const std::vector<std::size_t>& widths() const = 0;
-  /// Samples of the running mean and of a noise block.
+  /// Samples of the running mean, and of a block with one noise.
   virtual std::size_t baseline_samples() const = 0;
   virtual std::size_t noise_samples() const = 0;
-  /// "reference", "portable", "avx2" or "avx512": the code that will run.
+  /// The code that will run: "reference", "portable", "avx2", "avx512", "cuda" or "opencl".
   virtual std::string backend() const = 0;
-  /// Memory of one state. Groups and pulses come on top.
+  /// Memory of one state, without its groups and pulses.
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(device::Queue& queue) const = 0;
 
-  /// The next columns of every trial. Throws Error(config) on a wrong shape or type, and after
-  /// finish.
+  /// Searches the next columns of every trial. Throws Error(config) on a wrong shape or type, and
+  /// after finish.
   virtual void execute(device::Queue& queue, State& state, const IntegerSeries& series) const = 0;
   virtual void execute(device::Queue& queue, State& state, const FloatSeries& series) const = 0;
-  /// The stream has ended: searches to its last sample and completes every group.
+  /// Ends the stream: searches to its last sample and completes every group.
   virtual void finish(device::Queue& queue, State& state) const = 0;
 };
 
@@ -171,7 +171,7 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
 /// any whole width up to `largest` keeps 95 % of its S/N or more.
 std::vector<std::size_t> boxcar_widths(std::size_t largest);
 
-/// One shot, on the best CPU path: the pulses of series that are whole, best first.
+/// Searches complete series in one call on the best CPU backend: pulses in descending order of S/N.
 std::vector<Pulse> detect(const Config& config, const IntegerSeries& series);
 std::vector<Pulse> detect(const Config& config, const FloatSeries& series);
 

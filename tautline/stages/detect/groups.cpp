@@ -27,12 +27,8 @@ bool by_trial_and_time(const Detection& a, const Detection& b) {
   return std::pair(a.trial, a.first_time) < std::pair(b.trial, b.first_time);
 }
 
-}  // namespace
-
-namespace {
-
-// Trials that are so near in DM that what is `width` wide looks alike in them: their lengths differ
-// as their longest delays do.
+// Whether a pulse of `width` looks alike in both trials: their lengths differ as their longest
+// delays do.
 bool alike(const Detection& a, const Detection& b, std::uint64_t width) {
   if (a.length == 0 || b.length == 0) return false;
   return (a.length < b.length ? b.length - a.length : a.length - b.length) <= width / 2;
@@ -66,13 +62,13 @@ bool brighter(const Detection& a, const Detection& b) {
 
 const Detection& middle_of(const std::vector<Detection>& members, const Detection& best) {
   const auto counts = [&](const Detection& d) {
-    return d.snr > best.snr - kAsGoodSigmas && d.first < best.first + best.width &&
+    return d.snr > best.snr - kEqualSigmas && d.first < best.first + best.width &&
            best.first < d.first + d.width;
   };
-  // Sums of rounded numbers, so that the order of the members does not matter.
+  // Integer sums do not depend on the order of the members.
   std::int64_t weight = 0, moment = 0;
   const auto weight_of = [&](const Detection& d) {
-    return static_cast<std::int64_t>((d.snr - (best.snr - kAsGoodSigmas)) * 1024);
+    return static_cast<std::int64_t>((d.snr - (best.snr - kEqualSigmas)) * 1024);
   };
   for (const Detection& d : members) {
     if (!counts(d)) continue;
@@ -174,8 +170,8 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
   std::sort(open_.begin(), open_.end(), by_trial_and_time);
   const std::size_t n = open_.size();
   Sets sets(n);
-  // Stretches of one trial do not overlap, so those near in time are neighbours. For each later
-  // trial one finger moves on to the first stretch that does not end too early.
+  // Events of one trial do not overlap, so they are sorted by their ends, too. For each later
+  // trial, a cursor advances to the first event that does not end too early.
   std::vector<std::size_t> trial_begin{0};
   for (std::size_t i = 1; i < n; ++i)
     if (open_[i].trial != open_[i - 1].trial) trial_begin.push_back(i);
@@ -187,16 +183,16 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
       if (!of_one_beam(one, other, links_) ||
           (other.trial - one.trial > links_.dm_trials && !alike(one, other, widest_)))
         break;
-      std::size_t finger = trial_begin[b];
+      std::size_t cursor = trial_begin[b];
       for (std::size_t i = trial_begin[a]; i < trial_begin[a + 1]; ++i) {
-        while (finger < trial_begin[b + 1] && open_[finger].last_time + reach < open_[i].first_time)
-          ++finger;
-        for (std::size_t j = finger;
+        while (cursor < trial_begin[b + 1] && open_[cursor].last_time + reach < open_[i].first_time)
+          ++cursor;
+        for (std::size_t j = cursor;
              j < trial_begin[b + 1] && open_[j].first_time <= open_[i].last_time + reach; ++j)
           if (friends(open_[i], open_[j], links_)) sets.join(i, j);
       }
     }
-  // A group that something yet to come could join waits, whole.
+  // Groups that later detections could join stay open.
   std::vector<std::uint64_t> latest(n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     std::uint64_t& last = latest[sets.find(i)];

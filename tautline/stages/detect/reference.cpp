@@ -1,4 +1,4 @@
-// detect as plain loops over the whole stream: the definition, docs/maths/detect.md step by step.
+// The definition: docs/maths/detect.md step by step, as plain loops over the whole stream.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "tautline/stages/detect/baseline.h"
-#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/backends.h"
-#include "tautline/stages/detect/stretches.h"
+#include "tautline/stages/detect/baseline.h"
+#include "tautline/stages/detect/events.h"
+#include "tautline/stages/detect/groups.h"
 
 namespace tautline::stages::detect {
 
@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// Sum and count of what is usable in x[0..n): integers exactly, floats in eight interleaved sums.
+// Sum and number of the usable samples of x[0..n): integers exactly, floats in eight interleaved
+// sums.
 template <class T>
 std::pair<double, double> sum_of(const T* x, std::size_t n) {
   double parts[8] = {}, count = 0;
@@ -31,7 +32,7 @@ std::pair<double, double> sum_of(const T* x, std::size_t n) {
   return {even + odd, count};
 }
 
-// The running mean of each segment of the stream; `window` tells over how many samples at most.
+// The running mean of each segment of the stream. `window` becomes the samples of one mean.
 template <class T>
 std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::uint64_t& window) {
   const std::size_t complete = x.size() / segment;
@@ -58,7 +59,8 @@ std::vector<double> means_of(const std::vector<T>& x, std::size_t segment, std::
   return means;
 }
 
-// y = x - the line between the means of the segments' middles; NaN where x is missing.
+// y = x - the line through the running means at the middles of the segments; NaN where x is
+// missing.
 template <class T>
 std::vector<float> baselined(const std::vector<T>& x, const std::vector<double>& means,
                              std::size_t segment) {
@@ -128,7 +130,7 @@ class Search {
       : config_(config),
         sizes_(sizes),
         over_(over),
-        stretches_(trial, length_of(config, trial), config.links) {
+        events_(trial, length_of(config, trial), config.links) {
     if (x.empty()) return;
     y_ = baselined(x, means_of(x, sizes.segment, window_), sizes.segment);
     scales_ = derive_scales(config, sizes, window_);
@@ -137,7 +139,7 @@ class Search {
     collect();
   }
 
-  Stretches& stretches() { return stretches_; }
+  Events& events() { return events_; }
 
  private:
   void search_block(std::size_t first) {
@@ -184,22 +186,22 @@ class Search {
   void collect() {
     for (std::size_t t = 0; t < best_.size(); ++t)
       if (best_[t].snr > 0)
-        stretches_.add(t, best_[t].snr, sizes_.widths[best_[t].width_index], best_[t].width_index);
-    stretches_.settle(~std::uint64_t{0});
+        events_.add(t, best_[t].snr, sizes_.widths[best_[t].width_index], best_[t].width_index);
+    events_.settle(~std::uint64_t{0});
     if (config_.noise == Noise::width) return;
     std::vector<double> sums;
-    stretches_.refine([&](Stretches::Stretch& stretch) {
-      // The best boxcar's noise is that of the block in which it begins.
-      const double sigma = sigmas_[stretch.detection.first / sizes_.noise];
+    events_.refine([&](Events::Event& event) {
+      // A boxcar has the noise of the block in which it begins.
+      const double sigma = sigmas_[event.detection.first / sizes_.noise];
       refine_peak({y_.data(), 0, y_.size()}, sizes_, sigma, window_, config_.threshold, sums,
-                  stretch);
+                  event);
     });
   }
 
   const Config& config_;
   const Sizes& sizes_;
   std::uint64_t* over_;
-  Stretches stretches_;
+  Events events_;
   std::uint64_t window_ = 0;
   std::vector<float> y_;
   Scales scales_;
@@ -207,7 +209,7 @@ class Search {
   std::vector<Best> best_;
 };
 
-// Every pair of detections.
+// Groups detections by a test of every pair.
 void group_all(const std::vector<Detection>& detections, const Config& config,
                std::vector<Pulse>& pulses) {
   const Links& links = config.links;
@@ -314,7 +316,7 @@ class ReferencePlan final : public Plan {
     for (std::size_t trial = 0; trial < config_.trials; ++trial) {
       Search<T> search(config_, sizes_, trial, series[trial],
                        state.over.data() + trial * sizes_.widths.size());
-      search.stretches().take(detections);
+      search.events().take(detections);
     }
   }
 

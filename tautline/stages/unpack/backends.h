@@ -1,4 +1,4 @@
-// What unpack.cpp, reference.cpp and cpu/dispatch.cpp share: not part of the stage's interface.
+// What the reference and the backends share. Not part of the stage's interface.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tautline::stages::unpack {
 
-/// Where one execute writes.
+/// The output of one execute().
 struct Target {
   std::byte* samples = nullptr;
   std::size_t channel_stride_bytes = 0;
@@ -32,7 +32,7 @@ inline std::size_t row_offset_bits(const core::RawLayout& layout, std::size_t ch
          input % layout.polarisations * layout.polarisation_stride_bits;
 }
 
-/// The channels that are unpacked, as if they were a block's only ones. Places are the same.
+/// The layout of the unpacked channels alone, with the same offsets in the block.
 inline core::RawLayout unpacked_layout(const Config& config) {
   core::RawLayout layout = config.layout;
   layout.offset_bits += config.first_channel * layout.channel_stride_bits;
@@ -45,31 +45,32 @@ inline std::size_t unpacked_bytes(const core::SampleFormat& raw) {
   return static_cast<std::size_t>(unpacked_format(raw).bits_per_sample()) / 8;
 }
 
-/// Plain loops; the definition.
+/// The definition, as plain loops.
 Result unpack_reference(const Config& config, const core::RawBlock& block, const Target& target);
 
-/// The plan of cpu/dispatch.cpp for one instruction set (vnni and amx take avx512's code).
+/// The CPU plan for one instruction set (vnni and amx use avx512's kernels).
 std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
                                           const Tunables& tunables);
 
-/// The plan of gpu/plan.cpp, for devices that compile.
+/// The GPU plan, for devices that compile kernels.
 std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
                                           std::shared_ptr<const device::Device> device,
                                           const Tunables& tunables);
 
-/// Validity of [first, last), `first` a multiple of 64: everything that no span calls lost.
+/// Writes the validity of [first, last), with `first` a multiple of 64: samples in invalid spans
+/// are invalid, all others valid.
 void mark_lost(const core::RawBlock& block, std::size_t inputs,
                const core::View<std::uint64_t, 2>& validity, std::size_t first, std::size_t last);
 /// The same for the whole block.
 void mark_lost(const core::RawBlock& block, std::size_t inputs,
                const core::View<std::uint64_t, 2>& validity);
 
-/// How many of an input's float samples at time `t` are not finite in channels that are not
+/// Number of an input's float samples at time `t` that are not finite, in channels that are not
 /// unpacked.
 std::uint64_t not_finite_elsewhere(const Config& config, const core::RawBlock& block,
                                    std::size_t input, std::size_t t);
 
-/// Throws what Plan::execute promises.
+/// Throws the errors that Plan::execute documents.
 void require_block(const Config& config, const core::RawBlock& block,
                    const core::View<std::uint64_t, 2>& validity);
 

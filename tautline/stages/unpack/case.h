@@ -1,4 +1,4 @@
-// One description of unpack's problems for tests and benchmark: layouts, data, tolerance, work.
+// Layouts, data, tolerance and bytes of one problem: for tests and benchmarks.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +22,10 @@ struct Case {
   std::size_t channels = 1, antennas = 1, polarisations = 1;
   std::string order = "TFAP";  ///< slowest first
   std::size_t samples = 4096;
-  std::size_t gap_bits = 0;     ///< between one time and the next (a counter, say)
+  std::size_t gap_bits = 0;     ///< between times (for example a counter)
   std::size_t offset_bits = 0;  ///< before the first sample
 
-  /// Integers are moved, never computed with: every backend gives the reference's bits, and floats
-  /// are copied.
+  /// Integers are decoded exactly and floats are copied, so all backends agree to the bit.
   static constexpr double kTolerance = 0;
 
   core::RawLayout layout() const {
@@ -59,7 +58,7 @@ struct Case {
 
   Config config() const { return {layout(), samples}; }
 
-  /// Samples, gaps and all.
+  /// Bytes of a block, with gaps.
   std::size_t block_bytes() const {
     const core::RawLayout l = layout();
     return (l.offset_bits + (samples - 1) * l.time_stride_bits +
@@ -68,14 +67,14 @@ struct Case {
             static_cast<std::size_t>(format.bits_per_sample()) + 7) /
            8;
   }
-  /// Bytes read and written, the benchmark's measure; no arithmetic to speak of.
+  /// Bytes read and written: the benchmark's measure, since there is hardly any arithmetic.
   double bytes() const {
     const double elements = static_cast<double>(channels * antennas * polarisations * samples);
     return elements * (format.bits_per_sample() + unpacked_format(format).bits_per_sample()) / 8;
   }
 };
 
-/// Random bytes in every place, of which some floats are NaN and infinite when `dirty`.
+/// Random bytes; with `dirty` some floats are NaN or infinite.
 inline core::RawBlock make_block(const Case& c, std::mt19937_64& random, bool dirty) {
   core::RawBlock block;
   block.layout = c.layout();
@@ -84,7 +83,7 @@ inline core::RawBlock make_block(const Case& c, std::mt19937_64& random, bool di
   for (std::byte& b : block.bytes) b = static_cast<std::byte>(random() & 0xff);
   if (!c.format.is_float()) return block;
   if (c.format.bits == 16) {
-    // Random bits are not finite once in 32 times: clean ones get a smaller exponent.
+    // One in 32 random halves is not finite: without `dirty`, exponents are reduced.
     for (std::size_t k = 1; k < block.bytes.size() && !dirty; k += 2)
       block.bytes[k] &= std::byte{0xbf};
     return block;

@@ -1,4 +1,4 @@
-// unpack as plain loops: one sample at a time through core/sample_decode.h.
+// The definition: plain loops, one sample at a time through core/sample_decode.h.
 #include <cmath>
 #include <cstring>
 

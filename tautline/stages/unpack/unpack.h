@@ -1,8 +1,8 @@
-// From the bytes of a file or packet to samples, one row an input.
+// Bytes of a file or packet to rows of samples, one row a channel and input.
 //
 //   out[channel][input][t] = the sample that RawLayout places at (t, channel, antenna, pol)
 //
-// of all channels of the blocks or of some that follow each other, counted from the first of them.
+// for all channels or a range of channels, counted from the first unpacked channel.
 //
 // | buffer   | axes                    | type                              | written     |
 // | raw      | core::RawLayout         | bytes                             | read        |
@@ -11,9 +11,9 @@
 // | validity | [input][word]           | uint64 bits                       | overwritten |
 //
 // Components of up to 8 bits become 8-bit integers, 16-bit ones 16-bit (offset binary minus its
-// offset), floats stay. Lost spans, and float samples that are not finite, are invalid and zero. A
-// sample of an already channelized stream is invalid in all its channels when it is in one, be that
-// among those that are unpacked or not.
+// offset), floats are copied. Lost spans, and float samples that are not finite, are invalid and
+// zero. A time of a channelized stream is invalid in all channels if it is invalid in any, unpacked
+// or not.
 #pragma once
 
 #include <complex>
@@ -31,10 +31,10 @@
 namespace tautline::stages::unpack {
 
 struct Config {
-  core::RawLayout layout;           ///< of every block
-  std::size_t max_samples = 65536;  ///< most samples (times) in a block
-  std::size_t first_channel = 0;    ///< of those that are unpacked
-  std::size_t channels = 0;         ///< that are unpacked; 0: all from first_channel on
+  core::RawLayout layout;           ///< layout of every block
+  std::size_t max_samples = 65536;  ///< largest number of samples (times) of a block
+  std::size_t first_channel = 0;    ///< first channel to unpack
+  std::size_t channels = 0;         ///< channels to unpack; 0: all from first_channel
 
   std::size_t unpacked_channels() const {
     return channels > 0 ? channels : layout.channels - first_channel;
@@ -50,7 +50,7 @@ struct Result {
   std::uint64_t sent_bytes = 0;  ///< of samples and masks, copied to the plan's device
 };
 
-/// One stream's buffers on the way to a device. Remembers nothing between blocks.
+/// Buffers for the copies of one stream's blocks to a device. Has no history.
 class State {
  public:
   virtual ~State() = default;
@@ -68,9 +68,9 @@ class Plan {
   /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose
   /// element size is the unpacked format's; rows are `row_stride_bytes` apart for the input axis
   /// and `channel_stride_bytes` for the channel axis. `validity` rows get bits for these samples.
-  /// `samples` may lie in the memory of the plan's device: the block's bytes have then been read
-  /// when the call returns, and its samples are there for later work of the queue. Throws
-  /// Error(format) when the block's layout is not the plan's or its bytes are too few.
+  /// `samples` may be in the memory of the plan's device: when the call returns the block's bytes
+  /// have been read, and work enqueued later on the queue finds its samples. Throws Error(format)
+  /// if the block's layout is not the plan's or the block has too few bytes.
   virtual Result execute(device::Queue& queue, State& state, const core::RawBlock& block,
                          void* samples, std::size_t channel_stride_bytes,
                          std::size_t row_stride_bytes,

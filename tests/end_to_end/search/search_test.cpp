@@ -71,8 +71,13 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
   }
 }
 
+class SearchOnDevice : public ::testing::TestWithParam<std::string> {};
+
 // The same bytes from a device, OpenCL's or CUDA's, as from the processor.
-TEST(SearchCommand, GivesTheSameListOnEveryDevice) {
+TEST_P(SearchOnDevice, GivesTheListOfTheProcessor) {
+  SKIP_WITHOUT_GPU(GetParam());
+  if (compiles_slowly(GetParam()))
+    GTEST_SKIP() << "compiling for a CPU's OpenCL takes minutes: set TAUTLINE_FULL";
   const ScratchFolder folder;
   const std::string fil = simulate(folder);
   const auto list = [&](const std::string& device) {
@@ -86,15 +91,11 @@ TEST(SearchCommand, GivesTheSameListOnEveryDevice) {
   };
   const std::string expected = list("cpu");
   EXPECT_GE(lines_of(expected).size(), 3u);
-  for (const std::string& device : gpu_names()) {
-    SKIP_WITHOUT_GPU(device);
-    if (compiles_slowly(device)) {
-      std::printf("skipped %s: a CPU's OpenCL, with TAUTLINE_FULL\n", device.c_str());
-      continue;
-    }
-    EXPECT_EQ(list(device), expected) << device;
-  }
+  EXPECT_EQ(list(GetParam()), expected);
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, SearchOnDevice, ::testing::ValuesIn(gpu_names()),
+                         [](const auto& info) { return test_name(info.param); });
 
 TEST(SearchCommand, JsonLinesHoldEveryCandidate) {
   const ScratchFolder folder;

@@ -81,7 +81,7 @@ TEST(DadaWriter, DescriptionsComeBackToTheLastBit) {
   }
 }
 
-TEST(DadaWriter, RowsOfTimeAreTurnedIntoTheFilesOrder) {
+TEST(DadaWriter, RowsOfTimeAreTransposedIntoTheFilesOrder) {
   const Folder folder;
   for (const char* order : {"TFAP", "TAPF"}) {
     core::VoltageDescription d = description();

@@ -269,8 +269,7 @@ TEST(DedisperseCommand, WritesSeriesAndReportsWrongUsage) {
     arguments.insert(arguments.begin(), {"dedisperse", file.path});
     return tests::run_command(arguments, folder.path().string());
   };
-  const auto good =
-      run({"-o", folder / "o.npy", "--dms", "0:20:5", "--max-loss", "0", "--ignorechan", "0:2,7"});
+  const auto good = run({"-o", folder / "o.npy", "--dms", "0:20:5", "--ignorechan", "0:2,7"});
   EXPECT_EQ(good.status, 0) << good.err;
   const Array array = read_array(folder / "o.npy");
   EXPECT_EQ(array.shape[0], 5u);
@@ -286,6 +285,11 @@ TEST(DedisperseCommand, WritesSeriesAndReportsWrongUsage) {
   EXPECT_EQ(run({"-o", folder / "p.npy", "--dms", "0:20:5", "--dm-tolerance", "1.2"}).status, 2);
   EXPECT_EQ(run({"-o", folder / "p.npy", "--dms", "0:20:5", "--ignorechan", "5:2"}).status, 2);
   EXPECT_EQ(run({"-o", folder / "p.npy", "--dms", "0:20:5", "--format", "dat"}).status, 2);
+  // A loss of none is no loss of sub-bands.
+  const auto lossless = run(
+      {"-o", folder / "p.npy", "--dms", "0:20:5", "--method", "subband", "--max-loss", "0"});
+  EXPECT_EQ(lossless.status, 2);
+  EXPECT_NE(lossless.err.find("--max-loss"), std::string::npos) << lossless.err;
   EXPECT_EQ(run({"-o", folder / "one.dat", "--dms", "5"}).status, 0);
   EXPECT_TRUE(std::filesystem::exists(folder / "one.inf"));
 }

@@ -20,6 +20,7 @@
 #include "tautline/formats/presto/dat.h"
 #include "tautline/formats/sigproc/filterbank_writer.h"
 #include "tautline/pipeline/simulate_filterbank.h"
+#include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -194,28 +195,44 @@ TEST(SearchFilterbank, FindsSimulatedPulsesWhereAndAsBrightAsTheyAre) {
   EXPECT_NEAR(ratio, 1, small() ? 0.13 : 0.05);  // of 8 the sigma is 0.016
 }
 
-// Weak pulses and much noise over a low threshold, so that groups of every kind cross the cuts.
-TEST(SearchFilterbank, OnePassOrManyOneDeviceOrAnother) {
-  const tests::ScratchFolder folder;
+// Weak pulses and much noise over a low threshold, so that groups of every kind cross the cuts between
+// passes.
+SearchConfig many_groups(const tests::ScratchFolder& folder) {
   auto s = scene(32);
   s.pulses = {{2.0, 60, 0.004, 25, 0, 0}, {5.0, 20, 0.002, 20, 0, 0}, {8.0, 120, 0.01, 30, 0, 0}};
-  const std::string fil = simulate(folder, s, 10);
-  SearchConfig config = search_config(folder, fil);
+  SearchConfig config = search_config(folder, simulate(folder, s, 10));
   config.threshold = 4;
   config.method = stages::dedisperse::Method::shared;
+  return config;
+}
+
+class SearchOnProcessors : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SearchOnProcessors, GivesTheListOfTheBestInstructionSet) {
+  if (small() && GetParam() == "reference")
+    GTEST_SKIP() << "the reference's plain loops are slow here: TAUTLINE_SMALL is set";
+  try {
+    device::open(device::parse_selection(GetParam()));
+  } catch (const core::Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const tests::ScratchFolder folder;
+  const SearchConfig config = many_groups(folder);
+  const SearchSummary best = search(config);
+  ASSERT_GE(best.candidates.size(), 30u);
+  EXPECT_EQ(search(config, GetParam()).candidates, best.candidates);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SearchOnProcessors,
+                         ::testing::Values("cpu:portable", "cpu:avx2", "reference"),
+                         [](const auto& info) { return tests::test_name(info.param); });
+
+TEST(SearchFilterbank, OnePassOrMany) {
+  const tests::ScratchFolder folder;
+  SearchConfig config = many_groups(folder);
   const SearchSummary once = search(config);
   ASSERT_GE(once.candidates.size(), 30u);
   EXPECT_EQ(once.passes, 1u);
-  for (const std::string device : {"cpu:portable", "cpu:avx2", "reference"}) {
-    if (small() && device == "reference") continue;
-    try {
-      device::parse_selection(device);
-    } catch (const core::Error& error) {
-      std::cout << "skipped " << device << ": " << error.what() << "\n";
-      continue;
-    }
-    EXPECT_EQ(search(config, device).candidates, once.candidates) << device;
-  }
   std::size_t passes = 1;
   for (const std::size_t mebibytes : {14, 8}) {
     config.memory_bytes = mebibytes << 20;

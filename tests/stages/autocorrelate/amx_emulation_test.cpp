@@ -1,20 +1,20 @@
-// The front of matrix products with the tile instructions emulated, so that any machine with VNNI
-// checks everything but the instructions themselves.
+// The levels on matrix units with emulated tile instructions, so that any machine with VNNI tests
+// all code except the instructions themselves.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
 #include <cstring>
 
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/plan.h"
 #include "tests/stages/autocorrelate/support.h"
 
-// GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
+// GCC 12 warns about the undefined operands in its own AVX-512 intrinsics.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
-#include "tautline/stages/autocorrelate/cpu/amx/front_kernels.h"
+#include "tautline/stages/autocorrelate/cpu/amx/level_pairs-inl.h"
 #include "tests/support/emulated_tiles.h"
 
 #pragma GCC pop_options
@@ -30,12 +30,12 @@ class AmxEmulated : public ::testing::Test {
   }
 
   std::shared_ptr<const Plan> plan(const Config& config, const Tunables& tunables = {}) {
-    static const cpu::FrontKernels kernels =
-        cpu::front::kernels<tautline::tests::EmulatedTiles>("amx-emulated", cpu::vnni_kernels());
+    static const cpu::AmxKernels kernels =
+        cpu::amx::kernels<tautline::tests::EmulatedTiles>("amx-emulated", cpu::vnni_kernels());
     device_ = opened(kBackends[3]);
     queue_ = device_->make_queue();
-    EXPECT_TRUE(cpu::front_fits(config, tunables));
-    return cpu::make_front_plan(config, device_, kernels, tunables);
+    EXPECT_TRUE(cpu::amx_fits(config, tunables));
+    return cpu::make_amx_plan(config, device_, kernels, tunables);
   }
 
   void check(const Config& config, const std::vector<std::uint8_t>& data,
@@ -44,14 +44,14 @@ class AmxEmulated : public ::testing::Test {
     ASSERT_EQ(made->backend(), "amx-emulated");
     expect_equal(config, run(*made, *queue_, data), run_on(kReference, config, data),
                  config_text(config, data.size() / config.sensors) + ", " +
-                     std::to_string(tunables.front_pairs) + " pairs");
+                     std::to_string(tunables.amx_level_pairs) + " pairs");
   }
 
   std::shared_ptr<const device::Device> device_;
   std::unique_ptr<device::Queue> queue_;
 };
 
-constexpr Tunables kSmall{.front_samples = 1024, .front_later_samples = 1024};
+constexpr Tunables kSmall{.amx_samples = 1024, .amx_later_samples = 1024};
 
 TEST_F(AmxEmulated, LengthsAroundBlocks) {
   for (const std::size_t samples : {0u, 1u, 2u, 3u, 4u, 5u, 63u, 1023u, 1024u, 1025u, 1026u, 1027u,
@@ -62,9 +62,9 @@ TEST_F(AmxEmulated, LengthsAroundBlocks) {
 TEST_F(AmxEmulated, Pairs) {
   for (const std::size_t pairs : {1u, 2u, 3u, 4u}) {
     Tunables tunables = kSmall;
-    tunables.front_pairs = pairs;
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
-      check({.sensors = 6, .ladder = ladder, .max_samples = 1 << 17},
+    tunables.amx_level_pairs = pairs;
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
+      check({.sensors = 6, .lag_scheme = scheme, .max_samples = 1 << 17},
             random_counts<std::uint8_t>(70'003, 6, 255), tunables);
   }
 }
@@ -73,12 +73,12 @@ TEST_F(AmxEmulated, BinsAndLevels) {
   for (const std::size_t bins : {1u, 2u, 3u, 4u, 8u, 12u, 16u, 17u, 31u, 32u})
     for (const std::size_t levels : {1u, 2u, 3u, 6u}) {
       const auto data = random_counts<std::uint8_t>(2501, 5, 255);
-      // The second level of an odd number of bins does not lag by whole samples.
+      // With an odd number of bins, the second level's delay is not a multiple of its window.
       if (bins % 2 == 0 || levels == 1)
         check({.sensors = 5, .bins = bins, .levels = levels}, data, kSmall);
       if (bins % 2 == 0)
-        check({.sensors = 5, .ladder = Ladder::standard, .bins = bins, .levels = levels}, data,
-              kSmall);
+        check({.sensors = 5, .lag_scheme = LagScheme::standard, .bins = bins, .levels = levels},
+              data, kSmall);
     }
 }
 
@@ -88,7 +88,7 @@ TEST_F(AmxEmulated, Sensors) {
           kSmall);
 }
 
-// Rare counts leave high bytes empty, until a bright stretch does not.
+// Rare counts leave the high bytes zero until the counts become large.
 TEST_F(AmxEmulated, FaintThenBrightThenFaint) {
   auto data = random_counts<std::uint8_t>(40'000, 5, 3);
   auto bright = random_counts<std::uint8_t>(1000, 5, 255);
@@ -98,7 +98,7 @@ TEST_F(AmxEmulated, FaintThenBrightThenFaint) {
 
 TEST_F(AmxEmulated, FullScaleInLongBlocks) {
   check({.sensors = 5, .max_samples = 1 << 17}, std::vector<std::uint8_t>(5 * 70'000, 255),
-        {.front_samples = 16384, .front_later_samples = 16384});
+        {.amx_samples = 16384, .amx_later_samples = 16384});
 }
 
 TEST_F(AmxEmulated, AnySplit) {
@@ -145,20 +145,20 @@ TEST_F(AmxEmulated, StridedSamples) {
   expect_equal(config, result, run_on(kReference, config, dense), "strides");
 }
 
-TEST(Front, TakesWhatItCan) {
-  EXPECT_TRUE(cpu::front_fits({.sensors = 1024}, {}));
-  EXPECT_FALSE(cpu::front_fits({.sensors = 2}, {}));
-  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .bins = 33}, {}));
-  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .type = CountType::u16}, {}));
-  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .coarsening = Coarsening::first}, {}));
-  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .pairs = {{0, 1}}}, {}));
-  EXPECT_FALSE(cpu::front_fits({.sensors = 1024}, {.front_pairs = 0}));
-  EXPECT_FALSE(cpu::front_fits({.sensors = 1024, .bins = 31}, {}));
-  EXPECT_EQ(cpu::make_front_layout({.sensors = 9}, {}).pairs.size(), 3u);
-  EXPECT_EQ(cpu::make_front_layout({.sensors = 9, .bins = 16}, {}).pairs.size(), 2u);
-  EXPECT_EQ(cpu::make_front_layout({.sensors = 9, .levels = 5}, {}).pairs.size(), 3u);
-  EXPECT_THROW(cpu::make_front_layout({.sensors = 9}, {.front_samples = 1000}), core::Error);
-  EXPECT_THROW(cpu::make_front_layout({.sensors = 9}, {.front_later_samples = 0}), core::Error);
+TEST(Amx, FitsWhatItCanCompute) {
+  EXPECT_TRUE(cpu::amx_fits({.sensors = 1024}, {}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 2}, {}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .bins = 33}, {}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .type = CountType::u16}, {}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .coarsening = Coarsening::first}, {}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .pairs = {{0, 1}}}, {}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024}, {.amx_level_pairs = 0}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .bins = 31}, {}));
+  EXPECT_EQ(cpu::make_amx_layout({.sensors = 9}, {}).pairs.size(), 3u);
+  EXPECT_EQ(cpu::make_amx_layout({.sensors = 9, .bins = 16}, {}).pairs.size(), 2u);
+  EXPECT_EQ(cpu::make_amx_layout({.sensors = 9, .levels = 5}, {}).pairs.size(), 3u);
+  EXPECT_THROW(cpu::make_amx_layout({.sensors = 9}, {.amx_samples = 1000}), core::Error);
+  EXPECT_THROW(cpu::make_amx_layout({.sensors = 9}, {.amx_later_samples = 0}), core::Error);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The chain as it was first published, from sums over any window in one step: fast enough for 10
-// groups of 32 on wide arrays.
+// The chain as first published, with each window's sum from prefix sums in one step: fast enough
+// for 10 groups of 32 and large arrays.
 //
 //   out[bins g + x] = sum over n = w, 2w, ... of W_n W_(n - L),  W_t = y[t - w + 1] + ... + y[t]
 //   with w = 2^g, L = bins (w - 1) + x w and n counted from 1
@@ -18,7 +18,7 @@ class ClosedForm {
       before_.push_back(before_.back() + static_cast<std::int64_t>(data[i]));
   }
 
-  /// What the stage gives for one lag.
+  /// The stage's outputs at one lag.
   struct LagSums {
     std::int64_t sum = 0, lead_in = 0, direct = 0, delayed = 0, count = 0;
     friend bool operator==(const LagSums&, const LagSums&) = default;
@@ -52,8 +52,8 @@ class ClosedForm {
   std::vector<std::int64_t> before_;  ///< the sum of the first samples
 };
 
-/// Every sensor at the levels whose delayed windows lie beside the block boundary, and some sensors
-/// at all levels: the others have most of the products, and are compared on shorter runs.
+/// Compares every sensor at the levels whose delayed windows do not start at block boundaries, and
+/// some sensors at all levels. The other levels have most of the products; shorter runs test them.
 template <class Count>
 void expect_closed_form(const Config& config, const Result<std::int64_t>& got,
                         const std::vector<Count>& data, const std::string& where) {

@@ -5,7 +5,7 @@
 namespace tautline::stages::autocorrelate::tests {
 namespace {
 
-// The chain as it was first published, with n counted from 1:
+// The chain as first published, with n counted from 1:
 //   out[bins g + x] = sum over n = w, 2w, ... of W_n W_(n - L),  W_t = y[t - w + 1] + ... + y[t]
 std::vector<std::int64_t> closed_form(const std::vector<std::uint8_t>& y, std::int64_t bins,
                                       std::int64_t levels) {
@@ -27,7 +27,7 @@ std::vector<std::int64_t> closed_form(const std::vector<std::uint8_t>& y, std::i
   return out;
 }
 
-// The standard ladder as a double loop over series that are summed in pairs.
+// The standard lags as a double loop over series that are summed in pairs.
 std::vector<std::int64_t> double_loop(const std::vector<std::uint8_t>& y, std::size_t m,
                                       std::size_t levels) {
   std::vector<std::int64_t> series(y.begin(), y.end()), out;
@@ -57,8 +57,9 @@ TEST(Reference, ChainIsTheClosedForm) {
     }
 }
 
-// The paper's 10 groups of 32, at lengths where the longest lag has its first pair (32,736), where
-// level 9 has a window more (33,280), and around: level 6 and later are off the block boundary.
+// The paper's 10 groups of 32, around the lengths at which the longest lag has its first pair
+// (32,736) and level 9 one window more (33,280). From level 6 on, delayed windows do not start at
+// block boundaries.
 TEST(Reference, TenGroupsOfThirtyTwoAreTheClosedForm) {
   for (const std::size_t samples :
        {16'864u, 32'735u, 32'736u, 32'737u, 33'000u, 33'279u, 33'280u}) {
@@ -73,18 +74,18 @@ TEST(Reference, StandardIsTheDoubleLoop) {
   for (const std::size_t m : {2u, 4u, 16u})
     for (const std::size_t samples : {1u, 2u, 15u, 16u, 17u, 97u, 1000u}) {
       const auto y = random_counts<std::uint8_t>(samples, 1, 255);
-      const Config config{.ladder = Ladder::standard, .bins = m, .levels = 6};
+      const Config config{.lag_scheme = LagScheme::standard, .bins = m, .levels = 6};
       const auto result = run_on(kReference, config, y);
       EXPECT_EQ(result.sums, double_loop(y, m, 6)) << "m " << m << ", " << samples << " samples";
       EXPECT_EQ(result.lead_in, std::vector<std::int64_t>(result.sums.size(), 0));
     }
 }
 
-// Counts and monitors are those of the pairs that the sums without the lead-in are made of: series
-// of ones have them all equal.
+// Counts and monitors are over the pairs of the sums without the lead-in: for series of ones, all
+// four are equal.
 TEST(Reference, OnesGiveCountsAndMonitors) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.ladder = ladder, .bins = 6, .levels = 5};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.lag_scheme = scheme, .bins = 6, .levels = 5};
     const auto result = run_on(kReference, config, std::vector<std::uint8_t>(777, 1));
     const auto lags = lags_of(config);
     for (std::size_t l = 0; l < lags.size(); ++l) {
@@ -112,8 +113,8 @@ constexpr Tunables kLanesAreSensors{.block_samples = 64, .series_pairs = 0};
 
 TEST_P(Exact, EveryNumberOfSensors) {
   for (const std::size_t sensors : kTestSensors)
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-      const Config config{.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5};
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+      const Config config{.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5};
       const std::size_t samples = sensors > 100 ? 333 : 1111;
       check(config, random_counts<std::uint8_t>(samples, sensors, 255), kSmallBlocks);
     }
@@ -121,8 +122,8 @@ TEST_P(Exact, EveryNumberOfSensors) {
 
 TEST_P(Exact, LengthsAroundEveryBoundary) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-      const Config config{.sensors = 2, .ladder = ladder, .bins = 4, .levels = 5};
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+      const Config config{.sensors = 2, .lag_scheme = scheme, .bins = 4, .levels = 5};
       for (std::size_t samples = 1; samples < 140; ++samples)
         check(config, random_counts<std::uint8_t>(samples, 2, 255), tunables);
       for (const std::size_t level : {6u, 7u, 8u, 9u, 10u, 11u, 12u})
@@ -139,13 +140,13 @@ TEST_P(Exact, BinsAndLevels) {
       const auto data = random_counts<std::uint8_t>(1500, 3, 255);
       check({.sensors = 3, .bins = bins, .levels = 4}, data, tunables);
       if (bins % 2 == 0)
-        check({.sensors = 3, .ladder = Ladder::standard, .bins = bins, .levels = 4}, data,
+        check({.sensors = 3, .lag_scheme = LagScheme::standard, .bins = bins, .levels = 4}, data,
               tunables);
     }
 }
 
-// The paper's array: 10 groups of 32, where level 6 and later are off the block boundary, and long
-// enough that every level has blocks.
+// The paper's array: 10 groups of 32, where delayed windows from level 6 on do not start at block
+// boundaries, in runs in which every level fills blocks.
 TEST_P(Exact, TenGroupsOfThirtyTwo) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors}) {
     check({.sensors = 2, .max_samples = 100'000}, random_counts<std::uint8_t>(70'001, 2, 255),
@@ -158,7 +159,7 @@ TEST_P(Exact, TenGroupsOfThirtyTwo) {
 TEST_P(Exact, TenGroupsOfThirtyTwoAreTheClosedForm) {
   for (const std::size_t sensors : {1u, 2u, 31u, 33u, 1249u}) {
     const Config config{.sensors = sensors};
-    // The wide array's run is long enough for level 9, which begins at lag 16,352.
+    // The large array's run reaches level 9, which starts at lag 16,352.
     const std::size_t samples = sensors > 100 ? 16'999 : 33'281;
     const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
     const auto made = plan(config);
@@ -169,8 +170,8 @@ TEST_P(Exact, TenGroupsOfThirtyTwoAreTheClosedForm) {
 TEST_P(Exact, SixteenBits) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const double most : {255., 300., 32767., 32768., 65535.})
-      for (const Ladder ladder : {Ladder::chain, Ladder::standard})
-        check({.sensors = 3, .ladder = ladder, .bins = 6, .levels = 9, .type = CountType::u16},
+      for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
+        check({.sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 9, .type = CountType::u16},
               random_counts<std::uint16_t>(3001, 3, most), tunables);
   check({.sensors = 33, .bins = 6, .levels = 5, .type = CountType::u16},
         random_counts<std::uint16_t>(500, 33, 65535), kSmallBlocks);
@@ -187,9 +188,9 @@ TEST_P(Exact, ThirtyTwoBits) {
 
 TEST_P(Exact, Floats) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
       const Config config{
-          .sensors = 3, .ladder = ladder, .bins = 6, .levels = 5, .type = CountType::f32};
+          .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = CountType::f32};
       const auto data = random_counts<float>(2001, 3, 10);
       const auto made = plan(config, tunables);
       const auto got = run(*made, queue(), data), expected = run_on(kReference, config, data);
@@ -207,11 +208,14 @@ TEST_P(Exact, Floats) {
 TEST_P(Exact, Coarsenings) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const Coarsening coarsening : {Coarsening::first, Coarsening::second})
-      for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
         for (const std::size_t bins : {6u, 32u})
-          check(
-              {.sensors = 3, .ladder = ladder, .bins = bins, .levels = 6, .coarsening = coarsening},
-              random_counts<std::uint8_t>(2500, 3, 255), tunables);
+          check({.sensors = 3,
+                 .lag_scheme = scheme,
+                 .bins = bins,
+                 .levels = 6,
+                 .coarsening = coarsening},
+                random_counts<std::uint8_t>(2500, 3, 255), tunables);
 }
 
 TEST_P(Exact, PairsOfSensors) {
@@ -221,19 +225,19 @@ TEST_P(Exact, PairsOfSensors) {
   for (int i = 0; i < 37; ++i)
     pairs.push_back({static_cast<std::uint32_t>(random() % sensors),
                      static_cast<std::uint32_t>(random() % sensors)});
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5, .pairs = pairs},
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    check({.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5, .pairs = pairs},
           random_counts<std::uint8_t>(999, sensors, 255), kSmallBlocks);
-    check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5, .pairs = {{3, 20}}},
+    check({.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5, .pairs = {{3, 20}}},
           random_counts<std::uint8_t>(2999, sensors, 255), kSmallBlocks);
   }
 }
 
-// Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
-// 32 bits after 128 windows.
+// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of
+// level 9 would wrap after 128 windows.
 TEST_P(Exact, SumsFarBeyond32Bits) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.sensors = 16, .ladder = ladder, .max_samples = 1 << 16};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.sensors = 16, .lag_scheme = scheme, .max_samples = 1 << 16};
     const std::size_t samples = 60'000, calls = 20;
     const auto made = plan(config);
     const auto state = made->make_state(queue());
@@ -246,7 +250,7 @@ TEST_P(Exact, SumsFarBeyond32Bits) {
   }
 }
 
-// Counts are added up far beyond 32 bits too: totals and monitors of full-scale counts.
+// Totals and monitors of full-scale counts, far beyond 32 bits.
 TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
   const auto check_full_scale = [&]<class Count>(Count full, std::size_t sensors, CountType type) {
     const Config config{
@@ -266,7 +270,8 @@ TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
   check_full_scale(std::uint32_t{40'000}, 3, CountType::u32);
 }
 
-// 16 and 64 neighbours take fast ways in; strides, offsets and shuffled pairs do not.
+// 16 and 64 neighbouring sensors have kernels of their own for the input; strides, offsets and
+// shuffled pairs use the general one.
 TEST_P(Exact, StridedSamples) {
   constexpr std::size_t kSamples = 700, kRow = 200;
   for (const std::size_t sensors : {16u, 80u}) {

@@ -1,4 +1,5 @@
-// What plans on GPUs compile does so for every architecture, without a GPU, and spills nothing.
+// Every program of the GPU plans compiles for every architecture, without a GPU, and does not spill
+// registers.
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -21,13 +22,13 @@ class GpuCompile : public ::testing::Test {
   void SetUp() override {
     if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
   }
-  // Every program that plans of these problems need.
+  // Every program of these problems' plans.
   static std::vector<device::ProgramSource> sources(const GpuTunables& tunables) {
     const auto device =
         std::make_shared<tautline::tests::RecordingDevice>("sm_90a", 90, std::size_t{227} << 10);
     std::vector<Config> problems{
         {.sensors = 1024},
-        {.sensors = 1024, .ladder = Ladder::standard, .bins = 16, .levels = 17},
+        {.sensors = 1024, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 17},
         {.sensors = 100, .type = CountType::u16},
         {.sensors = 100, .type = CountType::u32},
         {.sensors = 100, .type = CountType::f32},
@@ -40,13 +41,13 @@ class GpuCompile : public ::testing::Test {
   }
 
  private:
-  // What was cached before would not be compiled.
+  // An empty cache, so that every program is compiled.
   tautline::tests::ScratchFolder folder_;
   tautline::tests::Environment cache_{"TAUTLINE_CACHE", folder_ / "cache"};
 };
 
-// Each program for one architecture, in turns; all of them when TAUTLINE_FULL is set. The bounds
-// lie a little above what NVRTC 13.0 takes: a change that costs more should be looked at.
+// Each program for one of the architectures, all in rotation; for all architectures with
+// TAUTLINE_FULL. The bounds are a little above the registers with NVRTC 13.0.
 TEST_F(GpuCompile, EverythingAlmostWithoutSpills) {
   const std::map<std::string, std::size_t> bounds{{"autocorrelate/gpu/products.kernel", 168},
                                                   {"autocorrelate/gpu/matrix.cuda.kernel", 168}};
@@ -66,8 +67,8 @@ TEST_F(GpuCompile, EverythingAlmostWithoutSpills) {
         SCOPED_TRACE(source.name + defines + " for " + architecture);
         const auto report = compiler.compile(source, architecture);
         EXPECT_LE(report.registers, bound == bounds.end() ? 64 : bound->second);
-        // Counts of two bytes take all registers that two groups leave each other, and spill what
-        // is wanted once a tile.
+        // For counts of two bytes, two groups per multiprocessor limit the registers; values that
+        // are used once per tile are spilled.
         EXPECT_LE(report.spilled_bytes,
                   source.name == "autocorrelate/gpu/matrix.cuda.kernel" ? 48u : 0u);
       }

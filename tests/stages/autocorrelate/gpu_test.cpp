@@ -1,13 +1,12 @@
 // The GPU's sums equal the reference's to the bit, on every device that compiles: PoCL makes one of
 // the CPU.
-#include "tautline/stages/autocorrelate/gpu/plan.h"
-
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <tuple>
 
 #include "tautline/stages/autocorrelate/gpu/layout.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tests/stages/autocorrelate/closed_form.h"
 #include "tests/support/gpus.h"
 
@@ -16,7 +15,7 @@ namespace {
 
 using gpu::make_plan;
 
-// Little to unroll, since PoCL takes its time; short chunks and parts, so that there are many.
+// Few lags, since PoCL unrolls slowly; short chunks and parts, so that there are many.
 constexpr GpuTunables kQuick{
     .lags = 4, .threads = 16, .part_rows = 64, .chunk_samples = 256, .pending_rows = 16};
 constexpr GpuTunables kPortable{.design = GpuDesign::portable,
@@ -38,7 +37,7 @@ class Gpu : public ::testing::TestWithParam<std::string> {
   const std::shared_ptr<const device::Device>& device() const { return device_; }
   device::Queue& queue() { return *queue_; }
   bool matrix() const { return gpu::has_matrix_design(*device_); }
-  /// Where there is one design, it is not tested twice.
+  /// The designs that the device has.
   std::vector<GpuTunables> designs() const {
     return matrix() ? std::vector{kQuick, kPortable} : std::vector{kPortable};
   }
@@ -76,14 +75,14 @@ TEST_P(Gpu, NamesItself) {
 
 TEST_P(Gpu, EveryNumberOfSensors) {
   for (const std::size_t sensors : kTestSensors)
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
-      check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5},
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
+      check({.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5},
             random_counts<std::uint8_t>(sensors > 100 ? 333 : 1111, sensors, 255));
 }
 
 TEST_P(Gpu, LengthsAroundEveryBoundary) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.sensors = 3, .ladder = ladder, .bins = 4, .levels = 5};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.sensors = 3, .lag_scheme = scheme, .bins = 4, .levels = 5};
     for (std::size_t samples = 1; samples < 70; ++samples)
       check(config, random_counts<std::uint8_t>(samples, 3, 255));
     for (const std::size_t level : {7u, 8u, 9u, 10u, 11u})
@@ -98,11 +97,11 @@ TEST_P(Gpu, BinsAndLevels) {
     const auto data = random_counts<std::uint8_t>(1200, 5, 255);
     check({.sensors = 5, .bins = bins, .levels = 4}, data);
     if (bins % 2 == 0)
-      check({.sensors = 5, .ladder = Ladder::standard, .bins = bins, .levels = 4}, data);
+      check({.sensors = 5, .lag_scheme = LagScheme::standard, .bins = bins, .levels = 4}, data);
   }
 }
 
-// The paper's array: level 6 and later are off the block boundary.
+// The paper's array: delayed windows from level 6 on do not start at block boundaries.
 TEST_P(Gpu, TenGroupsOfThirtyTwo) {
   for (const std::size_t samples : {33'000u, 40'001u}) {
     check({.sensors = 2, .max_samples = 100'000}, random_counts<std::uint8_t>(samples, 2, 255));
@@ -126,8 +125,8 @@ TEST_P(Gpu, TenGroupsOfThirtyTwoAreTheClosedForm) {
 
 TEST_P(Gpu, SixteenBits) {
   for (const double most : {300., 65535.})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
-      check({.sensors = 3, .ladder = ladder, .bins = 6, .levels = 9, .type = CountType::u16},
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
+      check({.sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 9, .type = CountType::u16},
             random_counts<std::uint16_t>(2001, 3, most));
   check({.sensors = 33, .bins = 32, .levels = 5, .type = CountType::u16},
         std::vector<std::uint16_t>(33 * 700, 65535));
@@ -143,14 +142,18 @@ TEST_P(Gpu, ThirtyTwoBits) {
 
 TEST_P(Gpu, ManyLevels) {
   check({.sensors = 3, .bins = 2, .levels = 40}, random_counts<std::uint8_t>(5000, 3, 3));
-  check({.sensors = 3, .ladder = Ladder::standard, .bins = 4, .levels = 30, .type = CountType::u32},
+  check({.sensors = 3,
+         .lag_scheme = LagScheme::standard,
+         .bins = 4,
+         .levels = 30,
+         .type = CountType::u32},
         random_counts<std::uint32_t>(5000, 3, 3));
 }
 
 TEST_P(Gpu, Floats) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{
-        .sensors = 3, .ladder = ladder, .bins = 6, .levels = 5, .type = CountType::f32};
+        .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = CountType::f32};
     const auto data = random_counts<float>(2001, 3, 10);
     const auto got = run(*make_plan(config, device(), kPortable), queue(), data);
     const auto expected = run_on(kReference, config, data);
@@ -166,9 +169,13 @@ TEST_P(Gpu, Floats) {
 
 TEST_P(Gpu, Coarsenings) {
   for (const Coarsening coarsening : {Coarsening::first, Coarsening::second})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
       for (const std::size_t bins : {6u, 32u})
-        check({.sensors = 3, .ladder = ladder, .bins = bins, .levels = 6, .coarsening = coarsening},
+        check({.sensors = 3,
+               .lag_scheme = scheme,
+               .bins = bins,
+               .levels = 6,
+               .coarsening = coarsening},
               random_counts<std::uint8_t>(2500, 3, 255));
 }
 
@@ -179,21 +186,21 @@ TEST_P(Gpu, PairsOfSensors) {
   for (int i = 0; i < 37; ++i)
     pairs.push_back({static_cast<std::uint32_t>(random() % sensors),
                      static_cast<std::uint32_t>(random() % sensors)});
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const auto& some : {pairs, std::vector<Pair>{{3, 20}}})
-      check({.sensors = sensors, .ladder = ladder, .bins = 6, .levels = 5, .pairs = some},
+      check({.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5, .pairs = some},
             random_counts<std::uint8_t>(999, sensors, 255));
   check({.sensors = sensors, .bins = 32, .levels = 5, .type = CountType::u16, .pairs = pairs},
         random_counts<std::uint16_t>(999, sensors, 65535));
 }
 
-// Constant counts have sums in closed form, for runs that no reference could follow: level 9 wraps
-// 32 bits after 128 windows.
+// Constant counts have sums in closed form, for runs too long for the reference. 32-bit sums of
+// level 9 would wrap after 128 windows.
 TEST_P(Gpu, SumsFarBeyond32Bits) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    // Fewer lags the second time, for PoCL's sake.
-    const std::size_t bins = ladder == Ladder::chain ? 32 : 8;
-    const Config config{.sensors = 3, .ladder = ladder, .bins = bins, .max_samples = 1 << 16};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    // Fewer lags the second time: PoCL is slow.
+    const std::size_t bins = scheme == LagScheme::chain ? 32 : 8;
+    const Config config{.sensors = 3, .lag_scheme = scheme, .bins = bins, .max_samples = 1 << 16};
     const std::size_t samples = 40'000, calls = 3;
     GpuTunables tunables = designs().front();
     tunables.part_rows = tunables.chunk_samples = 65536;
@@ -209,8 +216,8 @@ TEST_P(Gpu, SumsFarBeyond32Bits) {
   }
 }
 
-// The state's totals as if every sensor had had `more` counts before, of which the host knows. No
-// emulated device counts that far in a test's time.
+// Adds `more` counts to every sensor's total in the state, and tells the host of them. Executing so
+// many counts would take an emulated device too long.
 std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu::GpuLayout& layout,
                                         std::uint64_t more) {
   constexpr std::size_t kHeaderWords = 5, kKnownTotal = 3;
@@ -231,7 +238,7 @@ std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu:
   return bytes;
 }
 
-// Totals and monitors in 64 bits, added to and read back exactly; windows of every level count.
+// 64-bit totals and monitors are exact, at every level.
 TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
   constexpr std::int64_t kMore = (std::int64_t{1} << 40) + 12345;
   for (const CountType type : {CountType::u8, CountType::u16})
@@ -256,7 +263,7 @@ TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
       else
         test(random_counts<std::uint16_t>(2000, 5, 65535));
     }
-  // And by counting, where full-scale counts come soon enough.
+  // And by executing full-scale counts, where few are enough.
   const Config config{.sensors = 1, .bins = 2, .levels = 2, .type = CountType::u16};
   const auto plan = make_plan(config, device(), designs().front());
   const auto state = plan->make_state(queue());
@@ -268,7 +275,7 @@ TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
   expect_beyond_32_bits(config, result, 6 * data.size(), 65535);
 }
 
-// What docs/maths/autocorrelate.md says of bytes on GPUs: 255 x 2^(levels - 1) x total below 2^63.
+// The limit of bytes on GPUs in docs/maths/autocorrelate.md: 255 x 2^(levels - 1) x total < 2^63.
 TEST_P(Gpu, BytesAreRefusedAtTheDocumentedTotals) {
   const std::vector<std::uint8_t> data(40, 10);
   for (const auto& [levels, good, bad] :
@@ -290,9 +297,9 @@ TEST_P(Gpu, AnySplit) {
   auto random = generator();
   for (const GpuTunables& tunables : designs())
     for (const std::size_t sensors : {1u, 37u})
-      for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+      for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
         for (const std::size_t longest : {7u, 700u}) {
-          const Config config{.sensors = sensors, .ladder = ladder, .bins = 8, .levels = 6};
+          const Config config{.sensors = sensors, .lag_scheme = scheme, .bins = 8, .levels = 6};
           const std::size_t samples = longest == 7 ? 500 : 3000;
           const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
           const auto plan = make_plan(config, device(), tunables);
@@ -319,7 +326,7 @@ TEST_P(Gpu, AnySplit) {
         }
 }
 
-// What one device saved another goes on with.
+// A state saved on one device continues on another.
 TEST_P(Gpu, SavedTakenUpAgainAndReset) {
   const Config config{.sensors = 20, .bins = 6, .levels = 6};
   const auto data = random_counts<std::uint8_t>(2000, 20, 255);
@@ -363,7 +370,7 @@ TEST_P(Gpu, NothingGiven) {
     for (const std::int64_t value : *values) EXPECT_EQ(value, 0);
 }
 
-// Counts in the device's memory: as they lie, and where rows start anywhere.
+// Counts in the device's memory: aligned rows, used in place, and rows of any alignment.
 TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
   for (const std::size_t sensors : {16u, 48u, 21u}) {
     const Config config{.sensors = sensors, .bins = 6, .levels = 5};

@@ -1,4 +1,4 @@
-// Normalisation against its formulae, written out over the pairs.
+// Normalisation against its formulae, evaluated over the pairs.
 #include "tautline/stages/autocorrelate/normalise.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ Curves curves_of(const Config& config, core::Normalization how,
   return curves;
 }
 
-// A window of a series, or -1 where it does not lie inside it.
+// The sum of a window of a series, or -1 where the window is not inside the series.
 double window(const std::vector<std::uint8_t>& y, std::int64_t first, std::int64_t width) {
   if (first < 0 || first + width > static_cast<std::int64_t>(y.size())) return -1;
   double sum = 0;
@@ -36,8 +36,8 @@ TEST(Normalise, IsItsFormulaOverThePairs) {
   const auto y = random_counts<std::uint8_t>(1500, 1, 200);
   double mean = 0;
   for (const std::uint8_t count : y) mean += count / 1500.;
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.ladder = ladder, .bins = 6, .levels = 6};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.lag_scheme = scheme, .bins = 6, .levels = 6};
     const auto none = curves_of(config, core::Normalization::none, y);
     const auto symmetric = curves_of(config, core::Normalization::symmetric, y);
     const auto global = curves_of(config, core::Normalization::global, y);
@@ -108,11 +108,11 @@ TEST(Normalise, SegmentsWeighByTheirPairs) {
   EXPECT_TRUE(std::isnan(scatter.standard_error()[1])) << "a segment without pairs";
 }
 
-// The pairs of a run's second half whose earlier window may lie in the first: what sums, monitors
-// and counts grew by. No run of its length alone has as many.
+// A run's second half: the increase of sums, monitors and counts. Its pairs may have their earlier
+// window in the first half, so there are more than in a run of its length.
 TEST(Normalise, CountsAreThoseOfThePairs) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard}) {
-    const Config config{.ladder = ladder, .bins = 6, .levels = 5};
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+    const Config config{.lag_scheme = scheme, .bins = 6, .levels = 5};
     const std::vector<std::uint8_t> run(800, 7), half(400, 7);
     auto whole = run_on(kBackends[0], config, run), first = run_on(kBackends[0], config, half);
     auto growth = whole;
@@ -142,11 +142,12 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
   }
 }
 
-// A mean that falls by steps puts an offset on every lag; taking the means segment by segment
-// removes it.
+// A mean that falls by steps adds an offset to g at every lag. Means taken segment by segment
+// remove it.
 TEST(Normalise, DetrendingRemovesSteps) {
   auto random = generator();
-  const Config config{.ladder = Ladder::standard, .bins = 8, .levels = 4, .max_samples = 100'000};
+  const Config config{
+      .lag_scheme = LagScheme::standard, .bins = 8, .levels = 4, .max_samples = 100'000};
   Detrender detrender(1, lags_of(config).size());
   std::vector<std::uint8_t> run;
   for (const double mean : {40., 30., 20., 10.}) {

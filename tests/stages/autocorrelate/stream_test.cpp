@@ -1,5 +1,5 @@
-// Streams: any split of the input gives the same bits, a state can be read on the way, saved and
-// taken up again, and a run whose sums could wrap is refused.
+// Streams: any split of the input gives the same bits; a state can be read during a run, saved and
+// loaded; a run whose sums could wrap throws.
 #include "tests/stages/autocorrelate/support.h"
 
 namespace tautline::stages::autocorrelate::tests {
@@ -10,9 +10,9 @@ class Stream : public EachBackend {};
 TEST_P(Stream, AnySplit) {
   auto random = generator();
   for (const std::size_t sensors : {1u, 3u, 16u, 37u, 66u})
-    for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
       for (const std::size_t longest : {1u, 7u, 300u}) {
-        const Config config{.sensors = sensors, .ladder = ladder, .bins = 8, .levels = 6};
+        const Config config{.sensors = sensors, .lag_scheme = scheme, .bins = 8, .levels = 6};
         const std::size_t samples = longest == 1 ? 700 : 3000;
         const auto data = random_counts<std::uint8_t>(samples, sensors, 255);
         const auto made = plan(config, {.block_samples = 64, .series_block_samples = 1024});
@@ -92,7 +92,7 @@ TEST_P(Stream, NothingGiven) {
     for (const std::int64_t value : *values) EXPECT_EQ(value, 0);
 }
 
-// 4e9 x 4e9 x 2 does not fit 63 bits; one less than 2^31.5 squared does.
+// 2 (4e9)^2 exceeds 2^63; the square of a count just below 2^31.5 does not.
 TEST_P(Stream, RefusesSumsThatCouldWrap) {
   const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = CountType::u32};
   const auto made = plan(config);
@@ -114,12 +114,12 @@ TEST_P(Stream, RefusesSumsThatCouldWrap) {
   EXPECT_NO_THROW(made->execute(queue(), *state, view_of(good, 2)));
 }
 
-// A state's size is known beforehand and does not grow with the run.
+// Plan::bytes gives a state's size before it is made, and the size does not grow with the run.
 TEST_P(Stream, MemoryIsAConstantPerSensor) {
   const auto bytes = [&](std::size_t sensors) {
     return plan({.sensors = sensors})->bytes().host_bytes;
   };
-  // Sensors come in groups of 64 at most.
+  // Sensors are padded to groups of 64 at most.
   const std::size_t per_group = bytes(128) - bytes(64);
   EXPECT_EQ(bytes(6400) - bytes(64), 99 * per_group);
   EXPECT_LT(per_group / 64, 32u * 1024);
@@ -141,7 +141,7 @@ TEST(Config, SaysWhatIsWrong) {
   expect_error({.sensors = 0}, "sensors");
   expect_error({.bins = 0}, "bins");
   expect_error({.bins = 1025}, "bins");
-  expect_error({.ladder = Ladder::standard, .bins = 15}, "bins");
+  expect_error({.lag_scheme = LagScheme::standard, .bins = 15}, "bins");
   expect_error({.levels = 0}, "levels");
   expect_error({.levels = 41}, "levels");
   expect_error({.max_samples = 0}, "max_samples");
@@ -166,13 +166,13 @@ TEST(Config, ExecuteChecksItsViews) {
   }
 }
 
-TEST(Config, LadderOfLags) {
+TEST(Config, LagsOfEachScheme) {
   const auto chain = lags_of({});
   ASSERT_EQ(chain.size(), 320u);
   EXPECT_EQ(chain[32].samples, 32u);
   EXPECT_EQ(chain[33].samples, 34u);
   EXPECT_EQ(chain.back().samples, 32u * 511 + 31 * 512);  // 32,224
-  const auto standard = lags_of({.ladder = Ladder::standard, .bins = 16, .levels = 3});
+  const auto standard = lags_of({.lag_scheme = LagScheme::standard, .bins = 16, .levels = 3});
   ASSERT_EQ(standard.size(), 17u + 8 + 8);
   EXPECT_EQ(standard[16].samples, 16u);
   EXPECT_EQ(standard[17].samples, 18u);

@@ -15,7 +15,8 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
+#include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::autocorrelate::tests {
@@ -24,7 +25,7 @@ using core::Axis;
 using device::InstructionSet;
 using tautline::tests::generator;
 
-/// Something that autocorrelates.
+/// A backend, by name and device.
 struct Backend {
   const char* name;
   device::Selection selection;
@@ -41,7 +42,8 @@ inline std::shared_ptr<const device::Device> opened(const Backend& backend) {
   return device::open(backend.selection, {.threads = 2});
 }
 
-/// Random counts of [time][sensor], every sensor with another mean; `most` is the largest value.
+/// Random counts, [time][sensor], with a different mean for each sensor; `most` is the largest
+/// value.
 template <class Count>
 std::vector<Count> random_counts(std::size_t samples, std::size_t sensors, double most) {
   auto random = generator();
@@ -50,14 +52,14 @@ std::vector<Count> random_counts(std::size_t samples, std::size_t sensors, doubl
   for (double& s : scale) s = std::uniform_real_distribution<double>(0.3, 1)(random) * most;
   std::uniform_real_distribution<double> draw(0, 1);
   for (std::size_t i = 0; i < data.size(); ++i) {
-    // Full-scale values turn up, not only likely ones.
+    // Rare full-scale values test overflows.
     const bool full = std::is_integral_v<Count> && random() % 16 == 0;
     data[i] = static_cast<Count>(full ? most : draw(random) * scale[i % sensors]);
   }
   return data;
 }
 
-/// Everything `read` gives; poisoned until then.
+/// All outputs of `read`, poisoned before.
 template <class Value>
 struct Result {
   explicit Result(const Config& config) : pairs(config.pair_count()), lags(lags_of(config).size()) {
@@ -88,7 +90,7 @@ Samples<Count> view_of(const std::vector<Count>& data, std::size_t sensors, std:
 template <class Count>
 using ValueOf = std::conditional_t<std::is_same_v<Count, float>, double, std::int64_t>;
 
-/// All of `data` in one call.
+/// Executes `data` in one call.
 template <class Count>
 Result<ValueOf<Count>> run(const Plan& plan, device::Queue& queue, const std::vector<Count>& data) {
   const auto state = plan.make_state(queue);
@@ -132,12 +134,13 @@ void expect_equal(const Config& config, const Result<Value>& got, const Result<V
 }
 
 inline std::string config_text(const Config& config, std::size_t samples) {
-  return std::string(config.ladder == Ladder::chain ? "chain" : "standard") + ", " +
+  return std::string(config.lag_scheme == LagScheme::chain ? "chain" : "standard") + ", " +
          std::to_string(config.sensors) + " sensors, " + std::to_string(config.bins) + " bins, " +
          std::to_string(config.levels) + " levels, " + std::to_string(samples) + " samples";
 }
 
-/// What `samples` equal counts give. At level 9 every sum is above `least`.
+/// Compares the outputs of `samples` equal counts with their closed form. At level 9 every sum is
+/// above `least`.
 inline void expect_constant(const Config& config, const Result<std::int64_t>& result,
                             std::size_t samples, std::int64_t value, std::int64_t least) {
   const auto lags = lags_of(config);
@@ -156,7 +159,7 @@ inline void expect_constant(const Config& config, const Result<std::int64_t>& re
   }
 }
 
-/// The same for a run whose totals and monitors no 32 bits hold.
+/// The same for a run whose totals and monitors exceed 32 bits.
 inline void expect_beyond_32_bits(const Config& config, const Result<std::int64_t>& result,
                                   std::size_t samples, std::int64_t value) {
   expect_constant(config, result, samples, value, 0);
@@ -166,7 +169,7 @@ inline void expect_beyond_32_bits(const Config& config, const Result<std::int64_
   EXPECT_GT(result.direct[0], std::int64_t{1} << 32);
 }
 
-/// A test that runs once for each backend that the machine has.
+/// A test for each backend; skipped where the machine does not have it.
 class EachBackend : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
@@ -177,10 +180,10 @@ class EachBackend : public ::testing::TestWithParam<Backend> {
     device_ = opened(GetParam());
     queue_ = device_->make_queue();
     auto made = cpu::make_plan(config, device_, tunables);
-    // Matrix units take what they can.
+    // The vnni backend computes the problems that do not fit the matrix units.
     const bool matrices = GetParam().name == std::string("amx");
     EXPECT_EQ(made->backend(),
-              matrices && !cpu::front_fits(config, tunables) ? "vnni" : GetParam().name);
+              matrices && !cpu::amx_fits(config, tunables) ? "vnni" : GetParam().name);
     return made;
   }
   device::Queue& queue() { return *queue_; }

@@ -1,4 +1,4 @@
-// Sums from tags equal those from bins, bit for bit: sparse and dense, any split, every ladder.
+// Sums from tags equal those from bins, bit for bit: sparse and dense, any split, both lag schemes.
 #include "tautline/stages/autocorrelate/tags.h"
 
 #include "tests/stages/autocorrelate/support.h"
@@ -6,7 +6,7 @@
 namespace tautline::stages::autocorrelate::tests {
 namespace {
 
-// A count in one bin of `rarity` on average, in bunches.
+// One count per `rarity` bins on average, in bunches.
 std::vector<std::uint8_t> rare_counts(std::size_t samples, std::size_t sensors, unsigned rarity) {
   auto random = generator();
   std::vector<std::uint8_t> data(samples * sensors);
@@ -30,12 +30,12 @@ class Tags : public ::testing::Test {
 };
 
 TEST_F(Tags, AreTheReferenceWhateverTheirRate) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const std::size_t bins : {2u, 6u, 7u, 32u}) {
-      if (ladder == Ladder::standard && bins % 2 != 0) continue;
+      if (scheme == LagScheme::standard && bins % 2 != 0) continue;
       for (const unsigned rarity : {1u, 3u, 40u, 2000u})
         for (const std::size_t samples : {1u, 63u, 6003u}) {
-          const Config config{.sensors = 2, .ladder = ladder, .bins = bins, .levels = 9};
+          const Config config{.sensors = 2, .lag_scheme = scheme, .bins = bins, .levels = 9};
           const auto data = rare_counts(samples, 2, rarity);
           const auto plan = make_tag_plan(config);
           EXPECT_EQ(plan->backend(), "tags");
@@ -46,10 +46,10 @@ TEST_F(Tags, AreTheReferenceWhateverTheirRate) {
 }
 
 TEST_F(Tags, PairsOfSensors) {
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const unsigned rarity : {1u, 30u}) {
       const Config config{.sensors = 4,
-                          .ladder = ladder,
+                          .lag_scheme = scheme,
                           .bins = 6,
                           .levels = 7,
                           .pairs = {{0, 1}, {1, 0}, {2, 2}, {3, 0}, {0, 1}}};
@@ -61,9 +61,9 @@ TEST_F(Tags, PairsOfSensors) {
 
 TEST_F(Tags, AnySplitReadAndSavedOnTheWay) {
   auto random = generator();
-  for (const Ladder ladder : {Ladder::chain, Ladder::standard})
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const unsigned rarity : {2u, 50u}) {
-      const Config config{.sensors = 3, .ladder = ladder, .bins = 8, .levels = 7};
+      const Config config{.sensors = 3, .lag_scheme = scheme, .bins = 8, .levels = 7};
       const std::size_t samples = 5000;
       const auto data = rare_counts(samples, 3, rarity);
       const auto tags = tags_of(data, 3);
@@ -94,9 +94,9 @@ TEST_F(Tags, AnySplitReadAndSavedOnTheWay) {
     }
 }
 
-// A run of 1e15 bins with photons in pairs: no bin is ever made.
+// A run of 1e15 bins with photons in pairs, which only lists of tags can hold.
 TEST_F(Tags, LongEmptyRuns) {
-  const Config config{.sensors = 1, .ladder = Ladder::standard, .bins = 16, .levels = 40};
+  const Config config{.sensors = 1, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 40};
   const auto plan = make_tag_plan(config);
   const auto state = plan->make_state(*queue_);
   const std::uint64_t step = 1'000'000'000'000;

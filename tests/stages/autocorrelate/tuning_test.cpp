@@ -1,6 +1,7 @@
-// The GPU code as something to tune: candidates agree with the CPU and are timed.
-#include "tautline/stages/autocorrelate/gpu/plan.h"
+// The autocorrelator's interface to the tuner: candidates agree with the CPU, and are timed.
 #include "tautline/stages/autocorrelate/gpu/tuning.h"
+
+#include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/tune.h"
 #include "tests/stages/autocorrelate/support.h"
 #include "tests/support/gpus.h"
@@ -36,7 +37,8 @@ TEST_P(Tuning, DefaultsAreInTheSpace) {
   const auto device = device::open(device::parse_selection(GetParam()));
   GpuTunables usual;
   if (!gpu::has_matrix_design(*device)) usual.design = GpuDesign::portable;
-  EXPECT_EQ(gpu::tunables_of(gpu::tuning_space({.sensors = 4}, *device).usual()), usual);
+  EXPECT_EQ(gpu::tunables_of(gpu::tuning_space({.sensors = 4}, *device).default_configuration()),
+            usual);
 }
 
 TEST(PortableTunables, MatterWhereMatrixUnitsDoNotTakeEveryLevel) {

@@ -71,7 +71,7 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   };
   const auto good_output = [&] {
     OutputViews v;
-    v.turned_ci8 = {out.data(), {Axis::channel, Axis::input, Axis::time}, {16, 2, 8}};
+    v.corner_turned_ci8 = {out.data(), {Axis::channel, Axis::input, Axis::time}, {16, 2, 8}};
     v.gains = {gains.data(), {Axis::channel, Axis::input}, {16, 2}};
     v.clipped = {clipped.data(), {Axis::input}, {2}};
     return v;
@@ -97,10 +97,10 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   input = good_input(), input.validity = {&word, {Axis::input, Axis::word}, {1, 1}};
   EXPECT_EQ(field(input, good_output()), "validity");
   OutputViews output = good_output();
-  output.turned_ci8 = output.turned_ci8.slice(2, 0, 2);
-  EXPECT_EQ(field(good_input(), output), "turned_ci8");
-  output = good_output(), output.turned_ci8 = {};
-  EXPECT_EQ(field(good_input(), output), "turned_ci8");
+  output.corner_turned_ci8 = output.corner_turned_ci8.slice(2, 0, 2);
+  EXPECT_EQ(field(good_input(), output), "corner_turned_ci8");
+  output = good_output(), output.corner_turned_ci8 = {};
+  EXPECT_EQ(field(good_input(), output), "corner_turned_ci8");
   output = good_output(), output.gains = {};
   EXPECT_EQ(field(good_input(), output), "gains");
   output = good_output(), output.clipped = {};

@@ -84,7 +84,7 @@ TEST(Reference, EqualsTheFormulaWrittenOut) {
             c.cutoff = 0.9;
             c.lower_sideband = lower;
             c.oversample_numerator = c.frame_samples() % p == 0 ? p : 1;
-            c.output = Output::turned_float;
+            c.output = Output::corner_turned_float;
             Stream stream(c.input, 2, Case{c, 6}.samples());
             stream.randomise(random);
             const Result result = run_on("reference", c, stream);
@@ -167,7 +167,7 @@ TEST(Definition, ATonesChannelAscendsWithItsSkyFrequencyAndKeepsItsPhase) {
             c.channels = channels, c.taps = 8;
             c.input = core::parse_sample_format(format);
             c.lower_sideband = lower;
-            c.output = Output::turned_float;
+            c.output = Output::corner_turned_float;
             c.oversample_numerator = p;
             c.max_samples = Case{c, 5}.samples();
             const Prepared bank(device, c);
@@ -210,7 +210,7 @@ TEST(Definition, ADelayedWaveComesBackInPhase) {
           c.inputs = 2, c.channels = channels, c.taps = 8;
           c.input = core::parse_sample_format(format);
           c.lower_sideband = lower;
-          c.output = Output::turned_float;
+          c.output = Output::corner_turned_float;
           c.max_samples = Case{c, 20}.samples();
           const Prepared bank(device, c);
           for (const std::size_t k : {channels / 5, channels / 2 + 1, channels - 3}) {
@@ -237,7 +237,7 @@ TEST(Definition, PhaseModelsMoveLinearlyWithSpectrumAndChannel) {
   auto random = tests::generator();
   for (const char* format : {"ci8", "f32"})
     for (const std::size_t channels : {9u, 32u, 256u})
-      for (const Output output : {Output::turned_float, Output::spectra_float}) {
+      for (const Output output : {Output::corner_turned_float, Output::spectra_float}) {
         Config c;
         c.inputs = 2, c.channels = channels, c.taps = 4;
         c.input = core::parse_sample_format(format);
@@ -278,7 +278,7 @@ TEST(Definition, WhiteNoiseKeepsUnitPower) {
           c.channels = 64, c.taps = taps;
           c.input = core::parse_sample_format(format);
           c.window = core::parse_window(window);
-          c.output = Output::turned_float;
+          c.output = Output::corner_turned_float;
           Stream stream(c.input, 1, Case{c, 400}.samples());
           std::normal_distribution<double> normal(0, c.input.complex ? std::sqrt(0.5) : 1);
           for (std::size_t n = 0; n < stream.components(); ++n) stream.set(0, n, normal(random));

@@ -57,7 +57,7 @@ Tunables tunables_of(const Shape& shape) {
 TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
   auto random = tests::generator();
   for (const Shape& shape : kShapes)
-    for (const Output output : {Output::spectra_float, Output::turned_ci8}) {
+    for (const Output output : {Output::spectra_float, Output::corner_turned_ci8}) {
       Config c = config_of(shape, output);
       const std::size_t spectra = shape.channels > 1000 ? 20 : 57, frame = c.frame_samples();
       Stream stream(c.input, c.inputs, Case{c, spectra}.samples());
@@ -93,10 +93,11 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
                                                  {Axis::input, Axis::spectrum, Axis::channel},
                                                  {c.inputs, row, c.channels})
                   .slice(1, done, row - done);
-          views.turned_ci8 = core::View<core::ci8, 3>(out.as<core::ci8>(),
-                                                      {Axis::channel, Axis::input, Axis::time},
-                                                      {c.channels, c.inputs, row})
-                                 .slice(2, done, row - done);
+          views.corner_turned_ci8 =
+              core::View<core::ci8, 3>(out.as<core::ci8>(),
+                                       {Axis::channel, Axis::input, Axis::time},
+                                       {c.channels, c.inputs, row})
+                  .slice(2, done, row - done);
           views.gains = {
               gain_memory.as<float>(), {Axis::channel, Axis::input}, {c.channels, c.inputs}};
           views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {c.inputs}};
@@ -109,7 +110,7 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
         queue_->copy(back.data(), out.data(), back.size());
         queue_->copy(counts.data(), clipped.data(), clipped.bytes());
         queue_->synchronise();
-        if (output == Output::turned_ci8) {
+        if (output == Output::corner_turned_ci8) {
           EXPECT_EQ(counts, expected.clipped);
         }
         const auto* floats = reinterpret_cast<const std::complex<float>*>(back.data());
@@ -119,9 +120,10 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
             for (std::size_t s = 0; s < spectra; ++s) {
               const core::ci8 code = bytes[(k * c.inputs + i) * row + s];
               const std::complex<float> value =
-                  output == Output::turned_ci8 ? std::complex<float>(static_cast<float>(code.re),
-                                                                     static_cast<float>(code.im))
-                                               : floats[(i * row + s) * c.channels + k];
+                  output == Output::corner_turned_ci8
+                      ? std::complex<float>(static_cast<float>(code.re),
+                                            static_cast<float>(code.im))
+                      : floats[(i * row + s) * c.channels + k];
               ASSERT_EQ(value, expected.values[(k * c.inputs + i) * spectra + s])
                   << k << ' ' << i << ' ' << s << " offset " << offset;
             }
@@ -133,7 +135,7 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
 TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
   auto random = tests::generator();
   for (const Shape& shape : kShapes) {
-    const Config c = config_of(shape, Output::turned_ci8);
+    const Config c = config_of(shape, Output::corner_turned_ci8);
     const std::size_t spectra = 12;
     Stream stream(c.input, c.inputs, Case{c, spectra}.samples());
     stream.randomise(random);
@@ -150,11 +152,11 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     const std::size_t words = core::validity_words(stream.samples);
     const device::Buffer in = on_device(stream.bytes.data(), stream.bytes.size());
     const device::Buffer bits = on_device(mask.row(0), c.inputs * words * 8);
-    std::vector<float> turned_gains(c.channels * c.inputs);  // [input][channel]
+    std::vector<float> transposed_gains(c.channels * c.inputs);  // [input][channel]
     for (std::size_t k = 0; k < c.channels; ++k)
       for (std::size_t i = 0; i < c.inputs; ++i)
-        turned_gains[i * c.channels + k] = runner.gains[k * c.inputs + i];
-    const device::Buffer gains = on_device(turned_gains.data(), turned_gains.size() * 4);
+        transposed_gains[i * c.channels + k] = runner.gains[k * c.inputs + i];
+    const device::Buffer gains = on_device(transposed_gains.data(), turned_gains.size() * 4);
     const device::Buffer valid = device_->allocate(c.inputs * 8);
     std::vector<core::ci8> out(c.channels * c.inputs * spectra);
     std::vector<std::uint64_t> clipped(c.inputs, 1000), out_valid(c.inputs);
@@ -163,7 +165,7 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     input.count = stream.samples;
     input.validity = {bits.as<const std::uint64_t>(), {Axis::input, Axis::word}, {c.inputs, words}};
     OutputViews views;
-    views.turned_ci8 = {
+    views.corner_turned_ci8 = {
         out.data(), {Axis::channel, Axis::input, Axis::time}, {c.channels, c.inputs, spectra}};
     views.gains = {gains.as<float>(),
                    {Axis::channel, Axis::input},
@@ -191,7 +193,7 @@ TEST_P(Gpu, SmallBuffersGiveTheSameBits) {
   auto random = tests::generator();
   for (const Shape& shape : kShapes) {
     if (shape.design == GpuDesign::split) continue;
-    Config c = config_of(shape, Output::turned_float);
+    Config c = config_of(shape, Output::corner_turned_float);
     c.max_samples = std::size_t{1} << 18;
     Stream stream(c.input, c.inputs,
                   Case{c, (c.max_samples - 2) / c.hop_samples() - c.taps}.samples());
@@ -209,7 +211,7 @@ TEST_P(Gpu, SmallBuffersGiveTheSameBits) {
 // Many batches for each group that stays, against as many groups as there are batches.
 TEST_P(Gpu, GroupsThatStayGiveTheSameBits) {
   auto random = tests::generator();
-  for (const Output output : {Output::spectra_float, Output::turned_ci8}) {
+  for (const Output output : {Output::spectra_float, Output::corner_turned_ci8}) {
     Config c = config_of(kShapes[0], output);
     c.inputs = 3;
     Stream stream(c.input, c.inputs, Case{c, 501}.samples());
@@ -239,7 +241,7 @@ TEST_P(Gpu, GroupsThatStayGiveTheSameBits) {
 
 TEST_P(Gpu, StatesMoveBetweenBackends) {
   auto random = tests::generator();
-  const Config c = config_of(kShapes[0], Output::turned_float);
+  const Config c = config_of(kShapes[0], Output::corner_turned_float);
   Stream first(c.input, c.inputs, 10 * c.channels + 5), second(c.input, c.inputs, 20 * c.channels);
   first.randomise(random), second.randomise(random);
   const auto cpu = open_device("cpu");

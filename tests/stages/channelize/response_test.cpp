@@ -30,7 +30,7 @@ std::vector<double> response_db(const Anchor& anchor, const std::string& device)
   c.inputs = kOffsets, c.channels = kChannels, c.taps = anchor.taps;
   c.input = core::kCf32;
   c.window = core::parse_window(anchor.window);
-  c.output = Output::turned_float;
+  c.output = Output::corner_turned_float;
   Stream stream(c.input, c.inputs, Case{c, 1}.samples());
   for (std::size_t j = 0; j < kOffsets; ++j)
     for (std::size_t n = 0; n < stream.samples; ++n) {

@@ -14,11 +14,13 @@ struct Shape {
   Output output;
 };
 
-const std::vector<Shape> kShapes = {
-    {"ci8", 64, 8, 1, 1, Output::turned_ci8},    {"i8", 32, 4, 1, 1, Output::turned_float},
-    {"cf32", 30, 3, 1, 1, Output::turned_ci4},   {"ci16", 64, 5, 4, 3, Output::spectra_float},
-    {"f32", 12, 2, 4, 3, Output::turned_ci8},    {"ci8", 2, 1, 1, 1, Output::turned_ci8},
-    {"ci8", 1024, 2, 32, 27, Output::turned_ci8}};
+const std::vector<Shape> kShapes = {{"ci8", 64, 8, 1, 1, Output::corner_turned_ci8},
+                                    {"i8", 32, 4, 1, 1, Output::corner_turned_float},
+                                    {"cf32", 30, 3, 1, 1, Output::corner_turned_ci4},
+                                    {"ci16", 64, 5, 4, 3, Output::spectra_float},
+                                    {"f32", 12, 2, 4, 3, Output::corner_turned_ci8},
+                                    {"ci8", 2, 1, 1, 1, Output::corner_turned_ci8},
+                                    {"ci8", 1024, 2, 32, 27, Output::corner_turned_ci8}};
 
 Config config_of(const Shape& shape) {
   Config c;
@@ -174,7 +176,8 @@ TEST(Output, WrittenPastTheCacheIsTheSame) {
   auto random = tests::generator();
   using core::Axis;
   for (const std::string& name : forced_devices())
-    for (const Output output : {Output::turned_float, Output::turned_ci8, Output::turned_ci4}) {
+    for (const Output output :
+         {Output::corner_turned_float, Output::corner_turned_ci8, Output::corner_turned_ci4}) {
       Config c;
       c.inputs = 2, c.channels = 32, c.taps = 4;
       c.output = output;
@@ -197,9 +200,9 @@ TEST(Output, WrittenPastTheCacheIsTheSame) {
         const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
         const std::array<std::size_t, 3> extents{32, 2, row};
         OutputViews views;
-        views.turned_float = {out.as<std::complex<float>>(), axes, extents};
-        views.turned_ci8 = {out.as<core::ci8>(), axes, extents};
-        views.turned_ci4 = {out.as<core::ci4>(), axes, extents};
+        views.corner_turned_float = {out.as<std::complex<float>>(), axes, extents};
+        views.corner_turned_ci8 = {out.as<core::ci8>(), axes, extents};
+        views.corner_turned_ci4 = {out.as<core::ci4>(), axes, extents};
         views.gains = {gains.data(), {Axis::channel, Axis::input}, {32, 2}};
         views.clipped = {clipped.data(), {Axis::input}, {2}};
         EXPECT_EQ(plan->execute(*queue, *state, input, views), spectra);
@@ -213,7 +216,7 @@ TEST(Output, WrittenPastTheCacheIsTheSame) {
 // Two channels, one tap of 1: the channels are x0 - x1 and x0 + x1, exactly.
 TEST(Requantisation, RoundsHalfToEvenClipsSymmetricallyAndCounts) {
   for (const std::string& device : all_devices())
-    for (const Output output : {Output::turned_ci8, Output::turned_ci4})
+    for (const Output output : {Output::corner_turned_ci8, Output::corner_turned_ci4})
       for (const std::size_t fused : {std::size_t{0}, std::size_t{65536}}) {
         Config c;
         c.channels = 2, c.taps = 1;
@@ -238,7 +241,7 @@ TEST(Requantisation, RoundsHalfToEvenClipsSymmetricallyAndCounts) {
           runner.gains = {gain, gain};
           const Result result = runner.run(stream);
           std::uint64_t clipped = 0;
-          const int limit = core::requantise_limit(output == Output::turned_ci8 ? 8 : 4);
+          const int limit = core::requantise_limit(output == Output::corner_turned_ci8 ? 8 : 4);
           for (std::size_t s = 0; s < sums.size(); ++s)
             for (const std::size_t k : {0u, 1u}) {
               const auto [re, im] = k == 0 ? differences[s] : sums[s];
@@ -283,7 +286,7 @@ TEST(Requantisation, GainsAreByChannelAndInput) {
     Runner quantised(make_plan(c, opened), opened);
     for (std::size_t n = 0; n < 96; ++n)
       quantised.gains.push_back(0.01f * static_cast<float>(n + 1));
-    c.output = Output::turned_float;
+    c.output = Output::corner_turned_float;
     Runner exact(make_plan(c, opened), opened);
     const Result q = quantised.run(stream), f = exact.run(stream);
     std::uint64_t clipped = 0;

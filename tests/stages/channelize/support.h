@@ -175,7 +175,7 @@ class Runner {
     using core::Axis;
     const Config& c = plan_->config();
     OutputViews out;
-    const std::array<Axis, 3> turned{Axis::channel, Axis::input, Axis::time};
+    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{c.channels, c.inputs, total + kGap};
     switch (c.output) {
       case Output::spectra_float:
@@ -184,17 +184,17 @@ class Runner {
                           {c.inputs, total + kGap, c.channels})
                           .slice(1, done, count);
         break;
-      case Output::turned_float:
-        out.turned_float = core::View<std::complex<float>, 3>(floats_.data(), turned, extents)
-                               .slice(2, done, count);
+      case Output::corner_turned_float:
+        out.corner_turned_float =
+            core::View<std::complex<float>, 3>(floats_.data(), axes, extents).slice(2, done, count);
         break;
-      case Output::turned_ci8:
-        out.turned_ci8 =
-            core::View<core::ci8, 3>(ci8_.data(), turned, extents).slice(2, done, count);
+      case Output::corner_turned_ci8:
+        out.corner_turned_ci8 =
+            core::View<core::ci8, 3>(ci8_.data(), axes, extents).slice(2, done, count);
         break;
-      case Output::turned_ci4:
-        out.turned_ci4 =
-            core::View<core::ci4, 3>(ci4_.data(), turned, extents).slice(2, done, count);
+      case Output::corner_turned_ci4:
+        out.corner_turned_ci4 =
+            core::View<core::ci4, 3>(ci4_.data(), axes, extents).slice(2, done, count);
         break;
     }
     out.valid = valid.mutable_view();
@@ -211,16 +211,16 @@ class Runner {
     for (std::size_t k = 0; k < c.channels; ++k)
       for (std::size_t i = 0; i < c.inputs; ++i)
         for (std::size_t s = 0; s < total; ++s) {
-          const std::size_t turned = (k * c.inputs + i) * (total + kGap) + s;
+          const std::size_t at = (k * c.inputs + i) * (total + kGap) + s;
           std::complex<float>& to = result_.values[(k * c.inputs + i) * total + s];
           if (c.output == Output::spectra_float)
             to = floats_[(i * (total + kGap) + s) * c.channels + k];
-          else if (c.output == Output::turned_float)
-            to = floats_[turned];
-          else if (c.output == Output::turned_ci8)
-            to = {static_cast<float>(ci8_[turned].re), static_cast<float>(ci8_[turned].im)};
+          else if (c.output == Output::corner_turned_float)
+            to = floats_[at];
+          else if (c.output == Output::corner_turned_ci8)
+            to = {static_cast<float>(ci8_[at].re), static_cast<float>(ci8_[at].im)};
           else
-            to = {static_cast<float>(ci4_[turned].re()), static_cast<float>(ci4_[turned].im())};
+            to = {static_cast<float>(ci4_[at].re()), static_cast<float>(ci4_[at].im())};
         }
     check_poison(total);
     return result_;
@@ -233,7 +233,7 @@ class Runner {
       for (std::size_t g = 0; g < kGap; ++g) {
         const std::size_t at = row * (total + kGap) + total + g;
         const bool kept = c.output == Output::spectra_float ||
-                          (c.output == Output::turned_float
+                          (c.output == Output::corner_turned_float
                                ? std::isnan(floats_[at].real()) && std::isnan(floats_[at].imag())
                                : ci8_[at] == core::ci8{-77, 99} && ci4_[at] == core::ci4{0x5a});
         if (!kept) throw std::runtime_error("wrote behind the end of a row");

@@ -1,11 +1,12 @@
 // What tuning may choose in the filter bank, how it is tried, and that plans take what was found.
+#include "tautline/stages/channelize/gpu/tuning.h"
+
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/evaluator.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/channelize/gpu/plan.h"
-#include "tautline/stages/channelize/gpu/tuning.h"
 #include "tautline/stages/channelize/tune.h"
 #include "tests/stages/channelize/support.h"
 #include "tests/support/environment.h"
@@ -27,12 +28,12 @@ class Tuning : public testing::TestWithParam<std::string> {
   // A legal configuration that is not the default.
   jit::Configuration other() const {
     const jit::Space space = gpu::tuning_space(bank(), *device_);
-    jit::Configuration c = space.usual();
+    jit::Configuration c = space.default_configuration();
     c["spectra"] = 16;
     c["filter_spectra"] = 4;
     c["positions"] = 2;
     EXPECT_TRUE(space.legal(c));
-    EXPECT_NE(c, space.usual());
+    EXPECT_NE(c, space.default_configuration());
     return c;
   }
   jit::WisdomEntry found(const Config& config, jit::Configuration configuration) const {
@@ -53,7 +54,7 @@ class Tuning : public testing::TestWithParam<std::string> {
 
 TEST_P(Tuning, ChecksAndTimesEveryOutput) {
   for (const auto& [format, output] :
-       {std::pair{"ci8", Output::turned_ci8}, {"f32", Output::spectra_float}}) {
+       {std::pair{"ci8", Output::corner_turned_ci8}, {"f32", Output::spectra_float}}) {
     config_.input = core::parse_sample_format(format);
     config_.output = output;
     config_.max_samples = config_.frame_samples() * 40;
@@ -61,9 +62,9 @@ TEST_P(Tuning, ChecksAndTimesEveryOutput) {
     EXPECT_EQ(tunable.key.problem.at("taps"), 4u);
     EXPECT_EQ(tunable.operations, 2.0 * 37 * static_cast<double>(config_.hop_samples()));
     const auto evaluator = jit::make_local_evaluator(tunable, 0);
-    jit::Configuration separate = tunable.space.usual();
+    jit::Configuration separate = tunable.space.default_configuration();
     separate["design"] = static_cast<std::int64_t>(GpuDesign::separate);
-    for (const jit::Configuration& c : {tunable.space.usual(), other(), separate}) {
+    for (const jit::Configuration& c : {tunable.space.default_configuration(), other(), separate}) {
       const jit::Result result = evaluator->evaluate({.configuration = c});
       EXPECT_EQ(result.outcome, jit::Outcome::measured)
           << format << " " << jit::describe(c) << ": " << result.reason;
@@ -74,13 +75,13 @@ TEST_P(Tuning, ChecksAndTimesEveryOutput) {
 
 TEST_P(Tuning, TheSpaceHasWhatTheKernelsTake) {
   const jit::Space space = gpu::tuning_space(bank(), *device_);
-  const GpuTunables usual = gpu::tunables_of(space.usual());
-  EXPECT_EQ(usual.design, GpuDesign::fused);
-  EXPECT_NE(usual.points, 0u);
-  jit::Configuration c = space.usual();
+  const GpuTunables defaults = gpu::tunables_of(space.default_configuration());
+  EXPECT_EQ(defaults.design, GpuDesign::fused);
+  EXPECT_NE(defaults.points, 0u);
+  jit::Configuration c = space.default_configuration();
   c["filter_spectra"] = 16, c["spectra"] = 8;
   EXPECT_FALSE(space.legal(c));
-  c = space.usual();
+  c = space.default_configuration();
   c["design"] = static_cast<std::int64_t>(GpuDesign::split);
   EXPECT_FALSE(space.legal(c));
   // Every default is one of the values that are tried.
@@ -88,16 +89,17 @@ TEST_P(Tuning, TheSpaceHasWhatTheKernelsTake) {
     for (const std::size_t channels :
          {2u, 3u, 4u, 12u, 30u, 64u, 100u, 1024u, 4096u, 16384u, 65536u})
       for (const std::size_t taps : {1u, 8u, 16u, 100u})
-        for (const Output output : {Output::spectra_float, Output::turned_ci4}) {
+        for (const Output output : {Output::spectra_float, Output::corner_turned_ci4}) {
           config_.input = core::parse_sample_format(format);
           config_.channels = channels, config_.taps = taps, config_.output = output;
           const jit::Space any = gpu::tuning_space(bank(), *device_);
-          EXPECT_TRUE(any.legal(any.usual())) << format << ' ' << channels << ' ' << taps;
+          EXPECT_TRUE(any.legal(any.default_configuration()))
+              << format << ' ' << channels << ' ' << taps;
         }
   config_ = {};
   config_.channels = 100;
   const jit::Space other_space = gpu::tuning_space(bank(), *device_);
-  EXPECT_EQ(gpu::tunables_of(other_space.usual()).design, GpuDesign::separate);
+  EXPECT_EQ(gpu::tunables_of(other_space.default_configuration()).design, GpuDesign::separate);
 }
 
 TEST_P(Tuning, PlansTakeWhatWasFoundAndSaySo) {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "tautline/stages/correlate/case.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/cpu/plan.h"
 #include "tests/stages/correlate/correlate_support.h"
 
 // GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.

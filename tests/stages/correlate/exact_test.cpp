@@ -67,7 +67,7 @@ TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
       for (const char* calls : {"", "a", "m", "aa", "am", "ma", "0a"}) {
         if (on_device && !device->compiles()) continue;
         Config config = config_for(data.samples());
-        config.hold_sums = hold;
+        config.defer_sums = hold;
         const auto plan = make_plan(config, device);
         const auto reference = make_plan(config, reference_device());
         const auto state = plan->make_state(*queue), own_state = reference->make_state(*own);
@@ -91,8 +91,8 @@ TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
           reference->execute(*own, *own_state, some, valid, expected.visibility_view(),
                              expected.count_view());
         }
-        plan->release(*queue, *state, visibilities, counts);
-        plan->release(*queue, *state, visibilities, counts);  // nothing more
+        plan->flush(*queue, *state, visibilities, counts);
+        plan->flush(*queue, *state, visibilities, counts);  // nothing more
         if (on_device) {
           queue->copy(got.visibilities.data(), sums.data(), sums.bytes());
           queue->copy(got.counts.data(), numbers.data(), numbers.bytes());
@@ -159,11 +159,11 @@ TEST_P(Exact, AnyStrides) {
     Data<core::ci4> small(3, 19, 131, spacing);
     check(small.samples(), "ci4 time stride " + std::to_string(spacing.time));
   }
-  // [time][input] in memory: the strides the other way round.
+  // [time][input] in memory: transposed.
   Data<core::ci8> data(1, 1, 40 * 70);
-  const Samples<core::ci8> turned(data.storage.data(), {Axis::channel, Axis::input, Axis::time},
-                                  {1, 40, 70}, {0, 1, 40});
-  check(turned, "[time][input]");
+  const Samples<core::ci8> transposed(data.storage.data(), {Axis::channel, Axis::input, Axis::time},
+                                      {1, 40, 70}, {0, 1, 40});
+  check(transposed, "[time][input]");
   // Time running backwards.
   const Samples<core::ci8> backwards(
       data.storage.data() + 69, {Axis::channel, Axis::input, Axis::time}, {1, 40, 70}, {0, 70, -1});

@@ -1,7 +1,5 @@
 // The kernels for matrix units: their text for every architecture that has them, how tiles are
 // shared out, and on a GPU that has them their sums, bit for bit.
-#include "tautline/stages/correlate/gpu/tensor.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,6 +9,7 @@
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu/plan.h"
+#include "tautline/stages/correlate/gpu/tensor.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/support/kernel_compiler.h"
 
@@ -58,14 +57,16 @@ TEST_F(GpuTensorCompile, Wgmma) {
   }
 }
 
-TEST_F(GpuTensorCompile, Held) {
+TEST_F(GpuTensorCompile, DeferredSums) {
   for (const std::size_t stages : {0u, 3u, 7u})
-    expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma_held.cuda.kernel",
-                                 gpu::held_defines(gpu::complete(
-                                     WgmmaTunables{.held_stages = stages}, kHopperLocalBytes))),
-                "sm_90a", 168);
-  expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/held_sums.cuda.kernel", {}), "sm_90a",
-              84);
+    expect_fits(
+        jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma_deferred.cuda.kernel",
+                         gpu::deferred_defines(gpu::complete(
+                             WgmmaTunables{.deferred_stages = stages}, kHopperLocalBytes))),
+        "sm_90a", 168);
+  expect_fits(
+      jit::make_source(device::Api::cuda, "correlate/gpu/hopper/flush_deferred.cuda.kernel", {}),
+      "sm_90a", 84);
 }
 
 TEST_F(GpuTensorCompile, Mma) {
@@ -115,7 +116,7 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
       const std::size_t tiles = blocks * (blocks + 1) / 2;
       const std::size_t items = groups * 60;
       const auto s = gpu::schedule_tiles(items, tiles, groups, 24);
-      EXPECT_LT(s.turn, std::max<std::size_t>(groups, 2));
+      EXPECT_LT(s.rotation, std::max<std::size_t>(groups, 2));
       // As in wgmma_tile.cuda.kernel; tiles on the diagonal are three quarters of the work.
       std::vector<double> work(tiles, 1);
       for (std::size_t row = 0; row < blocks; ++row) work[row * (row + 3) / 2] = 0.75;
@@ -127,7 +128,7 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
         for (std::size_t round = 0; round < items; round += groups) {
           ++seen[round + place];
           sum += work[(round + place) % tiles];
-          place = (place + s.turn) % groups;
+          place = (place + s.rotation) % groups;
         }
         most = std::max(most, sum);
         all += sum;
@@ -231,7 +232,7 @@ TEST_F(GpuTensorSums, AnyShape) {
 
 // Sums that wait in the state, among them more than 32 bits hold, calls of other lengths, calls
 // with masks, whose sums go straight to the visibilities, and calls that bring nothing.
-TEST_F(GpuTensorSums, HeldFromCallToCall) {
+TEST_F(GpuTensorSums, DeferredFromCallToCall) {
   for (const auto& [channels, inputs, samples] : std::vector<std::array<std::size_t, 3>>{
            {2, 128, 3072}, {140, 128, 192}, {3, 200, 1000}, {1, 300, 20000}, {5, 257, 640}}) {
     Data<core::ci8> data(channels, inputs, samples, {.after_row = (16 - samples % 16) % 16});
@@ -242,7 +243,7 @@ TEST_F(GpuTensorSums, HeldFromCallToCall) {
     const std::size_t row = data.strides[1];
     const device::Buffer memory = device_->allocate(data.storage.size() * sizeof(core::ci8));
     Config config = config_for(data.samples());
-    config.hold_sums = true;
+    config.defer_sums = true;
     const auto plan = make_plan(config, device_), host = make_plan(config, device::open({}));
     EXPECT_NE(plan->backend().find("held"), std::string::npos) << plan->backend();
     const auto queue = device_->make_queue(), host_queue = device::open({})->make_queue();
@@ -279,8 +280,8 @@ TEST_F(GpuTensorSums, HeldFromCallToCall) {
       both(samples, true);
       both(0, false);
       both(samples, false);
-      plan->release(*queue, *state, sums, numbers);
-      plan->release(*queue, *state, sums, numbers);  // nothing is left
+      plan->flush(*queue, *state, sums, numbers);
+      plan->flush(*queue, *state, sums, numbers);  // nothing is left
     }
     queue->copy(got.visibilities.data(), visibilities.data(), visibilities.bytes());
     queue->copy(got.counts.data(), counts.data(), counts.bytes());

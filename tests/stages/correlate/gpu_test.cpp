@@ -1,7 +1,6 @@
 // What only the GPU plan has: device addresses, slabs, designs and tunables.
-#include "tautline/stages/correlate/gpu/plan.h"
-
 #include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/gpu/plan.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/stages/correlate/covering_tunables.h"
 
@@ -196,7 +195,7 @@ TEST_P(Gpu, CountsMayWaitForTheRelease) {
   Masks masks(3, 21, 100);
   masks.randomise(0.2);
   Config config = config_for(data.samples());
-  config.hold_sums = true;
+  config.defer_sums = true;
   const auto plan = make_plan(config, device_), reference = make_plan(config, reference_device());
   const auto state = plan->make_state(*queue_);
   const auto reference_queue = reference_device()->make_queue();
@@ -210,12 +209,12 @@ TEST_P(Gpu, CountsMayWaitForTheRelease) {
     reference->execute(*reference_queue, *reference_state, data.samples(), validity,
                        expected.visibility_view(), expected.count_view());
   }
-  plan->release(*queue_, *state, got.visibility_view(), got.view(counts));
-  plan->release(*queue_, *state, got.visibility_view(), got.view(counts));
+  plan->flush(*queue_, *state, got.visibility_view(), got.view(counts));
+  plan->flush(*queue_, *state, got.visibility_view(), got.view(counts));
   got.counts = download(counts, got.counts.size());
   compare(got, expected, data, "three calls");
   EXPECT_THROW(
-      plan->release(*queue_, *state, got.visibility_view(), Sums<core::ci64>(3, 20).count_view()),
+      plan->flush(*queue_, *state, got.visibility_view(), Sums<core::ci64>(3, 20).count_view()),
       core::Error);
 }
 

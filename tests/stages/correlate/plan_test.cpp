@@ -1,11 +1,13 @@
 // What a plan refuses, what it says of itself, and that running it takes no memory.
+#include "tautline/stages/correlate/cpu/plan.h"
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
 #include <thread>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
 #include "tests/stages/correlate/correlate_support.h"
 
 namespace {
@@ -145,7 +147,8 @@ TEST(CorrelatePlan, MemoryIsKnownBeforeAndModest) {
   const auto bytes = [&](std::size_t channels, std::size_t inputs) {
     return make_plan({.channels = channels, .inputs = inputs}, device)->bytes().host_bytes;
   };
-  EXPECT_GT(bytes(8, 256), 2 * core::baseline_count(256) * 8);  // both workers' sums
+  const std::size_t workers = device->make_queue()->workers();
+  EXPECT_GT(bytes(8, 256), workers * core::baseline_count(256) * 8);  // every worker's sums
   EXPECT_LT(bytes(8, 256), std::size_t{8} << 20);
   EXPECT_LT(bytes(1, 4096), std::size_t{100} << 20);
   EXPECT_LT(bytes(1000, 4096), std::size_t{100} << 20);
@@ -170,6 +173,7 @@ TEST(CorrelatePlan, ExecuteAllocatesNothing) {
 TEST(CorrelatePlan, RefusesAQueueOfAnotherDevice) {
   const auto plan = make_plan({}, device::open({}, {.threads = 1}));
   const auto queue = device::open({}, {.threads = 3})->make_queue();
+  if (queue->workers() == 1) GTEST_SKIP() << "one core: no queue has more workers than the plan";
   EXPECT_THROW(plan->make_state(*queue), core::Error);
 }
 

@@ -1,11 +1,12 @@
 // What tuning may choose in the correlator, how it is tried, and that plans take what was found.
+#include "tautline/stages/correlate/gpu/tuning.h"
+
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/evaluator.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/correlate/gpu/plan.h"
-#include "tautline/stages/correlate/gpu/tuning.h"
 #include "tautline/stages/correlate/tune.h"
 #include "tests/jit/fake_device.h"
 #include "tests/support/environment.h"
@@ -26,7 +27,7 @@ class Tuning : public testing::TestWithParam<std::string> {
   // A legal configuration that is not the default.
   jit::Configuration other() const {
     const jit::Space space = gpu::tuning_space(config_, *device_);
-    jit::Configuration c = space.usual();
+    jit::Configuration c = space.default_configuration();
     c["design"] = static_cast<std::int64_t>(GpuDesign::tiled);
     c["register_rows"] = c["register_rows"] == 1 ? 2 : 1;
     c["stage_bytes"] = 32;
@@ -52,7 +53,7 @@ TEST_P(Tuning, ChecksAndTimesEveryFormat) {
     EXPECT_EQ(tunable.key.problem, (jit::Sizes{{"inputs", 21}, {"channels", 2}, {"samples", 130}}));
     EXPECT_EQ(tunable.operations, useful_operations(config_, 130));
     const auto evaluator = jit::make_local_evaluator(tunable, 0);
-    for (const jit::Configuration& c : {tunable.space.usual(), other()}) {
+    for (const jit::Configuration& c : {tunable.space.default_configuration(), other()}) {
       const jit::Result result = evaluator->evaluate({.configuration = c});
       EXPECT_EQ(result.outcome, jit::Outcome::measured)
           << core::to_string(format) << " " << jit::describe(c) << ": " << result.reason;
@@ -63,13 +64,13 @@ TEST_P(Tuning, ChecksAndTimesEveryFormat) {
 
 TEST_P(Tuning, TheSpaceHasWhatTheKernelTakes) {
   const jit::Space space = gpu::tuning_space(config_, *device_);
-  const GpuTunables usual = gpu::tunables_of(space.usual());
-  EXPECT_NE(usual.design, GpuDesign::automatic);
-  EXPECT_NE(usual.tiled.register_rows, 0u);
-  EXPECT_NE(usual.tiled.local_buffers, -1);
-  EXPECT_NO_THROW(gpu::make_gpu_plan(config_, device_, usual));
+  const GpuTunables defaults = gpu::tunables_of(space.default_configuration());
+  EXPECT_NE(defaults.design, GpuDesign::automatic);
+  EXPECT_NE(defaults.tiled.register_rows, 0u);
+  EXPECT_NE(defaults.tiled.local_buffers, -1);
+  EXPECT_NO_THROW(gpu::make_gpu_plan(config_, device_, defaults));
   // Local memory limits some: 128 inputs on each side, double-buffered, 256 bytes each.
-  jit::Configuration large = space.usual();
+  jit::Configuration large = space.default_configuration();
   large["design"] = static_cast<std::int64_t>(GpuDesign::tiled);
   large["register_rows"] = large["register_columns"] = 8;
   large["thread_rows"] = large["thread_columns"] = 16;
@@ -90,39 +91,33 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
     return gpu::tuning_space({.inputs = 512, .format = format}, device);
   };
   const auto design = [](GpuDesign d) { return static_cast<std::int64_t>(d); };
-  EXPECT_EQ(space(90).usual().at("design"), design(GpuDesign::wgmma));
-  EXPECT_EQ(space(80).usual().at("design"), design(GpuDesign::mma));
-  EXPECT_EQ(space(120).usual().at("design"), design(GpuDesign::mma));
-  EXPECT_EQ(space(75).usual().at("design"), design(GpuDesign::tiled));
-  EXPECT_EQ(space(90, core::kCf32).usual().at("design"), design(GpuDesign::tiled));
-  EXPECT_EQ(space(90, core::kCf16).usual().at("design"), design(GpuDesign::wgmma));
-  EXPECT_FALSE(space(75).usual().contains("mma_stages"));
+  EXPECT_EQ(space(90).default_configuration().at("design"), design(GpuDesign::wgmma));
+  EXPECT_EQ(space(80).default_configuration().at("design"), design(GpuDesign::mma));
+  EXPECT_EQ(space(120).default_configuration().at("design"), design(GpuDesign::mma));
+  EXPECT_EQ(space(75).default_configuration().at("design"), design(GpuDesign::tiled));
+  EXPECT_EQ(space(90, core::kCf32).default_configuration().at("design"), design(GpuDesign::tiled));
+  EXPECT_EQ(space(90, core::kCf16).default_configuration().at("design"), design(GpuDesign::wgmma));
+  EXPECT_FALSE(space(75).default_configuration().contains("mma_stages"));
   // Held sums have a code of their own, where tiles are full enough.
   const auto held = [&](std::size_t inputs) {
-    return gpu::tuning_space({.inputs = inputs, .hold_sums = true}, device).usual();
+    return gpu::tuning_space({.inputs = inputs, .defer_sums = true}, device)
+        .default_configuration();
   };
   device.properties_value.compute_capability = 90;
   EXPECT_TRUE(held(512).contains("wgmma_held_stages"));
   EXPECT_FALSE(held(20).contains("wgmma_held_stages"));
-  EXPECT_EQ(gpu::tuning_key({.inputs = 512, .hold_sums = true}, device).variant, "ci8 held");
+  EXPECT_EQ(gpu::tuning_key({.inputs = 512, .defer_sums = true}, device).variant, "ci8 held");
   // From the default one change leads to another design, and its tunables count there alone.
-  jit::Configuration c = space(90).usual();
+  jit::Configuration c = space(90).default_configuration();
   c["design"] = design(GpuDesign::tiled);
   EXPECT_TRUE(space(90).legal(c));
   c["stage_bytes"] = 32;
   EXPECT_TRUE(space(90).legal(c));
   c["design"] = design(GpuDesign::wgmma);
   EXPECT_FALSE(space(90).legal(c));
-  const GpuTunables usual = gpu::tunables_of(space(90).usual());
-  EXPECT_EQ(usual.design, GpuDesign::wgmma);
-  EXPECT_NE(usual.wgmma.stages, 0u);
-  // What a result holds for differs where the code does.
-  const auto hash = [&](int capability) {
-    device.properties_value.compute_capability = capability;
-    return gpu::tuning_key({}, device).kernel_hash;
-  };
-  EXPECT_NE(hash(90), hash(80));
-  EXPECT_NE(hash(80), hash(75));
+  const GpuTunables defaults = gpu::tunables_of(space(90).default_configuration());
+  EXPECT_EQ(defaults.design, GpuDesign::wgmma);
+  EXPECT_NE(defaults.wgmma.stages, 0u);
 }
 
 TEST_P(Tuning, PlansTakeWhatWasFoundAndSaySo) {

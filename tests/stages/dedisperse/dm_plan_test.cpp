@@ -1,8 +1,7 @@
 // DM plans: steps, segments, summaries and the memory limit.
-#include "tautline/stages/dedisperse/plan/trials.h"
-
 #include <cmath>
 
+#include "tautline/stages/dedisperse/plan/trials.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {

@@ -15,8 +15,8 @@ namespace {
 
 using tests::kArchitectures;
 
-// Bytes that bands.kernel may spill, in its slow paths.
-constexpr std::size_t kMostOfBands = 256;
+// Bytes that channel_blocks.kernel may spill, in its slow paths.
+constexpr std::size_t kMostOfChannelBlocks = 256;
 
 // Each text for one architecture, in turns; for every one of them when TAUTLINE_FULL is set.
 class GpuCompile : public ::testing::Test {
@@ -60,7 +60,8 @@ jit::Defines sum_defines(int row) {
 
 TEST_F(GpuCompile, SumsOfEveryTypeWithTheDefaults) {
   std::size_t turn = 0;
-  for (const int row : {8, 16, 32}) compile("dedisperse/gpu/sum.kernel", sum_defines(row), turn++, 128);
+  for (const int row : {8, 16, 32})
+    compile("dedisperse/gpu/sum.kernel", sum_defines(row), turn++, 128);
 }
 
 // A group of 1,024 threads has 64 registers for each: addresses are spilled outside the loops over
@@ -81,63 +82,65 @@ TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
     }
 }
 
-jit::Defines band_defines(int channels, int window, int makers, int tiles, int matrix) {
+jit::Defines channel_block_defines(int channels, int window, int producer_warps, int tiles,
+                                   int matrix) {
   return jit::Defines()
       .set("ITEMS_TIME", 64)
       .set("ITEMS_DM", 4)
       .set("ELEMENTS_TIME", 8)
-      .set("MAKERS", makers)
+      .set("PRODUCER_WARPS", producer_warps)
       .set("CHANNELS", channels)
       .set("WINDOW", window)
       .set("TILES", tiles)
       .set("MATRIX", matrix)
-      .set("SUMMERS_STAGE", matrix)
+      .set("CONSUMERS_FETCH", matrix)
       .set("ROW_WORDS", 328)
       .set("PACKET_WORDS", 200)
       .set("LOCAL_WORDS", 25000)
       .set("CARRIES", matrix)
-      .set("FETCHERS", 0)
+      .set("FETCH_WARPS", 0)
       .set("PACKETS", 8);
 }
 
-// Makers and summers share what a thread may have: a few addresses are spilled.
+// Producer warps and consumer warps share what a thread may have: a few addresses are spilled.
 TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
   std::size_t turn = 0;
   for (const int matrix : {0, 1})
     for (const int window : {8, 16})
-      for (const auto& [elements_dm, makers, groups, most] :
+      for (const auto& [elements_dm, producer_warps, groups, most] :
            {std::array{16, 4, 1, 168}, {8, 2, 2, 96}, {4, 4, 1, 168}})
-        compile("dedisperse/gpu/bands.kernel",
-                band_defines(16, window, makers, 2, matrix)
+        compile("dedisperse/gpu/channel_blocks.kernel",
+                channel_block_defines(16, window, producer_warps, 2, matrix)
                     .set("ELEMENTS_DM", elements_dm)
                     .set("GROUPS", groups),
-                turn++, static_cast<std::size_t>(most), kMostOfBands);
+                turn++, static_cast<std::size_t>(most), kMostOfChannelBlocks);
 }
 
 // The defaults, of compute capability 9.0 alone: roles that take registers as they need them spill
 // next to nothing.
 TEST_F(GpuCompile, BandsOfTheDefaults) {
-  struct Usual {
-    int channels, window, makers, tiles;
+  struct Default {
+    int channels, window, producer_warps, tiles;
     std::size_t registers;
   };
-  for (const Usual& usual :
-       {Usual{16, 8, 4, 5, 128}, Usual{8, 8, 4, 6, 128}, Usual{8, 16, 4, 5, 128}})
-    compile_for("sm_90a", "dedisperse/gpu/bands.kernel",
-                band_defines(usual.channels, usual.window, usual.makers, usual.tiles, 1)
-                    .set("ELEMENTS_DM", 16)
-                    .set("GROUPS", 1)
-                    .set("FETCHERS", 4),
-                usual.registers, 16);
+  for (const Default& shape :
+       {Default{16, 8, 4, 5, 128}, Default{8, 8, 4, 6, 128}, Default{8, 16, 4, 5, 128}})
+    compile_for(
+        "sm_90a", "dedisperse/gpu/channel_blocks.kernel",
+        channel_block_defines(shape.channels, shape.window, shape.producer_warps, shape.tiles, 1)
+            .set("ELEMENTS_DM", 16)
+            .set("GROUPS", 1)
+            .set("FETCH_WARPS", 4),
+        shape.registers, 16);
 }
 
 TEST_F(GpuCompile, TakesOfEveryWidth) {
   std::size_t turn = 0;
   for (const int bits : {1, 2, 4, 8, 16, 32})
     for (const int spectra : {0, 1})
-      compile("dedisperse/gpu/take.kernel", jit::Defines().set("BITS", bits).set("SPECTRA", spectra),
-              turn++, 48);
-  compile("dedisperse/gpu/turn.kernel", {}, turn++, 48);
+      compile("dedisperse/gpu/take.kernel",
+              jit::Defines().set("BITS", bits).set("SPECTRA", spectra), turn++, 48);
+  compile("dedisperse/gpu/corner_turn.kernel", {}, turn++, 48);
 }
 
 TEST_F(GpuCompile, CleaningOfEveryKind) {

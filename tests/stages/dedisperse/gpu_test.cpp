@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tautline/stages/dedisperse/gpu/dispatch.h"
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"
 
@@ -54,7 +54,7 @@ TEST_P(Gpu, ExactOfEveryWidthInBothOrders) {
       for (const bool rising : {false, true}) {
         Config config = small_config(channels, bits, channels > 100 ? 5 : 37, rising);
         config.method = Method::exact;
-        const std::size_t delay = Problem(config).max_delay();
+        const std::size_t delay = DelayPlan(config).max_delay();
         const std::pair<std::size_t, Feed> feeds[] = {
             {delay + 1, {}},
             {delay + 7, {{delay, 1, 2}}},
@@ -115,17 +115,17 @@ TEST_P(Gpu, EveryTunable) {
   }
 }
 
-// Rows of which a bundle has few are staged by several teams each.
+// Rows of which a bundle has few are staged by several warps each.
 TEST_P(Gpu, LongRowsAreStagedByManyThreads) {
   const auto device = device::open(device::parse_selection(GetParam()));
   for (const int bits : {8, 32}) {
     Config config = small_config(13, bits, 21);
     config.method = Method::exact;
     const GpuTunables shape{32, 4, 1, 2, 2};
-    const GpuChoice choice =
-        choose_gpu_sum(Problem(config), *device, static_cast<std::size_t>(bits) / 8, shape);
+    const SumKernel choice =
+        choose_sum_kernel(DelayPlan(config), *device, static_cast<std::size_t>(bits) / 8, shape);
     ASSERT_TRUE(choice.tile);
-    EXPECT_LE(choice.tile->bundle_rows * 2 * kTeamThreads, choice.group_threads());
+    EXPECT_LE(choice.tile->bundle_rows * 2 * kWarpThreads, choice.group_threads());
     compare(config, 400, {{150, 1, 77}}, {.gpu = shape});
   }
 }
@@ -163,20 +163,20 @@ TEST_P(Gpu, LevelsAreUsed) {
   EXPECT_EQ(make_plan(config, device, kQuick)->choice().text.find("groups of"), std::string::npos);
 }
 
-// Bands of channels, whose sums some threads make and others add, are shared sums all the same.
-// 16 threads of 2 entries: tiles of 64 times for 4 trials.
-Tunables with_makers(std::size_t makers, std::size_t channels) {
+// Channel blocks, whose sums some threads make and others add, are shared sums all the
+// same. 16 threads of 2 entries: tiles of 64 times for 4 trials.
+Tunables with_producers(std::size_t producer_warps, std::size_t channels) {
   Tunables tunables{.gpu = {16, 2, 2, 2, 48}};
-  tunables.gpu.makers = makers;
-  tunables.gpu.band_channels = channels;
+  tunables.gpu.producer_warps = producer_warps;
+  tunables.gpu.block_channels = channels;
   tunables.gpu.tiles = 2;
-  tunables.gpu.summers_stage = makers % 2 == 0;
+  tunables.gpu.consumers_fetch = producer_warps % 2 == 0;
   return tunables;
 }
 
 TEST_P(Gpu, SumsOfBandsAreExact) {
   struct Shape {
-    std::size_t channels, makers, band;
+    std::size_t channels, producer_warps, channel_block;
     int bits;
     double dm_step;
     bool rising;
@@ -195,15 +195,17 @@ TEST_P(Gpu, SumsOfBandsAreExact) {
     Config config = small_config(shape.channels, shape.bits, 21, shape.rising);
     config.dms = even_dms(shape.dm_step, 21);
     config.method = Method::shared;
-    const Tunables tunables = with_makers(shape.makers, shape.band);
+    const Tunables tunables = with_producers(shape.producer_warps, shape.channel_block);
     const auto plan = make_plan(config, device, tunables);
-    EXPECT_NE(plan->choice().text.find("bands of " + std::to_string(shape.band)), std::string::npos)
+    EXPECT_NE(plan->choice().text.find("channel blocks of " + std::to_string(shape.channel_block)),
+              std::string::npos)
         << plan->choice().text;
     compare(config, plan->max_delay() + 250, {{150, 1, 77}}, tunables);
   }
 }
 
-// As the defaults are: four makers and, on compute capability 9.0, teams that fetch and do nothing else.
+// As the defaults are: four producer warps and, on compute capability 9.0, warps that fetch and do
+// nothing else.
 TEST_P(Gpu, BandsOfDefaultRolesAreExact) {
   const auto device = device::open(device::parse_selection(GetParam()));
   for (const std::size_t channels : {16u, 61u, 300u}) {
@@ -211,12 +213,12 @@ TEST_P(Gpu, BandsOfDefaultRolesAreExact) {
     config.method = Method::shared;
     config.dms = even_dms(channels > 100 ? 0.5 : 2.5, 37);
     Tunables tunables{.gpu = {64, 2, 2, 2, 200}};
-    tunables.gpu.makers = 4;
-    tunables.gpu.band_channels = 8;
-    const GpuChoice choice = choose_gpu_sum(Problem(config), *device, 1, tunables.gpu);
-    ASSERT_TRUE(choice.bands);
+    tunables.gpu.producer_warps = 4;
+    tunables.gpu.block_channels = 8;
+    const SumKernel choice = choose_sum_kernel(DelayPlan(config), *device, 1, tunables.gpu);
+    ASSERT_TRUE(choice.channel_blocks);
     const bool apart = choice.matrix && device->properties().compute_capability == 90;
-    EXPECT_EQ(choice.fetchers, apart ? 4u : 0u);
+    EXPECT_EQ(choice.fetch_warps, apart ? 4u : 0u);
     compare(config, 900, {{150, 1, 477}}, tunables);
   }
 }
@@ -228,7 +230,7 @@ TEST_P(Gpu, BandsOfStreamsBeamsAndSavedStates) {
   config.ignored_channels = {4, 32};
   config.zero_level = 77;
   for (const Feed& feed : std::vector<Feed>{{{61, 1, 130}}, {{70}, true, true}})
-    compare(config, 500, feed, with_makers(1, 8));
+    compare(config, 500, feed, with_producers(1, 8));
 }
 
 TEST_P(Gpu, BandsOfFullScaleBytesOverflowNothing) {
@@ -236,7 +238,7 @@ TEST_P(Gpu, BandsOfFullScaleBytesOverflowNothing) {
   config.method = Method::shared;
   const std::size_t times = 90;
   const std::vector<std::byte> spectra(times * 600, std::byte{0xff});
-  const Series series = run(GetParam(), config, spectra, times, {}, with_makers(1, 16));
+  const Series series = run(GetParam(), config, spectra, times, {}, with_producers(1, 16));
   ASSERT_FALSE(series.integers.empty());
   for (const std::int32_t sum : series.integers) ASSERT_EQ(sum, 600 * 255);
 }
@@ -263,10 +265,12 @@ TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
   const Series expected = run("cpu", config, spectra, times, feed);
   const Series got = run(GetParam(), config, spectra, times, feed, tunables);
   EXPECT_EQ(got.integers, expected.integers);
-  const Tunables makers = with_makers(2, 16);
-  EXPECT_NE(make_plan(config, device, makers)->choice().text.find("subband, "), std::string::npos);
-  EXPECT_NE(make_plan(config, device, makers)->choice().text.find("makers"), std::string::npos);
-  EXPECT_EQ(run(GetParam(), config, spectra, times, feed, makers).integers, expected.integers);
+  const Tunables producers = with_producers(2, 16);
+  EXPECT_NE(make_plan(config, device, producers)->choice().text.find("subband, "),
+            std::string::npos);
+  EXPECT_NE(make_plan(config, device, producers)->choice().text.find("producer warps"),
+            std::string::npos);
+  EXPECT_EQ(run(GetParam(), config, spectra, times, feed, producers).integers, expected.integers);
   config.method = Method::exact;
   EXPECT_NE(run("cpu", config, spectra, times).integers, expected.integers);
 }
@@ -292,12 +296,13 @@ TEST_P(Gpu, RowsAreStagedWhereThatPays) {
   if (local < std::size_t{227} << 10)
     GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
-    EXPECT_TRUE(choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).tile ||
-                choose_gpu_sum(Problem(apertif(trials).config), *device, 1, {}).bands);
-  EXPECT_TRUE(choose_gpu_sum(Problem(lofar(4).config), *device, 1, {}).tile);
+    EXPECT_TRUE(
+        choose_sum_kernel(DelayPlan(apertif(trials).config), *device, 1, {}).tile ||
+        choose_sum_kernel(DelayPlan(apertif(trials).config), *device, 1, {}).channel_blocks);
+  EXPECT_TRUE(choose_sum_kernel(DelayPlan(lofar(4).config), *device, 1, {}).tile);
   Config far = lofar(32).config;
-  EXPECT_FALSE(choose_gpu_sum(Problem(far), *device, 1, {}).tile);
-  EXPECT_TRUE(choose_gpu_sum(Problem(far), *device, 1, {.local_kib = 255}).tile);
+  EXPECT_FALSE(choose_sum_kernel(DelayPlan(far), *device, 1, {}).tile);
+  EXPECT_TRUE(choose_sum_kernel(DelayPlan(far), *device, 1, {.local_kib = 255}).tile);
 }
 
 // What a GPU of NVIDIA's takes when nothing is told. PoCL takes seconds to compile its defaults,

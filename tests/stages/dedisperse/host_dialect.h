@@ -1,8 +1,8 @@
-// The kernel dialect for a group whose threads are threads of the host: what bands.kernel does by
-// the matrix units can be followed where there is no GPU.
+// The kernel dialect for a group whose threads are threads of the host: what channel_blocks.kernel
+// does by the matrix units can be followed where there is no GPU.
 //
-// A team's fragments are those of mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 as the PTX
-// manual has them: with g = lane / 4 and c = lane % 4 byte i of a word of
+// A warp's fragments are those of mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 as the PTX manual
+// has them: with g = lane / 4 and c = lane % 4 byte i of a word of
 //   A is row g (words 0 and 2) or g + 8, column 4 c + i (words 0 and 1) or 16 more,
 //   B is row 4 c + i (word 0) or 16 more, column g,
 // and sum n of C is row g (0 and 1) or g + 8, column 2 c + n % 2.
@@ -57,18 +57,18 @@ class Count {
   std::int64_t words_ = 0;
 };
 
-struct Team {
+struct Warp {
   std::barrier<> meeting{32};
   std::array<std::array<u32, 6>, 32> words{};  // of A and B, [lane]
 };
 struct Group {
-  explicit Group(std::size_t teams, std::size_t local_words)
-      : meeting(static_cast<std::ptrdiff_t>(32 * teams)), local(local_words, 0xdeadbeef) {
-    for (std::size_t n = 0; n < teams; ++n) team.push_back(std::make_unique<Team>());
+  explicit Group(std::size_t warps, std::size_t local_words)
+      : meeting(static_cast<std::ptrdiff_t>(32 * warps)), local(local_words, 0xdeadbeef) {
+    for (std::size_t n = 0; n < warps; ++n) warp.push_back(std::make_unique<Warp>());
   }
   std::barrier<> meeting;
   std::vector<u32> local;
-  std::vector<std::unique_ptr<Team>> team;
+  std::vector<std::unique_ptr<Warp>> warp;
   std::array<Count, 32> counts;
 };
 struct Thread {
@@ -88,19 +88,19 @@ inline u32 cut_word(u32 low, u32 high, u32 shift) {
   return static_cast<u32>((static_cast<u64>(high) << 32 | low) >> shift);
 }
 inline void multiply(u32* c, const u32* a, u32 b0, u32 b1) {
-  Team& team = *here.group->team[here.thread / 32];
+  Warp& warp = *here.group->warp[here.thread / 32];
   const u32 lane = here.thread % 32;
-  team.words[lane] = {a[0], a[1], a[2], a[3], b0, b1};
-  team.meeting.arrive_and_wait();
+  warp.words[lane] = {a[0], a[1], a[2], a[3], b0, b1};
+  warp.meeting.arrive_and_wait();
   for (u32 n = 0; n < 4; ++n) {
     const u32 row = lane / 4 + n / 2 * 8, column = lane % 4 * 2 + n % 2;
     for (u32 k = 0; k < 32; ++k) {
-      const auto& of_a = team.words[row % 8 * 4 + k % 16 / 4];
-      const auto& of_b = team.words[column * 4 + k % 16 / 4];
+      const auto& of_a = warp.words[row % 8 * 4 + k % 16 / 4];
+      const auto& of_b = warp.words[column * 4 + k % 16 / 4];
       c[n] += byte_of(of_a[k / 16 * 2 + row / 8], k % 4) * byte_of(of_b[4 + k / 16], k % 4);
     }
   }
-  team.meeting.arrive_and_wait();
+  warp.meeting.arrive_and_wait();
 }
 inline void store_two(u32* to, u32 x, u32 y, u32 wanted) {
   if (wanted == 0) return;
@@ -178,7 +178,7 @@ void run_groups(std::size_t threads, std::size_t local_words, std::array<u32, 3>
 #define BARRIER() tautline::tests::on_host::here.group->meeting.arrive_and_wait()
 #define MEET() BARRIER()
 #define WARP_BARRIER() \
-  tautline::tests::on_host::here.group->team[THREAD_X / 32]->meeting.arrive_and_wait()
+  tautline::tests::on_host::here.group->warp[THREAD_X / 32]->meeting.arrive_and_wait()
 #define TAKE_REGISTERS(count)
 #define UNROLL
 #define UNROLL_N(n)

@@ -10,7 +10,7 @@
 namespace tautline::stages::dedisperse {
 namespace {
 
-// What bands.kernel relies on.
+// What channel_blocks.kernel relies on.
 void expect_apart(const std::vector<std::size_t>& words, std::size_t room, std::size_t ahead,
                   const std::vector<SumsPlace>& places) {
   ASSERT_EQ(places.size(), words.size());
@@ -47,7 +47,7 @@ TEST(PlaceSums, MakersRunAheadAsFarAsThereIsRoom) {
   }
 }
 
-// A small band between large ones would lie in their way.
+// A small channel block between large ones would lie in their way.
 TEST(PlaceSums, LargeNeighboursLieAtEitherEnd) {
   const std::vector<std::size_t> words{45, 10, 50, 50, 50};
   expect_apart(words, 100, 8, place_sums(words, 100, 8));

@@ -27,14 +27,12 @@ TEST(Plan, AForcedInstructionSetIsTheOneThatRuns) {
 TEST(Plan, CountsDecideWhetherSumsAreShared) {
   const auto device = device::open({});
   Config config = apertif(200).config;
-  config.max_loss = 0;
   const auto plan = make_plan(config, device);
   EXPECT_EQ(plan->choice().method, Method::shared);
   EXPECT_LT(plan->choice().adds, 0.25 * plan->choice().plain_adds);
   EXPECT_FALSE(plan->choice().text.empty());
   // Low frequencies, where delays differ by hundreds of samples from trial to trial, share nothing.
   config = lofar(40).config;
-  config.max_loss = 0;
   const auto low = make_plan(config, device);
   EXPECT_EQ(low->choice().method, Method::exact);
   EXPECT_EQ(low->choice().adds, low->choice().plain_adds);
@@ -42,6 +40,32 @@ TEST(Plan, CountsDecideWhetherSumsAreShared) {
     config = apertif(50).config;
     config.method = method;
     EXPECT_EQ(make_plan(config, device)->choice().method, method);
+  }
+}
+
+// However much sub-bands would save: a loss has to be asked for.
+TEST(Plan, SubbandsRunWhereALossWasAskedFor) {
+  Config config = small_config(256, 8, 300);
+  config.frequencies_mhz = falling_band(1500, 1.25, 256);
+  config.pulse_width_s = 0.02;
+  for (const std::string device : {"cpu", "reference"}) {
+    const auto on = device::open(device::parse_selection(device));
+    config.method = Method::automatic;
+    config.max_loss = 0;
+    EXPECT_NE(make_plan(config, on)->choice().method, Method::subband) << device;
+    EXPECT_EQ(make_plan(config, on)->choice().loss, 0) << device;
+    config.max_loss = 0.1;
+    EXPECT_EQ(make_plan(config, on)->choice().method, Method::subband) << device;
+    for (const Method method : {Method::exact, Method::shared}) {
+      config.method = method;
+      EXPECT_EQ(make_plan(config, on)->choice().loss, 0) << device;
+    }
+    // 1 % where Method::subband is not told.
+    config.method = Method::subband;
+    config.max_loss = 0;
+    const double loss = make_plan(config, on)->choice().loss;
+    EXPECT_GT(loss, 0) << device;
+    EXPECT_LE(loss, 0.01) << device;
   }
 }
 

@@ -1,6 +1,7 @@
 // The GPU kernel as something to tune: candidates agree with the CPU and are timed.
-#include "tautline/jit/wisdom.h"
 #include "tautline/stages/dedisperse/gpu/tuning.h"
+
+#include "tautline/jit/wisdom.h"
 #include "tautline/stages/dedisperse/tune.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/environment.h"
@@ -41,19 +42,21 @@ TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
 TEST_P(Tuning, DefaultsAreInTheSpace) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
-  EXPECT_EQ(tunables_of(tuning_space(*device, Method::shared).usual()), GpuTunables{});
+  EXPECT_EQ(tunables_of(tuning_space(*device, Method::shared).default_configuration()),
+            GpuTunables{});
 }
 
 TEST(TuningOfBands, WhereThereAreMatrixUnits) {
-  jit::Configuration bands{{"items_time", 64},  {"items_dm", 4},    {"elements_time", 8},
-                           {"elements_dm", 16}, {"local_kib", 256}, {"groups", 1},
-                           {"levels", 0},       {"makers", 4},      {"band_channels", 8}};
+  jit::Configuration channel_blocks{
+      {"items_time", 64},  {"items_dm", 4},       {"elements_time", 8},
+      {"elements_dm", 16}, {"local_kib", 256},    {"groups", 1},
+      {"levels", 0},       {"producer_warps", 4}, {"block_channels", 8}};
   const tests::RecordingDevice hopper("sm_90a", 90, 227 << 10), pascal("sm_61", 61, 96 << 10);
-  EXPECT_TRUE(tuning_space(hopper, Method::shared).legal(bands));
-  EXPECT_FALSE(tuning_space(hopper, Method::exact).legal(bands));
-  EXPECT_FALSE(tuning_space(pascal, Method::shared).legal(bands));
-  bands["makers"] = 0;
-  EXPECT_FALSE(tuning_space(hopper, Method::shared).legal(bands));
+  EXPECT_TRUE(tuning_space(hopper, Method::shared).legal(channel_blocks));
+  EXPECT_FALSE(tuning_space(hopper, Method::exact).legal(channel_blocks));
+  EXPECT_FALSE(tuning_space(pascal, Method::shared).legal(channel_blocks));
+  channel_blocks["producer_warps"] = 0;
+  EXPECT_FALSE(tuning_space(hopper, Method::shared).legal(channel_blocks));
 }
 
 // Plans on a GPU that is not here, with wisdom of their own.
@@ -74,7 +77,7 @@ class TunedPlans : public ::testing::Test {
   // As `tautline tune` remembers it.
   void remember(const Config& config, const GpuTunables& found) {
     const jit::Tunable tunable = make_tunable(config, device_);
-    jit::Configuration configuration = tunable.space.usual();
+    jit::Configuration configuration = tunable.space.default_configuration();
     configuration["items_time"] = static_cast<std::int64_t>(found.items_time);
     configuration["levels"] = static_cast<std::int64_t>(found.levels);
     configuration["groups"] = static_cast<std::int64_t>(found.groups);
@@ -89,11 +92,11 @@ class TunedPlans : public ::testing::Test {
     log_.clear();
     return make_plan(config, device_)->choice().text;
   }
-  std::string usual(const Config& config) {
+  std::string default_text(const Config& config) {
     return make_plan(config, device_, Tunables{})->choice().text;
   }
   void expect_default(const Config& config) {
-    EXPECT_EQ(text(config), usual(config));
+    EXPECT_EQ(text(config), default_text(config));
     EXPECT_NE(log_.find("takes the default"), std::string::npos) << log_;
   }
 
@@ -110,10 +113,10 @@ TEST_F(TunedPlans, AWinnerServesTheMethodThatItWasFoundFor) {
   GpuTunables found;
   found.levels = 3;
   remember(problem(Method::shared), found);
-  ASSERT_NE(text(problem(Method::shared)), usual(problem(Method::shared)));
+  ASSERT_NE(text(problem(Method::shared)), default_text(problem(Method::shared)));
   EXPECT_NE(text(problem(Method::shared)).find("groups of 8"), std::string::npos)
-      << text(problem(Method::shared)) << "; usually " << usual(problem(Method::shared));
-  // Sub-bands have the same sizes, other delays and another default.
+      << text(problem(Method::shared)) << "; by default " << default_text(problem(Method::shared));
+  // Sub-channel blocks have the same sizes, other delays and another default.
   Config subband = problem(Method::subband);
   subband.max_loss = 0.05;
   ASSERT_EQ(text(subband).find("subband"), 0u);
@@ -121,12 +124,11 @@ TEST_F(TunedPlans, AWinnerServesTheMethodThatItWasFoundFor) {
   expect_default(problem(Method::exact));
   // `auto` is what it comes to.
   Config automatic = problem(Method::automatic);
-  automatic.max_loss = 0;
   ASSERT_EQ(variant(automatic), "8 bits shared");
   EXPECT_EQ(text(automatic), text(problem(Method::shared)));
   automatic.max_loss = 0.3;
   automatic.pulse_width_s = 0.05;
-  ASSERT_EQ(usual(automatic).find("subband"), 0u) << usual(automatic);
+  ASSERT_EQ(default_text(automatic).find("subband"), 0u) << default_text(automatic);
   expect_default(automatic);
 }
 
@@ -135,7 +137,7 @@ TEST_F(TunedPlans, AWinnerServesProblemsThatAreNear) {
   found.levels = 3;
   remember(problem(Method::shared), found);
   for (const std::size_t trials : {60, 199}) {
-    EXPECT_NE(text(problem(Method::shared, trials)), usual(problem(Method::shared, trials)));
+    EXPECT_NE(text(problem(Method::shared, trials)), default_text(problem(Method::shared, trials)));
     EXPECT_NE(log_.find("takes what was tuned for"), std::string::npos) << log_;
   }
   for (const std::size_t trials : {40, 210}) {
@@ -149,13 +151,13 @@ TEST_F(TunedPlans, AWinnerServesProblemsThatAreNear) {
   expect_default(other);
 }
 
-// A configuration with levels is of shared sums, also where the default would sum plainly; one without
-// is what it was when it was timed.
+// A configuration with levels is of shared sums, also where the default would sum plainly; one
+// without is what it was when it was timed.
 TEST_F(TunedPlans, SumAsTheCandidateDid) {
-  const auto any = std::make_shared<const Problem>(problem(Method::automatic));
-  const auto method = [&](Method runs, std::size_t levels, std::size_t makers) {
+  const auto any = std::make_shared<const DelayPlan>(problem(Method::automatic));
+  const auto method = [&](Method runs, std::size_t levels, std::size_t producer_warps) {
     GpuTunables t;
-    t.levels = levels, t.makers = makers;
+    t.levels = levels, t.producer_warps = producer_warps;
     return problem_of_candidate(any, runs, t)->config().method;
   };
   EXPECT_EQ(method(Method::exact, 0, 0), Method::exact);

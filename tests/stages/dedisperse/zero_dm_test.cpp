@@ -1,7 +1,7 @@
 // Zero-DM of bytes on every device: to the bit what whole numbers give, on GPUs with sums over
 // delays and with transforms of every size, in any split.
-#include "tautline/stages/dedisperse/plan/problem.h"
 #include "tautline/stages/dedisperse/gpu/zero_dm_tables.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"
 
@@ -146,7 +146,7 @@ TEST(ZeroDmOfManyChannels, IsTheReferencesWithinRounding) {
   for (const std::size_t channels : {std::size_t{2901}, std::size_t{2903}}) {
     Config config = small_config(channels, 8, 2);
     config.zero_dm = true;
-    EXPECT_EQ(Problem(config).whole_zero_dm(), channels == 2901);
+    EXPECT_EQ(DelayPlan(config).whole_zero_dm(), channels == 2901);
     const std::size_t times = make_plan(config, device::open({}))->max_delay() + 60;
     std::vector<std::byte> spectra(times * channels);
     for (std::byte& value : spectra) value = random() % 2 == 0 ? std::byte{0} : std::byte{255};

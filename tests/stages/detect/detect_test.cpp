@@ -1,4 +1,4 @@
-// Every backend of detect against the reference, whatever the split.
+// Every backend of detect against the reference, for any split of the stream.
 #include "tautline/stages/detect/detect.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -44,14 +45,14 @@ void compare(const std::string& device, const Config& config, std::size_t trials
   const Found reference = run("reference", config, rows, samples, random);
   expect_same(reference, run(device, config, rows, samples, random), what + ", whole");
   expect_same(reference, run(device, config, rows, 1 + samples / 3, random, 1), what + ", parts");
-  // PoCL takes a millisecond for a call.
+  // A call takes PoCL a millisecond.
   const std::size_t short_part =
       device.starts_with("cpu") ? 97 : std::max<std::size_t>(97, samples / 12);
   expect_same(reference, run(device, config, rows, short_part, random), what + ", short parts");
 }
 
-// Lengths around the stage's own: a segment of the baseline (4 here), its window (132), a noise
-// block (16,384), and half of one at the end.
+// Lengths around a segment of the baseline (4 samples here), its window (132), a noise block
+// (16,384), and a last half block.
 TEST_P(Backend, EqualsTheReferenceOnEveryLengthAndSplit) {
   auto random = tests::generator();
   Config config;
@@ -98,14 +99,14 @@ TEST_P(Backend, EndsEachTrialAtItsOwnLength) {
   EXPECT_FALSE(reference.pulses.empty());
   expect_same(reference, run(GetParam(), config, rows, 33000, random), "whole");
   expect_same(reference, run(GetParam(), config, rows, 3000, random), "parts");
-  // What lies beyond changes nothing.
+  // Samples after a trial's length change nothing.
   for (std::size_t r = 0; r < rows.size(); ++r)
     for (std::size_t t = config.lengths[r]; t < rows[r].size(); ++t) rows[r][t] = 1 << 20;
   expect_same(reference, run(GetParam(), config, rows, 4000, random), "other tail");
 }
 
-// Two halves of the trials, each searched for itself: what cannot belong to the other half is joined
-// there, the rest comes out to be joined.
+// Two halves of the trials in two searches: each joins the groups that cannot reach into the other
+// half, and gives the others detection by detection.
 TEST_P(Backend, GivesWhatMayBelongToTrialsElsewhereForItself) {
   auto random = tests::generator();
   Config config = config_for(0.03, 4.2);
@@ -153,7 +154,7 @@ TEST_P(Backend, GivesWhatMayBelongToTrialsElsewhereForItself) {
   EXPECT_EQ(in_order(pulses), expected.pulses);
 }
 
-// Sums beyond 32 bits, and the widths at which squares leave 64.
+// Sums beyond 32 bits, and widths whose squares exceed 64.
 TEST_P(Backend, EqualsTheReferenceOnBrightPulses) {
   auto random = tests::generator();
   Config config;
@@ -166,7 +167,7 @@ TEST_P(Backend, EqualsTheReferenceOnBrightPulses) {
       Rows<std::int32_t> rows = noise_rows<std::int32_t>(2, 18000, 5, 0, random);
       for (std::size_t t = 9000; t < 9050; ++t) rows[1][t] += static_cast<std::int32_t>(peak);
       const Found reference = run("reference", config, rows, 18000, random);
-      // The RMS of the widths includes the pulse's own baseline.
+      // With Noise::width the pulse raises the RMS that its sums are divided by.
       if (noise == Noise::trial) {
         EXPECT_FALSE(reference.pulses.empty()) << peak;
       }
@@ -223,9 +224,25 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Backend,
 INSTANTIATE_TEST_SUITE_P(Gpu, Backend, ::testing::ValuesIn(tests::gpu_names()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
-// A pulse by hand: values, noise and S/N worked out beside the stage.
+// Every worker has scratch memory of its own.
+TEST(Plan, ItsBytesGrowWithTheWorkers) {
+  const auto with = [](std::size_t threads) {
+    const auto device = device::open({}, {.threads = threads});
+    return std::pair(device->make_queue()->workers(),
+                     make_plan({.sample_time_s = 1e-3}, device)->bytes().host_bytes);
+  };
+  const auto [one_worker, bytes] = with(1);
+  const auto [workers, more_bytes] = with(0);
+  if (workers == 1) GTEST_SKIP() << "one core";
+  const auto [two_workers, two_bytes] = with(2);
+  ASSERT_EQ(two_workers, 2 * one_worker);
+  EXPECT_GT(two_bytes, bytes);
+  EXPECT_EQ(more_bytes - bytes, (workers - 1) * (two_bytes - bytes));
+}
+
+// A pulse whose noise and S/N are calculated by hand.
 TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {
-  // +-1 in turn: the mean is 0, the median of |y| is 1, spread over +-1/2 still 1.
+  // Alternating +-1: the mean is 0, and the median of |y| is 1, also with the spread of +-1/2.
   constexpr std::size_t kSamples = 20000;
   Rows<std::int32_t> rows(1, std::vector<std::int32_t>(kSamples));
   for (std::size_t t = 0; t < kSamples; ++t) rows[0][t] = t % 2 == 0 ? 10 : 12;
@@ -243,7 +260,7 @@ TEST(Reference, ReportsTheBoxcarItsTimeAndItsSignalToNoise) {
   EXPECT_EQ(pulse.sample(), 5004u);
   EXPECT_EQ(pulse.trial, 0u);
   EXPECT_EQ(pulse.members, 1u);
-  // The pulse's own segment is left out of the baseline; sigma from a MAD of 1.
+  // The interquartile mean leaves out the pulse's segment; sigma is that of a MAD of 1.
   const double sigma = std::sqrt(1.4826 * 1.4826 - 1.0 / 12);
   const double expected = 8 * 60 / (sigma * std::sqrt(8.0));
   EXPECT_NEAR(pulse.snr, expected, 0.01 * expected);

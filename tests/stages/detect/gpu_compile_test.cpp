@@ -1,5 +1,5 @@
-// The CUDA text of every kernel compiles for every architecture, without a GPU, and spills nothing but one
-// value of units.kernel before compute capability 9.0.
+// Every kernel compiles for every architecture, without a GPU, and does not spill registers, except
+// for one value of units.kernel before compute capability 9.0.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace {
 
 class GpuCompile : public ::testing::Test {
  private:
-  // What was cached before would not be compiled.
+  // An empty cache, so that every program is compiled.
   tests::ScratchFolder folder_;
   tests::Environment cache_{"TAUTLINE_CACHE", folder_ / "cache"};
 };
@@ -42,7 +42,7 @@ TEST_F(GpuCompile, EveryTypeAndReachOnEveryArchitecture) {
       const char* architecture = tests::kArchitectures[a];
       SCOPED_TRACE(source.name + " for " + architecture);
       const auto report = compiler.compile(source, architecture);
-      // So that four groups of measure's threads fit on a multiprocessor.
+      // With 64 registers, 1,024 threads fit on a multiprocessor.
       EXPECT_LE(report.registers, 64u);
       EXPECT_LE(report.spilled_bytes, source.name == "detect/gpu/units.kernel" ? 8u : 0u);
       if (full)

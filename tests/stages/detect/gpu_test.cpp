@@ -1,8 +1,10 @@
-// What only a GPU's plan has: buffers that fill up, batches, series in the device's memory.
+// Properties of the GPU plan alone: full buffers, batches, series in the device's memory.
 #include <gtest/gtest.h>
 
-#include "tautline/stages/detect/gpu/schedule.h"
+#include <numeric>
+
 #include "tautline/stages/detect/backends.h"
+#include "tautline/stages/detect/gpu/schedule.h"
 #include "tests/stages/detect/support.h"
 #include "tests/support/gpus.h"
 
@@ -26,15 +28,16 @@ class Gpu : public ::testing::TestWithParam<std::string> {
   std::mt19937_64 random = tests::generator();
 };
 
-// A threshold that noise passes everywhere: more peaks than the buffer holds, fetched in parts,
-// none lost and none counted twice.
+// With a threshold far below the noise there are more peaks than the buffer holds. They are fetched
+// in parts; none is lost, and none counted twice.
 TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
   const Config config = config_for(0.03, 0.7);
   const auto rows = noise_rows<std::int32_t>(3, 17000, 30, 2, random);
   const Found reference = run("reference", config, rows, 17000, random);
-  EXPECT_GT(reference.over.size(), 0u);
+  EXPECT_GT(std::accumulate(reference.over.begin(), reference.over.end(), std::uint64_t{0}),
+            17000u);
   GpuTunables gpu;
-  gpu.records = 1;  // what one block can have is kept all the same
+  gpu.records = 1;  // the buffer still holds all peaks of one block
   expect_same(reference, run_with(gpu, config, rows, 17000), "whole");
   expect_same(reference, run_with(gpu, config, rows, 7000), "parts");
 }
@@ -52,7 +55,8 @@ TEST_P(Gpu, EveryTunableGivesTheSameList) {
                 std::to_string(gpu.threads) + " threads");
 }
 
-// Noise whose values are few, none or far apart: medians that bins cannot tell.
+// Noise with few distinct values, without values, or with values decades apart: medians that bins
+// do not resolve.
 TEST_P(Gpu, MediansOfAwkwardValues) {
   Config config = config_for(0.02, 5);
   Rows<float> rows(6, std::vector<float>(17000));
@@ -62,7 +66,7 @@ TEST_P(Gpu, MediansOfAwkwardValues) {
     rows[1][t] = std::pow(10.0f, 20 * uniform(random));  // 40 decades
     rows[2][t] = t % 500 == 0 ? 1e20f : uniform(random);
     rows[3][t] = t < 16000 ? 5.0f : uniform(random);
-    // The few that are looked at first tell nothing about the rest.
+    // The samples that give the first range are not typical of the others.
     rows[4][t] = t % 32 < 4 ? 1000 + uniform(random) : uniform(random);
     rows[5][t] = t % 32 < 4 ? NAN : uniform(random);
   }
@@ -89,7 +93,7 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
     plan->execute(*queue, *state,
                   IntegerSeries(memory.as<std::int32_t>(), {core::Axis::channel, core::Axis::time},
                                 {trials, step}));
-    queue->fill(memory.data(), 0x5A, memory.bytes());  // read by then, in the queue's order
+    queue->fill(memory.data(), 0x5A, memory.bytes());  // after execute, in the queue's order
     collect(*state, pulses);
   }
   plan->finish(*queue, *state);
@@ -97,7 +101,7 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
   EXPECT_EQ(in_order(pulses), reference.pulses);
 }
 
-// Wide boxcars, eight at once or one by one, over tiles that end where the stream does.
+// Wide boxcars, eight at a time or one by one, in tiles of which the last ends with the stream.
 TEST_P(Gpu, WideBoxcarsEightAtOnce) {
   const Config config = config_for(0.7, 6);
   const auto rows = noise_rows<std::int32_t>(4, 40001, 30, 6, random);
@@ -110,15 +114,16 @@ TEST_P(Gpu, WideBoxcarsEightAtOnce) {
   }
 }
 
-// Series written to where the state wants them, or not, in calls of any length: the ring's end
-// comes in the middle of some.
-TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
+// Series written to the state's input area, or elsewhere, in calls of any length, some of which
+// cross the ring's end.
+TEST_P(Gpu, SeriesInTheInputArea) {
   Config config = config_for(0.02, 4.5);
   const std::size_t samples = 40000, trials = 3, step = 5001;
   const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
   const Found reference = run("reference", config, rows, samples, random);
   config = fit(config, rows, step);
-  EXPECT_EQ(make_plan(config, device)->make_state(*device->make_queue())->room().data, nullptr);
+  EXPECT_EQ(make_plan(config, device)->make_state(*device->make_queue())->input_area().data,
+            nullptr);
   config.in_place = true;
   const auto plan = make_plan(config, device);
   const auto queue = device->make_queue();
@@ -128,17 +133,17 @@ TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
   std::size_t call = 0;
   for (std::size_t first = 0; first < samples; ++call) {
     const std::size_t n = std::min(samples - first, step - random() % 3000);
-    const Room there = state->room();
+    const InputArea there = state->input_area();
     ASSERT_TRUE(device->holds(there.data));
     ASSERT_GE(there.samples, n);
-    const Room room = call % 4 == 3 ? Room{elsewhere.data(), step, step} : there;
+    const InputArea to = call % 4 == 3 ? InputArea{elsewhere.data(), step, step} : there;
     for (std::size_t r = 0; r < trials; ++r)
-      queue->copy(static_cast<std::byte*>(room.data) + r * room.stride * 4, rows[r].data() + first,
+      queue->copy(static_cast<std::byte*>(to.data) + r * to.stride * 4, rows[r].data() + first,
                   n * 4);
-    plan->execute(*queue, *state,
-                  IntegerSeries(static_cast<std::int32_t*>(room.data),
-                                {core::Axis::channel, core::Axis::time}, {trials, n},
-                                {static_cast<std::ptrdiff_t>(room.stride), 1}));
+    plan->execute(
+        *queue, *state,
+        IntegerSeries(static_cast<std::int32_t*>(to.data), {core::Axis::channel, core::Axis::time},
+                      {trials, n}, {static_cast<std::ptrdiff_t>(to.stride), 1}));
     collect(*state, pulses);
     first += n;
   }
@@ -148,7 +153,8 @@ TEST_P(Gpu, SeriesWrittenWhereTheStateWantsThem) {
   EXPECT_EQ(state->over_threshold(), reference.over);
 }
 
-// Noise and pulses in three beams, the same pulses in two of them: each has what it has alone.
+// Noise and pulses in three beams, the same in two of them: each beam has the pulses of a search of
+// that beam alone.
 TEST_P(Gpu, BeamsTogetherAreBeamsAlone) {
   Config config = config_for(0.02, 4.5);
   const std::size_t trials = 3, samples = 30000;
@@ -175,24 +181,35 @@ TEST_P(Gpu, BeamsTogetherAreBeamsAlone) {
   EXPECT_EQ(together.pulses, in_order(alone));
 }
 
-TEST_P(Gpu, AStateMayGoBeforeItsStreamHasEnded) {
-  Config config;
-  config.sample_time_s = 1e-3;
-  const auto rows = noise_rows<std::int32_t>(2, 40000, 30, 1, random);
-  const auto plan = make_plan(fit(config, rows, 40000), device);
-  const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
-  std::vector<std::int32_t> block = rows[0];
-  block.insert(block.end(), rows[1].begin(), rows[1].end());
-  plan->execute(*queue, *state,
-                IntegerSeries(block.data(), {core::Axis::channel, core::Axis::time}, {2, 40000}));
+// A search that is given up while the device still works on its last step: the device must not
+// write to the memory that the next search of the plan gets.
+TEST_P(Gpu, AnAbandonedStreamDoesNotDisturbTheNext) {
+  const Config config = config_for(0.02, 4.5);
+  const std::size_t samples = 40000;
+  const auto rows = noise_rows<std::int32_t>(2, samples, 30, 4, random);
+  const Found reference = run("reference", config, rows, samples, random);
+  EXPECT_FALSE(reference.pulses.empty());
+  const auto plan = make_plan(fit(config, rows, samples), device);
+  for (int stream = 0; stream < 3; ++stream) {
+    const auto queue = device->make_queue();
+    const auto state = plan->make_state(*queue);
+    // Bright samples, whose peaks would show in the next search.
+    std::vector<std::int32_t> block(2 * samples);
+    for (std::int32_t& x : block) x = static_cast<std::int32_t>(random() % 1'000'000);
+    plan->execute(
+        *queue, *state,
+        IntegerSeries(block.data(), {core::Axis::channel, core::Axis::time}, {2, samples}));
+    // The step is launched, and its peaks are not collected.
+    ASSERT_EQ(state->counters().searched, 0u);
+  }
+  expect_same(reference, run(*plan, *device, rows, random), "after abandoned streams");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Gpu, ::testing::ValuesIn(tests::gpu_names()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
-// Each sample is baselined once and each block searched once, in order, whatever the calls; rings
-// never hold less than what is still needed.
+// Whatever the calls, each sample is baselined once and each block searched once, in order, and
+// rings are large enough for the samples that are still needed.
 TEST(GpuSchedule, GivesOutEverySampleOnce) {
   auto random = tests::generator();
   for (int round = 0; round < 20; ++round) {
@@ -204,7 +221,7 @@ TEST(GpuSchedule, GivesOutEverySampleOnce) {
     for (std::size_t t = 0; t < config.trials; ++t)
       config.lengths.push_back(t == 0 ? total + 5 : random() % (total + 1));
     const Sizes sizes = derive_sizes(config);
-    const GpuSizes rings = derive_gpu_sizes(sizes, step);
+    const GpuRings rings = derive_rings(sizes, step);
     GpuSchedule schedule(config, sizes, rings);
     std::vector<std::uint64_t> baselined(config.trials), searched(config.trials),
         averaged(config.trials);
@@ -217,7 +234,7 @@ TEST(GpuSchedule, GivesOutEverySampleOnce) {
           averaged[e.trial] += e.mean_count;
           baselined[e.trial] += e.samples;
           ASSERT_LE(baselined[e.trial], schedule.received());
-          // y's ring still has what the refinement of the block before looks at.
+          // y's ring has the samples that the refinement of the block before reads.
           const std::uint64_t kept = 2 * sizes.widest();
           const std::uint64_t oldest = searched[e.trial] - std::min(searched[e.trial], kept);
           ASSERT_LE(baselined[e.trial] - oldest, rings.y_samples);

@@ -1,4 +1,4 @@
-// What the search promises of pulses and of noise.
+// The statistics of the search: recall and S/N of pulses, and the rate of noise over the threshold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ bool small() {
 
 constexpr std::size_t kTrials = 9;
 
-// One pulse in noise, in trials of neighbouring DM: off the right one by k trials it is smeared
-// over k x `drift` samples and late or early by half of that.
+// One pulse in noise, in trials of neighbouring DM: k trials from the right one, it is smeared over
+// k x `drift` samples, and shifted by half of that.
 std::vector<std::vector<std::int32_t>> pulse_rows(std::size_t samples, const TruePulse& pulse,
                                                   std::size_t trial, double drift,
                                                   std::mt19937_64& random) {
@@ -55,21 +55,21 @@ std::vector<Pulse> search(const Config& config,
                                       {rows.size(), rows[0].size()}));
 }
 
-// The brightest first: noise alone is over 6 somewhere in one of a few thousand searches.
+// The brightest pulse: in one of a few thousand searches, noise alone exceeds S/N 6 somewhere.
 std::vector<Pulse> by_brightness(std::vector<Pulse> pulses) {
   std::sort(pulses.begin(), pulses.end(),
             [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; });
   return pulses;
 }
 
-// Injects pulses over a grid of widths and places; returns recall and the mean of measured S/N over
-// that of the best boxcar.
+// Injects pulses over a grid of widths and places; returns the recall, and the mean ratio of
+// measured S/N to that of the best boxcar.
 struct Outcome {
   std::size_t injected = 0, found = 0, misplaced = 0, wrong_trial = 0;
   double snr_ratio = 0, snr_error = 0;  ///< mean and its own error
 };
 
-// Widths over S/N that a pulse may be off by.
+// Largest error of a pulse's time, in units of width / S/N.
 constexpr double kReach = 8;
 
 Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
@@ -85,16 +85,16 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
     const TruePulse pulse{300 + uniform(random) * 5400, width, snr};
     const auto found = search(config, pulse_rows(samples, pulse, trial, width * 0.7, random));
     ++outcome.injected;
-    // Its own arrival within the pulse's width, as well as the noise lets that be measured.
+    // The arrival time, to the accuracy that noise allows.
     const auto match = std::find_if(found.begin(), found.end(), [&](const Pulse& p) {
       return std::fabs(static_cast<double>(p.sample()) - pulse.time) <= 1 + 1.5 * width;
     });
     if (match == found.end()) continue;
     ++outcome.found;
-    // A sample for rounding; what noise moves the boxcar by goes as width / S/N.
+    // One sample for rounding. The error by noise is proportional to width / S/N.
     const double reach = 1 + kReach * width / snr;
     outcome.misplaced += std::fabs(static_cast<double>(match->sample()) - pulse.time) > reach;
-    // Two trials off, S/N is down by a quarter.
+    // Two trials off, S/N is lower by a quarter.
     const auto off = static_cast<double>(match->trial) - static_cast<double>(trial);
     outcome.wrong_trial += std::fabs(off) > 2 ? 1 : 0;
     const double ratio = match->snr / (0.943 * snr);
@@ -108,11 +108,11 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
   return outcome;
 }
 
-// With TAUTLINE_FULL the promised numbers, flat: recall of 99 % at S/N 10 and above and of 90 % at
-// 8, mean S/N within 5 % at each. Seen: 2 of 9,000 are missed at 10, one in 60 at 8, where means
-// are 1 to 2 % high; one in 160 is further off than kReach. With 4,000 pulses a right search is
-// outside any of the limits less than once in 10^7 runs. Fewer pulses are asked for less, at the
-// same chance.
+// With TAUTLINE_FULL, the documented numbers: recall of 99 % at S/N 10 and above and of 90 % at 8,
+// mean S/N within 5 % at each. Measured: 2 of 9,000 missed at 10 and one in 60 at 8, where mean S/N
+// is 1 to 2 % high; one in 160 is further off than kReach. With 4,000 pulses, a correct search
+// violates one of the limits less than once in 10^7 runs. With fewer pulses the limits are wider,
+// at the same rate.
 TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   auto random = tests::generator();
   double ratio = 0;
@@ -135,9 +135,9 @@ TEST(Pulses, AreFoundWhereTheyAreAndAsBrightAsTheyAre) {
   EXPECT_NEAR(ratio, 1, 0.05);
 }
 
-// S/N itself, of pulses so bright that only the error of sigma is left: 0.9 % from the MAD of
-// 16,384 samples, of which seven are allowed. The best boxcar finds 0.943 of a Gaussian, at most
-// all of one of few samples, and the widths between two boxcars lose 5 % at most.
+// The S/N of pulses so bright that only the error of sigma matters: 0.9 % from the MAD of 16,384
+// samples; the limits are seven of it. The best boxcar has 0.943 of a Gaussian's S/N, or all of it
+// for a Gaussian of few samples, and widths between two boxcars lose 5 % at most.
 TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   auto random = tests::generator();
   Config config;
@@ -172,13 +172,13 @@ TEST(Pulses, TwoThatAreApartAreTwo) {
       400, 6);
 }
 
-// Boxcars of pure noise over a level, before any grouping, against the Gaussian.
+// The number of boxcars of pure noise over a level, before grouping, against the Gaussian's.
 //
-// The error of a count is measured from trial to trial. At 3 sigma and 8 million samples it is 1 %
-// at one sample and 4 % at 59; ten per cent and six of them are asked for, which noise exceeds less
-// than once in 10^9 runs a width (64 trials: their mean over their error is Student's).
-// TAUTLINE_FULL looks at 4 sigma itself, in half a billion samples, and asks for 10 % flat where
-// that is eight of the error or more.
+// The error of a number is estimated from its scatter over the trials. At 3 sigma and 8 million
+// samples it is 1 % for a width of one sample and 4 % for 59. The limit is 10 % or six errors,
+// whichever is larger; noise exceeds it less than once in 10^9 runs per width (64 trials: the mean
+// over its error has Student's distribution). TAUTLINE_FULL tests 4 sigma, in half a billion
+// samples, with a limit of 10 % where that is eight errors or more.
 TEST(Noise, PassesALevelAsOftenAsAGaussian) {
   const std::size_t trials = 64;  // fewer would not tell their own error
   const std::size_t samples = std::size_t{1} << (full() ? 23 : small() ? 15 : 17);
@@ -235,7 +235,7 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   std::normal_distribution<double> normal(0, 1);
   constexpr std::size_t kSamples = 4 * 16384;
   std::vector<float> series(kSamples);
-  // Sigma doubles after two blocks, with a bright pulse in every block and a slope of 5 sigma.
+  // Sigma doubles after two blocks; every block has a bright pulse and a slope of 5 sigma.
   for (std::size_t t = 0; t < kSamples; ++t)
     series[t] = static_cast<float>(normal(random) * (t < kSamples / 2 ? 3 : 6) +
                                    static_cast<double>(t) * 3e-4 + 1e5);
@@ -250,7 +250,7 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   for (const Pulse& pulse : found)
     if (pulse.snr > 12) snrs.push_back(pulse.snr);
   ASSERT_EQ(snrs.size(), 4u);
-  // 1 of noise and of sigma's error, and 0.8 of baseline and place: seven of them.
+  // Seven times the error: 1 from noise and sigma, and 0.8 from baseline and place.
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(snrs[i], (i < 2 ? 20 : 10) * std::sqrt(10.0), 8);
 }
 

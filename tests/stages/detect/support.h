@@ -1,4 +1,4 @@
-// Series with pulses in them, runs of detect over them in calls of random lengths, and comparison.
+// Series with pulses, runs of detect over them in calls of random lengths, and comparisons.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Found {
   std::string backend;
 };
 
-// Samples of a millisecond.
+// A config for samples of a millisecond.
 inline Config config_for(double max_width_s, double threshold) {
   Config config;
   config.sample_time_s = 1e-3;
@@ -40,7 +40,7 @@ inline Config config_for(double max_width_s, double threshold) {
   return config;
 }
 
-// What a state has found since it was asked last, behind what was found before.
+// Appends the pulses that are complete since the last call.
 inline void collect(State& state, std::vector<Pulse>& pulses) {
   for (const Pulse& pulse : state.take()) pulses.push_back(pulse);
 }
@@ -52,7 +52,7 @@ inline std::vector<Pulse> in_order(std::vector<Pulse> pulses) {
   return pulses;
 }
 
-// The plan's config for `rows` in calls of up to `step`.
+// Fits the config to `rows` in calls of up to `step` samples.
 template <class T>
 Config fit(Config config, const Rows<T>& rows, std::size_t step) {
   config.trials = rows.size();
@@ -61,7 +61,7 @@ Config fit(Config config, const Rows<T>& rows, std::size_t step) {
   return config;
 }
 
-// Runs `rows` through a plan in calls of random lengths up to what it takes.
+// Runs `rows` through a plan in calls of random lengths up to max_samples.
 template <class T>
 Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
           std::mt19937_64& random) {
@@ -74,7 +74,7 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
   found.backend = plan->backend();
   for (std::size_t first = 0; first < samples;) {
     const std::size_t n = std::min(samples - first, 1 + random() % step);
-    // Rows further apart than they are long, what lies between poisoned.
+    // Rows further apart than they are long, with poison between them.
     const std::size_t stride = n + 3;
     std::vector<T> block(stride * rows.size(), static_cast<T>(987654321));
     for (std::size_t r = 0; r < rows.size(); ++r)
@@ -102,8 +102,8 @@ Found run(const std::string& device, const Config& config, const Rows<T>& rows, 
   return run(*make_plan(fit(config, rows, step), opened), *opened, rows, random);
 }
 
-// Noise with a drift and some pulses, the same ones in neighbouring trials. The first pulse is one
-// that no noise hides, so that no list is empty by chance.
+// Noise with a drift and some pulses, which all trials have. The first pulse is so bright that no
+// list is empty by chance.
 template <class T>
 Rows<T> noise_rows(std::size_t trials, std::size_t samples, double sigma, std::size_t pulses,
                    std::mt19937_64& random) {

@@ -1,4 +1,4 @@
-// Samples of the next level: sums of pairs, or one of each two. Included once a target by
+// Samples of the next level: the sum, or one, of each two samples. Included once per target by
 // cpu/tile-inl.h.
 
 template <class Value>
@@ -6,8 +6,8 @@ TAUTLINE_INLINE Value coarse(Coarsening coarsening, Value one, Value two) {
   return coarsening == Coarsening::sum ? one + two : coarsening == Coarsening::first ? one : two;
 }
 
-/// Sample by sample: `pairs` pairs from sample `from` on (which may lie before `in`, in the
-/// history), to samples `to`... of `out`.
+/// Makes `pairs` samples, from sample `to` of `out` on, one by one from the pairs from sample
+/// `from` of `in` on.
 template <class In, class Out>
 void coarsen_plain(const Layout& layout, Storage storage_in, const std::byte* in, std::size_t from,
                    Storage storage_out, std::byte* out, std::size_t to, std::size_t pairs) {
@@ -35,7 +35,7 @@ void coarsen_plain(const Layout& layout, Storage storage_in, const std::byte* in
           static_cast<Out>(x[place_of(storage_in, lanes, from + 2 * j + 1, lane)]));
 }
 
-/// Two samples, bytes in the halves of a lane, of each four of a row.
+/// The four bytes of each lane become two halves.
 TAUTLINE_INLINE Words coarse_bytes(Coarsening how, Words x) {
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
   if (how == Coarsening::sum)
@@ -44,7 +44,7 @@ TAUTLINE_INLINE Words coarse_bytes(Coarsening how, Words x) {
   return coarse(how, x & 0xff00ffu, x >> 8 & 0xff00ffu);
 }
 
-/// Two samples, as halves of one row, of each two of two rows: they fit.
+/// The two halves of each lane of two rows become the two halves of one row. Their sums fit.
 TAUTLINE_INLINE Words coarse_halves(Coarsening how, Words x, Words y) {
   switch (how) {
     case Coarsening::sum:
@@ -57,8 +57,8 @@ TAUTLINE_INLINE Words coarse_halves(Coarsening how, Words x, Words y) {
   return x >> 16 | (y & 0xffff0000u);
 }
 
-/// Bytes or halves with sensors in lanes, four samples at a time: `from` begins a row, `to` is even
-/// (and so is `pairs`, or the caller does the last one).
+/// Bytes or halves where lanes are sensors, four samples at a time. `from` and `to` start rows; an
+/// odd last pair is left to the caller.
 template <Storage kIn, Storage kOut, Coarsening kHow>
 void coarsen_rows(const std::byte* in, std::size_t from, std::byte* out, std::size_t to,
                   std::size_t pairs) {

@@ -1,6 +1,6 @@
-// The tile's code (cpu/tile-inl.h), compiled for each Highway target, and the choice among them.
+// The tile kernels (cpu/tile-inl.h), compiled for each Highway target, and the choice among them.
 
-// The vectors of SVE and RVV have no size at compile time, and SSSE3 and SSE4 bring nothing here.
+// SVE and RVV vectors have no size at compile time; SSSE3 and SSE4 are not faster than SSE2 here.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +16,7 @@
 #include <type_traits>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/cpu/layout.h"
+#include "tautline/stages/autocorrelate/cpu/kernels.h"
 
 #undef TAUTLINE_AUTOCORRELATE_AVX512
 #undef TAUTLINE_AUTOCORRELATE_AVX2
@@ -27,7 +27,7 @@
 #define TAUTLINE_AUTOCORRELATE_AVX2
 #endif
 
-// Rows are vectors wider than some targets' registers; they never cross a call.
+// Row is wider than some targets' registers. It is never an argument of a call that is not inlined.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,9 +40,9 @@ namespace {
 
 constexpr Kernels kernels_named(const char* name) {
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
-  return {name, false, feed, drain, push, feed_woven};
+  return {name, false, feed, flush, feed_planes, feed_interleaved};
 #else
-  return {name, false, feed, drain, push};
+  return {name, false, feed, flush, feed_planes};
 #endif
 }
 

@@ -1,4 +1,4 @@
-// What a drained tile of the CPU autocorrelator holds, as the outputs of `read`.
+// The outputs of `read` from a flushed tile of the CPU autocorrelator.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ inline bool any_refused(const Layout& layout, const std::byte* tile) {
                      [](const Progress& p) { return p.refused != 0; });
 }
 
-/// The sums of one lane of a drained tile.
+/// The sums of one lane of a flushed tile.
 template <class Value>
 class LaneReader {
  public:
   LaneReader(const Layout& layout, const std::byte* tile, std::size_t lane)
       : layout_(layout), tile_(tile), lane_(lane) {}
 
-  /// All levels that the layout has.
+  /// Reads all levels of the layout.
   void read_levels(std::size_t pair, const Sums<Value>& out) const {
     for (std::size_t l = 0; l < layout_.levels.size(); ++l) read_level(l, pair, out);
   }
@@ -40,7 +40,7 @@ class LaneReader {
     return v;
   }
 
-  // Sample `back` before the last one of what is kept of the delayed series.
+  // The delayed sample `back` before the newest one.
   Value delayed(std::size_t l, std::size_t back) const {
     const Level& level = layout_.levels[l];
     const std::size_t t =
@@ -59,24 +59,24 @@ class LaneReader {
 
   void read_level(std::size_t l, std::size_t pair, const Sums<Value>& out) const {
     const Level& level = layout_.levels[l];
-    const Rung& rung = level.rung;
+    const LagRange& range = level.range;
     const std::uint64_t done = reinterpret_cast<const Progress*>(tile_)[l].done;
     const Value direct = value(level.totals_at, 0);
     const Value whole_delayed = value(level.totals_at, level.separate ? 1 : 0);
     const Value lead = value(level.totals_at, 2);
-    Value newest{};  // sum of the last k delayed samples
+    Value newest{};  // sum of the newest k delayed samples
     for (std::size_t k = 0; k < level.first; ++k) newest += delayed(l, k);
-    for (std::size_t i = 0; i < rung.steps; ++i) {
-      const std::size_t k = rung.first_steps + i, lag = rung.first_lag + i;
-      const std::uint64_t first = rung.whole + k;
+    for (std::size_t i = 0; i < range.steps; ++i) {
+      const std::size_t k = range.first_steps + i, lag = range.first_lag + i;
+      const std::uint64_t first = range.whole + k;
       const bool pairs = done > first;
-      // Sum of d below whole + k; known from when that sample came.
+      // Sum of d below x. Heads are stored once sample x has arrived; until then it is the total.
       const auto head = [&](std::uint64_t x) {
-        return done > x ? value(level.heads_at, x + 1 - rung.whole - rung.first_steps) : direct;
+        return done > x ? value(level.heads_at, x + 1 - range.whole - range.first_steps) : direct;
       };
       Value lead_in{};
-      if (rung.has_lead_in() && done >= first) lead_in = lead * (head(first) - head(first - 1));
-      // Bytes were multiplied less 128.
+      if (range.has_lead_in() && done >= first) lead_in = lead * (head(first) - head(first - 1));
+      // Kernels of bytes subtract 128 from the delayed samples.
       const Value bias = level.storage == Storage::bytes ? 128 * direct : Value{};
       if (out.sums.data() != nullptr) out.sums(pair, lag) = value(level.sums_at, i) + bias;
       if (out.lead_in.data() != nullptr) out.lead_in(pair, lag) = lead_in;

@@ -1,10 +1,10 @@
-// How a tile's memory is divided.
+#include "tautline/stages/autocorrelate/cpu/layout.h"
+
 #include <algorithm>
 #include <limits>
 #include <string>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/cpu/layout.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 
@@ -35,20 +35,20 @@ Storage storage_of(const Config& config, std::size_t level, bool bytes) {
                                                                    : Storage::halves;
 }
 
-// A level without its places in memory.
+// A level without its places in memory, which make_layout adds.
 Level level_of(const Config& config, std::size_t index, bool bytes, std::size_t lanes) {
   const bool cross = std::any_of(config.pairs.begin(), config.pairs.end(),
                                  [](const Pair& pair) { return pair.a != pair.b; });
   Level level;
-  level.rung = rung_of(config, index);
+  level.range = lag_range(config, index);
   level.storage = storage_of(config, index, bytes);
-  // As long as the delayed series lies behind by whole rows of two samples, it is the direct one.
-  level.separate = cross || level.rung.base % (2 * level.rung.window) != 0;
-  level.first = level.rung.first_steps;
-  if (!level.separate) level.first += level.rung.base / level.rung.window;
-  level.delay = config.ladder == Ladder::chain ? config.bins + level.first : 0;
-  // Up to 3 lags beyond the last are computed, and shifted series reach 3 samples further.
-  level.history = round_up(level.first + level.rung.steps + 8, lanes == 1 ? 64 : 4);
+  // A delay of whole rows of two samples is an offset in the direct series.
+  level.separate = cross || level.range.base % (2 * level.range.window) != 0;
+  level.first = level.range.first_steps;
+  if (!level.separate) level.first += level.range.base / level.range.window;
+  level.delay = config.lag_scheme == LagScheme::chain ? config.bins + level.first : 0;
+  // Kernels compute up to 3 lags beyond the last, and shifted copies reach 3 samples further.
+  level.history = round_up(level.first + level.range.steps + 8, lanes == 1 ? 64 : 4);
   return level;
 }
 
@@ -68,7 +68,7 @@ Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
     layout.levels.push_back(level_of(config, l, bytes, layout.lanes));
     history = std::max(history, layout.levels.back().history);
   }
-  // A block and the one before it then hold all that lags reach.
+  // With blocks no shorter than the history, lags reach into the previous block only.
   layout.block = std::max(layout.block, round_up(history, 64));
   std::size_t at = layout.levels.size() * sizeof(Progress);
   const auto take = [&](std::size_t size) {
@@ -82,13 +82,13 @@ Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
     level.delayed_at = take((level.history + layout.block) * sample);
     level.direct_at =
         level.separate ? take(layout.block * sample) : level.delayed_at + level.history * sample;
-    level.sums_at = take(level.rung.steps * row);
-    level.heads_at = take((level.rung.steps + 1) * row);
+    level.sums_at = take(level.range.steps * row);
+    level.heads_at = take((level.range.steps + 1) * row);
     level.totals_at = take(3 * row);
   }
-  // Vectors at the end of a block may be read beyond it.
+  // Vector loads may reach beyond the last block.
   layout.tile_bytes = round_up(at + 64, 64);
-  // Shifted copies of bytes and halves, or both series as words.
+  // Holds shifted copies of bytes and halves, or both series as words.
   const std::size_t samples = layout.lanes * (history + 2 * layout.block + 64);
   layout.scratch_bytes = round_up(samples * sizeof(std::uint32_t) + 4096, 4096);
   return layout;

@@ -1,7 +1,7 @@
-// Sums and maxima of a block. Included once a target by cpu/tile-inl.h.
+// Sums and maxima of a block. Included once per target by cpu/tile-inl.h.
 
-/// Sums and the largest of `count` samples; a lane's sum is added to `sums`. What follows in the
-/// last group of bytes or halves is zero.
+/// Returns the largest of `count` samples and adds each lane's sum to `sums`. Samples behind them
+/// in the last group of bytes or halves are zero.
 template <class Value>
 std::uint64_t measure_plain(const Value* samples, std::size_t count, std::size_t lanes,
                             std::uint64_t* sums) {
@@ -22,7 +22,7 @@ std::uint64_t measure_plain(const Value* samples, std::size_t count, std::size_t
   }
 }
 
-/// The same where times are side by side. Sums of halves fit 32 bits: blocks have at most 65,536.
+/// The same where lanes are times. Sums of halves fit 32 bits: blocks have at most 65,536 samples.
 template <class Value>
 std::uint64_t measure_series(const Value* samples, std::size_t count, std::uint64_t* sum) {
   std::uint32_t total = 0;
@@ -33,11 +33,11 @@ std::uint64_t measure_series(const Value* samples, std::size_t count, std::uint6
   return most;
 }
 
-/// total + the bytes or halves of a row, 32 bits a lane; halves less 32,768 each.
+/// total + the bytes or halves of a row, in 32 bits per lane; 32,768 is subtracted from each half.
 template <class Part>
 TAUTLINE_INLINE Words add_parts(Words total, Words now) {
   if constexpr (sizeof(Part) == 2) {
-    // One instruction adds the halves, which the difference makes signed.
+    // The signed products need signed halves.
     return (Words)add_products((Vector)total, (Vector)(now ^ 0x80008000u), Vector{} + 0x10001);
   } else {
 #if defined(TAUTLINE_AUTOCORRELATE_VNNI)
@@ -49,11 +49,11 @@ TAUTLINE_INLINE Words add_parts(Words total, Words now) {
   }
 }
 
-/// Bytes or halves with sensors in lanes.
+/// Bytes or halves where lanes are sensors.
 template <class Part>
 std::uint64_t measure_rows(const Row* rows, std::size_t count, std::uint64_t* sums) {
   typedef Part Parts __attribute__((vector_size(4 * kVectorLanes), may_alias));
-  // Additions to one sum would wait for each other.
+  // Independent sums hide the latency of the additions.
   constexpr std::size_t kChains = 4;
   Part largest = 0;
   for (std::size_t part = 0; part < kRowParts; ++part) {

@@ -1,29 +1,29 @@
-// Products of one block at all lags of a level. Included once a target by cpu/tile-inl.h.
+// Products of one block at all lags of a level. Included once per target by cpu/tile-inl.h.
 //
-// With sensors in lanes, consecutive times lie in the halves (or bytes) of a lane, so the delayed
-// series is needed once shifted by each of 0 .. group - 1 samples: lag k = group q + r reads copy r
-// q rows earlier. With times in lanes a lag is an unaligned load.
+// Where lanes are sensors, the halves (or bytes) of a lane are consecutive times. The delayed
+// series is copied once for each shift of 0 .. group - 1 samples: lag k = group q + r reads copy r,
+// q rows earlier. Where lanes are times, a lag is an unaligned load.
 
-/// Lines of memory, `stride` bytes apart, that products fetch as they go, since their loops leave
-/// the ways to memory idle: fetched where they are needed, rows of 1,024 sensors took a fifth of the
-/// time. Any address may be fetched; one without memory behind it takes long.
-struct Ahead {
+/// Cache lines of the next input, `stride` bytes apart, that the product loops prefetch, since they
+/// leave the memory bus idle. Without it, loading rows of 1,024 sensors took a fifth of the time.
+/// Any address may be prefetched; an unmapped one is slow.
+struct Prefetch {
   const std::byte* next = nullptr;
   std::ptrdiff_t stride = 0;
 };
 
-/// A block: sample 0 of both series. The delayed one has the history before it. What follows the
-/// last sample of `direct` in its group of 64 is zero.
+/// A block: sample 0 of both series. The history lies before `delayed`. `direct` is zero behind its
+/// last sample, up to a multiple of 64.
 struct Block {
   const std::byte* direct = nullptr;
   const std::byte* delayed = nullptr;
   std::size_t count = 0;
-  std::uint64_t most_direct = 0, most_delayed = 0;  ///< largest samples, history considered
-  Ahead* ahead = nullptr;  ///< advanced by a line for every two rows and 16 lags of bytes
+  std::uint64_t most_direct = 0, most_delayed = 0;  ///< largest samples, including the history
+  Prefetch* prefetch = nullptr;                     ///< multiply_bytes advances it
 };
 
-/// Adds the 32-bit sums of lag k0 + i, 16 lanes an i, to those lags that the level has: lane by
-/// lane where lanes are sensors, all of them where they are times.
+/// Adds tile[i], the 32-bit sums of the lanes at lag k0 + i, to the level's sums where the level
+/// has that lag: lane by lane where lanes are sensors, the sum of all lanes where lanes are times.
 template <std::size_t kTile, bool kSigned, bool kSeries>
 TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::size_t k0,
                               const Level& level, std::uint64_t* sums) {
@@ -32,7 +32,7 @@ TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::s
   typedef std::conditional_t<kSigned, std::int64_t, std::uint64_t> Wide
       __attribute__((vector_size(64)));
   typedef std::uint64_t Sums __attribute__((vector_size(64), aligned(8), may_alias));
-  const std::size_t first = level.first, last = first + level.rung.steps;
+  const std::size_t first = level.first, last = first + level.range.steps;
   const std::size_t begin = std::max(k0, first), end = std::min(k0 + kTile, last);
   for (std::size_t k = begin; k < end; ++k) {
     const auto* from = reinterpret_cast<const Narrow*>(tile[k - k0]);
@@ -51,11 +51,11 @@ TAUTLINE_INLINE void add_sums(const std::uint32_t (&tile)[kTile][kLanes], std::s
   }
 }
 
-/// Calls multiply.run<T>(k) for tiles of T lags that cover the level's, from `k` on, which is at
-/// most the first one.
+/// Calls multiply.run<T>(k) for tiles of T lags that cover the level's lags. The first tile starts
+/// at `k`, at or before the first lag.
 template <class Multiply>
 TAUTLINE_INLINE void for_lag_tiles(const Level& level, std::size_t k, const Multiply& multiply) {
-  const std::size_t end = level.first + level.rung.steps;
+  const std::size_t end = level.first + level.range.steps;
   while (k < end) {
     const std::size_t left = end - k;
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
@@ -77,7 +77,7 @@ TAUTLINE_INLINE void for_lag_tiles(const Level& level, std::size_t k, const Mult
 
 constexpr std::size_t kRowBytes = kLanes * sizeof(std::uint32_t);
 
-/// Halves, sensors in lanes. Rows hold two times.
+/// Halves where lanes are sensors: a row has two times.
 struct MultiplyHalves {
   const Level& level;
   std::uint64_t* sums;
@@ -96,7 +96,7 @@ struct MultiplyHalves {
       const std::byte* e0 = even + part - back;
       const std::byte* e1 = odd + part - back;
       std::size_t s = 0;
-      // Two rows at a time: what one multiplies at lag k, the other does at k - 2.
+      // Two rows at a time: the delayed row at lag k of one is the one at lag k - 2 of the other.
       for (; s + 2 <= rows; s += 2) {
         forget_loads();
         const Vector d0 = load(d), d1 = load(d + kRowBytes);
@@ -132,7 +132,7 @@ struct MultiplyHalves {
   }
 };
 
-/// Halves, times in lanes.
+/// Halves where lanes are times.
 struct MultiplyHalfSeries {
   const Level& level;
   std::uint64_t* sums;
@@ -162,16 +162,15 @@ struct MultiplyHalfSeries {
 };
 
 #if defined(TAUTLINE_AUTOCORRELATE_VNNI)
-/// Bytes, sensors in lanes; rows hold four times. `shifted` are the four copies less 128, which
-/// makes them signed: what that takes from each sum, 128 times the sum of `direct`, is added when
-/// the sums are read.
+/// Bytes where lanes are sensors: a row has four times. `shifted` are the four copies minus 128,
+/// which makes them signed. LaneReader adds 128 times the sum of `direct` to each sum.
 struct MultiplyBytes {
   const Level& level;
   std::uint64_t* sums;
   const std::byte* direct;
   const std::byte* shifted[4];
   std::size_t rows;
-  Ahead* ahead;
+  Prefetch* prefetch;
 
   template <std::size_t kTile>
   TAUTLINE_INLINE void run(std::size_t k0) const {
@@ -187,7 +186,7 @@ struct MultiplyBytes {
     const std::byte* e2 = shifted[2] - back;
     const std::byte* e3 = shifted[3] - back;
     std::size_t s = 0;
-    const Ahead lines = *ahead;
+    const Prefetch lines = *prefetch;
     const std::byte* line = lines.next;
     for (; s + 2 <= rows; s += 2) {
       forget_loads();
@@ -215,7 +214,7 @@ struct MultiplyBytes {
       e2 += 2 * kRowBytes;
       e3 += 2 * kRowBytes;
     }
-    ahead->next = line;
+    prefetch->next = line;
     if (s < rows) {
       const Vector d0 = load(d);
 #pragma GCC unroll 4
@@ -232,7 +231,7 @@ struct MultiplyBytes {
   }
 };
 
-/// Bytes, times in lanes; `delayed` less 128.
+/// Bytes where lanes are times; `delayed` is minus 128.
 struct MultiplyByteSeries {
   const Level& level;
   std::uint64_t* sums;
@@ -277,7 +276,7 @@ void multiply_bytes(const Layout& layout, const Level& level, const Block& block
     copies[r] = reinterpret_cast<Row*>(scratch) + r * (past + layout.block / 4) + past;
   const Row* from = reinterpret_cast<const Row*>(block.delayed);
   const auto first = -static_cast<std::ptrdiff_t>(past);
-  // Copy r takes its last 4 - r bytes from the row, and the others from the end of the one before.
+  // Each lane of copy r has r bytes from the end of the previous row and 4 - r bytes of its own.
   Row before[4] = {};
   for (std::ptrdiff_t j = first; j < static_cast<std::ptrdiff_t>(rows); ++j) {
     const Row now = from[j] ^ bias;
@@ -285,9 +284,9 @@ void multiply_bytes(const Layout& layout, const Level& level, const Block& block
 #pragma GCC unroll 3
     for (unsigned r = 1; r < 4; ++r) {
       const std::uint32_t own = ~0u << 8 * r;
-      const Row turned = now << 8 * r | now >> (32 - 8 * r);
-      copies[r][j] = (turned & own) | (before[r] & ~own);
-      before[r] = turned;
+      const Row rotated = now << 8 * r | now >> (32 - 8 * r);
+      copies[r][j] = (rotated & own) | (before[r] & ~own);
+      before[r] = rotated;
     }
   }
   const auto bytes_at = [](const Row* row) { return reinterpret_cast<const std::byte*>(row); };
@@ -298,18 +297,18 @@ void multiply_bytes(const Layout& layout, const Level& level, const Block& block
                               {bytes_at(copies[0]), bytes_at(copies[1]), bytes_at(copies[2]),
                                bytes_at(copies[3])},
                               rows,
-                              block.ahead});
+                              block.prefetch});
 }
 #endif
 
-/// Halves of at most 32,767, as many at a time as 32-bit sums hold.
+/// Halves of at most 32,767, in parts whose sums fit in 32 bits.
 void multiply_halves(const Layout& layout, const Level& level, const Block& block,
                      std::uint64_t* sums, std::byte* scratch) {
   const std::uint64_t step_most = 2 * block.most_direct * block.most_delayed;
   const std::uint64_t steps = step_most == 0 ? layout.block : 0xffffffffu / step_most;
   const std::size_t in_row = layout.lanes == 1 ? 32 : 2;
   const std::size_t rows = (block.count + in_row - 1) / in_row;
-  // A step of two rows stays even.
+  // An even number of rows suits the loops over two rows.
   const std::size_t part_rows = steps >= rows ? rows : steps > 1 ? steps / 2 * 2 : 1;
   if (layout.lanes == 1) {
     for (std::size_t s = 0; s < rows; s += part_rows)
@@ -340,10 +339,10 @@ void multiply_halves(const Layout& layout, const Level& level, const Block& bloc
                        reinterpret_cast<const std::byte*>(odd + s), std::min(part_rows, rows - s)});
 }
 
-/// Words, sensors in lanes: the even and the odd lanes of each vector by themselves.
+/// Words: multiplies the even and the odd lanes of each vector separately.
 void multiply_words(const Layout& layout, const Level& level, const std::uint32_t* direct,
                     const std::uint32_t* delayed, std::size_t count, std::uint64_t* sums) {
-  for (std::size_t i = 0; i < level.rung.steps; ++i) {
+  for (std::size_t i = 0; i < level.range.steps; ++i) {
     const std::size_t k = level.first + i;
     std::uint64_t* to = sums + i * layout.lanes;
     if (layout.lanes == 1) {
@@ -369,11 +368,11 @@ void multiply_words(const Layout& layout, const Level& level, const std::uint32_
   }
 }
 
-/// Anything, one sum after the other in order of time.
+/// Any type, each sum in order of time.
 template <class Value>
 void multiply_plain(const Layout& layout, const Level& level, const Value* direct,
                     const Value* delayed, std::size_t count, Value* sums) {
-  for (std::size_t i = 0; i < level.rung.steps; ++i) {
+  for (std::size_t i = 0; i < level.range.steps; ++i) {
     const std::size_t k = level.first + i;
     if (layout.lanes == 1) {
       Value sum = sums[i];
@@ -390,7 +389,7 @@ void multiply_plain(const Layout& layout, const Level& level, const Value* direc
   }
 }
 
-/// Halves to words and back, `count` times from `from` on (a whole number of groups).
+/// Converts halves to words, `count` times (a multiple of the group) from `from` on.
 void widen_halves(const Layout& layout, const std::byte* from, std::size_t count,
                   std::uint32_t* to) {
   const auto* halves = reinterpret_cast<const std::uint16_t*>(from);
@@ -406,6 +405,7 @@ void widen_halves(const Layout& layout, const std::byte* from, std::size_t count
   }
 }
 
+/// The reverse of widen_halves.
 void narrow_words(const Layout& layout, const std::uint32_t* from, std::size_t count,
                   std::byte* to) {
   if (layout.lanes == 1) {
@@ -418,15 +418,15 @@ void narrow_words(const Layout& layout, const std::uint32_t* from, std::size_t c
   for (std::size_t j = 0; j < count / 2; ++j) out[j] = rows[2 * j] | rows[2 * j + 1] << 16;
 }
 
-constexpr std::uint64_t kMostNarrow = 32767;  ///< what signed halves hold
+constexpr std::uint64_t kMostNarrow = 32767;  ///< the largest signed half
 
-/// All products of a block that is not bytes.
+/// All products of a block of halves, words, longs or doubles.
 void multiply(const Layout& layout, const Level& level, const Block& block, std::byte* tile,
               std::byte* scratch) {
   auto* sums = reinterpret_cast<std::uint64_t*>(tile + level.sums_at);
   const bool narrow = block.most_direct <= kMostNarrow && block.most_delayed <= kMostNarrow;
   const std::size_t lanes = layout.lanes;
-  // Whole rows, so that nothing is left over of a group.
+  // Complete rows: the samples behind the block are zero.
   const std::size_t count = (block.count + 63) / 64 * 64;
   switch (level.storage) {
     case Storage::halves: {

@@ -1,4 +1,6 @@
-// The plan on a CPU and its state: tiles of pairs, spread over the threads.
+// The CPU plan and its state: tiles of pairs, in parallel over groups of tiles.
+#include "tautline/stages/autocorrelate/cpu/plan.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,15 +11,16 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/cpu/layout.h"
-#include "tautline/stages/autocorrelate/cpu/amx/front.h"
+#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
+#include "tautline/stages/autocorrelate/cpu/amx/plan.h"
+#include "tautline/stages/autocorrelate/cpu/kernels.h"
 #include "tautline/stages/autocorrelate/cpu/lane_reader.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 
 namespace {
 
-// Places of a group's sensors in the copy of its rows.
+// Indices of a group's sensors in the copy of its rows.
 constexpr auto kPlaces = [] {
   std::array<std::uint32_t, kSensorsTogether> places{};
   for (std::uint32_t i = 0; i < kSensorsTogether; ++i) places[i] = i;
@@ -80,7 +83,7 @@ class CpuState final : public State {
 
  private:
   Layout layout_;
-  // A block of rows of one group of tiles.
+  // The copy of a block of rows of one group of tiles.
   static std::size_t rows_bytes(const Layout& layout) {
     return layout.lanes == 1 ? 0
                              : layout.block * kSensorsTogether * core::bytes_of(layout.config.type);
@@ -101,7 +104,7 @@ class CpuPlan final : public Plan {
         workers_(device_->make_queue()->workers()) {
     const std::size_t pairs = config.pair_count();
     for (std::size_t i = 0; i < layout_.tiles() * layout_.lanes; ++i) {
-      // Lanes without a pair repeat the last one.
+      // Lanes without a pair repeat the last pair.
       const std::size_t p = std::min(pair_in(i / layout_.lanes, i % layout_.lanes), pairs - 1);
       const auto own = static_cast<std::uint32_t>(p);
       a_.push_back(config.pairs.empty() ? own : config.pairs[p].a);
@@ -147,17 +150,18 @@ class CpuPlan final : public Plan {
   }
 
  private:
-  // Whether a tile's lanes hold sensors as rows are woven 64 bytes at a time.
-  bool woven(std::size_t tile) const {
+  // Whether a tile's lanes are in the order of interleaved_sensor().
+  bool interleaved(std::size_t tile) const {
     const Config& config = layout_.config;
-    return kernels_.feed_woven != nullptr && layout_.lanes == kLanes && config.pairs.empty() &&
-           config.type == CountType::u8 &&
+    return kernels_.feed_interleaved != nullptr && layout_.lanes == kLanes &&
+           config.pairs.empty() && config.type == CountType::u8 &&
            (tile / kTilesTogether + 1) * kSensorsTogether <= config.sensors;
   }
-  // May be none, after the last one.
+  // May be pair_count() or more: such a lane has no pair.
   std::size_t pair_in(std::size_t tile, std::size_t lane) const {
-    if (!woven(tile)) return tile * layout_.lanes + lane;
-    return tile / kTilesTogether * kSensorsTogether + woven_sensor(tile % kTilesTogether, lane);
+    if (!interleaved(tile)) return tile * layout_.lanes + lane;
+    return tile / kTilesTogether * kSensorsTogether +
+           interleaved_sensor(tile % kTilesTogether, lane);
   }
 
   bool side_by_side(const std::vector<std::uint32_t>& sensors, std::size_t tile) const {
@@ -195,14 +199,14 @@ class CpuPlan final : public Plan {
     const std::size_t count = samples.extent(0);
     const bool dense = samples.stride(1) == 1;
     if constexpr (std::is_same_v<Count, std::uint8_t>)
-      if (dense && woven(first)) {
+      if (dense && interleaved(first)) {
         const std::uint8_t* rows = samples.data() + first * kLanes;
-        kernels_.feed_woven(layout_, state.tile(first), state.scratch(worker),
-                            {rows, samples.stride(0), count, rows + kSensorsTogether});
+        kernels_.feed_interleaved(layout_, state.tile(first), state.scratch(worker),
+                                  {rows, samples.stride(0), count, rows + kSensorsTogether});
         return;
       }
     const bool copied =
-        dense && layout_.lanes == kLanes && layout_.config.pairs.empty() && !woven(first);
+        dense && layout_.lanes == kLanes && layout_.config.pairs.empty() && !interleaved(first);
     for (std::size_t t = 0; t < count; t += layout_.block) {
       const std::size_t rows = std::min(layout_.block, count - t);
       if (copied) copy_rows(samples, t, rows, first * kLanes, state.rows(worker));
@@ -227,18 +231,18 @@ class CpuPlan final : public Plan {
     }
   }
 
-  // A row's part for one group is a cache line of bytes, and rows are far apart: four tiles that
-  // read them one after the other would fetch each line four times, into few sets of the first
-  // level. So they are gathered once; the processor does not foresee them either.
+  // Gathers the group's part of each row, a cache line of bytes. Without the copy, the group's four
+  // tiles would each load these lines, which map to few sets of the first-level cache, from far
+  // memory. The hardware prefetcher does not follow such large strides either.
   template <class Count>
   void copy_rows(const Samples<Count>& samples, std::size_t first, std::size_t rows,
                  std::size_t sensor, std::byte* to) const {
-    constexpr std::size_t kAhead = 64;  // rows; not tuned
+    constexpr std::size_t kPrefetchRows = 64;  // rows; not tuned
     const std::size_t width = std::min(kSensorsTogether, layout_.config.sensors - sensor);
     auto* out = reinterpret_cast<Count*>(to);
     for (std::size_t t = 0; t < rows; ++t, out += kSensorsTogether) {
-      if (first + t + kAhead < samples.extent(0))
-        __builtin_prefetch(&samples(first + t + kAhead, sensor));
+      if (first + t + kPrefetchRows < samples.extent(0))
+        __builtin_prefetch(&samples(first + t + kPrefetchRows, sensor));
       std::memcpy(out, &samples(first + t, sensor), width * sizeof(Count));
       if (width < kSensorsTogether)
         std::memset(out + width, 0, (kSensorsTogether - width) * sizeof(Count));
@@ -251,10 +255,10 @@ class CpuPlan final : public Plan {
     const auto& own = static_cast<const CpuState&>(state);
     if (own.refused()) throw_overflow(own.samples());
     for (std::size_t l = 0; l < layout_.levels.size() && !out.counts.empty(); ++l) {
-      const Rung& rung = layout_.levels[l].rung;
-      for (std::size_t i = 0; i < rung.steps; ++i)
-        out.counts[rung.first_lag + i] =
-            static_cast<std::int64_t>(rung.pairs(rung.first_steps + i, own.samples()));
+      const LagRange& range = layout_.levels[l].range;
+      for (std::size_t i = 0; i < range.steps; ++i)
+        out.counts[range.first_lag + i] =
+            static_cast<std::int64_t>(range.pairs(range.first_steps + i, own.samples()));
     }
     std::vector<std::uint8_t> refused(workers_, 0);
     queue.parallel_for(layout_.tiles(), 1,
@@ -262,7 +266,7 @@ class CpuPlan final : public Plan {
                          for (std::size_t tile = first; tile < last; ++tile) {
                            std::byte* copy = own.copy(worker);
                            std::memcpy(copy, own.tile(tile), layout_.tile_bytes);
-                           kernels_.drain(layout_, copy, own.scratch(worker));
+                           kernels_.flush(layout_, copy, own.scratch(worker));
                            if (any_refused(layout_, copy)) refused[worker] = 1;
                            const std::size_t pairs = layout_.config.pair_count();
                            for (std::size_t lane = 0; lane < layout_.lanes; ++lane)
@@ -288,8 +292,8 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device,
                                       const Tunables& tunables) {
 #if defined(__x86_64__)
-  if (device->instruction_set() >= device::InstructionSet::amx && front_fits(config, tunables))
-    return make_front_plan(config, std::move(device), amx_front_kernels(), tunables);
+  if (device->instruction_set() >= device::InstructionSet::amx && amx_fits(config, tunables))
+    return make_amx_plan(config, std::move(device), amx_kernels(), tunables);
 #endif
   const Kernels& kernels = choose_kernels(*device);
   return std::make_shared<CpuPlan>(config, std::move(device), kernels, tunables);

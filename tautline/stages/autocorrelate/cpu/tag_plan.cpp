@@ -1,4 +1,4 @@
-// The plan for tags: a ladder of lists for each pair of sensors.
+// The plan for tags: a TagCorrelator for each pair of sensors.
 #include <algorithm>
 #include <string>
 #include <type_traits>
@@ -7,7 +7,7 @@
 #include "tautline/core/byte_archive.h"
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/cpu/tag_ladder.h"
+#include "tautline/stages/autocorrelate/cpu/tag_correlator.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
 namespace tautline::stages::autocorrelate {
@@ -20,10 +20,10 @@ class TagState final : public State {
 
   std::uint64_t samples() const override { return samples_; }
   void reset() override {
-    ladders.clear();
+    correlators.clear();
     for (std::size_t p = 0; p < config_.pair_count(); ++p) {
       const bool same = config_.pairs.empty() || config_.pairs[p].a == config_.pairs[p].b;
-      ladders.emplace_back(config_, same);
+      correlators.emplace_back(config_, same);
     }
     samples_ = 0;
   }
@@ -33,20 +33,21 @@ class TagState final : public State {
       bytes.insert(bytes.end(), some.begin(), some.end());
     });
     writer(samples_);
-    // exchange() only reads them here.
-    for (const TagLadder& ladder : ladders) const_cast<TagLadder&>(ladder).exchange(writer);
+    // With a writer, exchange() does not change them.
+    for (const TagCorrelator& correlator : correlators)
+      const_cast<TagCorrelator&>(correlator).exchange(writer);
     return bytes;
   }
   void load(std::span<const std::byte> bytes) override {
     core::ByteReader reader(bytes, "autocorrelate state of tags");
     reader(samples_);
-    for (TagLadder& ladder : ladders) ladder.exchange(reader);
+    for (TagCorrelator& correlator : correlators) correlator.exchange(reader);
     reader.finish();
   }
   void advance(std::uint64_t until) { samples_ = until; }
   bool refused() const {
-    return std::any_of(ladders.begin(), ladders.end(),
-                       [](const TagLadder& ladder) { return ladder.refused(); });
+    return std::any_of(correlators.begin(), correlators.end(),
+                       [](const TagCorrelator& correlator) { return correlator.refused(); });
   }
 
  private:
@@ -54,8 +55,8 @@ class TagState final : public State {
   std::uint64_t samples_ = 0;
 
  public:
-  std::vector<TagLadder> ladders;           ///< of each pair
-  std::vector<std::vector<Window>> series;  ///< of each sensor: what one call gives
+  std::vector<TagCorrelator> correlators;   ///< [pair]
+  std::vector<std::vector<Window>> series;  ///< [sensor] of one call
 };
 
 class OwnTagPlan final : public TagPlan {
@@ -64,10 +65,11 @@ class OwnTagPlan final : public TagPlan {
 
   const Config& config() const override { return config_; }
   std::string backend() const override { return "tags"; }
-  // Within reach of the lags lie at most two windows a bin and level; a call's tags come on top.
+  // At most two windows per bin and level are within reach of the lags. A call's tags are not
+  // counted.
   device::MemoryUse bytes() const override {
     const std::size_t level = config_.bins * (4 * sizeof(Window) + sizeof(std::uint64_t));
-    return {config_.pair_count() * (config_.levels * level + sizeof(TagLadder)), 0};
+    return {config_.pair_count() * (config_.levels * level + sizeof(TagCorrelator)), 0};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     return std::make_unique<TagState>(config_);
@@ -123,10 +125,10 @@ class OwnTagPlan final : public TagPlan {
       for (const Lag& lag : lags_of(config_))
         out.counts[at++] = pairs_at(config_, lag, own.samples());
     }
-    queue.parallel_for(own.ladders.size(), 1,
+    queue.parallel_for(own.correlators.size(), 1,
                        [&](std::size_t first, std::size_t last, std::size_t) {
                          for (std::size_t p = first; p < last; ++p)
-                           own.ladders[p].read(own.samples(), p, out);
+                           own.correlators[p].read(own.samples(), p, out);
                        });
   }
   void read(device::Queue&, const State&, const Sums<double>& out) const override {
@@ -150,11 +152,11 @@ class OwnTagPlan final : public TagPlan {
   void push(device::Queue& queue, TagState& own, std::uint64_t until) const {
     if (own.refused()) throw_overflow(own.samples());
     queue.parallel_for(
-        own.ladders.size(), 1, [&](std::size_t first, std::size_t last, std::size_t) {
+        own.correlators.size(), 1, [&](std::size_t first, std::size_t last, std::size_t) {
           for (std::size_t p = first; p < last; ++p) {
             const auto sensor = static_cast<std::uint32_t>(p);
             const Pair pair = config_.pairs.empty() ? Pair{sensor, sensor} : config_.pairs[p];
-            own.ladders[p].push(own.series[pair.a], own.series[pair.b], until);
+            own.correlators[p].push(own.series[pair.a], own.series[pair.b], until);
           }
         });
     own.advance(until);

@@ -1,16 +1,16 @@
-// A tile's levels: blocks are filled, multiplied, and handed to the next level. Included once a
-// target, inside its namespace, by cpu/dispatch.cpp and cpu/vnni.cpp.
+// The levels of a tile: fills blocks, multiplies full ones, and adds their coarse samples to the
+// next level. Included once per target, inside its namespace, by cpu/dispatch.cpp and cpu/vnni.cpp.
 
 #include "tautline/stages/autocorrelate/cpu/vector-inl.h"
 //
 #include "tautline/stages/autocorrelate/cpu/coarsen-inl.h"
+#include "tautline/stages/autocorrelate/cpu/input-inl.h"
 #include "tautline/stages/autocorrelate/cpu/measure-inl.h"
 #include "tautline/stages/autocorrelate/cpu/multiply-inl.h"
-#include "tautline/stages/autocorrelate/cpu/stage-inl.h"
 
 __extension__ typedef unsigned __int128 Huge;
 
-/// One sample as the 8 bytes of a sum: an integer, or a double's bits.
+/// One sample in the 8 bytes of a sum: an integer, or the bits of a double.
 std::uint64_t sample_at(Storage storage, const std::byte* samples, std::size_t lanes, std::size_t t,
                         std::size_t lane) {
   const std::size_t at = place_of(storage, lanes, t, lane);
@@ -26,27 +26,28 @@ std::uint64_t sample_at(Storage storage, const std::byte* samples, std::size_t l
   }
 }
 
-/// Keeps what the monitors and the lead-in need of a run's first samples: sums of d below
-/// whole + k, and the delayed sample whose window reaches before the first one.
+/// Keeps, of a run's first samples, the sums of d below whole + k for the monitors, and for the
+/// lead-in the delayed sample whose window starts before the first sample.
 void keep_heads(const Layout& layout, const Level& level, const Progress& progress,
                 const std::byte* direct, const std::byte* delayed, std::size_t count,
                 std::byte* tile) {
-  const Rung& rung = level.rung;
-  const std::uint64_t first = rung.whole + rung.first_steps;  // of the second head
+  const LagRange& range = level.range;
+  const std::uint64_t first =
+      range.whole + range.first_steps;  // the second head is the sum below it
   const std::uint64_t start = progress.done, end = start + count;
-  if (start > first + rung.steps) return;
+  if (start > first + range.steps) return;
   const std::size_t lanes = layout.lanes;
   auto* heads = reinterpret_cast<std::uint64_t*>(tile + level.heads_at);
   auto* totals = reinterpret_cast<std::uint64_t*>(tile + level.totals_at);
-  if (rung.has_lead_in() && rung.whole > start && rung.whole <= end)
+  if (range.has_lead_in() && range.whole > start && range.whole <= end)
     for (std::size_t lane = 0; lane < lanes; ++lane)
       totals[2 * lanes + lane] =
-          sample_at(level.storage, delayed, lanes, rung.whole - 1 - start, lane);
+          sample_at(level.storage, delayed, lanes, range.whole - 1 - start, lane);
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     std::uint64_t sum = totals[lane];
     for (std::size_t t = 0; t < count; ++t) {
-      const std::uint64_t x = start + t;  // `sum` is of d below x
-      if (x + 1 >= first && x + 1 - first <= rung.steps)
+      const std::uint64_t x = start + t;  // `sum` is the sum of d below x
+      if (x + 1 >= first && x + 1 - first <= range.steps)
         heads[(x + 1 - first) * lanes + lane] = sum;
       const std::uint64_t value = sample_at(level.storage, direct, lanes, t, lane);
       sum = level.storage == Storage::doubles
@@ -57,7 +58,7 @@ void keep_heads(const Layout& layout, const Level& level, const Progress& progre
   }
 }
 
-/// Any sum is at most the largest delayed sample times the sum of the direct ones.
+/// Bounds every sum by the largest delayed sample times the sum of the direct samples.
 void refuse_overflow(const Layout& layout, const Level& level, Progress& progress,
                      const std::byte* tile) {
   if (level.storage == Storage::doubles) return;
@@ -73,10 +74,10 @@ std::size_t block_bytes(const Layout& layout, const Level& level, std::size_t sa
   return samples * layout.lanes * bytes_of(level.storage);
 }
 
-/// Takes the `pending` samples of a level, multiplies them at all its lags and hands their pairs to
-/// the next level.
+/// Multiplies the pending samples of a level at all its lags and appends the coarse samples to the
+/// next level's block.
 void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::byte* scratch,
-                    Ahead& ahead) {
+                    Prefetch& prefetch) {
   const Level& level = layout.levels[l];
   Progress& progress = reinterpret_cast<Progress*>(tile)[l];
   const std::size_t lanes = layout.lanes, count = progress.pending;
@@ -85,12 +86,13 @@ void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::b
   const std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, level.history);
   keep_heads(layout, level, progress, direct, delayed, count, tile);
 
-  Block block{direct, delayed, count, 0, 0, &ahead};
+  Block block{direct, delayed, count, 0, 0, &prefetch};
   block.most_direct = measure(level.storage, direct, count, lanes, totals);
   const std::uint64_t most = level.separate
                                  ? measure(level.storage, delayed, count, lanes, totals + lanes)
                                  : block.most_direct;
-  // Blocks are no shorter than the history, so this one and the one before hold all of it.
+  // Blocks are no shorter than the history, which therefore lies in this block and the previous
+  // one.
   block.most_delayed = std::max(most, progress.recent);
   progress.recent = most;
   progress.largest = std::max(progress.largest, most);
@@ -118,7 +120,7 @@ void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::b
   after.pending += count / 2;
 }
 
-/// The end of a full block becomes the history of the next one.
+/// Copies the end of a full block to the history of the next block.
 void keep_history(const Layout& layout, std::size_t l, std::byte* tile) {
   const Level& level = layout.levels[l];
   std::byte* delayed = tile + level.delayed_at;
@@ -127,7 +129,7 @@ void keep_history(const Layout& layout, std::size_t l, std::byte* tile) {
   reinterpret_cast<Progress*>(tile)[l].pending = 0;
 }
 
-/// Zeros what follows the waiting samples up to whole vectors.
+/// Clears the block behind the pending samples up to complete vectors.
 void pad_block(const Layout& layout, const Level& level, std::size_t count, std::byte* block) {
   const std::size_t end = (count + 63) / 64 * 64;
   const std::size_t group = group_of(level.storage);
@@ -140,8 +142,8 @@ void pad_block(const Layout& layout, const Level& level, std::size_t count, std:
       std::memset(block + place_of(level.storage, layout.lanes, t, lane) * size, 0, size);
 }
 
-void drain(const Layout& layout, std::byte* tile, std::byte* scratch) {
-  Ahead nothing{scratch, 0};
+void flush(const Layout& layout, std::byte* tile, std::byte* scratch) {
+  Prefetch nothing{scratch, 0};
   for (std::size_t l = 0; l < layout.levels.size(); ++l) {
     const Level& level = layout.levels[l];
     const std::size_t count = reinterpret_cast<Progress*>(tile)[l].pending;
@@ -152,26 +154,26 @@ void drain(const Layout& layout, std::byte* tile, std::byte* scratch) {
   }
 }
 
-/// Full blocks are multiplied, from the first level on.
-void multiply_full(const Layout& layout, std::byte* tile, std::byte* scratch, Ahead& ahead) {
+/// Multiplies full blocks, from the first level on.
+void multiply_full(const Layout& layout, std::byte* tile, std::byte* scratch, Prefetch& prefetch) {
   const auto* progress = reinterpret_cast<const Progress*>(tile);
   for (std::size_t l = 0; l < layout.levels.size() && progress[l].pending == layout.block; ++l) {
-    multiply_level(layout, l, tile, scratch, ahead);
+    multiply_level(layout, l, tile, scratch, prefetch);
     keep_history(layout, l, tile);
   }
 }
 
-void push(const Layout& layout, std::byte* tile, std::byte* scratch, const Planes& planes) {
+void feed_planes(const Layout& layout, std::byte* tile, std::byte* scratch, const Planes& planes) {
   const Level& level = layout.levels[0];
   auto& progress = *reinterpret_cast<Progress*>(tile);
   std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, level.history);
-  Ahead nothing{scratch, 0};
+  Prefetch nothing{scratch, 0};
   for (std::size_t t = 0; t < planes.count;) {
     const std::size_t count = std::min(layout.block - progress.pending, planes.count - t);
-    stage_planes(level, planes.delayed_low + 64 * t, planes.delayed_high + 64 * t, count, delayed,
+    store_planes(level, planes.delayed_low + 64 * t, planes.delayed_high + 64 * t, count, delayed,
                  progress.pending);
     if (level.separate)
-      stage_planes(level, planes.direct_low + 64 * t, planes.direct_high + 64 * t, count,
+      store_planes(level, planes.direct_low + 64 * t, planes.direct_high + 64 * t, count,
                    tile + level.direct_at, progress.pending);
     progress.pending += count;
     t += count;
@@ -180,7 +182,7 @@ void push(const Layout& layout, std::byte* tile, std::byte* scratch, const Plane
 }
 
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
-#include "tautline/stages/autocorrelate/cpu/weave-inl.h"
+#include "tautline/stages/autocorrelate/cpu/interleave-inl.h"
 #endif
 
 template <class Count>
@@ -189,13 +191,13 @@ void feed_counts(const Layout& layout, std::byte* tile, std::byte* scratch, cons
   auto* progress = reinterpret_cast<Progress*>(tile);
   const auto* rows = static_cast<const Count*>(input.rows);
   std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, level.history);
-  Ahead nothing{scratch, 0};
+  Prefetch nothing{scratch, 0};
   for (std::size_t t = 0; t < input.count;) {
     const std::size_t count = std::min(layout.block - progress[0].pending, input.count - t);
     const Count* from = rows + static_cast<std::ptrdiff_t>(t) * input.row_stride;
-    stage_series(layout, level, from, input, input.a, count, delayed, progress[0].pending);
+    store_series(layout, level, from, input, input.a, count, delayed, progress[0].pending);
     if (level.separate)
-      stage_series(layout, level, from, input, input.b, count, tile + level.direct_at,
+      store_series(layout, level, from, input, input.b, count, tile + level.direct_at,
                    progress[0].pending);
     progress[0].pending += count;
     t += count;

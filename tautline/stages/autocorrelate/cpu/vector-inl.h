@@ -1,7 +1,7 @@
-// The vectors of one instruction set, and the few instructions that the compiler does not find by
-// itself. Included once a target, inside its namespace, by cpu/tile-inl.h.
+// Vector types of one instruction set, and intrinsics where the compiler does not generate the
+// right instruction. Included once per target, inside its namespace, by cpu/tile-inl.h.
 
-// As wide as the registers. The 16 lanes of a tile are one or several of them.
+// Lanes of a register. A tile's 16 lanes are one register or several.
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
 inline constexpr std::size_t kVectorLanes = 16;
 #elif defined(TAUTLINE_AUTOCORRELATE_AVX2)
@@ -16,13 +16,13 @@ typedef std::int32_t LooseVector
 typedef std::uint16_t Halves __attribute__((vector_size(4 * kVectorLanes), may_alias));
 typedef std::uint64_t Longs __attribute__((vector_size(4 * kVectorLanes), may_alias));
 
-/// Unsigned words of one register, and how many of them make the 16 lanes of a row. GCC keeps
-/// vectors wider than registers in memory, and stores and loads them between any two operations:
-/// loops over rows go through one register's part of them at a time.
+/// Unsigned words of one register; kRowParts of them are a row of 16 lanes. GCC keeps vectors wider
+/// than a register in memory and stores and loads them around every operation, so loops over rows
+/// process one register's part of all rows before the next.
 typedef std::uint32_t Words __attribute__((vector_size(4 * kVectorLanes), may_alias));
 inline constexpr std::size_t kRowParts = kLanes / kVectorLanes;
 
-/// 16 lanes, whatever the registers' width.
+/// 16 lanes, independent of the register width.
 typedef std::uint32_t Row __attribute__((vector_size(4 * kLanes), may_alias));
 
 #define TAUTLINE_INLINE [[gnu::always_inline]] inline
@@ -37,14 +37,14 @@ TAUTLINE_INLINE void store(void* p, Vector v) {
   *static_cast<Vector*>(p) = v;
 }
 
-/// Loads before it are not kept for after it. GCC would carry what one turn of a loop loaded to the
-/// next ones in registers that it does not have, and spill the sums.
+/// Keeps GCC from reusing earlier loads. It would carry the loads of one iteration into the next in
+/// registers, run out of registers, and spill the sums.
 TAUTLINE_INLINE void forget_loads() {
   asm volatile("" ::: "memory");
 }
 
-/// What is loaded once and used twice. GCC would make it an operand in memory of both uses, and
-/// loads, two a cycle like the products, would be what takes the time.
+/// Loads a value that is used twice into a register. GCC would use it as a memory operand twice,
+/// and the loads, two per cycle like the products, would limit the rate.
 TAUTLINE_INLINE Vector load_once(const void* p) {
   Vector v = load(p);
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
@@ -90,22 +90,22 @@ TAUTLINE_INLINE Longs multiply_even(Vector a, Vector b) {
 #endif
 }
 
-/// 16 bytes: pieces that are woven together where sensors become lanes.
+/// Vectors of 16 bytes, which are interleaved where sensors become lanes.
 typedef std::uint8_t Bytes16 __attribute__((vector_size(16), may_alias));
 typedef std::uint16_t Halves8 __attribute__((vector_size(16), may_alias));
 typedef std::uint8_t LooseBytes16 __attribute__((vector_size(16), aligned(1), may_alias));
 
-TAUTLINE_INLINE Bytes16 weave_low(Bytes16 a, Bytes16 b) {
+TAUTLINE_INLINE Bytes16 interleave_low(Bytes16 a, Bytes16 b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
-TAUTLINE_INLINE Bytes16 weave_high(Bytes16 a, Bytes16 b) {
+TAUTLINE_INLINE Bytes16 interleave_high(Bytes16 a, Bytes16 b) {
   return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
                                  31);
 }
-TAUTLINE_INLINE Bytes16 weave_low_halves(Bytes16 a, Bytes16 b) {
+TAUTLINE_INLINE Bytes16 interleave_low_halves(Bytes16 a, Bytes16 b) {
   return (Bytes16)__builtin_shufflevector((Halves8)a, (Halves8)b, 0, 8, 1, 9, 2, 10, 3, 11);
 }
-TAUTLINE_INLINE Bytes16 weave_high_halves(Bytes16 a, Bytes16 b) {
+TAUTLINE_INLINE Bytes16 interleave_high_halves(Bytes16 a, Bytes16 b) {
   return (Bytes16)__builtin_shufflevector((Halves8)a, (Halves8)b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 TAUTLINE_INLINE Bytes16 load_bytes(const void* p) {

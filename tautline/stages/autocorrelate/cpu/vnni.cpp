@@ -1,5 +1,5 @@
-// The tile's code with vpdpbusd and vpdpwssd: four products of unsigned by signed bytes, or two of
-// signed halves, into each 32-bit lane.
+// The tile kernels for AVX-512 VNNI: vpdpbusd (four products of unsigned by signed bytes) and
+// vpdpwssd (two products of signed halves) in each 32-bit lane.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "tautline/stages/autocorrelate/cpu/layout.h"
+#include "tautline/stages/autocorrelate/cpu/kernels.h"
 
-// GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
+// GCC 12 warns about the undefined operands in its own AVX-512 intrinsics.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
@@ -26,7 +26,7 @@ namespace {
 }  // namespace
 
 const Kernels& vnni_kernels() {
-  static constexpr Kernels kKernels{"vnni", true, feed, drain, push, feed_woven};
+  static constexpr Kernels kKernels{"vnni", true, feed, flush, feed_planes, feed_interleaved};
   return kKernels;
 }
 

@@ -12,12 +12,14 @@ namespace tautline::stages::autocorrelate::gpu {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-// Lags are multiplied in groups, whose unused ends read rows too; so does a matrix unit's tile.
+// Kernels multiply groups of lags and read rows for the unused lags of the last group, too. Tiles
+// of matrix units read up to kSlackRows more.
 constexpr std::size_t kLagGroup = 64, kSlackRows = 128;
-// Rows of the counts of one chunk take no more than this, but for wide arrays, whose chunks would
-// be too short to be worth their additions to the sums. Those of 100,000 sensors on a card of 141
-// GB: 248 G samples/s in chunks of 4,096, 275 of 8,192, 289 of 16,384, 309 of 65,536. The state takes
-// about four times what the counts of a chunk do, so a 64th of the memory leaves most of it free.
+// The counts of one chunk have at most kMostChunkBytes, except for large arrays: in short chunks
+// the additions to the sums in memory limit the rate. 100,000 sensors on a GPU with 141 GB: 248 G
+// samples/s in chunks of 4,096 samples, 275 in 8,192, 289 in 16,384, 309 in 65,536. A state takes
+// about four times the memory of one chunk's counts, so chunks of 1/64 of the device's memory leave
+// most of it free.
 constexpr std::size_t kMostChunkBytes = std::size_t{256} << 20, kFewSamples = 4096;
 constexpr std::size_t kMemoryParts = 64;
 
@@ -39,7 +41,7 @@ void check(const GpuTunables& t) {
   check("pending_rows", t.pending_rows, 1, 4096);
 }
 
-// The narrowest type that holds every sample of a level.
+// Chooses the narrowest type that holds every sample of a level.
 void choose_type(const Config& config, std::size_t index, GpuLevel& level) {
   if (config.type == CountType::f32) {
     level.type = index == 0 ? "float" : "double";
@@ -57,13 +59,13 @@ void choose_type(const Config& config, std::size_t index, GpuLevel& level) {
   level.type += std::to_string(8 * level.sample_bytes);
 }
 
-// The first pass adds bytes in halves of words, a level's windows a multiple of its base.
+// fold.kernel adds bytes in 16-bit halves, at levels whose window divides the base.
 std::size_t folds_of(const Config& config) {
   constexpr std::size_t kMostFolds = 5;
   if (config.type != CountType::u8 || config.coarsening != Coarsening::sum) return 0;
   const auto even = static_cast<std::size_t>(std::countr_zero(config.bins));
   return std::min(
-      {kMostFolds, config.levels - 1, config.ladder == Ladder::chain ? even : kMostFolds});
+      {kMostFolds, config.levels - 1, config.lag_scheme == LagScheme::chain ? even : kMostFolds});
 }
 
 std::size_t chunk_of(const Config& config, const GpuTunables& tunables, std::size_t row_bytes,
@@ -92,14 +94,14 @@ GpuLayout make_layout(const Config& config, const GpuTunables& tunables, std::si
   };
   for (std::size_t l = 0; l < config.levels; ++l) {
     GpuLevel level;
-    level.rung = rung_of(config, l);
+    level.range = lag_range(config, l);
     choose_type(config, l, level);
-    level.separate = level.rung.has_lead_in();
-    level.shift = level.separate ? 0 : level.rung.base / level.rung.window;
-    const std::size_t reach = level.shift + level.rung.first_steps +
-                              round_up(level.rung.steps, kLagGroup) + config.bins + kSlackRows;
+    level.separate = level.range.has_lead_in();
+    level.shift = level.separate ? 0 : level.range.base / level.range.window;
+    const std::size_t reach = level.shift + level.range.first_steps +
+                              round_up(level.range.steps, kLagGroup) + config.bins + kSlackRows;
     level.rows = l == 0 ? reach : reach + layout.pending + (layout.chunk >> l) + 2;
-    level.begin_rows = level.rung.whole + level.rung.first_steps + level.rung.steps;
+    level.begin_rows = level.range.whole + level.range.first_steps + level.range.steps;
     level.pitch_bytes = layout.padded_sensors * level.sample_bytes;
     level.d_at = take(level.rows * level.pitch_bytes);
     if (level.separate || l == 0) level.e_at = take(level.rows * level.pitch_bytes);

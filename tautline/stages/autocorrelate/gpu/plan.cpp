@@ -1,5 +1,5 @@
-// The plan on a GPU. Counts in its memory are used where they lie, if their rows start at multiples
-// of 16 bytes; others go through two slots of rows, uploaded while the rows before are worked on.
+// The GPU plan. Counts in device memory are used in place if their rows start at multiples of 16
+// bytes. Other counts are copied to one of two slots while the other slot is processed.
 #include "tautline/stages/autocorrelate/gpu/plan.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/gpu/levels.h"
+#include "tautline/stages/autocorrelate/gpu/dispatch.h"
+#include "tautline/stages/autocorrelate/gpu/launch.h"
 
 namespace tautline::stages::autocorrelate::gpu {
 
@@ -28,13 +29,13 @@ class GpuPlan final : public Plan {
           const GpuTunables& tunables, std::string origin)
       : device_(std::move(device)),
         layout_(make_layout(config, tunables, device_->properties().total_bytes)),
-        programs_(make_programs(layout_, tunables, *device_)),
+        kernels_(make_kernels(layout_, tunables, *device_)),
         origin_(std::move(origin)) {}
 
   const Config& config() const override { return layout_.config; }
   std::string backend() const override {
     return std::string(device_->api() == device::Api::cuda ? "cuda " : "opencl ") +
-           (programs_.matrix.empty() ? "portable" : "mma") +
+           (kernels_.matrix.empty() ? "portable" : "mma") +
            (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override { return GpuState::bytes(layout_); }
@@ -83,7 +84,7 @@ class GpuPlan final : public Plan {
 
   std::shared_ptr<const device::Device> device_;
   GpuLayout layout_;
-  Programs programs_;
+  GpuKernels kernels_;
   std::string origin_;  ///< of the tunables
 };
 
@@ -110,7 +111,7 @@ void GpuPlan::take(device::Queue& queue, State& state, const Samples<Count>& sam
     const auto part = samples.slice(0, t, std::min(layout_.chunk, count - t));
     if (in_place) {
       enqueue_rows(
-          queue, programs_, own,
+          queue, kernels_, own,
           {part.data(), static_cast<std::size_t>(part.stride(0)) * sizeof(Count), part.extent(0)});
       continue;
     }
@@ -122,18 +123,18 @@ void GpuPlan::take(device::Queue& queue, State& state, const Samples<Count>& sam
       upload(own, slot, part);
       queue.wait(*slot.uploaded);
     }
-    enqueue_rows(queue, programs_, own, {slot.rows.data(), pitch, part.extent(0)});
+    enqueue_rows(queue, kernels_, own, {slot.rows.data(), pitch, part.extent(0)});
     queue.record(*slot.consumed);
   }
   queue.record(*own.latest);
   check_overflow(queue, own);
 }
 
-// Device memory whose rows are strided or badly aligned.
+// Copies counts in device memory whose rows are strided or not aligned.
 template <class Count>
 void GpuPlan::gather(device::Queue& queue, const Slot& slot, const Samples<Count>& samples) const {
   queue.wait(*slot.consumed);
-  const Threads& t = programs_.threads;
+  const Threads& t = kernels_.threads;
   const device::Argument arguments[] = {samples.data(),
                                         slot.rows.data(),
                                         static_cast<std::int64_t>(samples.stride(0)),
@@ -141,7 +142,7 @@ void GpuPlan::gather(device::Queue& queue, const Slot& slot, const Samples<Count
                                         std::uint64_t{layout_.padded_sensors},
                                         static_cast<std::uint32_t>(samples.extent(0)),
                                         static_cast<std::uint32_t>(samples.extent(1))};
-  queue.launch(*programs_.take,
+  queue.launch(*kernels_.gather,
                {.groups = {groups_of(samples.extent(1), t.x),
                            std::min<std::size_t>(groups_of(samples.extent(0), t.y), 1024), 1},
                 .threads = {t.x, t.y, 1}},
@@ -169,8 +170,9 @@ void GpuPlan::upload(GpuState& state, Slot& slot, const Samples<Count>& samples)
   queue.record(*slot.uploaded);
 }
 
-// Any sum is at most the largest window times the sum of the other series. As long as full-scale
-// counts could not have reached the limit since the totals were last looked at, nobody has to wait.
+// Every sum is at most the largest window times the sum of the other series. The totals are read
+// from the device, which waits for it, only when full-scale counts could have reached the limit
+// since the last time.
 void GpuPlan::check_overflow(device::Queue& queue, GpuState& state) const {
   if (layout_.floats()) return;
   const Config& config = layout_.config;
@@ -189,7 +191,7 @@ void GpuPlan::check_overflow(device::Queue& queue, GpuState& state) const {
   queue.synchronise();
   state.known_total = *std::max_element(totals.begin(), totals.end());
   state.known_at = state.taken;
-  if (config.type == CountType::u8) largest = 255;  // nobody looks for it
+  if (config.type == CountType::u8) largest = 255;  // fold.kernel does not measure it
   if (!reaches(largest, state.known_total)) return;
   state.refused = true;
   throw_overflow(state.samples());
@@ -231,18 +233,18 @@ void GpuPlan::read_all(device::Queue& queue, const State& state, const Sums<Valu
                         "lags " + std::to_string(view.stride(1)) + " apart",
                         "rows of lags side by side");
   for (const GpuLevel& level : layout_.levels)
-    for (std::size_t i = 0; i < level.rung.steps && !out.counts.empty(); ++i)
-      out.counts[level.rung.first_lag + i] =
-          static_cast<std::int64_t>(level.rung.pairs(level.rung.first_steps + i, own.samples()));
+    for (std::size_t i = 0; i < level.range.steps && !out.counts.empty(); ++i)
+      out.counts[level.range.first_lag + i] =
+          static_cast<std::int64_t>(level.range.pairs(level.range.first_steps + i, own.samples()));
   queue.wait(*own.ready);
   queue.wait(*own.latest);
-  enqueue_waiting(queue, programs_, own);
+  enqueue_flush(queue, kernels_, own);
   const std::size_t together = GpuState::read_pairs(layout_);
   const bool any = std::any_of(std::begin(views), std::end(views),
                                [](const auto& view) { return view.data() != nullptr; });
   for (std::size_t first = 0; first < pairs && any; first += together) {
     const std::size_t count = std::min(together, pairs - first);
-    enqueue_read(queue, programs_, own, first, count);
+    enqueue_read(queue, kernels_, own, first, count);
     for (std::size_t v = 0; v < std::size(views); ++v)
       if (views[v].data() != nullptr)
         queue.copy_rows(views[v].row(first), static_cast<std::size_t>(views[v].stride(0)) * 8,

@@ -21,7 +21,7 @@ std::size_t out_bytes(const GpuLayout& layout) {
   return GpuState::read_pairs(layout) * layout.lags * 4 * 8;
 }
 
-// What matrix.cuda.kernel calls a Level.
+// Level of matrix.cuda.kernel.
 struct TableLevel {
   std::uint64_t d_at, e_at, pitch, rows, separate, delay, lag_first, lag_count;
 };
@@ -31,8 +31,8 @@ std::vector<TableLevel> table_of(const GpuLayout& layout) {
   std::vector<TableLevel> table;
   for (const GpuLevel& level : layout.levels)
     table.push_back({level.d_at, level.separate ? level.e_at : level.d_at, level.pitch_bytes,
-                     level.rows, level.separate ? 1U : 0U, level.shift + level.rung.first_steps,
-                     level.rung.first_lag, level.rung.steps});
+                     level.rows, level.separate ? 1U : 0U, level.shift + level.range.first_steps,
+                     level.range.first_lag, level.range.steps});
   return table;
 }
 
@@ -67,7 +67,7 @@ GpuState::GpuState(const GpuLayout& its_layout, std::shared_ptr<const device::De
     slot.rows = device->allocate(slot_bytes(layout));
     slot.uploaded = device->make_event();
     slot.consumed = device->make_event();
-    // Sensors that only fill a row up are read as well.
+    // Kernels read the padding of rows, too.
     queue->fill(slot.rows.data(), 0, slot.rows.bytes());
   }
   std::vector<std::uint32_t> sensors;

@@ -1,4 +1,4 @@
-// A stream on a GPU.
+// The state of one stream on a GPU.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tautline::stages::autocorrelate::gpu {
 
-/// Rows of counts on their way: uploaded by the state's own queue while the caller's works.
+/// A buffer for rows of counts, which the state's queue uploads while the caller's queue computes.
 struct Slot {
   device::Buffer rows;
   std::unique_ptr<device::Event> uploaded, consumed;
@@ -21,7 +21,7 @@ class GpuState final : public State {
   GpuState(const GpuLayout& layout, std::shared_ptr<const device::Device> device);
 
   static device::MemoryUse bytes(const GpuLayout& layout);
-  /// Pairs that `read` brings to the host at a time.
+  /// Pairs that `read` copies to the host at a time.
   static std::size_t read_pairs(const GpuLayout& layout);
 
   std::uint64_t samples() const override { return taken; }
@@ -40,25 +40,26 @@ class GpuState final : public State {
   const void* a() const { return lists.as<std::byte>(); }
   const void* b() const { return lists.as<std::byte>() + lists.bytes() / 2; }
 
-  /// Of a level in `table`.
+  /// Size of a level in `table`.
   static constexpr std::size_t kTableLevelBytes = 64;
 
   const GpuLayout layout;
   std::uint64_t taken = 0;
   std::uint64_t parity = 0;
-  /// [level] rows that are multiplied. Reading multiplies what waits, which changes no sum.
+  /// [level] rows that are multiplied. `read` multiplies pending rows, which does not change
+  /// results.
   mutable std::vector<std::uint64_t> done;
   bool refused = false;
-  /// As of `known_at` samples: the largest total of a sensor.
+  /// The largest total of a sensor after `known_at` samples.
   std::uint64_t known_total = 0, known_at = 0;
 
   device::Buffer memory, lists, table, out;
   std::unique_ptr<device::Queue> queue;  ///< of uploads, reset, save and load
   std::array<Slot, 2> slots;
   std::size_t next_slot = 0;
-  std::unique_ptr<device::Event> ready;   ///< memory holds what the host says
-  std::unique_ptr<device::Event> latest;  ///< the caller's last work on it
-  std::vector<std::byte> gathered;        ///< rows of host memory whose sensors are apart
+  std::unique_ptr<device::Event> ready;   ///< the state's queue has finished with memory
+  std::unique_ptr<device::Event> latest;  ///< the caller's queue has finished with memory
+  std::vector<std::byte> gathered;        ///< dense copies of strided rows in host memory
 };
 
 }  // namespace tautline::stages::autocorrelate::gpu

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
-#include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/layout.h"
-#include "tautline/stages/autocorrelate/ladder.h"
+#include "tautline/stages/autocorrelate/gpu/plan.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate::gpu {
 
@@ -37,16 +35,12 @@ jit::TunableFields<GpuTunables> fields() {
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
   std::string variant = core::to_string(config.type);
   if (!config.pairs.empty()) variant += " pairs";
-  std::vector<std::string_view> files{"autocorrelate/gpu/products.kernel",
-                                      "autocorrelate/gpu/coarsen.kernel", "autocorrelate/gpu/fold.kernel"};
-  if (has_matrix_design(device)) files.emplace_back("autocorrelate/gpu/matrix.cuda.kernel");
   return jit::tuning_key(device, "autocorrelate", std::move(variant),
                          {{"sensors", config.sensors},
                           {"curves", config.pair_count()},
                           {"lags", lag_count(config)},
                           {"levels", config.levels},
-                          {"samples", config.max_samples}},
-                         files);
+                          {"samples", config.max_samples}});
 }
 
 bool portable_tunables_matter(const Config& config, const GpuTunables& tunables) {
@@ -58,12 +52,12 @@ bool portable_tunables_matter(const Config& config, const GpuTunables& tunables)
 jit::Space tuning_space(const Config& config, const device::Device& device) {
   const std::size_t most = std::max<std::size_t>(32, device.properties().max_group_threads);
   const bool matrix = has_matrix_design(device);
-  GpuTunables usual;
-  if (!matrix) usual.design = GpuDesign::portable;
-  return fields().space(usual, [=](const GpuTunables& t) {
+  GpuTunables defaults;
+  if (!matrix) defaults.design = GpuDesign::portable;
+  return fields().space(defaults, [=](const GpuTunables& t) {
     if (t.threads > most || (!matrix && t.design == GpuDesign::matrix)) return false;
-    // A configuration should not have many names.
-    const bool same = t.lags == usual.lags && t.threads == usual.threads;
+    // Configurations that differ only in unused tunables would be measured twice.
+    const bool same = t.lags == defaults.lags && t.threads == defaults.threads;
     return same || portable_tunables_matter(config, t);
   });
 }
@@ -76,7 +70,7 @@ std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
       jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
-  if (choice.source == jit::Choice::Source::usual)
+  if (choice.source == jit::Choice::Source::default_configuration)
     return make_plan(config, std::move(device), {}, choice.note);
   try {
     return make_plan(config, device, tunables_of(choice.configuration), choice.note);

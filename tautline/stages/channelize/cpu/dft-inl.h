@@ -28,7 +28,7 @@ HWY_INLINE Lanes operator+(Lanes a, Lanes b) {
 HWY_INLINE Lanes operator-(Lanes a, Lanes b) {
   return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
 }
-/// a - i b and a + i b: a quarter turn costs nothing but names.
+/// a - i b and a + i b: multiplying by i exchanges the parts, which costs no instruction.
 HWY_INLINE Lanes minus_i(Lanes a, Lanes b) {
   return {hn::Add(a.re, b.im), hn::Sub(a.im, b.re)};
 }
@@ -42,7 +42,7 @@ HWY_INLINE Lanes multiply(Lanes a, float re, float im) {
   return {hn::NegMulAdd(a.im, s, hn::Mul(a.re, c)), hn::MulAdd(a.im, c, hn::Mul(a.re, s))};
 }
 
-/// cos and -sin of 2 pi j / 32 for a quarter turn: exp(-2 pi i j / 32).
+/// cos(2 pi j / 32) for j up to 8; with minus_sine32, exp(-2 pi i j / 32).
 inline constexpr float kCosine32[9] = {1.0f,
                                        0.980785280403230f,
                                        0.923879532511287f,
@@ -63,7 +63,7 @@ constexpr float minus_sine32(int j) {
 
 /// a exp(-2 pi i J / 32)
 template <int J>
-HWY_INLINE Lanes turn32(Lanes a) {
+HWY_INLINE Lanes twiddle32(Lanes a) {
   constexpr int j = J % 32;
   if constexpr (j == 0) {
     return a;
@@ -81,7 +81,7 @@ HWY_INLINE void dft2(Lanes& a, Lanes& b) {
   b = t;
 }
 
-/// In order, in place.
+/// In place, in natural order.
 HWY_INLINE void dft4(Lanes& a, Lanes& b, Lanes& c, Lanes& d) {
   const Lanes even = a + c, odd = b + d, even_difference = a - c, odd_difference = b - d;
   a = even + odd;
@@ -93,7 +93,7 @@ HWY_INLINE void dft4(Lanes& a, Lanes& b, Lanes& c, Lanes& d) {
 HWY_INLINE void dft8(Lanes (&x)[8]) {
   dft4(x[0], x[2], x[4], x[6]);
   dft4(x[1], x[3], x[5], x[7]);
-  const Lanes o0 = x[1], o1 = turn32<4>(x[3]), o2 = x[5], o3 = turn32<12>(x[7]);
+  const Lanes o0 = x[1], o1 = twiddle32<4>(x[3]), o2 = x[5], o3 = twiddle32<12>(x[7]);
   const Lanes e0 = x[0], e1 = x[2], e2 = x[4], e3 = x[6];
   x[0] = e0 + o0;
   x[1] = e1 + o1;
@@ -141,7 +141,8 @@ struct StoreTwiddled {
   }
 };
 
-// kPoints = A B, n = B a + b, k = ka + A kb: column b is the DFT over a, turned by b ka / kPoints.
+// kPoints = A B, n = B a + b, k = ka + A kb: column b is the DFT over a, times the twiddle factors
+// exp(-2 pi i b ka / kPoints).
 template <int kPoints, int A, int B, int b, class Source>
 HWY_INLINE void columns(const Source& source, float* scratch) {
   Lanes x[A];
@@ -152,14 +153,14 @@ HWY_INLINE void columns(const Source& source, float* scratch) {
   static_assert(A == 4);
   const Store store{scratch + 2 * kLanes * static_cast<std::size_t>(b), 2 * kLanes * B};
   store(0, x[0]);
-  store(1, turn32<kUnit>(x[1]));
-  store(2, turn32<2 * kUnit>(x[2]));
-  store(3, turn32<3 * kUnit>(x[3]));
+  store(1, twiddle32<kUnit>(x[1]));
+  store(2, twiddle32<2 * kUnit>(x[2]));
+  store(3, twiddle32<3 * kUnit>(x[3]));
   if constexpr (b + 1 < B) columns<kPoints, A, B, b + 1>(source, scratch);
 }
 
 /// X[k] = sum over n of x[n] exp(-2 pi i k n / kPoints): source(n) gives x[n], sink(k, value) takes
-/// X[k]. Everything is read before anything is written. Scratch: dft_scratch_floats().
+/// X[k]. All values are read before any is written. Scratch: kDftScratchFloats.
 template <int kPoints, class Source, class Sink>
 HWY_INLINE void dft(const Source& source, Sink& sink, float* scratch) {
   if constexpr (kPoints <= 8) {

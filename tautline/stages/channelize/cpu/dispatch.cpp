@@ -1,4 +1,5 @@
-// One body of code, compiled for each instruction set and chosen by name at run time.
+#include "tautline/stages/channelize/cpu/dispatch.h"
+
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE

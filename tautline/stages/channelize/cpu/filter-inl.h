@@ -1,7 +1,7 @@
 // The filter: weighted sums of a column of frames. Included once per instruction set.
 //
-// Samples are counted in components: a frame of C complex samples or 2C real ones is 2C floats
-// either way, and the coefficients are stored one a component.
+// Samples are counted in components: a frame of C complex or 2C real samples has 2C components, and
+// coefficients are stored one a component.
 #if defined(TAUTLINE_CHANNELIZE_FILTER_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_FILTER_INL_H
 #undef TAUTLINE_CHANNELIZE_FILTER_INL_H
@@ -19,7 +19,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {
 
-/// kLanes components as floats.
+/// Loads kLanes components as floats.
 template <class T>
 HWY_INLINE FloatVec load_components(const T* from) {
   const FloatTag d;
@@ -32,8 +32,8 @@ HWY_INLINE FloatVec load_components(const T* from) {
   }
 }
 
-/// The columns that one call of filter_columns makes: frames follow each other `frame` components
-/// apart, and so do the coefficients of successive taps.
+/// The columns of one call of filter_columns. Frames, and the coefficients of successive taps, are
+/// `frame` components apart.
 template <class T>
 struct Columns {
   const T* samples;           ///< of this column, first tap of the first spectrum
@@ -45,8 +45,8 @@ struct Columns {
   std::size_t out_stride;
 };
 
-// K taps from `tap` on for every spectrum of a critically sampled bank. Each frame is converted
-// once and serves K spectra from a window of registers.
+// Adds K taps from `tap` for every spectrum of a critically sampled bank. Each frame is converted
+// once and used for K spectra, from a window of registers.
 template <int K, bool kAdd, class T>
 HWY_INLINE void slide(const Columns<T>& c, std::size_t tap) {
   const FloatTag d;
@@ -88,7 +88,7 @@ HWY_INLINE std::size_t slide_some(const Columns<T>& c, std::size_t tap) {
   return slide<1, kAdd>(c, tap), 1;
 }
 
-// One spectrum alone, its taps in the same order.
+// Filters one spectrum, with its taps in the same order as filter_columns.
 template <class T>
 HWY_INLINE void filter_one(const Columns<T>& c) {
   const FloatTag d;
@@ -106,7 +106,8 @@ HWY_INLINE void filter_columns(const Columns<T>& c) {
   while (tap < c.taps) tap += slide_some<true>(c, tap);
 }
 
-/// Components [first, first + count) of one frame in plain loops, for what does not fill registers.
+/// Filters components [first, first + count) of one frame in plain loops, where registers would not
+/// be full.
 template <class T>
 inline void filter_row(const T* samples, const float* coefficients, std::size_t frame,
                        std::size_t taps, std::size_t first, std::size_t count, float* out) {

@@ -1,10 +1,9 @@
-// Powers of two: filter, transform, requantisation and corner turn of kLanes spectra in one go
-// through the cache. Included once per instruction set.
+// Powers of two: filter, transform, requantisation and corner turn of kLanes spectra while they are
+// in cache. Included once per instruction set.
 //
-// The filter runs along the samples, as they lie in memory. Its sums are transposed in registers so
-// that the lanes become spectra, and stay so: the passes of the transform need no shuffles, and the
-// last one holds kLanes consecutive times of one channel in a register, which is how the corner
-// turn wants to store them.
+// The filter's lanes are consecutive samples. Its sums are transposed in registers, after which
+// lanes are spectra: the passes of the transform need no shuffles, and a register of the last pass
+// has kLanes consecutive times of one channel, in the order of corner-turned rows.
 #if defined(TAUTLINE_CHANNELIZE_FUSED_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_FUSED_INL_H
 #undef TAUTLINE_CHANNELIZE_FUSED_INL_H
@@ -23,11 +22,11 @@
 
 #include "hwy/highway.h"
 #include "tautline/stages/channelize/cpu/dft-inl.h"
+#include "tautline/stages/channelize/cpu/fft_passes.h"
 #include "tautline/stages/channelize/cpu/filter-inl.h"
 #include "tautline/stages/channelize/cpu/groups-inl.h"
 #include "tautline/stages/channelize/cpu/output-inl.h"
 #include "tautline/stages/channelize/cpu/tables.h"
-#include "tautline/stages/channelize/cpu/passes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {
@@ -36,10 +35,10 @@ namespace tautline::stages::channelize::HWY_NAMESPACE {
 
 /// Floats of one complex value of all lanes.
 inline constexpr std::size_t kValue = 2 * kLanes;
-/// Complex values that one column of the filter makes.
+/// Complex values of one column of the filter.
 inline constexpr std::size_t kColumn = kLanes / 2;
 
-/// Hands each term of the last pass to the writer. kStep: terms of one row lie `rows` apart.
+/// Passes each term of the last pass to the writer. Terms of one row are `rows` apart.
 template <Output kOutput>
 struct WriteTerms {
   Writer<kOutput>& writer;
@@ -77,7 +76,7 @@ class FusedKernel final : public GroupKernel {
   bool aligned() const override { return false; }
   std::size_t group_scratch_bytes() const override {
     return (array_floats() + first_floats() + kBlock + kDftScratchFloats +
-            Rotors::table_floats(bank_->channels, kLanes)) *
+            Phasors::table_floats(bank_->channels, kLanes)) *
            sizeof(float);
   }
   std::size_t table_bytes() const override {
@@ -96,7 +95,7 @@ class FusedKernel final : public GroupKernel {
     if (bank_->hop != bank_->frame)
       for (std::size_t s = 0; s < kLanes; ++s)
         work.origins[s] = tile_origin(*bank_, tile.index + s);
-    const Rotors rotors(*bank_, tile, kLanes, work.dft + kDftScratchFloats);
+    const Phasors phasors(*bank_, tile, kLanes, work.dft + kDftScratchFloats);
     const core::SampleFormat& format = bank_->config.input;
     if (format.is_float())
       filter_and_transform<float>(tile, work);
@@ -107,13 +106,13 @@ class FusedKernel final : public GroupKernel {
     for (std::size_t i = 1; i + 1 < passes_.list().size(); ++i) middle(passes_.list()[i], work);
     switch (bank_->config.output) {
       case Output::spectra_float:
-        return finish<Output::spectra_float>(tile, out, rotors, work);
-      case Output::turned_float:
-        return finish<Output::turned_float>(tile, out, rotors, work);
-      case Output::turned_ci8:
-        return finish<Output::turned_ci8>(tile, out, rotors, work);
-      case Output::turned_ci4:
-        return finish<Output::turned_ci4>(tile, out, rotors, work);
+        return finish<Output::spectra_float>(tile, out, phasors, work);
+      case Output::corner_turned_float:
+        return finish<Output::corner_turned_float>(tile, out, phasors, work);
+      case Output::corner_turned_ci8:
+        return finish<Output::corner_turned_ci8>(tile, out, phasors, work);
+      case Output::corner_turned_ci4:
+        return finish<Output::corner_turned_ci4>(tile, out, phasors, work);
     }
     return 0;
   }
@@ -123,7 +122,7 @@ class FusedKernel final : public GroupKernel {
 
   struct Work {
     float* array;                 ///< the transform's values, at their places
-    float* first;                 ///< what the first pass transforms at a time
+    float* first;                 ///< values that the first pass transforms at a time
     float* block;                 ///< kLanes sums of kLanes spectra
     float* dft;                   ///< scratch of one transform
     std::size_t origins[kLanes];  ///< (s D) mod M of each spectrum, in components
@@ -132,7 +131,8 @@ class FusedKernel final : public GroupKernel {
   std::size_t array_floats() const { return passes_.places() * kValue; }
   std::size_t first_floats() const { return passes_.list()[0].radix * kBlock; }
 
-  // Sums of components [q, q + kLanes) of the folded frames, as kColumn values of lanes at `out`.
+  // Sums components [q, q + kLanes) of the folded frames; writes kColumn values of all lanes to
+  // `out`.
   template <class T>
   HWY_INLINE void filter_column(const Tile& tile, std::size_t q, const Work& work,
                                 float* out) const {
@@ -147,8 +147,8 @@ class FusedKernel final : public GroupKernel {
     rows_to_lanes(work.block, kLanes, kColumn, out);
   }
 
-  // Oversampled: spectra do not share frames, and the sum of component p of spectrum s belongs at
-  // (p + s D) mod M, which takes the phase of the moving origin out.
+  // Oversampled: spectra do not share frames. The sum of component p of spectrum s is stored at
+  // (p + s D) mod M, which removes the phase of the moving origin.
   template <class T>
   HWY_INLINE void filter_moving(const Tile& tile, std::size_t q, const Work& work) const {
     const auto* samples = reinterpret_cast<const T*>(tile.samples);
@@ -162,8 +162,7 @@ class FusedKernel final : public GroupKernel {
     }
   }
 
-  // Frames shorter than a register: one register filters several spectra, which lie side by side in
-  // the samples as in the sums.
+  // Frames shorter than a register: one register filters several consecutive spectra.
   template <class T>
   void filter_short(const Tile& tile, const Work& work) const {
     const FloatTag d;
@@ -183,8 +182,8 @@ class FusedKernel final : public GroupKernel {
     rows_to_lanes(work.block, frame, bank_->channels, work.array);
   }
 
-  // Asks for a share of the samples that the next group will add, in the order of their addresses:
-  // the filter itself jumps between frames, where the hardware's own prefetching does not follow.
+  // Prefetches a share of the next group's new samples, in the order of their addresses: the filter
+  // jumps between frames, which hardware prefetchers do not follow.
   HWY_INLINE void prefetch(const Tile& tile, std::size_t q) const {
     const std::size_t share = kLanes * hop_bytes() / (2 * bank_->channels / kLanes);
     const std::size_t end =
@@ -196,7 +195,7 @@ class FusedKernel final : public GroupKernel {
 
   template <class T>
   void filter_and_transform(const Tile& tile, const Work& work) const {
-    const Pass& pass = passes_.list()[0];
+    const FftPass& pass = passes_.list()[0];
     if (2 * bank_->channels < kLanes) return filter_short<T>(tile, work);
     if (passes_.list().size() == 1) {
       for (std::size_t n = 0; n < bank_->channels; n += kColumn)
@@ -208,9 +207,9 @@ class FusedKernel final : public GroupKernel {
     if (pass.radix == 32) first<T, 32>(tile, pass, work);
   }
 
-  // kColumn columns at a time: their sums stay in the first-level cache until transformed.
+  // Filters and transforms kColumn columns at a time, whose sums stay in the first-level cache.
   template <class T, int kRadix>
-  void first(const Tile& tile, const Pass& pass, const Work& work) const {
+  void first(const Tile& tile, const FftPass& pass, const Work& work) const {
     const std::size_t columns = pass.length / pass.radix;
     for (std::size_t m = 0; m < columns; m += kColumn) {
       for (std::size_t n = 0; n < kRadix; ++n)
@@ -224,14 +223,14 @@ class FusedKernel final : public GroupKernel {
     }
   }
 
-  void middle(const Pass& pass, const Work& work) const {
+  void middle(const FftPass& pass, const Work& work) const {
     if (pass.radix == 8) middle_radix<8>(pass, work);
     if (pass.radix == 16) middle_radix<16>(pass, work);
     if (pass.radix == 32) middle_radix<32>(pass, work);
   }
 
   template <int kRadix>
-  void middle_radix(const Pass& pass, const Work& work) const {
+  void middle_radix(const FftPass& pass, const Work& work) const {
     for (const std::uint32_t block : pass.blocks)
       for (std::size_t m = 0; m < pass.columns.size(); ++m) {
         float* values = work.array + (block + pass.columns[m]) * kValue;
@@ -242,24 +241,24 @@ class FusedKernel final : public GroupKernel {
   }
 
   template <Output kOutput>
-  std::uint64_t finish(const Tile& tile, const Rows& out, const Rotors& rotors,
+  std::uint64_t finish(const Tile& tile, const Rows& out, const Phasors& phasors,
                        const Work& work) const {
     const std::size_t radix = passes_.list().back().radix;
     std::uint64_t clipped = 0;
-    if (radix == 2) clipped = last<2, kOutput>(tile, out, rotors, work);
-    if (radix == 4) clipped = last<4, kOutput>(tile, out, rotors, work);
-    if (radix == 8) clipped = last<8, kOutput>(tile, out, rotors, work);
-    if (radix == 16) clipped = last<16, kOutput>(tile, out, rotors, work);
-    if (radix == 32) clipped = last<32, kOutput>(tile, out, rotors, work);
+    if (radix == 2) clipped = last<2, kOutput>(tile, out, phasors, work);
+    if (radix == 4) clipped = last<4, kOutput>(tile, out, phasors, work);
+    if (radix == 8) clipped = last<8, kOutput>(tile, out, phasors, work);
+    if (radix == 16) clipped = last<16, kOutput>(tile, out, phasors, work);
+    if (radix == 32) clipped = last<32, kOutput>(tile, out, phasors, work);
     if constexpr (kOutput == Output::spectra_float) write_rows(tile, work);
     return clipped;
   }
 
-  // The writer lives here, where the compiler sees that no store can reach it.
+  // The writer is a local variable, so that the compiler knows that no store changes it.
   template <int kRadix, Output kOutput>
-  std::uint64_t last(const Tile& tile, const Rows& out, const Rotors& rotors,
+  std::uint64_t last(const Tile& tile, const Rows& out, const Phasors& phasors,
                      const Work& work) const {
-    Writer<kOutput> writer(tile, out, rotors);
+    Writer<kOutput> writer(tile, out, phasors);
     const std::size_t rows = passes_.rows(), channels = bank_->channels;
     if (bank_->real) {
       for (std::size_t r = 0; 2 * r <= rows; ++r) last_pair<kRadix>(writer, r, work);
@@ -273,7 +272,7 @@ class FusedKernel final : public GroupKernel {
     return writer.clipped();
   }
 
-  // Real input: terms k and C - k of the transform lie in rows r and rows - r.
+  // Real input: terms k and C - k of the transform are in rows r and rows - r.
   template <int kRadix, Output kOutput>
   HWY_INLINE void last_pair(Writer<kOutput>& writer, std::size_t r, const Work& work) const {
     const std::size_t rows = passes_.rows(), mirror = (rows - r) % rows;
@@ -290,8 +289,8 @@ class FusedKernel final : public GroupKernel {
     }
   }
 
-  // From the transform z of x[2n] + i x[2n + 1] to the real frame's (cpu/rows-inl.h has the sums).
-  // Upper sideband: channel k is V[k]; lower: channel c is conj V[C - c].
+  // The transform V of the real frame from the transform z of x[2n] + i x[2n + 1] (formulas in
+  // cpu/rows-inl.h). Upper sideband: channel k is V[k]; lower: channel c is conj V[C - c].
   template <Output kOutput>
   HWY_INLINE void split_pair(Writer<kOutput>& writer, std::size_t k, float* at,
                              float* mirror) const {
@@ -320,7 +319,7 @@ class FusedKernel final : public GroupKernel {
     }
   }
 
-  // Spectra: from lanes, term by term, back to rows of ascending channels.
+  // Spectra output: transposes lanes back to rows of ascending channels.
   void write_rows(const Tile& tile, const Work& work) const {
     const auto& spectra = tile.output->spectra;
     auto* rows = reinterpret_cast<float*>(&spectra(tile.input, tile.first, 0));
@@ -338,9 +337,9 @@ class FusedKernel final : public GroupKernel {
 
   std::shared_ptr<const Bank> bank_;
   std::vector<float> coefficients_;
-  std::vector<float> short_coefficients_;  // [tap][lane], the frame repeated
+  std::vector<float> short_coefficients_;  // [tap][lane]: the frame's, repeated to fill a register
   std::vector<std::complex<float>> split_;
-  Passes passes_;
+  FftPasses passes_;
   std::string set_;
 };
 

@@ -1,10 +1,9 @@
-// What both CPU kernels do around their lanes: a tile is several groups of kLanes spectra, and
-// requantised channels collect in cache until a tile's worth of times is there.
+// The base of both CPU kernels: a tile is several groups of kLanes spectra, and requantised
+// channels are collected in cache for the times of a whole tile. Included once per instruction set.
 //
-// Rows of [channel][input][time] lie far apart, often a power of two. Storing 16 or 32 bytes to
-// each of a thousand rows and coming back for the rest of the line later costs a page and a line
-// every time, and the lines fall into few sets of the cache, so they are gone when the next group
-// comes. Included once per instruction set.
+// Rows of [channel][input][time] are far apart, often by a power of two. Storing 16 or 32 bytes to
+// each of a thousand rows costs a TLB entry and a cache line each; the lines map to few cache sets,
+// and are evicted before the next group stores the rest of the line.
 #if defined(TAUTLINE_CHANNELIZE_GROUPS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_GROUPS_INL_H
 #undef TAUTLINE_CHANNELIZE_GROUPS_INL_H
@@ -20,8 +19,8 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "tautline/core/validity.h"
-#include "tautline/stages/channelize/cpu/output-inl.h"
 #include "tautline/stages/channelize/cpu/kernels.h"
+#include "tautline/stages/channelize/cpu/output-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {
@@ -70,11 +69,13 @@ class GroupKernel : public Kernel {
   static constexpr std::size_t kTile = 64;
 
   static std::size_t value_bytes(Output output) {
-    if (output == Output::turned_ci8) return sizeof(core::ci8);
-    return output == Output::turned_ci4 ? sizeof(core::ci4) : sizeof(std::complex<float>);
+    if (output == Output::corner_turned_ci8) return sizeof(core::ci8);
+    return output == Output::corner_turned_ci4 ? sizeof(core::ci4) : sizeof(std::complex<float>);
   }
-  // Floats fill whole lines as they are.
-  bool staged() const { return output_ == Output::turned_ci8 || output_ == Output::turned_ci4; }
+  // kLanes complex floats fill whole lines without staging.
+  bool staged() const {
+    return output_ == Output::corner_turned_ci8 || output_ == Output::corner_turned_ci4;
+  }
   std::size_t staging_bytes() const { return channels_ * kTile * value_bytes_; }
 
   Rows output_rows(const Tile& tile) const {
@@ -83,9 +84,9 @@ class GroupKernel : public Kernel {
       return Rows{reinterpret_cast<std::byte*>(view.row(0, tile.input) + tile.first),
                   view.stride(0) * static_cast<std::ptrdiff_t>(value_bytes_)};
     };
-    if (output_ == Output::turned_float) return rows(out.turned_float);
-    if (output_ == Output::turned_ci8) return rows(out.turned_ci8);
-    if (output_ == Output::turned_ci4) return rows(out.turned_ci4);
+    if (output_ == Output::corner_turned_float) return rows(out.corner_turned_float);
+    if (output_ == Output::corner_turned_ci8) return rows(out.corner_turned_ci8);
+    if (output_ == Output::corner_turned_ci4) return rows(out.corner_turned_ci4);
     return {};
   }
 
@@ -95,7 +96,7 @@ class GroupKernel : public Kernel {
     for (std::size_t c = 0; c < channels_; ++c) std::memcpy(to.row(c), from.row(c), bytes);
   }
 
-  // Whole lines, written without reading them first.
+  // Writes whole lines without reading them first.
   void stream(const Rows& from, const Rows& to, std::size_t bytes) const {
     const hn::ScalableTag<std::uint8_t> d;
     for (std::size_t c = 0; c < channels_; ++c) {

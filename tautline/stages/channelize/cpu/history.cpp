@@ -22,7 +22,7 @@ History::History(const Bank& bank)
       samples_(inputs_ * row_bytes_) {}
 
 std::size_t History::bytes(const Bank& bank) {
-  return bank.config.inputs * row_bytes(bank) + HeldMask::bytes(bank);
+  return bank.config.inputs * row_bytes(bank) + HistoryMask::bytes(bank);
 }
 
 void History::advance(const Input& input, std::size_t spectra) {

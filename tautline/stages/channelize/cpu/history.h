@@ -1,4 +1,4 @@
-// The samples that later spectra still need, kept between calls for every input.
+// The samples of every input that later spectra need, kept between calls.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/stages/channelize/bank.h"
-#include "tautline/stages/channelize/held_mask.h"
+#include "tautline/stages/channelize/history_mask.h"
 
 namespace tautline::stages::channelize {
 
@@ -15,16 +15,16 @@ class History {
  public:
   explicit History(const Bank& bank);
 
-  const HeldMask& mask() const { return mask_; }
+  const HistoryMask& mask() const { return mask_; }
   std::size_t held() const { return mask_.held(); }
-  /// Spectra given since the stream's first sample.
+  /// Spectra written since the stream's first sample.
   std::uint64_t index() const { return mask_.index(); }
   const std::byte* samples(std::size_t input) const {
     return samples_.as<std::byte>() + input * row_bytes_;
   }
 
   void reset() { mask_.reset(); }
-  /// Takes in a call's samples, of which `spectra` spectra have been given.
+  /// Takes in the samples of a call that wrote `spectra` spectra.
   void advance(const Input& input, std::size_t spectra);
 
   std::vector<std::byte> save() const;
@@ -34,7 +34,7 @@ class History {
 
  private:
   std::size_t inputs_, sample_bytes_, row_bytes_;
-  HeldMask mask_;
+  HistoryMask mask_;
   device::Buffer samples_;
 };
 

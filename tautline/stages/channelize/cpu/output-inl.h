@@ -1,5 +1,5 @@
-// The way out: phase correction, gain, rounding, clipping and the corner turn, for a channel of
-// kLanes consecutive spectra at a time. Included once per instruction set.
+// Output of channels: phase correction, gain, rounding, clipping and the corner turn, for one
+// channel of kLanes consecutive spectra at a time. Included once per instruction set.
 #if defined(TAUTLINE_CHANNELIZE_OUTPUT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_OUTPUT_INL_H
 #undef TAUTLINE_CHANNELIZE_OUTPUT_INL_H
@@ -14,10 +14,10 @@
 
 #include "hwy/highway.h"
 #include "tautline/core/requantise.h"
-#include "tautline/stages/channelize/cpu/output_plain-inl.h"
-#include "tautline/stages/channelize/cpu/transpose-inl.h"
 #include "tautline/stages/channelize/cpu/kernels.h"
-#include "tautline/stages/channelize/cpu/rotors.h"
+#include "tautline/stages/channelize/cpu/output_plain-inl.h"
+#include "tautline/stages/channelize/cpu/phasors.h"
+#include "tautline/stages/channelize/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {
@@ -26,14 +26,13 @@ inline constexpr std::uint64_t kAllLanes = (std::uint64_t{1} << kLanes) - 1;
 
 #ifdef TAUTLINE_SQUARE_TRANSPOSE
 
-/// Writes channels of one group of kLanes spectra. `put` takes a channel's lanes; what it does with
-/// them depends on the output: turned ones go straight to their row of time, spectra go back to
-/// `slot`.
+/// Writes channels of one group of kLanes spectra. `put` takes a channel's lanes: corner-turned
+/// outputs are stored in the channel's row of times, spectra are stored back to `slot`.
 template <Output kOutput>
 class Writer {
  public:
-  Writer(const Tile& tile, const Rows& rows, const Rotors& rotors)
-      : rotors_(rotors),
+  Writer(const Tile& tile, const Rows& rows, const Phasors& phasors)
+      : phasors_(phasors),
         rows_(rows),
         gains_(tile.gains),
         count_(tile.count),
@@ -51,14 +50,14 @@ class Writer {
       put(channel, s, hn::Load(d, lanes + s), hn::Load(d, lanes + kLanes + s), slot);
   }
 
-  /// The same for the lanes from `s` on that fill one register.
+  /// The same for the register of lanes from `s`.
   HWY_INLINE void put(std::size_t channel, std::size_t s, FloatVec re, FloatVec im, float* slot) {
     const FloatTag d;
-    if (rotors_.used()) rotate(channel, s, re, im);
+    if (phasors_.used()) rotate(channel, s, re, im);
     if constexpr (kOutput == Output::spectra_float) {
       hn::Store(keep(re, s), d, slot + s);
       hn::Store(keep(im, s), d, slot + kLanes + s);
-    } else if constexpr (kOutput == Output::turned_float) {
+    } else if constexpr (kOutput == Output::corner_turned_float) {
       put_float(channel, s, keep(re, s), keep(im, s));
     } else {
       const FloatVec gain = hn::Set(d, gains_[channel]);
@@ -67,7 +66,7 @@ class Writer {
   }
 
  private:
-  static constexpr int kBits = kOutput == Output::turned_ci4 ? 4 : 8;
+  static constexpr int kBits = kOutput == Output::corner_turned_ci4 ? 4 : 8;
 
   HWY_INLINE FloatVec keep(FloatVec v, std::size_t s) const {
     if (HWY_LIKELY(!masked_)) return v;
@@ -77,8 +76,8 @@ class Writer {
 
   HWY_INLINE void rotate(std::size_t channel, std::size_t s, FloatVec& re, FloatVec& im) const {
     const FloatTag d;
-    const float* low = rotors_.low(channel) + s;
-    const float* high = rotors_.high(channel) + s;
+    const float* low = phasors_.low(channel) + s;
+    const float* high = phasors_.high(channel) + s;
     const FloatVec a = hn::Load(d, low), b = hn::Load(d, low + kLanes);
     const FloatVec u = hn::Load(d, high), v = hn::Load(d, high + kLanes);
     const FloatVec cosine = hn::NegMulAdd(b, v, hn::Mul(a, u));
@@ -88,7 +87,7 @@ class Writer {
     re = rotated;
   }
 
-  // Spectra of this register that the tile has.
+  // Number of the register's spectra that are in the tile.
   HWY_INLINE std::size_t inside(std::size_t s) const { return count_ > s ? count_ - s : 0; }
 
   HWY_INLINE void put_float(std::size_t channel, std::size_t s, FloatVec re, FloatVec im) const {
@@ -108,8 +107,8 @@ class Writer {
     }
   }
 
-  // Exactly core::requantise: |x| < limit + 1/2 is inside, since limit + 1/2 rounds to even limit
-  // + 1.
+  // The same results as core::requantise: |x| < limit + 1/2 is not clipped, since limit + 1/2
+  // rounds to even limit + 1.
   HWY_INLINE void put_integers(std::size_t channel, std::size_t s, FloatVec re, FloatVec im) {
     const FloatTag d;
     constexpr int limit = core::requantise_limit(kBits);
@@ -157,7 +156,7 @@ class Writer {
     }
   }
 
-  Rotors rotors_;
+  Phasors phasors_;
   Rows rows_;
   const float* gains_;
   std::size_t count_;

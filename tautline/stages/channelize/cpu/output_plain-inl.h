@@ -1,6 +1,6 @@
-// The way out for machines without wide registers of ours: the same steps as cpu/output-inl.h in
-// plain loops over kLanes values, which the compiler vectorises as it can. Included once per
-// instruction set, by cpu/output-inl.h.
+// Output of channels on targets without AVX2: the same steps as cpu/output-inl.h in plain loops
+// over kLanes values, which the compiler vectorises. Included once per instruction set, by
+// cpu/output-inl.h.
 #if defined(TAUTLINE_CHANNELIZE_OUTPUT_PLAIN_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_OUTPUT_PLAIN_INL_H
 #undef TAUTLINE_CHANNELIZE_OUTPUT_PLAIN_INL_H
@@ -17,9 +17,9 @@
 
 #include "hwy/highway.h"
 #include "tautline/core/requantise.h"
-#include "tautline/stages/channelize/cpu/transpose-inl.h"
 #include "tautline/stages/channelize/cpu/kernels.h"
-#include "tautline/stages/channelize/cpu/rotors.h"
+#include "tautline/stages/channelize/cpu/phasors.h"
+#include "tautline/stages/channelize/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::channelize::HWY_NAMESPACE {
@@ -29,8 +29,8 @@ namespace tautline::stages::channelize::HWY_NAMESPACE {
 template <Output kOutput>
 class Writer {
  public:
-  Writer(const Tile& tile, const Rows& rows, const Rotors& rotors)
-      : rotors_(rotors), rows_(rows), gains_(tile.gains), count_(tile.count) {
+  Writer(const Tile& tile, const Rows& rows, const Phasors& phasors)
+      : phasors_(phasors), rows_(rows), gains_(tile.gains), count_(tile.count) {
     for (std::size_t s = 0; s < kLanes; ++s) keep_[s] = tile.valid >> s & 1 ? ~0u : 0u;
   }
 
@@ -39,8 +39,8 @@ class Writer {
   void put(std::size_t channel, const float* lanes, float* slot) {
     float values[2 * kLanes];
     std::copy(lanes, lanes + 2 * kLanes, values);
-    if (rotors_.used()) rotate(channel, values);
-    if constexpr (kOutput == Output::spectra_float || kOutput == Output::turned_float) {
+    if (phasors_.used()) rotate(channel, values);
+    if constexpr (kOutput == Output::spectra_float || kOutput == Output::corner_turned_float) {
       keep(values);
       if constexpr (kOutput == Output::spectra_float)
         std::copy(values, values + 2 * kLanes, slot);
@@ -64,8 +64,8 @@ class Writer {
   }
 
   void rotate(std::size_t channel, float* values) const {
-    const float* low = rotors_.low(channel);
-    const float* high = rotors_.high(channel);
+    const float* low = phasors_.low(channel);
+    const float* high = phasors_.high(channel);
     for (std::size_t s = 0; s < kLanes; ++s) {
       const float cosine = low[s] * high[s] - low[kLanes + s] * high[kLanes + s];
       const float sine = low[s] * high[kLanes + s] + low[kLanes + s] * high[s];
@@ -84,9 +84,9 @@ class Writer {
     std::memcpy(rows_.row(channel), pairs, count_ * 2 * sizeof(float));
   }
 
-  // Exactly core::requantise, for all lanes.
+  // The same results as core::requantise, for all lanes.
   void put_integers(std::size_t channel, float* values) {
-    constexpr int kBits = kOutput == Output::turned_ci4 ? 4 : 8;
+    constexpr int kBits = kOutput == Output::corner_turned_ci4 ? 4 : 8;
     constexpr auto limit = static_cast<float>(core::requantise_limit(kBits));
     unsigned outside = 0;
     for (std::size_t n = 0; n < 2 * kLanes; ++n) outside += !(std::fabs(values[n]) < limit + 0.5f);
@@ -108,7 +108,7 @@ class Writer {
     std::memcpy(rows_.row(channel), packed, count_ * sizeof(Narrow));
   }
 
-  Rotors rotors_;
+  Phasors phasors_;
   Rows rows_;
   const float* gains_;
   std::size_t count_;

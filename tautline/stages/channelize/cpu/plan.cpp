@@ -19,7 +19,7 @@ std::size_t padded(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-// A tile that begins in the history is put together here: samples of its spectra, end to end.
+// The buffer in which the samples of a tile that begins in the history are joined.
 std::size_t joined_bytes(const Bank& bank, const Kernel& kernel) {
   return padded(((kernel.tile_spectra() - 1) * bank.hop + bank.span()) * bank.sample_bytes);
 }
@@ -111,7 +111,7 @@ class TiledPlan final : public Plan {
           fmt::format("at most the {} of the queue that the state was made for", s.workers));
   }
 
-  // Validity by spectrum and gains by input, before the tiles need them.
+  // Computes the validity of spectra and copies the gains of each input, for the tiles.
   void prepare(device::Queue& queue, TiledState& s, const Input& input, const OutputViews& output,
                std::size_t total) const {
     const std::size_t words = core::validity_words(total);
@@ -137,7 +137,7 @@ class TiledPlan final : public Plan {
     const std::size_t size = kernel_->tile_spectra();
     const bool past_cache = bank_->config.inputs * bank_->channels * total * output_value_bytes() >=
                             tunables_.stream_bytes;
-    // Where the call's first spectrum lies in a tile.
+    // The position of the call's first spectrum in its tile.
     const std::size_t skew = kernel_->aligned() ? s.history.index() % size : 0;
     const std::size_t tiles = (skew + total + size - 1) / size;
     const std::size_t grain =
@@ -155,9 +155,9 @@ class TiledPlan final : public Plan {
   }
 
   std::size_t output_value_bytes() const {
-    if (bank_->config.output == Output::turned_ci8) return sizeof(core::ci8);
-    return bank_->config.output == Output::turned_ci4 ? sizeof(core::ci4)
-                                                      : sizeof(std::complex<float>);
+    if (bank_->config.output == Output::corner_turned_ci8) return sizeof(core::ci8);
+    return bank_->config.output == Output::corner_turned_ci4 ? sizeof(core::ci4)
+                                                             : sizeof(std::complex<float>);
   }
 
   void run_tile(TiledState& s, const Input& input, const OutputViews& output, std::size_t row,
@@ -180,7 +180,7 @@ class TiledPlan final : public Plan {
       std::atomic_ref(output.clipped(row)).fetch_add(clipped, std::memory_order_relaxed);
   }
 
-  // The samples of `count` spectra in one piece: in the caller's memory, or joined to the history.
+  // The contiguous samples of `count` spectra: in the caller's memory, or joined to the history.
   const std::byte* samples_at(const TiledState& s, const Input& input, std::size_t row,
                               std::size_t first, std::size_t count, std::byte* joined) const {
     const std::size_t bytes = bank_->sample_bytes, held = s.history.held();

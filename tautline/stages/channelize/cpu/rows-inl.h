@@ -1,5 +1,5 @@
-// Any number of channels: the filter into rows, the device's FFT on each, then lanes for the way
-// out. Included once per instruction set.
+// Any number of channels: the filter writes rows, the device's FFT transforms them, and rows are
+// transposed to lanes for the output. Included once per instruction set.
 #if defined(TAUTLINE_CHANNELIZE_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_ROWS_INL_H
 #undef TAUTLINE_CHANNELIZE_ROWS_INL_H
@@ -35,15 +35,16 @@ class RowKernel final : public GroupKernel {
                    ? kLanes
                    : 1),
         fft_(device.make_fft(bank_->channels, batch_)),
-        // A batch is dense; single transforms each want their row aligned.
+        // A batch is dense; rows of single transforms are aligned.
         row_(batch_ > 1 ? 2 * bank_->channels : (2 * bank_->channels + 15) / 16 * 16),
         set_(set) {}
 
   std::string name() const override { return set_ + ", " + std::string(fft_->library()); }
-  // A spectrum always takes the same place in the FFT's batch, whatever the call it came in.
+  // A spectrum has the same place in the FFT's batch however the stream is split into calls, so
+  // that its bits are the same.
   bool aligned() const override { return batch_ > 1; }
   std::size_t group_scratch_bytes() const override {
-    return (row_floats() + kChunk * 2 * kLanes + Rotors::table_floats(bank_->channels, kLanes)) *
+    return (row_floats() + kChunk * 2 * kLanes + Phasors::table_floats(bank_->channels, kLanes)) *
            sizeof(float);
   }
   std::size_t table_bytes() const override {
@@ -63,10 +64,11 @@ class RowKernel final : public GroupKernel {
   }
 
  private:
-  // Complex values turned to lanes at once: 16 KiB with 16 lanes, a third of a first-level cache.
+  // Complex values transposed to lanes at once: 16 KiB with 16 lanes, a third of a first-level
+  // cache.
   static constexpr std::size_t kChunk = 128;
 
-  // A partial tile's lanes may start at any row: room for kLanes rows from the last place on.
+  // A partial tile may start at any row, and kLanes rows are transposed from there.
   std::size_t row_floats() const { return ((2 * kLanes - 1) * row_ + 15) / 16 * 16; }
 
   void filter(const Tile& tile, float* rows) const {
@@ -93,8 +95,8 @@ class RowKernel final : public GroupKernel {
     if (p == frame) return;
     const std::size_t hop = bank_->hop * bank_->components_per_sample();
     for (std::size_t s = 0; s < tile.count; ++s) {
-      // The sum of component p of a frame goes to place (p + s D) mod M: that takes the phase of
-      // the moving origin out.
+      // The sum of component p of a frame is stored at (p + s D) mod M, which removes the phase of
+      // the moving origin.
       const std::size_t origin = tile_origin(*bank_, tile.index + s);
       const std::size_t wrap = std::max(p, frame - origin);
       const T* x = samples + s * hop;
@@ -113,7 +115,7 @@ class RowKernel final : public GroupKernel {
       fft_->execute(reinterpret_cast<std::complex<float>*>(rows + s * row_));
   }
 
-  // From the transform z of x[2n] + i x[2n + 1] to channels of the real frame, in their order:
+  // Channels of the real frame from the transform z of x[2n] + i x[2n + 1]:
   //   V[k] = E + w O, conj V[C - k] = E - w O,
   //   E = (z[k] + conj z[C - k]) / 2, O = (z[k] - conj z[C - k]) / 2i, w = exp(-2 pi i k / 2C)
   void split(float* row) const {
@@ -136,25 +138,25 @@ class RowKernel final : public GroupKernel {
   }
 
   std::uint64_t write(const Tile& tile, const Rows& out, const float* rows, float* lanes) const {
-    const Rotors rotors(*bank_, tile, kLanes, lanes + kChunk * 2 * kLanes);
+    const Phasors phasors(*bank_, tile, kLanes, lanes + kChunk * 2 * kLanes);
     switch (bank_->config.output) {
       case Output::spectra_float:
-        return write_as<Output::spectra_float>(tile, out, rotors, rows, lanes);
-      case Output::turned_float:
-        return write_as<Output::turned_float>(tile, out, rotors, rows, lanes);
-      case Output::turned_ci8:
-        return write_as<Output::turned_ci8>(tile, out, rotors, rows, lanes);
-      case Output::turned_ci4:
-        return write_as<Output::turned_ci4>(tile, out, rotors, rows, lanes);
+        return write_as<Output::spectra_float>(tile, out, phasors, rows, lanes);
+      case Output::corner_turned_float:
+        return write_as<Output::corner_turned_float>(tile, out, phasors, rows, lanes);
+      case Output::corner_turned_ci8:
+        return write_as<Output::corner_turned_ci8>(tile, out, phasors, rows, lanes);
+      case Output::corner_turned_ci4:
+        return write_as<Output::corner_turned_ci4>(tile, out, phasors, rows, lanes);
     }
     return 0;
   }
 
   template <Output kOutput>
-  std::uint64_t write_as(const Tile& tile, const Rows& out, const Rotors& rotors, const float* rows,
-                         float* lanes) const {
-    Writer<kOutput> writer(tile, out, rotors);
-    // Channels below baseband zero are the upper part of a complex transform.
+  std::uint64_t write_as(const Tile& tile, const Rows& out, const Phasors& phasors,
+                         const float* rows, float* lanes) const {
+    Writer<kOutput> writer(tile, out, phasors);
+    // Channels below baseband zero are the upper half of a complex transform.
     const std::size_t below = bank_->real ? 0 : bank_->channels / 2;
     write_range(writer, tile, rows + 2 * (bank_->channels - below), 0, below, lanes);
     write_range(writer, tile, rows, below, bank_->channels - below, lanes);

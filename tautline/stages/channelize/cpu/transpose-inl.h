@@ -1,7 +1,7 @@
-// Rows of spectra <-> lanes of spectra. Included once per instruction set.
+// Transposition of rows of spectra to lanes of spectra and back. Included once per instruction set.
 //
-// A lane group holds kLanes spectra side by side: complex value c of all of them is kLanes real
-// parts, then kLanes imaginary parts, at group + c * 2 kLanes.
+// A lane group has kLanes spectra, one a lane: complex value c of all of them is kLanes real parts,
+// then kLanes imaginary parts, at group + c * 2 kLanes.
 #if defined(TAUTLINE_CHANNELIZE_TRANSPOSE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAUTLINE_CHANNELIZE_TRANSPOSE_INL_H
 #undef TAUTLINE_CHANNELIZE_TRANSPOSE_INL_H
@@ -26,7 +26,7 @@ using FloatVec = hn::Vec<FloatTag>;
 #define TAUTLINE_SQUARE_TRANSPOSE 1
 inline constexpr std::size_t kLanes = 16;
 
-// 16 x 16: pairs and quads inside 128-bit blocks, then the blocks themselves.
+// 16 x 16: first pairs and quads within 128-bit blocks, then the blocks.
 HWY_INLINE void transpose(FloatVec (&v)[16]) {
   __m512 a[16], b[16];
   for (int i = 0; i < 16; i += 2) {
@@ -80,7 +80,8 @@ HWY_INLINE void transpose(FloatVec (&v)[8]) {
 }
 #else
 #undef TAUTLINE_SQUARE_TRANSPOSE
-// Wider than most machines' registers: plain loops that the compiler vectorises as it can.
+// More lanes than most registers have: loops over them are long enough for the compiler to
+// vectorise.
 inline constexpr std::size_t kLanes = 16;
 #endif
 
@@ -103,7 +104,7 @@ inline void rows_to_lanes(const float* rows, std::size_t stride, std::size_t cou
     for (std::size_t s = 0; s < kLanes; ++s) group[j * kLanes + s] = rows[s * stride + j];
 }
 
-/// The way back, for the first `spectra` rows.
+/// The inverse of rows_to_lanes, for the first `spectra` rows.
 inline void lanes_to_rows(const float* group, std::size_t count, float* rows, std::size_t stride,
                           std::size_t spectra) {
   std::size_t j = 0;

@@ -1,4 +1,3 @@
-// Which design a problem gets on a device, and the defaults of its tunables.
 #include "tautline/stages/channelize/gpu/dispatch.h"
 
 #include <fmt/format.h>
@@ -26,18 +25,17 @@ bool power_of_two_up_to(std::size_t value, std::size_t most) {
   return std::has_single_bit(value) && value <= most;
 }
 
-// What fetching asks for.
+// Whether GpuTunables::fetch is supported.
 bool fits_fetch(const GpuTunables& t, const Bank& bank, const Target& target) {
   constexpr std::size_t kCopied = 16;  // bytes
   return bank.hop == bank.frame && t.filter_spectra * t.positions * (t.symmetry + 1) <= t.points &&
          bank.frame * bank.sample_bytes % kCopied == 0 &&
-         // PoCL 3.1 with LLVM 15 makes wrong sums of some sizes when 32 are held.
+         // PoCL 3.1 with LLVM 15 computes wrong sums for some sizes with 32 points.
          (!target.host_cpu || t.points <= 16);
 }
 
 bool fits_fused(const GpuTunables& t, const Bank& bank, const Target& target) {
-  constexpr std::size_t kFewest =
-      64;  // a packet and a pass or two below it, groups are all overhead
+  constexpr std::size_t kFewest = 64;  // with fewer channels groups do too little work
   if (!std::has_single_bit(bank.channels) || bank.channels < kFewest) return false;
   if (t.points > bank.channels / 2) return false;
   if (radices_of(bank.channels, t.points)[0] == 0) return false;
@@ -89,8 +87,8 @@ void fill(T& field, T value) {
 }
 
 // Values of a group: 128 threads of 32 points, so that one group filters while another transforms.
-// More where that reads coefficients or samples too often (very many taps, long frames, float
-// samples of one component), or writes pieces of turned rows that are too short.
+// More where such groups read coefficients or samples too often (many taps, long frames, real float
+// samples), or write pieces of corner-turned rows that are too short.
 std::size_t group_values(const Bank& bank) {
   constexpr std::size_t kManyTaps = 32;
   const bool real_float = bank.real && bank.config.input.is_float();
@@ -102,18 +100,19 @@ std::size_t group_values(const Bank& bank) {
 }
 
 void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
-  // Mirror images cost narrower loads, and pay where coefficients or registers are what is short.
+  // Mirror images need narrower loads. They are faster where coefficients or registers are the
+  // limit.
   constexpr std::size_t kFewTaps = 8, kManyTaps = 32, kShortFrame = 1024;
   const bool crowded = bank.channels > kShortFrame || bank.taps >= kManyTaps ||
                        (bank.channels == kShortFrame &&
                         (bank.taps > kFewTaps || bank.real != bank.config.input.is_float()));
-  constexpr std::size_t kMostSums = 16;  // of one side, where they are given
+  constexpr std::size_t kMostSums = 16;  // of one side
   const bool paired = t.design == GpuDesign::fused && bank.hop == bank.frame &&
                       t.filter_spectra * t.positions <= kMostSums;
   if (t.symmetry < 0) t.symmetry = paired && crowded ? 1 : 0;
   if (t.fetch >= 0) return;
-  // A group as large as a multiprocessor filters and transforms by turns, and waits for samples
-  // with nothing else to do. Smaller ones have neighbours that work meanwhile.
+  // A group that fills a multiprocessor alternates between filter and transform, and nothing runs
+  // while it waits for samples. Of smaller groups, others run meanwhile.
   constexpr std::size_t kLongFrame = 8192;
   GpuTunables fetching = t;
   fetching.fetch = 1;
@@ -127,8 +126,8 @@ void complete_reading(GpuTunables& t, const Bank& bank, const Target& target) {
                 : 0;
 }
 
-std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
-  // A warp of the filter kernel alone should store whole lines at once.
+std::size_t default_positions(const GpuTunables& t, const Bank& bank) {
+  // With two positions a warp of the filter kernel stores whole lines.
   if (t.design == GpuDesign::separate || bank.config.input.is_float()) return 2;
   if (t.design == GpuDesign::split || t.fetch == 1) return 4;
   constexpr std::size_t kShortFrame = 1024, kLongFrame = 2048, kFewTaps = 8;
@@ -143,9 +142,9 @@ std::size_t usual_positions(const GpuTunables& t, const Bank& bank) {
   return narrow && bytes && !bank.real && bank.taps > kFewTaps ? 2 : 4;
 }
 
-// The instruction has a unit of its own, which is the bottleneck where samples are converted more
-// than a few times.
-int usual_conversion(const GpuTunables& t, const Bank& bank) {
+// The conversion instruction's unit is the bottleneck where samples are converted more than a few
+// times.
+int default_conversion(const GpuTunables& t, const Bank& bank) {
   constexpr std::size_t kShortFrame = 1024, kFewTaps = 8, kManyTaps = 32;
   if (t.design == GpuDesign::separate) return 0;
   if (t.design == GpuDesign::split) return 2;
@@ -155,9 +154,9 @@ int usual_conversion(const GpuTunables& t, const Bank& bank) {
   return bank.requantised() && bank.taps < kManyTaps ? 2 : 1;
 }
 
-std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
-  // The filter's sums and coefficients share the registers: half as many spectra at once where a
-  // value has two coefficients.
+std::size_t default_filter_spectra(const GpuTunables& t, const Bank& bank) {
+  // Sums and coefficients share the registers: real input, with two coefficients a value, has half
+  // as many spectra.
   const bool wide = bank.config.input.is_float();
   std::size_t spectra = bank.real && !wide ? 4 : 8;
   if (t.design == GpuDesign::separate) spectra = bank.hop != bank.frame || bank.real ? 8 : 16;
@@ -168,14 +167,13 @@ std::size_t usual_filter_spectra(const GpuTunables& t, const Bank& bank) {
 }
 
 void complete_filter(GpuTunables& t, const Bank& bank, bool host_cpu) {
-  std::size_t positions = usual_positions(t, bank);
+  std::size_t positions = default_positions(t, bank);
   while (bank.channels % positions != 0) positions /= 2;
   if (t.fetch == 1) positions = std::min(positions, t.points);
   fill(t.positions, positions);
-  fill(t.filter_spectra, usual_filter_spectra(t, bank));
-  if (t.conversion < 0) t.conversion = usual_conversion(t, bank);
-  // Where all sums of a thread leave few registers, a loop keeps the compiler from fetching too
-  // many rows ahead.
+  fill(t.filter_spectra, default_filter_spectra(t, bank));
+  if (t.conversion < 0) t.conversion = default_conversion(t, bank);
+  // Where sums leave few registers, a loop keeps the compiler from loading too many rows ahead.
   const std::size_t unrolled = t.symmetry == 1 && !host_cpu ? 64 : 32;
   fill<std::size_t>(t.unrolled_taps, t.filter_spectra * t.positions > 16 ? 8 : unrolled);
 }
@@ -183,7 +181,7 @@ void complete_filter(GpuTunables& t, const Bank& bank, bool host_cpu) {
 void complete_groups(GpuTunables& t, const Bank& bank) {
   if (t.design == GpuDesign::split) fill<std::size_t>(t.groups, 2);
   const std::size_t values = t.spectra * bank.channels;
-  // More taps and wider samples want more registers for what is on its way.
+  // More taps and wider samples need more registers for loads in flight.
   constexpr std::size_t kFewTaps = 8;
   const bool complex_float = bank.config.input.is_float() && !bank.real;
   const bool light =
@@ -194,7 +192,7 @@ void complete_groups(GpuTunables& t, const Bank& bank) {
   fill<std::size_t>(t.groups, values <= 4096 ? (light ? 5 : 4) : values <= 8192 ? 2 : 1);
 }
 
-// The defaults of one design, or nothing when it has no code for the problem or does not fit.
+// The defaults of one design, or nothing if it does not support the bank or does not fit.
 std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& tunables,
                                            const Bank& bank, const Target& target) {
   GpuTunables t = tunables;
@@ -220,8 +218,9 @@ std::optional<GpuTunables> complete_design(GpuDesign design, const GpuTunables& 
   }
 }
 
-// Where a multiprocessor holds so few spectra at a time that a separate filter and the device's FFT
-// are faster: samples and coefficients are read again for all of them, and turned pieces are short.
+// Whether a separate filter and the device's FFT are faster. They are where few spectra fit a
+// multiprocessor: groups then read samples and coefficients again, and write short pieces of
+// corner-turned rows.
 bool separate_pays(const Bank& bank, const Target& target) {
   constexpr std::size_t kLongFrame = 4096, kLongestFrame = 16384, kManyTaps = 64, kSomeTaps = 32;
   if (target.api != device::Api::cuda || bank.real || bank.hop != bank.frame ||
@@ -268,6 +267,43 @@ GpuTunables complete(const GpuTunables& tunables, const Bank& bank, const Target
     if (const auto whole = complete_design(design, tunables, bank, target)) return *whole;
   throw core::Error(core::ErrorKind::unsupported, "channelize GPU tunables", describe(tunables),
                     "values that fit the device together", "let the plan choose");
+}
+
+GpuTunables choose_tunables(const Tunables& tunables, const Bank& bank,
+                            const device::Device& device) {
+  GpuTunables gpu = tunables.gpu;
+  if (gpu.design == GpuDesign::automatic && bank.channels > tunables.fused_max_channels)
+    gpu.design = GpuDesign::separate;
+  const GpuTunables whole = complete(gpu, bank, Target::of(device));
+  constexpr std::size_t kMostFused = 16384;
+  const bool has_kernel = std::has_single_bit(bank.channels) && bank.channels <= kMostFused;
+  if (gpu.design != GpuDesign::automatic || whole.design != GpuDesign::separate || !has_kernel)
+    return whole;
+  try {
+    device.make_fft(bank.channels, 1);
+    return whole;
+  } catch (const core::Error& error) {
+    if (error.kind() != core::ErrorKind::unsupported) throw;
+  }
+  // The device has no FFT library, so a fused kernel runs where one fits.
+  gpu.design = GpuDesign::fused;
+  try {
+    return complete(gpu, bank, Target::of(device));
+  } catch (const core::Error&) {
+    return whole;  // making its kernels throws an error that names the library
+  }
+}
+
+std::unique_ptr<Kernels> make_kernels(const BankPointer& bank, const DevicePointer& device,
+                                      const GpuTunables& tunables) {
+  switch (tunables.design) {
+    case GpuDesign::fused:
+      return make_fused_kernels(bank, device, tunables);
+    case GpuDesign::split:
+      return make_split_kernels(bank, device, tunables);
+    default:
+      return make_separate_kernels(bank, device, tunables);
+  }
 }
 
 }  // namespace tautline::stages::channelize::gpu

@@ -1,16 +1,18 @@
-// Which kernels, and in which sizes, a problem gets on a device.
+// Which design runs a filter bank on a device, and the defaults of its tunables.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "tautline/device/device.h"
 #include "tautline/stages/channelize/bank.h"
+#include "tautline/stages/channelize/gpu/kernels.h"
 #include "tautline/stages/channelize/tunables.h"
 
 namespace tautline::stages::channelize::gpu {
 
-/// What the choice of sizes needs to know of a device.
+/// The properties of a device that the choice depends on.
 struct Target {
   device::Api api = device::Api::cuda;
   std::size_t local_bytes = 48 << 10;  ///< most local memory of one group
@@ -20,9 +22,18 @@ struct Target {
   static Target of(const device::Device& device);
 };
 
-/// Tunables without zeros for this problem and device. Throws Error(config) for values out of range
-/// and Error(unsupported) for a design that has no code for the problem or does not fit the device.
+/// Tunables with defaults for their zeros. Throws Error(config) for values out of range, and
+/// Error(unsupported) for a design that does not support the bank or does not fit the device.
 GpuTunables complete(const GpuTunables& tunables, const Bank& bank, const Target& target);
+
+/// complete(tunables.gpu) with Tunables::fused_max_channels, and another design if the device has
+/// no FFT library for the separate one.
+GpuTunables choose_tunables(const Tunables& tunables, const Bank& bank,
+                            const device::Device& device);
+
+/// The kernels of the complete tunables' design.
+std::unique_ptr<Kernels> make_kernels(const BankPointer& bank, const DevicePointer& device,
+                                      const GpuTunables& tunables);
 
 std::string name(GpuDesign design);
 /// "fused, 4 spectra of 32 points a thread, filter 4 x 4": for Plan::backend() and messages.

@@ -1,55 +1,56 @@
-// One kernel for everything.
+// The fused design: one kernel.
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "tautline/stages/channelize/gpu/dispatch.h"
-#include "tautline/stages/channelize/gpu/launch.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
+#include "tautline/stages/channelize/gpu/launch.h"
 #include "tautline/stages/channelize/gpu/tables.h"
 
 namespace tautline::stages::channelize::gpu {
 
 namespace {
 
-class FusedPasses final : public Passes {
+class FusedKernels final : public Kernels {
  public:
-  FusedPasses(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
+  FusedKernels(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
       : bank_(std::move(bank)), tunables_(tunables), sizes_(fused_sizes(tunables, *bank_)) {
     kernel_ = jit::build(device, "channelize/gpu/fused.kernel", fused_defines(tunables, *bank_),
                          exact_options(device.api()))
                   ->kernel("fused");
     coefficients_ = upload(device, coefficients(*bank_, false));
-    std::vector<float> table = turns(sizes_.radices, 1);
+    std::vector<float> table = twiddles(sizes_.radices, 1);
     if (bank_->real)
-      for (const std::complex<float> w : halves(bank_->channels, bank_->channels / 2))
+      for (const std::complex<float> w : split_roots(bank_->channels, bank_->channels / 2))
         table.push_back(w.real()), table.push_back(w.imag());
-    turns_ = upload(device, table);
-    // As many as can run at once: each takes its share of the batches.
+    twiddles_ = upload(device, table);
+    // Persistent groups: as many as can run at once.
     const device::Properties& p = device.properties();
-    constexpr std::size_t kReserved = 1024;  // bytes of local memory that CUDA adds to a group's
+    constexpr std::size_t kReserved =
+        1024;  // bytes of shared memory that CUDA reserves for a group
     const std::size_t fitting = (p.local_bytes + kReserved) / (sizes_.local_bytes + kReserved);
-    staying_groups_ = std::max<std::size_t>(1, p.multiprocessors) *
-                      std::clamp<std::size_t>(fitting, 1, tunables.groups);
+    persistent_groups_ = std::max<std::size_t>(1, p.multiprocessors) *
+                         std::clamp<std::size_t>(fitting, 1, tunables.groups);
   }
 
   std::string name() const override { return describe(tunables_); }
   std::size_t granule() const override { return tunables_.spectra; }
   std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
-  std::size_t table_bytes() const override { return coefficients_.bytes() + turns_.bytes(); }
+  std::size_t table_bytes() const override { return coefficients_.bytes() + twiddles_.bytes(); }
 
   void run(device::Queue& queue, const Slice& slice, void* /*work*/) const override {
     const std::size_t inputs = bank_->config.inputs;
     device::LaunchShape shape;
     shape.groups.x = inputs * groups_of(slice.count, tunables_.spectra);
-    if (tunables_.fetch == 1) shape.groups.x = std::min(shape.groups.x, staying_groups_);
+    if (tunables_.fetch == 1) shape.groups.x = std::min(shape.groups.x, persistent_groups_);
     shape.threads.x = sizes_.threads;
     shape.local_bytes = sizes_.local_bytes;
     const std::array<device::Argument, 19> arguments{
         device::Argument(slice.samples),
         std::uint64_t{slice.row_bytes},
         device::Argument(coefficients_.data()),
-        device::Argument(turns_.data()),
+        device::Argument(twiddles_.data()),
         device::Argument(slice.phases),
         device::Argument(slice.valid),
         std::uint64_t{slice.valid_words},
@@ -73,15 +74,15 @@ class FusedPasses final : public Passes {
   GpuTunables tunables_;
   TransformSizes sizes_;
   std::shared_ptr<const device::Kernel> kernel_;
-  device::Buffer coefficients_, turns_;
-  std::size_t staying_groups_ = 0;
+  device::Buffer coefficients_, twiddles_;
+  std::size_t persistent_groups_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Passes> make_fused_passes(BankPointer bank, const DevicePointer& device,
-                                          const GpuTunables& tunables) {
-  return std::make_unique<FusedPasses>(std::move(bank), *device, tunables);
+std::unique_ptr<Kernels> make_fused_kernels(BankPointer bank, const DevicePointer& device,
+                                            const GpuTunables& tunables) {
+  return std::make_unique<FusedKernels>(std::move(bank), *device, tunables);
 }
 
 }  // namespace tautline::stages::channelize::gpu

@@ -1,4 +1,4 @@
-// The samples that later spectra still need, in device memory.
+// The samples of every input that later spectra need, in device memory.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
-#include "tautline/stages/channelize/held_mask.h"
+#include "tautline/stages/channelize/history_mask.h"
 
 namespace tautline::stages::channelize::gpu {
 
@@ -15,18 +15,18 @@ class GpuHistory {
  public:
   GpuHistory(const Bank& bank, const device::Device& device);
 
-  const HeldMask& mask() const { return mask_; }
+  const HistoryMask& mask() const { return mask_; }
   std::size_t held() const { return mask_.held(); }
   std::size_t row_bytes() const { return row_bytes_; }
   const std::byte* samples() const { return buffers_[current_].as<std::byte>(); }
 
   void reset() { mask_.reset(); }
-  /// Takes in a call's samples, of which `spectra` spectra have been given. `validity` is in host
-  /// memory, whatever input.validity is.
+  /// Takes in the samples of a call that wrote `spectra` spectra. `validity` is in host memory,
+  /// even if input.validity is not.
   void advance(device::Queue& queue, const Input& input, const core::ValidityView& validity,
                std::size_t spectra);
 
-  /// Everything enqueued before must be done. These wait for the copies.
+  /// Both wait for their copies; work enqueued before on other queues must be done.
   std::vector<std::byte> save(device::Queue& queue) const;
   void load(device::Queue& queue, const std::vector<std::byte>& saved);
 
@@ -34,8 +34,8 @@ class GpuHistory {
 
  private:
   std::size_t inputs_, sample_bytes_, row_bytes_;
-  HeldMask mask_;
-  // What is kept moves to the front: from one buffer to the other, since copies may not overlap.
+  HistoryMask mask_;
+  // Kept samples are copied to the front of the other buffer, since copies may not overlap.
   std::array<device::Buffer, 2> buffers_;
   std::size_t current_ = 0;
 };

@@ -1,4 +1,4 @@
-// Small things that the launches of all designs share.
+// Helpers that the launches of all designs share.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tautline::stages::channelize::gpu {
 
-/// A table in device memory, there when the call returns.
+/// Copies a table to device memory and waits for the copy.
 template <class T>
 device::Buffer upload(const device::Device& device, const std::vector<T>& table) {
   device::Buffer buffer = device.allocate(table.size() * sizeof(T));
@@ -30,14 +30,15 @@ inline std::size_t groups_of(std::size_t items, std::size_t per_group) {
   return (items + per_group - 1) / per_group;
 }
 
-/// The part of a slice that is one input's, and of that some spectra.
+/// Spectra [first, first + count) of one input of a slice.
 Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size_t first,
               std::size_t count);
 
-/// The kernels' `flags`. `piece`: bytes that they store at once when everything is aligned to them.
+/// The kernels' `flags`. `piece`: bytes that they store at once if addresses and strides are
+/// aligned.
 std::uint32_t flags_of(const Slice& slice, const Bank& bank, std::size_t piece);
 
-/// (index HOP) mod FRAME, in samples: where the first value of the slice's first spectrum goes.
+/// (index HOP) mod FRAME, in samples: the place of the first value of the slice's first spectrum.
 std::uint32_t origin_of(const Slice& slice, const Bank& bank);
 
 }  // namespace tautline::stages::channelize::gpu

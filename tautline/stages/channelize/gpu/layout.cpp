@@ -9,9 +9,10 @@ namespace tautline::stages::channelize::gpu {
 namespace {
 
 constexpr std::size_t kValueBytes = 8;  // float2
-constexpr std::size_t kWidest = 16;     // bytes that are loaded at once
+constexpr std::size_t kWidest = 16;     // bytes of the widest load
 
-// Of split: values of a row of the second kernel, if the parts are not more than a thread's points.
+// Of split: values of a row of the second kernel, unless that takes more parts than a thread's
+// points.
 constexpr std::size_t kSplitRow = 1024;
 constexpr std::size_t kSplitParts = 32;
 
@@ -19,9 +20,9 @@ std::size_t log2(std::size_t power_of_two) {
   return static_cast<std::size_t>(std::bit_width(power_of_two)) - 1;
 }
 
-// What a spectrum takes in local memory, in float2: the filter's sums, 16 bytes skipped after every
-// 128; between passes, rows with two values more. A quarter of a line more than a multiple of one
-// keeps the parts of neighbouring spectra in different banks.
+// The local memory of a spectrum, in float2: the filter's sums, with 16 bytes of padding after
+// every 128; between passes, rows padded by two values. 16 bytes more than a multiple of 64 put
+// neighbouring spectra in different banks.
 std::size_t spectrum_stride(std::size_t length, const Radices& radices, bool sums) {
   const std::size_t last = radices[2] > 1 ? radices[2] : radices[1];
   std::size_t size = sums ? length + length / 16 * 2 : 0;
@@ -47,8 +48,8 @@ Radices radices_of(std::size_t length, std::size_t points) {
 }
 
 std::size_t value_bytes(const Bank& bank) {
-  if (bank.config.output == Output::turned_ci8) return 2;
-  return bank.config.output == Output::turned_ci4 ? 1 : kValueBytes;
+  if (bank.config.output == Output::corner_turned_ci8) return 2;
+  return bank.config.output == Output::corner_turned_ci4 ? 1 : kValueBytes;
 }
 
 TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
@@ -77,7 +78,7 @@ SplitSizes split_sizes(const GpuTunables& t, const Bank& bank) {
   sizes.parts = std::min(kSplitParts, bank.channels / std::min(kSplitRow, bank.channels));
   if (sizes.parts == 0) return sizes;
   const std::size_t rest = bank.channels / sizes.parts;
-  // As many values a group as the fused kernel has.
+  // A group has as many values as a group of the fused kernel.
   sizes.columns = std::min(rest, kSplitRow / sizes.parts);
   TransformSizes& first = sizes.first;
   first.length = sizes.parts * sizes.columns;
@@ -124,7 +125,7 @@ std::size_t sample_alignment(const GpuTunables& t, const Bank& bank) {
 
 namespace {
 
-// Of a packet where it is read.
+// The alignment of a packet that is read from global memory.
 std::size_t packet_alignment(const GpuTunables& t, const Bank& bank) {
   GpuTunables direct = t;
   direct.fetch = 0;
@@ -144,7 +145,7 @@ std::int64_t as_number(std::size_t value) {
   return static_cast<std::int64_t>(value);
 }
 
-// What quantise.kernel and rotor.kernel ask for.
+// Definitions for quantise.kernel and phasor.kernel.
 void set_output(jit::Defines& defines, const Bank& bank) {
   defines.set("OUTPUT", static_cast<std::int64_t>(bank.config.output))
       .set("ZERO_CHANNEL", as_number(bank.zero_channel()))
@@ -155,7 +156,7 @@ void set_output(jit::Defines& defines, const Bank& bank) {
       .set("ALIGNED", std::int64_t{kAligned});
 }
 
-// What filter.kernel asks for.
+// Definitions for filter.kernel.
 void set_filter(jit::Defines& defines, const GpuTunables& t, const Bank& bank) {
   defines.set("TAPS", as_number(bank.taps))
       .set("FRAME_VALUES", as_number(bank.channels))
@@ -173,7 +174,7 @@ void set_filter(jit::Defines& defines, const GpuTunables& t, const Bank& bank) {
       .set("LOWER", bank.lower ? 1 : 0);
 }
 
-// What transform.kernel asks for.
+// Definitions for transform.kernel.
 void set_transform(jit::Defines& defines, const GpuTunables& t, const TransformSizes& sizes) {
   defines.set("POINTS", as_number(t.points))
       .set("SPECTRUM_STRIDE", as_number(sizes.spectrum_stride))
@@ -225,7 +226,7 @@ jit::Defines rows_defines(const GpuTunables& t, const Bank& bank) {
   defines.set("SPECTRA", as_number(sizes.row_spectra))
       .set("PARTS", as_number(sizes.parts))
       .set("PARTS_TOGETHER", together ? 1 : 0);
-  if (together) defines.set("OUTPUT", static_cast<std::int64_t>(Output::turned_float));
+  if (together) defines.set("OUTPUT", static_cast<std::int64_t>(Output::corner_turned_float));
   return defines;
 }
 
@@ -244,7 +245,7 @@ jit::Defines finish_defines(const Bank& bank) {
 }
 
 std::vector<std::string> exact_options(device::Api api) {
-  // OpenCL's pragma stands in the kernel files.
+  // The kernel files have a pragma for OpenCL.
   if (api == device::Api::cuda) return {"-fmad=false"};
   return {};
 }

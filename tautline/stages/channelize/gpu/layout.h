@@ -1,5 +1,5 @@
-// The sizes that make the kernel files programs: pure functions of a filter bank and tunables
-// without zeros (gpu/dispatch.h).
+// Sizes of groups and local memory, and the definitions of the kernel files: pure functions of a
+// filter bank and complete tunables (gpu/dispatch.h).
 #pragma once
 
 #include <array>
@@ -14,27 +14,28 @@
 
 namespace tautline::stages::channelize::gpu {
 
-/// Radices of the passes of a transform, 1 behind the last.
+/// Radices of the passes of a transform, padded with 1.
 using Radices = std::array<std::size_t, 3>;
 
-/// Two or three passes of at most `points` each, the smaller ones first; zeros when there are none.
+/// Two or three radices of at most `points`, in ascending order; zeros if two or three do not
+/// suffice.
 Radices radices_of(std::size_t length, std::size_t points);
 
-/// One transform in local memory: fused does all of it, split does columns and rows.
+/// One transform in local memory: the whole transform of fused, the columns or rows of split.
 struct TransformSizes {
   std::size_t length = 0;  ///< points
   Radices radices{};
-  std::size_t spectrum_stride = 0;  ///< float2 from one spectrum's part of local memory to the next
+  std::size_t spectrum_stride = 0;  ///< float2 between the spectra's parts of local memory
   std::size_t threads = 0;          ///< of a group
   std::size_t local_bytes = 0;
-  /// Where fetched rows do not lie: turned words, and the counter of arrivals.
+  /// With GpuTunables::fetch, offsets of corner-turned words and of the counter of arrivals.
   std::size_t words_at = 0, counter = 0;
 };
 
 TransformSizes fused_sizes(const GpuTunables& complete, const Bank& bank);
 
-/// Of split: first a pass of `parts` over `columns` neighbouring columns, then transforms of the
-/// rest.
+/// Of split: the first kernel is a pass of radix `parts` over `columns` neighbouring columns, the
+/// second kernel transforms the rest.
 struct SplitSizes {
   std::size_t parts = 0;
   std::size_t columns = 0;
@@ -43,22 +44,22 @@ struct SplitSizes {
 };
 SplitSizes split_sizes(const GpuTunables& complete, const Bank& bank);
 
-/// Whether h[t][p] = h[T - 1 - t][last - p]: kernels then read half of the coefficients.
+/// Whether h[t][p] = h[T - 1 - t][last - p]: kernels can then read half of the coefficients.
 bool symmetric(const Bank& bank);
-/// Whether the kernels of these tunables use that.
+/// Whether the kernels of these tunables use the symmetry.
 bool uses_symmetry(const GpuTunables& complete, const Bank& bank);
 
-/// Of separate: whether coefficients of alternating sign put the transform's terms in ascending
+/// Of separate: whether coefficients of alternating sign shift the transform's terms to ascending
 /// order.
 bool centred(const Bank& bank);
 
-/// Bytes that addresses and strides of samples have to be multiples of.
+/// The alignment of addresses and strides of samples, in bytes.
 std::size_t sample_alignment(const GpuTunables& complete, const Bank& bank);
 
-/// Bytes of one result.
+/// Bytes of one output value.
 std::size_t value_bytes(const Bank& bank);
 
-/// Times of one channel that the turned outputs store at once, and their bytes.
+/// Bytes that corner-turned outputs store at once: consecutive times of one channel.
 std::size_t piece_bytes(const GpuTunables& complete, const Bank& bank);
 
 jit::Defines fused_defines(const GpuTunables& complete, const Bank& bank);
@@ -75,7 +76,7 @@ inline constexpr std::size_t kFinishTile = 32;
 /// Bits of the kernels' `flags`.
 enum Flags : std::uint32_t { kMasked = 1, kPhased = 2, kAligned = 4 };
 
-/// Options that make the api's compiler do floating-point arithmetic as it is written.
+/// Compiler options that forbid the contraction of products and sums.
 std::vector<std::string> exact_options(device::Api api);
 
 }  // namespace tautline::stages::channelize::gpu

@@ -1,9 +1,7 @@
-// The plan on a GPU and its state.
-//
-// Samples and results in device memory are used where they are, and nothing waits. The first
-// spectra of a call begin in the history: their samples are put together in a buffer, as are
-// samples that lie in host memory or are not aligned to the kernels' loads. Results for host memory
-// are there when execute returns; so are counts of clipped components for it.
+// Samples and results in device memory are used in place, and nothing waits. The first spectra of a
+// call begin in the history: their samples are joined in a buffer. Samples in host memory, or not
+// aligned to the kernels' loads, are copied to it too. execute() returns after results and counts
+// of clipped components have been copied to host memory.
 #include "tautline/stages/channelize/gpu/plan.h"
 
 #include <algorithm>
@@ -24,53 +22,17 @@ namespace tautline::stages::channelize::gpu {
 
 namespace {
 
-std::unique_ptr<Passes> make_passes(const BankPointer& bank, const DevicePointer& device,
-                                    const GpuTunables& tunables) {
-  switch (tunables.design) {
-    case GpuDesign::fused:
-      return make_fused_passes(bank, device, tunables);
-    case GpuDesign::split:
-      return make_split_passes(bank, device, tunables);
-    default:
-      return make_separate_passes(bank, device, tunables);
-  }
-}
-
-GpuTunables chosen(const Tunables& tunables, const Bank& bank, const device::Device& device) {
-  GpuTunables gpu = tunables.gpu;
-  if (gpu.design == GpuDesign::automatic && bank.channels > tunables.fused_max_channels)
-    gpu.design = GpuDesign::separate;
-  const GpuTunables whole = complete(gpu, bank, Target::of(device));
-  constexpr std::size_t kMostFused = 16384;
-  const bool has_kernel = std::has_single_bit(bank.channels) && bank.channels <= kMostFused;
-  if (gpu.design != GpuDesign::automatic || whole.design != GpuDesign::separate || !has_kernel)
-    return whole;
-  try {
-    device.make_fft(bank.channels, 1);
-    return whole;
-  } catch (const core::Error& error) {
-    if (error.kind() != core::ErrorKind::unsupported) throw;
-  }
-  // Without the library, what has a kernel of its own still runs.
-  gpu.design = GpuDesign::fused;
-  try {
-    return complete(gpu, bank, Target::of(device));
-  } catch (const core::Error&) {
-    return whole;  // which will say what is missing
-  }
-}
-
 class GpuState final : public State {
  public:
   GpuState(BankPointer bank, DevicePointer device, const GpuTunables& tunables,
-           const Passes& passes)
+           const Kernels& kernels)
       : bank_(std::move(bank)),
         device_(std::move(device)),
         history(*bank_, *device_),
-        uploads(*bank_, *device_, passes.gain_parts()),
-        staging(*bank_, *device_, tunables, passes.granule()),
+        uploads(*bank_, *device_, kernels.gain_parts()),
+        staging(*bank_, *device_, tunables, kernels.granule()),
         done(device_->make_event()) {
-    if (passes.work_bytes() > 0) work = device_->allocate(passes.work_bytes());
+    if (kernels.work_bytes() > 0) work = device_->allocate(kernels.work_bytes());
     if (!bank_->requantised()) return;
     clipped = device_->allocate(bank_->config.inputs * sizeof(std::uint64_t));
     counts.resize(bank_->config.inputs);
@@ -96,8 +58,8 @@ class GpuState final : public State {
   Uploads uploads;
   Staging staging;
   device::Buffer work, clipped;
-  std::vector<std::uint64_t> counts;  // clipped, on their way to the caller
-  std::vector<std::uint64_t> mask;    // of a call's samples, when theirs is in device memory
+  std::vector<std::uint64_t> counts;  // of clipped components, to add to the caller's
+  std::vector<std::uint64_t> mask;    // the call's validity, if it is in device memory
   std::unique_ptr<device::Event> done;
 };
 
@@ -107,24 +69,25 @@ class GpuPlan final : public Plan {
       : bank_(std::move(bank)),
         device_(std::move(device)),
         origin_(std::move(origin)),
-        tunables_(chosen(tunables, *bank_, *device_)),
-        passes_(make_passes(bank_, device_, tunables_)),
-        order_gains_(jit::build(*device_, "channelize/gpu/gains.kernel", {})->kernel("order_gains")) {}
+        tunables_(choose_tunables(tunables, *bank_, *device_)),
+        kernels_(make_kernels(bank_, device_, tunables_)),
+        order_gains_(
+            jit::build(*device_, "channelize/gpu/gains.kernel", {})->kernel("order_gains")) {}
 
   const Config& config() const override { return bank_->config; }
   std::string backend() const override {
-    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + passes_->name() +
+    return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernels_->name() +
            (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override {
-    return {.host_bytes = HeldMask::bytes(*bank_) + Uploads::host_bytes(*bank_),
+    return {.host_bytes = HistoryMask::bytes(*bank_) + Uploads::host_bytes(*bank_),
             .device_bytes = GpuHistory::device_bytes(*bank_) + Uploads::device_bytes(*bank_) +
-                            Staging::device_bytes(*bank_, tunables_, passes_->granule()) +
-                            passes_->work_bytes() + passes_->table_bytes() +
+                            Staging::device_bytes(*bank_, tunables_, kernels_->granule()) +
+                            kernels_->work_bytes() + kernels_->table_bytes() +
                             (bank_->requantised() ? bank_->config.inputs * 8 : 0)};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
-    return std::make_unique<GpuState>(bank_, device_, tunables_, *passes_);
+    return std::make_unique<GpuState>(bank_, device_, tunables_, *kernels_);
   }
   std::size_t spectra(std::size_t held, std::size_t count) const override {
     return bank_->spectra(held + count);
@@ -144,7 +107,7 @@ class GpuPlan final : public Plan {
   }
 
  private:
-  // A mask in device memory is small, and waited for.
+  // Copies a mask in device memory to the host and waits: it is small.
   core::ValidityView host_validity(device::Queue& queue, GpuState& s, const Input& input) const {
     const core::ValidityView& view = input.validity;
     if (view.empty() || !device_->holds(view.data())) return view;
@@ -183,7 +146,7 @@ class GpuPlan final : public Plan {
       for (std::size_t i = 0; i < s.counts.size(); ++i) output.clipped(i) += s.counts[i];
   }
 
-  // The part of a slice that tells where results go.
+  // A slice with the address and the strides of the results.
   Slice results_of(const OutputViews& output) const {
     Slice slice;
     const auto set = [&slice](const auto& view) {
@@ -194,35 +157,35 @@ class GpuPlan final : public Plan {
       case Output::spectra_float:
         set(output.spectra);
         break;
-      case Output::turned_float:
-        set(output.turned_float);
+      case Output::corner_turned_float:
+        set(output.corner_turned_float);
         break;
-      case Output::turned_ci8:
-        set(output.turned_ci8);
+      case Output::corner_turned_ci8:
+        set(output.corner_turned_ci8);
         break;
-      case Output::turned_ci4:
-        set(output.turned_ci4);
+      case Output::corner_turned_ci4:
+        set(output.corner_turned_ci4);
         break;
     }
     return slice;
   }
 
-  // How the call's spectra are cut: the first ones begin in the history; kernels read the others'
-  // samples where they are, in whole granules; the rest is put together again.
+  // Cuts the call's spectra: the samples of the first ones, which begin in the history, are joined;
+  // those of whole granules after them are read in place; those of the rest are joined again.
   void run_slices(device::Queue& queue, GpuState& s, const Input& input, const OutputViews& output,
                   const Slice& call, bool to_host) const {
-    // Turned rows are cut where 16 of the smallest values end, so that pieces stay aligned.
-    const std::size_t granule = std::lcm<std::size_t>(passes_->granule(), 16);
+    // Corner-turned rows are cut at multiples of 16 values, so that pieces stay aligned.
+    const std::size_t granule = std::lcm<std::size_t>(kernels_->granule(), 16);
     const std::size_t held = s.history.held(), hop = bank_->hop;
     const std::size_t in_history = (held + hop - 1) / hop;
     std::size_t begin = std::min(call.count, groups_of(in_history, granule) * granule);
-    std::size_t end = begin + (call.count - begin) / passes_->granule() * passes_->granule();
+    std::size_t end = begin + (call.count - begin) / kernels_->granule() * kernels_->granule();
     const std::byte* direct = static_cast<const std::byte*>(input.samples) +
                               (begin * hop - std::min(held, begin * hop)) * bank_->sample_bytes;
     if (begin == end || begin * hop < held || !usable(direct, input)) begin = end = call.count;
     run_staged(queue, s, input, output, call, 0, begin, to_host);
     const std::size_t step =
-        to_host ? s.staging.spectra() : passes_->most_spectra() / granule * granule;
+        to_host ? s.staging.spectra() : kernels_->most_spectra() / granule * granule;
     for (std::size_t first = begin; first < end; first += step) {
       Slice slice = cut(call, first, std::min(step, end - first));
       slice.samples = direct + (first - begin) * hop * bank_->sample_bytes;
@@ -233,7 +196,7 @@ class GpuPlan final : public Plan {
   }
 
   bool usable(const std::byte* samples, const Input& input) const {
-    const std::size_t alignment = passes_->alignment();
+    const std::size_t alignment = kernels_->alignment();
     return device_->holds(samples) && reinterpret_cast<std::uintptr_t>(samples) % alignment == 0 &&
            (bank_->config.inputs == 1 || input.row_stride_bytes % alignment == 0);
   }
@@ -261,7 +224,7 @@ class GpuPlan final : public Plan {
   void run_slice(device::Queue& queue, GpuState& s, const OutputViews& output, Slice slice,
                  bool to_host) const {
     if (to_host) s.staging.stage_results(slice);
-    passes_->run(queue, slice, s.work.data());
+    kernels_->run(queue, slice, s.work.data());
     if (to_host) s.staging.fetch_results(queue, slice, output);
   }
 
@@ -284,7 +247,7 @@ class GpuPlan final : public Plan {
   DevicePointer device_;
   std::string origin_;
   GpuTunables tunables_;
-  std::unique_ptr<Passes> passes_;
+  std::unique_ptr<Kernels> kernels_;
   std::shared_ptr<const device::Kernel> order_gains_;
 };
 

@@ -10,8 +10,9 @@
 
 namespace tautline::stages::channelize::gpu {
 
-/// The device compiles. Throws Error(config) on bad tunables and Error(unsupported) when they ask
-/// for a design that has no code for this bank or device.
+/// The device compiles kernels. Throws Error(config) on bad tunables, and Error(unsupported) if
+/// their design does not support the bank or the device. `origin` says where the tunables come
+/// from, for Plan::backend().
 std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const Bank> bank,
                                           std::shared_ptr<const device::Device> device,
                                           const Tunables& tunables, std::string origin = {});

@@ -1,10 +1,11 @@
-// Any size: a kernel for the filter, the device's FFT, and a kernel for the rest. Spectra of float
-// whose terms come out in ascending order are transformed where the caller wants them.
+// The separate design, for any size: a kernel for the filter, the device's FFT, and a kernel for
+// the rest. Float spectra whose terms are in ascending order are transformed in the caller's
+// memory.
 //
-// Transforms are planned for fixed numbers of spectra: a chunk of one input, and of all inputs
-// together the few with which a call begins, and what passes through the buffers for host memory at
-// once. A rest that is too long for those goes through a chunk that ends where it does: the first
-// spectra of that are made twice.
+// FFTs are planned for fixed numbers of spectra: a chunk of one input; and, of all inputs together,
+// the few spectra that begin in the history, and the spectra that fit the buffers for host memory.
+// The spectra left over after whole chunks use one of the latter, or, if too many, a chunk that
+// ends with them, which computes its first spectra twice.
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -13,8 +14,8 @@
 #include <vector>
 
 #include "tautline/stages/channelize/gpu/dispatch.h"
-#include "tautline/stages/channelize/gpu/launch.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
+#include "tautline/stages/channelize/gpu/launch.h"
 #include "tautline/stages/channelize/gpu/staging.h"
 #include "tautline/stages/channelize/gpu/tables.h"
 
@@ -22,9 +23,9 @@ namespace tautline::stages::channelize::gpu {
 
 namespace {
 
-class SeparatePasses final : public Passes {
+class SeparateKernels final : public Kernels {
  public:
-  SeparatePasses(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
+  SeparateKernels(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
       : bank_(std::move(bank)), tunables_(tunables) {
     const auto options = exact_options(device.api());
     fir_ = jit::build(device, "channelize/gpu/fir.kernel", fir_defines(tunables, *bank_), options)
@@ -34,7 +35,8 @@ class SeparatePasses final : public Passes {
     finish_ = finish->kernel("finish");
     adjust_ = finish->kernel("adjust");
     coefficients_ = upload(device, coefficients(*bank_, centred(*bank_)));
-    if (bank_->real) halves_ = upload(device, halves(bank_->channels, bank_->channels + 1));
+    if (bank_->real)
+      split_roots_ = upload(device, split_roots(bank_->channels, bank_->channels + 1));
     fft_ = device.make_fft(bank_->channels, chunk());
     plan_small(device, few());
     const std::size_t staged = Staging::spectra_of(*bank_, tunables_, granule());
@@ -45,11 +47,11 @@ class SeparatePasses final : public Passes {
     return describe(tunables_) + ", " + std::string(fft_->library());
   }
   std::size_t granule() const override { return tunables_.filter_spectra; }
-  // Whole chunks are all that is launched at once.
+  // Launches are of one chunk at most.
   std::size_t most_spectra() const override { return std::size_t{1} << 31; }
   std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
   std::size_t table_bytes() const override {
-    std::size_t bytes = coefficients_.bytes() + halves_.bytes() + fft_->work_bytes();
+    std::size_t bytes = coefficients_.bytes() + split_roots_.bytes() + fft_->work_bytes();
     for (const Small& small : small_) bytes += small.fft->work_bytes();
     return bytes;
   }
@@ -72,7 +74,7 @@ class SeparatePasses final : public Passes {
         run_small(queue, small, part_of(slice, *bank_, input, wholes * whole, rest), work);
       return;
     }
-    // What is too long for that goes through a whole chunk that ends where the slice does.
+    // Too many for those: a whole chunk that ends with the slice.
     const std::size_t begin = slice.count - std::min(slice.count, whole);
     for (std::size_t input = 0; input < inputs; ++input)
       run_part(queue, part_of(slice, *bank_, input, begin, slice.count - begin), work);
@@ -80,7 +82,7 @@ class SeparatePasses final : public Passes {
 
  private:
   struct Small {
-    std::size_t inputs, spectra;  // that are transformed together, and most of each of them
+    std::size_t inputs, spectra;  // inputs transformed together, and most spectra of each
     std::shared_ptr<const device::FftPlan> fft;
   };
 
@@ -96,22 +98,22 @@ class SeparatePasses final : public Passes {
     small_.push_back({inputs, spectra, device.make_fft(bank_->channels, inputs * spectra)});
   }
 
-  // Spectra of one input that are transformed at once: equal parts of what a call has beside the
-  // spectra that begin in the history. The filter reads whole granules.
+  // Spectra of one input that are transformed at once: equal parts of a call's spectra without
+  // those that begin in the history. The filter reads whole granules.
   std::size_t chunk() const {
     const std::size_t rest = most() - std::min(most(), few() / 2);
     const std::size_t parts =
         std::max<std::size_t>(1, groups_of(rest * spectrum_bytes(), tunables_.work_bytes));
     return std::max<std::size_t>(1, rest / parts / granule()) * granule();
   }
-  // Twice the spectra of each input that begin in the history: room for what is left of chunks,
-  // too.
+  // Twice the spectra of each input that begin in the history, so that spectra left over after
+  // whole chunks often fit too.
   std::size_t few() const {
     const std::size_t whole = std::lcm<std::size_t>(granule(), 16);
     return 2 * groups_of(bank_->taps, whole) * whole;
   }
 
-  // Whether the transform of a whole chunk may be done in the caller's memory.
+  // Whether a whole chunk can be transformed in the caller's memory.
   bool in_place(const Slice& part) const {
     constexpr std::size_t kStoreBytes = 16;
     return bank_->config.output == Output::spectra_float && centred(*bank_) &&
@@ -128,7 +130,7 @@ class SeparatePasses final : public Passes {
   void run_part(device::Queue& queue, const Slice& part, void* work) const {
     void* terms = in_place(part) ? part.out : work;
     run_fir(queue, part, 1, terms);
-    // A chunk that is not full transforms what an earlier one left behind it.
+    // Spectra beyond an incomplete chunk are transformed too: `terms` has room for a whole chunk.
     fft_->execute(queue, static_cast<std::complex<float>*>(terms));
     if (terms == work)
       run_finish(queue, part, 1, work);
@@ -153,7 +155,7 @@ class SeparatePasses final : public Passes {
     queue.launch(*fir_, shape, arguments);
   }
 
-  // `work`: of `inputs`, one behind another. Grids are at most 65,535 groups high and deep.
+  // `work`: the terms of all `inputs`, contiguous. Grids are at most 65,535 groups high and deep.
   void run_finish(device::Queue& queue, const Slice& part, std::size_t inputs, void* work) const {
     const std::size_t most_rows = inputs == 1 ? 65535 * kFinishTile : part.count;
     for (std::size_t first = 0; first < part.count; first += most_rows) {
@@ -166,7 +168,7 @@ class SeparatePasses final : public Passes {
       shape.threads.x = kFinishThreads;
       const std::array<device::Argument, 14> arguments{
           device::Argument(static_cast<std::byte*>(work) + first * spectrum_bytes()),
-          device::Argument(halves_.data()),
+          device::Argument(split_roots_.data()),
           device::Argument(some.phases),
           device::Argument(some.valid),
           std::uint64_t{some.valid_words},
@@ -199,15 +201,15 @@ class SeparatePasses final : public Passes {
   GpuTunables tunables_;
   std::shared_ptr<const device::Kernel> fir_, finish_, adjust_;
   std::shared_ptr<const device::FftPlan> fft_;
-  std::vector<Small> small_;  // the smallest first
-  device::Buffer coefficients_, halves_;
+  std::vector<Small> small_;  // in ascending order
+  device::Buffer coefficients_, split_roots_;
 };
 
 }  // namespace
 
-std::unique_ptr<Passes> make_separate_passes(BankPointer bank, const DevicePointer& device,
-                                             const GpuTunables& tunables) {
-  return std::make_unique<SeparatePasses>(std::move(bank), *device, tunables);
+std::unique_ptr<Kernels> make_separate_kernels(BankPointer bank, const DevicePointer& device,
+                                               const GpuTunables& tunables) {
+  return std::make_unique<SeparateKernels>(std::move(bank), *device, tunables);
 }
 
 }  // namespace tautline::stages::channelize::gpu

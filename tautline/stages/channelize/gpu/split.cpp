@@ -1,36 +1,37 @@
-// Two kernels for powers of two that are too long for one: columns, then rows.
+// The split design: two kernels, columns and rows, for powers of two too long for one kernel.
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "tautline/stages/channelize/gpu/dispatch.h"
-#include "tautline/stages/channelize/gpu/launch.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
+#include "tautline/stages/channelize/gpu/launch.h"
 #include "tautline/stages/channelize/gpu/tables.h"
 
 namespace tautline::stages::channelize::gpu {
 
 namespace {
 
-class SplitPasses final : public Passes {
+class SplitKernels final : public Kernels {
  public:
-  SplitPasses(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
+  SplitKernels(BankPointer bank, const device::Device& device, const GpuTunables& tunables)
       : bank_(std::move(bank)), tunables_(tunables), sizes_(split_sizes(tunables, *bank_)) {
     const auto options = exact_options(device.api());
-    columns_ =
-        jit::build(device, "channelize/gpu/columns.kernel", columns_defines(tunables, *bank_), options)
-            ->kernel("columns");
-    rows_ = jit::build(device, "channelize/gpu/rows.kernel", rows_defines(tunables, *bank_), options)
-                ->kernel("rows");
+    columns_ = jit::build(device, "channelize/gpu/columns.kernel",
+                          columns_defines(tunables, *bank_), options)
+                   ->kernel("columns");
+    rows_ =
+        jit::build(device, "channelize/gpu/rows.kernel", rows_defines(tunables, *bank_), options)
+            ->kernel("rows");
     coefficients_ = upload(device, coefficients(*bank_, false));
-    turns_ = upload(device, turns(sizes_.rest.radices, sizes_.parts));
+    twiddles_ = upload(device, twiddles(sizes_.rest.radices, sizes_.parts));
   }
 
   std::string name() const override { return describe(tunables_); }
   std::size_t granule() const override { return tunables_.spectra; }
   std::size_t alignment() const override { return sample_alignment(tunables_, *bank_); }
   std::size_t gain_parts() const override { return sizes_.parts; }
-  std::size_t table_bytes() const override { return coefficients_.bytes() + turns_.bytes(); }
+  std::size_t table_bytes() const override { return coefficients_.bytes() + twiddles_.bytes(); }
   std::size_t work_bytes() const override { return chunk() * spectrum_bytes(); }
 
   void run(device::Queue& queue, const Slice& slice, void* work) const override {
@@ -46,7 +47,7 @@ class SplitPasses final : public Passes {
  private:
   std::size_t spectrum_bytes() const { return bank_->channels * sizeof(std::complex<float>); }
 
-  // Spectra of one input that are done at a time.
+  // Spectra of one input that are transformed at a time.
   std::size_t chunk() const {
     const std::size_t most = bank_->spectra(bank_->span() - 1 + bank_->config.max_samples);
     const std::size_t wanted = std::min(most, tunables_.work_bytes / spectrum_bytes());
@@ -79,7 +80,7 @@ class SplitPasses final : public Passes {
     pieces.spectra = sizes_.row_spectra;
     const std::array<device::Argument, 14> arguments{
         device::Argument(work),
-        device::Argument(turns_.data()),
+        device::Argument(twiddles_.data()),
         device::Argument(part.phases),
         device::Argument(part.valid),
         std::uint64_t{part.valid_words},
@@ -99,14 +100,14 @@ class SplitPasses final : public Passes {
   GpuTunables tunables_;
   SplitSizes sizes_;
   std::shared_ptr<const device::Kernel> columns_, rows_;
-  device::Buffer coefficients_, turns_;
+  device::Buffer coefficients_, twiddles_;
 };
 
 }  // namespace
 
-std::unique_ptr<Passes> make_split_passes(BankPointer bank, const DevicePointer& device,
-                                          const GpuTunables& tunables) {
-  return std::make_unique<SplitPasses>(std::move(bank), *device, tunables);
+std::unique_ptr<Kernels> make_split_kernels(BankPointer bank, const DevicePointer& device,
+                                            const GpuTunables& tunables) {
+  return std::make_unique<SplitKernels>(std::move(bank), *device, tunables);
 }
 
 }  // namespace tautline::stages::channelize::gpu

@@ -30,12 +30,13 @@ Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t gr
       round_up(((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kRowAlignment);
   e.result_row = round_up(e.spectra, kRowAlignment / value_bytes(bank));
   e.sample_bytes = inputs * e.sample_row_bytes;
-  const bool turned = bank.config.output != Output::spectra_float;
-  e.result_bytes = inputs * bank.channels * (turned ? e.result_row : e.spectra) * value_bytes(bank);
+  const bool corner_turned = bank.config.output != Output::spectra_float;
+  e.result_bytes =
+      inputs * bank.channels * (corner_turned ? e.result_row : e.spectra) * value_bytes(bank);
   return e;
 }
 
-// Rows whose starts may be any distance apart, to the caller's memory.
+// Copies rows to the caller's memory, where their stride may be zero or negative.
 void copy_out(device::Queue& queue, std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
               std::size_t from_stride, std::size_t row_bytes, std::size_t rows) {
   if (rows == 1 || to_stride >= static_cast<std::ptrdiff_t>(row_bytes)) {
@@ -47,8 +48,8 @@ void copy_out(device::Queue& queue, std::byte* to, std::ptrdiff_t to_stride, con
 }
 
 template <class T>
-void fetch_turned(device::Queue& queue, const Slice& slice, std::size_t row,
-                  const core::View<T, 3>& view) {
+void fetch_corner_turned(device::Queue& queue, const Slice& slice, std::size_t row,
+                         const core::View<T, 3>& view) {
   const std::size_t channels = view.extent(0), inputs = view.extent(1);
   const std::size_t bytes = slice.count * sizeof(T);
   const auto size = static_cast<std::ptrdiff_t>(sizeof(T));
@@ -132,12 +133,12 @@ void Staging::fetch_results(device::Queue& queue, const Slice& slice,
             slice.out + i * spectra_ * bytes, bytes, bytes, slice.count);
       return;
     }
-    case Output::turned_float:
-      return fetch_turned(queue, slice, result_row_, output.turned_float);
-    case Output::turned_ci8:
-      return fetch_turned(queue, slice, result_row_, output.turned_ci8);
-    case Output::turned_ci4:
-      return fetch_turned(queue, slice, result_row_, output.turned_ci4);
+    case Output::corner_turned_float:
+      return fetch_corner_turned(queue, slice, result_row_, output.corner_turned_float);
+    case Output::corner_turned_ci8:
+      return fetch_corner_turned(queue, slice, result_row_, output.corner_turned_ci8);
+    case Output::corner_turned_ci4:
+      return fetch_corner_turned(queue, slice, result_row_, output.corner_turned_ci4);
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using std::numbers::pi;
 
-// Turns of a full circle of one level of a small transform, for row `row` of `rows`.
+// The angles of the twiddle factors of one level of a small transform.
 struct Level {
   std::size_t size, q;
   double angle(std::size_t row, std::size_t rows) const {
@@ -28,7 +28,7 @@ std::vector<Level> levels_of(std::size_t radix) {
   return levels;
 }
 
-// A table of one pass: quadruples of floats, [quadruple][row].
+// Appends the table of one pass: quadruples of floats, [quadruple][row].
 void append_pass(std::vector<float>& table, std::size_t radix, std::size_t rows) {
   const std::size_t quadruples = (radix + 3) / 4, first = table.size();
   const std::vector<Level> levels = levels_of(radix);
@@ -36,7 +36,8 @@ void append_pass(std::vector<float>& table, std::size_t radix, std::size_t rows)
   for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t n = 0; n < levels.size(); ++n) {
       const double angle = levels[n].angle(row, rows);
-      // At a quarter of a turn the tangent has no value: 1e8 times 1e-8 is its sine all the same.
+      // The tangent of pi / 2 is infinite: a cosine of 1e-8 times a tangent of 1e8 gives the sine,
+      // 1.
       double cosine = std::cos(angle);
       if (std::fabs(cosine) < 1e-8) cosine = 1e-8;
       float* pair = table.data() + first + (n / 2 * rows + row) * 4 + n % 2 * 2;
@@ -56,7 +57,7 @@ std::vector<float> coefficients(const Bank& bank, bool centred) {
   return h;
 }
 
-std::vector<float> turns(const Radices& radices, std::size_t parts) {
+std::vector<float> twiddles(const Radices& radices, std::size_t parts) {
   std::vector<float> table;
   std::size_t rows = parts;
   for (const std::size_t radix : radices) {
@@ -66,7 +67,7 @@ std::vector<float> turns(const Radices& radices, std::size_t parts) {
   return table;
 }
 
-std::vector<std::complex<float>> halves(std::size_t channels, std::size_t count) {
+std::vector<std::complex<float>> split_roots(std::size_t channels, std::size_t count) {
   std::vector<std::complex<float>> table(count);
   for (std::size_t k = 0; k < count; ++k)
     table[k] = std::complex<float>(

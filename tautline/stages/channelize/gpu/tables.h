@@ -1,4 +1,4 @@
-// The tables that the GPU kernels read: coefficients, and the factors of the transforms.
+// The tables of the GPU kernels: coefficients and twiddle factors.
 #pragma once
 
 #include <complex>
@@ -11,15 +11,15 @@
 namespace tautline::stages::channelize::gpu {
 
 /// [tap][value][component of real input], in the order of filter.kernel. Halved for real input,
-/// whose split adds two terms. `centred`: every other one negated, so that the transform comes out
-/// in ascending order.
+/// whose split adds two terms. `centred`: every other coefficient is negated, so that the
+/// transform's terms are in ascending order.
 std::vector<float> coefficients(const Bank& bank, bool centred);
 
-/// Cosines and tangents of the passes behind the first, or of all when `parts` terms stand before
-/// them (transform.kernel).
-std::vector<float> turns(const Radices& radices, std::size_t parts);
+/// Twiddle factors, as cosines and tangents, of the passes after the first; of all passes if
+/// another kernel has done a pass of `parts` terms before (transform.kernel).
+std::vector<float> twiddles(const Radices& radices, std::size_t parts);
 
 /// exp(-2 pi i k / (2 channels)), k from 0 to count - 1.
-std::vector<std::complex<float>> halves(std::size_t channels, std::size_t count);
+std::vector<std::complex<float>> split_roots(std::size_t channels, std::size_t count);
 
 }  // namespace tautline::stages::channelize::gpu

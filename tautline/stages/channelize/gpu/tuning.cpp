@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
-#include "tautline/stages/channelize/gpu/plan.h"
 #include "tautline/stages/channelize/gpu/dispatch.h"
+#include "tautline/stages/channelize/gpu/plan.h"
 
 namespace tautline::stages::channelize::gpu {
 
@@ -23,7 +22,7 @@ jit::TunableFields<GpuTunables> fields() {
       .add("points", &GpuTunables::points, {4, 8, 16, 32},
            "values of a thread: more of them, fewer exchanges, fewer threads")
       .add("spectra", &GpuTunables::spectra, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
-           "of a group: more of them share what is read, and turn longer pieces")
+           "of a group: more spectra share loads and write longer pieces of corner-turned rows")
       .add("positions", &GpuTunables::positions, {1, 2, 4, 8},
            "values that a thread filters side by side: wider loads, more registers")
       .add("filter_spectra", &GpuTunables::filter_spectra, {1, 2, 4, 8, 16},
@@ -35,14 +34,15 @@ jit::TunableFields<GpuTunables> fields() {
       .add("unrolled_taps", &GpuTunables::unrolled_taps, {4, 8, 16, 32, 64},
            "taps whose loop is unrolled: more loads in flight, more registers")
       .add("fetch", &GpuTunables::fetch, {0, 1},
-           "1: groups stay, and the next batch's samples come while one is transformed")
+           "1: persistent groups copy the next batch's samples while they transform one")
       .add("symmetry", &GpuTunables::symmetry, {0, 1},
            "1: values share their coefficients with their mirror images");
   return list;
 }
 
 const char* name_of(Output output) {
-  constexpr const char* kNames[] = {"spectra", "turned cf32", "turned ci8", "turned ci4"};
+  constexpr const char* kNames[] = {"spectra", "corner-turned cf32", "corner-turned ci8",
+                                    "corner-turned ci4"};
   return kNames[static_cast<std::size_t>(output)];
 }
 
@@ -56,15 +56,13 @@ jit::TuningKey tuning_key(const Bank& bank, const device::Device& device) {
        {"channels", c.channels},
        {"taps", c.taps},
        {"samples", c.max_samples},
-       {"hop", bank.hop}},
-      {"channelize/gpu/fused.kernel", "channelize/gpu/columns.kernel", "channelize/gpu/rows.kernel",
-       "channelize/gpu/fir.kernel", "channelize/gpu/finish.kernel"});
+       {"hop", bank.hop}});
 }
 
 jit::Space tuning_space(const Bank& bank, const device::Device& device) {
   const Target target = Target::of(device);
-  const GpuTunables usual = complete({}, bank, target);
-  return fields().space(usual, [bank, target](const GpuTunables& t) {
+  const GpuTunables defaults = complete({}, bank, target);
+  return fields().space(defaults, [bank, target](const GpuTunables& t) {
     try {
       complete(t, bank, target);
       return true;
@@ -82,7 +80,7 @@ std::shared_ptr<const Plan> make_tuned_plan(std::shared_ptr<const Bank> bank,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
       jit::choose(*device, tuning_key(*bank, *device), tuning_space(*bank, *device));
-  if (choice.source == jit::Choice::Source::usual)
+  if (choice.source == jit::Choice::Source::default_configuration)
     return make_gpu_plan(std::move(bank), std::move(device), {}, choice.note);
   try {
     Tunables tunables;

@@ -1,4 +1,4 @@
-// What tuning may choose in the filter bank on GPUs, and what it has found.
+// The tuning space of the filter bank on GPUs, and plans with tuned configurations.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,19 @@
 
 namespace tautline::stages::channelize::gpu {
 
-/// What a result holds for: device, kernel text, format and output, and sizes (inputs, channels,
-/// taps, samples, hop in samples).
+/// The key of a tuned configuration: device, kernel text, format and output, and sizes (inputs,
+/// channels, taps, samples, hop in samples).
 jit::TuningKey tuning_key(const Bank& bank, const device::Device& device);
 
-/// The tunables that change speed on data in device memory, and which of them fit this device.
+/// The tunables that change the speed on data in device memory, with the values that this device
+/// and bank allow.
 jit::Space tuning_space(const Bank& bank, const device::Device& device);
 
 GpuTunables tunables_of(const jit::Configuration& configuration);
 
-/// The plan with the tunables that the user's wisdom has for the bank; the defaults when it has
-/// none, or, with a warning, when what it has does not build. Plan::backend() says which.
+/// A plan with the configuration that the user's wisdom has for the bank. Takes the default
+/// configuration if there is none, or, with a warning, if it does not build. Plan::backend() says
+/// which was taken.
 std::shared_ptr<const Plan> make_tuned_plan(std::shared_ptr<const Bank> bank,
                                             std::shared_ptr<const device::Device> device);
 

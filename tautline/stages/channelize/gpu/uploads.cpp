@@ -19,8 +19,8 @@ std::size_t max_words(const Bank& bank) {
   return core::validity_words(bank.spectra(bank.span() - 1 + bank.config.max_samples));
 }
 
-// Radians as a fraction of a turn, 2^64 to the turn.
-std::uint64_t as_turns(double radians) {
+// Radians in units of 2 pi / 2^64.
+std::uint64_t as_binary_angle(double radians) {
   long double turns = static_cast<long double>(radians) / (2 * std::numbers::pi_v<long double>);
   turns -= std::floor(turns);
   const long double scaled = turns * 18446744073709551616.0L;
@@ -37,9 +37,9 @@ Upload::Upload(const device::Device& device, std::size_t bytes) : target_(device
 }
 
 const void* Upload::send(device::Queue& queue, std::size_t bytes) {
-  queue.copy(target_.data(), staging_[turn_].data(), bytes);
-  queue.record(*sent_[turn_]);
-  turn_ = 1 - turn_;
+  queue.copy(target_.data(), staging_[next_].data(), bytes);
+  queue.record(*sent_[next_]);
+  next_ = 1 - next_;
   return target_.data();
 }
 
@@ -74,16 +74,16 @@ const std::uint64_t* Uploads::phases(device::Queue& queue, const std::vector<Pha
   auto* to = phases_.write<std::uint64_t>();
   const auto frame = static_cast<double>(bank_.frame);
   for (const PhaseModel& m : models) {
-    *to++ = as_turns(m.phase_rad);
-    *to++ = as_turns(m.phase_step_rad);
-    *to++ = as_turns(m.slope_rad / frame);
-    *to++ = as_turns(m.slope_step_rad / frame);
+    *to++ = as_binary_angle(m.phase_rad);
+    *to++ = as_binary_angle(m.phase_step_rad);
+    *to++ = as_binary_angle(m.slope_rad / frame);
+    *to++ = as_binary_angle(m.slope_step_rad / frame);
   }
   return static_cast<const std::uint64_t*>(
       phases_.send(queue, models.size() * kModelNumbers * sizeof(std::uint64_t)));
 }
 
-const std::uint64_t* Uploads::valid(device::Queue& queue, const HeldMask& held,
+const std::uint64_t* Uploads::valid(device::Queue& queue, const HistoryMask& held,
                                     const core::ValidityView& validity, std::size_t count,
                                     std::size_t spectra) {
   const std::size_t inputs = bank_.config.inputs, used = core::validity_words(spectra);
@@ -127,7 +127,7 @@ const float* Uploads::gains(device::Queue& queue, const core::View<const float, 
   for (std::size_t i = 0; i < inputs; ++i)
     for (std::size_t part = 0; part < parts_; ++part)
       for (std::size_t c = part; c < channels; c += parts_) *to++ = view(c, i);
-  // Gains are held for long: most calls send nothing.
+  // Gains seldom change, so most calls copy nothing.
   if (next_gains_ != last_gains_) {
     queue.copy(gains_.data(), next_gains_.data(), next_gains_.size() * sizeof(float));
     last_gains_ = next_gains_;

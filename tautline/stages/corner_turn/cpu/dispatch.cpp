@@ -1,5 +1,5 @@
-// The inner loops of corner_turn: one body, compiled for each instruction set by Highway, and plain
-// loops where Highway has no vectors (its baseline on x86-64).
+// The kernels, compiled for each instruction set by Highway, and plain loops where Highway has no
+// vectors (the portable target on x86-64).
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -31,21 +31,21 @@ std::uint64_t quantise(const std::complex<float>* in, const float* gains, std::s
   return quantise_plain(in, gains, count, limit, out);
 }
 
-void turn_ci8(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci8* out,
-              std::ptrdiff_t out_stride) {
+void transpose_ci8(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci8* out,
+                   std::ptrdiff_t out_stride) {
   for (std::size_t c = 0; c < channels; ++c, out += out_stride)
     for (std::size_t s = 0; s < kTileSpectra; ++s) out[s] = in[s * in_stride + c];
 }
 
-void turn_ci4(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci4* out,
-              std::ptrdiff_t out_stride) {
+void transpose_ci4(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci4* out,
+                   std::ptrdiff_t out_stride) {
   for (std::size_t c = 0; c < channels; ++c, out += out_stride)
     for (std::size_t s = 0; s < kTileSpectra; ++s)
       out[s] = core::ci4::pack(in[s * in_stride + c].re, in[s * in_stride + c].im);
 }
 
-void turn_float(const std::complex<float>* in, std::ptrdiff_t in_stride, std::size_t channels,
-                std::complex<float>* out, std::ptrdiff_t out_stride) {
+void transpose_float(const std::complex<float>* in, std::ptrdiff_t in_stride, std::size_t channels,
+                     std::complex<float>* out, std::ptrdiff_t out_stride) {
   for (std::size_t c = 0; c < channels; ++c, out += out_stride)
     for (std::size_t s = 0; s < kTileSpectra; ++s)
       out[s] = in[static_cast<std::ptrdiff_t>(s) * in_stride + static_cast<std::ptrdiff_t>(c)];
@@ -55,7 +55,7 @@ void turn_float(const std::complex<float>* in, std::ptrdiff_t in_stride, std::si
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kBlockBytes = 16;  // interleaving works inside blocks of this size
+constexpr std::size_t kBlockBytes = 16;  // InterleaveLower and InterleaveUpper work within blocks
 #if HWY_HAVE_SCALABLE
 constexpr std::size_t kVectorBytes = kBlockBytes;
 #else
@@ -81,17 +81,17 @@ std::uint64_t quantise(const std::complex<float>* in, const float* gains, std::s
   for (; k + step <= 2 * count; k += step) {
     const auto scaled = hn::Mul(hn::LoadU(d, values + k), hn::LoadU(d, gains + k));
     const auto rounded = hn::Round(scaled);  // half to even
-    // A NaN is inside no range and equal to nothing.
+    // Comparisons with NaN are false: NaN is counted, and becomes zero below.
     const auto inside = hn::And(hn::Ge(rounded, low), hn::Le(rounded, high));
     clipped += step - hn::CountTrue(d, inside);
-    const auto held =
+    const auto limited =
         hn::IfThenElseZero(hn::Eq(rounded, rounded), hn::Min(hn::Max(rounded, low), high));
-    hn::StoreU(hn::DemoteTo(bytes, hn::ConvertTo(integers, held)), bytes, written + k);
+    hn::StoreU(hn::DemoteTo(bytes, hn::ConvertTo(integers, limited)), bytes, written + k);
   }
   return clipped + quantise_plain(in + k / 2, gains + k, count - k / 2, limit, out + k / 2);
 }
 
-// One pass of a perfect shuffle; log2(N) of them turn N x N elements inside every block.
+// One pass of a perfect shuffle; log2(N) passes transpose N x N elements within every block.
 template <std::size_t kCount, class D, class V>
 HWY_INLINE void shuffle(D d, V (&v)[kCount]) {
   V next[kCount];
@@ -102,7 +102,7 @@ HWY_INLINE void shuffle(D d, V (&v)[kCount]) {
   for (std::size_t k = 0; k < kCount; ++k) v[k] = next[k];
 }
 
-// The blocks at in, in + distance, in + 2 distance... side by side in one vector.
+// Loads the blocks at in, in + distance, in + 2 distance... into one vector.
 template <std::size_t kBytes, class T>
 HWY_INLINE auto load_blocks(const T* in, std::ptrdiff_t distance) {
   const hn::CappedTag<T, kBytes / sizeof(T)> d;
@@ -116,10 +116,10 @@ HWY_INLINE auto load_blocks(const T* in, std::ptrdiff_t distance) {
   }
 }
 
-// kRows = 16 bytes of channels at kTileSpectra spectra: hands store(c, s, vector of row c from s
-// on).
+// Transposes 16 bytes of channels (kRows) of kTileSpectra spectra: calls store(c, s, vector) with
+// the times of row c from s.
 template <class T, class Store>
-HWY_INLINE void turn_column(const T* in, std::ptrdiff_t in_stride, Store store) {
+HWY_INLINE void transpose_column(const T* in, std::ptrdiff_t in_stride, Store store) {
   constexpr std::size_t kRows = kBlockBytes / sizeof(T);
   constexpr auto kSigned = static_cast<std::ptrdiff_t>(kRows);
   const Tag<T> d;
@@ -133,23 +133,24 @@ HWY_INLINE void turn_column(const T* in, std::ptrdiff_t in_stride, Store store) 
   }
 }
 
-void turn_ci8(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci8* out,
-              std::ptrdiff_t out_stride) {
+void transpose_ci8(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci8* out,
+                   std::ptrdiff_t out_stride) {
   constexpr std::size_t kRows = kBlockBytes / sizeof(core::ci8);
   const Tag<std::uint16_t> d;
   for (std::size_t first = 0; first < channels; first += kRows) {
     core::ci8* rows = out + static_cast<std::ptrdiff_t>(first) * out_stride;
-    turn_column(reinterpret_cast<const std::uint16_t*>(in + first),
-                static_cast<std::ptrdiff_t>(in_stride), [&](std::size_t c, std::size_t s, auto v) {
-                  hn::StoreU(v, d,
-                             reinterpret_cast<std::uint16_t*>(
-                                 rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
-                });
+    transpose_column(reinterpret_cast<const std::uint16_t*>(in + first),
+                     static_cast<std::ptrdiff_t>(in_stride),
+                     [&](std::size_t c, std::size_t s, auto v) {
+                       hn::StoreU(v, d,
+                                  reinterpret_cast<std::uint16_t*>(
+                                      rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
+                     });
   }
 }
 
-void turn_ci4(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci4* out,
-              std::ptrdiff_t out_stride) {
+void transpose_ci4(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci4* out,
+                   std::ptrdiff_t out_stride) {
   constexpr std::size_t kRows = kBlockBytes / sizeof(core::ci8);
   const Tag<std::uint16_t> d;
   const hn::RebindToSigned<Tag<std::uint16_t> > integers;
@@ -158,35 +159,36 @@ void turn_ci4(const core::ci8* in, std::size_t in_stride, std::size_t channels, 
   const auto high = hn::Set(d, std::uint16_t{0x00F0});
   for (std::size_t first = 0; first < channels; first += kRows) {
     core::ci4* rows = out + static_cast<std::ptrdiff_t>(first) * out_stride;
-    turn_column(reinterpret_cast<const std::uint16_t*>(in + first),
-                static_cast<std::ptrdiff_t>(in_stride), [&](std::size_t c, std::size_t s, auto v) {
-                  const auto packed = hn::Or(hn::And(v, low), hn::And(hn::ShiftRight<4>(v), high));
-                  hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(integers, packed)), bytes,
-                             reinterpret_cast<std::uint8_t*>(
-                                 rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
-                });
+    transpose_column(
+        reinterpret_cast<const std::uint16_t*>(in + first), static_cast<std::ptrdiff_t>(in_stride),
+        [&](std::size_t c, std::size_t s, auto v) {
+          const auto packed = hn::Or(hn::And(v, low), hn::And(hn::ShiftRight<4>(v), high));
+          hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(integers, packed)), bytes,
+                     reinterpret_cast<std::uint8_t*>(
+                         rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
+        });
   }
 }
 
-void turn_float(const std::complex<float>* in, std::ptrdiff_t in_stride, std::size_t channels,
-                std::complex<float>* out, std::ptrdiff_t out_stride) {
+void transpose_float(const std::complex<float>* in, std::ptrdiff_t in_stride, std::size_t channels,
+                     std::complex<float>* out, std::ptrdiff_t out_stride) {
   constexpr std::size_t kRows = kBlockBytes / sizeof(std::complex<float>);
   const Tag<std::uint64_t> d;
   for (std::size_t first = 0; first < channels; first += kRows) {
     std::complex<float>* rows = out + static_cast<std::ptrdiff_t>(first) * out_stride;
-    turn_column(reinterpret_cast<const std::uint64_t*>(in + first), in_stride,
-                [&](std::size_t c, std::size_t s, auto v) {
-                  hn::StoreU(v, d,
-                             reinterpret_cast<std::uint64_t*>(
-                                 rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
-                });
+    transpose_column(reinterpret_cast<const std::uint64_t*>(in + first), in_stride,
+                     [&](std::size_t c, std::size_t s, auto v) {
+                       hn::StoreU(v, d,
+                                  reinterpret_cast<std::uint64_t*>(
+                                      rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
+                     });
   }
 }
 
 #endif
 
 constexpr Kernels make_kernels(device::InstructionSet set) {
-  return {quantise, turn_ci8, turn_ci4, turn_float, set};
+  return {quantise, transpose_ci8, transpose_ci4, transpose_float, set};
 }
 
 }  // namespace tautline::stages::corner_turn::HWY_NAMESPACE

@@ -1,4 +1,4 @@
-// How a corner turn is cut into tiles that fit the first-level cache, and who turns them.
+// Cuts a corner turn into tiles that fit the first-level cache, and divides them among threads.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,10 +11,10 @@ namespace tautline::stages::corner_turn {
 
 namespace {
 
-constexpr std::size_t kTurnedChannels = 8;  // the kernels turn multiples of this
+constexpr std::size_t kKernelChannels = 8;  // kernels transpose multiples of this
 
-// Pieces of spectra lie too far apart for the processor to see them coming: they are asked for this
-// many spectra ahead.
+// A tile's pieces of spectra are too far apart for hardware prefetchers, so they are prefetched
+// this many spectra ahead.
 constexpr std::size_t kAheadSpectra = 8;
 
 void prefetch(const std::complex<float>* spectrum, std::size_t channels) {
@@ -35,8 +35,8 @@ class CpuPlan final : public PlanBase<CpuPlan> {
   device::MemoryUse bytes() const override { return {sizeof(*this), 0}; }
 
   template <class Sample>
-  void turn(device::Queue& queue, const Spectra& spectra, const core::ValidityView& validity,
-            const Gains& gains, const Samples<Sample>& samples, const Clipped& clipped) const {
+  void run(device::Queue& queue, const Spectra& spectra, const core::ValidityView& validity,
+           const Gains& gains, const Samples<Sample>& samples, const Clipped& clipped) const {
     const std::size_t count = spectra.extent(1);
     const std::size_t spectrum_tiles = (count + kTileSpectra - 1) / kTileSpectra;
     const std::size_t channel_tiles = (config().channels + kTileChannels - 1) / kTileChannels;
@@ -51,10 +51,10 @@ class CpuPlan final : public PlanBase<CpuPlan> {
                                            std::min(kTileChannels, config().channels - c)};
                            std::uint64_t lost = 0;
                            if (dense) {
-                             turn_tile(spectra, validity, gains, samples, tile, lost);
+                             run_tile(spectra, validity, gains, samples, tile, lost);
                            } else {
-                             turn_plain(spectra, validity, gains, samples, tile.input, s,
-                                        s + tile.spectra, c, c + tile.channels, lost);
+                             transpose_plain(spectra, validity, gains, samples, tile.input, s,
+                                             s + tile.spectra, c, c + tile.channels, lost);
                            }
                            if (lost > 0)
                              std::atomic_ref<std::uint64_t>(clipped(tile.input))
@@ -64,17 +64,17 @@ class CpuPlan final : public PlanBase<CpuPlan> {
   }
 
  private:
-  // Integers: quantised row by row into a tile of bytes, which is then turned.
+  // Integers: requantises row by row into a tile of bytes, and transposes the tile.
   template <class Sample>
-  void turn_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
-                 const Samples<Sample>& samples, const Tile& tile, std::uint64_t& clipped) const {
+  void run_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
+                const Samples<Sample>& samples, const Tile& tile, std::uint64_t& clipped) const {
     alignas(64) std::array<float, 2 * kTileChannels> pairs;
     for (std::size_t c = 0; c < tile.channels; ++c)
       pairs[2 * c] = pairs[2 * c + 1] = gains(tile.first_channel + c, tile.input);
-    alignas(64) std::array<core::ci8, kTileSpectra * kTileChannels> turned;
+    alignas(64) std::array<core::ci8, kTileSpectra * kTileChannels> quantised;
     const int limit = core::requantise_limit(std::is_same_v<Sample, core::ci8> ? 8 : 4);
     for (std::size_t s = 0; s < tile.spectra; ++s) {
-      core::ci8* row = turned.data() + s * kTileChannels;
+      core::ci8* row = quantised.data() + s * kTileChannels;
       if (s + kAheadSpectra < tile.spectra)
         prefetch(&spectra(tile.input, tile.first_spectrum + s + kAheadSpectra, tile.first_channel),
                  tile.channels);
@@ -88,15 +88,15 @@ class CpuPlan final : public PlanBase<CpuPlan> {
     }
     Sample* out = &samples(tile.first_channel, tile.input, tile.first_spectrum);
     const std::size_t vectors =
-        tile.spectra == kTileSpectra ? tile.channels / kTurnedChannels * kTurnedChannels : 0;
+        tile.spectra == kTileSpectra ? tile.channels / kKernelChannels * kKernelChannels : 0;
     if constexpr (std::is_same_v<Sample, core::ci8>) {
-      kernels_.turn_ci8(turned.data(), kTileChannels, vectors, out, samples.stride(0));
+      kernels_.transpose_ci8(quantised.data(), kTileChannels, vectors, out, samples.stride(0));
     } else {
-      kernels_.turn_ci4(turned.data(), kTileChannels, vectors, out, samples.stride(0));
+      kernels_.transpose_ci4(quantised.data(), kTileChannels, vectors, out, samples.stride(0));
     }
     for (std::size_t c = vectors; c < tile.channels; ++c)
       for (std::size_t s = 0; s < tile.spectra; ++s) {
-        const core::ci8 value = turned[s * kTileChannels + c];
+        const core::ci8 value = quantised[s * kTileChannels + c];
         Sample* to = out + static_cast<std::ptrdiff_t>(c) * samples.stride(0) + s;
         if constexpr (std::is_same_v<Sample, core::ci8>) {
           *to = value;
@@ -106,18 +106,18 @@ class CpuPlan final : public PlanBase<CpuPlan> {
       }
   }
 
-  // Floats: turned straight from the input; invalid spectra are zeroed behind it.
-  void turn_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
-                 const Samples<std::complex<float>>& samples, const Tile& tile,
-                 std::uint64_t& clipped) const {
+  // Floats: transposes the input, then clears invalid spectra.
+  void run_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
+                const Samples<std::complex<float>>& samples, const Tile& tile,
+                std::uint64_t& clipped) const {
     const std::size_t vectors =
-        tile.spectra == kTileSpectra ? tile.channels / kTurnedChannels * kTurnedChannels : 0;
-    kernels_.turn_float(
+        tile.spectra == kTileSpectra ? tile.channels / kKernelChannels * kKernelChannels : 0;
+    kernels_.transpose_float(
         &spectra(tile.input, tile.first_spectrum, tile.first_channel), spectra.stride(1), vectors,
         &samples(tile.first_channel, tile.input, tile.first_spectrum), samples.stride(0));
-    turn_plain(spectra, validity, gains, samples, tile.input, tile.first_spectrum,
-               tile.first_spectrum + tile.spectra, tile.first_channel + vectors,
-               tile.first_channel + tile.channels, clipped);
+    transpose_plain(spectra, validity, gains, samples, tile.input, tile.first_spectrum,
+                    tile.first_spectrum + tile.spectra, tile.first_channel + vectors,
+                    tile.first_channel + tile.channels, clipped);
     for (std::size_t s = tile.first_spectrum; s < tile.first_spectrum + tile.spectra; ++s) {
       if (valid_spectrum(validity, tile.input, s)) continue;
       for (std::size_t c = 0; c < vectors; ++c) samples(tile.first_channel + c, tile.input, s) = 0;

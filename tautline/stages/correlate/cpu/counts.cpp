@@ -11,7 +11,8 @@ namespace tautline::stages::correlate::cpu {
 
 namespace {
 
-// body(element, index) over a row of counts; the dense case is a loop that vectorises.
+// Calls body(element, index) over a row of counts. The dense case is a loop of its own because the
+// compiler vectorises it.
 template <class Body>
 void for_row(const Counts& counts, std::size_t channel, std::size_t row, const Body& body) {
   std::int64_t* out = &counts(channel, core::baseline_index(row, 0));
@@ -37,7 +38,7 @@ const std::uint64_t* PairCounter::row(std::size_t input) const {
   return words_ + static_cast<std::ptrdiff_t>(input) * stride_;
 }
 
-// Bits beyond the last sample are not trusted to be clear.
+// Masks out bits beyond the last sample: callers need not clear them.
 std::uint64_t PairCounter::count(const std::uint64_t* a, const std::uint64_t* b) const {
   const std::size_t whole = samples_ / 64;
   std::uint64_t total = loops_->count_both(a, b, whole);
@@ -48,7 +49,7 @@ std::uint64_t PairCounter::count(const std::uint64_t* a, const std::uint64_t* b)
   return total;
 }
 
-// False when the input's mask is new and there is no class left for it.
+// False when the input's mask is new and the table has no room for another class.
 bool PairCounter::classify(std::size_t input) {
   const std::size_t bytes = core::validity_words(samples_) * sizeof(std::uint64_t);
   const auto same = [&](std::size_t k) {
@@ -131,7 +132,7 @@ void CountEngine::add_full(device::Queue& queue, std::int64_t samples, const Cou
             });
 }
 
-// All rows, by the first counter.
+// Adds all rows, counted by the first counter, on all workers.
 void CountEngine::add_rows(device::Queue& queue, const Counts& counts, std::size_t first_channel,
                            std::size_t last_channel) {
   for_range(&queue, 0, inputs_, [&](std::size_t i, std::size_t last, std::size_t worker) {

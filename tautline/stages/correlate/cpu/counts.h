@@ -9,15 +9,15 @@
 
 namespace tautline::stages::correlate::cpu {
 
-/// Counts one channel. Inputs that share their mask (all of a receiver lose the same packet) are
-/// counted once: rows are sorted into classes of equal masks, and pairs of classes are counted.
-/// With more classes than fit the table, rows are counted pair by pair. Counting allocates nothing.
+/// Counts one channel. Inputs with equal masks (all inputs of a receiver lose the same packet) form
+/// a class, and only pairs of classes are counted. With more classes than the table has room for,
+/// inputs are counted pair by pair. Counting allocates nothing.
 class PairCounter {
  public:
   explicit PairCounter(std::size_t inputs);
   static std::size_t bytes(std::size_t inputs);
 
-  /// Takes in the masks of one channel: input i's words are words + i * stride.
+  /// Sorts the masks of one channel into classes: input i's words are words + i * stride.
   void prepare(const RowLoops& loops, const std::uint64_t* words, std::ptrdiff_t stride,
                std::size_t samples);
 
@@ -42,7 +42,7 @@ class PairCounter {
   std::vector<std::int64_t> table_;            // [class][class]
 };
 
-/// The counting of one stream, with the memory that it takes.
+/// Counts all channels of one stream on the queue's workers; owns the memory for it.
 class CountEngine {
  public:
   CountEngine(std::size_t inputs, std::size_t workers);

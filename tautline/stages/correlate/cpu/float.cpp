@@ -1,14 +1,14 @@
 // Float correlation, compiled for each Highway target.
 //
 // One chunk of time is summed in float, in registers, and added to double sums, so that rounding
-// grows with the chunk (case.h states how much) and not with the integration.
+// errors grow with the chunk (case.h states how much) and not with the integration.
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/correlate/cpu/float.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
-#include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/chunks.h"
 #include "tautline/stages/correlate/cpu/kernels.h"
 #include "tautline/stages/correlate/cpu/vector_ops-inl.h"
 
@@ -20,11 +20,12 @@ namespace {
 // A packed panel is [time][re, im][input] float.
 inline constexpr std::size_t kStepSamples = 2;
 inline constexpr std::size_t kFloatsPerTime = 2 * kPanel;
-// Rows at a time: 2 accumulators each, of 32 registers on AVX-512 and 16 elsewhere. Eight chains
-// of multiply-adds are what four cycles of latency at two a cycle need.
+// Rows at a time, with two accumulators each, of 32 registers on AVX-512 and 16 elsewhere. Four
+// cycles of latency at two multiply-adds a cycle need eight independent accumulators.
 inline constexpr std::size_t kRows = kLanes == 16 ? 8 : 4;
 
-// Rows are interleaved re, im; two times of four rows become two columns each of re and im.
+// Rows are interleaved re, im; two times of four rows are transposed into two columns each of re
+// and im.
 HWY_ATTR void pack(const std::complex<float>* const* rows, std::size_t steps, std::byte* panel,
                    std::byte*, double*) {
   constexpr std::size_t kPartBytes = kPanel * sizeof(float);

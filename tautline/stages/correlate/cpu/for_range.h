@@ -1,4 +1,4 @@
-// A loop on the calling thread or on all of a queue.
+// A loop on the calling thread or on all workers of a queue.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ void for_range(device::Queue* queue, std::size_t worker, std::size_t count, cons
   if (queue == nullptr) {
     body(0, count, worker);
   } else {
-    // One reference is captured, which std::function holds without allocating.
+    // A lambda that captures one reference fits std::function without an allocation.
     queue->parallel_for(count, 1, [&body](std::size_t first, std::size_t last, std::size_t w) {
       body(first, last, w);
     });

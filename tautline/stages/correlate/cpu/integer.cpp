@@ -2,9 +2,9 @@
 //
 // With x_i = a + ib and x_j = c + id, three real products give the complex one:
 //   P1 = a c,  P2 = b d,  P3 = (a + b)(c - d),   re = P1 + P2,  im = b c - a d = P3 - P1 + P2.
-// The factors need 9 bits, so they are kept in 16, and one instruction multiplies and adds pairs of
-// times. That is a quarter fewer products than the four of the plain formula. Sums are modulo 2^32,
-// and the true ones fit (see docs/maths/correlate.md).
+// The sums and differences have 9 bits, so all factors are 16-bit, and one instruction multiplies
+// two times and adds the products. The plain formula has four products. Sums are modulo 2^32; the
+// true sums fit 32 bits (docs/maths/correlate.md).
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,11 +26,12 @@ inline constexpr std::size_t kStepPairs = kStepSamples / 2;
 inline constexpr std::size_t kWords = kPanel;  // 32-bit words of one plane and pair of times
 inline constexpr std::size_t kPlanes = 4;
 inline constexpr std::size_t kVectors = kWords / kLanes;
-// Accumulators: 16 on AVX-512 (32 registers), 8 elsewhere (16), which is enough to keep two
-// multiply-adds in flight a cycle, since only the one-cycle addition is in the dependency chain.
+// 16 accumulators on AVX-512, which has 32 registers, and 8 elsewhere, with 16 registers. That
+// keeps two multiply-adds a cycle in flight, since only the one-cycle addition is in the dependency
+// chain.
 inline constexpr std::size_t kRows = kVectors == 1 ? 16 : 8 / kVectors;
 
-// One step of 16 rows to four planes.
+// Packs one step of 16 rows into four planes.
 HWY_ATTR void pack_step(const core::ci8* const* rows, std::size_t first, std::int16_t* plane,
                         std::size_t plane_size) {
   alignas(64) std::int16_t raw[kStepPairs * kWords * 2];
@@ -62,7 +63,7 @@ HWY_ATTR void pack(const core::ci8* const* rows, std::size_t steps, std::byte* p
     pack_step(rows, s * kStepSamples, planes + s * step_size, steps * step_size);
 }
 
-// What a plane's product adds to the two parts of the sum.
+// The parts of the sum that a plane's product is added to.
 enum class Adds { re_minus_im, re_and_im, im };
 
 // kRows rows of a block in one plane.
@@ -122,7 +123,7 @@ constexpr IntegerKernel kernel_named(const char* name) {
           .step_samples = kStepSamples,
           .step_bytes = kPlanes * kStepPairs * kWords * 4,
           .step_row_bytes = 0,
-          // One plane of two panels is then 32 KiB, and of one, 16.
+          // One plane of two panels is then 32 KiB: the first-level cache.
           .max_chunk_samples = 512,
           .group_panels = 8,
           .half_diagonal = false,

@@ -1,10 +1,11 @@
-// Inside of the CPU correlator: what the driver (cpu/plan.cpp) asks of the code for one instruction set.
+// The interface between the CPU plan and the kernels of each instruction set.
 //
 // Inputs are cut into panels of 16 and the lower triangle of baselines into blocks of 16 x 16. For
 // each channel and chunk of time every panel is packed once, and every block is the product of two
 // packed panels, added to 32-bit (integers) or double (floats) sums that stay in the cache. Rows of
-// blocks come in groups: a group's panels are packed just before its blocks, which need no later
-// ones. At the end, and before a 32-bit sum could overflow, the sums are added to the visibilities.
+// blocks form groups: a group's panels are packed just before its blocks are multiplied, which need
+// no later panels. At the end, and before a 32-bit sum could overflow, the sums are flushed: added
+// to the visibilities.
 #pragma once
 
 #include <complex>
@@ -16,7 +17,6 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/correlate/correlate.h"
 #include "tautline/stages/correlate/cpu/prefetch.h"
-#include "tautline/stages/correlate/tunables.h"
 
 namespace tautline::stages::correlate::cpu {
 
@@ -24,7 +24,7 @@ inline constexpr std::size_t kPanel = 16;                 ///< inputs in a panel
 inline constexpr std::size_t kBlock = kPanel * kPanel;    ///< pairs in a block
 inline constexpr std::size_t kSumsPerBlock = 2 * kBlock;  ///< re [16][16], then im [16][16]
 inline constexpr std::size_t kCorrections = 2 * kPanel;   ///< re [16], then im [16]
-/// Full-scale samples that a 32-bit sum holds: each adds up to 2 x 128 x 128 = 2^15.
+/// Full-scale samples that fit a 32-bit sum: each adds at most 2 x 128 x 128 = 2^15.
 inline constexpr std::size_t kMaxSumSamples = 65535;
 
 /// A block of the triangle: rows (i) from one panel, columns (j) from one at or below it.
@@ -37,12 +37,12 @@ struct Block {
 struct Packed {
   std::byte* panels;
   std::size_t panel_bytes;  ///< from one panel to the next
-  /// Row factors, for kernels that keep these by themselves: of one group at a time when
-  /// `row_panels` is a group's, so that they stay in the first-level cache.
+  /// Row factors, for kernels that pack them apart from the columns. With as many `row_panels` as a
+  /// group has, only one group's row factors are kept, and stay in the first-level cache.
   std::byte* rows;
   std::size_t row_bytes;   ///< of one panel's row factors
-  std::size_t row_panels;  ///< that have room
-  std::size_t steps;       ///< of the kernel's step_samples
+  std::size_t row_panels;  ///< panels that `rows` has room for
+  std::size_t steps;       ///< steps of the kernel's step_samples
 
   [[gnu::always_inline]] std::byte* panel(std::size_t index) const {
     return panels + index * panel_bytes;
@@ -52,23 +52,23 @@ struct Packed {
   }
 };
 
-/// The code of one instruction set for rows of one type. Row is ci8 or complex<float>, Sum is the
+/// The kernel of one instruction set for rows of one type. Row is ci8 or complex<float>, Sum is the
 /// type of the running sums.
 template <class Row, class Sum>
 struct Kernel {
   const char* backend;
   std::size_t step_samples;       ///< rows are zero-padded to a multiple of this (divides 64)
-  std::size_t step_bytes;         ///< of one panel's packed operands
-  std::size_t step_row_bytes;     ///< of its row factors when they are apart, or 0
+  std::size_t step_bytes;         ///< packed bytes of one panel and step
+  std::size_t step_row_bytes;     ///< of its row factors if packed apart, else 0
   std::size_t max_chunk_samples;  ///< beyond this, panels leave the first-level cache
   std::size_t group_panels;       ///< row panels in a group
-  /// Whether the imaginary part of a diagonal block is only the sum over t of im_i re_j, from
-  /// which the transpose has yet to be subtracted, and which has no correction.
+  /// Whether the imaginary part of a diagonal block is only the sum over t of im_i re_j: the plan
+  /// then subtracts its transpose, and no correction.
   bool half_diagonal;
   /// Packs `steps` steps of 16 rows, and adds to the panel's corrections.
   void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, std::byte* row_factors,
                Sum* corrections);
-  /// sums[k] += the product of blocks[k]'s panels; fetches some of `ahead` with every block.
+  /// sums[k] += the product of blocks[k]'s panels; prefetches a part of `ahead` with every block.
   void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
                    Prefetch& ahead);
 };
@@ -76,7 +76,7 @@ struct Kernel {
 using IntegerKernel = Kernel<core::ci8, std::int32_t>;
 using FloatKernel = Kernel<std::complex<float>, double>;
 
-/// Plain loops that gain from wider vectors but need no intrinsics.
+/// Loops over rows and sums, which the compiler vectorises for each instruction set.
 struct RowLoops {
   /// dst[t] = src[t * stride] for t < samples, zero up to `padded` and where the mask is clear
   /// (`mask` may be null: all valid; bit 0 of word 0 is sample 0).
@@ -107,19 +107,5 @@ const RowLoops* simd_row_loops(device::InstructionSet set);
 const IntegerKernel& vnni_kernel();
 const IntegerKernel& amx_kernel();
 #endif
-
-/// The code for the device's instruction set. Throws Error(unsupported) when it is forced and
-/// there is none.
-const IntegerKernel& choose_integer_kernel(const device::Device& device);
-const FloatKernel& choose_float_kernel(const device::Device& device);
-
-/// Plans over given kernels; the config has been checked. Throw Error(config) on bad tunables.
-std::shared_ptr<const Plan> make_integer_plan(const Config& config,
-                                              std::shared_ptr<const device::Device> device,
-                                              const IntegerKernel& kernel,
-                                              const Tunables& tunables);
-std::shared_ptr<const Plan> make_float_plan(const Config& config,
-                                            std::shared_ptr<const device::Device> device,
-                                            const FloatKernel& kernel, const Tunables& tunables);
 
 }  // namespace tautline::stages::correlate::cpu

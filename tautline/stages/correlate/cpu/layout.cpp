@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kAlignment = 64;      // a cache line, and the widest vector
 constexpr std::size_t kChunkMultiple = 64;  // a validity word, and a multiple of every step
 constexpr std::size_t kMaxChunk = kMaxSumSamples / kChunkMultiple * kChunkMultiple;
-// Beyond this (some 1,900 inputs) all workers share one channel's memory, so that a machine of many
-// cores does not take gigabytes.
+// With larger lanes (from some 1,900 inputs) all workers share one lane: many cores with a lane
+// each would take gigabytes.
 constexpr std::size_t kMaxLaneBytes = 16 * 1024 * 1024;
 
 std::size_t round_up(std::size_t value, std::size_t multiple) {
@@ -38,7 +38,7 @@ void check(const Tunables& tunables) {
     check("group_panels", tunables.group_panels, 1, kMaxInputs / kPanel);
 }
 
-// Panels of one group, twice over for the columns that go by, should fit in the cache.
+// The panels of one group and as many column panels should fit in the cache.
 std::size_t choose_chunk(const Config& config, const KernelSizes& kernel, const Tunables& tunables,
                          const Layout& layout) {
   std::size_t chunk = tunables.chunk_samples;
@@ -70,7 +70,7 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
   layout.corrections_offset = layout.sums_offset + layout.blocks * kSumsPerBlock * kernel.sum_bytes;
   layout.lane_bytes = round_up(
       layout.corrections_offset + layout.panels * kCorrections * kernel.sum_bytes, kAlignment);
-  // A cache line more than the chunk, so that 16 rows do not all fall on the same cache sets.
+  // A cache line more than the chunk, so that 16 rows do not all map to the same cache sets.
   layout.row_stride_samples = layout.chunk_samples + kAlignment / kernel.sample_bytes;
   layout.rows_bytes = kPanel * layout.row_stride_samples * kernel.sample_bytes;
   layout.lanes = config.channels >= workers && layout.lane_bytes <= kMaxLaneBytes ? workers : 1;
@@ -89,7 +89,7 @@ BlockOrder::BlockOrder(std::size_t panels, std::size_t group_panels)
         blocks.push_back({static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column)});
       }
   }
-  // Half a group more, for memory's latency.
+  // Half a group more hides the latency of memory.
   for (const Group& group : groups)
     rows_ahead = std::max(rows_ahead, group.last_panel * kPanel -
                                           panels * kPanel * group.first_block / blocks.size() +

@@ -1,4 +1,4 @@
-// How the CPU correlator cuts a problem up, and where in a state's memory each part lies.
+// Sizes of panels, chunks and groups, their offsets in a state's memory, and the order of blocks.
 #pragma once
 
 #include <cstddef>
@@ -6,29 +6,30 @@
 #include <vector>
 
 #include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/tunables.h"
 
 namespace tautline::stages::correlate::cpu {
 
-/// What the layout needs to know of a kernel.
+/// The sizes of a kernel that the layout depends on.
 struct KernelSizes {
   std::size_t step_samples;
   std::size_t step_bytes;
   std::size_t max_chunk_samples;
   std::size_t group_panels;
   std::size_t step_row_bytes;
-  std::size_t sample_bytes;  ///< of a row
+  std::size_t sample_bytes;  ///< of a row's samples
   std::size_t sum_bytes;
 };
 
-/// Sizes in bytes unless they say otherwise. A lane is what one channel in progress takes; rows are
-/// what one worker takes to make rows ready for packing.
+/// Sizes are in bytes unless their names say otherwise. A lane is the memory of one channel in
+/// progress; rows are the memory in which one worker copies and masks rows before packing.
 struct Layout {
   std::size_t panels = 0;
   std::size_t blocks = 0;
   std::size_t chunk_samples = 0;
   std::size_t group_panels = 0;
-  std::size_t panel_bytes = 0;         ///< packed; panels are at the start of a lane
-  std::size_t row_factor_bytes = 0;    ///< of one panel, where they are apart
+  std::size_t panel_bytes = 0;         ///< of a packed panel; panels begin a lane
+  std::size_t row_factor_bytes = 0;    ///< of one panel, if packed apart
   std::size_t row_factors_offset = 0;  ///< in a lane
   std::size_t sums_offset = 0;
   std::size_t corrections_offset = 0;
@@ -58,11 +59,12 @@ struct BlockOrder {
   BlockOrder(std::size_t panels, std::size_t group_panels);
 
   std::vector<Group> groups;
-  /// Inputs by which fetching should lead: fetched at an even pace over the blocks, they are then
-  /// there when their group is packed.
+  /// Inputs by which prefetching leads. Prefetched at an even pace over the blocks, rows then
+  /// arrive before their group is packed.
   std::size_t rows_ahead = 0;
   std::vector<Block> blocks;
-  std::vector<std::uint32_t> places;  ///< of block (row, column), at baseline_index(row, column)
+  std::vector<std::uint32_t> places;  ///< index in `blocks` of block (row, column), at
+                                      ///< baseline_index(row, column)
 };
 
 }  // namespace tautline::stages::correlate::cpu

@@ -1,15 +1,15 @@
-// Packing of 8-bit rows for the byte multiply-adds of VNNI, and what AMX's has in common with it
-// (cpu/amx/pack.h), in AVX-512 (F and BW).
+// Packing of 8-bit rows for the byte multiply-adds of VNNI, in AVX-512 (F and BW); cpu/amx/pack.h
+// shares parts of it.
 //
-// Only for files that include it with exactly those instructions switched on (cpu/vnni.cpp,
-// cpu/amx/amx.cpp), so that all of them compile the same code.
+// Include it only with exactly those instructions switched on (cpu/vnni.cpp, cpu/amx/amx.cpp): its
+// inline functions must be the same code in every file.
 //
 // One step is 64 samples of 16 inputs. A packed panel is
 //   rows:    [step][re, im][input][64 bytes], a tile of 16 rows: the left factor;
 //   columns: [step][re, im][group of 4 samples][input][4 bytes], the same tile with its 4-byte
 //            words transposed: the right factor, as TDPBSSD and vpdpbusd want it.
-// The order of samples within a step is one that is cheap to make (0, 32, 1, 33, ...), the same for
-// every input, which is all that a sum over time needs.
+// Samples within a step are in an order that is cheap to make (0, 32, 1, 33, ...), the same for
+// every input, and sums over time do not depend on the order.
 #pragma once
 
 #include <immintrin.h>
@@ -46,7 +46,7 @@ void separate_step(const Sample* row, std::byte* out) {
   _mm512_store_si512(out + kTileBytes, im);
 }
 
-/// Adds the 64 bytes of each part, biased, that separate_step left at `separated`.
+/// Adds up the 64 bytes of each part that separate_step wrote to `separated`, with the bias.
 template <class Sums>
 void add_step(const std::byte* separated, Sums& sums) {
   const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
@@ -82,7 +82,7 @@ void add_step(const std::byte* separated, Sums& sums) {
   words[3] = _mm512_unpackhi_epi64(c, d);
 }
 
-/// Both tiles of a step, with 128 added to every byte.
+/// Transposes both tiles of a step and adds 128 to every byte.
 inline void transpose_step_biased(const std::byte* rows, std::byte* columns) {
   const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
   for (std::size_t part = 0; part < 2; ++part)
@@ -96,11 +96,11 @@ inline void transpose_step_biased(const std::byte* rows, std::byte* columns) {
     }
 }
 
-/// What must be subtracted from a row's sums when the columns are biased (docs/maths/correlate.md):
+/// The bias of the columns. Corrections to subtract from a row's sums (docs/maths/correlate.md):
 /// re: 128 (sum re_i + sum im_i);  im: 128 sum im_i + 127 sum re_i.
 inline constexpr std::int64_t kBias = 128;
 
-/// Adds that to a row's corrections, modulo 2^32.
+/// Adds to a row's corrections, modulo 2^32.
 template <class Sums>
 void add_corrections(const Sums& sums, std::size_t samples, std::int32_t& correction_re,
                      std::int32_t& correction_im) {
@@ -115,7 +115,7 @@ void add_corrections(const Sums& sums, std::size_t samples, std::int32_t& correc
   add(correction_im, kBias * im + (kBias - 1) * re);
 }
 
-/// Packs a panel whose columns hold x + 128, unsigned, and adds the corrections up.
+/// Packs a panel whose columns hold x + 128, unsigned, and adds to its corrections.
 inline void pack_biased(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
                         std::byte*, std::int32_t* corrections) {
   for (std::size_t r = 0; r < kPanel; ++r) {

@@ -1,5 +1,4 @@
-// The plan and its state, and the choice of code.
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/cpu/plan.h"
 
 #include <algorithm>
 #include <string>
@@ -7,40 +6,15 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/correlate/checks.h"
 #include "tautline/stages/correlate/cpu/counts.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
 #include "tautline/stages/correlate/cpu/layout.h"
 #include "tautline/stages/correlate/cpu/sums.h"
-#include "tautline/stages/correlate/shapes.h"
 
 namespace tautline::stages::correlate::cpu {
 
 namespace {
-
-// The loops that go with a kernel: those of the best Highway target up to the device's set.
-const RowLoops& choose_row_loops(const device::Device& device) {
-  using device::InstructionSet;
-  const InstructionSet most = std::min(device.instruction_set(), InstructionSet::avx512);
-  for (const InstructionSet set : {InstructionSet::avx512, InstructionSet::avx2})
-    if (set <= most)
-      if (const RowLoops* loops = simd_row_loops(set)) return *loops;
-  return *simd_row_loops(InstructionSet::portable);
-}
-
-core::SampleFormat format_of(const core::ci8*) {
-  return core::kCi8;
-}
-core::SampleFormat format_of(const core::ci4*) {
-  return core::kCi4;
-}
-core::SampleFormat format_of(const core::ci16*) {
-  return core::kCi16;
-}
-core::SampleFormat format_of(const core::cf16*) {
-  return core::kCf16;
-}
-core::SampleFormat format_of(const std::complex<float>*) {
-  return core::kCf32;
-}
 
 class CpuState final : public State {
  public:
@@ -110,7 +84,7 @@ class CpuPlan final : public Plan {
             sizeof(Sum)};
   }
 
-  // Memory is laid out for the workers of the plan's device.
+  // The state's memory is laid out for the workers of the plan's device.
   void check_queue(const device::Queue& queue) const {
     if (queue.workers() <= workers_) return;
     throw core::Error(core::ErrorKind::config, "correlate queue workers",
@@ -121,9 +95,7 @@ class CpuPlan final : public Plan {
   template <class Sample, class View>
   void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
            const Validity& validity, const View& visibilities, const Counts& counts) const {
-    const core::SampleFormat format = format_of(static_cast<const Sample*>(nullptr));
-    if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
-    check_shapes(config_, samples, validity, visibilities, counts);
+    check_call(config_, samples, validity, visibilities, counts);
     check_queue(queue);
     if constexpr (std::is_same_v<View, core::View<Visibility, 2>>) {
       if (samples.extent(2) == 0) return;
@@ -145,37 +117,7 @@ class CpuPlan final : public Plan {
   BlockOrder order_;
 };
 
-// The Highway kernel of the device's set, or of the next lower one that this build has.
-template <class AnyKernel>
-const AnyKernel& choose_simd_kernel(const device::Device& device, device::InstructionSet set,
-                                    const AnyKernel* (*find)(device::InstructionSet)) {
-  using device::InstructionSet;
-  if (const AnyKernel* kernel = find(set)) return *kernel;
-  if (device.forced())
-    throw core::Error(core::ErrorKind::unsupported, "correlate instruction set",
-                      std::string(device::to_string(set)), "one that this build has code for",
-                      "build for x86-64, or choose cpu:portable");
-  if (set > InstructionSet::avx2)
-    if (const AnyKernel* kernel = find(InstructionSet::avx2)) return *kernel;
-  return *find(InstructionSet::portable);
-}
-
 }  // namespace
-
-const IntegerKernel& choose_integer_kernel(const device::Device& device) {
-  const device::InstructionSet set = device.instruction_set();
-#if defined(__x86_64__)
-  if (set == device::InstructionSet::amx) return amx_kernel();
-  if (set == device::InstructionSet::vnni) return vnni_kernel();
-#endif
-  return choose_simd_kernel(device, set, simd_integer_kernel);
-}
-
-const FloatKernel& choose_float_kernel(const device::Device& device) {
-  // VNNI and AMX bring nothing to floats of 32 bits.
-  const auto set = std::min(device.instruction_set(), device::InstructionSet::avx512);
-  return choose_simd_kernel(device, set, simd_float_kernel);
-}
 
 std::shared_ptr<const Plan> make_integer_plan(const Config& config,
                                               std::shared_ptr<const device::Device> device,

@@ -1,18 +1,18 @@
-// Fetching the next chunk's samples from memory while this one is multiplied.
+// Prefetching of the next chunk's samples while this chunk is multiplied.
 #pragma once
 
 #include <cstddef>
 
 namespace tautline::stages::correlate::cpu {
 
-/// A rectangle of memory, touched a few cache lines at a time. Packing would otherwise wait for
-/// memory (a sixth of the time of the VNNI code at 256 inputs) and multiplying leave it idle. Which
-/// lines are touched changes no result, and addresses past the end of a buffer are harmless.
+/// Rows of memory, prefetched a few cache lines at a time. Without prefetching, packing waits for
+/// memory (a sixth of the time of the VNNI kernel at 256 inputs) that is idle during
+/// multiplications. Prefetching an address past the end of a buffer is harmless.
 ///
 /// Always inlined: files that compile for different instruction sets share this code.
 class Prefetch {
  public:
-  /// Nothing to fetch.
+  /// Prefetches nothing.
   Prefetch() = default;
 
   /// `rows` rows of `row_bytes`, spread evenly over `blocks` blocks.
@@ -24,7 +24,7 @@ class Prefetch {
         lines_per_row_(row_bytes / kLineBytes + 1),
         lines_per_block_((rows * lines_per_row_ + blocks - 1) / blocks) {}
 
-  /// Lines to fetch in each of `parts` equal parts of a block's work.
+  /// Lines to prefetch in each of `parts` equal parts of a block's work.
   [[gnu::always_inline]] std::size_t lines_in(std::size_t parts) const {
     return (lines_per_block_ + parts - 1) / parts;
   }

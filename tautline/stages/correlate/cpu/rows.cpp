@@ -1,5 +1,5 @@
-// Getting rows ready and sums out, compiled for each Highway target: plain loops that the compiler
-// turns into that target's vectors.
+// Copies, conversions and masks of rows, and the flush of integer sums, compiled for each Highway
+// target: plain loops that the compiler vectorises.
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -28,7 +28,7 @@ HWY_ATTR inline void convert(const std::complex<float>& from, std::complex<float
   to = from;
 }
 HWY_ATTR inline void convert(const core::ci4& from, core::ci8& to) {
-  // Each half moved to the top of a byte and shifted back down with its sign.
+  // A shift up to the top of a byte and an arithmetic shift back extend the sign.
   to.re = static_cast<std::int8_t>(static_cast<std::int8_t>(from.packed << 4) >> 4);
   to.im = static_cast<std::int8_t>(static_cast<std::int8_t>(from.packed) >> 4);
 }
@@ -42,7 +42,7 @@ HWY_ATTR inline void convert(const core::cf16& from, std::complex<float>& to) {
   std::memcpy(&to, parts, sizeof parts);
 }
 
-// Zeroes what the mask calls invalid. Whole words, the common case, cost a test or a fill.
+// Zeroes invalid samples. Words of equal bits, the common case, cost a test or a fill.
 template <class To>
 HWY_ATTR void apply_mask(const std::uint64_t* mask, std::size_t samples, To* dst) {
   for (std::size_t first = 0; first < samples; first += kWordBits) {
@@ -82,8 +82,8 @@ HWY_ATTR std::uint64_t count_both(const std::uint64_t* a, const std::uint64_t* b
 HWY_ATTR void flush_integer(const std::int32_t* re, const std::int32_t* im,
                             std::int32_t correction_re, std::int32_t correction_im,
                             std::size_t columns, core::ci64* visibilities) {
-  // Interleaved as 32 bits first, which is one shuffle, and widened after. Unsigned subtraction
-  // wraps, as the sums did; the true difference fits 32 bits.
+  // Interleaving 32-bit numbers takes one shuffle, so they are widened afterwards. Unsigned
+  // subtraction wraps as the sums did; the true difference fits 32 bits.
   alignas(64) std::uint32_t parts[2 * kPanel];
   for (std::size_t j = 0; j < kPanel; ++j) {
     parts[2 * j] = static_cast<std::uint32_t>(re[j]) - static_cast<std::uint32_t>(correction_re);

@@ -1,4 +1,4 @@
-// Products and sums: channels, chunks of time, panels and blocks, shared out over the workers.
+// The loops over channels, chunks of time, panels and blocks, and how workers share them.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/validity.h"
-#include "tautline/stages/correlate/cpu/kernels.h"
 #include "tautline/stages/correlate/cpu/for_range.h"
+#include "tautline/stages/correlate/cpu/kernels.h"
 #include "tautline/stages/correlate/cpu/layout.h"
 
 namespace tautline::stages::correlate::cpu {
@@ -27,7 +27,7 @@ class SumMemory {
   Row* rows(std::size_t worker) const {
     return reinterpret_cast<Row*>(lane(layout_.lanes) + worker * layout_.rows_bytes);
   }
-  /// For the missing inputs of the last panel.
+  /// Stands for the inputs that the last panel lacks.
   template <class Row>
   const Row* zero_row() const {
     return rows<Row>(workers_);
@@ -58,8 +58,8 @@ inline RowLoops::Copy<std::complex<float>, std::complex<float>> copy_loop(
   return loops.copy_cf32;
 }
 
-/// One execute's sums. Row, Sum: the kernel's; Sample: the caller's; Visibility: ci64 or complex
-/// double.
+/// Sums of one execute(). Row and Sum are the kernel's types, Sample the caller's; Visibility is
+/// ci64 or complex double.
 template <class Row, class Sum, class Sample, class Visibility>
 class SumEngine {
  public:
@@ -80,10 +80,11 @@ class SumEngine {
         inputs_(samples.extent(1)),
         length_(samples.extent(2)) {}
 
-  /// As many channels as divide evenly go one to a worker; each of the others is shared by all.
+  /// Workers take whole channels as long as all of them have one; all workers share each of the
+  /// remaining channels.
   void add(device::Queue& queue) const {
     const std::size_t workers = queue.workers();
-    // With many rounds an uneven last one costs less than sharing out a channel.
+    // With many rounds of channels, an uneven last round costs less than sharing channels.
     constexpr std::size_t kManyRounds = 16;
     std::size_t shared = channels_ >= kManyRounds * workers ? 0 : channels_ % workers;
     if (layout_.lanes == 1 && workers > 1) shared = channels_;
@@ -130,12 +131,13 @@ class SumEngine {
             row_panels, steps_of(chunk)};
   }
 
-  // `queue` null: on this thread, with the worker's lane; else by all of them, with the first lane.
+  // With a null `queue` on this thread, in the worker's lane; else on all workers, in the first
+  // lane.
   void add_channels(device::Queue* queue, std::size_t worker, std::size_t first_channel,
                     std::size_t last_channel) const {
     const Lane own = lane(worker);
     std::size_t summed = 0;
-    std::size_t fetched_rows = 0;  // of the chunk at hand, then of the next
+    std::size_t fetched_rows = 0;  // prefetched rows of this chunk, then of the next
     for (Chunk chunk = chunk_at(first_channel, 0, last_channel); chunk.count > 0;) {
       const Chunk next = chunk_at(chunk.channel, chunk.first + chunk.count, last_channel);
       if (std::is_same_v<Sum, std::int32_t> && summed + chunk.count > kMaxSumSamples) {
@@ -157,7 +159,7 @@ class SumEngine {
     }
   }
 
-  // On this thread: each group's panels, then its blocks.
+  // On this thread: packs each group's panels, then multiplies its blocks.
   void add_chunk(std::size_t worker, const Lane& own, const Chunk& chunk, const Chunk& next,
                  std::size_t& fetched_rows) const {
     const Packed packs = packed(own, chunk, layout_.group_panels);
@@ -202,8 +204,8 @@ class SumEngine {
                  own.corrections + panel * kCorrections);
   }
 
-  // Rows from `fetched` on (of this chunk, then of the next) until `wanted` or the end of the chunk
-  // where they begin, over `blocks` blocks. Moves `fetched`.
+  // Prefetches rows from `fetched` (counted through this chunk, then the next) to `wanted`, but not
+  // beyond the chunk in which they begin, over `blocks` blocks. Advances `fetched`.
   Prefetch prefetch(const Chunk& chunk, const Chunk& next, std::size_t& fetched, std::size_t wanted,
                     std::size_t blocks) const {
     const bool in_next = fetched >= inputs_;
@@ -230,7 +232,7 @@ class SumEngine {
     return all ? nullptr : mask;
   }
 
-  // The caller's own samples when they can be packed as they lie, else null.
+  // The caller's samples if they can be packed in place, else null.
   const Row* row_in_place(const Chunk& chunk, std::size_t input) const {
     if (input >= inputs_) return memory_.zero_row<Row>();
     if constexpr (std::is_same_v<Sample, Row>)
@@ -255,8 +257,8 @@ class SumEngine {
     std::fill_n(own.corrections, layout_.panels * kCorrections, Sum{});
   }
 
-  // Adds the sums of a panel's rows to the visibilities, row after row as these lie in memory, and
-  // clears the sums.
+  // Adds the sums of a panel's rows to the visibilities, in the order of the visibilities in
+  // memory, and clears the sums.
   void flush_panel(std::size_t panel, const Lane& own, std::size_t channel) const {
     const std::uint32_t* places = order_.places.data() + core::baseline_index(panel, 0);
     const auto sums = [&](std::size_t column) { return own.sums + places[column] * kSumsPerBlock; };
@@ -275,13 +277,13 @@ class SumEngine {
       std::fill_n(sums(column), kSumsPerBlock, Sum{});
   }
 
-  // Integers wrap.
+  // Integer sums wrap, so they are subtracted as unsigned integers.
   using Modular = std::conditional_t<std::is_integral_v<Sum>, std::uint32_t, Sum>;
   static Sum difference(Sum a, Sum b) {
     return static_cast<Sum>(static_cast<Modular>(a) - static_cast<Modular>(b));
   }
 
-  // im[i][j] = sum of im_i re_j, less the sum of re_i im_j, which is im[j][i].
+  // im[i][j] holds the sum of im_i re_j; the sum of re_i im_j to subtract from it is im[j][i].
   static void subtract_transpose(Sum* im) {
     for (std::size_t i = 0; i < kPanel; ++i)
       for (std::size_t j = 0; j <= i; ++j)

@@ -1,5 +1,5 @@
-// The few vector operations of the kernels, for the target that is being compiled: Highway's, and
-// for the plain baseline, where Highway only emulates vectors, the compiler's own vector types.
+// The vector operations of the kernels for the target that is being compiled: Highway's, or, for
+// the portable target, where Highway only emulates vectors, the compiler's vector types.
 //
 // Included once per target, from inside the files that hwy/foreach_target.h compiles repeatedly.
 
@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
 
-// 16-byte vectors, which every compiler baseline that we know has.
+// Every compiler target that we know has 16-byte vectors.
 typedef std::int32_t IntVector __attribute__((vector_size(16)));
 typedef float FloatVector __attribute__((vector_size(16)));
 inline constexpr std::size_t kLanes = 4;
@@ -85,7 +85,7 @@ inline void store(float* p, FloatVector v) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most a panel of 16 lanes.
+// At most the 16 lanes of a panel.
 using IntTag = hn::CappedTag<std::int32_t, 16>;
 using HalfTag = hn::Repartition<std::int16_t, IntTag>;
 using FloatTag = hn::CappedTag<float, 16>;
@@ -140,7 +140,7 @@ HWY_INLINE void store(float* p, FloatVector v) {
 
 #endif
 
-// Four 32-bit words: every target has these, and the compiler knows their shuffles.
+// Four 32-bit words: every target has 16-byte vectors, and the compiler picks their shuffles.
 typedef std::uint32_t Quad __attribute__((vector_size(16)));
 
 inline Quad load_quad(const void* p) {
@@ -152,7 +152,7 @@ inline void store_quad(void* p, Quad q) {
   std::memcpy(p, &q, sizeof q);
 }
 
-/// columns[k] of `rows` (four words each) to out + k * stride_bytes.
+/// Stores column k of four rows of four words at out + k * stride_bytes.
 inline void transpose_quads(Quad r0, Quad r1, Quad r2, Quad r3, std::byte* out,
                             std::size_t stride_bytes) {
   const Quad a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);

@@ -9,7 +9,7 @@
 
 #include "tautline/stages/correlate/cpu/kernels.h"
 
-// GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
+// GCC 12 warns about the deliberately undefined operands of its own AVX-512 intrinsics.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
@@ -21,11 +21,11 @@ namespace tautline::stages::correlate::cpu {
 
 namespace {
 
-// 2 x 8 accumulators: chains enough for two multiply-adds a cycle at a latency of 4 or 5.
+// 2 x 8 accumulators sustain two multiply-adds a cycle at a latency of 4 or 5 cycles.
 constexpr std::size_t kRows = 8;
 constexpr std::size_t kWordsPerTile = pack8::kTileBytes / 4;
 
-// kRows rows of one block. `rows` and `columns` are tiles of 32-bit words.
+// Multiplies kRows rows of one block. `rows` and `columns` are tiles of 32-bit words.
 void multiply_rows(const std::int32_t* rows, const std::int32_t* columns, std::size_t steps,
                    std::int32_t* re, std::int32_t* im, Prefetch& ahead, std::size_t lines) {
   const __m512i ones = _mm512_set1_epi32(-1);
@@ -88,8 +88,8 @@ const IntegerKernel& vnni_kernel() {
       .step_samples = pack8::kStepSamples,
       .step_bytes = pack8::kStepBytes,
       .step_row_bytes = 0,
-      // Two panels of 32 KiB then fit the first level of Zen 5 and Sapphire Rapids (48 KiB)
-      // well enough; 768 samples were 2 % slower on Zen 5.
+      // Two panels of 32 KiB nearly fit the first-level cache of Zen 5 and Sapphire Rapids (48
+      // KiB); 768 samples were 2 % slower on Zen 5.
       .max_chunk_samples = 512,
       .group_panels = 8,
       .half_diagonal = false,

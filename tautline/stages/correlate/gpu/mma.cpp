@@ -1,4 +1,4 @@
-// The matrix units of compute capability 8.0 and later behind the interface of all GPU kernels.
+// The kernel for the matrix units of compute capability 8.0 and later.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -39,7 +39,7 @@ class MmaKernel final : public GpuKernel {
         device::LaunchShape shape;
         shape.groups.x = std::min(channels_at_once, samples.channels - channel) * tiles;
         shape.threads.x = kThreads;
-        shape.local_bytes = mma_local_bytes(tunables_);
+        shape.local_bytes = mma_shared_bytes(tunables_);
         const std::array<device::Argument, 6> arguments{
             device::Argument(static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
                              channel * samples.channel_stride_bytes),

@@ -1,9 +1,7 @@
-// The plan on a GPU, its state, and the choice of kernel.
-//
-// Device addresses are used where they are and nothing waits. Samples in host memory, or in a form
-// that the kernel does not read, pass through the state's buffers some channels (a slab) at a time;
-// visibilities and counts in host memory, or with strides, are summed in the state's buffers and
-// added to the caller's.
+// Buffers in device memory are used in place, and nothing waits. Samples in host memory, or in a
+// form that the kernel does not read, pass through the state's buffers some channels (a slab) at a
+// time; visibilities and counts in host memory, or with strides, are summed in the state's buffers
+// and added to the caller's.
 #include "tautline/stages/correlate/gpu/plan.h"
 
 #include <algorithm>
@@ -11,10 +9,10 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/gpu/dispatch.h"
 #include "tautline/stages/correlate/gpu/prepare.h"
 #include "tautline/stages/correlate/gpu/sums.h"
-#include "tautline/stages/correlate/gpu/tiled.h"
-#include "tautline/stages/correlate/shapes.h"
 
 namespace tautline::stages::correlate::gpu {
 
@@ -22,54 +20,16 @@ namespace {
 
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-struct Candidate {
-  GpuDesign design;
-  const char* name;
-  GpuKernelPointer (*make)(const Config&, DevicePointer, const GpuTunables&);
-};
-
-// Fastest first. The last runs everywhere.
-constexpr Candidate kCandidates[] = {{GpuDesign::wgmma, "wgmma", make_wgmma_kernel},
-                                     {GpuDesign::mma, "mma", make_mma_kernel},
-                                     {GpuDesign::tiled, "tiled", make_tiled_kernel}};
-
-GpuKernelPointer choose_kernel(const Config& config, const DevicePointer& device,
-                               const GpuTunables& tunables) {
-  for (const Candidate& candidate : kCandidates) {
-    if (tunables.design != GpuDesign::automatic && tunables.design != candidate.design) continue;
-    if (auto kernel = candidate.make(config, device, tunables)) return kernel;
-  }
-  throw core::Error(core::ErrorKind::unsupported, "correlate GPU design",
-                    "not for " + device->name(), "one that has code for this device and format",
-                    "let the plan choose");
-}
-
-core::SampleFormat format_of(const core::ci8*) {
-  return core::kCi8;
-}
-core::SampleFormat format_of(const core::ci4*) {
-  return core::kCi4;
-}
-core::SampleFormat format_of(const core::ci16*) {
-  return core::kCi16;
-}
-core::SampleFormat format_of(const core::cf16*) {
-  return core::kCf16;
-}
-core::SampleFormat format_of(const std::complex<float>*) {
-  return core::kCf32;
-}
-
 class GpuState final : public State {
  public:
   SamplePreparer::Memory samples;
   SumAdder::Memory sums;
   device::Buffer work;
-  // With hold_sums: since the last release.
-  device::Buffer held;
-  std::size_t held_samples = 0;  // in `held`
-  std::size_t held_counts = 0;   // samples that all baselines have beside what `counts` says
-  // What the caller's buffers hold does not matter.
+  // Since the last flush, with Config::defer_sums.
+  device::Buffer deferred;
+  std::size_t deferred_samples = 0;  // in `deferred`
+  std::size_t deferred_counts = 0;   // to add to the counts of all baselines
+  // Whether the next sums and counts overwrite the caller's buffers.
   bool replace_sums = false, replace_counts = false;
 };
 
@@ -88,22 +48,23 @@ class GpuPlan final : public Plan {
   const Config& config() const override { return config_; }
   std::string backend() const override {
     return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernel_->name() +
-           (kernel_->held_bytes() > 0 ? ", sums held" : "") +
+           (kernel_->deferred_bytes() > 0 ? ", sums held" : "") +
            (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override {
     const device::MemoryUse samples = preparer_.bytes(slab_channels_);
     const device::MemoryUse sums = adder_.bytes(slab_channels_);
-    return {
-        samples.host_bytes + sums.host_bytes,
-        samples.device_bytes + sums.device_bytes + kernel_->work_bytes() + kernel_->held_bytes()};
+    return {samples.host_bytes + sums.host_bytes, samples.device_bytes + sums.device_bytes +
+                                                      kernel_->work_bytes() +
+                                                      kernel_->deferred_bytes()};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     auto state = std::make_unique<GpuState>();
     state->samples = preparer_.make_memory(*device_, slab_channels_);
     state->sums = adder_.make_memory(*device_, slab_channels_);
     if (kernel_->work_bytes() > 0) state->work = device_->allocate(kernel_->work_bytes());
-    if (kernel_->held_bytes() > 0) state->held = device_->allocate(kernel_->held_bytes());
+    if (kernel_->deferred_bytes() > 0)
+      state->deferred = device_->allocate(kernel_->deferred_bytes());
     return state;
   }
 
@@ -133,13 +94,13 @@ class GpuPlan final : public Plan {
     run(queue, state, samples, validity, visibilities, counts);
   }
 
-  void release(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
-               const Counts& counts) const override {
-    release_all(queue, state, visibilities, counts);
+  void flush(device::Queue& queue, State& state, const IntegerVisibilities& visibilities,
+             const Counts& counts) const override {
+    flush_all(queue, state, visibilities, counts);
   }
-  void release(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
-    release_all(queue, state, visibilities, counts);
+  void flush(device::Queue& queue, State& state, const FloatVisibilities& visibilities,
+             const Counts& counts) const override {
+    flush_all(queue, state, visibilities, counts);
   }
 
  private:
@@ -153,7 +114,7 @@ class GpuPlan final : public Plan {
     return std::clamp<std::size_t>(tunables.slab_bytes / channel, 1, config_.channels);
   }
 
-  // Whether a kernel can add to the visibilities where they are.
+  // Whether a kernel can add to the visibilities in place.
   template <class Visibility>
   bool add_in_place(const core::View<Visibility, 2>& v) const {
     return device_->holds(v.data()) &&
@@ -165,23 +126,21 @@ class GpuPlan final : public Plan {
   template <class Sample, class View>
   void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
            const Validity& validity, const View& visibilities, const Counts& counts) const {
-    const core::SampleFormat format = format_of(static_cast<const Sample*>(nullptr));
-    if (format != config_.format) throw_wrong_type(config_, core::to_string(format).c_str());
-    check_shapes(config_, samples, validity, visibilities, counts);
+    check_call(config_, samples, validity, visibilities, counts);
     if (samples.extent(2) == 0) return;
     auto& own = dynamic_cast<GpuState&>(state);
     note_begin(own);
-    // A mask in device memory cannot be looked at without waiting for it.
+    // A mask in device memory cannot be read here without waiting, so it may have invalid samples.
     const bool masked = validity.data() != nullptr &&
                         (device_->holds(validity.data()) || has_holes(validity, samples.extent(2)));
     const bool in_place = !masked && preparer_.usable_in_place(*device_, RawSamples(samples)) &&
                           add_in_place(visibilities) && device_->holds(counts.data());
-    if (config_.hold_sums && !masked) {
-      own.held_counts += samples.extent(2);
-      if (in_place && hold(queue, own, samples, visibilities)) return;
+    if (config_.defer_sums && !masked) {
+      own.deferred_counts += samples.extent(2);
+      if (in_place && defer(queue, own, samples, visibilities)) return;
     }
     const std::size_t step = in_place ? config_.channels : slab_channels_;
-    const bool counted = masked || !config_.hold_sums;
+    const bool counted = masked || !config_.defer_sums;
     for (std::size_t first = 0; first < config_.channels; first += step) {
       const std::size_t count = std::min(step, config_.channels - first);
       run_slab(queue, own, samples.slice(0, first, count),
@@ -196,34 +155,34 @@ class GpuPlan final : public Plan {
     if (state.take_begin()) state.replace_sums = state.replace_counts = true;
   }
 
-  // Whether the sums of `samples` could be added to those that the state holds.
+  // Adds `samples` to the deferred sums. False if the kernel cannot.
   template <class Sample, class View>
-  bool hold(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
-            const View& visibilities) const {
+  bool defer(device::Queue& queue, GpuState& state, const Samples<Sample>& samples,
+             const View& visibilities) const {
     const std::size_t count = samples.extent(2);
-    if (kernel_->held_bytes() == 0 || count > kernel_->held_samples()) return false;
-    if (state.held_samples + count > kernel_->held_samples())
-      release_sums(queue, state, visibilities);
-    kernel_->hold(queue, preparer_.in_place(RawSamples(samples)), state.held.data(),
-                  state.held_samples == 0);
-    state.held_samples += count;
+    if (kernel_->deferred_bytes() == 0 || count > kernel_->deferred_samples()) return false;
+    if (state.deferred_samples + count > kernel_->deferred_samples())
+      flush_sums(queue, state, visibilities);
+    kernel_->defer(queue, preparer_.in_place(RawSamples(samples)), state.deferred.data(),
+                   state.deferred_samples == 0);
+    state.deferred_samples += count;
     return true;
   }
 
   template <class View>
-  void release_sums(device::Queue& queue, GpuState& state, const View& visibilities) const {
-    if (state.held_samples == 0) return;
+  void flush_sums(device::Queue& queue, GpuState& state, const View& visibilities) const {
+    if (state.deferred_samples == 0) return;
     if (!add_in_place(visibilities))
-      throw core::Error(core::ErrorKind::config, "correlate release's visibilities", "other ones",
+      throw core::Error(core::ErrorKind::config, "correlate flush's visibilities", "other ones",
                         "dense and in the device's memory, as execute's were");
-    kernel_->release(queue, state.held.data(), visibilities.data(),
-                     std::exchange(state.replace_sums, false));
-    state.held_samples = 0;
+    kernel_->flush(queue, state.deferred.data(), visibilities.data(),
+                   std::exchange(state.replace_sums, false));
+    state.deferred_samples = 0;
   }
 
   template <class View>
-  void release_all(device::Queue& queue, State& state, const View& visibilities,
-                   const Counts& counts) const {
+  void flush_all(device::Queue& queue, State& state, const View& visibilities,
+                 const Counts& counts) const {
     check_shapes(config_, {{config_.channels, config_.inputs, 0},
                            true,
                            {},
@@ -232,12 +191,12 @@ class GpuPlan final : public Plan {
                            counts.extents()});
     auto& own = dynamic_cast<GpuState&>(state);
     note_begin(own);
-    release_sums(queue, own, visibilities);
+    flush_sums(queue, own, visibilities);
     if (std::exchange(own.replace_sums, false)) adder_.clear(queue, *device_, visibilities);
     const bool replace = std::exchange(own.replace_counts, false);
-    if (own.held_counts > 0 || replace)
-      adder_.add_counts(queue, *device_, own.sums, {}, own.held_counts, counts, replace);
-    own.held_counts = 0;
+    if (own.deferred_counts > 0 || replace)
+      adder_.add_counts(queue, *device_, own.sums, {}, own.deferred_counts, counts, replace);
+    own.deferred_counts = 0;
   }
 
   template <class Sample, class View>
@@ -246,7 +205,7 @@ class GpuPlan final : public Plan {
     DeviceMask mask;
     if (validity.data() != nullptr)
       mask = preparer_.mask_on_device(queue, *device_, state.samples, validity);
-    if (mask.data != nullptr || !config_.hold_sums)
+    if (mask.data != nullptr || !config_.defer_sums)
       adder_.add_counts(queue, *device_, state.sums, mask, samples.extent(2), counts,
                         state.replace_counts);
     const RawSamples raw(samples);

@@ -8,9 +8,9 @@
 
 namespace tautline::stages::correlate::gpu {
 
-/// The config has been checked; the device compiles. Throws Error(config) on bad tunables and
-/// Error(unsupported) when they ask for a design that the device or the format has no code for.
-/// `origin` says where the tunables come from, for Plan::backend().
+/// The config has been checked; the device compiles kernels. Throws Error(config) on bad tunables,
+/// and Error(unsupported) when their design does not support the device or the format. `origin`
+/// says where the tunables come from, for Plan::backend().
 std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
                                           std::shared_ptr<const device::Device> device,
                                           const GpuTunables& tunables, std::string origin = {});

@@ -11,7 +11,8 @@ namespace tautline::stages::correlate::gpu {
 namespace {
 
 constexpr std::size_t kThreads = 256;
-constexpr std::size_t kThreadSamples = 8;  ///< enough to hide a launch, few enough to fill a GPU
+// Few enough to fill a GPU with small calls.
+constexpr std::size_t kThreadSamples = 8;
 
 std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -32,7 +33,7 @@ std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
   return jit::build(device, "correlate/gpu/prepare.kernel", defines)->kernel("prepare_samples");
 }
 
-// Copies rows whose distance may also be zero or negative.
+// Copies rows to the device. Their stride on the host may be zero or negative.
 void copy_rows_up(device::Queue& queue, std::byte* to, std::size_t to_stride, const std::byte* from,
                   std::ptrdiff_t from_stride, std::size_t row_bytes, std::size_t rows) {
   if (from_stride >= static_cast<std::ptrdiff_t>(row_bytes)) {
@@ -130,13 +131,13 @@ void SamplePreparer::stage_rows(device::Queue& queue, Memory& memory, std::byte*
         std::memcpy(row + t * sample_bytes_,
                     from + static_cast<std::ptrdiff_t>(t) * samples.strides[2] * bytes,
                     sample_bytes_);
-      // Not pinned, so it has been read when the call returns.
+      // `row` is not pinned memory, so copy() has read it when it returns.
       queue.copy(to_channel + i * staged_row_bytes_, row, count * sample_bytes_);
     }
   }
 }
 
-// Host samples as they are, dense in time, in device memory.
+// Copies host samples to device memory, dense in time.
 RawSamples SamplePreparer::stage(device::Queue& queue, Memory& memory,
                                  const RawSamples& samples) const {
   auto* to = memory.staged.as<std::byte>();

@@ -1,4 +1,4 @@
-// Samples and masks on their way to a GPU kernel: up from host memory, and into the kernel's form.
+// Copies samples and masks from host memory, and converts samples for the kernels that multiply.
 #pragma once
 
 #include <array>
@@ -34,32 +34,30 @@ struct DeviceMask {
 /// Whether a mask in host memory has a zero among the bits of `samples`.
 bool has_holes(const Validity& validity, std::size_t samples);
 
-/// Brings the channels that it is given, at most its slab's, to where and how the kernel reads
-/// them. Immutable; the memory is the state's.
+/// Copies and converts the samples of a slab of channels. Immutable; the memory is the state's.
 class SamplePreparer {
  public:
-  /// `slab_channels` at a time.
   SamplePreparer(const Config& config, const device::Device& device, const GpuKernel& kernel);
 
-  /// Device memory of one channel in the larger of its buffers.
+  /// Device memory of one channel in the larger of the buffers.
   std::size_t channel_bytes() const { return prepared_row_bytes_ * config_.inputs; }
 
   struct Memory {
-    device::Buffer staged;    ///< as on the host, time dense; device
-    device::Buffer prepared;  ///< as the kernel wants them; device
+    device::Buffer staged;    ///< samples as on the host, time dense; device
+    device::Buffer prepared;  ///< samples as the kernel reads them; device
     device::Buffer mask;      ///< device
-    device::Buffer row;       ///< one row of samples with a stride in time, gathered; host
+    device::Buffer row;       ///< one row, gathered from samples with a stride in time; host
   };
   device::MemoryUse bytes(std::size_t slab_channels) const;
   Memory make_memory(const device::Device& device, std::size_t slab_channels) const;
 
-  /// Whether a kernel can read the samples where they are.
+  /// Whether the kernel can read the samples in place.
   bool usable_in_place(const device::Device& device, const RawSamples& samples) const;
   GpuSamples in_place(const RawSamples& samples) const;
-  /// Enqueues what brings `samples` into the kernel's form, zero where `mask` is.
+  /// Enqueues the copy and conversion of `samples`; samples whose bit in `mask` is 0 become zero.
   GpuSamples prepare(device::Queue& queue, const device::Device& device, Memory& memory,
                      const RawSamples& samples, const DeviceMask& mask) const;
-  /// The mask where the device can read it; copied if need be.
+  /// The mask in device memory; enqueues its copy if it is in host memory.
   DeviceMask mask_on_device(device::Queue& queue, const device::Device& device, Memory& memory,
                             const Validity& validity) const;
 
@@ -71,7 +69,7 @@ class SamplePreparer {
   Config config_;
   std::size_t alignment_bytes_;
   std::size_t sample_bytes_;           ///< of the config's format
-  std::size_t prepared_sample_bytes_;  ///< of what the kernel reads
+  std::size_t prepared_sample_bytes_;  ///< of the kernel's format
   std::size_t staged_row_bytes_;       ///< aligned, max_samples long
   std::size_t prepared_row_bytes_;
   std::shared_ptr<const device::Kernel> convert_, convert_masked_;

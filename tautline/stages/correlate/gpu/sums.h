@@ -1,5 +1,4 @@
-// Additions of results to the caller's buffers, wherever they are: counts, and sums that a kernel
-// made in memory of the state's.
+// Adds counts, and sums in the state's memory, to the caller's buffers on the device or the host.
 #pragma once
 
 #include <complex>
@@ -16,7 +15,7 @@ class SumAdder {
  public:
   SumAdder(const Config& config, const device::Device& device);
 
-  /// Memory of one channel in the larger of its buffers.
+  /// Memory of one channel in the larger of the buffers.
   std::size_t channel_bytes() const { return baselines_ * sizeof(core::ci64); }
 
   struct Memory {
@@ -28,18 +27,19 @@ class SumAdder {
   device::MemoryUse bytes(std::size_t slab_channels) const;
   Memory make_memory(const device::Device& device, std::size_t slab_channels) const;
 
-  /// counts[c][b] += samples that are valid in both inputs. `mask` with null data: all of them.
-  /// `replace`: the counts that are there do not matter.
+  /// counts[c][b] += samples that are valid in both inputs; all are valid if `mask` has null data.
+  /// `replace`: overwrites the counts instead.
   void add_counts(device::Queue& queue, const device::Device& device, Memory& memory,
                   const DeviceMask& mask, std::size_t samples, const Counts& counts,
                   bool replace = false) const;
 
-  /// Zeros, in buffers of the device or the host.
+  /// Clears buffers on the device or the host.
   void clear(device::Queue& queue, const device::Device& device, const Counts& counts) const;
   template <class Visibility>
   void clear(device::Queue& queue, const device::Device& device,
              const core::View<Visibility, 2>& visibilities) const {
-    auto* numbers = reinterpret_cast<std::int64_t*>(visibilities.data());  // zeros are zeros
+    auto* numbers =
+        reinterpret_cast<std::int64_t*>(visibilities.data());  // a double's zero is all zero bits
     for (std::size_t part = 0; part < 2; ++part)
       clear(queue, device,
             {numbers + part,
@@ -48,7 +48,7 @@ class SumAdder {
              {2 * visibilities.stride(0), 2 * visibilities.stride(1)}});
   }
 
-  /// visibilities[c][b] += memory.sums, which a kernel made.
+  /// visibilities[c][b] += memory.sums.
   template <class Visibility>
   void add_sums(device::Queue& queue, const device::Device& device, Memory& memory,
                 const core::View<Visibility, 2>& visibilities) const;

@@ -6,18 +6,18 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/chunks.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
 namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-// As in the kernel files.
+// The same constants as in the kernel files.
 constexpr std::size_t kStageBytes = 2 * kTensorTileInputs * kTensorStepBytes;
-constexpr std::size_t kWarps = 8;         // that multiply
+constexpr std::size_t kWarps = 8;         // consumer warps
 constexpr std::size_t kStagingWarps = 4;  // of one warpgroup
-constexpr std::size_t kStagingRows = 8;   // of a warp, twice
+constexpr std::size_t kStagingRows = 8;   // in each of a warp's two staging buffers
 constexpr std::size_t kSumBuffers = 2;
 
 bool half(const Config& config) {
@@ -30,8 +30,8 @@ bool half(const Config& config) {
                     std::to_string(value), limit, advice);
 }
 
-void check_local(const std::string& field, std::size_t stages, std::size_t needed,
-                 std::size_t available) {
+void check_shared(const std::string& field, std::size_t stages, std::size_t needed,
+                  std::size_t available) {
   if (needed > available)
     throw_config(field, stages,
                  "what fits into " + std::to_string(available) +
@@ -65,7 +65,7 @@ std::size_t tensor_tiles(std::size_t inputs) {
   return core::baseline_count((inputs + kTensorTileInputs - 1) / kTensorTileInputs);
 }
 
-WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, bool half) {
+WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t shared_bytes, bool half) {
   WgmmaTunables t = wanted;
   if (t.stages == 0) t.stages = 5;
   if (t.staging_columns == 0) t.staging_columns = half || t.stages > 5 ? 32 : 64;
@@ -74,22 +74,22 @@ WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, boo
     throw_config("wgmma.staging_columns", t.staging_columns, "32 or 64");
   if (half && t.staging_columns == 64)
     throw_config("wgmma.staging_columns", t.staging_columns, "32 for halves",
-                 "their doubles take registers");
-  if (t.held_stages == 0) t.held_stages = 5;
-  if (t.held_stages < 3 || t.held_stages > 7)
-    throw_config("wgmma.held_stages", t.held_stages, "3 to 7");
-  check_local("wgmma.stages", t.stages, wgmma_local_bytes(t), local_bytes);
-  check_local("wgmma.held_stages", t.held_stages, held_local_bytes(t), local_bytes);
+                 "doubles take more registers");
+  if (t.deferred_stages == 0) t.deferred_stages = 5;
+  if (t.deferred_stages < 3 || t.deferred_stages > 7)
+    throw_config("wgmma.deferred_stages", t.deferred_stages, "3 to 7");
+  check_shared("wgmma.stages", t.stages, wgmma_shared_bytes(t), shared_bytes);
+  check_shared("wgmma.deferred_stages", t.deferred_stages, deferred_shared_bytes(t), shared_bytes);
   return t;
 }
 
-MmaTunables complete(const MmaTunables& wanted, std::size_t local_bytes) {
+MmaTunables complete(const MmaTunables& wanted, std::size_t shared_bytes) {
   constexpr std::size_t kEnoughStages = 5;
   MmaTunables t = wanted;
   if (t.stages == 0)
-    for (t.stages = kEnoughStages; t.stages > 3 && mma_local_bytes(t) > local_bytes;) --t.stages;
+    for (t.stages = kEnoughStages; t.stages > 3 && mma_shared_bytes(t) > shared_bytes;) --t.stages;
   if (t.stages < 3 || t.stages > 6) throw_config("mma.stages", t.stages, "3 to 6");
-  check_local("mma.stages", t.stages, mma_local_bytes(t), local_bytes);
+  check_shared("mma.stages", t.stages, mma_shared_bytes(t), shared_bytes);
   return t;
 }
 
@@ -116,21 +116,21 @@ jit::Defines mma_defines(const Config& config, const MmaTunables& t) {
       .set("HALF", half(config) ? 1 : 0);
 }
 
-std::size_t wgmma_local_bytes(const WgmmaTunables& t) {
+std::size_t wgmma_shared_bytes(const WgmmaTunables& t) {
   const std::size_t staging_row = t.staging_columns * 16 + 16;
   return t.stages * kStageBytes + kStagingWarps * 2 * kStagingRows * staging_row +
          kSumBuffers * kTensorTileInputs * 4 + (2 * t.stages + 2 * kSumBuffers + kWarps) * 8;
 }
 
-std::size_t mma_local_bytes(const MmaTunables& t) {
+std::size_t mma_shared_bytes(const MmaTunables& t) {
   return t.stages * kStageBytes + kTensorTileInputs * 4;
 }
 
 namespace {
 
-// The work of the group that meets the fewest tiles on the diagonal, each three quarters of
-// another's, over the mean, when a group does every `groups`-th tile.
-double share_of_unlucky(std::size_t tiles_of_channel, std::size_t groups) {
+// The work of the busiest group over the mean, when a group takes every `groups`-th tile. A tile on
+// the diagonal is three quarters of the work of another tile.
+double largest_share(std::size_t tiles_of_channel, std::size_t groups) {
   const std::size_t classes = std::gcd(groups, tiles_of_channel);
   std::vector<std::size_t> diagonal(classes);
   std::size_t rows = 0;
@@ -147,12 +147,12 @@ double share_of_unlucky(std::size_t tiles_of_channel, std::size_t groups) {
 
 }  // namespace
 
-jit::Defines held_defines(const WgmmaTunables& t) {
-  return jit::Defines().set("STAGES", static_cast<std::int64_t>(t.held_stages));
+jit::Defines deferred_defines(const WgmmaTunables& t) {
+  return jit::Defines().set("STAGES", static_cast<std::int64_t>(t.deferred_stages));
 }
 
-std::size_t held_local_bytes(const WgmmaTunables& t) {
-  return t.held_stages * kStageBytes + 2 * t.held_stages * 8;
+std::size_t deferred_shared_bytes(const WgmmaTunables& t) {
+  return t.deferred_stages * kStageBytes + 2 * t.deferred_stages * 8;
 }
 
 std::size_t tensor_step_pairs(const Config& config, std::size_t samples) {
@@ -166,10 +166,12 @@ TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std
   constexpr std::size_t kLeastPairs = 4;
   const std::size_t left = tiles % groups;
   TileSchedule schedule{tiles, tiles, 1, 0};
-  // Moving on costs up to 4 % where it is not needed: groups then are less in step.
-  if (share_of_unlucky(tiles_of_channel, groups) > 1.02)
-    while (schedule.turn + 1 < groups && std::gcd(groups + schedule.turn, tiles_of_channel) != 1)
-      ++schedule.turn;
+  // Rotation costs up to 4 % where it is not needed, because neighbouring groups then share fewer
+  // cache lines.
+  if (largest_share(tiles_of_channel, groups) > 1.02)
+    while (schedule.rotation + 1 < groups &&
+           std::gcd(groups + schedule.rotation, tiles_of_channel) != 1)
+      ++schedule.rotation;
   if (left == 0 || !in_parts) return schedule;
   const auto time = [&](std::size_t parts) {
     return static_cast<double>((left * parts + groups - 1) / groups) *

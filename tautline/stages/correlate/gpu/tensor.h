@@ -1,5 +1,5 @@
-// The kernels for matrix units: configurations, and how tiles are shared out. Apart from the
-// kernels themselves so that a compiler without a device can be given them.
+// Configurations of the kernels for matrix units, and how tiles are scheduled. Apart from the
+// kernel objects, so that tests can compile the kernels without a device.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +11,30 @@
 
 namespace tautline::stages::correlate::gpu {
 
-/// Inputs on a side of the tile that a group makes.
+/// Inputs on a side of a group's tile.
 inline constexpr std::size_t kTensorTileInputs = 128;
-/// Bytes of a row that the kernels fetch and multiply at a time.
+/// Bytes of a row that the kernels load and multiply in one step.
 inline constexpr std::size_t kTensorStepBytes = 128;
-/// 32-bit sums hold 65,535 full-scale samples; these are whole steps of ci8.
+/// Full-scale samples that fit 32-bit sums (65,535), rounded down to whole steps of ci8.
 inline constexpr std::size_t kTensorMaxSamples = 65535 / 64 * 64;
-/// What one launch sums: that, or a chunk of halves.
+/// Most samples of one launch: kTensorMaxSamples, or a chunk of halves.
 std::size_t tensor_max_samples(const Config& config);
-/// Of what the kernels read: ci8 or cf16.
+/// Bytes of a sample that the kernels read, ci8 or cf16.
 std::size_t tensor_sample_bytes(const Config& config);
-/// The kernels number what there is to do in 32 bits.
+/// Most work items of a launch: the kernels number them in 32 bits.
 inline constexpr std::size_t kTensorMaxItems = std::size_t{1} << 30;
 
-/// Whether the kernels have code for this device and format.
+/// Whether the kernels support the device and the format.
 bool wgmma_runs(const Config& config, const device::Device& device);
 bool mma_runs(const Config& config, const device::Device& device);
 
 /// Tiles of one channel on and below the diagonal.
 std::size_t tensor_tiles(std::size_t inputs);
 
-/// `wanted` with its zeros filled in, for a device with this much shared memory a group. Throws
-/// Error(config) naming the field, the value and the limit.
-WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t local_bytes, bool half = false);
-MmaTunables complete(const MmaTunables& wanted, std::size_t local_bytes);
+/// `wanted` with defaults for its zeros, for a device with `shared_bytes` of shared memory a group.
+/// Throws Error(config) naming the field, the value and the limit.
+WgmmaTunables complete(const WgmmaTunables& wanted, std::size_t shared_bytes, bool half = false);
+MmaTunables complete(const MmaTunables& wanted, std::size_t shared_bytes);
 
 /// "5 stages, ...".
 std::string describe(const WgmmaTunables& tunables);
@@ -44,32 +44,32 @@ std::string describe(const MmaTunables& tunables);
 jit::Defines wgmma_defines(const Config& config, const WgmmaTunables& tunables);
 jit::Defines mma_defines(const Config& config, const MmaTunables& tunables);
 
-/// Of the kernel that keeps 32-bit sums.
-jit::Defines held_defines(const WgmmaTunables& tunables);
+/// Definitions for wgmma_deferred.cuda.kernel.
+jit::Defines deferred_defines(const WgmmaTunables& tunables);
 
-/// Shared memory of one group.
-std::size_t wgmma_local_bytes(const WgmmaTunables& tunables);
-std::size_t mma_local_bytes(const MmaTunables& tunables);
-std::size_t held_local_bytes(const WgmmaTunables& tunables);
+/// Shared memory of one group, in each of the kernels.
+std::size_t wgmma_shared_bytes(const WgmmaTunables& tunables);
+std::size_t mma_shared_bytes(const MmaTunables& tunables);
+std::size_t deferred_shared_bytes(const WgmmaTunables& tunables);
 
-/// What wgmma's groups do: whole tiles first, the tiles of a last, short round in `parts` along
-/// time, so that no group is idle for the length of a tile.
+/// The work list of the wgmma kernels: rounds of one tile a group. The tiles of an incomplete last
+/// round are cut into `parts` along time, so that no group is idle for the length of a tile.
 struct TileSchedule {
   std::size_t items = 0;
   std::size_t whole = 0;
   std::size_t parts = 1;
-  /// How far groups move on from round to round, so that they meet the channels' tiles on the
-  /// diagonal, which are less work, equally often.
-  std::size_t turn = 0;
+  /// How far groups are rotated from round to round, so that each gets its share of the tiles on
+  /// the diagonal, which are less work.
+  std::size_t rotation = 0;
 };
 
-/// Of step_pairs pairs of steps, `tiles_of_channel` tiles a channel. `in_parts`: whether a tile's
-/// sums may be made by several groups. `end_pairs`: pairs that take as long as a part's start and
-/// end.
+/// Schedules `tiles` tiles of `step_pairs` pairs of steps, with `tiles_of_channel` tiles a channel.
+/// `in_parts`: whether several groups may sum parts of a tile. `end_pairs`: the time that a part's
+/// start and end take, in pairs of steps.
 TileSchedule schedule_tiles(std::size_t tiles, std::size_t tiles_of_channel, std::size_t groups,
                             std::size_t step_pairs, bool in_parts = true, double end_pairs = 1);
 
-/// Pairs of steps in a row of so many samples.
+/// Pairs of steps in a row of `samples` samples.
 std::size_t tensor_step_pairs(const Config& config, std::size_t samples);
 
 }  // namespace tautline::stages::correlate::gpu

@@ -1,4 +1,4 @@
-// The portable kernel behind the interface of all GPU kernels.
+// The portable kernel.
 #include "tautline/stages/correlate/gpu/tiled.h"
 
 #include <algorithm>
@@ -11,9 +11,8 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-// A launch's limits. Of samples: 32-bit sums hold 65,535 full-scale ones (this is the multiple of
-// 16 below), and the float kernel counts stages in 31 bits. Of groups: what both APIs number in 32
-// bits.
+// Limits of a launch. 65,535 full-scale samples fit 32-bit sums (rounded down to a multiple of 16),
+// and the float kernel counts stages in 31 bits. Both APIs number groups in 32 bits.
 constexpr std::size_t kMaxExactSamples = 65520;
 constexpr std::size_t kMaxFloatSamples = std::size_t{1} << 24;
 constexpr std::size_t kMaxGroups = std::size_t{1} << 30;

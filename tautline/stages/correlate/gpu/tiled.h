@@ -1,5 +1,5 @@
-// The portable kernel's configuration: what is legal, what is the default, and what it means to the
-// kernel's text. Apart from the kernel itself so that a compiler without a device can be given it.
+// The portable kernel's configuration: limits, defaults, and definitions for the kernel's text.
+// Apart from the kernel object, so that tests can compile the kernel without a device.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tautline::stages::correlate::gpu {
 
-/// What of a device decides about the tiled kernel.
+/// The properties of a device that the tiled kernel's configuration depends on.
 struct TiledTarget {
   device::Api api = device::Api::cuda;
   std::size_t local_bytes = std::size_t{48} << 10;
@@ -24,7 +24,7 @@ struct TiledTarget {
   explicit TiledTarget(const device::Device& device);
 };
 
-/// `wanted` with its zeros filled in. Throws Error(config) naming the field, the value and the
+/// `wanted` with defaults for its zeros. Throws Error(config) naming the field, the value and the
 /// limit.
 TiledTunables complete(const TiledTunables& wanted, const Config& config,
                        const TiledTarget& target);
@@ -40,7 +40,7 @@ std::string_view tiled_kernel_file(const Config& config);
 jit::Defines tiled_defines(const Config& config, const TiledTunables& tunables,
                            const TiledTarget& target);
 
-/// Local memory that one group takes.
+/// Local memory of one group.
 std::size_t tiled_local_bytes(const TiledTunables& tunables);
 
 }  // namespace tautline::stages::correlate::gpu

@@ -1,11 +1,11 @@
-// Ranges and defaults of the tiled kernel's tunables, and their meaning to its text.
+// Ranges and defaults of the tiled kernel's tunables, and its definitions.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <initializer_list>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/case.h"
+#include "tautline/stages/correlate/chunks.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
 namespace tautline::stages::correlate::gpu {
@@ -51,8 +51,9 @@ TiledTunables complete(const TiledTunables& wanted, const Config& config,
                        const TiledTarget& target) {
   TiledTunables t = wanted;
   // Tiles of 32 x 32 waste little on the diagonal and leave room for many groups; with 512 inputs
-  // on an H200 they were the fastest for integers (93 % of the dot-product unit's time) and for
-  // floats. A few inputs would waste most of such a tile, and a CPU keeps few sums in registers.
+  // on an H200 they were the fastest for integers (the dot-product unit is busy for 93 % of the
+  // time) and for floats. With few inputs most of such a tile is wasted, and a CPU has few
+  // registers.
   const bool small = config.inputs <= 32 || target.host_cpu;
   fill(t.register_rows, small ? 2 : 4);
   fill(t.register_columns, small ? 2 : 4);
@@ -61,7 +62,8 @@ TiledTunables complete(const TiledTunables& wanted, const Config& config,
   fill(t.stage_bytes, 128);
   fill(t.vector_bytes, 16);
   fill(t.groups_per_multiprocessor, 1);
-  // Integers leave time to wait at barriers (3 % faster with half the local memory); floats do not.
+  // Integers were 3 % faster with one buffer, which leaves local memory for more groups; floats
+  // with two, which need one barrier a stage instead of two.
   if (t.local_buffers == -1) t.local_buffers = exact(config) ? 1 : 2;
 
   check("register_rows", t.register_rows, {1, 2, 4, 8});

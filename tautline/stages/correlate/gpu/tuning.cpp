@@ -7,8 +7,8 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
+#include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
 #include "tautline/stages/correlate/gpu/plan.h"
-#include "tautline/stages/correlate/gpu/hopper/held.h"
 #include "tautline/stages/correlate/gpu/tensor.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
@@ -19,13 +19,13 @@ namespace {
 using Values = std::vector<std::int64_t>;
 using Fields = jit::TunableFields<GpuTunables>;
 
-// Which designs have code for a device and format.
+// The designs that support a device and format.
 struct Designs {
   bool wgmma = true;
   bool mma = true;
   bool cuda = true;
   bool exact_sums = true;
-  bool held = true;
+  bool deferred = true;
 
   GpuDesign fastest() const {
     return wgmma ? GpuDesign::wgmma : mma ? GpuDesign::mma : GpuDesign::tiled;
@@ -40,7 +40,7 @@ struct Designs {
 
 Designs designs_for(const Config& config, const device::Device& device) {
   return {wgmma_runs(config, device), mma_runs(config, device), device.api() == device::Api::cuda,
-          exact(config), wgmma_runs(config, device) && HeldSums::worth(config)};
+          exact(config), wgmma_runs(config, device) && DeferredSums::worth(config)};
 }
 
 void add_tiled(Fields& fields, const Designs& designs) {
@@ -96,21 +96,21 @@ Fields fields_for(const Designs& designs) {
         .add(
             "wgmma_staging_columns", [](auto& t) -> auto& { return t.wgmma.staging_columns; },
             {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
-  if (designs.held)
+  if (designs.deferred)
     fields.add(
-        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.held_stages; }, {3, 4, 5, 6, 7},
-        "wgmma, sums held: steps in shared memory");
+        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.deferred_stages; },
+        {3, 4, 5, 6, 7}, "wgmma, deferred sums: steps in shared memory");
   return fields;
 }
 
-// Of the other designs nothing changes: a configuration should not have many names.
-bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
+// Tunables of other designs keep their defaults: each configuration should occur once.
+bool fits(const GpuTunables& t, const GpuTunables& defaults, const Config& config,
           const TiledTarget& target) {
-  if (t.design != GpuDesign::tiled && t.tiled != usual.tiled) return false;
-  if (t.design != GpuDesign::mma && t.mma != usual.mma) return false;
-  if (t.design != GpuDesign::wgmma && t.wgmma != usual.wgmma) return false;
-  if (HeldSums::worth(config) && (t.wgmma.stages != usual.wgmma.stages ||
-                                  t.wgmma.staging_columns != usual.wgmma.staging_columns))
+  if (t.design != GpuDesign::tiled && t.tiled != defaults.tiled) return false;
+  if (t.design != GpuDesign::mma && t.mma != defaults.mma) return false;
+  if (t.design != GpuDesign::wgmma && t.wgmma != defaults.wgmma) return false;
+  if (DeferredSums::worth(config) && (t.wgmma.stages != defaults.wgmma.stages ||
+                                      t.wgmma.staging_columns != defaults.wgmma.staging_columns))
     return false;
   try {
     if (t.design == GpuDesign::tiled) complete(t.tiled, config, target);
@@ -126,28 +126,23 @@ bool fits(const GpuTunables& t, const GpuTunables& usual, const Config& config,
 }  // namespace
 
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
-  std::vector<std::string_view> files{tiled_kernel_file(config)};
-  if (mma_runs(config, device)) files.emplace_back("correlate/gpu/mma.cuda.kernel");
-  if (wgmma_runs(config, device)) files.emplace_back("correlate/gpu/hopper/wgmma.cuda.kernel");
-  const bool held = wgmma_runs(config, device) && HeldSums::worth(config);
-  if (held) files.emplace_back("correlate/gpu/hopper/wgmma_held.cuda.kernel");
+  const bool deferred = wgmma_runs(config, device) && DeferredSums::worth(config);
   return jit::tuning_key(
-      device, "correlate", core::to_string(config.format) + (held ? " held" : ""),
-      {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}},
-      files);
+      device, "correlate", core::to_string(config.format) + (deferred ? " held" : ""),
+      {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}});
 }
 
 jit::Space tuning_space(const Config& config, const device::Device& device) {
   const Designs designs = designs_for(config, device);
   const TiledTarget target(device);
-  GpuTunables usual;
-  usual.design = designs.fastest();
-  usual.tiled = complete(TiledTunables{}, config, target);
-  if (designs.mma) usual.mma = complete(MmaTunables{}, target.local_bytes);
+  GpuTunables defaults;
+  defaults.design = designs.fastest();
+  defaults.tiled = complete(TiledTunables{}, config, target);
+  if (designs.mma) defaults.mma = complete(MmaTunables{}, target.local_bytes);
   if (designs.wgmma)
-    usual.wgmma = complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
+    defaults.wgmma = complete(WgmmaTunables{}, target.local_bytes, config.format == core::kCf16);
   return fields_for(designs).space(
-      usual, [=](const GpuTunables& t) { return fits(t, usual, config, target); });
+      defaults, [=](const GpuTunables& t) { return fits(t, defaults, config, target); });
 }
 
 GpuTunables tunables_of(const jit::Configuration& configuration) {
@@ -158,7 +153,7 @@ std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
   const jit::Choice choice =
       jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
-  if (choice.source == jit::Choice::Source::usual)
+  if (choice.source == jit::Choice::Source::default_configuration)
     return make_gpu_plan(config, device, {}, choice.note);
   try {
     return make_gpu_plan(config, device, tunables_of(choice.configuration), choice.note);

@@ -1,4 +1,5 @@
-// Spectra to rows, kTurnTimes at once: one body, compiled for each instruction set by Highway.
+// Spectra to rows, kCornerTurnTimes at once: one body, compiled for each instruction set by
+// Highway.
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,15 +19,15 @@ template <class T>
 void turn_plain(const std::byte* spectra, std::size_t stride_bytes, std::size_t first,
                 std::size_t channels, std::byte* const* out) {
   for (std::size_t c = first; c < channels; ++c)
-    for (std::size_t t = 0; t < kTurnTimes; ++t)
+    for (std::size_t t = 0; t < kCornerTurnTimes; ++t)
       std::memcpy(out[c] + t * sizeof(T), spectra + t * stride_bytes + c * sizeof(T), sizeof(T));
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 template <class T>
-void turn(const std::byte* spectra, std::size_t stride_bytes, std::size_t channels,
-          std::byte* const* out) {
+void corner_turn(const std::byte* spectra, std::size_t stride_bytes, std::size_t channels,
+                 std::byte* const* out) {
   turn_plain<T>(spectra, stride_bytes, 0, channels, out);
 }
 
@@ -69,14 +70,14 @@ HWY_INLINE void turn_squares(D d, V (&v)[kCount]) {
 }
 
 template <class T>
-void turn(const std::byte* spectra, std::size_t stride_bytes, std::size_t channels,
-          std::byte* const* out) {
+void corner_turn(const std::byte* spectra, std::size_t stride_bytes, std::size_t channels,
+                 std::byte* const* out) {
   constexpr std::size_t kSide = kBlockBytes / sizeof(T);  // channels, and times of a block
   constexpr std::size_t kTimes = kVectorBytes / sizeof(T);
   const hn::CappedTag<T, kTimes> d;
   std::size_t c = 0;
   for (; c + kSide <= channels; c += kSide) {
-    for (std::size_t t = 0; t < kTurnTimes; t += kTimes) {
+    for (std::size_t t = 0; t < kCornerTurnTimes; t += kTimes) {
       const std::byte* from = spectra + t * stride_bytes + c * sizeof(T);
       hn::Vec<decltype(d)> v[kSide];
       for (std::size_t k = 0; k < kSide; ++k)
@@ -91,9 +92,9 @@ void turn(const std::byte* spectra, std::size_t stride_bytes, std::size_t channe
 
 #endif
 
-constexpr Turn turn_of(std::size_t bytes) {
-  if (bytes == 1) return turn<std::uint8_t>;
-  return bytes == 2 ? turn<std::uint16_t> : turn<std::uint32_t>;
+constexpr CornerTurn corner_turn_of(std::size_t bytes) {
+  if (bytes == 1) return corner_turn<std::uint8_t>;
+  return bytes == 2 ? corner_turn<std::uint16_t> : corner_turn<std::uint32_t>;
 }
 
 }  // namespace tautline::stages::dedisperse::HWY_NAMESPACE
@@ -103,14 +104,14 @@ HWY_AFTER_NAMESPACE();
 
 namespace tautline::stages::dedisperse {
 
-Turn turn_for([[maybe_unused]] device::InstructionSet set, std::size_t bytes) {
+CornerTurn corner_turn_for([[maybe_unused]] device::InstructionSet set, std::size_t bytes) {
 #if HWY_TARGETS & HWY_AVX3
-  if (set >= device::InstructionSet::avx512) return N_AVX3::turn_of(bytes);
+  if (set >= device::InstructionSet::avx512) return N_AVX3::corner_turn_of(bytes);
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (set >= device::InstructionSet::avx2) return N_AVX2::turn_of(bytes);
+  if (set >= device::InstructionSet::avx2) return N_AVX2::corner_turn_of(bytes);
 #endif
-  return HWY_NAMESPACE::turn_of(bytes);
+  return HWY_NAMESPACE::corner_turn_of(bytes);
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -247,8 +247,8 @@ HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
 #endif
 }
 
-// Elements of a and b in turns. Interleaving works inside blocks of 16 bytes: those of the two results
-// take turns.
+// Elements of a and b in turns. Interleaving works inside blocks of 16 bytes: those of the two
+// results take turns.
 template <class V>
 HWY_INLINE void interleave(V a, V b, std::uint16_t* to) {
   const Tag<std::uint16_t> d;

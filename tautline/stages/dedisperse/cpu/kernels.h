@@ -68,10 +68,11 @@ enum class Types { u8_u16, u16_u16, u16_u32, i32_i32, f32_f32 };
 /// The best table that `set` can run: vnni and amx take avx512's.
 const Kernels& kernels_for(device::InstructionSet set, Types types);
 
-/// kTurnTimes spectra to rows: `bytes` (1, 2 or 4) an element; out[c] is the row of channel c.
-inline constexpr std::size_t kTurnTimes = 64;
-using Turn = void (*)(const std::byte* spectra, std::size_t stride_bytes, std::size_t channels,
-                      std::byte* const* out);
-Turn turn_for(device::InstructionSet set, std::size_t bytes);
+/// kCornerTurnTimes spectra to rows: `bytes` (1, 2 or 4) an element; out[c] is the row of channel
+/// c.
+inline constexpr std::size_t kCornerTurnTimes = 64;
+using CornerTurn = void (*)(const std::byte* spectra, std::size_t stride_bytes,
+                            std::size_t channels, std::byte* const* out);
+CornerTurn corner_turn_for(device::InstructionSet set, std::size_t bytes);
 
 }  // namespace tautline::stages::dedisperse

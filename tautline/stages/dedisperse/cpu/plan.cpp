@@ -1,4 +1,5 @@
 // The plan on the host's cores: rows in the state, tiles of times and blocks of trials shared out.
+#include <fmt/format.h>
 #include <hwy/cache_control.h>
 
 #include <algorithm>
@@ -8,10 +9,10 @@
 
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/backends.h"
-#include "tautline/stages/dedisperse/plan/choose.h"
 #include "tautline/stages/dedisperse/clean.h"
-#include "tautline/stages/dedisperse/plan/program.h"
+#include "tautline/stages/dedisperse/cpu/cost.h"
 #include "tautline/stages/dedisperse/cpu/rows_ahead.h"
+#include "tautline/stages/dedisperse/cpu/work_list.h"
 #include "tautline/stages/dedisperse/saved_state.h"
 
 namespace tautline::stages::dedisperse {
@@ -23,12 +24,12 @@ constexpr std::size_t kOverread = kGranule + 64;
 
 class CpuState final : public State {
  public:
-  CpuState(const Problem& problem, std::size_t row_elements, std::size_t element_bytes,
+  CpuState(const DelayPlan& plan, std::size_t row_elements, std::size_t element_bytes,
            std::size_t worker_bytes, std::size_t workers)
-      : work(problem, workers),
-        rows_memory(problem.config().beams * problem.positions() * row_elements * element_bytes),
+      : work(plan, workers),
+        rows_memory(plan.config().beams * plan.positions() * row_elements * element_bytes),
         rows{rows_memory.as<std::byte>(), row_elements, element_bytes},
-        count(problem.config().beams * problem.positions()) {
+        count(plan.config().beams * plan.positions()) {
     for (std::size_t w = 0; w < workers; ++w) scratch.emplace_back(worker_bytes);
   }
 
@@ -79,52 +80,46 @@ class CpuState final : public State {
 
 class CpuPlan final : public Plan {
  public:
-  CpuPlan(std::shared_ptr<const Problem> problem, const device::Device& device,
-          const Tunables& tunables)
-      : problem_(std::move(problem)),
-        types_(types_for(*problem_)),
+  CpuPlan(std::shared_ptr<const DelayPlan> plan, const device::Device& device,
+          const Tunables& tunables, const CpuCost& cost)
+      : plan_(std::move(plan)),
+        types_(types_for(*plan_)),
         kernels_(kernels_for(device.instruction_set(), types_)),
-        cleaner_(problem_, types_, device.instruction_set()),
+        cleaner_(plan_, types_, device.instruction_set()),
         workers_(device.make_queue()->workers()) {
-    const Room room = room_for(*problem_, tunables);
-    Chosen chosen = choose(*problem_, tunables, room);
-    delays_ = std::move(chosen.delays);
-    choice_ = std::move(chosen.choice);
-    program_ = make_program(*problem_, delays_, chosen.estimate.shape, room);
-    describe();
+    const WorkLimits limits = limits_for(*plan_, tunables);
+    work_ = make_work_list(*plan_, choose_cut(*plan_, tunables, limits, cost), limits, cost);
+    choice_ = describe();
     const std::size_t output_bytes =
-        config().beams * problem_->trials() * problem_->max_new_samples() * sizeof(std::int32_t);
+        config().beams * plan_->trials() * plan_->max_new_samples() * sizeof(std::int32_t);
     streams_ = output_bytes >= tunables.streamed_bytes && types_ != Types::i32_i32;
     // Room to move the overlap to the front only now and then.
-    const std::size_t elements = problem_->max_delay() + problem_->max_delay() / 2 +
-                                 2 * problem_->max_new_samples() + 2 + kOverread;
+    const std::size_t elements =
+        plan_->max_delay() + plan_->max_delay() / 2 + 2 * plan_->max_new_samples() + 2 + kOverread;
     const std::size_t lines = (elements * kernels_.row_bytes + 63) / 64;
     row_elements_ = (lines | 1) * 64 / kernels_.row_bytes;
   }
 
-  const Config& config() const override { return problem_->config(); }
+  const Config& config() const override { return plan_->config(); }
   std::string backend() const override { return std::string(device::to_string(kernels_.set)); }
   const Choice& choice() const override { return choice_; }
   device::MemoryUse bytes() const override {
-    const std::size_t rows = config().beams * problem_->positions() * row_elements_;
-    return {rows * kernels_.row_bytes + workers_ * worker_bytes() + program_.bytes() +
-                2 * delays_.samples.size() * sizeof(std::int32_t) +
-                Cleaner::Work::bytes(*problem_, workers_),
+    const std::size_t rows = config().beams * plan_->positions() * row_elements_;
+    return {rows * kernels_.row_bytes + workers_ * worker_bytes() + work_.bytes() +
+                2 * plan_->exact().samples.size() * sizeof(std::int32_t) +
+                Cleaner::Work::bytes(*plan_, workers_),
             0};
   }
   std::unique_ptr<State> make_state(device::Queue&) const override {
-    return std::make_unique<CpuState>(*problem_, row_elements_, kernels_.row_bytes, worker_bytes(),
+    return std::make_unique<CpuState>(*plan_, row_elements_, kernels_.row_bytes, worker_bytes(),
                                       workers_);
   }
-  bool float_output() const override { return problem_->float_sums(); }
-  std::size_t max_delay() const override { return problem_->max_delay(); }
+  bool float_output() const override { return plan_->float_sums(); }
+  std::size_t max_delay() const override { return plan_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const override {
-    const auto& channels = problem_->channel_at();
-    const auto found = std::find(channels.begin(), channels.end(), channel);
-    if (found == channels.end()) return problem_->channel_delay(trial, channel);
-    return delays_(trial, static_cast<std::size_t>(found - channels.begin()));
+    return plan_->delay(trial, channel);
   }
-  std::size_t max_output_samples() const override { return problem_->max_new_samples(); }
+  std::size_t max_output_samples() const override { return plan_->max_new_samples(); }
 
   Result execute(device::Queue& queue, State& state, const Input& input,
                  const OutputViews& output) const override {
@@ -132,13 +127,13 @@ class CpuPlan final : public Plan {
     const std::size_t times = own.phase + input.count;
     const std::size_t complete = own.held + times / config().downsample;
     const std::size_t samples = complete > max_delay() ? complete - max_delay() : 0;
-    require_call(*problem_, input, output, samples);
+    require_call(*plan_, input, output, samples);
 
     Result result;
     make_room(queue, own, times / config().downsample + 1);
     result.not_finite =
         cleaner_.take(queue, own.work, input, own.rows, own.first + own.held, own.phase);
-    if (problem_->float_sums()) {
+    if (plan_->float_sums()) {
       sum(queue, own, output.floats, samples);
     } else {
       sum(queue, own, output.integers, samples);
@@ -152,25 +147,18 @@ class CpuPlan final : public Plan {
 
  private:
   // Of the trials of a block, and their carries.
-  std::size_t sums_elements() const {
-    return program_.sums_elements() * (program_.carries ? 2 : 1);
-  }
+  std::size_t sums_elements() const { return work_.sums_elements() * (work_.carries ? 2 : 1); }
   std::size_t worker_bytes() const {
-    return (sums_elements() + program_.scratch_elements + kOverread) * kernels_.sum_bytes;
+    return (sums_elements() + work_.scratch_elements + kOverread) * kernels_.sum_bytes;
   }
 
-  void describe() {
-    const double adds = program_.counted_adds;
-    choice_.adds = adds;
-    const Shape& shape = program_.shape;
-    choice_.text = to_string(choice_.method) + ", " +
-                   std::to_string(adds / choice_.plain_adds).substr(0, 5) + " of the plain adds, ";
-    if (shape.levels > 0)
-      choice_.text += "groups of " + std::to_string(std::size_t{1} << shape.levels) + ", ";
-    if (choice_.method == Method::subband)
-      choice_.text += "loss of S/N " + std::to_string(100 * choice_.loss).substr(0, 4) + " %, ";
-    choice_.text += "tiles of " + std::to_string(shape.time_tile) + " times x " +
-                    std::to_string(std::min(shape.block_trials, problem_->trials())) + " trials";
+  Choice describe() const {
+    const WorkCut& cut = work_.cut;
+    const std::string groups =
+        cut.levels == 0 ? "" : fmt::format("groups of {}, ", std::size_t{1} << cut.levels);
+    return plan_->choice(cut.levels == 0 ? Method::exact : Method::shared, work_.counted_adds,
+                         fmt::format("{}tiles of {} times x {} trials", groups, cut.time_tile,
+                                     std::min(cut.block_trials, plan_->trials())));
   }
 
   // Moves what is held to the front of the rows when `more` would not fit behind it.
@@ -191,23 +179,22 @@ class CpuPlan final : public Plan {
     Rows rows;  ///< from the tile's first time on
   };
   Task task(const CpuState& state, std::size_t k, std::size_t samples) const {
-    const std::size_t tile = program_.shape.time_tile;
-    const std::size_t tiles = (samples + tile - 1) / tile, blocks = program_.blocks.size();
+    const std::size_t tile = work_.cut.time_tile;
+    const std::size_t tiles = (samples + tile - 1) / tile, blocks = work_.blocks.size();
     const std::size_t time = k / blocks % tiles * tile, beam = k / blocks / tiles;
-    return {program_.blocks[k % blocks],
+    return {work_.blocks[k % blocks],
             beam,
             time,
             std::min(tile, samples - time),
-            {state.rows.at(beam * problem_->positions(), state.first + time), row_elements_,
+            {state.rows.at(beam * plan_->positions(), state.first + time), row_elements_,
              kernels_.row_bytes}};
   }
 
   template <class T>
   void sum(device::Queue& queue, CpuState& state, const core::View<T, 3>& output,
            std::size_t samples) const {
-    const std::size_t tile = program_.shape.time_tile;
-    const std::size_t tasks =
-        config().beams * ((samples + tile - 1) / tile) * program_.blocks.size();
+    const std::size_t tile = work_.cut.time_tile;
+    const std::size_t tasks = config().beams * ((samples + tile - 1) / tile) * work_.blocks.size();
     queue.parallel_for(tasks, 1, [&](std::size_t first, std::size_t last, std::size_t worker) {
       for (std::size_t k = first; k < last; ++k)
         run(task(state, k, samples),
@@ -218,11 +205,11 @@ class CpuPlan final : public Plan {
 
   RowsAhead rows_ahead(const Task& task, std::size_t bundle) const {
     const Block& block = task.block;
-    const Bundle& read = program_.bundles[block.first_bundle + bundle];
-    const auto& order = problem_->order();
+    const Bundle& read = work_.bundles[block.first_bundle + bundle];
+    const auto& order = plan_->order();
     return {task.rows,
-            delays_.row(order[block.first_trial]),
-            delays_.row(order[block.first_trial + block.trials - 1]),
+            plan_->delays().row(order[block.first_trial]),
+            plan_->delays().row(order[block.first_trial + block.trials - 1]),
             whole_granules(task.count),
             read.first_position,
             read.first_position + read.positions};
@@ -239,21 +226,20 @@ class CpuPlan final : public Plan {
     const Block& block = task.block;
     const std::size_t times = whole_granules(task.count);
     auto* sums = memory.as<std::byte>();
-    std::byte* carries =
-        sums + (program_.carries ? program_.sums_elements() * kernels_.sum_bytes : 0);
+    std::byte* carries = sums + (work_.carries ? work_.sums_elements() * kernels_.sum_bytes : 0);
     std::byte* scratch = sums + sums_elements() * kernels_.sum_bytes;
-    const std::size_t trial_bytes = program_.shape.time_tile * kernels_.sum_bytes;
-    const bool shared = program_.shape.levels > 0;
+    const std::size_t trial_bytes = work_.cut.time_tile * kernels_.sum_bytes;
+    const bool shared = work_.cut.levels > 0;
     for (std::size_t k = 0; k < block.bundles; ++k) {
-      const Bundle& bundle = program_.bundles[block.first_bundle + k];
+      const Bundle& bundle = work_.bundles[block.first_bundle + k];
       if (bundle.adds > 0)
-        kernels_.add(program_.adds.data() + bundle.first_add, bundle.adds,
-                     {task.rows.data, row_elements_, scratch, program_.shape.time_tile - times});
+        kernels_.add(work_.adds.data() + bundle.first_add, bundle.adds,
+                     {task.rows.data, row_elements_, scratch, work_.cut.time_tile - times});
       Accumulate work{
           shared ? scratch
                  : task.rows.data + bundle.first_position * row_elements_ * kernels_.row_bytes,
           shared ? 0 : row_elements_,
-          program_.places.data() + bundle.first_place,
+          work_.places.data() + bundle.first_place,
           bundle.groups,
           sums,
           carries,
@@ -263,7 +249,7 @@ class CpuPlan final : public Plan {
           nullptr,
           bundle.first_output,
           streams_,
-          static_cast<std::int32_t>(problem_->float_sums() ? 0 : problem_->offset()),
+          static_cast<std::int32_t>(plan_->float_sums() ? 0 : plan_->offset()),
           times,
           task.count};
       RowsAhead ahead = k + 1 < block.bundles ? rows_ahead(task, k + 1) : after;
@@ -286,12 +272,12 @@ class CpuPlan final : public Plan {
   // Where the task's times of the block's i-th trial go.
   template <class T>
   T* out_of(const Task& task, std::size_t i, const core::View<T, 3>& output) const {
-    return output.row(task.beam, problem_->order()[task.block.first_trial + i]) + task.time;
+    return output.row(task.beam, plan_->order()[task.block.first_trial + i]) + task.time;
   }
 
   // Sums of rows times the channels, written as int32, to floats where they are.
   void divide(float* values, std::size_t count) const {
-    const double per_channel = 1 / static_cast<double>(problem_->positions());
+    const double per_channel = 1 / static_cast<double>(plan_->positions());
     for (std::size_t t = 0; t < count; ++t) {
       std::int32_t sum = 0;
       std::memcpy(&sum, values + t, sizeof sum);
@@ -299,23 +285,23 @@ class CpuPlan final : public Plan {
     }
   }
 
-  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const DelayPlan> plan_;
   Types types_;
   const Kernels& kernels_;
   Cleaner cleaner_;
   std::size_t workers_;
-  Delays delays_;
   Choice choice_;
-  Program program_;
+  WorkList work_;
   std::size_t row_elements_ = 0;
   bool streams_ = false;  ///< trials are written past the caches
 };
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_cpu_plan(std::shared_ptr<const Problem> problem,
-                                          const device::Device& device, const Tunables& tunables) {
-  return std::make_shared<CpuPlan>(std::move(problem), device, tunables);
+std::shared_ptr<const Plan> make_cpu_plan(std::shared_ptr<const DelayPlan> plan,
+                                          const device::Device& device, const Tunables& tunables,
+                                          const CpuCost& cost) {
+  return std::make_shared<CpuPlan>(std::move(plan), device, tunables, cost);
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -15,8 +15,8 @@ class RowsAhead {
  public:
   /// Nothing to ask for.
   RowsAhead() = default;
-  /// Of positions [first, last), `times` from each delay between `a` and `b` on: those of the block's
-  /// outermost trials, of which either may be later. rows.data is the tile's first time.
+  /// Of positions [first, last), `times` from each delay between `a` and `b` on: those of the
+  /// block's outermost trials, of which either may be later. rows.data is the tile's first time.
   RowsAhead(const Rows& rows, const std::int32_t* a, const std::int32_t* b, std::size_t times,
             std::size_t first, std::size_t last)
       : rows_(rows), a_(a), b_(b), times_(times), position_(first), last_(last) {

@@ -21,18 +21,18 @@ std::uint32_t u32(std::size_t value) {
 
 }  // namespace
 
-bool GpuCleaner::needed(const Problem& problem, std::size_t element_bytes) {
-  const Config& config = problem.config();
+bool GpuCleaner::needed(const DelayPlan& plan, std::size_t element_bytes) {
+  const Config& config = plan.config();
   return config.zero_dm || config.measure_channels || config.signed_samples ||
          config.downsample > 1 ||
          element_bytes != std::max<std::size_t>(1, static_cast<std::size_t>(config.bits) / 8);
 }
 
-GpuCleaner::GpuCleaner(std::shared_ptr<const Problem> problem,
+GpuCleaner::GpuCleaner(std::shared_ptr<const DelayPlan> plan,
                        std::shared_ptr<const device::Device> device, std::size_t element_bytes)
-    : problem_(std::move(problem)), device_(std::move(device)) {
-  const Config& config = problem_->config();
-  if (config.bits == 32 || !needed(*problem_, element_bytes)) return;
+    : plan_(std::move(plan)), device_(std::move(device)) {
+  const Config& config = plan_->config();
+  if (config.bits == 32 || !needed(*plan_, element_bytes)) return;
   for (const int spectra : {0, 1}) {
     programs_[spectra] = jit::build(*device_, "dedisperse/gpu/clean.kernel",
                                     jit::Defines()
@@ -49,20 +49,20 @@ GpuCleaner::GpuCleaner(std::shared_ptr<const Problem> problem,
 
 std::size_t GpuCleaner::bytes() const {
   if (!ready()) return 0;
-  const Config& config = problem_->config();
+  const Config& config = plan_->config();
   return (config.zero_dm ? config.beams * config.max_samples * sizeof(double) : 0) +
-         (config.measure_channels ? config.beams * problem_->channels() * 16 : 0);
+         (config.measure_channels ? config.beams * plan_->channels() * 16 : 0);
 }
 
 GpuCleaner::Work GpuCleaner::make_work(device::Queue& queue) const {
   Work work;
-  const Config& config = problem_->config();
+  const Config& config = plan_->config();
   if (!ready()) return work;
   if (config.zero_dm)
     work.means = device_->allocate(config.beams * config.max_samples * sizeof(double));
   if (config.measure_channels) {
-    work.sums = device_->allocate(config.beams * problem_->channels() * 8);
-    work.squares = device_->allocate(config.beams * problem_->channels() * 8);
+    work.sums = device_->allocate(config.beams * plan_->channels() * 8);
+    work.squares = device_->allocate(config.beams * plan_->channels() * 8);
   }
   reset(queue, work);
   return work;
@@ -77,8 +77,8 @@ void GpuCleaner::reset(device::Queue& queue, Work& work) const {
 
 void GpuCleaner::take(device::Queue& queue, Work& work, const Input& input, const DeviceRows& rows,
                       std::size_t first, std::size_t phase) const {
-  const Config& config = problem_->config();
-  const std::size_t channels = problem_->channels(), positions = problem_->positions();
+  const Config& config = plan_->config();
+  const std::size_t channels = plan_->channels(), positions = plan_->positions();
   const bool spectra = input.layout == Input::Layout::spectra;
   const int layout = spectra ? 1 : 0;
   const auto stride = static_cast<std::uint64_t>(input.stride_bytes);

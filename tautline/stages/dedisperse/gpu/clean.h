@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -29,11 +29,11 @@ class GpuCleaner {
 
   /// Rows hold elements of `element_bytes`. Compiles for both layouts, or nothing where input needs
   /// no cleaning or is float, which the host cleans.
-  GpuCleaner(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
+  GpuCleaner(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
              std::size_t element_bytes);
 
-  /// Whether input is more than turned.
-  static bool needed(const Problem& problem, std::size_t element_bytes);
+  /// Whether input is more than corner-turned.
+  static bool needed(const DelayPlan& plan, std::size_t element_bytes);
   bool ready() const { return clean_[0] != nullptr; }
   std::size_t bytes() const;
   Work make_work(device::Queue& queue) const;
@@ -47,7 +47,7 @@ class GpuCleaner {
   void add_moments(device::Queue& queue, const Work& work, std::vector<Moments>& moments) const;
 
  private:
-  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const device::Device> device_;
   std::shared_ptr<const device::Program> programs_[2];  ///< of rows, of spectra
   std::shared_ptr<const device::Kernel> average_[2], clean_[2], measure_[2];

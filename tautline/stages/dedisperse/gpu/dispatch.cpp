@@ -1,64 +1,59 @@
 #include "tautline/stages/dedisperse/gpu/dispatch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
-
-#include "tautline/stages/dedisperse/gpu/tile_choice.h"
 
 namespace tautline::stages::dedisperse {
 
 namespace {
 
 constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
-// sum.kernel's, of a multiprocessor: 5.36 T adds/s on an H200. However few groups there are, they
-// wait so many cycles for the rows of each position (LOFAR's 32, 16 to 64 trials;
-// docs/performance/dedisperse.md).
-constexpr double kAddsPerCycle = 23, kWaitForPosition = 950;
-constexpr int kMatrixCapability = 80;  // mma.sync of bytes and cp.async
-constexpr int kRolesCapability = 90;   // roles take registers as they need them
+constexpr int kMatrixCapability = 80;              // mma.sync of bytes and cp.async
+constexpr int kRolesCapability = 90;               // roles take registers as they need them
 
-// What bands.kernel is tried with where nothing is told: bands of 16 channels in as large a block as
-// local memory has room for the patterns of, else of 8, with four makers each. Measured on an H200
-// (docs/performance/dedisperse.md).
-struct UsualBands {
+// What channel_blocks.kernel is tried with where nothing is told: channel blocks of 16 channels in
+// as large a block as local memory has room for the patterns of, else of 8, with four producer
+// warps each. As an H200 was measured to be fastest (docs/performance/dedisperse.md).
+struct ChannelBlockSize {
   std::size_t channels, elements_dm;
 };
-constexpr UsualBands kUsualBands[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
-constexpr std::size_t kUsualMakers = 4, kMostSteps = 4;
-// What tile.kernel takes beside that, of what it counts and of each row that a group stages: 17 lines
-// on an H200, within 15 % but for one.
-constexpr double kOfTiles = 0.83, kStagedRow = 190;
-// Cycles of a group of bands until its first sums are made, and after the last: what two bands of
-// LOFAR's without delays took beyond what is counted.
-constexpr double kFillBands = 10000;
+constexpr ChannelBlockSize kH200ChannelBlocks[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
+constexpr std::size_t kH200ProducerWarps = 4, kMostSteps = 4;
 
 class Chooser {
  public:
-  Chooser(const Problem& problem, const device::Device& device, std::size_t element_bytes,
-          const GpuTunables& tunables)
-      : problem_(problem), device_(device), element_bytes_(element_bytes) {
+  Chooser(const DelayPlan& plan, const device::Device& device, std::size_t element_bytes,
+          const GpuTunables& tunables, const GpuCost& cost)
+      : plan_(plan), device_(device), element_bytes_(element_bytes), cost_(cost) {
     made_.tunables = tunables;
-    const bool usual = tunables == GpuTunables{};
+    const bool by_default = tunables == GpuTunables{};
     // An entry is one time where rows are no bytes: longer tiles waste less beside them.
-    if (usual && element_bytes_ > 1 && device_.api() == device::Api::cuda)
+    if (by_default && element_bytes_ > 1 && device_.api() == device::Api::cuda)
       made_.tunables.elements_time = 8;
     choose_tiles();
     // Rows too far apart to stage are read best by fewer threads with more trials each.
     constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
-    if (usual && (!made_.tile || tile_cycles(1, 0) > cycles_where_they_lie(kWhereTheyLie))) {
+    if (by_default && (!made_.tile || tile_cycles(1, 0) > cycles_where_they_lie(kWhereTheyLie))) {
       made_.tunables = kWhereTheyLie;
       choose_tiles();
     }
-    if (usual) {
-      try_usual_bands();
-    } else if (tunables.makers > 0 && bands_serve()) {
-      made_.bands = make_band_program(problem_, made_.delays, band_shape(made_.tunables));
+    if (by_default) {
+      try_channel_blocks();
+    } else if (tunables.producer_warps > 0 && channel_blocks_serve()) {
+      made_.channel_blocks = make_channel_block_work_list(
+          plan_, plan_.delays(), channel_block_shape(made_.tunables), cost_);
     }
-    if (made_.bands) describe_bands();
-    if (made_.bands && made_.tunables.tiles == 0) made_.tunables.tiles = most_tiles();
+    if (made_.channel_blocks) {
+      choose_roles();
+      made_.choice = describe_channel_blocks();
+    } else {
+      made_.choice = describe_tiles();
+    }
   }
-  GpuChoice take() { return std::move(made_); }
+  SumKernel take() { return std::move(made_); }
 
  private:
   // Devices whose groups are small get fewer threads along trials, then along time.
@@ -71,46 +66,58 @@ class Chooser {
   void choose_tiles() {
     fit_threads();
     const GpuTunables& t = made_.tunables;
-    TileChoice chosen =
-        choose_tile(problem_,
-                    {t.items_time * t.elements_time, made_.tile_trials(), t.items_time * t.items_dm,
-                     element_bytes_ == 1, local_bytes(t), channels_in_sum()},
-                    t.levels);
-    made_.delays = std::move(chosen.delays);
-    made_.choice = std::move(chosen.choice);
-    made_.tile = std::move(chosen.program);
+    const TileShape shape{t.items_time * t.elements_time,
+                          made_.tile_trials(),
+                          t.items_time * t.items_dm,
+                          element_bytes_ == 1,
+                          local_bytes(t),
+                          channels_in_sum()};
+    const Method method = plan_.config().method;
+    made_.tile = make_tiles(shape, 0);
+    if (method != Method::exact) {
+      auto shared = cheapest_sharing(shape, t.levels);
+      const bool asked = method == Method::shared || (plan_.has_subbands() && t.levels > 0);
+      if (shared && (asked || !made_.tile || shared->cycles < made_.tile->cycles))
+        made_.tile = std::move(shared);
+    }
   }
-  // Whether calls that are too small for all multiprocessors count as longer than their share. Not
-  // of floats: each kernel adds in an order of its own, so their sums would depend on the size of a
-  // call. Not on OpenCL, whose compute units may be less than a group takes.
-  bool sees_idle() const { return element_bytes_ == 1 && device_.api() == device::Api::cuda; }
+  std::optional<TileWorkList> make_tiles(const TileShape& shape, std::size_t levels) const {
+    return make_tile_work_list(plan_, plan_.delays(), shape, levels, cost_);
+  }
+  std::optional<TileWorkList> cheapest_sharing(const TileShape& shape, std::size_t levels) const {
+    if (levels > 0) return make_tiles(shape, levels);
+    std::optional<TileWorkList> best;
+    for (std::size_t l = 2; l <= kMostTileLevels; ++l) {
+      auto list = make_tiles(shape, l);
+      // More levels need more room, and where they cost more, still more cost still more.
+      if (!list || (best && list->cycles > 1.2 * best->cycles)) break;
+      if (!best || list->cycles < best->cycles) best = std::move(list);
+    }
+    return best;
+  }
+  bool shares() const { return made_.tile && made_.tile->levels > 0; }
 
-  // Of a call: its groups take `cycles` for a tile of all trials, `dearest` in the block with most.
-  double call_cycles(double cycles, double dearest, std::size_t tile_times) const {
-    const auto times = static_cast<double>(problem_.max_new_samples() * problem_.config().beams);
-    const auto all =
-        static_cast<double>(std::max<std::size_t>(1, device_.properties().multiprocessors));
-    const double share = cycles * times / static_cast<double>(tile_times) / all;
-    return sees_idle() ? std::max(dearest, share) : share;
+  double of_call(double cycles, double dearest, std::size_t tile_times) const {
+    return call_cycles(plan_, device_, element_bytes_, cycles, dearest, tile_times);
   }
-  double blocks(std::size_t block_trials) const {
-    return static_cast<double>((problem_.trials() + block_trials - 1) / block_trials);
+  double blocks(std::size_t trials) const {
+    return static_cast<double>((plan_.trials() + trials - 1) / trials);
   }
   // With the given parts of what is counted, and of each row that a group stages.
   double tile_cycles(double counted, double staged_row) const {
-    const double rows = staged_row * static_cast<double>(problem_.positions());
-    return call_cycles(counted * made_.tile->cycles + rows * blocks(made_.tile_trials()),
-                       counted * made_.tile->dearest + rows, made_.tile_times(element_bytes_));
+    const double rows = staged_row * static_cast<double>(plan_.positions());
+    return of_call(counted * made_.tile->cycles + rows * blocks(made_.tile_trials()),
+                   counted * made_.tile->dearest + rows, made_.tile_times(element_bytes_));
   }
-  double band_cycles(const BandProgram& bands, const GpuTunables& t) const {
-    return call_cycles(bands.cycles + kFillBands * blocks(t.items_dm * t.elements_dm),
-                       bands.dearest + kFillBands, 2 * t.items_time * t.elements_time);
+  double cycles_of(const ChannelBlockWorkList& list, const GpuTunables& t) const {
+    return of_call(list.cycles + cost_.fill * blocks(t.items_dm * t.elements_dm),
+                   list.dearest + cost_.fill, 2 * t.items_time * t.elements_time);
   }
   double cycles_where_they_lie(const GpuTunables& t) const {
     const std::size_t block = t.items_dm * t.elements_dm;
-    const auto positions = static_cast<double>(problem_.positions());
+    const auto positions = static_cast<double>(plan_.positions());
     const double adds = positions * blocks(block) * static_cast<double>(block);
-    return call_cycles(adds / kAddsPerCycle, positions * kWaitForPosition, 1);
+    return of_call(adds / cost_.adds_per_cycle, positions * cost_.wait_for_position, 1);
   }
   std::size_t local_bytes(const GpuTunables& t) const {
     const std::size_t there = device_.properties().local_bytes;
@@ -118,98 +125,115 @@ class Chooser {
                     there > kReservedLocalBytes ? there - kReservedLocalBytes : 0);
   }
   std::size_t channels_in_sum() const {
-    return element_bytes_ == 1 ? 65535 / problem_.max_value() : problem_.positions();
+    return element_bytes_ == 1 ? 65535 / plan_.max_value() : plan_.positions();
   }
-  BandShape band_shape(const GpuTunables& t) const {
+  ChannelBlockShape channel_block_shape(const GpuTunables& t) const {
     return {t.items_time * t.elements_time,
             t.items_dm * t.elements_dm,
-            t.band_channels,
+            t.block_channels,
             local_bytes(t),
             channels_in_sum(),
             t.elements_time * t.elements_dm % 4 == 0};
   }
-  bool bands_serve() const {
-    return element_bytes_ == 1 &&
-           (made_.choice.method == Method::shared || made_.choice.method == Method::subband);
+  bool channel_blocks_serve() const {
+    return element_bytes_ == 1 && (shares() || plan_.has_subbands());
   }
   // By counting, against the tiles that there are already.
-  void try_usual_bands() {
-    if (!made_.tile || !bands_serve() || device_.api() != device::Api::cuda ||
+  void try_channel_blocks() {
+    if (!made_.tile || !channel_blocks_serve() || device_.api() != device::Api::cuda ||
         device_.properties().compute_capability != kRolesCapability)
       return;
-    double least = tile_cycles(kOfTiles, kStagedRow);
+    double least = tile_cycles(cost_.tiles, cost_.staged_row);
     std::optional<GpuTunables> best;
-    for (const UsualBands& usual : kUsualBands) {
-      if (best && best->band_channels == usual.channels) continue;  // larger blocks come first
-      GpuTunables t{64, 4, 8, usual.elements_dm};
-      t.makers = kUsualMakers;
-      t.band_channels = usual.channels;
-      auto bands = make_band_program(problem_, made_.delays, band_shape(t));
-      if (!bands || usual.channels * bands->window > kMostSteps * kTeamThreads) continue;
-      const double cycles = band_cycles(*bands, t);
+    for (const ChannelBlockSize& size : kH200ChannelBlocks) {
+      if (best && best->block_channels == size.channels) continue;  // larger blocks come first
+      GpuTunables t{64, 4, 8, size.elements_dm};
+      t.producer_warps = kH200ProducerWarps;
+      t.block_channels = size.channels;
+      auto channel_blocks =
+          make_channel_block_work_list(plan_, plan_.delays(), channel_block_shape(t), cost_);
+      if (!channel_blocks || size.channels * channel_blocks->window > kMostSteps * kWarpThreads)
+        continue;
+      const double cycles = cycles_of(*channel_blocks, t);
       if (cycles >= least) continue;
       least = cycles;
       best = t;
-      made_.bands = std::move(bands);
+      made_.channel_blocks = std::move(channel_blocks);
     }
     if (!best) return;
     made_.tunables = *best;
     made_.tile.reset();
   }
-  // Four makers have more registers each than eight.
+  // Four producer warps have more registers each than eight.
   std::size_t most_tiles() const {
-    const bool few_steps = made_.tunables.band_channels * made_.bands->window < 4 * kTeamThreads;
-    if (made_.tunables.makers <= 4) return few_steps ? 6 : 5;
+    const bool few_steps =
+        made_.tunables.block_channels * made_.channel_blocks->window < 4 * kWarpThreads;
+    if (made_.tunables.producer_warps <= 4) return few_steps ? 6 : 5;
     return few_steps ? 4 : 3;
   }
-  void describe_bands() {
-    const GpuTunables& t = made_.tunables;
-    made_.matrix = t.matrix && t.items_time * t.items_dm % kTeamThreads == 0 &&
+  void choose_roles() {
+    GpuTunables& t = made_.tunables;
+    made_.matrix = t.matrix && t.items_time * t.items_dm % kWarpThreads == 0 &&
                    device_.api() == device::Api::cuda &&
                    device_.properties().compute_capability >= kMatrixCapability;
     // Where roles have registers of their own: fetching takes next to none.
     if (made_.matrix && device_.properties().compute_capability == kRolesCapability &&
-        t.items_time * t.items_dm % (4 * kTeamThreads) == 0 && t.makers == 4 && t.groups == 1)
-      made_.fetchers = 4;
-    Choice& choice = made_.choice;
-    choice.adds = made_.bands->adds;
-    choice.text = to_string(choice.method) + ", " +
-                  std::to_string(choice.adds / choice.plain_adds).substr(0, 5) +
-                  " of the plain adds, bands of " + std::to_string(t.band_channels) +
-                  " channels with " + std::to_string(made_.bands->patterns).substr(0, 4) +
-                  " patterns, " + std::to_string(t.makers) + " makers" +
-                  (made_.matrix ? " by the matrix units, " : ", ");
-    if (choice.method == Method::subband)
-      choice.text += "loss of S/N " + std::to_string(100 * choice.loss).substr(0, 4) + " %, ";
-    choice.text +=
-        std::to_string((4 * made_.bands->local_words + 1023) / 1024) + " KiB of local memory";
+        t.items_time * t.items_dm % (4 * kWarpThreads) == 0 && t.producer_warps == 4 &&
+        t.groups == 1)
+      made_.fetch_warps = 4;
+    if (t.tiles == 0) t.tiles = most_tiles();
+  }
+  Choice describe_channel_blocks() const {
+    const GpuTunables& t = made_.tunables;
+    return plan_.choice(Method::shared, made_.channel_blocks->adds,
+                        fmt::format("channel blocks of {} channels with {:.1f} patterns, {} "
+                                    "producer warps{}, {} KiB of local "
+                                    "memory",
+                                    t.block_channels, made_.channel_blocks->patterns,
+                                    t.producer_warps, made_.matrix ? " by the matrix units" : "",
+                                    (4 * made_.channel_blocks->local_words + 1023) / 1024));
+  }
+  Choice describe_tiles() const {
+    if (!made_.tile)
+      return plan_.choice(Method::exact, plan_.plain_adds(), "rows read where they lie");
+    const TileWorkList& tile = *made_.tile;
+    const std::string groups =
+        shares() ? fmt::format("groups of {}, ", std::size_t{1} << tile.levels) : "";
+    return plan_.choice(shares() ? Method::shared : Method::exact, tile.adds,
+                        fmt::format("{}{} channels in {} KiB of local memory", groups,
+                                    tile.bundle_rows, (tile.local_bytes + 1023) / 1024));
   }
 
-  const Problem& problem_;
+  const DelayPlan& plan_;
   const device::Device& device_;
   std::size_t element_bytes_;
-  GpuChoice made_;
+  const GpuCost& cost_;
+  SumKernel made_;
 };
 
 }  // namespace
 
-std::size_t GpuChoice::tile_times(std::size_t element_bytes) const {
-  return tunables.items_time * tunables.elements_time * (bands ? 2 : element_bytes == 1 ? 4 : 1);
+std::size_t SumKernel::tile_times(std::size_t element_bytes) const {
+  return tunables.items_time * tunables.elements_time *
+         (channel_blocks       ? 2
+          : element_bytes == 1 ? 4
+                               : 1);
 }
 
-std::size_t GpuChoice::group_threads() const {
+std::size_t SumKernel::group_threads() const {
   return tunables.items_time * tunables.items_dm +
-         (bands ? kTeamThreads * (tunables.makers + fetchers) : 0);
+         (channel_blocks ? kWarpThreads * (tunables.producer_warps + fetch_warps) : 0);
 }
 
-std::size_t gpu_element_bytes(const Problem& problem) {
-  if (problem.float_sums()) return 4;
-  return problem.max_value() <= 255 ? 1 : 2;
+std::size_t gpu_element_bytes(const DelayPlan& plan) {
+  if (plan.float_sums()) return 4;
+  return plan.max_value() <= 255 ? 1 : 2;
 }
 
-GpuChoice choose_gpu_sum(const Problem& problem, const device::Device& device,
-                         std::size_t element_bytes, const GpuTunables& tunables) {
-  return Chooser(problem, device, element_bytes, tunables).take();
+SumKernel choose_sum_kernel(const DelayPlan& plan, const device::Device& device,
+                            std::size_t element_bytes, const GpuTunables& tunables,
+                            const GpuCost& cost) {
+  return Chooser(plan, device, element_bytes, tunables, cost).take();
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -1,40 +1,42 @@
-// Which kernel a GPU sums by, in groups of which shape, with which lists: bands.kernel or tile.kernel
-// from local memory, or sum.kernel where rows lie.
+// Which kernel a GPU sums by, in groups of which shape, with which lists: channel_blocks.kernel or
+// tile.kernel from local memory, or sum.kernel where rows lie.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 
 #include "tautline/device/device.h"
-#include "tautline/stages/dedisperse/gpu/band_program.h"
-#include "tautline/stages/dedisperse/plan/problem.h"
-#include "tautline/stages/dedisperse/gpu/tile_program.h"
+#include "tautline/stages/dedisperse/gpu/channel_block_work_list.h"
+#include "tautline/stages/dedisperse/gpu/cost.h"
+#include "tautline/stages/dedisperse/gpu/tile_work_list.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 #include "tautline/stages/dedisperse/tunables.h"
 
 namespace tautline::stages::dedisperse {
 
-struct GpuChoice {
+struct SumKernel {
   GpuTunables tunables;  ///< those that were given, or what the defaults come to here
-  Delays delays;
   Choice choice;
-  std::optional<TileProgram> tile;   ///< of tile.kernel
-  std::optional<BandProgram> bands;  ///< of bands.kernel; neither: sum.kernel
-  bool matrix = false;               ///< the matrix units make the bands' sums
-  std::size_t fetchers = 0;          ///< teams of bands.kernel that fetch rows and nothing else
+  std::optional<TileWorkList> tile;  ///< of tile.kernel
+  std::optional<ChannelBlockWorkList>
+      channel_blocks;           ///< of channel_blocks.kernel; neither: sum.kernel
+  bool matrix = false;          ///< the matrix units make the channel blocks' sums
+  std::size_t fetch_warps = 0;  ///< warps of channel_blocks.kernel that fetch rows and nothing else
 
   std::size_t tile_trials() const { return tunables.items_dm * tunables.elements_dm; }
   std::size_t tile_times(std::size_t element_bytes) const;
   std::size_t group_threads() const;
 };
 
-/// Teams of threads of bands.kernel.
-inline constexpr std::size_t kTeamThreads = 32;
+/// Warps of threads of channel_blocks.kernel.
+inline constexpr std::size_t kWarpThreads = 32;
 
 /// Of the rows: 1 or 2 of unsigned integers, or 4 of floats.
-std::size_t gpu_element_bytes(const Problem& problem);
+std::size_t gpu_element_bytes(const DelayPlan& plan);
 
 /// `element_bytes` of the rows: 1 or 2 of unsigned integers, or 4 of floats.
-GpuChoice choose_gpu_sum(const Problem& problem, const device::Device& device,
-                         std::size_t element_bytes, const GpuTunables& tunables);
+SumKernel choose_sum_kernel(const DelayPlan& plan, const device::Device& device,
+                            std::size_t element_bytes, const GpuTunables& tunables,
+                            const GpuCost& cost = kH200Cost);
 
 }  // namespace tautline::stages::dedisperse

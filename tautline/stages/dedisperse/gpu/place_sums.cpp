@@ -11,7 +11,7 @@ class Placer {
   Placer(std::span<const std::size_t> words, std::size_t ahead) : words_(words), ahead_(ahead) {}
 
   void add(std::size_t at) { places_.push_back({at, after(at)}); }
-  // Wherever the next band waits least, the first such place.
+  // Wherever the next channel block waits least, the first such place.
   void add_best(std::initializer_list<std::size_t> all) {
     add(*std::min_element(all.begin(), all.end(),
                           [&](std::size_t a, std::size_t b) { return after(a) < after(b); }));
@@ -27,7 +27,7 @@ class Placer {
   }
 
  private:
-  // Of the next band: after the last one that lies where it would.
+  // Of the next channel block: after the last one that lies where it would.
   std::size_t after(std::size_t at) const {
     const std::size_t n = places_.size(), least = n < ahead_ ? 0 : n + 1 - ahead_;
     for (std::size_t b = n; b > least; --b)
@@ -55,7 +55,8 @@ std::vector<SumsPlace> place_sums(std::span<const std::size_t> words, std::size_
     }
     ends.add(b % 2 == 0 ? 0 : last);
   }
-  // Small bands in the middle may leave no room for two large ones, which either end always has.
+  // Small channel blocks in the middle may leave no room for two large ones, which either end
+  // always has.
   return (ring.waits_for_neighbours() ? ends : ring).places();
 }
 

@@ -1,5 +1,5 @@
-// The plan on a GPU: rows stay in its memory, input from there is turned and cleaned there, and
-// gpu/sum.h sums. Input in host memory goes through the host's cleaner.
+// The plan on a GPU: rows stay in its memory, input from there is corner-turned and cleaned there,
+// and gpu/sum.h sums. Input in host memory goes through the host's cleaner.
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -8,8 +8,8 @@
 #include "tautline/jit/program.h"
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/clean.h"
-#include "tautline/stages/dedisperse/gpu/dispatch.h"
 #include "tautline/stages/dedisperse/gpu/clean.h"
+#include "tautline/stages/dedisperse/gpu/dispatch.h"
 #include "tautline/stages/dedisperse/gpu/state.h"
 #include "tautline/stages/dedisperse/gpu/sum.h"
 
@@ -17,25 +17,24 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kTakeTile = 32, kTurnTile = 128, kTakeThreads = 256, kWord = 4;
+constexpr std::size_t kTakeTile = 32, kCornerTurnTile = 128, kTakeThreads = 256, kWord = 4;
 
-Types gpu_types(const Problem& problem) {
-  const std::size_t bytes = gpu_element_bytes(problem);
+Types gpu_types(const DelayPlan& plan) {
+  const std::size_t bytes = gpu_element_bytes(plan);
   return bytes == 1 ? Types::u8_u16 : bytes == 2 ? Types::u16_u32 : Types::f32_f32;
 }
 
 class GpuPlan final : public Plan {
  public:
-  GpuPlan(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
-          const Tunables& tunables)
-      : problem_(std::move(problem)),
+  GpuPlan(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
+          const Tunables& tunables, const GpuCost& cost)
+      : plan_(std::move(plan)),
         device_(std::move(device)),
-        types_(gpu_types(*problem_)),
-        element_bytes_(gpu_element_bytes(*problem_)),
-        cleaner_(problem_, types_, device_->instruction_set()),
-        gpu_cleaner_(
-            std::make_shared<const GpuCleaner>(problem_, device_, gpu_element_bytes(*problem_))),
-        sum_(problem_, device_, element_bytes_, tunables.gpu) {
+        types_(gpu_types(*plan_)),
+        element_bytes_(gpu_element_bytes(*plan_)),
+        cleaner_(plan_, types_, device_->instruction_set()),
+        gpu_cleaner_(std::make_shared<const GpuCleaner>(plan_, device_, gpu_element_bytes(*plan_))),
+        sum_(plan_, device_, element_bytes_, tunables.gpu, cost) {
     for (const int spectra : {0, 1}) {
       take_programs_[spectra] =
           jit::build(*device_, "dedisperse/gpu/take.kernel",
@@ -43,51 +42,47 @@ class GpuPlan final : public Plan {
       take_[spectra] = take_programs_[spectra]->kernel("take");
     }
     if (config().bits == 8) {
-      turn_program_ = jit::build(*device_, "dedisperse/gpu/turn.kernel", {});
-      turn_ = turn_program_->kernel("turn");
+      corner_turn_program_ = jit::build(*device_, "dedisperse/gpu/corner_turn.kernel", {});
+      corner_turn_ = corner_turn_program_->kernel("corner_turn");
     }
     // The overlap is copied to the front when the rows are full, which must not overlap itself.
-    row_elements_ = kMostTimesBefore +
-                    2 * (problem_->max_delay() + problem_->max_new_samples() + 1) +
+    row_elements_ = kMostTimesBefore + 2 * (plan_->max_delay() + plan_->max_new_samples() + 1) +
                     sum_.tile_times() + GpuSum::kBehind;
     row_elements_ = (row_elements_ * element_bytes_ + 127) / 128 * 128 / element_bytes_;
-    position_of_.assign(problem_->channels(), problem_->positions());
-    for (std::size_t p = 0; p < problem_->positions(); ++p)
-      position_of_[problem_->channel_at()[p]] = p;
   }
 
-  const Config& config() const override { return problem_->config(); }
+  const Config& config() const override { return plan_->config(); }
   std::string backend() const override {
     return device_->api() == device::Api::cuda ? "cuda" : "opencl";
   }
   const Choice& choice() const override { return sum_.choice(); }
   device::MemoryUse bytes() const override {
-    const std::size_t rows = config().beams * problem_->positions();
-    const std::size_t fresh = problem_->max_new_samples() + 1;
-    return {rows * fresh * element_bytes_ + 2 * sum_.delays().samples.size() * 4 +
-                Cleaner::Work::bytes(*problem_, 1),
-            rows * row_elements_ * element_bytes_ + sum_.bytes() + 4 * problem_->channels() +
+    const std::size_t rows = config().beams * plan_->positions();
+    const std::size_t fresh = plan_->max_new_samples() + 1;
+    return {rows * fresh * element_bytes_ + 2 * plan_->exact().samples.size() * 4 +
+                Cleaner::Work::bytes(*plan_, 1),
+            rows * row_elements_ * element_bytes_ + sum_.bytes() + 4 * plan_->channels() +
                 out_bytes() + gpu_cleaner_->bytes()};
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
-  bool float_output() const override { return problem_->float_sums(); }
-  bool takes_device_memory() const override { return turned_there() || gpu_cleaner_->ready(); }
-  std::size_t max_delay() const override { return problem_->max_delay(); }
-  std::int64_t delay(std::size_t trial, std::size_t channel) const override {
-    const std::size_t position = position_of_[channel];
-    return position < problem_->positions() ? sum_.delays()(trial, position)
-                                            : problem_->channel_delay(trial, channel);
+  bool float_output() const override { return plan_->float_sums(); }
+  bool takes_device_memory() const override {
+    return corner_turned_there() || gpu_cleaner_->ready();
   }
-  std::size_t max_output_samples() const override { return problem_->max_new_samples(); }
+  std::size_t max_delay() const override { return plan_->max_delay(); }
+  std::int64_t delay(std::size_t trial, std::size_t channel) const override {
+    return plan_->delay(trial, channel);
+  }
+  std::size_t max_output_samples() const override { return plan_->max_new_samples(); }
   Result execute(device::Queue& queue, State& state, const Input& input,
                  const OutputViews& output) const override;
 
  private:
   std::size_t out_bytes() const {
-    return 4 * config().beams * problem_->trials() * problem_->max_new_samples();
+    return 4 * config().beams * plan_->trials() * plan_->max_new_samples();
   }
-  // Whether input in the device's memory needs nothing but turning.
-  bool turned_there() const { return !GpuCleaner::needed(*problem_, element_bytes_); }
+  // Whether input in the device's memory needs nothing but a corner turn.
+  bool corner_turned_there() const { return !GpuCleaner::needed(*plan_, element_bytes_); }
 
   void make_room(device::Queue& queue, GpuState& state, std::size_t more) const;
   bool whole_words(const Input& input) const;
@@ -98,7 +93,7 @@ class GpuPlan final : public Plan {
   void sum(device::Queue& queue, const GpuState& state, const core::View<T, 3>& output,
            std::size_t samples) const;
 
-  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const device::Device> device_;
   Types types_;
   std::size_t element_bytes_;
@@ -106,28 +101,27 @@ class GpuPlan final : public Plan {
   std::shared_ptr<const GpuCleaner> gpu_cleaner_;
   GpuSum sum_;
   std::size_t row_elements_ = 0;
-  std::vector<std::size_t> position_of_;  ///< [channel]; beyond all where it is left out
   std::shared_ptr<const device::Program> take_programs_[2];
   std::shared_ptr<const device::Kernel> take_[2];
-  std::shared_ptr<const device::Program> turn_program_;  ///< of bytes
-  std::shared_ptr<const device::Kernel> turn_;
+  std::shared_ptr<const device::Program> corner_turn_program_;  ///< of bytes
+  std::shared_ptr<const device::Kernel> corner_turn_;
 };
 
 std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
-  auto state = std::make_unique<GpuState>(*problem_, *device_, gpu_cleaner_, queue.workers());
-  state->count = config().beams * problem_->positions();
+  auto state = std::make_unique<GpuState>(*plan_, *device_, gpu_cleaner_, queue.workers());
+  state->count = config().beams * plan_->positions();
   state->element_bytes = element_bytes_;
   state->stride_bytes = row_elements_ * element_bytes_;
-  state->staging_bytes = (problem_->max_new_samples() + 1) * element_bytes_;
+  state->staging_bytes = (plan_->max_new_samples() + 1) * element_bytes_;
   state->front = state->first = kMostTimesBefore;
   state->rows = device_->allocate(state->count * state->stride_bytes);
   state->staging = device_->allocate_pinned(state->count * state->staging_bytes);
   state->staged = device_->make_event();
   state->out = device_->allocate(out_bytes());
-  std::vector<std::uint32_t> positions(problem_->channels(),
-                                       static_cast<std::uint32_t>(problem_->positions()));
-  for (std::size_t p = 0; p < problem_->positions(); ++p)
-    positions[problem_->channel_at()[p]] = static_cast<std::uint32_t>(p);
+  std::vector<std::uint32_t> positions(plan_->channels(),
+                                       static_cast<std::uint32_t>(plan_->positions()));
+  for (std::size_t p = 0; p < plan_->positions(); ++p)
+    positions[plan_->channel_at()[p]] = static_cast<std::uint32_t>(p);
   queue.fill(state->rows.data(), 0, state->rows.bytes());
   state->positions = device_->allocate(4 * positions.size());
   queue.copy(state->positions.data(), positions.data(), 4 * positions.size());
@@ -143,14 +137,14 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
   const std::size_t fresh = times / config().downsample;
   const std::size_t complete = own.held + fresh;
   const std::size_t samples = complete > max_delay() ? complete - max_delay() : 0;
-  require_call(*problem_, given, output, samples);
+  require_call(*plan_, given, output, samples);
   Result result;
   if (given.count == 0) return result;
-  const Input input = with_strides(*problem_, given);
+  const Input input = with_strides(*plan_, given);
   make_room(queue, own, fresh);
   if (!device_->holds(input.data)) {
     result.not_finite = take_from_host(queue, own, input);
-  } else if (turned_there()) {
+  } else if (corner_turned_there()) {
     take(queue, own, input);
   } else if (gpu_cleaner_->ready()) {
     take_cleaned(queue, own, input);
@@ -159,7 +153,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const Input& given,
                       "host memory where floats are cleaned, measured or downsampled");
   }
   own.phase = times % config().downsample;
-  if (problem_->float_sums()) {
+  if (plan_->float_sums()) {
     sum(queue, own, output.floats, samples);
   } else {
     sum(queue, own, output.integers, samples);
@@ -183,9 +177,9 @@ void GpuPlan::make_room(device::Queue& queue, GpuState& state, std::size_t more)
   state.first = state.front;
 }
 
-// Whether spectra may be turned a word at a time.
+// Whether spectra may be corner-turned a word at a time.
 bool GpuPlan::whole_words(const Input& input) const {
-  return turn_ && input.layout == Input::Layout::spectra && problem_->channels() % kWord == 0 &&
+  return corner_turn_ && input.layout == Input::Layout::spectra && plan_->channels() % kWord == 0 &&
          input.stride_bytes % kWord == 0 && input.beam_stride_bytes % kWord == 0 &&
          reinterpret_cast<std::uintptr_t>(input.data) % kWord == 0;
 }
@@ -198,20 +192,20 @@ void GpuPlan::take(device::Queue& queue, const GpuState& state, const Input& inp
       state.rows.data(),
       static_cast<std::uint64_t>(input.stride_bytes),
       static_cast<std::uint64_t>(input.beam_stride_bytes),
-      static_cast<std::uint32_t>(problem_->channels()),
+      static_cast<std::uint32_t>(plan_->channels()),
       static_cast<std::uint32_t>(input.count),
-      static_cast<std::uint32_t>(problem_->positions()),
+      static_cast<std::uint32_t>(plan_->positions()),
       static_cast<std::uint64_t>(state.stride_bytes),
-      static_cast<std::uint64_t>(state.stride_bytes * problem_->positions()),
+      static_cast<std::uint64_t>(state.stride_bytes * plan_->positions()),
       static_cast<std::uint64_t>(state.first + state.held)};
   const bool words = whole_words(input);
-  const std::size_t tile = words ? kTurnTile : kTakeTile;
+  const std::size_t tile = words ? kCornerTurnTile : kTakeTile;
   const std::size_t times = input.count + (words ? (state.first + state.held) % kWord : 0);
-  queue.launch(words ? *turn_ : *take_[spectra ? 1 : 0],
-               {.groups = {(times + tile - 1) / tile, (problem_->channels() + tile - 1) / tile,
-                           config().beams},
-                .threads = {kTakeThreads, 1, 1}},
-               arguments);
+  queue.launch(
+      words ? *corner_turn_ : *take_[spectra ? 1 : 0],
+      {.groups = {(times + tile - 1) / tile, (plan_->channels() + tile - 1) / tile, config().beams},
+       .threads = {kTakeThreads, 1, 1}},
+      arguments);
 }
 
 void GpuPlan::take_cleaned(device::Queue& queue, GpuState& state, const Input& input) const {
@@ -258,7 +252,7 @@ void GpuPlan::sum(device::Queue& queue, const GpuState& state, const core::View<
   const bool there = device_->holds(output.data());
   const std::size_t trial_stride = there ? static_cast<std::size_t>(output.stride(1)) : samples;
   const std::size_t beam_stride =
-      there ? static_cast<std::size_t>(output.stride(0)) : samples * problem_->trials();
+      there ? static_cast<std::size_t>(output.stride(0)) : samples * plan_->trials();
   const void* out = there ? static_cast<const void*>(output.data()) : state.out.data();
   sum_.launch(queue, state.lists, {state.rows.data(), state.stride_bytes, state.first},
               {out, trial_stride, beam_stride, samples});
@@ -266,15 +260,15 @@ void GpuPlan::sum(device::Queue& queue, const GpuState& state, const core::View<
   for (std::size_t b = 0; b < config().beams; ++b)
     queue.copy_rows(output.row(b, std::size_t{0}), static_cast<std::size_t>(output.stride(1)) * 4,
                     state.out.as<std::byte>() + 4 * b * beam_stride, 4 * samples, 4 * samples,
-                    problem_->trials());
+                    plan_->trials());
 }
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const Problem> problem,
+std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const DelayPlan> plan,
                                           std::shared_ptr<const device::Device> device,
-                                          const Tunables& tunables) {
-  return std::make_shared<GpuPlan>(std::move(problem), std::move(device), tunables);
+                                          const Tunables& tunables, const GpuCost& cost) {
+  return std::make_shared<GpuPlan>(std::move(plan), std::move(device), tunables, cost);
 }
 
 }  // namespace tautline::stages::dedisperse

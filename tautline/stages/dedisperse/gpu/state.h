@@ -18,9 +18,9 @@ namespace tautline::stages::dedisperse {
 
 class GpuState final : public State {
  public:
-  GpuState(const Problem& problem, const device::Device& device,
+  GpuState(const DelayPlan& plan, const device::Device& device,
            std::shared_ptr<const GpuCleaner> there, std::size_t workers)
-      : work(problem, workers),
+      : work(plan, workers),
         queue(device.make_queue()),
         done(device.make_event()),
         cleaner(std::move(there)),

@@ -12,13 +12,12 @@ namespace tautline::stages::dedisperse {
 
 class GpuSum {
  public:
-  GpuSum(std::shared_ptr<const Problem> problem, std::shared_ptr<const device::Device> device,
-         std::size_t element_bytes, const GpuTunables& tunables);
+  GpuSum(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
+         std::size_t element_bytes, const GpuTunables& tunables, const GpuCost& cost);
 
   const Choice& choice() const { return chosen_.choice; }
-  const Delays& delays() const { return chosen_.delays; }
   /// Whole tiles of times are read, and as many behind the last one: windows, and the whole runs of
-  /// entries that bands.kernel makes.
+  /// entries that channel_blocks.kernel makes.
   std::size_t tile_times() const { return chosen_.tile_times(element_bytes_); }
   static constexpr std::size_t kBehind = 256;
 
@@ -27,7 +26,7 @@ class GpuSum {
     device::Buffer order;                             ///< [trial in order of DM] its row in out
     device::Buffer delays;                            ///< of sum.kernel
     device::Buffer staged_rows, starts, ops, places;  ///< of tile.kernel
-    device::Buffer packets;                           ///< of bands.kernel
+    device::Buffer packets;                           ///< of channel_blocks.kernel
   };
   Lists upload(device::Queue& queue) const;  ///< waits until they are there
   std::size_t bytes() const;                 ///< of all lists
@@ -47,22 +46,22 @@ class GpuSum {
 
  private:
   void compile();
-  void compile_bands();
+  void compile_channel_blocks();
   bool too_many_threads() const;
   device::LaunchShape shape(std::size_t times) const;
   template <class T>
   void launch_tiles(device::Queue& queue, const Lists& lists, const Rows& rows,
                     const Out& out) const;
-  void launch_bands(device::Queue& queue, const Lists& lists, const Rows& rows,
-                    const Out& out) const;
+  void launch_channel_blocks(device::Queue& queue, const Lists& lists, const Rows& rows,
+                             const Out& out) const;
   template <class T>
   void launch_where_they_lie(device::Queue& queue, const Lists& lists, const Rows& rows,
                              const Out& out) const;
 
-  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const device::Device> device_;
   std::size_t element_bytes_;
-  GpuChoice chosen_;
+  SumKernel chosen_;
   std::shared_ptr<const device::Program> program_;
   std::shared_ptr<const device::Kernel> kernel_;
 };

@@ -30,32 +30,33 @@ jit::TunableFields<GpuTunables> fields() {
            "whose registers a multiprocessor has room for")
       .add("levels", &GpuTunables::levels, {0, 2, 3, 4, 5},
            "trials add groups of 2^levels channels; 0: by counting")
-      .add("makers", &GpuTunables::makers, {0, 4, 8},
-           "teams that make the sums of a band while others add the band before; 0: one after the "
+      .add("producer_warps", &GpuTunables::producer_warps, {0, 4, 8},
+           "warps that make the sums of a channel_block while others add the channel_block before; "
+           "0: one after the "
            "other")
-      .add("band_channels", &GpuTunables::band_channels, {8, 16},
-           "of a band: more make fewer sums to add, of more patterns");
+      .add("block_channels", &GpuTunables::block_channels, {8, 16},
+           "of a channel_block: more make fewer sums to add, of more patterns");
   return list;
 }
 
 }  // namespace
 
-Method method_that_runs(const Problem& problem, const device::Device& device) {
+Method method_that_runs(const DelayPlan& problem, const device::Device& device) {
   if (problem.config().method == Method::exact) return Method::exact;
-  return choose_gpu_sum(problem, device, gpu_element_bytes(problem), {}).choice.method;
+  return choose_sum_kernel(problem, device, gpu_element_bytes(problem), {}).choice.method;
 }
 
-std::shared_ptr<const Problem> problem_of_candidate(std::shared_ptr<const Problem> problem,
-                                                    Method runs, const GpuTunables& tunables) {
-  const bool shares = tunables.levels > 0 || tunables.makers > 0;
+std::shared_ptr<const DelayPlan> problem_of_candidate(std::shared_ptr<const DelayPlan> problem,
+                                                      Method runs, const GpuTunables& tunables) {
+  const bool shares = tunables.levels > 0 || tunables.producer_warps > 0;
   const Method method = runs == Method::exact && shares ? Method::shared : runs;
   if (problem->config().method == method) return problem;
   Config config = problem->config();
   config.method = method;
-  return std::make_shared<const Problem>(config);
+  return std::make_shared<const DelayPlan>(config);
 }
 
-jit::TuningKey tuning_key(const Problem& problem, const device::Device& device, Method runs) {
+jit::TuningKey tuning_key(const DelayPlan& problem, const device::Device& device, Method runs) {
   const Config& config = problem.config();
   return jit::tuning_key(
       device, "dedisperse", std::to_string(config.bits) + " bits " + to_string(runs),
@@ -63,23 +64,22 @@ jit::TuningKey tuning_key(const Problem& problem, const device::Device& device, 
        {"channels", problem.positions()},
        {"trials", problem.trials()},
        {"samples", config.max_samples},
-       {"max_delay", problem.max_delay() + 1}},
-      {"dedisperse/gpu/sum.kernel", "dedisperse/gpu/tile.kernel", "dedisperse/gpu/bands.kernel"});
+       {"max_delay", problem.max_delay() + 1}});
 }
 
 namespace {
 
-bool makers_serve(const device::Device& device, Method method) {
+bool producers_serve(const device::Device& device, Method method) {
   constexpr int kMatrixCapability = 80;
   return method != Method::exact && device.api() == device::Api::cuda &&
          device.properties().compute_capability >= kMatrixCapability;
 }
 
-// Whole groups of four teams, and all of the local memory.
-bool makers_fit(const GpuTunables& t) {
-  const std::size_t summers = t.items_time * t.items_dm;
+// Whole groups of four warps, and all of the local memory.
+bool producers_fit(const GpuTunables& t) {
+  const std::size_t consumers = t.items_time * t.items_dm;
   return t.groups == 1 && t.levels == 0 && t.local_kib == GpuTunables{}.local_kib &&
-         summers % 128 == 0 && summers + 32 * t.makers <= 1024 &&
+         consumers % 128 == 0 && consumers + 32 * t.producer_warps <= 1024 &&
          t.elements_time * t.elements_dm <= 128 && t.items_dm * t.elements_dm >= 16;
 }
 
@@ -88,9 +88,9 @@ bool makers_fit(const GpuTunables& t) {
 jit::Space tuning_space(const device::Device& device, Method method) {
   const std::size_t most = device.properties().max_group_threads;
   const std::size_t local_kib = device.properties().local_bytes >> 10;
-  const bool makers = makers_serve(device, method);
-  return fields().space({}, [most, local_kib, method, makers](const GpuTunables& t) {
-    if (t.makers > 0) return makers && makers_fit(t);
+  const bool producer_warps = producers_serve(device, method);
+  return fields().space({}, [most, local_kib, method, producer_warps](const GpuTunables& t) {
+    if (t.producer_warps > 0) return producer_warps && producers_fit(t);
     const std::size_t threads = t.items_time * t.items_dm;
     const std::size_t sums = t.elements_time * t.elements_dm;
     // What is like another value, and what needs more registers than there are.
@@ -99,7 +99,7 @@ jit::Space tuning_space(const device::Device& device, Method method) {
       return false;
     if ((method == Method::exact || t.local_kib == 0) && t.levels != 0) return false;
     if (t.local_kib == 0 && t.groups != 1) return false;
-    if (t.band_channels != GpuTunables{}.band_channels) return false;
+    if (t.block_channels != GpuTunables{}.block_channels) return false;
     return threads <= most && threads <= 1024 && sums <= 64 && t.groups * threads <= 1536;
   });
 }
@@ -108,15 +108,15 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
   return fields().tunables(configuration);
 }
 
-std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const Problem> problem,
+std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const DelayPlan> problem,
                                                 std::shared_ptr<const device::Device> device) {
   const Method asked = problem->config().method;
   // Says which method `auto` comes to, and is the plan of those who have not tuned.
-  auto usual = make_gpu_plan(problem, device, {});
-  const Method runs = usual->choice().method;
+  auto by_default = make_gpu_plan(problem, device, {});
+  const Method runs = by_default->choice().method;
   const jit::Choice choice =
       jit::choose(*device, tuning_key(*problem, *device, runs), tuning_space(*device, asked));
-  if (choice.source == jit::Choice::Source::usual) return usual;
+  if (choice.source == jit::Choice::Source::default_configuration) return by_default;
   try {
     Tunables tunables;
     tunables.gpu = tunables_of(choice.configuration);
@@ -124,7 +124,7 @@ std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const Problem> p
   } catch (const core::Error& error) {
     device->shared().warn_once("what tuning found for dedisperse does not work here any more (" +
                                std::string(error.what()) + "): taking the default");
-    return usual;
+    return by_default;
   }
 }
 

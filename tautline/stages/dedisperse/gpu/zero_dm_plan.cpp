@@ -78,23 +78,22 @@ class ZeroDmState final : public State {
 
   std::unique_ptr<State> inner;
   std::unique_ptr<device::Event> done;  ///< with all of the last call
-  device::Buffer channel_sums, centres, entries, starts, added, transformed, turns, spectra,
+  device::Buffer channel_sums, centres, entries, starts, added, transformed, twiddles, spectra,
       patterns;
 };
 
 class ZeroDmPlan final : public Plan {
  public:
-  ZeroDmPlan(const Config& config, std::shared_ptr<const Plan> sums,
+  ZeroDmPlan(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const Plan> sums,
              std::shared_ptr<const device::Device> device, const Tunables& tunables)
-      : problem_(config),
+      : plan_(std::move(plan)),
         sums_(std::move(sums)),
         device_(std::move(device)),
         choice_(sums_->choice()),
         tables_(make_zero_dm_tables(
-            problem_.trials(), problem_.positions(),
+            plan_->trials(), plan_->positions(),
             [&](std::size_t trial, std::size_t position) {
-              return static_cast<std::uint32_t>(
-                  sums_->delay(trial, problem_.channel_at()[position]));
+              return static_cast<std::uint32_t>(sums_->delay(trial, plan_->channel_at()[position]));
             },
             most_points(*device_), tunables.most_delays_added)) {
     choice_.text += ", zero-DM off the sums";
@@ -111,7 +110,7 @@ class ZeroDmPlan final : public Plan {
     correct_by_transforms_ = program_->kernel("correct_by_transforms");
   }
 
-  const Config& config() const override { return problem_.config(); }
+  const Config& config() const override { return plan_->config(); }
   std::string backend() const override { return sums_->backend(); }
   const Choice& choice() const override { return choice_; }
   device::MemoryUse bytes() const override {
@@ -140,11 +139,11 @@ class ZeroDmPlan final : public Plan {
   std::size_t local_bytes() const { return transform_local_bytes(tables_.points); }
   bool transforms() const { return !tables_.transformed.empty(); }
   std::size_t most_windows() const {
-    return divide_up(problem_.max_new_samples(), half()) + tables_.parts - 1;
+    return divide_up(plan_->max_new_samples(), half()) + tables_.parts - 1;
   }
   // Sums over channels of a beam, with what kernels read behind the last one.
   std::size_t sums_stride() const {
-    return problem_.max_new_samples() + max_delay() + kSumming * kAtOnce;
+    return plan_->max_new_samples() + max_delay() + kSumming * kAtOnce;
   }
   std::size_t spectra_bytes() const {
     return transforms() ? kDigits * config().beams * most_windows() * tables_.points * 8 : 0;
@@ -152,18 +151,18 @@ class ZeroDmPlan final : public Plan {
   // The most that the squares of half a window's sums may add up to for one digit to be enough.
   std::uint64_t most_squares() const {
     const double each = kMostError / (kFarDeviations * kRandomError * tables_.largest_norm +
-                                      kSteadyError * static_cast<double>(problem_.positions()));
+                                      kSteadyError * static_cast<double>(plan_->positions()));
     return static_cast<std::uint64_t>(each * each * static_cast<double>(half()));
   }
-  std::uint32_t offset() const { return static_cast<std::uint32_t>(problem_.offset()); }
-  double per_channel() const { return 1 / static_cast<double>(problem_.positions()); }
+  std::uint32_t offset() const { return static_cast<std::uint32_t>(plan_->offset()); }
+  double per_channel() const { return 1 / static_cast<double>(plan_->positions()); }
 
   void add_channels(device::Queue& queue, const ZeroDmState& state, const Block& block) const;
   void correct_by_delays(device::Queue& queue, const ZeroDmState& state, const Block& block) const;
   void correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
                              const Block& block) const;
 
-  Problem problem_;
+  std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const Plan> sums_;
   std::shared_ptr<const device::Device> device_;
   Choice choice_;
@@ -192,19 +191,19 @@ std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
   upload(state->added, tables_.added);
   upload(state->transformed, tables_.transformed);
   if (transforms()) {
-    std::vector<float> turns;
+    std::vector<float> twiddles;
     for (std::size_t n = 0; n < half(); ++n) {
       const double angle =
           2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(tables_.points);
-      turns.push_back(static_cast<float>(std::cos(angle)));
-      turns.push_back(static_cast<float>(std::sin(angle)));
+      twiddles.push_back(static_cast<float>(std::cos(angle)));
+      twiddles.push_back(static_cast<float>(std::sin(angle)));
     }
-    upload(state->turns, turns);
+    upload(state->twiddles, twiddles);
     state->spectra = device_->allocate(spectra_bytes());
     state->patterns = device_->allocate(tables_.pattern_bytes());
     const device::Argument arguments[] = {
-        state->entries.data(), state->starts.data(),   state->transformed.data(),
-        state->turns.data(),   state->patterns.data(), u32(tables_.transformed.size())};
+        state->entries.data(),  state->starts.data(),   state->transformed.data(),
+        state->twiddles.data(), state->patterns.data(), u32(tables_.transformed.size())};
     queue.launch(*transform_patterns_,
                  {.groups = {tables_.pairs(), tables_.parts, 1},
                   .threads = {tables_.points / 16, 1, 1},
@@ -221,13 +220,13 @@ Result ZeroDmPlan::execute(device::Queue& queue, State& state, const Input& inpu
   const GpuState& rows = own.sums();
   const std::size_t complete = rows.held + (rows.phase + input.count) / config().downsample;
   const std::size_t expected = complete > max_delay() ? complete - max_delay() : 0;
-  require_call(problem_, input, output, expected);
+  require_call(*plan_, input, output, expected);
   // Integers first, where the floats will be, or where the other plan has room for them.
   const core::View<float, 3>& floats = output.floats;
   const bool there = floats.data() == nullptr || device_->holds(floats.data());
   OutputViews integers;
   const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-  const std::size_t trials = problem_.trials();
+  const std::size_t trials = plan_->trials();
   if (there) {
     integers.integers = {reinterpret_cast<std::int32_t*>(floats.data()),
                          axes,
@@ -263,16 +262,16 @@ void ZeroDmPlan::add_channels(device::Queue& queue, const ZeroDmState& state,
       rows.rows.data(),
       state.channel_sums.data(),
       static_cast<std::uint64_t>(rows.stride_bytes),
-      static_cast<std::uint64_t>(rows.stride_bytes * problem_.positions()),
+      static_cast<std::uint64_t>(rows.stride_bytes * plan_->positions()),
       static_cast<std::uint64_t>(first - skip),
-      u32(problem_.positions()),
+      u32(plan_->positions()),
       u32(kRowsOfGroup),
       u32(skip),
       u32(times),
       static_cast<std::uint64_t>(sums_stride())};
   queue.launch(*add_channels_,
                {.groups = {divide_up(skip + times, 4 * kSumming),
-                           divide_up(problem_.positions(), kRowsOfGroup), config().beams},
+                           divide_up(plan_->positions(), kRowsOfGroup), config().beams},
                 .threads = {kSumming, 1, 1}},
                arguments);
 }
@@ -288,7 +287,7 @@ void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& stat
                                         static_cast<std::uint64_t>(block.trial_stride),
                                         static_cast<std::uint64_t>(block.beam_stride),
                                         u32(block.samples),
-                                        u32(problem_.positions()),
+                                        u32(plan_->positions()),
                                         offset(),
                                         per_channel()};
   queue.launch(*correct_by_delays_,
@@ -315,7 +314,7 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
                                   .local_bytes = local_bytes()};
   const device::Argument transforming[] = {state.channel_sums.data(),
                                            state.centres.data(),
-                                           state.turns.data(),
+                                           state.twiddles.data(),
                                            state.spectra.data(),
                                            static_cast<std::uint64_t>(sums_stride()),
                                            u32(times)};
@@ -327,7 +326,7 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
     const device::Argument arguments[] = {state.centres.data(),
                                           state.spectra.data(),
                                           state.patterns.data(),
-                                          state.turns.data(),
+                                          state.twiddles.data(),
                                           state.transformed.data(),
                                           block.out,
                                           static_cast<std::uint64_t>(block.trial_stride),
@@ -335,7 +334,7 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
                                           u32(windows),
                                           u32(tables_.transformed.size()),
                                           u32(block.samples),
-                                          u32(problem_.positions()),
+                                          u32(plan_->positions()),
                                           offset(),
                                           per_channel(),
                                           u32(digit)};
@@ -352,16 +351,12 @@ bool corrects_sums(const Config& config, const device::Device& device) {
   return largest * config.downsample <= 255 && config.frequencies_mhz.size() <= kMostChannels;
 }
 
-Config summing_config(Config config) {
-  config.zero_dm = false;
-  return config;
-}
-
-std::shared_ptr<const Plan> make_zero_dm_plan(const Config& config,
+std::shared_ptr<const Plan> make_zero_dm_plan(std::shared_ptr<const DelayPlan> plan,
                                               std::shared_ptr<const Plan> sums,
                                               std::shared_ptr<const device::Device> device,
                                               const Tunables& tunables) {
-  return std::make_shared<ZeroDmPlan>(config, std::move(sums), std::move(device), tunables);
+  return std::make_shared<ZeroDmPlan>(std::move(plan), std::move(sums), std::move(device),
+                                      tunables);
 }
 
 }  // namespace tautline::stages::dedisperse

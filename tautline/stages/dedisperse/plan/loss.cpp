@@ -4,10 +4,10 @@
 
 namespace tautline::stages::dedisperse {
 
-LossMeter::LossMeter(const Problem& problem)
-    : problem_(problem), dispersion_(problem), profile_(dispersion_) {
-  const auto& order = problem.order();
-  const auto dm = [&](std::size_t n) { return problem.config().dms[order[n]]; };
+LossMeter::LossMeter(const DelayPlan& plan)
+    : plan_(plan), dispersion_(plan), profile_(dispersion_) {
+  const auto& order = plan.order();
+  const auto dm = [&](std::size_t n) { return plan.config().dms[order[n]]; };
   for (std::size_t n = 0; n < order.size(); ++n) {
     std::vector<Pulse> pulses{{dm(n)}};
     // The farthest first: they are most often the worst.
@@ -20,8 +20,8 @@ LossMeter::LossMeter(const Problem& problem)
 }
 
 double LossMeter::loss(std::size_t n, const std::int32_t* delays, double most) {
-  const std::int32_t* exact = problem_.delays().row(problem_.order()[n]);
-  if (std::equal(delays, delays + problem_.positions(), exact)) return 0;
+  const std::int32_t* exact = plan_.exact().row(plan_.order()[n]);
+  if (std::equal(delays, delays + plan_.positions(), exact)) return 0;
   double worst = 0;
   for (Pulse& pulse : pulses_[n]) {
     profile_.set_pulse(pulse.dm, exact);

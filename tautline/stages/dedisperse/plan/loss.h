@@ -7,13 +7,13 @@
 
 namespace tautline::stages::dedisperse {
 
-/// The loss of S/N along other delays: 1 - S' / S, the worst of pulses of the trial's DM and of DMs on
-/// either side, by eighths of the step as far as half-way to the neighbour. S and S' are the best
-/// boxcar's S/N in the trial along its rounded exact delays and along the others
+/// The loss of S/N along other delays: 1 - S' / S, the worst of pulses of the trial's DM and of DMs
+/// on either side, by eighths of the step as far as half-way to the neighbour. S and S' are the
+/// best boxcar's S/N in the trial along its rounded exact delays and along the others
 /// (PulseProfile::brightness). So the trial nearest to a pulse never loses more.
 class LossMeter {
  public:
-  explicit LossMeter(const Problem& problem);
+  explicit LossMeter(const DelayPlan& plan);
 
   const Dispersion& dispersion() const { return dispersion_; }
 
@@ -27,7 +27,7 @@ class LossMeter {
     double exact = 0;  // brightness along the exact delays; 0: not known yet
   };
 
-  const Problem& problem_;
+  const DelayPlan& plan_;
   Dispersion dispersion_;
   PulseProfile profile_;
   std::vector<std::vector<Pulse>> pulses_;  // [place in order]

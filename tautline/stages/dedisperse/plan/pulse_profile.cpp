@@ -11,15 +11,15 @@ namespace {
 constexpr double kCellsInTime = 32;  // at most
 constexpr double kCells = 1024;      // of a profile, where its times are fewer than this
 
-// Distances to the nearest other frequency, ignored or not: how wide channels are, as far as centres
-// tell; 0 where there is one frequency alone. [position]
-std::vector<double> channel_widths_mhz(const Problem& problem) {
-  std::vector<double> all = problem.config().frequencies_mhz;
+// Distances to the nearest other frequency, ignored or not: how wide channels are, as far as
+// centres tell; 0 where there is one frequency alone. [position]
+std::vector<double> channel_widths_mhz(const DelayPlan& plan) {
+  std::vector<double> all = plan.config().frequencies_mhz;
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::vector<double> widths;
-  for (const std::size_t channel : problem.channel_at()) {
-    const double f = problem.config().frequencies_mhz[channel];
+  for (const std::size_t channel : plan.channel_at()) {
+    const double f = plan.config().frequencies_mhz[channel];
     const auto at = std::lower_bound(all.begin(), all.end(), f);
     double width = std::numeric_limits<double>::infinity();
     if (at != all.begin()) width = f - *(at - 1);
@@ -36,14 +36,14 @@ std::int32_t nearest(double x) {
 
 }  // namespace
 
-Dispersion::Dispersion(const Problem& problem)
-    : own_width(problem.config().pulse_width_s / problem.sample_time_s()) {
-  const double constant = problem.config().dm_constant, time_s = problem.sample_time_s();
-  const std::vector<double> widths = channel_widths_mhz(problem);
-  for (std::size_t p = 0; p < problem.positions(); ++p) {
-    const double f = problem.config().frequencies_mhz[problem.channel_at()[p]];
+Dispersion::Dispersion(const DelayPlan& plan)
+    : own_width(plan.config().pulse_width_s / plan.sample_time_s()) {
+  const double constant = plan.config().dm_constant, time_s = plan.sample_time_s();
+  const std::vector<double> widths = channel_widths_mhz(plan);
+  for (std::size_t p = 0; p < plan.positions(); ++p) {
+    const double f = plan.config().frequencies_mhz[plan.channel_at()[p]];
     const double half = std::min(widths[p], f) / 2;
-    delays.push_back(core::dispersion_delay_s(1, f, problem.reference_mhz(), constant) / time_s);
+    delays.push_back(core::dispersion_delay_s(1, f, plan.reference_mhz(), constant) / time_s);
     smears.push_back(core::dispersion_delay_s(1, f - half, f + half, constant) / time_s);
   }
 }

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "tautline/stages/dedisperse/plan/problem.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
 
 namespace tautline::stages::dedisperse {
 
 /// What a pulse of DM 1 is delayed and widened by at each summed channel, in times of the trials.
 /// A channel is as wide as the distance to its nearest neighbour, summed or not. [position]
 struct Dispersion {
-  explicit Dispersion(const Problem& problem);
+  explicit Dispersion(const DelayPlan& plan);
 
   std::vector<double> delays;  ///< before rounding
   std::vector<double> smears;  ///< the dispersion inside the channel
@@ -19,10 +19,10 @@ struct Dispersion {
 };
 
 /// A pulse of one dispersion measure: in every channel a box of the same area, whose width is the
-/// pulse's own and the dispersion inside the channel, added in quadrature. Along delays that are not
-/// quite its own the boxes are summed a little apart, and sampling sums each time's part of them.
-/// Positions and widths are rounded to cells, a thirty-second of a time and, for wide profiles, a
-/// fraction of their width.
+/// pulse's own and the dispersion inside the channel, added in quadrature. Along delays that are
+/// not quite its own the boxes are summed a little apart, and sampling sums each time's part of
+/// them. Positions and widths are rounded to cells, a thirty-second of a time and, for wide
+/// profiles, a fraction of their width.
 class PulseProfile {
  public:
   explicit PulseProfile(const Dispersion& dispersion);
@@ -31,9 +31,9 @@ class PulseProfile {
   /// same; how fine the cells are follows from them.
   void set_pulse(double dm, const std::int32_t* delays);
 
-  /// What the best boxcar finds along `delays` [position]: sum / sqrt(width) of a pulse with one unit of
-  /// area in each channel, the mean over when in a time the pulse arrives. Noise adds up the same
-  /// along any delays, so S/N is in proportion.
+  /// What the best boxcar finds along `delays` [position]: sum / sqrt(width) of a pulse with one
+  /// unit of area in each channel, the mean over when in a time the pulse arrives. Noise adds up
+  /// the same along any delays, so S/N is in proportion.
   double brightness(const std::int32_t* delays);
 
  private:

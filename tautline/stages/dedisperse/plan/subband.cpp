@@ -6,16 +6,23 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/stages/dedisperse/plan/sharing.h"
+
 namespace tautline::stages::dedisperse {
 
 namespace {
 
-// Trials, in order, that share patterns: those that a GPU sums together. Sums must not depend on the
-// device, so all take them; processors, which sum four times as many together, lose 2 % by it.
+// Channels of a sub-band that are tried: trials add the sub-bands, so few of them are good, and
+// narrow ones can share their series among more trials.
+constexpr std::size_t kWidths[] = {16, 32, 64};
+// Of what exact sums take: sub-bands that take more are not worth a loss.
+constexpr double kWorthwhile = 0.8;
+// Trials, in order, that share patterns: those that a GPU sums together. Sums must not depend on
+// the device, so all take them; processors, which sum four times as many together, lose 2 % by it.
 constexpr std::size_t kBlock = 64;
-// So much of what is allowed is planned for, and what is told is as much more: computed losses are off by
-// a few hundredths, for profiles are in cells and made of boxes, and the exact sums of another trial
-// than the nearest are sometimes the better ones.
+// So much of what is allowed is planned for, and what is told is as much more: computed losses are
+// off by a few hundredths, for profiles are in cells and made of boxes, and the exact sums of
+// another trial than the nearest are sometimes the better ones.
 constexpr double kPlanned = 0.84;
 
 // The budget of a trial is the variance that errors of delays may add, over that of the pulse in a
@@ -31,9 +38,9 @@ constexpr std::size_t kNoPlace = std::numeric_limits<std::size_t>::max();
 // Delays of some dispersion measure in a sub-band, rounded.
 //
 // With slopes s_k, the delays per unit of DM, they are DM s_k + r_k, so that what they leave of a
-// trial's true delays is (DM_i - DM) s_k - r_k: its sum and the sum of its squares over the channels
-// follow from these sums.
-struct Pattern {
+// trial's true delays is (DM_i - DM) s_k - r_k: its sum and the sum of its squares over the
+// channels follow from these sums.
+struct SubbandPattern {
   double dm = 0;
   std::size_t place = 0;             // of the trial whose own delays they are, or no trial's
   std::vector<std::int32_t> delays;  // [channel]
@@ -50,13 +57,13 @@ struct Fit {
 // One sub-band of all trials. Trials are told by their place in order of DM.
 class Subband {
  public:
-  Subband(const Problem& problem, const Dispersion& dispersion, std::size_t first,
+  Subband(const DelayPlan& plan, const Dispersion& dispersion, std::size_t first,
           std::size_t channels)
-      : problem_(problem),
+      : plan_(plan),
         first_(first),
         slopes_(dispersion.delays.begin() + static_cast<std::ptrdiff_t>(first),
                 dispersion.delays.begin() + static_cast<std::ptrdiff_t>(first + channels)),
-        best_(problem.trials()) {
+        best_(plan.trials()) {
     double smear_squares = 0;
     for (std::size_t k = 0; k < channels; ++k) {
       const double smear = dispersion.smears[first + k];
@@ -64,7 +71,7 @@ class Subband {
       slope_squares_ += slopes_[k] * slopes_[k];
       smear_squares += smear * smear / static_cast<double>(channels);
     }
-    for (std::size_t n = 0; n < problem.trials(); ++n) {
+    for (std::size_t n = 0; n < plan.trials(); ++n) {
       rounding_.push_back(exact(n).squares / static_cast<double>(channels));
       const double width_squares =
           dispersion.own_width * dispersion.own_width + dm(n) * dm(n) * smear_squares;
@@ -76,7 +83,7 @@ class Subband {
   /// thought to have the budget `later`.
   void choose(std::size_t n, double budget, double later) {
     if (best_[n].variance <= allowed(n, budget)) return;
-    Pattern made = widest(n, budget, later);
+    SubbandPattern made = widest(n, budget, later);
     for (std::size_t k = n; k < end_of_block(n); ++k) {
       const Fit fit = fitted(k, made);
       if (fit.variance < best_[k].variance) best_[k] = {patterns_.size(), fit.shift, fit.variance};
@@ -85,8 +92,8 @@ class Subband {
   }
 
   void write(std::size_t n, Delays& delays) const {
-    const Pattern& pattern = patterns_[best_[n].pattern];
-    std::int32_t* to = delays.row(problem_.order()[n]) + first_;
+    const SubbandPattern& pattern = patterns_[best_[n].pattern];
+    std::int32_t* to = delays.row(plan_.order()[n]) + first_;
     for (const std::int32_t delay : pattern.delays) *to++ = delay + best_[n].shift;
   }
 
@@ -94,23 +101,23 @@ class Subband {
   std::size_t end_of_block(std::size_t n) const {
     return std::min((n / kBlock + 1) * kBlock, best_.size());
   }
-  double dm(std::size_t n) const { return problem_.config().dms[problem_.order()[n]]; }
+  double dm(std::size_t n) const { return plan_.config().dms[plan_.order()[n]]; }
 
   // A box of width w, sampled, has the variance (1 + w^2) / 12; the trial's own delays add their
   // rounding.
   double allowed(std::size_t n, double budget) const { return rounding_[n] + budget * pulse_[n]; }
 
-  Pattern exact(std::size_t n) const {
-    Pattern made{dm(n), n, {}};
-    const std::int32_t* row = problem_.delays().row(problem_.order()[n]) + first_;
+  SubbandPattern exact(std::size_t n) const {
+    SubbandPattern made{dm(n), n, {}};
+    const std::int32_t* row = plan_.exact().row(plan_.order()[n]) + first_;
     made.delays.assign(row, row + slopes_.size());
     add_up(made);
     return made;
   }
 
   // Of the n-th trial's DM, all `phase` later before rounding.
-  Pattern rounded(std::size_t n, double phase) const {
-    Pattern made{dm(n), kNoPlace, {}};
+  SubbandPattern rounded(std::size_t n, double phase) const {
+    SubbandPattern made{dm(n), kNoPlace, {}};
     made.delays.reserve(slopes_.size());
     for (const double slope : slopes_)
       made.delays.push_back(static_cast<std::int32_t>(std::floor(dm(n) * slope + phase + 0.5)));
@@ -118,7 +125,7 @@ class Subband {
     return made;
   }
 
-  void add_up(Pattern& pattern) const {
+  void add_up(SubbandPattern& pattern) const {
     for (std::size_t k = 0; k < slopes_.size(); ++k) {
       const double r = pattern.delays[k] - pattern.dm * slopes_[k];
       pattern.sum += r;
@@ -127,7 +134,7 @@ class Subband {
     }
   }
 
-  Fit fitted(std::size_t n, const Pattern& pattern) const {
+  Fit fitted(std::size_t n, const SubbandPattern& pattern) const {
     if (pattern.place == n) return {0, 0, rounding_[n]};  // also where a delay lies between two
     const auto channels = static_cast<double>(slopes_.size());
     const double apart = dm(n) - pattern.dm;
@@ -142,21 +149,21 @@ class Subband {
     // Delays never fall along the positions.
     const std::int32_t low = pattern.delays.front() + fit.shift;
     const std::int32_t high = pattern.delays.back() + fit.shift;
-    if (low < 0 || static_cast<std::size_t>(high) > problem_.max_delay())
+    if (low < 0 || static_cast<std::size_t>(high) > plan_.max_delay())
       fit.variance = std::numeric_limits<double>::infinity();
     return fit;
   }
 
   // The trial's own delays, or those of a DM farther on, in phase with the trial's, if more of the
   // trials ahead can use them.
-  Pattern widest(std::size_t n, double budget, double later) const {
-    Pattern best = exact(n);
+  SubbandPattern widest(std::size_t n, double budget, double later) const {
+    SubbandPattern best = exact(n);
     std::size_t most = users(best, n, later);
     for (std::size_t ahead = 1; ahead < kBlock && n + ahead < best_.size();
          ahead += std::max<std::size_t>(1, ahead / 2)) {
       const double phase =
           (dm(n) - dm(n + ahead)) * slope_sum_ / static_cast<double>(slopes_.size());
-      Pattern other = rounded(n + ahead, phase - std::floor(phase));
+      SubbandPattern other = rounded(n + ahead, phase - std::floor(phase));
       if (!(fitted(n, other).variance <= allowed(n, budget))) continue;
       const std::size_t count = users(other, n, later);
       if (count <= most) continue;
@@ -167,7 +174,7 @@ class Subband {
   }
 
   // How many trials after the n-th the pattern serves that have none yet.
-  std::size_t users(const Pattern& pattern, std::size_t n, double budget) const {
+  std::size_t users(const SubbandPattern& pattern, std::size_t n, double budget) const {
     std::size_t count = 0;
     for (std::size_t k = n + 1; k < end_of_block(n); ++k) {
       const double most = allowed(k, budget);
@@ -176,30 +183,28 @@ class Subband {
     return count;
   }
 
-  const Problem& problem_;
+  const DelayPlan& plan_;
   std::size_t first_;
   std::vector<double> slopes_;  // [channel]
   double slope_sum_ = 0, slope_squares_ = 0;
   std::vector<double> rounding_;  // [place]: mean square error of the own delays
   std::vector<double> pulse_;     // [place]: the pulse's variance in a channel
-  std::vector<Pattern> patterns_;
+  std::vector<SubbandPattern> patterns_;
   std::vector<Fit> best_;  // [place]: among the patterns so far
 };
 
 }  // namespace
 
-SubbandDelays subband_delays(const Problem& problem, LossMeter& meter, std::size_t channels) {
-  const double most = kPlanned * problem.config().max_loss;
-  SubbandDelays chosen{problem.delays(), 0};
-  if (most == 0) return chosen;
+LossyDelays subband_delays(const DelayPlan& plan, LossMeter& meter, std::size_t channels) {
+  const double most = kPlanned * plan.allowed_loss();
+  LossyDelays chosen{plan.exact(), 0};
   std::vector<Subband> subbands;
-  for (std::size_t p = 0; p < problem.positions(); p += channels)
-    subbands.emplace_back(problem, meter.dispersion(), p,
-                          std::min(channels, problem.positions() - p));
+  for (std::size_t p = 0; p < plan.positions(); p += channels)
+    subbands.emplace_back(plan, meter.dispersion(), p, std::min(channels, plan.positions() - p));
 
   double later = kFirstBudget * most;
-  for (std::size_t n = 0; n < problem.trials(); ++n) {
-    std::int32_t* row = chosen.delays.row(problem.order()[n]);
+  for (std::size_t n = 0; n < plan.trials(); ++n) {
+    std::int32_t* row = chosen.delays.row(plan.order()[n]);
     double budget = later, loss = 0;
     for (int attempt = 0; attempt < kAttempts; ++attempt, budget *= kTighter) {
       for (Subband& subband : subbands) {
@@ -215,12 +220,29 @@ SubbandDelays subband_delays(const Problem& problem, LossMeter& meter, std::size
     if (loss <= most) {
       later = std::min(later, kFarOff * budget);
     } else {
-      std::copy_n(problem.delays().row(problem.order()[n]), problem.positions(), row);
+      std::copy_n(plan.exact().row(plan.order()[n]), plan.positions(), row);
       loss = 0;
     }
-    chosen.loss = std::max(chosen.loss, std::min(loss / kPlanned, problem.config().max_loss));
+    chosen.loss = std::max(chosen.loss, std::min(loss / kPlanned, plan.allowed_loss()));
   }
   return chosen;
+}
+
+std::optional<LossyDelays> choose_subbands(const DelayPlan& plan) {
+  LossMeter meter(plan);
+  std::optional<LossyDelays> best;
+  double least = plan.config().method == Method::automatic
+                     ? kWorthwhile * counted_accesses(plan, plan.exact())
+                     : std::numeric_limits<double>::infinity();
+  for (const std::size_t channels : kWidths) {
+    if (channels > kWidths[0] && channels >= 2 * plan.positions()) break;
+    LossyDelays delays = subband_delays(plan, meter, channels);
+    const double accesses = counted_accesses(plan, delays.delays);
+    if (accesses >= least) continue;
+    least = accesses;
+    best = std::move(delays);
+  }
+  return best;
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -39,7 +39,7 @@ std::size_t BlockSearch::bytes(const Sizes& sizes) {
          peak_times(sizes) * (sizeof(double) + sizeof(std::uint32_t));
 }
 
-// Of equals the narrower one is kept, whichever comes first.
+// Keeps the narrower of two equal boxcars, in whatever order they come.
 void BlockSearch::offer(std::size_t time, std::size_t width_index, double snr) {
   if (snr < snr_[time] || (snr == snr_[time] && width_index >= width_[time])) return;
   snr_[time] = snr;
@@ -56,15 +56,15 @@ void BlockSearch::put(const std::vector<Peak>& peaks, std::uint64_t first) {
 void BlockSearch::search(const Block& block, const Scales& scales, Noise noise, double threshold,
                          const Kernels& kernels, std::uint64_t* over) {
   const auto scale = static_cast<float>(kUnitsPerSigma / block.sigma);
-  if (!(block.sigma > 0) || !std::isfinite(scale)) return;  // constant: nothing to be found
+  if (!(block.sigma > 0) || !std::isfinite(scale)) return;  // constant samples have no noise
   const double total = kernels.quantise(block.y, block.samples, scale, prefix_.data());
   std::fill(prefix_.begin() + static_cast<std::ptrdiff_t>(block.samples) + 1, prefix_.end(),
             kPadding);
-  constexpr double kSlack = 1.01;  // the total was summed in floats
+  constexpr double kSlack = 1.01;  // for the rounding of `total`, a sum in floats
   const bool narrow = total * kSlack < static_cast<double>(kScanLimit);
   const bool few = total * kSlack < static_cast<double>(kSquaresLimit);
   if (!narrow || (noise == Noise::width && !few)) {
-    // Each sample fits in 32 bits, so that differences of neighbours give it back.
+    // Differences of neighbouring prefix sums, modulo 2^32, are the samples, which fit in 32 bits.
     wide_prefix_[0] = 0;
     for (std::size_t i = 0; i < block.samples; ++i)
       wide_prefix_[i + 1] =
@@ -99,7 +99,7 @@ void BlockSearch::scan_steps(const Block& block, const Scales& scales, const Ker
   }
 }
 
-// The same for samples so bright that 32 bits might not hold their sums.
+// The same in 64 bits, for samples whose sums might overflow 32 bits.
 void BlockSearch::scan_all(const Block& block, const Scales& scales, std::uint64_t* over) {
   for (std::size_t k = 0; k < sizes_.widths.size(); ++k) {
     const std::size_t width = sizes_.widths[k];
@@ -114,7 +114,7 @@ void BlockSearch::scan_all(const Block& block, const Scales& scales, std::uint64
   }
 }
 
-// Each width's sums against their own root mean square over the block.
+// Scales for Noise::width: each width's noise is the RMS of its sums over the block.
 Scales BlockSearch::measured_scales(const Block& block, const Scales& scales, double threshold,
                                     bool few, const Kernels& kernels) {
   Scales measured = scales;

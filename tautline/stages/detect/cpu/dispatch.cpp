@@ -1,5 +1,5 @@
-// The inner loops of detect: one body, compiled for each instruction set by Highway, and plain
-// loops for its baseline on x86-64.
+// The inner loops of detect, compiled for each instruction set by Highway; plain loops for the
+// portable set.
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tautline/stages/detect/detect.h"
 #include "tautline/stages/detect/cpu/kernels.h"
+#include "tautline/stages/detect/detect.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::detect::HWY_NAMESPACE {
 
-// The plain forms, which also finish what fills no vector. `i` is where they begin.
+// Plain loops from element i on, which also process the elements after the last complete vector.
 
 bool usable_plain(const std::int32_t* x, std::size_t i, std::size_t n) {
   bool usable = true;
@@ -49,15 +49,15 @@ void subtract_plain(const float* x, std::size_t i, std::size_t n, float base, co
 
 constexpr float kLargestUnits = 1 << 30;
 
-// Quantised samples into z; returns the sum of their absolute values.
+// Writes quantised samples to z, and returns the sum of their absolute values.
 double round_plain(const float* y, std::size_t i, std::size_t n, float scale, std::int32_t* z) {
-  // Adding and taking away 1.5 x 2^52 rounds a double to the nearest integer, half to even.
+  // Adding and subtracting 1.5 x 2^52 rounds a double to the nearest integer, half to even.
   constexpr double kRounder = 6755399441055744.0;
   double total = 0;
   for (; i < n; ++i) {
     const float v = y[i] * scale;
-    const float held = v == v ? std::max(-kLargestUnits, std::min(kLargestUnits, v)) : 0.0f;
-    const double rounded = (static_cast<double>(held) + kRounder) - kRounder;
+    const float clamped = v == v ? std::max(-kLargestUnits, std::min(kLargestUnits, v)) : 0.0f;
+    const double rounded = (static_cast<double>(clamped) + kRounder) - kRounder;
     total += std::fabs(rounded);
     z[i] = static_cast<std::int32_t>(rounded);
   }
@@ -160,7 +160,7 @@ std::uint64_t sum_squares(const std::int32_t* prefix, std::size_t n, std::size_t
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Neither more lanes than a step of scan divides by nor scalable ones.
+// Lanes of a fixed number, by which a step of scan is divisible.
 template <class T>
 using Tag = hn::CappedTag<T, 64 / sizeof(T)>;
 
@@ -219,7 +219,7 @@ double sum_floats(const float* x, std::size_t n) {
   return combine(parts);
 }
 
-// Places 0, 1, 2... as floats, from `first` on: exact below 2^24.
+// The line at samples i, i + 1, ... Their indices are exact as floats below 2^24.
 template <class D>
 HWY_INLINE hn::Vec<D> line_at(D d, const Line& line, std::size_t i) {
   const hn::RebindToSigned<D> integers;
@@ -289,7 +289,7 @@ void narrow(const float* v, std::size_t n, float low, float high, float* kept, s
   *count = k;
 }
 
-// Running sums, four at a time: what a block of 128 bits shifts cheaply.
+// Running sums, four at a time: shifts within 128 bits are cheap.
 void accumulate(std::int32_t* z, std::size_t n) {
   const hn::FixedTag<std::int32_t, 4> d;
   auto carry = hn::Zero(d);
@@ -316,9 +316,9 @@ double quantise(const float* y, std::size_t n, float scale, std::int32_t* prefix
   for (; i + lanes <= n; i += lanes) {
     const auto v = hn::Mul(hn::LoadU(d, y + i), scales);
     const auto known = hn::IfThenElseZero(hn::Eq(v, v), v);
-    const auto held = hn::Max(least, hn::Min(most, known));
-    sums = hn::Add(sums, hn::Abs(held));
-    hn::StoreU(hn::NearestInt(held), integers, prefix + 1 + i);
+    const auto clamped = hn::Max(least, hn::Min(most, known));
+    sums = hn::Add(sums, hn::Abs(clamped));
+    hn::StoreU(hn::NearestInt(clamped), integers, prefix + 1 + i);
   }
   double total = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sums)));
   total += round_plain(y, i, n, scale, prefix + 1);

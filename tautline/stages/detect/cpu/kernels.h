@@ -1,4 +1,5 @@
-// The inner loops of detect, one table for each instruction set. All give the same bits.
+// The interface between the CPU search and its inner loops, one table for each instruction set. All
+// tables give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +9,20 @@
 
 namespace tautline::stages::detect {
 
-/// Partial sums of floats: sample i goes to sum i mod 8, in double.
+/// Partial sums of floats, in double: sample i is added to sum i mod 8.
 inline constexpr std::size_t kFloatSums = 8;
 
 inline double combine(const double (&s)[kFloatSums]) {
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-/// Boxcars that one step of `scan` looks at.
+/// Boxcars of one step of `scan`.
 inline constexpr std::size_t kScanStep = 64;
-/// Sums of absolute values below this (in units of the quantised samples) cannot overflow the
-/// 32-bit arithmetic of `scan`; the padding behind the last prefix sum then never makes a
-/// detection.
+/// A sum of absolute values (in units of the quantised samples) below this cannot overflow the
+/// 32-bit arithmetic of `scan`, and kPadding behind the last prefix sum then makes no detection.
 inline constexpr std::int64_t kScanLimit = std::int64_t{1} << 29;
 inline constexpr std::int32_t kPadding = -(std::int32_t{1} << 30);
-/// The same for `sum_squares`, for as many boxcars at once.
+/// The limit for `sum_squares` of kSquaresStep boxcars.
 inline constexpr std::int64_t kSquaresLimit = std::int64_t{1} << 27;
 inline constexpr std::size_t kSquaresStep = 512;
 
@@ -51,7 +51,7 @@ struct Kernels {
   void (*add)(const float* a, const float* b, std::size_t n, float* out);
   /// v[i] = |v[i] - centre|
   void (*deviate)(float* v, std::size_t n, float centre);
-  /// Counts what is below `low`, and packs what is in [low, high] into `kept` (room for n + 16).
+  /// Counts the values below `low`, and packs those in [low, high] into `kept` (n + 16 long).
   void (*narrow)(const float* v, std::size_t n, float low, float high, float* kept,
                  std::size_t* below, std::size_t* count);
 
@@ -59,19 +59,19 @@ struct Kernels {
   /// prefix[i] = z[0] + ... + z[i - 1] modulo 2^32, n + 1 of them. Returns the sum of |z|, to 1e-3.
   double (*quantise)(const float* y, std::size_t n, float scale, std::int32_t* prefix);
 
-  /// Steps [s, s + kScanStep) of boxcars begin at 0, kScanStep... below n. Every (step, width) in
-  /// which prefix[i + width] - prefix[i] >= least[width] for some i is written to `hits`; returns
-  /// how many. Reads prefix up to n rounded up to whole steps, plus the widest width.
+  /// Scans boxcars [0, n) in steps of kScanStep. Writes every (step, width) in which
+  /// prefix[i + width] - prefix[i] >= least[width] for some i to `hits`, and returns their number.
+  /// Reads prefix up to n rounded up to complete steps, plus the widest width.
   std::size_t (*scan)(const std::int32_t* prefix, std::size_t n, const std::size_t* widths,
                       const std::int32_t* least, std::size_t width_count, Hit* hits);
 
-  /// Sum of squares of prefix[i + width] - prefix[i] over kSquaresStep boxcars or fewer.
+  /// Sum of squares of prefix[i + width] - prefix[i] over n boxcars, kSquaresStep or fewer.
   std::uint64_t (*sum_squares)(const std::int32_t* prefix, std::size_t n, std::size_t width);
 
-  device::InstructionSet set;  ///< whose code this is
+  device::InstructionSet set;  ///< of this code
 };
 
-/// The best table that `set` can run: vnni and amx take avx512's.
+/// The best table for `set`: vnni and amx run the code of avx512.
 const Kernels& kernels_for(device::InstructionSet set);
 
 }  // namespace tautline::stages::detect

@@ -10,14 +10,14 @@ namespace tautline::stages::detect {
 
 namespace {
 
-// Few enough for std::nth_element to take no time beside the passes over a block.
+// So few that std::nth_element takes little time compared with the scans of a block.
 constexpr std::size_t kFew = 1536;
-// A sample of this many brackets a rank; the bracket is wide enough to miss once in a thousand
-// times.
+// Values of a sample that brackets a rank. With kProbeMargin the bracket misses the rank once in a
+// thousand times.
 constexpr std::size_t kProbes = 257;
 constexpr std::size_t kProbeMargin = 26;  // 3.3 times sqrt(kProbes) / 2
 
-// Between which values the rank probably lies.
+// Two values between which the rank probably lies.
 std::pair<float, float> bracket(const float* v, std::size_t n, std::size_t rank) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   float probes[kProbes];
@@ -35,7 +35,7 @@ float nth(float* v, std::size_t n, std::size_t rank) {
 
 }  // namespace
 
-// The value of `rank` among values_[0..n), first sought in [low, high].
+// The value of `rank` among values_[0..n), searched first in [low, high].
 float NoiseMeter::select(std::size_t n, std::size_t rank, float low, float high,
                          const Kernels& kernels) {
   const float* from = values_.data();
@@ -45,7 +45,7 @@ float NoiseMeter::select(std::size_t n, std::size_t rank, float low, float high,
     std::size_t below = 0, count = 0;
     kernels.narrow(from, n, low, high, to, &below, &count);
     if (rank < below || rank >= below + count) continue;
-    if (count == n) break;  // many equal values
+    if (count == n) break;  // many equal values: narrowing does not help
     rank -= below;
     n = count;
     from = to;
@@ -78,8 +78,9 @@ double NoiseMeter::sigma(const float* y, std::size_t n, std::uint64_t first, Sam
     count = n;
   }
   if (count == 0) return 0;
-  // Two medians of n samples differ by 2.6 MAD / sqrt(n), two MADs by 1.7: look within three times
-  // that of the last block's values, where some 3 % of the samples lie.
+  // The medians of two blocks of n samples differ by 2.6 MAD / sqrt(n), their MADs by 1.7. The
+  // first range is three times that around the last block's values; it has about 3 % of the
+  // samples.
   const float unit = guess.mad / std::sqrt(static_cast<float>(count));
   const float median_reach = guess.known ? 8 * unit : -1.0f;
   const float mad_reach = guess.known ? 5 * unit : -1.0f;

@@ -1,4 +1,4 @@
-// Sigma of a stretch of baselined samples, by selection instead of sorting.
+// Sigma of a block of baselined samples. Medians are found by selection, without sorting.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace tautline::stages::detect {
 
-/// The last measurement of a trial: where the next one looks first. Never changes a result.
+/// A trial's last measurement, around which the next selection starts. It does not change results.
 struct NoiseGuess {
   bool known = false;
   float median = 0, mad = 0;
 };
 
-/// Scratch memory of one thread.
+/// Measures sigmas with the scratch memory of one thread.
 class NoiseMeter {
  public:
   explicit NoiseMeter(std::size_t samples)
@@ -24,8 +24,8 @@ class NoiseMeter {
 
   static std::size_t bytes(std::size_t samples) { return (3 * samples + 32) * sizeof(float); }
 
-  /// 1.4826 MAD of y[0..n), whose first sample is number `first` of the stream; NaN is left out.
-  /// Integers are spread over their steps first. The median is the lower one of an even number.
+  /// 1.4826 MAD of y[0..n), without NaN. y[0] is sample `first` of the stream. spreading() is added
+  /// to integers. Of an even number of values, the median is the lower of the two middle ones.
   double sigma(const float* y, std::size_t n, std::uint64_t first, SampleType type,
                bool may_be_missing, const Kernels& kernels, NoiseGuess& guess);
 

@@ -1,13 +1,13 @@
-// The search on a CPU: trials in parallel, each through its own blocks, then groups over all.
+// The CPU plan: searches trials in parallel, then groups the detections of all.
 #include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/backends.h"
 #include "tautline/stages/detect/cpu/trial_search.h"
+#include "tautline/stages/detect/groups.h"
 
 namespace tautline::stages::detect {
 
@@ -53,7 +53,7 @@ class TypedState final : public CpuState {
     for (std::size_t t = 0; t < setting_->config.trials; ++t) trials_.emplace_back(*setting_, t);
   }
 
-  // work(trial, workspace, over) for every trial, then groups what it found.
+  // Calls work(trial, index, workspace, over) for every trial, then groups the detections.
   template <class Work>
   void advance(device::Queue& queue, std::size_t grain, const Work& work) {
     const std::size_t widths = over_.size() / trials_.size();
@@ -66,7 +66,7 @@ class TypedState final : public CpuState {
     std::vector<Detection> found;
     counters_.missing = 0;
     for (TrialSearch<T>& trial : trials_) {
-      trial.blocks().stretches().take(found);
+      trial.blocks().events().take(found);
       horizon = std::min(horizon, trial.horizon(horizon));
       counters_.missing += trial.blocks().missing();
       counters_.searched = std::max(counters_.searched, trial.blocks().block_first());
@@ -85,13 +85,13 @@ class TypedState final : public CpuState {
 
 class CpuPlan final : public Plan {
  public:
-  CpuPlan(const Config& config, device::InstructionSet set, const Tunables& tunables)
-      : tunables_(tunables) {
+  CpuPlan(const Config& config, const device::Device& device, const Tunables& tunables)
+      : tunables_(tunables), workers_(device.make_queue()->workers()) {
     Setting setting;
     setting.config = config;
     setting.sizes = derive_sizes(config);
     setting.scales = derive_scales(config, setting.sizes, setting.sizes.baseline());
-    setting.kernels = &kernels_for(set);
+    setting.kernels = &kernels_for(device.instruction_set());
     setting_ = std::make_shared<const Setting>(std::move(setting));
   }
 
@@ -103,11 +103,10 @@ class CpuPlan final : public Plan {
     return std::string(device::to_string(setting_->kernels->set));
   }
   device::MemoryUse bytes() const override {
-    // Threads are the queue's; two are assumed.
     const std::size_t one = setting_->config.type == SampleType::int32
                                 ? TrialSearch<std::int32_t>::bytes(setting_->sizes)
                                 : TrialSearch<float>::bytes(setting_->sizes);
-    return {one * setting_->config.trials + 2 * Workspace::bytes(setting_->sizes), 0};
+    return {one * setting_->config.trials + workers_ * Workspace::bytes(setting_->sizes), 0};
   }
 
   std::unique_ptr<State> make_state(device::Queue& queue) const override {
@@ -158,13 +157,14 @@ class CpuPlan final : public Plan {
 
   std::shared_ptr<const Setting> setting_;
   Tunables tunables_;
+  std::size_t workers_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_cpu_plan(const Config& config, device::InstructionSet set,
+std::shared_ptr<const Plan> make_cpu_plan(const Config& config, const device::Device& device,
                                           const Tunables& tunables) {
-  return std::make_shared<CpuPlan>(config, set, tunables);
+  return std::make_shared<CpuPlan>(config, device, tunables);
 }
 
 }  // namespace tautline::stages::detect

@@ -7,14 +7,9 @@ namespace tautline::stages::detect {
 
 namespace {
 
-// Before a block, for the refinement of boxcars that begin there and are centred in it.
-std::size_t kept_before(const Sizes& sizes) {
-  return sizes.margin + sizes.widest();
-}
-
-// The same, a block, what is looked at after it, and a segment that comes at once.
+// A block, the samples on either side of it, and a segment, which is added at once.
 std::size_t kept_samples(const Sizes& sizes) {
-  return 2 * kept_before(sizes) + sizes.noise + sizes.segment;
+  return 2 * sizes.beside_block() + sizes.noise + sizes.segment;
 }
 
 }  // namespace
@@ -22,7 +17,7 @@ std::size_t kept_samples(const Sizes& sizes) {
 TrialBlocks::TrialBlocks(const Setting& setting, std::size_t trial)
     : setting_(setting),
       y_(kept_samples(setting.sizes)),
-      stretches_(trial, length_of(setting.config, trial), setting.config.links) {
+      events_(trial, length_of(setting.config, trial), setting.config.links) {
   carried_.reserve(setting.sizes.widest() / 2 + 1);
 }
 
@@ -45,12 +40,11 @@ void TrialBlocks::drop_before(std::uint64_t sample) {
 void TrialBlocks::advance(std::uint64_t missing, Workspace& workspace, std::uint64_t* over) {
   missing_ += missing;
   const Sizes& sizes = setting_.sizes;
-  const std::size_t beyond = sizes.widest() + sizes.margin;
-  while (y_end_ >= block_first_ + sizes.noise + beyond) {
+  while (y_end_ >= block_first_ + sizes.noise + sizes.beside_block()) {
     const std::uint64_t last = block_first_ + sizes.noise;
     search(last, last + sizes.widest(), false, sizes.baseline(), setting_.scales, workspace, over);
     block_first_ = last;
-    drop_before(last - std::min<std::uint64_t>(last, kept_before(sizes)));
+    drop_before(last - std::min<std::uint64_t>(last, sizes.beside_block()));
   }
 }
 
@@ -64,17 +58,17 @@ void TrialBlocks::finish(std::uint64_t window, Workspace& workspace, std::uint64
            over);
     block_first_ = last;
   }
-  stretches_.settle(~std::uint64_t{0});
+  events_.settle(~std::uint64_t{0});
 }
 
-// Boxcars that begin in [block_first_, last), within the samples before `end`.
+// Searches the boxcars that begin in [block_first_, last) and end by `end`.
 void TrialBlocks::search(std::uint64_t last, std::uint64_t end, bool final, std::uint64_t n,
                          const Scales& scales, Workspace& workspace, std::uint64_t* over) {
   const Config& config = setting_.config;
   const Sizes& sizes = setting_.sizes;
   const auto starts = static_cast<std::size_t>(last - block_first_);
   const double previous_sigma = sigma_;
-  // The end of a stream is too short to measure noise on when it is under half a block.
+  // A last block shorter than half a block keeps the sigma of the block before.
   if (block_first_ == 0 || 2 * starts >= sizes.noise)
     sigma_ = workspace.noise.sigma(at(block_first_), starts, block_first_, config.type,
                                    missing_ > 0, *setting_.kernels, guess_);
@@ -86,16 +80,16 @@ void TrialBlocks::search(std::uint64_t last, std::uint64_t end, bool final, std:
                 scales, config.noise, config.threshold, *setting_.kernels, over);
   blocks.take(block_first_, [&](const Peak& peak) {
     if (final || peak.time < last)
-      stretches_.add(peak.time, peak.snr, sizes.widths[peak.width_index], peak.width_index);
+      events_.add(peak.time, peak.snr, sizes.widths[peak.width_index], peak.width_index);
     else
       carried_.push_back(peak);
   });
-  stretches_.settle(last);
-  if (config.noise == Noise::width) return;  // only the listed widths have a noise
-  stretches_.refine([&](Stretches::Stretch& stretch) {
-    const double sigma = stretch.detection.first < block_first_ ? previous_sigma : sigma_;
+  events_.settle(last);
+  if (config.noise == Noise::width) return;  // only the listed widths have a noise of their own
+  events_.refine([&](Events::Event& event) {
+    const double sigma = event.detection.first < block_first_ ? previous_sigma : sigma_;
     refine_peak({y_.data(), y_first_, y_end_}, sizes, sigma, n, config.threshold, workspace.sums,
-                stretch);
+                event);
   });
 }
 

@@ -1,4 +1,4 @@
-// One trial's stream: from samples through baseline and blocks to stretches over the threshold.
+// The search of one trial's stream: baseline, blocks, events.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 #include "tautline/stages/detect/baseline.h"
 #include "tautline/stages/detect/cpu/block_search.h"
 #include "tautline/stages/detect/cpu/noise.h"
-#include "tautline/stages/detect/stretches.h"
+#include "tautline/stages/detect/events.h"
 
 namespace tautline::stages::detect {
 
-/// What one thread searches with.
+/// Work memory of one thread.
 struct Workspace {
   explicit Workspace(const Sizes& sizes) : noise(sizes.noise), blocks(sizes) {
     sums.reserve(sums_length(sizes));
@@ -30,31 +30,31 @@ struct Workspace {
   std::vector<double> sums;
 };
 
-/// What all trials of a plan share.
+/// Settings shared by all trials of a plan.
 struct Setting {
   Config config;
   Sizes sizes;
-  Scales scales;  ///< for a whole window
+  Scales scales;  ///< for a complete window of the running mean
   const Kernels* kernels = nullptr;
 };
 
-/// The baselined samples that are still needed, and what was found in them. The block that is
-/// searched next begins at block_first().
+/// One trial's baselined samples that are still needed, and its events. The next block to be
+/// searched begins at block_first().
 class TrialBlocks {
  public:
   TrialBlocks(const Setting& setting, std::size_t trial);
   static std::size_t bytes(const Sizes& sizes);
 
-  /// Where the next n baselined samples go, n at most a segment.
+  /// Appends n baselined samples, a segment at most, and returns where to write them.
   float* grow(std::size_t n);
-  /// Searches every block that is complete. `missing`: how many of the new samples are NaN.
+  /// Searches every complete block. `missing` is the number of new samples that are NaN.
   void advance(std::uint64_t missing, Workspace& workspace, std::uint64_t* over);
-  /// The stream ended; its means were taken over `window` samples at most.
+  /// Ends the stream. `window` is the samples of the running mean.
   void finish(std::uint64_t window, Workspace& workspace, std::uint64_t* over);
 
   std::uint64_t block_first() const { return block_first_; }
   std::uint64_t missing() const { return missing_; }
-  Stretches& stretches() { return stretches_; }
+  Events& events() { return events_; }
 
  private:
   void search(std::uint64_t last, std::uint64_t end, bool final, std::uint64_t n,
@@ -69,11 +69,11 @@ class TrialBlocks {
   std::uint64_t missing_ = 0;
   double sigma_ = 0;  // of the last block
   NoiseGuess guess_;
-  std::vector<Peak> carried_;  // found by boxcars of the last block, centred after it
-  Stretches stretches_;
+  std::vector<Peak> carried_;  // of the last block's boxcars, with centres after the block
+  Events events_;
 };
 
-/// The same with the series' samples before it.
+/// One trial's search, from its samples on.
 template <class T>
 class TrialSearch {
  public:
@@ -94,7 +94,7 @@ class TrialSearch {
       const std::size_t taken = filter_.accept(x, n, *setting_.kernels);
       x += taken;
       n -= taken;
-      drain(workspace, over);
+      search_ready(workspace, over);
     }
     if (left_ == 0) finish(workspace, over);
   }
@@ -102,17 +102,17 @@ class TrialSearch {
     if (ended_) return;
     ended_ = true;
     filter_.finish(*setting_.kernels);
-    drain(workspace, over);
+    search_ready(workspace, over);
     blocks_.finish(filter_.window_samples(), workspace, over);
   }
   TrialBlocks& blocks() { return blocks_; }
-  /// Nothing that begins earlier will be found any more; `never` once the trial has ended.
+  /// Later events begin at this time or after it; `never` once the trial has ended.
   std::uint64_t horizon(std::uint64_t never) {
-    return ended_ ? never : blocks_.stretches().open_since(blocks_.block_first());
+    return ended_ ? never : blocks_.events().open_since(blocks_.block_first());
   }
 
  private:
-  void drain(Workspace& workspace, std::uint64_t* over) {
+  void search_ready(Workspace& workspace, std::uint64_t* over) {
     while (const std::size_t n = filter_.ready()) {
       float* y = blocks_.grow(n);
       blocks_.advance(filter_.emit(y, *setting_.kernels), workspace, over);

@@ -4,22 +4,38 @@
 
 namespace tautline::stages::detect {
 
-std::size_t GpuSetting::batch_jobs() const {
+GpuRings derive_rings(const Sizes& sizes, std::size_t max_samples) {
+  GpuRings rings;
+  const std::size_t fresh = divide_up(max_samples, sizes.segment) + 1;
+  rings.step_segments = std::max<std::size_t>(fresh, 4);
+  // The segments of a window that is not complete, the one that is being filled, and the new ones.
+  rings.segment_slots = kWindowSegments + 2 + fresh;
+  rings.mean_slots = 2 * kWindowSegments + 2 + std::max(fresh, rings.step_segments);
+  const std::size_t step = (rings.step_segments + 1) * sizes.segment;
+  const std::size_t waiting = sizes.noise + sizes.beside_block();
+  // Kernels read four samples at a time, from blocks that start at multiples of four.
+  rings.y_samples = (sizes.beside_block() + waiting + step + 3) / 4 * 4;
+  rings.step_blocks = (waiting + step) / sizes.noise + 1;
+  rings.sigma_slots = rings.step_blocks + 2;
+  return rings;
+}
+
+std::size_t GpuLayout::batch_jobs() const {
   const std::size_t each = 2 * 4 * sums_stride();
   return std::clamp<std::size_t>(tunables.sums_bytes / each, 1, step_jobs());
 }
 
-std::size_t GpuSetting::records() const {
+std::size_t GpuLayout::records() const {
   return std::max(tunables.records, tiles() * (tunables.tile + sizes.widest() / 2 + 1));
 }
 
-std::size_t GpuSetting::gathered() const {
+std::size_t GpuLayout::gathered() const {
   return std::max<std::size_t>(std::size_t{1} << 20, 4 * sizes.widest() + 1);
 }
 
-// The highest S/N of noise in a tile of 4,096 boxcars is about 4.4, and the best of eight
-// neighbours is less than what bounds them by some 14 sigma of one sample at most.
-std::size_t GpuSetting::coarse_from() const {
+// The highest S/N of noise in a tile of 4,096 boxcars is about 4.4. The bound of eight neighbouring
+// boxcars exceeds the best of them by some 14 sigma of one sample at most.
+std::size_t GpuLayout::coarse_from() const {
   double least = static_cast<double>(tunables.coarse);
   if (tunables.coarse == 0) {
     constexpr double kHighestOfNoise = 4.4, kSlackSigmas = 14, kLeast = 64;
@@ -33,7 +49,7 @@ std::size_t GpuSetting::coarse_from() const {
       sizes.widths.begin());
 }
 
-device::MemoryUse GpuSetting::bytes() const {
+device::MemoryUse GpuLayout::bytes() const {
   const std::size_t trials = config.trials, widths = sizes.widths.size();
   const std::size_t batch = batch_jobs(), jobs = (step_jobs() + trials) * kJobWords * 8;
   const std::size_t sets = measures_widths() ? batch : 1;

@@ -1,31 +1,33 @@
-// What the states of a GPU plan share: sizes, kernels, and the layout of what kernels are given.
+// Memory layout of the GPU search: rings of each trial, and work memory of a step.
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 
-#include "tautline/stages/detect/gpu/schedule.h"
+#include "tautline/device/device.h"
+#include "tautline/stages/detect/sizes.h"
 #include "tautline/stages/detect/tunables.h"
 
 namespace tautline::stages::detect {
 
-/// Places before a block's running sums, so that those that are written together begin at a
+/// Words before a block's running sums, so that the sums that are written together start at a
 /// multiple of four (units.kernel).
 inline constexpr std::size_t kFront = 3;
-/// Samples that a group takes its baseline off at most, and halves of segments that they may touch
-/// besides two (baseline.kernel).
+/// Most samples from which a group subtracts the baseline, and most halves of segments that they
+/// touch, besides two (baseline.kernel).
 inline constexpr std::size_t kMostSubtracted = 4096, kSubtractLines = 254;
-/// Widest boxcars that are compared eight at once: their cells fill 10 KiB of local memory.
+/// Widest boxcars that are compared eight at a time: their cells fill 10 KiB of local memory.
 inline constexpr std::size_t kCoarseWidest = 16384;
-/// 64-bit words of a job of the kernels, and of one that gathers samples (baseline.kernel).
+/// 64-bit words of a job of the kernels, and of a job that gathers samples (baseline.kernel).
 inline constexpr std::size_t kJobWords = 8, kGatherWords = 4;
-/// Of a peak that was found, and of the counters beside them (boxcars.kernel).
+/// Bytes of a record of a peak, and of the counters (boxcars.kernel).
 inline constexpr std::size_t kRecordBytes = 16, kCounterBytes = 16;
-/// Sums of a segment that a trial keeps from call to call (segments.kernel).
+/// Partial sums of the segment that is being filled (segments.kernel).
 inline constexpr std::size_t kSumLanes = 8;
 /// Words of a sum of squares (boxcars.kernel).
 inline constexpr std::size_t kSquareWords = 5;
-/// Stretches whose samples are gathered at once, and records that are fetched at once.
+/// Most events whose samples are gathered together, and most records that are fetched together.
 inline constexpr std::size_t kMostGathers = 4096, kFetched = 65536;
 
 inline std::uint32_t u32(std::uint64_t value) {
@@ -35,39 +37,49 @@ inline std::size_t divide_up(std::size_t a, std::size_t b) {
   return (a + b - 1) / b;
 }
 
-struct GpuSetting {
+/// Sizes of each trial's rings in the device's memory, and of one step at most.
+struct GpuRings {
+  std::size_t segment_slots = 0;  ///< segments of input samples
+  std::size_t mean_slots = 0;     ///< means of segments, and running means
+  std::size_t y_samples = 0;      ///< baselined samples, a multiple of 4
+  std::size_t sigma_slots = 0;    ///< sigmas of blocks
+  std::size_t step_segments = 0;  ///< most segments that one step baselines
+  std::size_t step_blocks = 0;    ///< most blocks that one step searches
+};
+GpuRings derive_rings(const Sizes& sizes, std::size_t max_samples);
+
+struct GpuLayout {
   Config config;
   Sizes sizes;
-  GpuSizes rings;
+  GpuRings rings;
   GpuTunables tunables;
-  Scales scales;  ///< for a whole window
-  std::shared_ptr<const device::Device> device;
-  std::shared_ptr<const device::Kernel> sum_segments, average, subtract, gather, find_median,
-      add_up, scan, sum_squares;
 
-  std::size_t tiles() const { return (sizes.noise + tunables.tile - 1) / tunables.tile; }
-  /// Samples between trials as they came: the ring and, for who writes there, a block behind it.
+  std::size_t tiles() const { return divide_up(sizes.noise, tunables.tile); }
+  /// Samples between the input rings of two trials: a ring, and with Config::in_place a block after
+  /// it, so that the caller can write a block that starts anywhere in the ring.
   std::size_t x_stride() const {
     const std::size_t block = config.in_place ? (config.max_samples + 1) / 2 * 2 : 0;
     return rings.segment_slots * sizes.segment + block;
   }
-  /// Running sums of a block, with what lies before and behind them: a multiple of four.
+  /// Running sums of a block with the words before and after them, a multiple of four.
   std::size_t sums_stride() const {
     return (kFront + tiles() * tunables.tile + sizes.widest() + 1 + 3) / 4 * 4;
   }
-  /// Samples that a group takes its baseline off.
+  /// Samples from which a group subtracts the baseline.
   std::size_t subtract_samples() const {
     return std::min(kMostSubtracted, kSubtractLines * (sizes.segment / 2) / 2 * 2);
   }
-  /// The first of the widths whose boxcars are compared eight at once.
+  /// Index of the first width whose boxcars are compared eight at a time.
   std::size_t coarse_from() const;
-  /// Blocks whose running sums are held at once.
+  /// Blocks whose running sums are in memory together.
   std::size_t batch_jobs() const;
   std::size_t step_jobs() const { return config.trials * rings.step_blocks; }
-  /// A block can have a peak at every time that a tile's boxcars reach.
+  /// Records of peaks: those of one block at least, which has at most one peak at every time that
+  /// the boxcars of each tile reach.
   std::size_t records() const;
+  /// Samples that are gathered together.
   std::size_t gathered() const;
-  /// Noise::width: limits are measured block by block.
+  /// Whether the least sums are measured block by block (Noise::width).
   bool measures_widths() const { return config.noise == Noise::width; }
   device::MemoryUse bytes() const;
 };

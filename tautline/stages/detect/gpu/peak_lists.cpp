@@ -10,7 +10,7 @@ PeakLists::PeakLists(const Config& config, const Sizes& sizes)
     : sizes_(sizes), refines_(config.noise == Noise::trial) {
   trials_.reserve(config.trials);
   for (std::size_t t = 0; t < config.trials; ++t)
-    trials_.push_back({Stretches(t, length_of(config, t), config.links), {}});
+    trials_.push_back({Events(t, length_of(config, t), config.links), {}});
 }
 
 void PeakLists::add(const Step& step, std::vector<FoundPeak>& peaks,
@@ -24,7 +24,7 @@ void PeakLists::add(const Step& step, std::vector<FoundPeak>& peaks,
   }
 }
 
-// Blocks by trial and time, and the peaks in the same order: they come as threads were done.
+// Sorts the blocks by trial and time, and the peaks, which come in no order, likewise.
 void PeakLists::order(const Step& step, std::vector<FoundPeak>& peaks) {
   order_.resize(step.blocks.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -48,7 +48,7 @@ void PeakLists::add_block(const BlockJob& job, const std::vector<FoundPeak>& pea
   const std::size_t rank = next_block_++;
   for (; next_ < peaks.size() && peaks[next_].job == rank; ++next_)
     merged_.push_back({job.first + peaks[next_].time, peaks[next_].snr, peaks[next_].width_index});
-  // At each time the best counts; of equal ones the narrowest.
+  // At each time the best peak is used; among equal ones, the narrowest.
   std::sort(merged_.begin(), merged_.end(), [](const Peak& a, const Peak& b) {
     return std::tuple(a.time, -a.snr, a.width_index) < std::tuple(b.time, -b.snr, b.width_index);
   });
@@ -57,28 +57,28 @@ void PeakLists::add_block(const BlockJob& job, const std::vector<FoundPeak>& pea
     const Peak& peak = merged_[i];
     if (i > 0 && merged_[i - 1].time == peak.time) continue;
     if (job.last || peak.time < last)
-      trial.stretches.add(peak.time, peak.snr, sizes_.widths[peak.width_index], peak.width_index);
+      trial.events.add(peak.time, peak.snr, sizes_.widths[peak.width_index], peak.width_index);
     else
       trial.carried.push_back(peak);
   }
-  trial.stretches.settle(job.last ? ~std::uint64_t{0} : last);
+  trial.events.settle(job.last ? ~std::uint64_t{0} : last);
 }
 
-// The samples that refine_peak looks at.
+// Requests the samples that refine_peak reads.
 void PeakLists::request(const BlockJob& job, std::uint64_t baselined,
                         std::vector<RefineRequest>& requests) {
   if (!refines_) return;
-  trials_[job.trial].stretches.refine([&](Stretches::Stretch& stretch) {
-    const std::uint64_t listed = sizes_.widths[stretch.width_index];
-    const std::uint64_t first = stretch.detection.first;
+  trials_[job.trial].events.refine([&](Events::Event& event) {
+    const std::uint64_t listed = sizes_.widths[event.width_index];
+    const std::uint64_t first = event.detection.first;
     const std::uint64_t widest = std::min<std::uint64_t>(2 * listed, sizes_.widest());
-    requests.push_back({&stretch, first - std::min(listed, first),
+    requests.push_back({&event, first - std::min(listed, first),
                         std::min(first + listed + widest, baselined), job.window});
   });
 }
 
 void PeakLists::take(std::vector<Detection>& detections) {
-  for (Trial& trial : trials_) trial.stretches.take(detections);
+  for (Trial& trial : trials_) trial.events.take(detections);
 }
 
 }  // namespace tautline::stages::detect

@@ -1,19 +1,18 @@
-// Peaks that a device found in blocks of many trials, through stretches to detections: what a CPU's
-// TrialBlocks does as it searches.
+// From the peaks of a step's blocks to events and detections: the GPU's counterpart of the CPU's
+// TrialBlocks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "tautline/stages/detect/cpu/block_search.h"
+#include "tautline/stages/detect/events.h"
 #include "tautline/stages/detect/gpu/schedule.h"
-#include "tautline/stages/detect/stretches.h"
 
 namespace tautline::stages::detect {
 
-/// A peak of a block job, its time counted from the block's first sample. One time may have
-/// several.
+/// A peak of a block job, with its time after the block's first sample. A time may have several
+/// peaks.
 struct FoundPeak {
   std::uint32_t job = 0;
   std::uint32_t time = 0;
@@ -21,9 +20,9 @@ struct FoundPeak {
   double snr = 0;
 };
 
-/// A stretch whose best boxcar is new, to be refined on the samples [first, end) of its trial.
+/// An event with a new best boxcar, to be refined with the samples [first, end) of its trial.
 struct RefineRequest {
-  Stretches::Stretch* stretch = nullptr;
+  Events::Event* event = nullptr;
   std::uint64_t first = 0, end = 0;
   std::uint64_t window = 0;
 };
@@ -32,20 +31,20 @@ class PeakLists {
  public:
   PeakLists(const Config& config, const Sizes& sizes);
 
-  /// What `step` found; the peaks are put in order. Appends what is to be refined, whose stretches
-  /// stay where they are until take.
+  /// Adds the peaks of `step`, which are sorted here. Appends a request for each event to be
+  /// refined; its pointer is valid until take.
   void add(const Step& step, std::vector<FoundPeak>& peaks, std::vector<RefineRequest>& requests);
-  /// The stretches that are complete, and forgets them.
+  /// Appends the complete events to `detections`, and removes them from here.
   void take(std::vector<Detection>& detections);
-  /// First time of a trial's open stretch; `otherwise` when there is none.
+  /// First time of a trial's open event, or `otherwise` without one.
   std::uint64_t open_since(std::size_t trial, std::uint64_t otherwise) const {
-    return trials_[trial].stretches.open_since(otherwise);
+    return trials_[trial].events.open_since(otherwise);
   }
 
  private:
   struct Trial {
-    Stretches stretches;
-    std::vector<Peak> carried;  // found by boxcars of the last block, centred after it
+    Events events;
+    std::vector<Peak> carried;  // of the last block's boxcars, with centres after the block
   };
   void order(const Step& step, std::vector<FoundPeak>& peaks);
   void add_block(const BlockJob& job, const std::vector<FoundPeak>& peaks);
@@ -54,8 +53,8 @@ class PeakLists {
   Sizes sizes_;
   bool refines_;
   std::vector<Trial> trials_;
-  std::vector<std::size_t> order_, rank_;  // of a step's blocks, by trial and time
-  std::size_t next_ = 0, next_block_ = 0;  // peaks and blocks that have been added
+  std::vector<std::size_t> order_, rank_;  // of a step's blocks by trial and time, and its inverse
+  std::size_t next_ = 0, next_block_ = 0;  // next peak and block to be added
   std::vector<Peak> merged_;
 };
 

@@ -8,38 +8,9 @@ namespace {
 
 constexpr std::uint64_t kHalf = kWindowSegments / 2;
 
-std::size_t divide_up(std::size_t a, std::size_t b) {
-  return (a + b - 1) / b;
-}
-
-// Before a block, for the refinement of boxcars that begin there and are centred in it; and after
-// it, for boxcars that begin in it and their refinement.
-std::size_t kept_before(const Sizes& sizes) {
-  return sizes.margin + sizes.widest();
-}
-std::size_t kept_after(const Sizes& sizes) {
-  return sizes.margin + sizes.widest();
-}
-
 }  // namespace
 
-GpuSizes derive_gpu_sizes(const Sizes& sizes, std::size_t max_samples) {
-  GpuSizes rings;
-  const std::size_t fresh = divide_up(max_samples, sizes.segment) + 1;
-  rings.step_segments = std::max<std::size_t>(fresh, 4);
-  // A window waits for its end, a segment is being filled, and what is new.
-  rings.segment_slots = kWindowSegments + 2 + fresh;
-  rings.mean_slots = 2 * kWindowSegments + 2 + std::max(fresh, rings.step_segments);
-  const std::size_t step = (rings.step_segments + 1) * sizes.segment;
-  const std::size_t waiting = sizes.noise + kept_after(sizes);
-  // Kernels read four at a time, from blocks that begin at multiples of four.
-  rings.y_samples = (kept_before(sizes) + waiting + step + 3) / 4 * 4;
-  rings.step_blocks = (waiting + step) / sizes.noise + 1;
-  rings.sigma_slots = rings.step_blocks + 2;
-  return rings;
-}
-
-GpuSchedule::GpuSchedule(const Config& config, const Sizes& sizes, const GpuSizes& rings)
+GpuSchedule::GpuSchedule(const Config& config, const Sizes& sizes, const GpuRings& rings)
     : sizes_(sizes), rings_(rings), trials_(config.trials) {
   for (std::size_t t = 0; t < config.trials; ++t)
     lengths_.push_back(config.lengths.empty() ? ~std::uint64_t{0} : config.lengths[t]);
@@ -57,7 +28,7 @@ void GpuSchedule::finish() {
   for (Trial& trial : trials_) trial.ended = true;
 }
 
-// Means that are settled, and the segments whose neighbours' means are.
+// Plans the running means that are final now, and the segments whose neighbours' means are final.
 void GpuSchedule::emit(Trial& trial, std::size_t number, Step& step) const {
   const std::uint64_t complete = trial.total / sizes_.segment;
   const bool only_tail = trial.ended && complete == 0 && trial.total > 0;
@@ -75,7 +46,7 @@ void GpuSchedule::emit(Trial& trial, std::size_t number, Step& step) const {
   job.own = only_tail ? 1 : complete;
   job.first_segment = trial.emitted;
   const std::uint64_t last = std::min(ready, trial.emitted + rings_.step_segments);
-  // The means that these segments need, no more: the rest has its turn.
+  // Only the means that these segments need. Later steps take the others.
   job.first_mean = trial.averaged;
   const std::uint64_t wanted =
       std::min(settled, std::max(only_tail ? std::uint64_t{1} : std::uint64_t{0}, last + 1));
@@ -93,7 +64,7 @@ void GpuSchedule::emit(Trial& trial, std::size_t number, Step& step) const {
 void GpuSchedule::search(Trial& trial, std::size_t number, Step& step,
                          std::vector<BlockJob>& keeping) const {
   const std::uint64_t noise = sizes_.noise, widest = sizes_.widest();
-  while (trial.y_end >= trial.block_first + noise + kept_after(sizes_)) {
+  while (trial.y_end >= trial.block_first + noise + sizes_.beside_block()) {
     step.blocks.push_back(
         {number, trial.block_first, noise, noise + widest, sizes_.baseline(), false, false});
     trial.block_first += noise;

@@ -1,6 +1,6 @@
-// What a GPU does with the samples that have come, trial by trial: which means, which baselined
-// samples, which blocks. It follows from counts alone, so that the host knows it before the device
-// has begun.
+// The schedule of the GPU search: the running means, baselined samples and blocks of each step,
+// trial by trial. They follow from the numbers of samples alone, so that the host can plan a step
+// before the device has finished the one before.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,17 @@
 #include <vector>
 
 #include "tautline/stages/detect/detect.h"
+#include "tautline/stages/detect/gpu/layout.h"
 #include "tautline/stages/detect/sizes.h"
 
 namespace tautline::stages::detect {
 
-/// Rings in the device's memory, of each trial, and how much one step does at most.
-struct GpuSizes {
-  std::size_t segment_slots = 0;  ///< of samples as they came, in segments
-  std::size_t mean_slots = 0;     ///< of means of segments and running means
-  std::size_t y_samples = 0;      ///< of baselined samples, a multiple of 4
-  std::size_t sigma_slots = 0;    ///< of blocks
-  std::size_t step_segments = 0;  ///< baselined in a step at most
-  std::size_t step_blocks = 0;    ///< searched in a step at most
-};
-GpuSizes derive_gpu_sizes(const Sizes& sizes, std::size_t max_samples);
-
-/// Baselined samples of one trial, in whole segments and perhaps what follows the last one.
+/// Baselining of one trial's samples: complete segments, and at its end the samples after the last
+/// one.
 struct EmitJob {
   std::size_t trial = 0;
-  std::uint64_t first_mean = 0, mean_count = 0;  ///< running means that are settled now
-  std::uint64_t complete = 0;                    ///< segments, K
+  std::uint64_t first_mean = 0, mean_count = 0;  ///< running means that are final now
+  std::uint64_t complete = 0;                    ///< complete segments, K
   std::uint64_t first_segment = 0, samples = 0;  ///< to baseline
   std::uint64_t own = 0;                         ///< segments with a mean of their own
 };
@@ -36,35 +27,35 @@ struct EmitJob {
 struct BlockJob {
   std::size_t trial = 0;
   std::uint64_t first = 0, starts = 0, samples = 0;
-  std::uint64_t window = 0;  ///< samples that the running mean looks at
-  bool keeps_sigma = false;  ///< too short to measure noise on
+  std::uint64_t window = 0;  ///< samples of the running mean
+  bool keeps_sigma = false;  ///< too short to measure: has the sigma of the block before
   bool last = false;         ///< of its trial
 };
 
 struct Step {
   std::vector<EmitJob> emits;
-  /// Those that measure their noise, in order of trial and time, then those that keep another's.
+  /// The blocks that measure their sigma, in order of trial and time; then those that keep one.
   std::vector<BlockJob> blocks;
-  std::size_t measuring = 0;   ///< of blocks
-  std::uint64_t searched = 0;  ///< samples at which boxcars have begun after it, longest trial
-  /// After it, [trial]: baselined samples; first sample of the next block, ~0 when there is none.
+  std::size_t measuring = 0;   ///< blocks that measure their sigma
+  std::uint64_t searched = 0;  ///< Counters::searched after this step
+  /// After this step, [trial]: baselined samples; first sample of the next block, ~0 without one.
   std::vector<std::uint64_t> baselined, block_first;
 };
 
 class GpuSchedule {
  public:
-  GpuSchedule(const Config& config, const Sizes& sizes, const GpuSizes& rings);
+  GpuSchedule(const Config& config, const Sizes& sizes, const GpuRings& rings);
 
   std::uint64_t received() const { return received_; }
   void receive(std::uint64_t samples);
-  /// The stream has ended.
+  /// Ends the stream.
   void finish();
-  /// Whether anything is left to do, and what comes next.
+  /// Plans the next step; false where the samples so far give no more work.
   bool next(Step& step);
 
  private:
   struct Trial {
-    std::uint64_t total = 0;                  ///< samples that have come and are the trial's
+    std::uint64_t total = 0;                  ///< samples received, at most the trial's length
     std::uint64_t averaged = 0, emitted = 0;  ///< segments
     std::uint64_t y_end = 0, block_first = 0;
     bool ended = false, done = false;
@@ -73,7 +64,7 @@ class GpuSchedule {
   void search(Trial& trial, std::size_t number, Step& step, std::vector<BlockJob>& keeping) const;
 
   Sizes sizes_;
-  GpuSizes rings_;
+  GpuRings rings_;
   std::vector<std::uint64_t> lengths_;
   std::vector<Trial> trials_;
   std::uint64_t received_ = 0;

@@ -16,7 +16,7 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
       peaks_(setting_->config, setting_->sizes),
       groups_(setting_->config.links, setting_->sizes.widest(), setting_->config.trials),
       over_(setting_->config.trials * setting_->sizes.widths.size()),
-      aside_(setting_->device->make_queue()),
+      fetch_queue_(setting_->device->make_queue()),
       stepped_(setting_->device->make_event()) {
   const GpuSetting& s = *setting_;
   const device::Device& device = *s.device;
@@ -73,12 +73,12 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
   queue.synchronise();
 }
 
-// Nothing may write to memory that is about to go.
+// The last step must not write to memory that has been freed.
 GpuState::~GpuState() {
   if (!pending_) return;
   try {
     stepped_->synchronise();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): whoever waits for the results is told
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the queue reports the error to its next user
   }
 }
 
@@ -99,21 +99,22 @@ void GpuState::execute(device::Queue& queue, const void* series, std::size_t str
   advance(queue);
 }
 
-Room GpuState::room() const {
+InputArea GpuState::input_area() const {
   if (!setting_->config.in_place) return {};
   const std::size_t ring = setting_->rings.segment_slots * setting_->sizes.segment;
   return {x_.as<std::byte>() + schedule_.received() % ring * 4, setting_->x_stride(),
           setting_->config.max_samples};
 }
 
-// Into the ring. Of what was written there already only what lies behind its end.
+// Copies series to the ring. Series in input_area() are there already, except for samples after the
+// ring's end, which are copied to its start.
 void GpuState::copy_in(device::Queue& queue, const void* series, std::size_t stride,
                        std::size_t samples) {
   const std::size_t ring = setting_->rings.segment_slots * setting_->sizes.segment;
   const std::size_t x_stride = setting_->x_stride();
   const auto* from = static_cast<const std::byte*>(series);
   const auto place = static_cast<std::size_t>(schedule_.received() % ring);
-  const bool there = setting_->config.in_place && series == room().data && stride == x_stride;
+  const bool there = setting_->config.in_place && series == input_area().data && stride == x_stride;
   for (std::size_t done = there ? std::min(samples, ring - place) : 0; done < samples;) {
     const std::size_t to = (place + done) % ring;
     const std::size_t count = std::min(samples - done, ring - to);
@@ -154,14 +155,15 @@ void GpuState::sum_segments(device::Queue& queue, std::size_t samples) {
                                         u32(s.rings.mean_slots),
                                         u32(touched),
                                         u32(s.config.trials)};
-  queue.launch(*s.sum_segments,
+  queue.launch(*s.kernels.sum_segments,
                {.groups = {divide_up(s.config.trials * touched, kSegmentsOfGroup), 1, 1},
                 .threads = {256, 1, 1}},
                arguments);
   half_ = 1 - half_;
 }
 
-// Launches what has become possible. What the last step found stays on the device meanwhile.
+// Launches the steps that the new samples allow. Collects a step only before the next is launched,
+// so that the device computes while the caller prepares the next samples.
 void GpuState::advance(device::Queue& queue) {
   for (;;) {
     Step step;

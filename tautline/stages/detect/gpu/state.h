@@ -1,16 +1,25 @@
-// One stream on a GPU: rings of samples in its memory (gpu/state.cpp), steps that are launched
-// (gpu/step.cpp), and what the last one found, which the host fetches before it launches the next
-// (gpu/found.cpp).
+// One stream on a GPU: rings of samples in device memory (gpu/state.cpp), launches of steps
+// (gpu/launch.cpp), and the peaks of the last step, which the host collects before it launches the
+// next (gpu/collect.cpp).
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "tautline/stages/detect/gpu/kernels.h"
 #include "tautline/stages/detect/gpu/layout.h"
-#include "tautline/stages/detect/groups.h"
 #include "tautline/stages/detect/gpu/peak_lists.h"
+#include "tautline/stages/detect/gpu/schedule.h"
+#include "tautline/stages/detect/groups.h"
 
 namespace tautline::stages::detect {
+
+/// Shared by the states of a plan.
+struct GpuSetting : GpuLayout {
+  Scales scales;  ///< for a complete window of the running mean
+  std::shared_ptr<const device::Device> device;
+  GpuKernels kernels;
+};
 
 class GpuState final : public State {
  public:
@@ -22,10 +31,10 @@ class GpuState final : public State {
   const std::vector<std::uint64_t>& over_threshold() const override { return over_; }
 
   bool finished() const { return finished_; }
-  /// The next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the
+  /// Searches the next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the
   /// device's.
   void execute(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
-  Room room() const override;
+  InputArea input_area() const override;
   void finish(device::Queue& queue);
 
  private:
@@ -41,7 +50,7 @@ class GpuState final : public State {
   void fetch_again();
   void append(std::uint32_t count);
   void refine(std::vector<RefineRequest>& requests);
-  double sigma_of(const Stretches::Stretch& stretch) const;
+  double sigma_of(const Events::Event& event) const;
 
   std::shared_ptr<const GpuSetting> setting_;  // a state may outlive its plan
   GpuSchedule schedule_;
@@ -52,9 +61,9 @@ class GpuState final : public State {
   std::vector<std::uint64_t> over_;
   bool finished_ = false;
 
-  std::unique_ptr<device::Queue> aside_;    ///< of what the host fetches
-  std::unique_ptr<device::Event> stepped_;  ///< the last step is done
-  bool pending_ = false;                    ///< a step was launched and not collected
+  std::unique_ptr<device::Queue> fetch_queue_;  ///< for the host's copies and gathers
+  std::unique_ptr<device::Event> stepped_;      ///< the last step has finished
+  bool pending_ = false;                        ///< a step is launched and not collected
   Step step_;
   std::vector<FoundPeak> found_;
   std::vector<RefineRequest> requests_;
@@ -63,8 +72,8 @@ class GpuState final : public State {
   device::Buffer x_, y_, lengths_, sums_[2], counts_[2], segment_means_, means_, missing_;
   device::Buffer emit_jobs_, jobs_, gather_jobs_, gathered_, sigmas_, medians_, low_, high_, kinds_;
   device::Buffer widths_, least_, per_unit_, squares_, over_counts_, records_;
-  int half_ = 0;  ///< which of sums_ holds those of the segment that is being filled
-  // In the host's memory, for copies.
+  int half_ = 0;  ///< which of sums_ and counts_ has those of the segment that is being filled
+  // In pinned host memory.
   device::Buffer host_emit_jobs_, host_jobs_, host_gather_jobs_, host_gathered_, host_sigmas_,
       host_records_, host_counters_, host_over_, host_least_, host_per_unit_, host_squares_;
 };

@@ -1,5 +1,5 @@
-// The inner loops of unpack: one body, compiled for each instruction set by Highway, and plain
-// loops where Highway has no vectors (its baseline on x86-64).
+// The kernels, compiled for each instruction set by Highway, and plain loops where Highway has no
+// vectors (the portable target on x86-64).
 #include "tautline/device/cpu/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::unpack::HWY_NAMESPACE {
 
-// Byte by byte through the table: the plain path, and the rest that fills no vector. `first` is the
-// first component of a byte.
+// Expands byte by byte through the table: all components of the portable target, and the rest that
+// does not fill a vector. `first` is the first component of a byte.
 void expand_plain(const std::byte* in, std::size_t first, std::size_t components, int bits,
                   const Decoding& decoding, std::byte* out) {
   const std::size_t per_byte = 8 / static_cast<std::size_t>(bits);
@@ -42,10 +42,10 @@ void expand_plain(const std::byte* in, std::size_t first, std::size_t components
   }
 }
 
-// Rows [first_row, rows) by single elements.
+// Transposes rows [first_row, rows) element by element.
 template <class T>
-void turn_plain(const std::byte* in, std::size_t stride_bytes, std::size_t first_row,
-                std::size_t rows, std::uint64_t flip, std::byte* const* out) {
+void transpose_plain(const std::byte* in, std::size_t stride_bytes, std::size_t first_row,
+                     std::size_t rows, std::uint64_t flip, std::byte* const* out) {
   for (std::size_t r = first_row; r < rows; ++r) {
     for (std::size_t t = 0; t < kTileTimes; ++t) {
       T element;
@@ -59,9 +59,9 @@ void turn_plain(const std::byte* in, std::size_t stride_bytes, std::size_t first
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 template <class T>
-void turn(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
-          std::byte* const* out) {
-  turn_plain<T>(in, stride_bytes, 0, rows, flip, out);
+void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
+               std::byte* const* out) {
+  transpose_plain<T>(in, stride_bytes, 0, rows, flip, out);
 }
 
 void expand(const std::byte* in, std::size_t components, int bits, const Decoding& decoding,
@@ -98,7 +98,7 @@ bool all_finite(const float* values, std::size_t count) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kBlockBytes = 16;  // interleaving works inside blocks of this size
+constexpr std::size_t kBlockBytes = 16;  // InterleaveLower and InterleaveUpper work within blocks
 #if HWY_HAVE_SCALABLE
 constexpr std::size_t kVectorBytes = kBlockBytes;
 #else
@@ -108,7 +108,7 @@ constexpr std::size_t kVectorBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
 template <class T>
 using Tag = hn::CappedTag<T, kVectorBytes / sizeof(T)>;
 
-// The blocks at in, in + distance, in + 2 distance... side by side in one vector.
+// Loads the blocks at in, in + distance, in + 2 distance... into one vector.
 template <std::size_t kBytes, class T>
 HWY_INLINE auto load_blocks(const std::byte* in, std::size_t distance) {
   const hn::CappedTag<T, kBytes / sizeof(T)> d;
@@ -122,7 +122,7 @@ HWY_INLINE auto load_blocks(const std::byte* in, std::size_t distance) {
   }
 }
 
-// One pass of a perfect shuffle; log2(N) of them turn N x N elements inside every block.
+// One pass of a perfect shuffle; log2(N) passes transpose N x N elements within every block.
 template <std::size_t kCount, class D, class V>
 HWY_INLINE void shuffle(D d, V (&v)[kCount]) {
   V next[kCount];
@@ -133,13 +133,13 @@ HWY_INLINE void shuffle(D d, V (&v)[kCount]) {
   for (std::size_t k = 0; k < kCount; ++k) v[k] = next[k];
 }
 
-// kRows = 16 bytes of elements at every time, of which the first `rows` are stored.
+// Transposes 16 bytes of elements (kRows) at every time and stores the first `rows` rows.
 template <class T>
-HWY_INLINE void turn_column(const std::byte* in, std::size_t stride_bytes, std::size_t rows,
-                            std::uint64_t flip, std::byte* const* out) {
+HWY_INLINE void transpose_column(const std::byte* in, std::size_t stride_bytes, std::size_t rows,
+                                 std::uint64_t flip, std::byte* const* out) {
   constexpr std::size_t kRows = kBlockBytes / sizeof(T);
   constexpr std::size_t kBlocks = kVectorBytes / kBlockBytes;
-  constexpr std::size_t kTimes = kRows * kBlocks;  // that one vector holds of a row
+  constexpr std::size_t kTimes = kRows * kBlocks;  // times of a row in one vector
   const Tag<T> d;
   const auto inverted = hn::Set(d, static_cast<T>(flip));
   for (std::size_t t = 0; t < kTileTimes; t += kTimes) {
@@ -154,18 +154,18 @@ HWY_INLINE void turn_column(const std::byte* in, std::size_t stride_bytes, std::
 }
 
 template <class T>
-void turn(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
-          std::byte* const* out) {
+void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
+               std::byte* const* out) {
   constexpr std::size_t kRows = kBlockBytes / sizeof(T);
-  if (rows < kRows) return turn_column<T>(in, stride_bytes, rows, flip, out);
+  if (rows < kRows) return transpose_column<T>(in, stride_bytes, rows, flip, out);
   for (std::size_t r = 0; r < rows; r += kRows) {
-    // The last column overlaps the one before it, so that nothing beyond the rows is read.
+    // The last column overlaps the previous one, so that no byte beyond the rows is read.
     const std::size_t first = r + kRows <= rows ? r : rows - kRows;
-    turn_column<T>(in + first * sizeof(T), stride_bytes, kRows, flip, out + first);
+    transpose_column<T>(in + first * sizeof(T), stride_bytes, kRows, flip, out + first);
   }
 }
 
-// Spreads the components of each byte over as many bytes, one in the low bits of each.
+// Spread the components of a byte over as many bytes, each in the low bits of its byte.
 template <class D>
 HWY_INLINE hn::Vec<D> spread_4(D d, hn::Vec<D> x) {
   return hn::And(hn::Or(x, hn::ShiftLeft<4>(x)), hn::Set(d, 0x0F0F));
@@ -183,8 +183,8 @@ HWY_INLINE hn::Vec<D> spread_1(D d, hn::Vec<D> x) {
   return hn::And(hn::Or(pairs, hn::ShiftLeft<7>(pairs)), hn::Set(d, 0x0101010101010101));
 }
 
-// T holds the components of one byte of the input. Goes on from component `done` in vectors of
-// kBytes, then in halves of them; returns how far it came.
+// Expands from component `done` in vectors of kBytes, then of half as many bytes; returns the
+// number of components done. T has a byte for each component of an input byte.
 template <class T, std::size_t kBytes>
 std::size_t expand_vectors(const std::byte* in, std::size_t done, std::size_t components,
                            const Decoding& decoding, std::byte* out) {
@@ -268,10 +268,10 @@ bool all_finite(const float* values, std::size_t count) {
 #endif
 
 constexpr Kernels make_kernels(device::InstructionSet set) {
-  return {turn<std::uint8_t>,
-          turn<std::uint16_t>,
-          turn<std::uint32_t>,
-          turn<std::uint64_t>,
+  return {transpose<std::uint8_t>,
+          transpose<std::uint16_t>,
+          transpose<std::uint32_t>,
+          transpose<std::uint64_t>,
           expand,
           copy_flipped,
           all_finite,

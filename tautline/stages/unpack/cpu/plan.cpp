@@ -1,4 +1,4 @@
-// Which loops of cpu/dispatch.cpp a layout needs, decided once, and how a block is cut into tiles for them.
+// Chooses the kernels for a layout, once, and cuts blocks into tiles.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,9 +16,9 @@ namespace tautline::stages::unpack {
 
 namespace {
 
-constexpr std::size_t kColumnBytes = 64;  // unpacked bytes of one time that are turned together
+constexpr std::size_t kColumnBytes = 64;  // unpacked bytes of one time that are transposed together
 
-// Rows whose samples lie side by side at every time.
+// Rows whose samples are contiguous at every time.
 struct Run {
   std::size_t offset_bits = 0;
   std::size_t first_row = 0;
@@ -30,9 +30,9 @@ struct Row {
 };
 
 enum class Method {
-  contiguous,  // a row's samples follow each other: copy, or expand
-  turned,      // neighbours at one time are different rows: transpose
-  plain        // anything else: sample by sample
+  contiguous,  // the samples of a row are contiguous: copy or expand
+  transposed,  // the samples of a time are contiguous: transpose
+  plain        // all other layouts: sample by sample
 };
 
 class CpuPlan final : public Plan {
@@ -48,9 +48,9 @@ class CpuPlan final : public Plan {
 
   const Config& config() const override { return config_; }
   std::string backend() const override {
-    const char* how = method_ == Method::contiguous ? "contiguous"
-                      : method_ == Method::turned   ? "turned"
-                                                    : "sample by sample";
+    const char* how = method_ == Method::contiguous   ? "contiguous"
+                      : method_ == Method::transposed ? "turned"
+                                                      : "sample by sample";
     return std::string(device::to_string(kernels_.set)) + ", " + how;
   }
   device::MemoryUse bytes() const override {
@@ -120,29 +120,29 @@ class CpuPlan final : public Plan {
     });
     const bool runs_bytewise = std::all_of(runs_.begin(), runs_.end(),
                                            [](const Run& r) { return r.offset_bits % 8 == 0; });
-    // 64 times of a lone short run fill whole bytes even if one time does not, and are expanded in
-    // one go, what lies between the times (a counter) with them.
+    // 64 times of a single short run fill whole bytes even if one time does not. They are expanded
+    // together, with the gaps between times (for example a counter).
     stride_components_ = layout.time_stride_bits / static_cast<std::size_t>(layout.format.bits);
     spanned_ = layout.format.bits < 8 && runs_.size() == 1 &&
                layout.time_stride_bits >= rows_.size() * bits && stride_components_ <= kColumnBytes;
     if (layout.time_stride_bits == bits && bytewise) {
       method_ = Method::contiguous;
     } else if (runs_bytewise && (layout.time_stride_bits % 8 == 0 || spanned_)) {
-      method_ = Method::turned;
+      method_ = Method::transposed;
     }
   }
 
-  // Samples [first, last) of every row; first is a multiple of kTileTimes.
+  // Decodes samples [first, last) of every row; first is a multiple of kTileTimes.
   void decode(const core::RawBlock& block, const Target& target, std::size_t first,
               std::size_t last) const {
     switch (method_) {
       case Method::contiguous:
         for (const Row& row : rows_) decode_row(block, target, row, first, last);
         break;
-      case Method::turned:
+      case Method::transposed:
         for (std::size_t t = first; t < last; t += kTileTimes)
           for (const Run& run : runs_)
-            turn_tile(block, target, run, t, std::min(kTileTimes, last - t));
+            transpose_tile(block, target, run, t, std::min(kTileTimes, last - t));
         break;
       case Method::plain:
         for (const Row& row : rows_)
@@ -183,14 +183,14 @@ class CpuPlan final : public Plan {
     }
   }
 
-  // Up to kTileTimes times of one run.
-  void turn_tile(const core::RawBlock& block, const Target& target, const Run& run, std::size_t t,
-                 std::size_t times) const {
+  // Transposes up to kTileTimes times of one run.
+  void transpose_tile(const core::RawBlock& block, const Target& target, const Run& run,
+                      std::size_t t, std::size_t times) const {
     const core::RawLayout& layout = layout_;
     const std::byte* in = block.bytes.data() + (run.offset_bits + t * layout.time_stride_bits) / 8;
     const std::byte* end = block.bytes.data() + block.bytes.size();
     const std::size_t stride_bytes = layout.time_stride_bits / 8;
-    // A column of fewer than 16 bytes is read as 16.
+    // Kernels read at least 16 bytes of a column.
     const std::size_t width_bytes = run.rows * element_bytes_ + 15;
     const bool direct =
         layout.format.bits >= 8 && times == kTileTimes &&
@@ -205,35 +205,36 @@ class CpuPlan final : public Plan {
         out[k] = target.row(row.channel, row.input) + t * element_bytes_;
       }
       if (direct) {
-        kernels_.turn(element_bytes_)(in + r * element_bytes_, stride_bytes, rows, flip_,
-                                      out.data());
+        kernels_.transpose(element_bytes_)(in + r * element_bytes_, stride_bytes, rows, flip_,
+                                           out.data());
       } else {
-        turn_gathered(in, r, rows, times, out.data());
+        transpose_gathered(in, r, rows, times, out.data());
       }
     }
   }
 
-  // One column of a run by way of a copy in the first-level cache, where it is expanded too.
-  void turn_gathered(const std::byte* in, std::size_t first_row, std::size_t rows,
-                     std::size_t times, std::byte* const* out) const {
+  // Transposes one column of a run from a buffer in the first-level cache, to which it is copied or
+  // expanded.
+  void transpose_gathered(const std::byte* in, std::size_t first_row, std::size_t rows,
+                          std::size_t times, std::byte* const* out) const {
     alignas(64) std::array<std::byte, kTileTimes * kColumnBytes + 16> column;
     const std::size_t column_stride = gather(in, first_row, rows, times, column.data());
-    const Kernels::Turn turn = kernels_.turn(element_bytes_);
+    const Kernels::Transpose transpose = kernels_.transpose(element_bytes_);
     if (times == kTileTimes) {
-      turn(column.data(), column_stride, rows, flip_, out);
+      transpose(column.data(), column_stride, rows, flip_, out);
       return;
     }
     std::memset(column.data() + times * column_stride, 0, (kTileTimes - times) * column_stride);
-    alignas(64) std::array<std::byte, kTileTimes * kColumnBytes> turned;
-    std::array<std::byte*, kTileRows> turned_rows;
+    alignas(64) std::array<std::byte, kTileTimes * kColumnBytes> transposed;
+    std::array<std::byte*, kTileRows> transposed_rows;
     for (std::size_t k = 0; k < rows; ++k)
-      turned_rows[k] = turned.data() + k * kTileTimes * element_bytes_;
-    turn(column.data(), column_stride, rows, flip_, turned_rows.data());
+      transposed_rows[k] = transposed.data() + k * kTileTimes * element_bytes_;
+    transpose(column.data(), column_stride, rows, flip_, transposed_rows.data());
     for (std::size_t k = 0; k < rows; ++k)
-      std::memcpy(out[k], turned_rows[k], times * element_bytes_);
+      std::memcpy(out[k], transposed_rows[k], times * element_bytes_);
   }
 
-  // Fills `column` with [time][row] elements; returns the bytes from one time to the next.
+  // Fills `column` with [time][row] elements; returns the bytes between times.
   std::size_t gather(const std::byte* in, std::size_t first_row, std::size_t rows,
                      std::size_t times, std::byte* column) const {
     const core::RawLayout& layout = layout_;
@@ -270,7 +271,8 @@ class CpuPlan final : public Plan {
   static bool finite(float value) { return std::isfinite(value); }
   static bool finite(core::Half value) { return core::is_finite(value); }
 
-  // Flags samples that are NaN or infinite in any channel; counts them, unless they were lost.
+  // Flags times at which a sample is NaN or infinite in any channel; counts such samples, unless
+  // they were lost.
   template <class Value>
   std::uint64_t mark_not_finite(const core::RawBlock& block, const Target& target,
                                 std::size_t first, std::size_t last) const {
@@ -316,10 +318,10 @@ class CpuPlan final : public Plan {
   }
 
   Config config_;
-  core::RawLayout layout_;  // of the channels that are unpacked
+  core::RawLayout layout_;  // of the unpacked channels
   Tunables tunables_;
   const Kernels& kernels_;
-  std::vector<Row> rows_;  // by their place in the block
+  std::vector<Row> rows_;  // in the order of the block
   std::vector<Run> runs_;
   Method method_ = Method::plain;
   bool spanned_ = false;

@@ -28,7 +28,7 @@ Gather::Gather(const Config& config)
   std::sort(axes.begin(), axes.end(), [this](const Extent& a, const Extent& b) {
     return layout_.*a.stride_bits < layout_.*b.stride_bits;
   });
-  // Pieces begin in the byte that they begin in, so what lies between them is whole bytes.
+  // Pieces are copied in whole bytes, so their strides must be whole bytes.
   const bool bytewise = std::all_of(axes.begin(), axes.end(), [this](const Extent& axis) {
     return axis.count == 1 || (layout_.*axis.stride_bits) % 8 == 0 ||
            layout_.*axis.stride_bits == static_cast<std::size_t>(layout_.format.bits_per_sample());
@@ -38,7 +38,7 @@ Gather::Gather(const Config& config)
     if (axis.count == 1) continue;
     std::size_t& stride = layout_.*axis.stride_bits;
     const bool time = axis.stride_bits == &L::time_stride_bits;
-    // A counter beside the samples, say, goes along; what belongs to other channels does not.
+    // Small gaps (for example a counter) are copied with the samples; other channels are not.
     const bool along = whole || !bytewise || stride <= bits + bits / 8;
     if (loops_count_ == 0 && along) {
       bits += (axis.count - 1) * stride;

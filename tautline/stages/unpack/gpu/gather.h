@@ -1,5 +1,5 @@
-// Which bytes of a block some of its channels lie in, and where they go when only those are sent to
-// a device: pieces that follow each other in the block, one behind the other.
+// The bytes of a block that the unpacked channels need. Only these are sent to a device: pieces of
+// the block are copied one behind the other, in their order.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ class Gather {
  public:
   explicit Gather(const Config& config);
 
-  /// Where samples lie in the gathered bytes.
+  /// The layout of the gathered bytes.
   const core::RawLayout& layout() const { return layout_; }
-  /// Of the block, the first that is copied.
+  /// The first byte of the block that is copied.
   std::size_t first_byte() const { return first_byte_; }
-  /// From the first gathered byte to the last that `samples` times need, holes and all.
+  /// Gathered bytes of `samples` times, with gaps.
   std::size_t bytes(std::size_t samples) const;
-  /// Pieces of `samples` times, and the bytes of each.
+  /// Number of pieces of `samples` times, and bytes of each.
   std::size_t pieces(std::size_t samples) const;
   std::size_t piece_bytes(std::size_t samples) const;
   /// Copies pieces [first, last) of `samples` times from the block's bytes to the gathered ones.
@@ -30,7 +30,7 @@ class Gather {
             std::size_t first, std::size_t last) const;
 
  private:
-  // One axis of the pieces, the fastest first.
+  // One axis of the pieces; the fastest is the first.
   struct Loop {
     std::size_t count = 0, from_bytes = 0, to_bytes = 0;
     bool time = false;
@@ -39,9 +39,9 @@ class Gather {
 
   core::RawLayout layout_;
   std::size_t max_samples_ = 0;
-  std::size_t first_byte_ = 0;     // of the block that is needed
-  std::size_t piece_bits_ = 0;     // of max_samples_ times, from a piece's first byte on
-  std::size_t time_in_piece_ = 0;  // bits from time to time inside a piece; 0: times are pieces
+  std::size_t first_byte_ = 0;     // first byte of the block that is needed
+  std::size_t piece_bits_ = 0;     // of max_samples_ times, from a piece's first byte
+  std::size_t time_in_piece_ = 0;  // bits between times within a piece; 0: a piece has one time
   std::array<Loop, 4> loops_;
   std::size_t loops_count_ = 0;
 };

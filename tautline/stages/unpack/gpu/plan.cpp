@@ -1,6 +1,5 @@
-// unpack on a GPU: integers are decoded there, straight into rows in its memory. Floats must be
-// looked at for values that are not finite, and rows in host memory are the host's: both are
-// unpacked by the host's code (and copied).
+// Integers are decoded on the GPU, to rows in its memory. Floats, which must be checked for values
+// that are not finite, and rows in host memory are unpacked by the CPU's kernels (and copied).
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,15 +8,15 @@
 
 #include "tautline/core/error.h"
 #include "tautline/jit/program.h"
-#include "tautline/stages/unpack/gpu/gather.h"
 #include "tautline/stages/unpack/backends.h"
+#include "tautline/stages/unpack/gpu/gather.h"
 
 namespace tautline::stages::unpack {
 
 namespace {
 
 constexpr std::size_t kTileTimes = 64, kTileRows = 32, kThreads = 256;
-// Blocks on their way at a time: one being filled, one being copied, one being read.
+// Blocks in flight: one is filled, one is copied, one is unpacked.
 constexpr std::size_t kBlocks = 3;
 
 struct Row {
@@ -37,7 +36,7 @@ std::vector<Row> rows_by_place(const core::RawLayout& layout) {
   return rows;
 }
 
-// A block's way to the device.
+// The buffers of one block in flight.
 struct Slot {
   device::Buffer pinned, raw, mask_pinned, mask;
   std::unique_ptr<device::Event> copied, read;
@@ -48,8 +47,8 @@ struct GpuState final : State {
   std::array<Slot, kBlocks> slots;
   std::size_t next = 0;
   device::Buffer places, targets, inputs, targets_pinned;
-  std::size_t channel_stride = 0, row_stride = 0;  // that `targets` were made for
-  device::Buffer rows_pinned;                      // host-unpacked rows on their way
+  std::size_t channel_stride = 0, row_stride = 0;  // strides that `targets` is for
+  device::Buffer rows_pinned;                      // rows unpacked on the host, to copy
   std::unique_ptr<State> host;
 };
 
@@ -152,7 +151,7 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   return state;
 }
 
-// Where rows go changes when the caller's strides do: hardly ever.
+// Updates the addresses of rows if the caller's strides have changed.
 void GpuPlan::aim(device::Queue& queue, GpuState& state, std::size_t channel_stride_bytes,
                   std::size_t row_stride_bytes) const {
   if (state.channel_stride == channel_stride_bytes && state.row_stride == row_stride_bytes) return;
@@ -184,7 +183,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
 
   Slot& slot = own.slots[own.next];
   own.next = (own.next + 1) % kBlocks;
-  slot.copied->synchronise();  // the pinned memory is free again
+  slot.copied->synchronise();  // the pinned memory may be overwritten
   const std::size_t bytes = gather_.bytes(block.samples);
   Result result;
   result.sent_bytes = bytes;
@@ -206,7 +205,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   return result;
 }
 
-// To pinned memory, by many threads: one that is one piece in parts, many of them some at a time.
+// Copies a block's pieces to pinned memory on all threads; a single piece is divided among them.
 void GpuPlan::gather(device::Queue& queue, const core::RawBlock& block, std::byte* pinned) const {
   constexpr std::size_t kGrain = std::size_t{1} << 20;
   const std::size_t pieces = gather_.pieces(block.samples);
@@ -252,13 +251,13 @@ void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& sl
                arguments);
 }
 
-// Unpacked on the host, then copied.
+// Unpacks on the host, then copies rows to the device.
 Result GpuPlan::copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
                           std::byte* samples, std::size_t channel_stride_bytes,
                           std::size_t row_stride_bytes,
                           const core::View<std::uint64_t, 2>& validity) const {
   const std::size_t inputs = config_.layout.inputs();
-  queue.synchronise();  // the rows of the block before have left
+  queue.synchronise();  // the previous block's rows have been copied
   Result result = on_host_->execute(queue, *state.host, block, state.rows_pinned.data(),
                                     inputs * row_bytes(), row_bytes(), validity);
   const std::size_t bytes = block.samples * unpacked_bytes(config_.layout.format);

@@ -3,7 +3,7 @@
 
 #include "tautline/stages/correlate/cpu/kernels.h"
 
-// GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
+// GCC 12 warns about the deliberately undefined operands of its own AVX-512 intrinsics.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options

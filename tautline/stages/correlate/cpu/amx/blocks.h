@@ -1,16 +1,17 @@
 // The block loop of the AMX correlator over any implementation of the tile operations: the real
 // instructions (cpu/amx/amx.cpp), or a plain emulation of them for a test on any machine with VNNI.
 //
-// Like cpu/amx/pack.h, only for files that compile with AVX-512 F, BW and VNNI.
+// Like cpu/amx/pack.h, include it only in files compiled with AVX-512 F, BW and VNNI.
 //
-// `Tiles` has what device/cpu/amx_tiles.h says, of its products those of signed bytes.
+// `Tiles` has the interface of device/cpu/amx_tiles.h; only products of signed bytes are used.
 //
 // A product takes the tile unit 16 cycles, and a tile load 8 from the first-level cache or some 25
-// from the second; a product must wait some 52 cycles for the one before it in its tile. Hence four
-// tiles of sums in turn; and two panels' row factors that stay in the first-level cache (32 KiB at
-// 512 samples) while column panels pass by them, three loads from the second level for eight
-// products. Tiles begin as the sums and are stored over them: adding products to sums by vector
-// code, at once or beside the next products, was slower (docs/performance/notebook.md).
+// from the second; a product waits some 52 cycles for the previous product into the same tile. So
+// products alternate among four tiles of sums; and the row factors of two panels stay in the
+// first-level cache (32 KiB at 512 samples) while column panels stream past them, with three loads
+// from the second level for eight products. Tiles are loaded with the sums and stored over them:
+// adding products to sums by vector code, at once or beside the next products, was slower
+// (docs/performance/notebook.md).
 #pragma once
 
 #include <immintrin.h>
@@ -23,7 +24,7 @@ namespace tautline::stages::correlate::cpu::amx {
 // With x_i = a + ib, x_j = c + id: re += a c + b d;  im += b c + a ~d, or b c alone on the
 // diagonal, where a d is its transpose.
 
-/// Two blocks of one column panel.
+/// Adds to two blocks of one column panel.
 template <class Tiles, bool kDiagonal>
 void add_two_blocks(Tiles& tiles, const std::byte* rows, const std::byte* next_rows,
                     const std::byte* columns, std::size_t steps, std::int32_t* sums,
@@ -32,7 +33,7 @@ void add_two_blocks(Tiles& tiles, const std::byte* rows, const std::byte* next_r
   tiles.template load<1>(sums + kBlock);
   tiles.template load<2>(sums + 2 * kBlock);
   tiles.template load<3>(sums + 3 * kBlock);
-  // The sums of the two blocks that follow.
+  // Prefetches the sums of the next two blocks.
   Prefetch next_sums(sums + 4 * kBlock, 0, 1, 4 * kBlock * sizeof *sums - 1, 1);
   const std::size_t sums_per_step = next_sums.lines_in(steps);
   for (std::size_t s = 0; s < steps; ++s) {
@@ -66,7 +67,8 @@ void add_two_blocks(Tiles& tiles, const std::byte* rows, const std::byte* next_r
   tiles.template store<3>(sums + 3 * kBlock);
 }
 
-/// One block. Each part of the sums is made in two tiles, so that there are four.
+/// Adds to one block. Two tiles share each part of the sums, so that products alternate among four
+/// tiles.
 template <class Tiles, bool kDiagonal>
 void add_block(Tiles& tiles, const std::byte* rows, const std::byte* columns, std::size_t steps,
                std::int32_t* sums, Prefetch& lines, std::size_t lines_per_step) {
@@ -111,7 +113,7 @@ void multiply(const Block* blocks, std::size_t count, const Packed& packed, std:
     const std::byte* columns = packed.panel(column);
     std::int32_t* at = sums + k * kSumsPerBlock;
     const auto add = [&]<bool kDiagonal>(std::bool_constant<kDiagonal>) {
-      // A column's blocks in a group follow each other, and only the first may be on the diagonal.
+      // The blocks of a column are consecutive in a group; only the first may be on the diagonal.
       if (k + 1 < count && blocks[k + 1].column_panel == column) {
         add_two_blocks<Tiles, kDiagonal>(tiles, rows, packed.row_factors(blocks[k + 1].row_panel),
                                          columns, packed.steps, at, lines, lines_per_step);

@@ -1,13 +1,13 @@
 // Packing of 8-bit rows for AMX, in AVX-512 (F and BW) and VNNI.
 //
-// Like cpu/pack8.h, only for files that include it with exactly those instructions switched on.
+// Like cpu/pack8.h, include it only with exactly those instructions switched on.
 //
 // One step is 64 samples of 16 inputs, as re and im tiles of 16 rows of 64 bytes.
 //   row factors: [step][re, im]: the left factors;
 //   a panel:     [step][re, im, ~im], each tile with its 4-byte words transposed: the right
 //   factors.
-// The complement stands for -im, which does not fit a byte when im = -128; what it lacks,
-// -x = ~x + 1, is one correction a row (docs/maths/correlate.md).
+// The complement ~im replaces -im, which does not fit a byte when im = -128. Since -x = ~x + 1, one
+// correction a row makes up the difference (docs/maths/correlate.md).
 #pragma once
 
 #include <immintrin.h>
@@ -26,11 +26,11 @@ using pack8::kTileBytes;
 inline constexpr std::size_t kRowBytes = 2 * kTileBytes;     // re, im
 inline constexpr std::size_t kColumnBytes = 3 * kTileBytes;  // re, im, ~im
 
-/// Packs a panel. sum (b c + a ~d) = im - sum a, with x_i = a + ib and x_j = c + id: so the
-/// corrections of im are less by the sums of the rows' re.
+/// Packs a panel. With x_i = a + ib and x_j = c + id, sum (b c + a ~d) = im - sum a: so the sum of
+/// a row's re is subtracted from its correction of im.
 inline void pack(const core::ci8* const* rows, std::size_t steps, std::byte* panel,
                  std::byte* row_factors, std::int32_t* corrections) {
-  // Four sums, since one would wait for its own last addition longer than the rest of a step takes.
+  // Four accumulators hide the latency of the additions.
   __m512i sum_re[4] = {};
   for (std::size_t s = 0; s < steps; ++s, row_factors += kRowBytes, panel += kColumnBytes) {
     for (std::size_t r = 0; r < kPanel; ++r)

@@ -1,10 +1,10 @@
-// Hopper's matrix units behind the interface of all GPU kernels.
+// The kernels for Hopper's matrix units.
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "tautline/core/baseline.h"
-#include "tautline/stages/correlate/gpu/hopper/held.h"
+#include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
 #include "tautline/stages/correlate/gpu/kernels.h"
 #include "tautline/stages/correlate/gpu/tensor.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
@@ -14,17 +14,18 @@ namespace tautline::stages::correlate::gpu {
 namespace {
 
 constexpr std::size_t kThreads = 384;
-constexpr std::size_t kEngineAlignment = 16;  // of what the copy engine reads
+constexpr std::size_t kEngineAlignment = 16;  // of addresses and strides that the copy engine reads
 
 class WgmmaKernel final : public GpuKernel {
  public:
   WgmmaKernel(const Config& config, std::shared_ptr<const device::Device> device,
               const WgmmaTunables& tunables)
       : config_(config), device_(std::move(device)), tunables_(tunables) {
-    kernel_ = jit::build(*device_, "correlate/gpu/hopper/wgmma.cuda.kernel", wgmma_defines(config_, tunables_))
+    kernel_ = jit::build(*device_, "correlate/gpu/hopper/wgmma.cuda.kernel",
+                         wgmma_defines(config_, tunables_))
                   ->kernel("correlate_wgmma");
-    if (HeldSums::worth(config))
-      held_ = std::make_unique<const HeldSums>(config, *device_, tunables_);
+    if (DeferredSums::worth(config))
+      deferred_ = std::make_unique<const DeferredSums>(config, *device_, tunables_);
   }
 
   std::string name() const override { return "wgmma " + describe(tunables_); }
@@ -40,14 +41,15 @@ class WgmmaKernel final : public GpuKernel {
              std::size_t /*visibility_bytes*/, void* /*work*/) const override {
     run(queue, samples, visibilities, /*store=*/true);
   }
-  std::size_t held_bytes() const override { return held_ ? held_->bytes() : 0; }
-  std::size_t held_samples() const override { return kTensorMaxSamples; }
-  void hold(device::Queue& queue, const GpuSamples& samples, void* held,
-            bool first) const override {
-    held_->add(queue, map(samples), samples.samples, held, first);
+  std::size_t deferred_bytes() const override { return deferred_ ? deferred_->bytes() : 0; }
+  std::size_t deferred_samples() const override { return kTensorMaxSamples; }
+  void defer(device::Queue& queue, const GpuSamples& samples, void* deferred,
+             bool first) const override {
+    deferred_->add(queue, map(samples), samples.samples, deferred, first);
   }
-  void release(device::Queue& queue, void* held, void* visibilities, bool replace) const override {
-    held_->release(queue, held, visibilities, replace);
+  void flush(device::Queue& queue, void* deferred, void* visibilities,
+             bool replace) const override {
+    deferred_->flush(queue, deferred, visibilities, replace);
   }
 
  private:
@@ -70,7 +72,7 @@ class WgmmaKernel final : public GpuKernel {
   }
 
   device::TensorMap map(const GpuSamples& samples) const {
-    // A stride that nothing uses may be anything, but the engine wants multiples of 16.
+    // The copy engine requires strides that are multiples of 16, even for axes of extent 1.
     const std::size_t bytes = samples.samples * sample_bytes();
     const std::size_t row =
         config_.inputs > 1 ? samples.input_stride_bytes
@@ -94,19 +96,19 @@ class WgmmaKernel final : public GpuKernel {
               bool store) const {
     const std::size_t step_pairs = tensor_step_pairs(config_, samples.samples);
     const std::size_t tiles = tensor_tiles(config_.inputs);
-    // Floats added in any order would not give the same bits each time.
+    // Parts of a tile are added in any order, which would change the bits of float sums.
     const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(),
                                                  step_pairs, !store && exact(config_));
     const device::TensorMap samples_map = map(samples);
     device::LaunchShape shape;
     shape.groups.x = std::min(schedule.items, groups());
     shape.threads.x = kThreads;
-    shape.local_bytes = wgmma_local_bytes(tunables_);
+    shape.local_bytes = wgmma_shared_bytes(tunables_);
     const std::array<device::Argument, 9> arguments{
         device::Argument(samples_map), device::Argument(visibilities),
         number(config_.inputs),        number(step_pairs),
         number(schedule.items),        number(schedule.whole),
-        number(schedule.parts),        number(schedule.turn),
+        number(schedule.parts),        number(schedule.rotation),
         number(store ? 1 : 0)};
     queue.launch(*kernel_, shape, arguments);
   }
@@ -117,7 +119,7 @@ class WgmmaKernel final : public GpuKernel {
   std::shared_ptr<const device::Device> device_;
   WgmmaTunables tunables_;
   std::shared_ptr<const device::Kernel> kernel_;
-  std::unique_ptr<const HeldSums> held_;
+  std::unique_ptr<const DeferredSums> deferred_;
 };
 
 }  // namespace
@@ -127,10 +129,11 @@ GpuKernelPointer make_wgmma_kernel(const Config& config,
                                    const GpuTunables& tunables) {
   if (!wgmma_runs(config, *device)) return nullptr;
   WgmmaTunables wanted = tunables.wgmma;
-  // Where every tile is on the diagonal, samples come from memory and not from its cache.
+  // With one tile a channel, samples come from memory instead of the second-level cache, so more
+  // stages are loaded ahead.
   constexpr std::size_t kStagesOfOneTile = 7;
-  if (wanted.held_stages == 0 && tensor_tiles(config.inputs) == 1)
-    wanted.held_stages = kStagesOfOneTile;
+  if (wanted.deferred_stages == 0 && tensor_tiles(config.inputs) == 1)
+    wanted.deferred_stages = kStagesOfOneTile;
   const WgmmaTunables complete_tunables =
       complete(wanted, device->properties().local_bytes, config.format == core::kCf16);
   return std::make_shared<WgmmaKernel>(config, std::move(device), complete_tunables);

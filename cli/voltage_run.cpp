@@ -1,0 +1,32 @@
+#include "cli/voltage_run.h"
+
+#include <fmt/format.h>
+
+#include "cli/run_output.h"
+
+namespace tautline::cli {
+
+void summarise(const Global& global, const std::string& schema, const std::string& output,
+               const pipeline::VoltageRunSummary& s, const OwnSummary& own) {
+  const formats::Damage& damage = s.damage;
+  nlohmann::ordered_json object{{"output", output}, {"inputs", s.inputs}, {"channels", s.channels}};
+  object.update(own.fields);
+  object.update({{"lost_samples", damage.lost_samples},
+                 {"dropped_samples", damage.dropped_samples},
+                 {"trailing_bytes", damage.trailing_bytes},
+                 {"clipped", s.clipped},
+                 {"not_finite", s.not_finite}});
+  object.update(own.fields_of_kernels);
+  object.update({{"elapsed_s", s.elapsed_s},
+                 {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}});
+  print_summary(
+      global, schema, object,
+      fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
+                  "  samples: {} lost, {} dropped, {}{} not finite; {} clipped, {}\n",
+                  output, own.made, counted(s.inputs, "input"), counted(s.channels, "channel"),
+                  speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
+                  damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ",
+                  s.not_finite, counted(s.clipped, "component"), own.results));
+}
+
+}  // namespace tautline::cli

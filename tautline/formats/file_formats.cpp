@@ -1,0 +1,190 @@
+#include "tautline/formats/file_formats.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tautline/formats/counts/npy_counts.h"
+#include "tautline/formats/curves/text.h"
+#include "tautline/formats/dada/dada.h"
+#include "tautline/formats/guppi/guppi.h"
+#include "tautline/formats/measurement_set/measurement_set_writer.h"
+#include "tautline/formats/mwa32t/mwa32t.h"
+#include "tautline/formats/npy/npy.h"
+#include "tautline/formats/presto/dat.h"
+#include "tautline/formats/psrfits/psrfits.h"
+#include "tautline/formats/pt3/pt3.h"
+#include "tautline/formats/ptu/ptu.h"
+#include "tautline/formats/sigproc/sigproc.h"
+#include "tautline/formats/tiff/tiff.h"
+#include "tautline/formats/uvh5/uvh5_reader.h"
+#include "tautline/formats/uvh5/uvh5_writer.h"
+#include "tautline/formats/vdif/vdif.h"
+
+namespace tautline::formats {
+
+namespace {
+
+using std::string_view_literals::operator""sv;
+using Bytes = std::span<const std::byte>;
+
+bool begins_with(Bytes bytes, std::string_view mark) {
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
+      .starts_with(mark);
+}
+
+// Photon time tags that a damaged header hides are told by their name.
+template <bool (*Mark)(Bytes)>
+bool mark_or(Bytes bytes, const std::string& name, std::string_view ending) {
+  return Mark(bytes) || name.ends_with(ending);
+}
+
+std::vector<FileFormat> make_formats() {
+  return {
+      {.name = "UVH5",
+       .endings = {".uvh5"},
+       .kind = "HDF5",
+       .recognise =
+           [](Bytes bytes, const std::string& name) {
+             return name.ends_with(".uvh5") || begins_with(bytes, "\x89HDF\r\n\x1a\n"sv);
+           },
+       .visibilities = uvh5::open,
+       .write_visibilities = uvh5::create},
+      {.name = "Measurement Set",
+       .endings = {".ms"},
+       .write_visibilities = measurement_set::create},
+      {.name = "sigproc",
+       .endings = {".fil", ".tim"},
+       .kind = "a sigproc filterbank",
+       .recognise = [](Bytes bytes, const std::string&) { return sigproc::recognise(bytes); },
+       .filterbank = sigproc::open,
+       .series = sigproc::open},
+      {.name = "PSRFITS",
+       .endings = {".sf", ".fits"},
+       .kind = "FITS",
+       .recognise = [](Bytes bytes, const std::string&) { return begins_with(bytes, "SIMPLE  ="); },
+       .filterbank = psrfits::open},
+      {.name = "PRESTO",
+       .endings = {".dat", ".inf"},
+       .recognise = [](Bytes, const std::string& name) { return presto::recognise(name); },
+       .series = presto::open},
+      {.name = "PTU",
+       .endings = {".ptu"},
+       .kind = "photon time tags (PTU)",
+       .recognise =
+           [](Bytes bytes, const std::string& name) {
+             return mark_or<ptu::recognise>(bytes, name, ".ptu");
+           },
+       .photons = ptu::open},
+      {.name = "PT3",
+       .endings = {".pt3"},
+       .kind = "photon time tags (PT3)",
+       .recognise =
+           [](Bytes bytes, const std::string& name) {
+             return mark_or<pt3::recognise>(bytes, name, ".pt3");
+           },
+       .photons = pt3::open},
+      {.name = "TIFF",
+       .endings = {".tif", ".tiff"},
+       .kind = "TIFF",
+       .recognise = [](Bytes bytes, const std::string&) { return tiff::recognise(bytes); },
+       .counts = [](const std::string& path, const RawCounts&) { return tiff::open(path); }},
+      {.name = "DADA",
+       .endings = {".dada"},
+       .kind = "DADA voltages",
+       .recognise = dada::recognise,
+       .voltages =
+           [](const std::string& path, const ReaderOptions& options) {
+             refuse_unused(path, "DADA", options, {});
+             return dada::open(path);
+           }},
+      {.name = "NPY",
+       .endings = {".npy"},
+       .kind = "an array of NumPy (.npy)",
+       .recognise = npy::recognise,
+       .voltages =
+           [](const std::string& path, const ReaderOptions& options) {
+             refuse_unused(path, "NPY", options,
+                           {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start",
+                            "antennas", "polarisations"});
+             return npy::open(path, options.assumed);
+           },
+       .counts = open_npy_counts},
+      {.name = "GUPPI RAW",
+       .endings = {".raw"},
+       .kind = "GUPPI RAW voltages",
+       .recognise = guppi::recognise,
+       .voltages =
+           [](const std::string& path, const ReaderOptions& options) {
+             refuse_unused(path, "GUPPI RAW", options, {});
+             return guppi::open(path, options);
+           }},
+      {.name = "VDIF",
+       .endings = {".vdif"},
+       .kind = "VDIF voltages",
+       .recognise = vdif::recognise,
+       .voltages =
+           [](const std::string& path, const ReaderOptions& options) {
+             refuse_unused(path, "VDIF", options,
+                           {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations"});
+             return vdif::open(path, options);
+           }},
+      {.name = "MWA receiver",
+       .endings = {".mwa32t"},
+       .recognise = mwa32t::recognise,
+       .voltages = mwa32t::open},
+      {.name = "CSV", .endings = {".csv"}, .read_curves = curves::read_csv},
+      {.name = "SIN", .endings = {".SIN"}, .read_curves = curves::read_sin},
+      {.name = "ASC", .endings = {".ASC"}, .read_curves = curves::read_asc},
+      {.name = "HDF5", .endings = {".h5", ".hdf5"}, .read_curves = curves::read_hdf5_file},
+  };
+}
+
+// "a, b or c".
+std::string list_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t w = 0; w < words.size(); ++w)
+    text += (w == 0 ? "" : w + 1 == words.size() ? " or " : ", ") + words[w];
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+bool FileFormat::is(Bytes first_bytes, const std::string& path) const {
+  if (recognise != nullptr) return recognise(first_bytes, path);
+  const std::string lower_case = curves::lower(path);
+  return std::any_of(endings.begin(), endings.end(), [&](const std::string& ending) {
+    return lower_case.ends_with(curves::lower(ending));
+  });
+}
+
+const std::vector<FileFormat>& file_formats() {
+  static const std::vector<FileFormat> formats = make_formats();
+  return formats;
+}
+
+std::string names_of(const std::vector<FileFormat>& formats) {
+  std::vector<std::string> names;
+  for (const FileFormat& format : formats) names.push_back(format.name);
+  return joined(names);
+}
+
+std::string names_and_endings_of(const std::vector<FileFormat>& formats) {
+  std::vector<std::string> words;
+  for (const FileFormat& format : formats)
+    words.push_back(format.name + " (" + joined(format.endings) + ")");
+  return list_of(words);
+}
+
+std::string endings_of(const std::vector<FileFormat>& formats, const std::string& stem) {
+  std::vector<std::string> words;
+  for (const FileFormat& format : formats) words.push_back(stem + format.endings.front());
+  return list_of(words);
+}
+
+}  // namespace tautline::formats

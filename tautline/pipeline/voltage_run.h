@@ -1,0 +1,22 @@
+// What runs over antenna voltages have in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::pipeline {
+
+struct VoltageRunSummary {
+  std::size_t inputs = 0, channels = 0;
+  std::uint64_t spectra = 0, samples = 0;
+  std::uint64_t clipped = 0;     ///< components, of valid spectra
+  std::uint64_t not_finite = 0;  ///< float samples
+  double elapsed_s = 0, stream_s = 0;
+  formats::Damage damage;
+  std::string backend;
+};
+
+}  // namespace tautline::pipeline

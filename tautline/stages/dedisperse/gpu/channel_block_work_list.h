@@ -1,0 +1,71 @@
+// What channel_blocks.kernel is told, and where its lists lie: for each block of trials and each
+// channel block of channels the patterns of delays that the trials have there, and which of them a
+// trial adds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tautline/stages/dedisperse/gpu/cost.h"
+#include "tautline/stages/dedisperse/plan/delays.h"
+
+namespace tautline::stages::dedisperse {
+
+/// What the kernel is built with, and what it may use. Rows are bytes.
+struct ChannelBlockShape {
+  std::size_t span = 512;     ///< entries of a tile: 2 span times; a multiple of 32
+  std::size_t trials = 64;    ///< of a block; even
+  std::size_t channels = 16;  ///< of a channel block: a multiple of 4
+  std::size_t local_bytes = 48 << 10;
+  std::size_t channels_in_sum = 257;
+  bool carries = false;  ///< a consumer has a multiple of four words: it may carry what overflows
+};
+
+struct ChannelBlockWorkList {
+  /// Rows are read from a multiple of so many times on; a tile's first time is one, too.
+  static constexpr std::size_t kAligned = 16;
+
+  std::size_t channel_blocks = 0;  ///< of all channels
+  /// That 16 bits can hold, or, beside 14 bits, if sums are carried.
+  std::size_t blocks_in_sum = 1;
+  bool carries = false;          ///< local memory has room for what sums have beyond 14 bits
+  std::size_t window = 8;        ///< bytes of a channel that four times need: 8, 16 or 32
+  std::size_t most_tiles = 1;    ///< of four patterns, of any channel block
+  std::size_t packets_held = 4;  ///< that local memory has room for
+  std::size_t row_words = 0, packet_words = 0, local_words = 0;
+  /// [block][channel block] of packet_words:
+  ///
+  /// | words        | what                                                                 |
+  /// | 1            | patterns                                                             |
+  /// | 1            | runs of 32 entries of each sum                                       |
+  /// | 1            | words from the sums of one pattern to those of the next              |
+  /// | 1            | where in local memory they begin                                     |
+  /// | 1            | words of a row                                                       |
+  /// | 1            | channels that there are                                              |
+  /// | 1            | channel blocks of the block that must have been added before this one is made |
+  /// | 1            | nothing                                                              |
+  /// | channels     | time after the tile's at which a channel's row begins; below 0 where |
+  /// |              | no trial needs what is there                                         |
+  /// | trials / 2   | first word of each trial's sums, two of 16 bits                      |
+  /// | (the rest)   | delay of [pattern][channel] after the row's, in bytes; 255: none     |
+  std::vector<std::uint32_t> packets;
+  double adds = 0;      ///< counted, for one time of all trials
+  double patterns = 0;  ///< on average, of a block and channel block
+  double cycles = 0;    ///< as TileWorkList's, where the matrix units make sums
+  double dearest = 0;   ///< of those, the block's with most
+
+  std::size_t bytes() const { return 4 * packets.size(); }
+};
+
+/// A row may begin this many times before what any trial needs.
+inline constexpr std::size_t kMostTimesBefore = 64;
+
+/// None when local memory is too small, or patterns of a block are too different.
+std::optional<ChannelBlockWorkList> make_channel_block_work_list(const DelayPlan& plan,
+                                                                 const Delays& delays,
+                                                                 const ChannelBlockShape& shape,
+                                                                 const GpuCost& cost = kH200Cost);
+
+}  // namespace tautline::stages::dedisperse

@@ -1,0 +1,95 @@
+#include "tautline/stages/detect/events.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tautline::stages::detect {
+
+void Events::add(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index) {
+  Detection& d = event_.detection;
+  if (open_ && time - d.last_time >
+                   links_.time_samples + std::min<std::uint64_t>(event_.last_width, width) / 2) {
+    closed_.push_back(event_);
+    open_ = false;
+  }
+  if (!open_) {
+    event_ = {};
+    d.trial = trial_;
+    d.length = length_;
+    d.first_time = time;
+    open_ = true;
+  }
+  d.last_time = time;
+  event_.last_width = width;
+  if (snr > event_.best) {
+    event_.best = d.snr = snr;
+    d.first = time - width / 2;
+    d.width = width;
+    event_.width_index = width_index;
+    event_.refined = false;
+  }
+}
+
+void Events::settle(std::uint64_t time) {
+  if (!open_) return;
+  const std::uint64_t reach =
+      event_.detection.last_time + links_.time_samples + event_.last_width / 2;
+  if (time <= reach) return;
+  closed_.push_back(event_);
+  open_ = false;
+}
+
+void Events::take(std::vector<Detection>& detections) {
+  for (const Event& event : closed_) detections.push_back(event.detection);
+  closed_.clear();
+}
+
+void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::uint64_t n,
+                 double threshold, std::vector<double>& sums, Events::Event& event) {
+  Detection& d = event.detection;
+  const std::uint64_t listed = sizes.widths[event.width_index], first = d.first;
+  const std::uint64_t begin = first - std::min(listed, first - samples.first);
+  const std::uint64_t end = std::min(first + listed + sizes.widest(), samples.end);
+
+  // sums[i] = y[begin] + ... + y[begin + i - 1]
+  sums.assign(1, 0.0);
+  for (std::uint64_t t = begin; t < end; ++t) {
+    const auto y = static_cast<double>(samples.y[t - samples.first]);
+    sums.push_back(sums.back() + (std::isnan(y) ? 0 : y));
+  }
+  const auto snr_of = [&](std::uint64_t start, std::uint64_t width) {
+    return (sums[start + width - begin] - sums[start - begin]) / sigma * snr_factor(width);
+  };
+  const double limit = snr_of(first, listed) - kEqualSigmas;
+  double weight = 0, starts = 0, ends = 0;
+  for (const std::uint64_t width : sizes.widths) {
+    if (2 * width < listed || width > 2 * listed || 2 * width > n) continue;
+    const double factor = snr_factor(width) / sigma;
+    for (std::uint64_t start = begin; start <= first + listed && start + width <= end; ++start) {
+      const double snr = (sums[start + width - begin] - sums[start - begin]) * factor;
+      if (!(snr > limit)) continue;
+      weight += snr - limit;
+      starts += (snr - limit) * static_cast<double>(start);
+      ends += (snr - limit) * static_cast<double>(start + width);
+    }
+  }
+  // The weight is 0 beyond an S/N of 2^54, where S/N - 2 rounds to S/N.
+  if (weight > 0) {
+    const auto middle_first = static_cast<std::uint64_t>(starts / weight + 0.5);
+    const auto middle_end = static_cast<std::uint64_t>(ends / weight + 0.5);
+    const std::uint64_t width = std::max<std::uint64_t>(1, middle_end - middle_first);
+    const double snr = snr_of(middle_first, width);
+    if (snr >= threshold) {
+      d.first = middle_first;
+      d.width = width;
+      d.snr = snr;
+      return;
+    }
+  }
+  d.first = first;
+  d.width = listed;
+  // The search rounded samples to units, so the exact S/N may lie below the threshold.
+  d.snr = std::max(snr_of(first, listed), event.best < threshold ? threshold : event.best);
+}
+
+}  // namespace tautline::stages::detect

@@ -1,0 +1,131 @@
+// Collects a step: copies its peaks to the host, which makes events and groups of them.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "tautline/stages/detect/gpu/state.h"
+
+namespace tautline::stages::detect {
+
+namespace {
+
+constexpr std::size_t kGatheredOfGroup = 1024;
+
+}  // namespace
+
+void GpuState::collect() {
+  pending_ = false;
+  stepped_->synchronise();
+  const GpuSetting& s = *setting_;
+  const auto* counters = host_counters_.as<std::uint32_t>();
+  std::memcpy(&counters_.missing, counters, 8);
+  found_.clear();
+  if (counters[2] > 0) {
+    fetch_records(counters[2]);
+    fetch_queue_->copy(host_sigmas_.data(), sigmas_.data(), sigmas_.bytes());
+    fetch_queue_->copy(host_over_.data(), over_counts_.data(), over_counts_.bytes());
+    fetch_queue_->synchronise();
+    std::memcpy(over_.data(), host_over_.data(), over_.size() * 8);
+  }
+  requests_.clear();
+  peaks_.add(step_, found_, requests_);
+  refine(requests_);
+  std::vector<Detection> detections;
+  peaks_.take(detections);
+  std::uint64_t horizon = ~std::uint64_t{0};
+  for (std::size_t t = 0; t < s.config.trials; ++t)
+    horizon = std::min(horizon, peaks_.open_since(t, step_.block_first[t]));
+  counters_.searched = step_.searched;
+  counters_.detections += detections.size();
+  groups_.add(detections);
+  groups_.settle(horizon, pulses_);
+}
+
+void GpuState::append(std::uint32_t count) {
+  const auto* words = host_records_.as<std::uint64_t>();
+  for (std::uint32_t r = 0; r < count; ++r) {
+    FoundPeak peak;
+    peak.job = u32(words[2 * r] >> 32);
+    peak.width_index = u32(words[2 * r]) >> 20;
+    peak.time = u32(words[2 * r]) & 0xfffff;
+    std::memcpy(&peak.snr, &words[2 * r + 1], 8);
+    found_.push_back(peak);
+  }
+}
+
+void GpuState::fetch_records(std::uint32_t count) {
+  if (count > setting_->records()) return fetch_again();
+  const std::size_t room = host_records_.bytes() / kRecordBytes;
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t part = std::min<std::size_t>(room, count - done);
+    fetch_queue_->copy(host_records_.data(), records_.as<std::byte>() + done * kRecordBytes,
+                       part * kRecordBytes);
+    fetch_queue_->synchronise();
+    append(u32(part));
+    done += part;
+  }
+}
+
+// For more peaks than the buffer of records holds: searches the blocks again, in parts that fit.
+void GpuState::fetch_again() {
+  std::size_t each = step_.blocks.size();
+  for (std::size_t first = 0; first < step_.blocks.size();) {
+    // Blocks that keep a sigma follow the blocks that measure it.
+    const std::size_t end = first < step_.measuring ? step_.measuring : step_.blocks.size();
+    const std::size_t last = std::min(end, first + each);
+    fetch_queue_->fill(missing_.as<std::byte>() + 8, 0, 8);
+    search(*fetch_queue_, first, last, false);
+    fetch_queue_->copy(host_counters_.data(), missing_.data(), kCounterBytes);
+    fetch_queue_->synchronise();
+    const std::uint32_t count = host_counters_.as<std::uint32_t>()[2];
+    if (count > setting_->records()) {
+      each = std::max<std::size_t>(1, each / 2);
+      continue;
+    }
+    fetch_records(count);
+    first = last;
+  }
+}
+
+double GpuState::sigma_of(const Events::Event& event) const {
+  const std::size_t slots = setting_->rings.sigma_slots;
+  const std::uint64_t block = event.detection.first / setting_->sizes.noise;
+  return host_sigmas_.as<double>()[event.detection.trial * slots + block % slots];
+}
+
+void GpuState::refine(std::vector<RefineRequest>& requests) {
+  const GpuSetting& s = *setting_;
+  for (std::size_t first = 0; first < requests.size();) {
+    std::size_t last = first, samples = 0, longest = 0;
+    auto* jobs = host_gather_jobs_.as<std::uint64_t>();
+    for (; last < requests.size() && last - first < kMostGathers; ++last) {
+      const RefineRequest& r = requests[last];
+      const auto length = static_cast<std::size_t>(r.end - r.first);
+      if (samples + length > s.gathered()) break;
+      const std::array<std::uint64_t, kGatherWords> words{
+          r.event->detection.trial, r.first % s.rings.y_samples, length, samples};
+      std::copy(words.begin(), words.end(), jobs + (last - first) * kGatherWords);
+      samples += length;
+      longest = std::max(longest, length);
+    }
+    fetch_queue_->copy(gather_jobs_.data(), jobs, (last - first) * kGatherWords * 8);
+    const std::size_t groups = divide_up(longest, kGatheredOfGroup);
+    const device::Argument arguments[] = {gather_jobs_.data(), y_.data(), gathered_.data(),
+                                          u32(groups), u32(s.rings.y_samples)};
+    fetch_queue_->launch(*s.kernels.gather,
+                         {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
+                         arguments);
+    fetch_queue_->copy(host_gathered_.data(), gathered_.data(), samples * 4);
+    fetch_queue_->synchronise();
+    for (std::size_t r = first; r < last; ++r) {
+      const RefineRequest& request = requests[r];
+      const float* y = host_gathered_.as<float>() + jobs[(r - first) * kGatherWords + 3];
+      refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.event),
+                  std::min<std::uint64_t>(request.window, s.sizes.baseline()), s.config.threshold,
+                  scratch_, *request.event);
+    }
+    first = last;
+  }
+}
+
+}  // namespace tautline::stages::detect

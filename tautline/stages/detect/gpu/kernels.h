@@ -1,0 +1,18 @@
+// The kernels of the GPU search, compiled for one plan.
+#pragma once
+
+#include <memory>
+
+#include "tautline/device/device.h"
+
+namespace tautline::stages::detect {
+
+struct GpuKernels {
+  std::shared_ptr<const device::Kernel> sum_segments;               ///< segments.kernel
+  std::shared_ptr<const device::Kernel> average, subtract, gather;  ///< baseline.kernel
+  std::shared_ptr<const device::Kernel> find_median;                ///< noise.kernel
+  std::shared_ptr<const device::Kernel> add_up;                     ///< units.kernel
+  std::shared_ptr<const device::Kernel> scan, sum_squares;          ///< boxcars.kernel
+};
+
+}  // namespace tautline::stages::detect

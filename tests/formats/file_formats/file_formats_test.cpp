@@ -1,0 +1,151 @@
+// The table of file formats: what it says is complete, told apart, and in the guide.
+#include "tautline/formats/file_formats.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/seeming_kind.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::formats {
+namespace {
+
+using tests::ScratchFolder;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// "voltages, counts": what a format's openers are for.
+std::string held_by(const FileFormat& f) {
+  std::string text;
+  const auto add = [&](bool held, const std::string& what) {
+    if (held) text += (text.empty() ? "" : ", ") + what;
+  };
+  add(f.voltages != nullptr, "voltages");
+  add(f.filterbank != nullptr, "filterbanks");
+  add(f.series != nullptr, "series");
+  add(f.photons != nullptr, "photon time tags");
+  add(f.counts != nullptr, "counts");
+  add(f.read_curves != nullptr, "correlation curves");
+  add(f.visibilities != nullptr, "visibilities");
+  add(f.write_visibilities != nullptr && f.visibilities == nullptr, "visibilities (written only)");
+  return text;
+}
+
+TEST(FileFormats, HaveANameEndingsAndAnOpener) {
+  std::set<std::string> names;
+  for (const FileFormat& format : file_formats()) {
+    EXPECT_TRUE(names.insert(format.name).second) << format.name;
+    EXPECT_NE(held_by(format), "") << format.name;
+    ASSERT_FALSE(format.endings.empty()) << format.name;
+    for (const std::string& ending : format.endings) EXPECT_TRUE(ending.starts_with('.')) << ending;
+  }
+}
+
+TEST(FileFormats, AreInTheGuide) {
+  std::ifstream file(TAUTLINE_SOURCE_DIR "/docs/guide/formats.md");
+  const std::string guide{std::istreambuf_iterator<char>(file), {}};
+  for (const FileFormat& format : file_formats()) {
+    std::string row = "| " + format.name + " | ";
+    for (const std::string& ending : format.endings)
+      row += (&ending == &format.endings.front() ? "`" : ", `") + ending + "`";
+    row += " | " + held_by(format) + " |\n";
+    EXPECT_NE(guide.find(row), std::string::npos) << "docs/guide/formats.md has no row " << row;
+  }
+}
+
+TEST(FileFormats, AreListedInWords) {
+  const auto photons = formats_with(&FileFormat::photons);
+  EXPECT_EQ(names_of(photons), "PTU, PT3");
+  EXPECT_EQ(names_and_endings_of(photons), "PTU (.ptu) or PT3 (.pt3)");
+  EXPECT_EQ(endings_of(formats_with(&FileFormat::write_visibilities), "V"), "V.uvh5 or V.ms");
+  EXPECT_EQ(endings_of(formats_with(&FileFormat::read_curves)), ".csv, .SIN, .ASC or .h5");
+}
+
+// By bytes under a name that says nothing, and by the name where bytes say nothing.
+TEST(FileFormats, AreToldApart) {
+  const auto name_of = [](auto opener, const std::string& bytes, const std::string& name) {
+    const FileFormat* format = find_format(opener, bytes_of(bytes), name);
+    return format == nullptr ? std::string() : format->name;
+  };
+  const std::string npy = "\x93NUMPY\x01", tiff("II*\0", 4), dada = "HDR_SIZE 4096\n";
+  EXPECT_EQ(name_of(&FileFormat::voltages, dada, "x"), "DADA");
+  EXPECT_EQ(name_of(&FileFormat::voltages, npy, "x"), "NPY");
+  EXPECT_EQ(name_of(&FileFormat::counts, npy, "x"), "NPY");
+  EXPECT_EQ(name_of(&FileFormat::counts, tiff, "x"), "TIFF");
+  EXPECT_EQ(name_of(&FileFormat::counts, dada, "x"), "");
+  EXPECT_EQ(name_of(&FileFormat::photons, std::string("PQTTTR\0\0", 8), "x"), "PTU");
+  EXPECT_EQ(name_of(&FileFormat::photons, "PicoHarp 300", "x"), "PT3");
+  EXPECT_EQ(name_of(&FileFormat::photons, "damaged", "x.ptu"), "PTU");
+  EXPECT_EQ(name_of(&FileFormat::photons, "damaged", ""), "");
+  EXPECT_EQ(name_of(&FileFormat::filterbank, std::string("\x0c\0\0\0HEADER_START", 16), "x"),
+            "sigproc");
+  EXPECT_EQ(name_of(&FileFormat::filterbank, "SIMPLE  =", "x"), "PSRFITS");
+  EXPECT_EQ(name_of(&FileFormat::series, "", "x.inf"), "PRESTO");
+  EXPECT_EQ(name_of(&FileFormat::read_curves, "", "x.Asc"), "ASC");
+  EXPECT_EQ(name_of(&FileFormat::read_curves, "", "x.hdf5"), "HDF5");
+  EXPECT_EQ(name_of(&FileFormat::write_visibilities, "", "x.ms"), "Measurement Set");
+  EXPECT_EQ(name_of(&FileFormat::write_visibilities, "", "x.dada"), "");
+}
+
+TEST(FileFormats, RefusalsNameWhatIsRead) {
+  const ScratchFolder folder;
+  const std::string path = folder / "x";
+  write_file(path, "nothing that is known");
+  const auto refusal = [&](auto open) {
+    try {
+      open();
+    } catch (const core::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("not refused");
+  };
+  const std::string voltages = refusal([&] { open_voltages(path); });
+  const std::string filterbanks = refusal([&] { open_filterbank({path}); });
+  for (const FileFormat& format : file_formats()) {
+    if (format.voltages != nullptr) {
+      EXPECT_NE(voltages.find(format.name), std::string::npos) << voltages;
+    }
+    if (format.filterbank != nullptr || format.series != nullptr) {
+      EXPECT_NE(filterbanks.find(format.name), std::string::npos) << filterbanks;
+    }
+  }
+  EXPECT_NE(refusal([&] { open_photons(path); }).find("PTU (.ptu) or PT3 (.pt3)"),
+            std::string::npos);
+}
+
+TEST(SeemingKind, IsToldByTheFirstBytes) {
+  const ScratchFolder folder;
+  const std::pair<std::string, std::string> kinds[] = {
+      {"\x89HDF\r\n\x1a\n", "HDF5"},
+      {"\x93NUMPY\x01", "an array of NumPy (.npy)"},
+      {std::string("\x0c\0\0\0HEADER_START", 16), "a sigproc filterbank"},
+      {std::string("PQTTTR\0\0", 8), "photon time tags (PTU)"},
+      {"PicoHarp 300", "photon time tags (PT3)"},
+      {"SIMPLE  =                    T", "FITS"},
+      {std::string("MM\0+", 4), "TIFF"},
+      {"# a comment\nHDR_SIZE 4096\n", "DADA voltages"},
+      {"PK\x03\x04", "a ZIP archive"},
+      {"<!doctype html><html>", "an HTML page"},
+      {"{\"schema\": 1}", "JSON"},
+      {"lag,g\n1,2\n", "text"},
+      {"\x01\x02\x03\x04", ""},
+      {"", "an empty file"}};
+  for (const auto& [bytes, kind] : kinds) {
+    write_file(folder / "x", bytes);
+    EXPECT_EQ(seeming_kind(folder / "x"), kind);
+  }
+}
+
+}  // namespace
+}  // namespace tautline::formats

@@ -1,0 +1,283 @@
+// What channel_blocks.kernel is told, and the kernel itself with the matrix units emulated: the
+// sums are those along the delays it was made from.
+#include "tautline/stages/dedisperse/gpu/channel_block_work_list.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tautline/stages/dedisperse/plan/delays.h"
+#include "tests/stages/dedisperse/host_dialect.h"
+#include "tests/stages/dedisperse/support.h"
+
+// Of every list here: a tile of 64 times and 8 trials, channel blocks of 8, tiles of patterns
+// in twos.
+#define ITEMS_TIME 16
+#define ITEMS_DM 2
+#define ELEMENTS_TIME 2
+#define ELEMENTS_DM 4
+#define PRODUCER_WARPS 6  // two sets of three
+#define CHANNELS 8
+#define TILES 2
+#define MATRIX 1
+#define GROUPS 1
+#define FETCH_WARPS 0
+#define RUN_AHEAD 0
+#define CONSUMERS_FETCH 1
+#define ROW_WORDS static_cast<u32>(now->row_words)
+#define PACKET_WORDS static_cast<u32>(now->packet_words)
+#define LOCAL_WORDS static_cast<u32>(now->local_words)
+#define PACKETS static_cast<u32>(now->packets_held)
+
+namespace {
+const tautline::stages::dedisperse::ChannelBlockWorkList* now = nullptr;  // that is run
+using tautline::tests::on_host::add_there;
+using tautline::tests::on_host::arrive;
+using tautline::tests::on_host::await;
+using tautline::tests::on_host::await_copies;
+using tautline::tests::on_host::begin_count;
+using tautline::tests::on_host::copy_row;
+using tautline::tests::on_host::copy_whole;
+using tautline::tests::on_host::copy_word;
+using tautline::tests::on_host::counts_begun;
+using tautline::tests::on_host::cut_word;
+using tautline::tests::on_host::expect_words;
+using tautline::tests::on_host::forget;
+using tautline::tests::on_host::join_halves;
+using tautline::tests::on_host::multiply;
+using tautline::tests::on_host::one_at;
+using tautline::tests::on_host::store_two;
+}  // namespace
+
+// Consumer warps fetch the rows here, and carry what overflows; producer warps fetch below.
+namespace window_8 {
+namespace {
+#define WINDOW 8
+#define CARRIES 1
+#define PAIRED_TILES 1
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
+}  // namespace
+}  // namespace window_8
+
+#undef CONSUMERS_FETCH
+#define CONSUMERS_FETCH 0
+#undef PRODUCER_WARPS
+#define PRODUCER_WARPS 2
+// The same, but warps that do nothing else fetch, and no role waits for more than it needs.
+#undef FETCH_WARPS
+#define FETCH_WARPS 2
+#undef RUN_AHEAD
+#define RUN_AHEAD 1
+namespace ahead {
+namespace {
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
+#undef WINDOW
+#undef CARRIES
+#define CARRIES 0
+#undef PAIRED_TILES
+}  // namespace
+}  // namespace ahead
+
+#undef FETCH_WARPS
+#define FETCH_WARPS 0
+#undef RUN_AHEAD
+#define RUN_AHEAD 0
+namespace window_16 {
+namespace {
+#define WINDOW 16
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
+#undef WINDOW
+}  // namespace
+}  // namespace window_16
+
+// Warps that do nothing else fetch them here, and meet the others.
+#undef FETCH_WARPS
+#define FETCH_WARPS 2
+namespace window_32 {
+namespace {
+#define WINDOW 32
+#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
+#undef WINDOW
+}  // namespace
+}  // namespace window_32
+
+namespace tautline::stages::dedisperse {
+namespace {
+
+// The kernel in one of its forms.
+struct Form {
+  std::size_t warps;  // of producer warps and fetch warps
+  decltype(&window_8::dedisperse_channel_blocks) kernel;
+};
+std::vector<Form> forms_of(std::size_t window) {
+  if (window == 8)
+    return {{6, window_8::dedisperse_channel_blocks}, {4, ahead::dedisperse_channel_blocks}};
+  if (window == 16) return {{2, window_16::dedisperse_channel_blocks}};
+  return {{4, window_32::dedisperse_channel_blocks}};
+}
+constexpr ChannelBlockShape kShape{.span = ITEMS_TIME * ELEMENTS_TIME,
+                                   .trials = ITEMS_DM * ELEMENTS_DM,
+                                   .channels = CHANNELS,
+                                   .local_bytes = 64 << 10,
+                                   .channels_in_sum = 257,
+                                   .carries = true};
+
+// Rows of random bytes, with as much before and behind as the kernel may read.
+struct Rows {
+  Rows(std::size_t positions, std::size_t times, std::mt19937_64& random, std::uint8_t least)
+      : stride((kMostTimesBefore + times + 256) / 16 * 16) {
+    bytes.resize(positions * stride);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(least + random() % (256u - least));
+  }
+  std::uint8_t at(std::size_t position, std::size_t time) const {
+    return bytes[position * stride + kMostTimesBefore + time];
+  }
+  std::size_t stride;
+  std::vector<std::uint8_t> bytes;
+};
+
+void compare(const Config& config, const Delays& delays, const ChannelBlockShape& shape,
+             std::size_t window, std::uint8_t least = 0) {
+  const DelayPlan plan(config);
+  const auto list = make_channel_block_work_list(plan, delays, shape);
+  ASSERT_TRUE(list);
+  ASSERT_EQ(list->window, window);
+  now = &*list;
+  const std::size_t times = 2 * shape.span + 37, trials = delays.trials;
+  const u32 skip = 3;
+  auto random = tests::generator();
+  const Rows rows(delays.positions, times + skip + plan.max_delay() + 2 * shape.span, random,
+                  least);
+  for (const Form& form : forms_of(window)) {
+    SCOPED_TRACE(std::to_string(form.warps) + " warps");
+    std::vector<std::int32_t> out(trials * times, -123456789);
+    tests::on_host::run_groups(
+        ITEMS_TIME * ITEMS_DM + 32 * form.warps, list->local_words,
+        {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span) *
+                          ((trials + shape.trials - 1) / shape.trials)),
+         1, 1},
+        [&] {
+          form.kernel(rows.bytes.data(), list->packets.data(), plan.order().data(), out.data(),
+                      rows.stride, 0, kMostTimesBefore, static_cast<u32>(list->channel_blocks),
+                      static_cast<u32>(list->blocks_in_sum), static_cast<u32>(trials), skip,
+                      static_cast<u32>(skip + times), times, 0, 1000);
+        });
+    for (std::size_t i = 0; i < trials; ++i)
+      for (std::size_t t = 0; t < times; ++t) {
+        std::int32_t sum = -1000;
+        for (std::size_t p = 0; p < delays.positions; ++p)
+          sum += rows.at(p, skip + t + static_cast<std::size_t>(delays(i, p)));
+        ASSERT_EQ(out[i * times + t], sum) << "trial " << i << ", time " << t;
+      }
+  }
+}
+
+Config band(std::size_t channels, std::size_t trials, double step) {
+  Config config = small_config(channels, 8, trials);
+  config.dms = even_dms(step, trials);
+  std::reverse(config.dms.begin(), config.dms.end());
+  return config;
+}
+
+TEST(ChannelBlockWorkList, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
+  const std::pair<std::size_t, double> bands[] = {{8, 0.5}, {3, 0.5}, {21, 1}, {33, 2}};
+  for (const auto& [channels, step] : bands) {
+    SCOPED_TRACE(channels);
+    const Config config = band(channels, 19, step);
+    compare(config, DelayPlan(config).delays(), kShape, 8);
+  }
+}
+
+TEST(ChannelBlockWorkList, WiderWindows) {
+  ChannelBlockShape shape = kShape;
+  shape.carries = false;
+  Config config = band(11, 10, 3);
+  compare(config, DelayPlan(config).delays(), shape, 16);
+  config = band(11, 10, 8);
+  compare(config, DelayPlan(config).delays(), shape, 32);
+}
+
+// Delays of a trial's own, so that nothing is shared and rows begin before the first time.
+Delays patterns_of_every_trial(const Config& config) {
+  Delays delays = DelayPlan(config).delays();
+  auto random = tests::generator();
+  for (std::size_t i = 0; i < delays.trials; ++i)
+    for (std::size_t p = 0; p < delays.positions; ++p)
+      delays.samples[i * delays.positions + p] += static_cast<std::int32_t>(random() % 2);
+  for (auto& delay : delays.samples)
+    delay = std::min(delay, static_cast<std::int32_t>(DelayPlan(config).max_delay()));
+  return delays;
+}
+
+TEST(ChannelBlockWorkList, PatternsOfEveryTrial) {
+  const Config config = band(24, 8, 0.5);
+  compare(config, patterns_of_every_trial(config), kShape, 8);
+}
+
+// So little local memory that sums lie where those of two channel blocks before did.
+TEST(ChannelBlockWorkList, MakersWaitForSumsThatAreStillRead) {
+  const Config config = band(200, 8, 0.5);
+  const Delays delays = patterns_of_every_trial(config);
+  ChannelBlockShape shape = kShape;
+  const auto fits = [&] {
+    const auto list = make_channel_block_work_list(DelayPlan(config), delays, shape);
+    return list && list->carries;
+  };
+  while (fits()) shape.local_bytes -= 128;
+  shape.local_bytes += 128;
+  compare(config, delays, shape, 8);
+}
+
+// By two channel blocks at a time, one after another to where they go.
+TEST(ChannelBlockWorkList, SumsThatOverflowSixteenBitsGoOn) {
+  const Config config = band(11, 10, 3);
+  ChannelBlockShape shape = kShape;
+  shape.carries = false;
+  shape.channels_in_sum = 9;
+  compare(config, DelayPlan(config).delays(), shape, 16);
+}
+
+TEST(ChannelBlockWorkList, WhatOverflowsIsCarried) {
+  // Of bytes, whose sums have 17 bits: after 24 channel blocks. Of the largest, after 24, 48 and 72, with
+  // as much to carry as there can be.
+  Config config = band(270, 8, 0.02);
+  compare(config, DelayPlan(config).delays(), kShape, 8);
+  config = band(600, 5, 0.01);
+  compare(config, DelayPlan(config).delays(), kShape, 8, 255);
+  // After each channel block; five times, before sums go to where they belong, and again.
+  config = band(70, 8, 0.1);
+  ChannelBlockShape shape = kShape;
+  shape.channels_in_sum = 17;
+  const auto list =
+      make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
+  ASSERT_TRUE(list && list->carries);
+  EXPECT_EQ(list->blocks_in_sum, 1);
+  compare(config, DelayPlan(config).delays(), shape, 8);
+  // Where there is no room for that.
+  auto smaller = list;
+  while (smaller && smaller->carries) {
+    shape.local_bytes -= 128;
+    smaller = make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
+  }
+  ASSERT_TRUE(smaller);
+  EXPECT_EQ(smaller->blocks_in_sum, 2);
+}
+
+TEST(ChannelBlockWorkList, NoneWhereNothingFits) {
+  const Config config = band(16, 8, 2.5);
+  const DelayPlan plan(config);
+  ChannelBlockShape shape = kShape;
+  shape.local_bytes = 4096;
+  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
+  shape = kShape;
+  shape.channels_in_sum = 7;
+  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
+  const Config far = band(16, 8, 400);
+  EXPECT_FALSE(make_channel_block_work_list(DelayPlan(far), DelayPlan(far).delays(), kShape));
+}
+
+}  // namespace
+}  // namespace tautline::stages::dedisperse
