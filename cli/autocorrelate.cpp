@@ -117,9 +117,9 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   add_fields(*command, config, {"every_s", "save_state", "resume"}, "Runs that go on");
   add_fields(*command, config, {"raw.type", "raw.sensors", "raw.header_bytes"}, "Raw files");
   add_fields(*command, config, {"detectors", "tag_method", "gate_s"}, "Time tags");
-  add_fields(
-      *command, config,
-      {"bin_s", "lag_scheme", "bins", "levels", "coarsening", "normalization", "segments", "detrend"});
+  add_fields(*command, config,
+             {"bin_s", "lag_scheme", "bins", "levels", "coarsening", "normalization", "segments",
+              "detrend"});
   add_fields(*command, config,
              {"sensors.pairs", "sensors.shape", "sensors.mask_path", "sensors.bin_sensors"},
              "Sensors");

@@ -49,8 +49,8 @@ std::vector<formats::NamedFile> files_read(const std::vector<std::string>& input
 }
 
 std::string voltages_help() {
-  return "voltage files (" + formats::names_of(formats::formats_with(&formats::FileFormat::voltages)) +
-         ")";
+  return "voltage files (" +
+         formats::names_of(formats::formats_with(&formats::FileFormat::voltages)) + ")";
 }
 
 void InputOptions::warn_of_unknown_frequency(const std::string& file) {

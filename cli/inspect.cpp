@@ -162,13 +162,13 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
   command
       ->add_option(
           "input", options->files,
-          fmt::format("voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
-                      "masks, candidates, photon time tags ({}), counts ({}) or correlation curves "
-                      "({})",
-                      of(&FileFormat::voltages), of(&FileFormat::visibilities),
-                      of(&FileFormat::filterbank), of(&FileFormat::series),
-                      of(&FileFormat::photons), of(&FileFormat::counts),
-                      of(&FileFormat::read_curves)))
+          fmt::format(
+              "voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
+              "masks, candidates, photon time tags ({}), counts ({}) or correlation curves "
+              "({})",
+              of(&FileFormat::voltages), of(&FileFormat::visibilities), of(&FileFormat::filterbank),
+              of(&FileFormat::series), of(&FileFormat::photons), of(&FileFormat::counts),
+              of(&FileFormat::read_curves)))
       ->required();
   command->add_flag("--strict", options->strict, "damaged input is a failure (status 1, not 3)");
   add_reader_options(*command, options->reader, "");

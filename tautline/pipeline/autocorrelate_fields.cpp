@@ -77,11 +77,12 @@ core::Fields<AutocorrelateConfig> lag_fields() {
             .help = "length of a bin; of time tags, rounded to whole ticks",
             .option = "bin,bin-time"},
            &C::bin_s, bin_text())
-      .add({.name = "lag_scheme",
-            .help = "chain: groups of `bins` lags; standard: the lags of multipletau, `bins` even",
-            .option = "lags"},
-           &C::lag_scheme,
-           core::choice<LagScheme>({{"chain", LagScheme::chain}, {"standard", LagScheme::standard}}))
+      .add(
+          {.name = "lag_scheme",
+           .help = "chain: groups of `bins` lags; standard: the lags of multipletau, `bins` even",
+           .option = "lags"},
+          &C::lag_scheme,
+          core::choice<LagScheme>({{"chain", LagScheme::chain}, {"standard", LagScheme::standard}}))
       .add({.name = "bins", .help = "lags a group, or m of the standard lags"}, &C::bins,
            core::between(1, 1024))
       .add({.name = "levels", .help = "groups, each with twice the step"}, &C::levels,

@@ -20,11 +20,11 @@ namespace tautline::pipeline {
 
 namespace {
 
+using core::Clock;
 using core::Error;
 using core::ErrorKind;
-using device::Buffer;
-using core::Clock;
 using core::seconds_since;
+using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
 constexpr std::size_t kStretches = 5;       // for the spread

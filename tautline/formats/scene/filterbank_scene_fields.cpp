@@ -33,13 +33,15 @@ std::string pulse_text(const DispersedPulse& p) {
 }
 
 std::string impulse_text(const Impulse& i) {
-  return key_value("time", i.time_s) + key_value(",duration", i.duration_s) + key_value(",amplitude", i.amplitude);
+  return key_value("time", i.time_s) + key_value(",duration", i.duration_s) +
+         key_value(",amplitude", i.amplitude);
 }
 
 std::string carrier_text(const Carrier& c) {
   return key_value("frequency", c.frequency_mhz) + key_value(",amplitude", c.amplitude) +
-         key_value(",width", c.width_mhz) + key_value(",start", c.start_s) + key_value(",duration", c.duration_s) +
-         key_value(",period", c.period_s) + key_value(",duty", c.duty);
+         key_value(",width", c.width_mhz) + key_value(",start", c.start_s) +
+         key_value(",duration", c.duration_s) + key_value(",period", c.period_s) +
+         key_value(",duty", c.duty);
 }
 
 }  // namespace
