@@ -50,8 +50,7 @@ void measure(benchmark::State& bench, Config config, device::Selection selection
   const auto plan = cpu::make_plan(config, device, tunables);
   const auto state = plan->make_state(*queue);
   const auto data = counts<Count>(packet * config.sensors, most);
-  const Samples<Count> view(data.data(), {core::Axis::time, core::Axis::input},
-                            {packet, config.sensors});
+  const Samples<Count> view(data.data(), {packet, config.sensors});
   for (auto _ : bench) plan->execute(*queue, *state, view);
   bench.SetLabel(plan->backend());
   report(

@@ -97,7 +97,7 @@ class Bench {
     curves_ = device_->allocate_pinned(4 * pairs * lags * 8);
     const auto view = [&](std::size_t which) {
       return core::View<std::int64_t, 2>(curves_.as<std::int64_t>() + which * pairs * lags,
-                                         {core::Axis::input, core::Axis::time}, {pairs, lags});
+                                         {pairs, lags});
     };
     sums_ = {view(0), view(1), view(2), view(3), {}, {}};
   }
@@ -158,8 +158,7 @@ class Bench {
   void give(const std::byte* from) {
     plan_->execute(
         *queue_, *state_,
-        Samples<Count>(reinterpret_cast<const Count*>(from), {core::Axis::time, core::Axis::input},
-                       {config_.max_samples, config_.sensors}));
+        Samples<Count>(reinterpret_cast<const Count*>(from), {config_.max_samples, config_.sensors}));
   }
 
   Options options_;

@@ -1,14 +1,14 @@
-// The filter bank's rate on a GPU, data in device memory: what the plan chooses, and beside it, in
-// the same run, a filter kernel followed by the device's FFT (the separate design).
+// The filter bank's rate on a GPU, data in device memory: the default configuration and, in the
+// same run, a filter kernel followed by the device's FFT (the separate design).
 //
 //   bench_channelize_gpu [--device cuda:0] [--only TEXT] [--rounds N] [--samples N] [--designs]
 //                        [--problem "FORMAT CHANNELS TAPS OUTPUT"] ... [--tunables "DESIGN POINTS
 //                        SPECTRA POSITIONS FILTER_SPECTRA GROUPS CONVERSION UNROLLED_TAPS [FETCH
 //                        SYMMETRY WORK_MIB]"] ...
 //
-// --designs adds every design that has code for a problem, --tunables configurations (0: default; a
-// design is a number: 1 fused, 2 split, 3 separate), --problem problems instead of those listed
-// here (outputs: 0 spectra, 1 corner-turned cf32, 2 corner-turned ci8, 3 corner-turned ci4).
+// --designs adds every design that supports a problem, --tunables configurations (0: default;
+// designs: 1 fused, 2 split, 3 separate), --problem replaces the problems listed here (outputs: 0
+// spectra, 1 corner-turned cf32, 2 corner-turned ci8, 3 corner-turned ci4).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,6 @@
 namespace {
 
 using namespace tautline;
-using core::Axis;
 using stages::channelize::Case;
 using stages::channelize::Config;
 using stages::channelize::GpuDesign;
@@ -117,7 +116,7 @@ GpuTunables parse_tunables(const std::string& text) {
   return t;
 }
 
-/// Samples and room for results on the device, and what a call is given.
+/// Samples and buffers for results on the device, and the arguments of a call.
 class Bench {
  public:
   Bench(const Problem& problem, const Options& options, std::shared_ptr<const device::Device> gpu)
@@ -144,7 +143,7 @@ class Bench {
     return problem_.bytes() * static_cast<double>(problem_.config.inputs * problem_.spectra);
   }
 
-  /// `given`: the tunables as they were asked for, printed too.
+  /// `given`: the tunables as given on the command line, to print.
   void measure(const GpuTunables& tunables, const std::string& given = "") {
     try {
       stages::channelize::Tunables all;
@@ -190,10 +189,10 @@ class Bench {
     in_ = gpu_->allocate(c.inputs * row_bytes_);
     for (std::size_t at = 0; at < in_.bytes(); at += kBlock)
       queue_->copy(in_.as<std::byte>() + at, block.data(), std::min(kBlock, in_.bytes() - at));
-    // Rows not a power of two apart.
+    // The stride of rows is not a power of two.
     out_row_ = problem_.spectra + 64;
     out_ = gpu_->allocate(c.inputs * c.channels * out_row_ * 8);
-    // An rms of 20 steps of 127, or 3 of 7, from input of 74.
+    // Scales an input rms of 74 to 20 steps of 127, or 3 of 7.
     const std::vector<float> gains(c.inputs * c.channels,
                                    c.output == Output::corner_turned_ci4 ? 0.04f : 0.27f);
     gains_ = gpu_->allocate(gains.size() * sizeof(float));
@@ -213,17 +212,15 @@ class Bench {
 
   stages::channelize::OutputViews views() const {
     const std::size_t channels = problem_.config.channels, inputs = problem_.config.inputs;
-    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{channels, inputs, out_row_};
     stages::channelize::OutputViews views;
     views.spectra = {out_.as<std::complex<float>>(),
-                     {Axis::input, Axis::spectrum, Axis::channel},
                      {inputs, problem_.spectra, channels}};
-    views.corner_turned_float = {out_.as<std::complex<float>>(), axes, extents};
-    views.corner_turned_ci8 = {out_.as<core::ci8>(), axes, extents};
-    views.corner_turned_ci4 = {out_.as<core::ci4>(), axes, extents};
-    views.gains = {gains_.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
-    views.clipped = {clipped_.as<std::uint64_t>(), {Axis::input}, {inputs}};
+    views.corner_turned_float = {out_.as<std::complex<float>>(), extents};
+    views.corner_turned_ci8 = {out_.as<core::ci8>(), extents};
+    views.corner_turned_ci4 = {out_.as<core::ci4>(), extents};
+    views.gains = {gains_.as<float>(), {channels, inputs}};
+    views.clipped = {clipped_.as<std::uint64_t>(), {inputs}};
     return views;
   }
 

@@ -1,4 +1,4 @@
-// The filter bank's response to tones, through the code that users run, as CSV on standard output:
+// The filter bank's response to tones, through the public interface, as CSV on standard output:
 // taps, window, distance from the channel's centre in channels, power relative to the centre in dB.
 // docs/maths/plot_response.py draws it.
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ struct Bank {
 constexpr Bank kBanks[] = {{1, "rect"}, {4, "hamming"}, {8, "hamming"},
                            {8, "hann"}, {16, "hann"},   {16, "kaiser:9"}};
 
-// Tone j lies j / 128 channels above the centre of channel C / 2.
+// Tone j is j / 128 channels above the centre of channel C / 2.
 std::vector<std::complex<float>> tones(std::size_t samples) {
   std::vector<std::complex<float>> x(kOffsets * samples);
   for (std::size_t j = 0; j < kOffsets; ++j)
@@ -61,7 +61,6 @@ void sweep(const Bank& bank) {
   input.count = samples;
   stages::channelize::OutputViews output;
   output.spectra = {y.data(),
-                    {core::Axis::input, core::Axis::spectrum, core::Axis::channel},
                     {kOffsets, 1, kChannels}};
   plan->execute(*queue, *state, input, output);
 

@@ -1,5 +1,5 @@
-// GB/s (read + written) of corner_turn on every instruction set that this machine has, beside
-// memcpy of as many bytes and a plain double loop.
+// GB/s (read + written) of the corner turn on every instruction set of this machine, beside memcpy
+// of as many bytes and a plain double loop.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -13,7 +13,6 @@
 namespace {
 
 using namespace tautline;
-using core::Axis;
 using stages::corner_turn::Case;
 
 void report(benchmark::State& state, double bytes, std::size_t elements) {
@@ -34,14 +33,11 @@ void corner_turn(benchmark::State& state, const Case& c, const std::string& devi
   std::vector<std::uint64_t> clipped(c.inputs);
   const device::Buffer out(c.elements() * 8);
   const stages::corner_turn::Spectra in(spectra.data(),
-                                        {Axis::input, Axis::spectrum, Axis::channel},
                                         {c.inputs, c.spectra, c.channels});
-  const stages::corner_turn::Gains gain(gains.data(), {Axis::channel, Axis::input},
-                                        {c.channels, c.inputs});
-  const stages::corner_turn::Clipped count(clipped.data(), {Axis::input}, {c.inputs});
+  const stages::corner_turn::Gains gain(gains.data(), {c.channels, c.inputs});
+  const stages::corner_turn::Clipped count(clipped.data(), {c.inputs});
   const auto rows = [&]<class Sample>(Sample*) {
-    return core::View<Sample, 3>(out.as<Sample>(), {Axis::channel, Axis::input, Axis::time},
-                                 {c.channels, c.inputs, c.spectra});
+    return core::View<Sample, 3>(out.as<Sample>(), {c.channels, c.inputs, c.spectra});
   };
   for (auto _ : state) {
     if (c.output_bits == 8)

@@ -31,7 +31,6 @@ namespace {
 namespace core = tautline::core;
 namespace device = tautline::device;
 namespace correlate = tautline::stages::correlate;
-using core::Axis;
 using device::InstructionSet;
 
 struct Options {
@@ -89,7 +88,7 @@ struct Entry {
   double tops() const { return operations / median() * 1e-12; }
 };
 
-/// Rounds over all entries, so that a change of the machine's clock meets them all.
+/// Times all entries in every round, so that changes of the clock rate affect all entries.
 void measure(std::vector<Entry>& entries, std::size_t rounds) {
   for (auto& entry : entries) entry.work();  // caches, pages and clocks warm up
   for (std::size_t round = 0; round < rounds; ++round)
@@ -126,7 +125,7 @@ struct Engine {
   }
   template <class T>
   core::View<T, 2> view(T* data) const {
-    return {data, {Axis::channel, Axis::baseline}, {channels, baselines}};
+    return {data, {channels, baselines}};
   }
 
   std::shared_ptr<const correlate::Plan> plan;
@@ -152,7 +151,7 @@ std::shared_ptr<IntegerEngine> integer_engine(const correlate::Config& config, I
   return std::make_shared<IntegerEngine>(config, std::move(plan), *device);
 }
 
-/// OpenBLAS, opened at run time: cherk makes the lower triangle of A A^H.
+/// OpenBLAS, opened at run time: cherk computes the lower triangle of A A^H.
 class Blas {
  public:
   explicit Blas(std::size_t threads) : library_(dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL)) {
@@ -219,17 +218,16 @@ void run_table(const Options& options) {
   const std::size_t samples = options.problem.samples;
   const std::size_t total = config.channels * config.inputs * samples;
   const double operations = dual_polarisation_operations(config, samples);
-  const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
   const std::array<std::size_t, 3> extents{config.channels, config.inputs, samples};
 
   const device::Buffer bytes(total * sizeof(core::ci8));
   fill_random(bytes.as<core::ci8>(), total);
-  const correlate::Samples<core::ci8> integers(bytes.as<core::ci8>(), axes, extents);
+  const correlate::Samples<core::ci8> integers(bytes.as<core::ci8>(), extents);
   std::vector<std::complex<float>> floats(options.blas || options.floats ? total : 0);
   for (std::size_t k = 0; k < floats.size(); ++k)
     floats[k] = {static_cast<float>(bytes.as<core::ci8>()[k].re),
                  static_cast<float>(bytes.as<core::ci8>()[k].im)};
-  const correlate::Samples<std::complex<float>> float_samples(floats.data(), axes, extents);
+  const correlate::Samples<std::complex<float>> float_samples(floats.data(), extents);
 
   std::vector<Entry> entries;
   std::vector<std::shared_ptr<IntegerEngine>> engines;
@@ -296,7 +294,6 @@ void run_scaling(const Options& options) {
           .channels = rounds * options.threads, .inputs = inputs, .max_samples = kSamples};
       auto engine = integer_engine(config, set, options);
       const correlate::Samples<core::ci8> samples(bytes.as<core::ci8>(),
-                                                  {Axis::channel, Axis::input, Axis::time},
                                                   {config.channels, inputs, kSamples});
       Entry entry{std::to_string(inputs),
                   useful_operations(config, kSamples),

@@ -1,13 +1,13 @@
 // The X-engine's rate on a GPU, data in device memory, over the portable kernel's configurations.
-// Each one's sums are checked before it is timed: integers against the CPU's, floats against the
-// reference.
+// Sums are checked before a configuration is timed: integers against the CPU's, floats against the
+// reference's.
 //
-// - bench_correlate_gpu --device cuda:0: what a plan chooses by itself, at 512 inputs;
-// - bench_correlate_gpu --device cuda:0 --sweep: a table of configurations, best first, the best
-// ten
-//   timed again;
-// - bench_correlate_gpu --config "8x4 8x16 128 2 16 1" --config ...: these (register tile, thread
-//   tile, bytes of a stage, local buffers, bytes of a load, groups on a multiprocessor).
+// - bench_correlate_gpu --device cuda:0: the default configuration, at 512 inputs;
+// - bench_correlate_gpu --device cuda:0 --sweep: a table of configurations, best first; the best
+//   ten are timed again;
+// - bench_correlate_gpu --config "8x4 8x16 128 2 16 1" --config ...: given configurations (register
+//   tile, thread tile, bytes of a stage, local buffers, bytes of a load, groups of a
+//   multiprocessor).
 //
 // Options: --device D --format ci8|cf32|ci16|ci4 --inputs N --channels N --samples N --rounds N
 //          --masked (random masks in device memory) --emulate (dot4) --csv
@@ -30,7 +30,6 @@ namespace {
 namespace core = tautline::core;
 namespace device = tautline::device;
 namespace correlate = tautline::stages::correlate;
-using core::Axis;
 using correlate::TiledTunables;
 
 struct Options {
@@ -59,7 +58,7 @@ TiledTunables parse_config(const std::string& text) {
   return t;
 }
 
-// What may be worth timing: tiles of 32 to 128 inputs a side, and one of each simpler design.
+// Configurations to time: tiles of 32 to 128 inputs a side, and one of each simpler design.
 std::vector<TiledTunables> sweep_configs() {
   std::vector<TiledTunables> list{
       {1, 1, 16, 16, 128, 0, 16, false, 1}, {1, 1, 16, 16, 128, 2, 16, false, 1},
@@ -72,17 +71,16 @@ std::vector<TiledTunables> sweep_configs() {
           for (const std::size_t groups : {1, 2, 3}) {
             const auto n = [](int value) { return static_cast<std::size_t>(value); };
             const std::size_t threads = n(thread_rows * thread_columns);
-            // Registers: 65,536 a multiprocessor, and a thread wants more than its sums.
+            // A multiprocessor has 65,536 registers, and a thread needs more than its sums.
             if (groups > 1 && 65536 / (groups * threads) < n(rows * columns) * 2 + 32) continue;
-            if (groups > 1 && groups * threads < 256) continue;  // needs no asking
+            if (groups > 1 && groups * threads < 256) continue;  // fit without the tunable
             list.push_back({n(rows), n(columns), n(thread_rows), n(thread_columns), stage, buffers,
                             16, false, groups});
           }
   return list;
 }
 
-// Device memory that repeats a block of random bytes whose length is no round number, so that no
-// two channels are alike.
+// Device memory that repeats a block of random bytes of an odd length, so that all channels differ.
 device::Buffer random_memory(const device::Device& gpu, device::Queue& queue, std::size_t bytes,
                              const std::vector<std::byte>& block) {
   device::Buffer buffer = gpu.allocate(bytes);
@@ -106,7 +104,7 @@ std::vector<std::byte> random_block() {
   return block;
 }
 
-/// One problem on the device, its answer for the last channel, and the timing of plans.
+/// One problem on the device, its expected sums of the last channel, and the timing of plans.
 template <class Sample, class Visibility>
 class Bench {
  public:
@@ -122,7 +120,6 @@ class Bench {
       mask_memory_ = random_memory(*gpu_, *queue_,
                                    c.channels * c.inputs * words * sizeof(std::uint64_t), block_);
       mask_ = {mask_memory_.as<const std::uint64_t>(),
-               {Axis::channel, Axis::input, Axis::word},
                {c.channels, c.inputs, words}};
     }
     visibilities_ = gpu_->allocate(c.channels * baselines_ * sizeof(Visibility));
@@ -160,7 +157,6 @@ class Bench {
  private:
   core::View<Visibility, 2> visibility_view() const {
     return {visibilities_.as<Visibility>(),
-            {Axis::channel, Axis::baseline},
             {options_.config.channels, baselines_}};
   }
   void execute(const correlate::Plan& plan, correlate::State& state) {
@@ -168,13 +164,12 @@ class Bench {
     plan.execute(
         *queue_, state,
         correlate::Samples<Sample>(samples_memory_.as<const Sample>(),
-                                   {Axis::channel, Axis::input, Axis::time},
                                    {c.channels, c.inputs, options_.samples}),
         mask_, visibility_view(),
-        {counts_.as<std::int64_t>(), {Axis::channel, Axis::baseline}, {c.channels, baselines_}});
+        {counts_.as<std::int64_t>(), {c.channels, baselines_}});
   }
 
-  // The last channel by the CPU, without the mask.
+  // The sums of the last channel by the CPU, without the mask.
   std::vector<Visibility> answer() {
     const auto& c = options_.config;
     const std::size_t channel_bytes = c.inputs * options_.samples * sizeof(Sample);
@@ -192,11 +187,10 @@ class Bench {
     std::vector<std::int64_t> counts(baselines_);
     plan->execute(
         *queue, *state,
-        correlate::Samples<Sample>(samples.data(), {Axis::channel, Axis::input, Axis::time},
-                                   {1, c.inputs, options_.samples}),
+        correlate::Samples<Sample>(samples.data(), {1, c.inputs, options_.samples}),
         {},
-        core::View<Visibility, 2>(sums.data(), {Axis::channel, Axis::baseline}, {1, baselines_}),
-        {counts.data(), {Axis::channel, Axis::baseline}, {1, baselines_}});
+        core::View<Visibility, 2>(sums.data(), {1, baselines_}),
+        {counts.data(), {1, baselines_}});
     return sums;
   }
 

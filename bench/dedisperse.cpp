@@ -61,8 +61,7 @@ void check_gpu(const stages::dedisperse::Plan& plan, device::Queue& queue,
   const std::size_t channels = config.frequencies_mhz.size(), block = config.max_samples;
   if (config.bits != 8 || config.beams != 1) return;
   queue.fill(out.data(), 0x5a, out.bytes());
-  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, {1, trials, room}},
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), {1, trials, room}},
                                               {}};
   const std::size_t held = state.held_samples();
   const std::size_t samples = plan.execute(queue, state, input, views).samples;
@@ -123,10 +122,9 @@ void measure_gpu(const Case& c, Method method, const Options& options) {
   queue->copy(in.data(), spectra.data(), spectra.size());
   const std::size_t room = plan->max_output_samples(), trials = config.dms.size();
   const device::Buffer out = device->allocate(4 * config.beams * trials * room);
-  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
   const std::array<std::size_t, 3> extents{config.beams, trials, room};
-  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, extents},
-                                              {out.as<float>(), axes, extents}};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), extents},
+                                              {out.as<float>(), extents}};
   stages::dedisperse::Input input;
   input.data = in.data();
   input.count = config.max_samples;
@@ -205,10 +203,9 @@ Contender ours(const std::string& device_name, Method method, Config config,
   stream->out.resize(config.dms.size() * room);
   const auto run = [stream, &spectra, count = config.max_samples, room,
                     trials = config.dms.size()] {
-    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
     const stages::dedisperse::OutputViews views{
-        {stream->out.data(), axes, {1, trials, room}},
-        {reinterpret_cast<float*>(stream->out.data()), axes, {1, trials, room}}};
+        {stream->out.data(), {1, trials, room}},
+        {reinterpret_cast<float*>(stream->out.data()), {1, trials, room}}};
     return stream->plan
         ->execute(
             *stream->queue, *stream->state,

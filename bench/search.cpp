@@ -247,9 +247,8 @@ void alone(const Setup& s) {
   if (there) queue->copy(input.data(), blocks[0].data(), blocks[0].bytes());
   device::Buffer memory =
       there ? s.device->allocate(4 * trials * room) : device::Buffer(4 * trials * room);
-  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
   dedisperse::OutputViews views;
-  views.integers = {memory.as<std::int32_t>(), axes, {1, trials, room}};
+  views.integers = {memory.as<std::int32_t>(), {1, trials, room}};
   dedisperse::Input spectra;
   spectra.data = there ? input.data() : blocks[0].data();
   spectra.count = samples;
@@ -264,7 +263,7 @@ void alone(const Setup& s) {
 
   const auto search = part.detect->make_state(*queue);
   const detect::IntegerSeries series(memory.as<std::int32_t>(),
-                                     {core::kTrialAxis, core::Axis::time}, {trials, samples},
+                                     {trials, samples},
                                      {static_cast<std::ptrdiff_t>(room), 1});
   for (int b = 0; b < 6; ++b) part.detect->execute(*queue, *search, series);
   queue->synchronise();

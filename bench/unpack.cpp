@@ -1,5 +1,5 @@
-// GB/s (read + written) of unpack for the layouts that instruments use, on every instruction set
-// that this machine has, beside memcpy of as many bytes on one thread.
+// GB/s (read + written) of unpack for the layouts of instruments, on every instruction set of this
+// machine, beside memcpy of as many bytes on one thread.
 #include <benchmark/benchmark.h>
 
 #include <cstring>

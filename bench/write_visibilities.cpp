@@ -53,9 +53,9 @@ int main(int argc, char** argv) {
   formats::Integration integration;
   integration.integration_s = 1;
   integration.visibilities = {
-      values.data(), {core::Axis::channel, core::Axis::baseline}, {channels, baselines}};
+      values.data(), {channels, baselines}};
   integration.counts = {
-      counts.data(), {core::Axis::channel, core::Axis::baseline}, {channels, baselines}};
+      counts.data(), {channels, baselines}};
 
   // Of the file: 8 bytes of visibility, 4 of weight and 1 of flag for each of four products.
   const double bytes = 13.0 * 4 * static_cast<double>(antennas * (antennas + 1) / 2 * channels);

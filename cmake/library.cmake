@@ -25,39 +25,35 @@ if(TAUTLINE_SANITIZE)
   if(TAUTLINE_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=all)
   endif()
-  # The vector kernels take GCC minutes with checks in line; calls take seconds, and intrinsics have
-  # no undefined behaviour to find.
-  file(GLOB kernels ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/*.cpp
-                    ${PROJECT_SOURCE_DIR}/tautline/stages/*/cpu/amx/*.cpp)
-  set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS
-    "-Og;-g0;-fno-sanitize=undefined;--param=asan-instrumentation-with-call-threshold=0")
 endif()
 # VkFFT is one large header, which writes the text of kernels.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/device/opencl/opencl_fft.cpp
                             PROPERTIES COMPILE_OPTIONS "-O0")
 
-# Several files of a layer are compiled as one, which reads their headers once. The compiler still
-# sees names of one file in another, so files that must stand alone are left out: those that compile
-# themselves once for each instruction set, and those with options of their own.
+# Several files of a layer are compiled as one, which reads their headers once. Files that stand alone:
+# those with options of their own, and the kernels that are compiled for instruction sets beyond the
+# compiler's own.
 option(TAUTLINE_UNITY "Compile several files as one: half the time of a build from nothing" ON)
 function(tautline_unity target files_at_once)
-  if(NOT TAUTLINE_UNITY)
-    return()
+  if(TAUTLINE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files_at_once})
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files_at_once})
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     get_source_file_property(options ${source} COMPILE_OPTIONS)
-    set(alone OFF)
-    if(options)
-      set(alone ON)
-    elseif(EXISTS ${source})
-      file(STRINGS ${source} multi_target REGEX "define HWY_TARGET_INCLUDE|pragma GCC target" LIMIT_COUNT 1)
-      if(multi_target)
-        set(alone ON)
-      endif()
+    set(vectors "")
+    if(EXISTS ${source})
+      file(STRINGS ${source} vectors REGEX "HWY_TARGET_INCLUDE|pragma GCC target" LIMIT_COUNT 1)
     endif()
-    set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ${alone})
+    if(vectors AND TAUTLINE_SANITIZE)
+      # GCC takes minutes over checks in line; calls take seconds, and intrinsics have no undefined
+      # behaviour to find.
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-Og;-g0;-fno-sanitize=undefined;--param=asan-instrumentation-with-call-threshold=0")
+    endif()
+    if(vectors OR options)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
   endforeach()
 endfunction()
 
@@ -71,9 +67,7 @@ function(tautline_layer name folder)
   add_library(tautline_${name} STATIC EXCLUDE_FROM_ALL ${sources})
   target_link_libraries(tautline_${name} PRIVATE tautline_options fmt::fmt)
   target_link_libraries(tautline_${name} PUBLIC ${layer_LINK})
-  if(layer_BATCH)
-    tautline_unity(tautline_${name} ${layer_BATCH})
-  endif()
+  tautline_unity(tautline_${name} ${layer_BATCH})
   set(tautline_layers ${tautline_layers} tautline_${name} PARENT_SCOPE)
 endfunction()
 
@@ -93,7 +87,7 @@ endif()
 file(GLOB stages RELATIVE ${PROJECT_SOURCE_DIR}/tautline/stages ${PROJECT_SOURCE_DIR}/tautline/stages/*)
 set(tautline_stages)
 foreach(stage IN LISTS stages)
-  tautline_layer(stages_${stage} stages/${stage} LINK tautline_jit WITHOUT ${other_processors})
+  tautline_layer(stages_${stage} stages/${stage} BATCH 10 LINK tautline_jit WITHOUT ${other_processors})
   list(APPEND tautline_stages tautline_stages_${stage})
 endforeach()
 

@@ -25,8 +25,7 @@ void PlainMultiTau::add(const std::uint8_t* counts, std::size_t samples) {
   }
 }
 
-// What stands in direct_ and delayed_ enters the level; every second time a pair goes on to the
-// next one.
+// Adds direct_ and delayed_ to a level; every second time their sums go on to the next level.
 void PlainMultiTau::add_to_level(std::size_t level) {
   float* ring = ring_.data() + level * bins_ * sensors_;
   float* direct = direct_.data() + level * sensors_;

@@ -7,8 +7,8 @@ namespace tautline::bench {
 
 namespace {
 
-// Clip, then round half to even by an addition that leaves no fraction bits: as fast as plain C++
-// gets without calling the maths library for every value.
+// Clips, then rounds half to even by an addition that leaves no fraction bits, which avoids a call
+// of the maths library for every value.
 std::int8_t round_to_byte(float x) {
   constexpr float kNoFraction = 12582912.0f;
   return static_cast<std::int8_t>(std::min(std::max(x, -127.0f), 127.0f) + kNoFraction -

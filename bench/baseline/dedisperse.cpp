@@ -31,7 +31,7 @@ PlainDedisperser::PlainDedisperser(const stages::dedisperse::Config& config, std
 
 namespace {
 
-// One trial: the inner loop is the compiler's to vectorise.
+// Sums one trial. The compiler vectorises the inner loop.
 void sum_trial(const std::uint8_t* rows, std::size_t row, const std::uint32_t* delays,
                std::size_t channels, std::size_t times, std::int32_t* sums) {
   std::fill(sums, sums + times, 0);

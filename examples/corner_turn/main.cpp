@@ -16,7 +16,6 @@
 
 using namespace tautline;
 using namespace tautline::stages;
-using core::Axis;
 
 namespace {
 
@@ -46,7 +45,7 @@ struct Spectra {
   std::vector<Spectrum> values;  // [input][spectrum][channel]
   core::View<Spectrum, 3> view() {
     return {
-        values.data(), {Axis::input, Axis::spectrum, Axis::channel}, {kInputs, count, kChannels}};
+        values.data(), {kInputs, count, kChannels}};
   }
 };
 
@@ -105,11 +104,10 @@ Turned turned_by_stage(Spectra& spectra, const core::ValidityMask& valid,
   turned.voltages.resize(kChannels * kInputs * spectra.count);
   const auto queue = device->make_queue();
   const core::View<core::ci8, 3> out(turned.voltages.data(),
-                                     {Axis::channel, Axis::input, Axis::time},
                                      {kChannels, kInputs, spectra.count});
   plan->execute(*queue, spectra.view(), valid.view(),
-                {gains.data(), {Axis::channel, Axis::input}, {kChannels, kInputs}}, out,
-                {turned.clipped.data(), {Axis::input}, {kInputs}});
+                {gains.data(), {kChannels, kInputs}}, out,
+                {turned.clipped.data(), {kInputs}});
   queue->synchronise();
   std::printf("corner_turn: %s\n", plan->backend().c_str());
   return turned;

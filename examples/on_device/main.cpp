@@ -14,7 +14,6 @@
 
 using namespace tautline;
 using namespace tautline::stages;
-using core::Axis;
 
 namespace {
 
@@ -101,23 +100,21 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
   input.count = kSamples;
   input.validity = valid.view();
   const core::View<core::ci8, 3> corner_turned(voltages.as<core::ci8>(),
-                                               {Axis::channel, Axis::input, Axis::time},
                                                {kChannels, kInputs, r.spectra});
   channelize::OutputViews output;
   output.corner_turned_ci8 = corner_turned;
   output.valid = spectra_valid.mutable_view();
-  output.gains = {gains.data(), {Axis::channel, Axis::input}, {kChannels, kInputs}};
-  output.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {kInputs}};
+  output.gains = {gains.data(), {kChannels, kInputs}};
+  output.clipped = {clipped.as<std::uint64_t>(), {kInputs}};
   filter->execute(*queue, *filter_state, input, output);
 
   // The mask of the spectra for every channel: its channel stride is 0.
-  const correlate::Validity mask(spectra_valid.row(0), {Axis::channel, Axis::input, Axis::word},
-                                 {kChannels, kInputs, core::validity_words(r.spectra)},
+  const correlate::Validity mask(spectra_valid.row(0), {kChannels, kInputs, core::validity_words(r.spectra)},
                                  {0, spectra_valid.view().stride(0), 1});
   correlator->execute(
       *queue, *correlate_state, corner_turned, mask,
-      {sums.as<core::ci64>(), {Axis::channel, Axis::baseline}, {kChannels, kBaselines}},
-      {counts.as<std::int64_t>(), {Axis::channel, Axis::baseline}, {kChannels, kBaselines}});
+      {sums.as<core::ci64>(), {kChannels, kBaselines}},
+      {counts.as<std::int64_t>(), {kChannels, kBaselines}});
 
   queue->copy(r.sums.data(), sums.data(), sums.bytes());
   queue->copy(r.counts.data(), counts.data(), counts.bytes());
@@ -132,10 +129,9 @@ std::size_t wrong_sums(const Results& r) {
   std::vector<core::ci64> sums(r.sums.size());
   std::vector<std::int64_t> counts(r.counts.size());
   correlate::correlate({r.voltages.data(),
-                        {Axis::channel, Axis::input, Axis::time},
                         {kChannels, kInputs, r.spectra}},
-                       {sums.data(), {Axis::channel, Axis::baseline}, {kChannels, kBaselines}},
-                       {counts.data(), {Axis::channel, Axis::baseline}, {kChannels, kBaselines}});
+                       {sums.data(), {kChannels, kBaselines}},
+                       {counts.data(), {kChannels, kBaselines}});
   std::size_t wrong = 0;
   for (std::size_t k = 0; k < sums.size(); ++k)
     wrong += !(sums[k] == r.sums[k]) || counts[k] != r.counts[k];

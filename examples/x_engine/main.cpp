@@ -16,8 +16,7 @@ int main() {
   for (core::ci8& x : voltages)
     x = {static_cast<std::int8_t>(random()), static_cast<std::int8_t>(random())};
   const correlate::Samples<core::ci8> samples(
-      voltages.data(), {core::Axis::channel, core::Axis::input, core::Axis::time},
-      {channels, inputs, times});
+      voltages.data(), {channels, inputs, times});
 
   std::vector<core::ci64> sums[2];
   for (const char* name : {"auto", "reference"}) {
@@ -32,8 +31,8 @@ int main() {
     std::vector<std::int64_t> counts(channels * baselines);
     plan->execute(
         *queue, *state, samples, {},
-        {sum.data(), {core::Axis::channel, core::Axis::baseline}, {channels, baselines}},
-        {counts.data(), {core::Axis::channel, core::Axis::baseline}, {channels, baselines}});
+        {sum.data(), {channels, baselines}},
+        {counts.data(), {channels, baselines}});
   }
   std::size_t differences = 0;
   for (std::size_t k = 0; k < sums[0].size(); ++k) differences += !(sums[0][k] == sums[1][k]);

@@ -12,9 +12,6 @@ namespace tautline::core {
 /// / 2.41e-4.
 inline constexpr double kDispersionConstant = 4148.808;
 
-/// The name of the axis that counts trial dispersion measures in views of series.
-inline constexpr Axis kTrialAxis = static_cast<Axis>(100);
-
 /// Delay in seconds at `frequency_mhz` relative to `reference_mhz`, of a dispersion measure in pc
 /// cm^-3.
 inline double dispersion_delay_s(double dm, double frequency_mhz, double reference_mhz,

@@ -50,10 +50,10 @@ class ValidityMask {
   std::uint64_t count() const;
   bool all_valid() const { return count() == std::uint64_t{rows_} * samples_; }
   ValidityView view() const {
-    return {words_.data(), {Axis::input, Axis::word}, {rows_, stride_}};
+    return {words_.data(), {rows_, stride_}};
   }
   View<std::uint64_t, 2> mutable_view() {
-    return {words_.data(), {Axis::input, Axis::word}, {rows_, stride_}};
+    return {words_.data(), {rows_, stride_}};
   }
 
  private:

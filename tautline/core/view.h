@@ -1,4 +1,5 @@
-// Strided views with named axes over memory that somebody else owns.
+// Strided views over memory that somebody else owns. The table of buffers in a stage's header names
+// the axes of each view, slowest first.
 #pragma once
 
 #include <array>
@@ -7,9 +8,6 @@
 
 namespace tautline::core {
 
-/// What an axis counts. A view's axes are listed slowest first, as its buffer is documented.
-enum class Axis { antenna, baseline, beam, channel, input, polarisation, spectrum, tap, time, word };
-
 /// A non-owning view of Rank axes; strides are counted in elements and may be zero (one row shared
 /// by all, as a validity mask that serves every channel) or larger than the axis below needs.
 template <class T, std::size_t Rank>
@@ -17,12 +15,11 @@ class View {
  public:
   using Extents = std::array<std::size_t, Rank>;
   using Strides = std::array<std::ptrdiff_t, Rank>;
-  using Axes = std::array<Axis, Rank>;
 
   View() = default;
 
   /// Dense, last axis fastest.
-  View(T* data, Axes axes, Extents extents) : data_(data), axes_(axes), extents_(extents) {
+  View(T* data, Extents extents) : data_(data), extents_(extents) {
     std::ptrdiff_t stride = 1;
     for (std::size_t a = Rank; a-- > 0;) {
       strides_[a] = stride;
@@ -30,21 +27,17 @@ class View {
     }
   }
 
-  View(T* data, Axes axes, Extents extents, Strides strides)
-      : data_(data), axes_(axes), extents_(extents), strides_(strides) {}
+  View(T* data, Extents extents, Strides strides)
+      : data_(data), extents_(extents), strides_(strides) {}
 
   /// A view of T converts to a view of const T.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
   View(const View<U, Rank>& other)  // NOLINT(google-explicit-constructor)
-      : data_(other.data()),
-        axes_(other.axes()),
-        extents_(other.extents()),
-        strides_(other.strides()) {}
+      : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
 
   T* data() const { return data_; }
   bool empty() const { return data_ == nullptr || size() == 0; }
-  const Axes& axes() const { return axes_; }
   const Extents& extents() const { return extents_; }
   const Strides& strides() const { return strides_; }
   std::size_t extent(std::size_t axis) const { return extents_[axis]; }
@@ -92,7 +85,6 @@ class View {
 
  private:
   T* data_ = nullptr;
-  Axes axes_{};
   Extents extents_{};
   Strides strides_{};
 };

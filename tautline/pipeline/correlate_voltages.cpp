@@ -237,7 +237,6 @@ void Correlation::finish_report(const CorrelateSummary& result,
 }
 
 void Correlation::write_integrations(formats::VisibilityWriter& writer) {
-  const std::array<core::Axis, 2> axes{core::Axis::channel, core::Axis::baseline};
   const std::array<std::size_t, 2> extents{engines_.channels(),
                                            core::baseline_count(engines_.inputs())};
   const auto queue = host_->make_queue();
@@ -247,11 +246,11 @@ void Correlation::write_integrations(formats::VisibilityWriter& writer) {
       for (const std::uint64_t count : done->overflowed) overflowed_ += count;
       if (tracking_.table && !tracking_.before_filter)
         rotate_visibilities(delays_at(*tracking_.table, done->middle), output_.channel_hz,
-                            {done->visibilities.data(), axes, extents});
+                            {done->visibilities.data(), extents});
       const formats::Integration integration{done->middle,
                                              done->integration_s,
-                                             {done->visibilities.data(), axes, extents},
-                                             {done->counts.data(), axes, extents}};
+                                             {done->visibilities.data(), extents},
+                                             {done->counts.data(), extents}};
       writer.write(integration);
       if (report_) report_->write(integration);
       finished_.end_read();

@@ -74,7 +74,6 @@ template <class Count>
 void CountFeed::give_as(device::Queue& queue, const void* counts) {
   plan_->execute(queue, *state_,
                  stage::Samples<Count>(static_cast<const Count*>(counts),
-                                       {core::Axis::time, core::Axis::input},
                                        {config_.max_samples, config_.sensors}));
 }
 
@@ -100,7 +99,6 @@ template <class Value>
 void CountFeed::read_as(device::Queue& queue, void* to) const {
   const auto part = [&](std::size_t which) {
     return core::View<Value, 2>(static_cast<Value*>(to) + which * config_.pair_count() * lags_,
-                                {core::Axis::input, core::Axis::time},
                                 {config_.pair_count(), lags_});
   };
   plan_->read(queue, *state_, stage::Sums<Value>{part(0), part(1), part(2), part(3), {}, {}});

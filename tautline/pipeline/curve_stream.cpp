@@ -35,7 +35,7 @@ void for_type(core::CountType type, const Body& body) {
 }
 
 core::View<double, 2> view_of(std::vector<double>& values, std::size_t pairs, std::size_t lags) {
-  return {values.data(), {core::Axis::input, core::Axis::time}, {pairs, lags}};
+  return {values.data(), {pairs, lags}};
 }
 
 }  // namespace
@@ -74,7 +74,6 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
 void CurveStream::take(const void* counts, std::size_t samples) {
   for_type(config_.stage.type, [&]<class Count>(Count) {
     const Samples<Count> view(static_cast<const Count*>(counts),
-                              {core::Axis::time, core::Axis::input},
                               {samples, config_.stage.sensors});
     plan_->execute(*queue_, *run_, view);
   });

@@ -40,13 +40,12 @@ struct SegmentStream {
   SegmentStream(std::shared_ptr<const Plan> made, device::Queue& queue)
       : plan(std::move(made)), state(plan->make_state(queue)) {
     const std::size_t trials = plan->config().dms.size(), room = plan->max_output_samples();
-    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
     if (plan->float_output()) {
       floats.resize(trials * room);
-      views.floats = {floats.data(), axes, {1, trials, room}};
+      views.floats = {floats.data(), {1, trials, room}};
     } else {
       integers.resize(trials * room);
-      views.integers = {integers.data(), axes, {1, trials, room}};
+      views.integers = {integers.data(), {1, trials, room}};
     }
   }
 };

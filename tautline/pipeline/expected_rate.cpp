@@ -62,7 +62,7 @@ double time_search(const detect::Plan& few, const device::Device& device, device
       there ? device.allocate(series.size() * sizeof(T)) : device::Buffer();
   if (there) queue.copy(memory.data(), series.data(), memory.bytes());
   const core::View<const T, 2> view(there ? memory.as<T>() : series.data(),
-                                    {core::kTrialAxis, core::Axis::time}, {trials, columns});
+                                    {trials, columns});
   const auto call = [&] {
     few.execute(queue, *state, view);
     state->take();
@@ -88,15 +88,14 @@ double seconds_per_sample(const dedisperse::Plan& plan,
   const device::Buffer zeros = there ? device->allocate(bytes) : device::Buffer(bytes);
   if (there) queue->fill(zeros.data(), 0, bytes);
   input.data = zeros.data();
-  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
   const std::array<std::size_t, 3> extents{config.beams, config.dms.size(),
                                            plan.max_output_samples()};
   const device::Buffer out = device->allocate(4 * extents[0] * extents[1] * extents[2]);
   dedisperse::OutputViews views;
   if (plan.float_output())
-    views.floats = {out.as<float>(), axes, extents};
+    views.floats = {out.as<float>(), extents};
   else
-    views.integers = {out.as<std::int32_t>(), axes, extents};
+    views.integers = {out.as<std::int32_t>(), extents};
   const auto call = [&] { plan.execute(*queue, *state, input, views); };
   while (state->held_samples() < plan.max_delay()) call();
   return time_calls(*queue, call) / static_cast<double>(input.count);

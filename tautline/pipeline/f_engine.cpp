@@ -10,8 +10,6 @@
 namespace tautline::pipeline {
 
 namespace {
-
-using core::Axis;
 using stages::channelize::Output;
 
 core::SampleFormat output_format(Output output) {
@@ -226,8 +224,7 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
   chunk.first_spectrum = next_spectrum_;
   const auto row = static_cast<std::ptrdiff_t>(row_samples_);
   const auto view = [&]<class T>(T* base) {
-    return core::View<const T, 3>(base + consumed_, {Axis::channel, Axis::input, Axis::time},
-                                  {channels_, inputs_, count},
+    return core::View<const T, 3>(base + consumed_, {channels_, inputs_, count},
                                   {row * static_cast<std::ptrdiff_t>(inputs_), row, 1});
   };
   if (unpacked_ == core::kCi8) chunk.ci8 = view(samples_.as<core::ci8>());
@@ -268,8 +265,7 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   stages::channelize::OutputViews out;
   const core::View<std::uint64_t, 2> valid = spectra_valid_.mutable_view();
   const auto corner_turned = [&]<class T>(T* base) {
-    return core::View<T, 3>(base, {Axis::channel, Axis::input, Axis::time},
-                            {channels_, inputs_, expected});
+    return core::View<T, 3>(base, {channels_, inputs_, expected});
   };
   switch (output_) {
     case Output::corner_turned_ci8:
@@ -283,14 +279,12 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
       break;
     case Output::spectra_float:
       out.spectra = {spectra_.as<std::complex<float>>(),
-                     {Axis::input, Axis::spectrum, Axis::channel},
                      {inputs_, expected, channels_}};
       break;
   }
   out.valid = valid;
-  out.gains = {gains_.data(), {Axis::channel, Axis::input}, {channels_, inputs_}};
+  out.gains = {gains_.data(), {channels_, inputs_}};
   out.clipped = {on_device() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(),
-                 {Axis::input},
                  {inputs_}};
   const std::size_t spectra = filter_->execute(queue, *state_, input, out);
   if (!on_device()) queue.synchronise();

@@ -12,9 +12,6 @@ namespace tautline::pipeline {
 
 namespace {
 
-using core::Axis;
-
-constexpr std::array<Axis, 2> kAxes{Axis::channel, Axis::baseline};
 constexpr std::size_t kSumBytes = 16;  // of a ci64 or a complex<double>
 static_assert(sizeof(core::ci64) == kSumBytes && sizeof(std::complex<double>) == kSumBytes);
 
@@ -46,7 +43,6 @@ bool is_held(std::complex<double> mean) {
 stages::correlate::Validity of_all_channels(const core::ValidityView& valid, std::size_t spectra,
                                             std::size_t channels) {
   return {valid.data(),
-          {Axis::channel, Axis::input, Axis::word},
           {channels, valid.extent(0), core::validity_words(spectra)},
           {0, valid.stride(0), 1}};
 }
@@ -73,15 +69,15 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
 }
 
 stages::correlate::IntegerVisibilities Integrator::integer_sums() const {
-  return {sums_.as<core::ci64>(), kAxes, {channels_.count, baselines_}};
+  return {sums_.as<core::ci64>(), {channels_.count, baselines_}};
 }
 
 stages::correlate::FloatVisibilities Integrator::float_sums() const {
-  return {sums_.as<std::complex<double>>(), kAxes, {channels_.count, baselines_}};
+  return {sums_.as<std::complex<double>>(), {channels_.count, baselines_}};
 }
 
 stages::correlate::Counts Integrator::counts() const {
-  return {counts_.as<std::int64_t>(), kAxes, {channels_.count, baselines_}};
+  return {counts_.as<std::int64_t>(), {channels_.count, baselines_}};
 }
 
 device::MemoryUse Integrator::bytes(std::size_t integrations) const {
@@ -148,7 +144,6 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
 template <class Sample>
 core::View<Sample, 3> Integrator::group() const {
   return {group_.as<Sample>(),
-          {Axis::channel, Axis::input, Axis::time},
           {channels_.count, inputs_, group_spectra_}};
 }
 

@@ -14,14 +14,10 @@
 namespace tautline::pipeline {
 
 namespace {
-
-using core::Axis;
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
-
-constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 
 stages::channelize::Config channelize_config(const Problem& p) {
   using stages::channelize::Output;
@@ -82,15 +78,14 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
     const std::size_t given = plan->spectra(state->held_samples(), count);
     const std::array<std::size_t, 3> extents{channels, inputs, given};
     stages::channelize::OutputViews views;
-    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), kCornerTurnedAxes, extents};
-    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), kCornerTurnedAxes, extents};
+    if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), extents};
+    if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), extents};
     if (out_bits == 32)
       views.spectra = {out.as<std::complex<float>>(),
-                       {Axis::input, Axis::spectrum, Axis::channel},
                        {inputs, given, channels}};
     if (out_bits != 32) {
-      views.gains = {gains.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
-      views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
+      views.gains = {gains.as<float>(), {channels, inputs}};
+      views.clipped = {clipped.as<std::uint64_t>(), {inputs}};
     }
     plan->execute(runner.queue(), *state, input, views);
   });

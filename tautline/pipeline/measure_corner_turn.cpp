@@ -8,8 +8,6 @@
 #include "tautline/stages/corner_turn/case.h"
 
 namespace tautline::pipeline {
-
-using core::Axis;
 using device::Buffer;
 
 Measurement measure_corner_turn(const Problem& p,
@@ -26,16 +24,14 @@ Measurement measure_corner_turn(const Problem& p,
   const Buffer gains = runner.floats(channels * inputs, 20.0f);
   const Buffer clipped = runner.zeros(inputs * sizeof(std::uint64_t));
   const stages::corner_turn::Spectra spectra_view{in.as<std::complex<float>>(),
-                                                  {Axis::input, Axis::spectrum, Axis::channel},
                                                   {inputs, spectra, channels}};
   const std::array<std::size_t, 3> extents{channels, inputs, spectra};
   const stages::corner_turn::Gains gains_view{
-      gains.as<float>(), {Axis::channel, Axis::input}, {channels, inputs}};
+      gains.as<float>(), {channels, inputs}};
   const stages::corner_turn::Clipped clipped_view{
-      clipped.as<std::uint64_t>(), {Axis::input}, {inputs}};
+      clipped.as<std::uint64_t>(), {inputs}};
   const auto turn = [&]<class Sample>(const Sample*) {
-    const core::View<Sample, 3> samples(out.as<Sample>(), {Axis::channel, Axis::input, Axis::time},
-                                        extents);
+    const core::View<Sample, 3> samples(out.as<Sample>(), extents);
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       plan->execute(runner.queue(), spectra_view, {}, samples);
     else

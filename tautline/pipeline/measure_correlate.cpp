@@ -16,14 +16,10 @@ namespace tautline::pipeline {
 
 namespace {
 
-using core::Axis;
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
-
-constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
-constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
 
 stages::correlate::Config correlate_config(const Problem& p) {
   return {.channels = p.at("channels"),
@@ -56,15 +52,14 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
   const Buffer sums = runner.zeros(config.channels * baselines * sizeof(Visibility));
   const Buffer counts = runner.zeros(config.channels * baselines * sizeof(std::int64_t));
   const auto state = plan.make_state(runner.queue());
-  const core::View<Visibility, 2> visibilities(sums.as<Visibility>(), kSumAxes, shape);
-  const stages::correlate::Counts numbers(counts.as<std::int64_t>(), kSumAxes, shape);
+  const core::View<Visibility, 2> visibilities(sums.as<Visibility>(), shape);
+  const stages::correlate::Counts numbers(counts.as<std::int64_t>(), shape);
   runner.time(m, [&] {
     state->begin();
     for (std::size_t block = 0; block < blocks; ++block)
       plan.execute(
           runner.queue(), *state,
-          stages::correlate::Samples<Sample>(voltages.as<Sample>(), kCornerTurnedAxes,
-                                             {config.channels, config.inputs, config.max_samples}),
+          stages::correlate::Samples<Sample>(voltages.as<Sample>(), {config.channels, config.inputs, config.max_samples}),
           {}, visibilities, numbers);
     plan.flush(runner.queue(), *state, visibilities, numbers);
   });

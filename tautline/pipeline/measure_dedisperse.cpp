@@ -47,9 +47,8 @@ Measurement measure_dedisperse(const Problem& sizes,
       config.bits == 32 ? runner.random_floats(bytes) : runner.random_integers(bytes);
   const std::size_t room = plan->max_output_samples(), trials = config.dms.size();
   const device::Buffer out = runner.zeros(4 * trials * room);
-  const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), axes, {1, trials, room}},
-                                              {out.as<float>(), axes, {1, trials, room}}};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), {1, trials, room}},
+                                              {out.as<float>(), {1, trials, room}}};
   stages::dedisperse::Input input;
   input.data = spectra.data();
   input.count = config.max_samples;

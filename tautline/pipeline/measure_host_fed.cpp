@@ -19,8 +19,6 @@
 namespace tautline::pipeline {
 
 namespace {
-
-using core::Axis;
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
@@ -28,8 +26,6 @@ using DevicePointer = std::shared_ptr<const device::Device>;
 namespace channelize = stages::channelize;
 namespace correlate = stages::correlate;
 
-constexpr std::array<Axis, 3> kCornerTurnedAxes{Axis::channel, Axis::input, Axis::time};
-constexpr std::array<Axis, 2> kSumAxes{Axis::channel, Axis::baseline};
 constexpr std::size_t kParts = 5;          // stretches of the stream, for the spread
 constexpr std::size_t kFewestBlocks = 10;  // of a stretch
 constexpr std::size_t kWarmUpBlocks = 8;
@@ -59,9 +55,8 @@ class Correlator {
     auto* counts = reinterpret_cast<std::int64_t*>(sums + config_.channels * baselines);
     queue.fill(out, 0, visibility_bytes(config_.channels, config_.inputs));
     plan_->execute(queue, *state_,
-                   correlate::Samples<core::ci8>(voltages, kCornerTurnedAxes,
-                                                 {config_.channels, config_.inputs, samples}),
-                   {}, {sums, kSumAxes, shape}, {counts, kSumAxes, shape});
+                   correlate::Samples<core::ci8>(voltages, {config_.channels, config_.inputs, samples}),
+                   {}, {sums, shape}, {counts, shape});
   }
   std::string backend() const { return plan_->backend(); }
   double operations(std::size_t samples) const {
@@ -109,10 +104,10 @@ class FilterBank {
     input.count = config_.max_samples;
     const std::size_t spectra = plan_->spectra(state_->held_samples(), input.count);
     channelize::OutputViews views;
-    views.corner_turned_ci8 = {out, kCornerTurnedAxes, {config_.channels, config_.inputs, spectra}};
+    views.corner_turned_ci8 = {out, {config_.channels, config_.inputs, spectra}};
     views.gains = {
-        gains_.as<float>(), {Axis::channel, Axis::input}, {config_.channels, config_.inputs}};
-    views.clipped = {clipped_.as<std::uint64_t>(), {Axis::input}, {config_.inputs}};
+        gains_.as<float>(), {config_.channels, config_.inputs}};
+    views.clipped = {clipped_.as<std::uint64_t>(), {config_.inputs}};
     return plan_->execute(queue, *state_, input, views);
   }
   std::string backend() const { return plan_->backend(); }

@@ -30,13 +30,14 @@ using DevicePointer = std::shared_ptr<const device::Device>;
 constexpr std::size_t kStretches = 5;       // for the spread
 constexpr std::size_t kFewestPackets = 10;  // of a stretch
 constexpr std::size_t kWarmUpPackets = 4, kCheckedPackets = 4, kMostSources = 4;
-constexpr std::size_t kSourceBytes = std::size_t{1} << 30;  // of packets in pinned memory, about
-constexpr double kMostReadShare = 0.5;                      // of a second
+constexpr std::size_t kPacketSourceBytes = std::size_t{1}
+                                           << 30;  // of packets in pinned memory, about
+constexpr double kMostReadShare = 0.5;             // of a second
 
 // One device's stream.
-class Fed {
+class FedCounts {
  public:
-  Fed(const stages::autocorrelate::Config& config, std::size_t most, DevicePointer device)
+  FedCounts(const stages::autocorrelate::Config& config, std::size_t most, DevicePointer device)
       : device_(std::move(device)),
         queue_(device_->make_queue()),
         feed_(config, most, device_, *queue_),
@@ -44,7 +45,7 @@ class Fed {
     for (auto& mark : given_) mark = device_->make_event();
     for (std::size_t s = 0; s <= kStretches; ++s) ends_.push_back(device_->make_event());
     const std::size_t packets =
-        std::clamp<std::size_t>(kSourceBytes / feed_.packet_bytes(), 2, kMostSources);
+        std::clamp<std::size_t>(kPacketSourceBytes / feed_.packet_bytes(), 2, kMostSources);
     for (std::size_t p = 0; p < packets; ++p)
       sources_.push_back(device_->allocate_pinned(feed_.packet_bytes()));
     const std::size_t count = config.max_samples * config.sensors;
@@ -144,12 +145,12 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
     throw Error(ErrorKind::config, "sensors", std::to_string(config.sensors),
                 "one for each of the " + std::to_string(parts) + " devices");
   DeviceTeam team(parts);
-  std::vector<std::unique_ptr<Fed>> streams(parts);
+  std::vector<std::unique_ptr<FedCounts>> streams(parts);
   std::vector<double> first_s(parts), read_s(parts);
   team.each([&](std::size_t d) {
     auto share = config;
     share.sensors = share_of(config.sensors, d, parts).count;
-    streams[d] = std::make_unique<Fed>(share, sizes.at("most"), devices[d]);
+    streams[d] = std::make_unique<FedCounts>(share, sizes.at("most"), devices[d]);
     first_s[d] = streams[d]->warm_up();
   });
   const double wanted = std::ceil(budget_s / kStretches / std::max(first_s[0], 1e-9));

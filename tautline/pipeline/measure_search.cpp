@@ -53,8 +53,7 @@ template <class T>
 void time_detect(Runner& runner, Measurement& m, const detect::Plan& plan, std::size_t samples) {
   const std::size_t trials = plan.config().trials;
   const device::Buffer series = noise<T>(runner, trials * samples);
-  const core::View<const T, 2> view(series.as<T>(), {core::kTrialAxis, core::Axis::time},
-                                    {trials, samples});
+  const core::View<const T, 2> view(series.as<T>(), {trials, samples});
   const auto state = plan.make_state(runner.queue());
   const auto run = [&] {
     plan.execute(runner.queue(), *state, view);

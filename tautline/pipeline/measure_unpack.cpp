@@ -6,8 +6,6 @@
 #include "tautline/stages/unpack/case.h"
 
 namespace tautline::pipeline {
-
-using core::Axis;
 using device::Buffer;
 
 Measurement measure_unpack(const Problem& p, const std::shared_ptr<const device::Device>& device,
@@ -32,7 +30,7 @@ Measurement measure_unpack(const Problem& p, const std::shared_ptr<const device:
   runner.time(m, [&] {
     plan->execute(
         runner.queue(), *state, block, samples.data(), problem.antennas * row, row,
-        {validity.as<std::uint64_t>(), {Axis::input, Axis::word}, {problem.antennas, words}});
+        {validity.as<std::uint64_t>(), {problem.antennas, words}});
   });
   m.instruction_set = plan->backend();
   m.bytes = problem.bytes();

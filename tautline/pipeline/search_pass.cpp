@@ -305,16 +305,15 @@ struct SearchPass::Stream {
     const std::size_t samples = part.dedisperse->max_output_samples();
     detect::InputArea room = detecting->input_area();
     if (room.data == nullptr) room = {memory.data(), samples, samples};
-    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
     const auto stride = static_cast<std::ptrdiff_t>(room.stride);
     const std::array<std::ptrdiff_t, 3> strides{static_cast<std::ptrdiff_t>(trials()) * stride,
                                                 stride, 1};
     const std::array<std::size_t, 3> shape{beams(), trials(), samples};
     dedisperse::OutputViews there;
     if (part.dedisperse->float_output()) {
-      there.floats = {static_cast<float*>(room.data), axes, shape, strides};
+      there.floats = {static_cast<float*>(room.data), shape, strides};
     } else {
-      there.integers = {static_cast<std::int32_t*>(room.data), axes, shape, strides};
+      there.integers = {static_cast<std::int32_t*>(room.data), shape, strides};
     }
     return there;
   }
@@ -355,7 +354,6 @@ namespace {
 template <class T>
 core::View<const T, 2> columns(const core::View<T, 3>& trials, std::size_t samples) {
   return {trials.data(),
-          {core::kTrialAxis, core::Axis::time},
           {trials.extent(0) * trials.extent(1), samples},
           {trials.stride(1), trials.stride(2)}};
 }

@@ -27,7 +27,7 @@ struct StageSums {
 
   static core::View<Value, 2> view(std::vector<Value>& values, std::size_t rows,
                                    std::size_t columns) {
-    return {values.data(), {core::Axis::input, core::Axis::time}, {rows, columns}};
+    return {values.data(), {rows, columns}};
   }
 
   /// What the state has by now; waits for it.

@@ -188,12 +188,12 @@ TEST(Window, PrototypesAreSymmetricWithUnitPower) {
 TEST(View, StridesSlicesAndZeroStrides) {
   int data[24];
   for (int k = 0; k < 24; ++k) data[k] = k;
-  const View<int, 3> view(data, {Axis::channel, Axis::input, Axis::time}, {2, 3, 4});
+  const View<int, 3> view(data, {2, 3, 4});
   EXPECT_TRUE(view.dense());
   EXPECT_EQ(view(1, 2, 3), 23);
   EXPECT_EQ(view.slice(1, 1, 2)(1, 0, 0), 16);
   EXPECT_FALSE(view.slice(2, 0, 2).dense());
-  const View<int, 2> shared(data, {Axis::channel, Axis::time}, {5, 4}, {0, 1});
+  const View<int, 2> shared(data, {5, 4}, {0, 1});
   EXPECT_EQ(shared(4, 3), 3);
 }
 

@@ -25,7 +25,6 @@ std::string error_of(const Work& work) {
 }
 
 TEST(PlanAfterAFault, DISABLED_InAProcessOfItsOwn) {
-  using core::Axis;
   using stages::correlate::make_plan;
   const char* name = std::getenv(kDeviceVariable);
   ASSERT_NE(name, nullptr);
@@ -40,9 +39,9 @@ TEST(PlanAfterAFault, DISABLED_InAProcessOfItsOwn) {
   const auto execute = [&] {
     plan->execute(*queue, *state,
                   stages::correlate::Samples<core::ci8>(
-                      samples.data(), {Axis::channel, Axis::input, Axis::time}, {2, 8, 64}),
-                  {}, {sums.data(), {Axis::channel, Axis::baseline}, {2, baselines}},
-                  {counts.data(), {Axis::channel, Axis::baseline}, {2, baselines}});
+                      samples.data(), {2, 8, 64}),
+                  {}, {sums.data(), {2, baselines}},
+                  {counts.data(), {2, baselines}});
     queue->synchronise();
   };
   const std::string first = error_of(execute);

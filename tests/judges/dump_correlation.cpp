@@ -31,7 +31,7 @@ nlohmann::json correlate(const Config& config, core::Normalization how,
   std::vector<std::int64_t> numbers(lags.size());
   std::vector<double> g(sums.size());
   const auto view = [&]<class T>(std::vector<T>& values, std::size_t columns) {
-    return core::View<T, 2>(values.data(), {core::Axis::input, core::Axis::time}, {pairs, columns});
+    return core::View<T, 2>(values.data(), {pairs, columns});
   };
   const Sums<Value> out{view(sums, lags.size()),      view(lead_in, lags.size()),
                         view(direct, lags.size()),    view(delayed, lags.size()),
@@ -41,8 +41,7 @@ nlohmann::json correlate(const Config& config, core::Normalization how,
   const auto plan = make_plan(config, device);
   const auto state = plan->make_state(*queue);
   plan->execute(*queue, *state,
-                Samples<Count>(counts.data(), {core::Axis::time, core::Axis::input},
-                               {samples, config.sensors}));
+                Samples<Count>(counts.data(), {samples, config.sensors}));
   plan->read(*queue, *state, out);
   queue->synchronise();
   normalise(config, how, samples, out, view(g, lags.size()));

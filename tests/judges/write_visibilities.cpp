@@ -60,9 +60,9 @@ formats::Integration next_integration(const json& one, std::size_t channels, std
       core::parse_utc(one["start"].get<std::string>(), one["picoseconds"]), one["samples"], rate);
   integration.integration_s = one["integration_s"];
   integration.visibilities = {
-      values.data(), {core::Axis::channel, core::Axis::baseline}, {channels, baselines}};
+      values.data(), {channels, baselines}};
   integration.counts = {
-      counts.data(), {core::Axis::channel, core::Axis::baseline}, {channels, baselines}};
+      counts.data(), {channels, baselines}};
   return integration;
 }
 

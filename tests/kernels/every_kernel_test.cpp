@@ -17,8 +17,6 @@
 
 namespace tautline::tests {
 namespace {
-
-using core::Axis;
 using stages::channelize::GpuDesign;
 using stages::channelize::Output;
 
@@ -211,7 +209,7 @@ class EveryCorrelator : public EveryKernel {
     queue->copy(sums.data(), got.visibilities.data(), sums.bytes());
     queue->copy(counts.data(), got.counts.data(), counts.bytes());
     const correlate::Samples<core::ci8> here(
-        samples.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time}, data.extents);
+        samples.as<core::ci8>(), data.extents);
     const auto state = plan->make_state(*queue);
     const auto reference = correlate::tests::reference_device();
     const auto oracle =
@@ -314,8 +312,7 @@ TEST_P(EveryKernel, Integrator) {
       pipeline::SpectraChunk chunk;
       chunk.spectra = count, chunk.first_spectrum = first;
       chunk.cf32 = core::View<const std::complex<float>, 3>(
-          memory.as<std::complex<float>>() + first, {Axis::channel, Axis::input, Axis::time},
-          {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
+          memory.as<std::complex<float>>() + first, {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
       for (std::size_t i = 0; i < kInputs; ++i)
         core::copy_bits(valid.view().row(i), first, count, part.row(i), 0);
       chunk.valid = part.view();

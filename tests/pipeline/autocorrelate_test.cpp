@@ -72,11 +72,10 @@ TEST(AutocorrelateCounts, IsTheStageOnTheArray) {
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);
   plan->execute(*queue, *state,
-                stage::Samples<std::uint8_t>(counts.data(), {core::Axis::time, core::Axis::input},
-                                             {samples, sensors}));
+                stage::Samples<std::uint8_t>(counts.data(), {samples, sensors}));
   std::vector<std::int64_t> sums(sensors * curves.lags);
   stage::Sums<std::int64_t> out;
-  out.sums = {sums.data(), {core::Axis::input, core::Axis::time}, {sensors, curves.lags}};
+  out.sums = {sums.data(), {sensors, curves.lags}};
   plan->read(*queue, *state, out);
   EXPECT_EQ(curves.sums, sums);
 

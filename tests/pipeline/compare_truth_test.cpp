@@ -99,7 +99,7 @@ class Spoilt : public formats::VisibilityReader {
           const std::size_t at = core::baseline_index(i, j);
           values_[c * from.extent(1) + at] = i == j ? from(c, at) : spoil_(from(c, at), c, i, j);
         }
-    integration.visibilities = {values_.data(), from.axes(), from.extents()};
+    integration.visibilities = {values_.data(), from.extents()};
     return integration;
   }
 

@@ -80,7 +80,7 @@ TEST(RotateVisibilities, TurnsByTheDifferenceOfDelays) {
   const std::vector<double> delay{1e-9, -2e-9, 5e-9}, channel_hz{1e8, 1.5e8};
   std::vector<std::complex<float>> v(2 * 6, {1, 1});
   const core::View<std::complex<float>, 2> view(
-      v.data(), {core::Axis::channel, core::Axis::baseline}, {2, 6});
+      v.data(), {2, 6});
   pipeline::rotate_visibilities(delay, channel_hz, view);
   for (std::size_t c = 0; c < 2; ++c)
     for (std::size_t i = 0; i < 3; ++i)
@@ -171,7 +171,6 @@ flux = 1
   const device::Buffer out(3 * spectra * bank.channels * sizeof(std::complex<float>));
   stages::channelize::OutputViews views;
   views.spectra = {out.as<std::complex<float>>(),
-                   {core::Axis::input, core::Axis::spectrum, core::Axis::channel},
                    {3, spectra, bank.channels}};
   stages::channelize::Input input;
   input.samples = samples.data();

@@ -12,7 +12,6 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::size_t kChannels = 3, kInputs = 5, kSpectra = 3000;
-using core::Axis;
 
 /// Spectra [channel][input][time] of one type, every seventh or so of them invalid.
 template <class Sample>
@@ -40,8 +39,7 @@ struct Spectra {
     c.spectra = count;
     c.first_spectrum = first;
     const core::View<const Sample, 3> view(
-        samples.data() + first, {Axis::channel, Axis::input, Axis::time},
-        {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
+        samples.data() + first, {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       c.cf32 = view;
     else if constexpr (std::is_same_v<Sample, core::cf16>)

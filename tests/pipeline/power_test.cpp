@@ -17,8 +17,6 @@
 namespace tautline::pipeline {
 namespace {
 
-using core::Axis;
-
 constexpr std::size_t kAntennas = 3, kPolarisations = 2, kInputs = 6, kChannels = 5;
 constexpr std::size_t kSpectra = 203;
 
@@ -41,7 +39,6 @@ class Power : public ::testing::Test {
   }
   core::View<const std::complex<float>, 3> view(std::size_t first, std::size_t count) const {
     return {samples.data() + first * kChannels,
-            {Axis::input, Axis::spectrum, Axis::channel},
             {kInputs, count, kChannels},
             {static_cast<std::ptrdiff_t>(kSpectra * kChannels), kChannels, 1}};
   }

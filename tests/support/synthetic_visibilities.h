@@ -132,9 +132,8 @@ class SyntheticVisibilities {
                           microseconds),
             description.integration_s,
             {visibilities_.data(),
-             {core::Axis::channel, core::Axis::baseline},
              {channels(), baselines}},
-            {counts_.data(), {core::Axis::channel, core::Axis::baseline}, {channels(), baselines}}};
+            {counts_.data(), {channels(), baselines}}};
   }
 
  private:

@@ -34,14 +34,13 @@ struct RandomVisibilities {
   std::size_t channels() const { return description.channel_hz.size(); }
 
   formats::Integration integration(std::size_t k) const {
-    using core::Axis;
     const std::size_t at = k * channels() * baselines();
     formats::Integration one;
     one.middle = middles[k];
     one.integration_s = integration_s[k];
     one.visibilities = {
-        values.data() + at, {Axis::channel, Axis::baseline}, {channels(), baselines()}};
-    one.counts = {counts.data() + at, {Axis::channel, Axis::baseline}, {channels(), baselines()}};
+        values.data() + at, {channels(), baselines()}};
+    one.counts = {counts.data() + at, {channels(), baselines()}};
     return one;
   }
 };

@@ -73,12 +73,11 @@ class Uvh5Reader final : public VisibilityReader {
     const std::size_t block = block_rows();
     for (std::size_t first = 0; first < pairs_; first += block)
       read_block(k, first, std::min(block, pairs_ - first));
-    using core::Axis;
     const std::array<std::size_t, 2> extents{channels(), baselines()};
     return {middles_[k],
             lengths_s_[k],
-            {visibilities_.data(), {Axis::channel, Axis::baseline}, extents},
-            {counts_.data(), {Axis::channel, Axis::baseline}, extents}};
+            {visibilities_.data(), extents},
+            {counts_.data(), extents}};
   }
 
  private:

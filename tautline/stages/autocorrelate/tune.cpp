@@ -107,14 +107,12 @@ struct Data {
   template <class Count>
   Samples<Count> view(const void* in) const {
     return {static_cast<const Count*>(in),
-            {core::Axis::time, core::Axis::input},
             {config.max_samples, config.sensors}};
   }
   template <class Value>
   Sums<Value> views(std::vector<std::uint64_t>& out) const {
     Sums<Value> all;
     all.sums = {reinterpret_cast<Value*>(out.data()),
-                {core::Axis::input, core::Axis::time},
                 {config.pair_count(), lag_count(config)}};
     return all;
   }

@@ -16,7 +16,7 @@ namespace tautline::stages::channelize {
 enum class GpuDesign { automatic, fused, split, separate };
 
 /// Of the GPU kernels. Zero (or less) means the default, chosen by complete() in gpu/dispatch.cpp.
-/// docs/performance/channelize_gpu.md has the measurements.
+/// docs/performance/channelize.md has the measurements.
 struct GpuTunables {
   GpuDesign design = GpuDesign::automatic;
   /// Values of a spectrum that a thread keeps in registers: 4, 8, 16 or 32. More values mean fewer

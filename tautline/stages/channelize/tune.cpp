@@ -19,8 +19,6 @@ namespace tautline::stages::channelize {
 
 namespace {
 
-using core::Axis;
-
 // Integers of all codes; for floats, uniform noise of about unit power.
 std::vector<std::byte> random_samples(const core::SampleFormat& format, std::size_t bytes) {
   std::vector<std::byte> samples(bytes);
@@ -83,17 +81,15 @@ struct Data {
     return in;
   }
   OutputViews views(void* data, float* gain_data, std::uint64_t* counts) const {
-    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{config().channels, config().inputs, spectra};
     OutputViews out;
     out.spectra = {static_cast<std::complex<float>*>(data),
-                   {Axis::input, Axis::spectrum, Axis::channel},
                    {config().inputs, spectra, config().channels}};
-    out.corner_turned_float = {static_cast<std::complex<float>*>(data), axes, extents};
-    out.corner_turned_ci8 = {static_cast<core::ci8*>(data), axes, extents};
-    out.corner_turned_ci4 = {static_cast<core::ci4*>(data), axes, extents};
-    out.gains = {gain_data, {Axis::channel, Axis::input}, {config().channels, config().inputs}};
-    out.clipped = {counts, {Axis::input}, {config().inputs}};
+    out.corner_turned_float = {static_cast<std::complex<float>*>(data), extents};
+    out.corner_turned_ci8 = {static_cast<core::ci8*>(data), extents};
+    out.corner_turned_ci4 = {static_cast<core::ci4*>(data), extents};
+    out.gains = {gain_data, {config().channels, config().inputs}};
+    out.clipped = {counts, {config().inputs}};
     return out;
   }
 

@@ -20,8 +20,6 @@ namespace tautline::stages::correlate {
 
 namespace {
 
-using core::Axis;
-
 template <class Sample>
 struct SumOf {
   using Visibility = core::ci64;
@@ -103,13 +101,11 @@ struct Data {
   std::size_t results() const { return config.channels * core::baseline_count(config.inputs); }
   Samples<Sample> sample_view(const void* data) const {
     return {static_cast<const Sample*>(data),
-            {Axis::channel, Axis::input, Axis::time},
             {config.channels, config.inputs, config.max_samples}};
   }
   template <class T>
   core::View<T, 2> result_view(void* data) const {
     return {static_cast<T*>(data),
-            {Axis::channel, Axis::baseline},
             {config.channels, core::baseline_count(config.inputs)}};
   }
 

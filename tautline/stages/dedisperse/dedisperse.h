@@ -82,7 +82,7 @@ struct Input {
   std::size_t beam_stride_bytes = 0;  ///< 0: dense
 };
 
-/// Where trials go: [beam][trial][time], their axes Axis::beam, core::kTrialAxis, Axis::time. One
+/// Where trials go: [beam][trial][time]. One
 /// of the two, as Plan::float_output says.
 struct OutputViews {
   core::View<std::int32_t, 3> integers;

@@ -34,11 +34,10 @@ struct Data {
     return config().beams * problem->trials() * problem->max_new_samples();
   }
   OutputViews views(void* data) const {
-    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
     const std::array<std::size_t, 3> extents{config().beams, problem->trials(),
                                              problem->max_new_samples()};
-    return {{static_cast<std::int32_t*>(data), axes, extents},
-            {static_cast<float*>(data), axes, extents}};
+    return {{static_cast<std::int32_t*>(data), extents},
+            {static_cast<float*>(data), extents}};
   }
   Input input(const void* data) const {
     Input in;

@@ -139,7 +139,7 @@ TEST_F(AmxEmulated, StridedSamples) {
   const auto made = plan(config);
   const auto state = made->make_state(*queue_);
   made->execute(*queue_, *state,
-                Samples<std::uint8_t>(wide.data(), {Axis::time, Axis::input}, {1100, 6}, {20, 3}));
+                Samples<std::uint8_t>(wide.data(), {1100, 6}, {20, 3}));
   Result<std::int64_t> result(config);
   made->read(*queue_, *state, result.views());
   expect_equal(config, result, run_on(kReference, config, dense), "strides");

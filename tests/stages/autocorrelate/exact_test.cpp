@@ -288,7 +288,7 @@ TEST_P(Exact, StridedSamples) {
                                 const std::vector<std::uint8_t>& dense) {
       const auto state = made->make_state(queue());
       made->execute(queue(), *state,
-                    Samples<std::uint8_t>(data, {Axis::time, Axis::input}, {kSamples, sensors},
+                    Samples<std::uint8_t>(data, {kSamples, sensors},
                                           {kRow, sensor_stride}));
       Result<std::int64_t> result(config);
       made->read(queue(), *state, result.views());

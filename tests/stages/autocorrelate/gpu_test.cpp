@@ -387,8 +387,7 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
                                s * static_cast<std::size_t>(stride)]);
       const auto plan = make_plan(config, device(), kQuick);
       const auto state = plan->make_state(queue());
-      const Samples<std::uint8_t> view(there.as<std::uint8_t>() + offset, {Axis::time, Axis::input},
-                                       {samples, sensors},
+      const Samples<std::uint8_t> view(there.as<std::uint8_t>() + offset, {samples, sensors},
                                        {static_cast<std::ptrdiff_t>(row), stride});
       for (std::size_t t = 0; t < samples; t += 300)
         plan->execute(queue(), *state, view.slice(0, t, 300));
@@ -412,7 +411,7 @@ TEST_P(Gpu, HostMemoryOfAnyStrides) {
   const auto plan = make_plan(of_halves, device(), kQuick);
   const auto state = plan->make_state(queue());
   plan->execute(queue(), *state,
-                Samples<std::uint16_t>(wide.data(), {Axis::time, Axis::input}, {600, 7}, {21, 3}));
+                Samples<std::uint16_t>(wide.data(), {600, 7}, {21, 3}));
   Result<std::int64_t> result(of_halves);
   plan->read(queue(), *state, result.views());
   queue().synchronise();
@@ -428,8 +427,7 @@ TEST_P(Gpu, SumsToDeviceMemory) {
   Result<std::int64_t> result(config);
   const device::Buffer there = device()->allocate(result.sums.size() * 8);
   Sums<std::int64_t> views;
-  views.sums = core::View<std::int64_t, 2>(there.as<std::int64_t>(), {Axis::input, Axis::time},
-                                           {9, result.lags});
+  views.sums = core::View<std::int64_t, 2>(there.as<std::int64_t>(), {9, result.lags});
   plan->read(queue(), *state, views);
   queue().copy(result.sums.data(), there.data(), there.bytes());
   queue().synchronise();

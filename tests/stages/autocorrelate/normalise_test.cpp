@@ -19,8 +19,7 @@ Curves curves_of(const Config& config, core::Normalization how,
   Curves curves{config, run_on(kBackends[0], config, data), {}};
   curves.g.resize(curves.sums.sums.size());
   normalise(config, how, data.size() / config.sensors, curves.sums.views(),
-            core::View<double, 2>(curves.g.data(), {Axis::input, Axis::time},
-                                  {config.pair_count(), curves.sums.lags}));
+            core::View<double, 2>(curves.g.data(), {config.pair_count(), curves.sums.lags}));
   return curves;
 }
 
@@ -128,7 +127,7 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
     std::vector<double> g(growth.lags, -77);
     for (const auto how : {core::Normalization::symmetric, core::Normalization::global}) {
       normalise(config, how, 400, growth.views(),
-                core::View<double, 2>(g.data(), {Axis::input, Axis::time}, {1, growth.lags}));
+                core::View<double, 2>(g.data(), {1, growth.lags}));
       for (std::size_t l = 0; l < g.size(); ++l)
         if (growth.counts[l] > 0) {
           EXPECT_NEAR(g[l], 0, 1e-15) << "lag " << l;
@@ -137,7 +136,7 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
     growth.counts.pop_back();
     EXPECT_THROW(
         normalise(config, core::Normalization::symmetric, 400, growth.views(),
-                  core::View<double, 2>(g.data(), {Axis::input, Axis::time}, {1, growth.lags})),
+                  core::View<double, 2>(g.data(), {1, growth.lags})),
         core::Error);
   }
 }

@@ -20,8 +20,6 @@
 #include "tests/support/seed.h"
 
 namespace tautline::stages::autocorrelate::tests {
-
-using core::Axis;
 using device::InstructionSet;
 using tautline::tests::generator;
 
@@ -70,7 +68,7 @@ struct Result {
   }
   Sums<Value> views() {
     const auto view = [&](std::vector<Value>& values, std::size_t columns) {
-      return core::View<Value, 2>(values.data(), {Axis::input, Axis::time}, {pairs, columns});
+      return core::View<Value, 2>(values.data(), {pairs, columns});
     };
     return {view(sums, lags),    view(lead_in, lags), view(direct, lags),
             view(delayed, lags), view(totals, 2),     counts};
@@ -84,7 +82,7 @@ template <class Count>
 Samples<Count> view_of(const std::vector<Count>& data, std::size_t sensors, std::size_t first = 0,
                        std::size_t count = std::numeric_limits<std::size_t>::max()) {
   const std::size_t samples = std::min(count, data.size() / sensors - first);
-  return {data.data() + first * sensors, {Axis::time, Axis::input}, {samples, sensors}};
+  return {data.data() + first * sensors, {samples, sensors}};
 }
 
 template <class Count>

@@ -21,7 +21,7 @@ struct Row {
   const char* window = "hann";
 };
 
-// Every value of every parameter at least once, powers of two and others with each form.
+// Every value of every parameter at least once, powers of two and other sizes with each output.
 const std::vector<Row> kRows = {
     {1, 2, 1, 40, "ci8", Output::corner_turned_ci8},
     {3, 2, 8, 37, "i8", Output::corner_turned_float},
@@ -94,8 +94,8 @@ void expect_close(const Result& got, const Result& reference, const Config& conf
     ASSERT_LE(std::abs(d.imag()), 1) << n;
     different += (d.real() != 0) + (d.imag() != 0);
   }
-  // Four stray steps are allowed however short the run: of 6,000 components, of which 1 in 100,000
-  // strays, more than one do once in 600 runs, and more than four once in 1e8.
+  // Four steps are always allowed: of 6,000 components, of which 1 in 100,000 differs, more than
+  // one differ once in 600 runs, and more than four once in 1e8.
   EXPECT_LE(different, 4 + static_cast<std::size_t>(Case::kStepFraction * 2.0 *
                                                     static_cast<double>(got.values.size())));
 }
@@ -185,7 +185,7 @@ class GpuBackend : public ::testing::TestWithParam<GpuCase> {
     Stream stream;
     Result result;
   };
-  /// Made once for all cases of a row, which follow each other.
+  /// Computed once for all cases of a row, which are consecutive.
   static const Expected& expected(const Row& row) {
     static std::unique_ptr<const Expected> last;
     if (last == nullptr || last->row != &row) last = std::make_unique<const Expected>(row);

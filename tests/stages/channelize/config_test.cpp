@@ -63,7 +63,6 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   std::vector<core::ci8> in(2 * 1001), out(16 * 2 * 8);
   std::vector<float> gains(32, 1);
   std::vector<std::uint64_t> clipped(2);
-  using core::Axis;
   const auto good_input = [&] {
     Input input;
     input.samples = in.data(), input.row_stride_bytes = 2002, input.count = 64;
@@ -71,9 +70,9 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   };
   const auto good_output = [&] {
     OutputViews v;
-    v.corner_turned_ci8 = {out.data(), {Axis::channel, Axis::input, Axis::time}, {16, 2, 8}};
-    v.gains = {gains.data(), {Axis::channel, Axis::input}, {16, 2}};
-    v.clipped = {clipped.data(), {Axis::input}, {2}};
+    v.corner_turned_ci8 = {out.data(), {16, 2, 8}};
+    v.gains = {gains.data(), {16, 2}};
+    v.clipped = {clipped.data(), {2}};
     return v;
   };
   const auto field = [&](Input input, OutputViews output) {
@@ -94,7 +93,7 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   input = good_input(), input.phases.resize(1);
   EXPECT_EQ(field(input, good_output()), "phases");
   const std::uint64_t word = 0;
-  input = good_input(), input.validity = {&word, {Axis::input, Axis::word}, {1, 1}};
+  input = good_input(), input.validity = {&word, {1, 1}};
   EXPECT_EQ(field(input, good_output()), "validity");
   OutputViews output = good_output();
   output.corner_turned_ci8 = output.corner_turned_ci8.slice(2, 0, 2);
@@ -105,7 +104,7 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   EXPECT_EQ(field(good_input(), output), "gains");
   output = good_output(), output.clipped = {};
   EXPECT_EQ(field(good_input(), output), "clipped");
-  // Nothing was taken in by the calls that failed.
+  // Calls that failed have not changed the history.
   EXPECT_EQ(state->held_samples(), 0u);
   EXPECT_EQ(field(good_input(), good_output()), "none");
   EXPECT_EQ(state->held_samples(), 16u);
@@ -148,8 +147,7 @@ TEST(Config, OneCallGivesWhatAPlanGives) {
   input.row_stride_bytes = stream.row_bytes;
   input.count = stream.samples;
   OutputViews output;
-  using core::Axis;
-  output.spectra = {spectra.data(), {Axis::input, Axis::spectrum, Axis::channel}, {2, 9, 32}};
+  output.spectra = {spectra.data(), {2, 9, 32}};
   ASSERT_EQ(channelize(c, input, output), 9u);
   for (std::size_t k = 0; k < 32; ++k)
     for (std::size_t i = 0; i < 2; ++i)

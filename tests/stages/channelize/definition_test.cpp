@@ -1,4 +1,4 @@
-// What the numbers mean: the formula, the order of coefficients, frequencies, signs and powers.
+// The definition of results: the formula, the order of coefficients, frequencies, signs and powers.
 #include <gtest/gtest.h>
 
 #include <numbers>
@@ -12,7 +12,7 @@ namespace {
 using std::numbers::pi;
 using Complex = std::complex<double>;
 
-/// A plan, and a fresh stream for every run.
+/// A plan, with a new stream for every run.
 class Prepared {
  public:
   Prepared(const std::string& device, const Config& config)
@@ -50,7 +50,7 @@ TEST(ReferenceTransform, EqualsTheDirectSum) {
   }
 }
 
-// The formula of channelize.h, written out once more with nothing shared but the prototype.
+// The formula of channelize.h, written independently but for the prototype filter.
 Complex formula(const Config& c, const std::vector<Complex>& x, std::size_t s, std::size_t k) {
   const std::size_t m = c.frame_samples(), d = c.hop_samples();
   const auto h = core::prototype_filter(m, c.taps, c.window, c.cutoff);
@@ -106,7 +106,7 @@ TEST(Reference, EqualsTheFormulaWrittenOut) {
 }
 
 // An impulse T - 1 frames and p samples into the stream meets coefficient (s + 1) M - 1 - p in
-// spectrum s: read from the last p to the first, the coefficients come out in their order.
+// spectrum s: from the last p to the first, the coefficients are in their order.
 TEST(Definition, AnImpulseComesOutInCoefficientOrder) {
   for (const std::string& device : all_devices())
     for (const char* format : {"ci8", "i16"})
@@ -135,8 +135,9 @@ TEST(Definition, AnImpulseComesOutInCoefficientOrder) {
       }
 }
 
-// What a receiver makes of the sky's exp(2 pi i f n + i phase), f in cycles per sample from the
-// sky frequency of baseband zero (upper edge of the band for real lower sideband).
+// The samples that a receiver makes of a wave exp(2 pi i f n + i phase), with f in cycles per
+// sample from the sky frequency of baseband zero (for a real lower sideband, the upper edge of the
+// band).
 void receive(Stream& stream, std::size_t input, double f, double phase, bool lower) {
   for (std::size_t n = 0; n < stream.samples; ++n) {
     const double angle = 2 * pi * f * static_cast<double>(n) + phase;
@@ -149,7 +150,7 @@ void receive(Stream& stream, std::size_t input, double f, double phase, bool low
   }
 }
 
-// f_k of PhaseModel, written out from docs/maths/delays.md.
+// f_k of PhaseModel, from docs/maths/delays.md.
 double channel_frequency(const Config& c, std::size_t k) {
   const auto channels = static_cast<double>(c.channels), n = static_cast<double>(k);
   if (c.input.complex) return (n - std::floor(channels / 2)) / channels;
@@ -197,8 +198,9 @@ TEST(Definition, ATonesChannelAscendsWithItsSkyFrequencyAndKeepsItsPhase) {
           }
 }
 
-// A wave that reaches an antenna d samples early, corrected by a delay of d, equals the wave at the
-// origin: whole samples by the caller, the rest by slope, the fringe by phase.
+// A wave that reaches an antenna d samples early and is delayed by d equals the wave at the origin.
+// The caller delays it by whole samples; slope corrects the residual delay, phase rotates the
+// fringe.
 TEST(Definition, ADelayedWaveComesBackInPhase) {
   const double delay = 3.37;            // samples
   const double zero_frequency = 812.3;  // sky frequency of baseband zero, cycles per sample
@@ -217,7 +219,7 @@ TEST(Definition, ADelayedWaveComesBackInPhase) {
             const double f = channel_frequency(c, k);
             Stream stream(c.input, 2, Case{c, 20}.samples());
             receive(stream, 0, f, 0, lower);
-            // Sky phase of the early wave at sample n, whole samples (3) already put right.
+            // Phase of the early wave at sample n, delayed by 3 whole samples.
             receive(stream, 1, f, 2 * pi * ((zero_frequency + f) * delay - f * 3), lower);
             std::vector<PhaseModel> phases(2);
             phases[1].slope_rad = -2 * pi * (delay - 3);
@@ -232,7 +234,7 @@ TEST(Definition, ADelayedWaveComesBackInPhase) {
         }
 }
 
-// Rates: every backend turns by the formula of PhaseModel.
+// Phases of every backend follow the formula of PhaseModel.
 TEST(Definition, PhaseModelsMoveLinearlyWithSpectrumAndChannel) {
   auto random = tests::generator();
   for (const char* format : {"ci8", "f32"})

@@ -1,5 +1,5 @@
-// The CUDA text of every kernel compiles for every architecture, without a GPU, over every value of
-// every tunable, and takes no more registers than it used to.
+// The CUDA text of every kernel compiles for every architecture, without a GPU, for every value of
+// every tunable, within limits of registers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,14 +23,14 @@ struct Covering {
   const char* format;
   std::size_t channels, taps;
   Output output;
-  /// Most registers of a thread that NVRTC 13.0 takes for any kernel on any architecture, in the
-  /// eights that they are given in.
+  /// Most registers of a thread with NVRTC 13.0, for any kernel on any architecture, in units of
+  /// eight.
   std::size_t registers;
   GpuTunables tunables;
   bool lower = false;
   std::size_t p = 1, q = 1;
-  /// Most bytes that NVRTC 13.0 spills on any architecture, and a few more: a change that costs
-  /// more should be looked at.
+  /// Most bytes that NVRTC 13.0 spills on any architecture, plus a few: a change that spills more
+  /// should be examined.
   std::size_t spilled_bytes = 0;
 };
 
@@ -38,8 +38,8 @@ using enum Output;
 constexpr auto kFused = GpuDesign::fused, kSplit = GpuDesign::split,
                kSeparate = GpuDesign::separate;
 
-// Every design, format, output, sideband, and value of every tunable at least once; first what is
-// chosen by default for the problems of docs/performance/channelize.md.
+// Every design, format, output, sideband, and value of every tunable at least once. The first are
+// the default configurations for the problems of docs/performance/channelize.md.
 const std::vector<Covering> kCovering = {
     {"ci8", 1024, 8, spectra_float, 96, {}, false, 1, 1, 8},
     {"ci8", 1024, 16, spectra_float, 96, {}, false, 1, 1, 8},
@@ -108,13 +108,13 @@ std::vector<device::ProgramSource> sources_of(const GpuTunables& t, const Bank& 
 
 class GpuCompile : public ::testing::TestWithParam<std::size_t> {};
 
-// For one architecture in six, which moves on from row to row, or for all with TAUTLINE_FULL.
+// For one of six architectures, the next one for every row, or for all with TAUTLINE_FULL.
 TEST_P(GpuCompile, WithinItsRegisters) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
   constexpr std::size_t kRegistersOfAMultiprocessor = 65536;
   const Covering& covering = kCovering[GetParam()];
   const Bank bank = bank_of(covering);
-  // As much local memory as compute capability 9.0 has; a compiler does not care.
+  // The local memory of compute capability 9.0: the compiler does not check it.
   const GpuTunables t =
       gpu::complete(covering.tunables, bank, {device::Api::cuda, 227 << 10, 1024, false});
   const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
@@ -129,7 +129,7 @@ TEST_P(GpuCompile, WithinItsRegisters) {
       RecordProperty("registers", static_cast<int>(r.registers));
       if (t.design != GpuDesign::fused || t.groups == 1) continue;
       const std::size_t threads = gpu::fused_sizes(t, bank).threads;
-      // The compiler keeps its promise to leave room for that many groups.
+      // The compiler leaves room for the requested number of groups.
       EXPECT_LE(r.registers * ((threads + 31) / 32 * 32) *
                     std::min<std::size_t>(t.groups, 2048 / threads),
                 kRegistersOfAMultiprocessor);

@@ -1,4 +1,5 @@
-// What GPUs add: samples and results in device memory, buffers smaller than a call, tunables.
+// Features of the GPU plan alone: samples and results in device memory, buffers smaller than a
+// call, tunables.
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
@@ -6,8 +7,6 @@
 
 namespace tautline::stages::channelize {
 namespace {
-
-using core::Axis;
 
 class Gpu : public ::testing::TestWithParam<std::string> {
  protected:
@@ -53,7 +52,7 @@ Tunables tunables_of(const Shape& shape) {
   return tunables;
 }
 
-// One stream in calls, everything in device memory, against the same from and to host memory.
+// A stream in several calls, with all buffers in device memory, equals the same in host memory.
 TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
   auto random = tests::generator();
   for (const Shape& shape : kShapes)
@@ -70,7 +69,7 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
       const std::vector<std::size_t> cuts{frame * (c.taps + 1) + 1, 0, 17 * frame + 2};
       const Result expected = runner.run(stream, cuts);
 
-      // A sample's width off alignment: what kernels cannot read in place is copied first.
+      // Samples not aligned to the kernels' loads are copied first.
       for (const std::size_t offset : {std::size_t{0}, stream.sample_bytes()}) {
         const device::Buffer in = on_device(stream.bytes.data(), stream.bytes.size(), offset);
         const std::size_t row = spectra + 7;
@@ -90,17 +89,15 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
           OutputViews views;
           views.spectra =
               core::View<std::complex<float>, 3>(out.as<std::complex<float>>(),
-                                                 {Axis::input, Axis::spectrum, Axis::channel},
                                                  {c.inputs, row, c.channels})
                   .slice(1, done, row - done);
           views.corner_turned_ci8 =
               core::View<core::ci8, 3>(out.as<core::ci8>(),
-                                       {Axis::channel, Axis::input, Axis::time},
                                        {c.channels, c.inputs, row})
                   .slice(2, done, row - done);
           views.gains = {
-              gain_memory.as<float>(), {Axis::channel, Axis::input}, {c.channels, c.inputs}};
-          views.clipped = {clipped.as<std::uint64_t>(), {Axis::input}, {c.inputs}};
+              gain_memory.as<float>(), {c.channels, c.inputs}};
+          views.clipped = {clipped.as<std::uint64_t>(), {c.inputs}};
           done += plan->execute(*queue_, *state, input, views);
           sample += input.count;
         }
@@ -131,7 +128,7 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
     }
 }
 
-// Masks and gains in device memory, the latter in any order; validity out to device memory.
+// Masks and gains of any strides in device memory; validity written to device memory.
 TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
   auto random = tests::generator();
   for (const Shape& shape : kShapes) {
@@ -163,16 +160,15 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     Input input;
     input.samples = in.data(), input.row_stride_bytes = stream.row_bytes;
     input.count = stream.samples;
-    input.validity = {bits.as<const std::uint64_t>(), {Axis::input, Axis::word}, {c.inputs, words}};
+    input.validity = {bits.as<const std::uint64_t>(), {c.inputs, words}};
     OutputViews views;
     views.corner_turned_ci8 = {
-        out.data(), {Axis::channel, Axis::input, Axis::time}, {c.channels, c.inputs, spectra}};
+        out.data(), {c.channels, c.inputs, spectra}};
     views.gains = {gains.as<float>(),
-                   {Axis::channel, Axis::input},
                    {c.channels, c.inputs},
                    {1, static_cast<std::ptrdiff_t>(c.channels)}};
-    views.clipped = {clipped.data(), {Axis::input}, {c.inputs}};
-    views.valid = {valid.as<std::uint64_t>(), {Axis::input, Axis::word}, {c.inputs, 1}};
+    views.clipped = {clipped.data(), {c.inputs}};
+    views.valid = {valid.as<std::uint64_t>(), {c.inputs, 1}};
     const auto state = plan->make_state(*queue_);
     ASSERT_EQ(plan->execute(*queue_, *state, input, views), spectra);
     queue_->copy(out_valid.data(), valid.data(), valid.bytes());
@@ -208,8 +204,8 @@ TEST_P(Gpu, SmallBuffersGiveTheSameBits) {
   }
 }
 
-// Many batches for each group that stays, against as many groups as there are batches.
-TEST_P(Gpu, GroupsThatStayGiveTheSameBits) {
+// Persistent groups with many batches each, against a group for each batch.
+TEST_P(Gpu, PersistentGroupsGiveTheSameBits) {
   auto random = tests::generator();
   for (const Output output : {Output::spectra_float, Output::corner_turned_ci8}) {
     Config c = config_of(kShapes[0], output);
@@ -302,8 +298,8 @@ TEST_P(Gpu, TellsItsMemoryAndDesign) {
   Tunables unfused;
   unfused.fused_max_channels = 0;
   EXPECT_EQ(make_plan(c, device_, unfused)->backend().rfind(api + " separate", 0), 0u);
-  // With a limit, what is free is what was not allocated, whoever else uses the card. Tables are
-  // the plan's, taken before.
+  // With a memory limit, the free bytes are those not allocated, even if other processes use the
+  // card. The plan has allocated its tables before.
   const auto counted = device::open(device::parse_selection(GetParam()),
                                     {.threads = 1, .device_memory_bytes = 256 << 20});
   const auto counted_queue = counted->make_queue();

@@ -1,4 +1,4 @@
-// The filter bank's response to tones at 128 offsets a channel, through the code that users run.
+// The filter bank's response to tones at 128 offsets a channel, through the public interface.
 #include <gtest/gtest.h>
 
 #include <numbers>
@@ -23,8 +23,9 @@ const std::vector<Anchor> kAnchors = {
     {"hamming", 8, -6.01, -63.9, -67.4}, {"hann", 8, -6.03, -62.5, -81.3},
     {"hann", 16, -6.02, -80.5, -99.3},   {"kaiser:9", 16, -6.02, -100.6, -109.9}};
 
-// Power against distance from the channel's centre in 1/128 channel: tone j lies j/128 above the
-// centre of channel C/2, and every channel sees it from its own distance.
+// Power against distance from the channel's centre in 1/128 channel. Tone j is j/128 channels above
+// the centre of channel C/2; its distance from the other channels' centres is larger by whole
+// channels.
 std::vector<double> response_db(const Anchor& anchor, const std::string& device) {
   Config c;
   c.inputs = kOffsets, c.channels = kChannels, c.taps = anchor.taps;
@@ -34,7 +35,7 @@ std::vector<double> response_db(const Anchor& anchor, const std::string& device)
   Stream stream(c.input, c.inputs, Case{c, 1}.samples());
   for (std::size_t j = 0; j < kOffsets; ++j)
     for (std::size_t n = 0; n < stream.samples; ++n) {
-      // Whole turns taken off exactly, so that the tone is as pure as a float can be.
+      // The phase is reduced exactly, so that the tone is as pure as floats allow.
       const double turns = static_cast<double>(j * n % (kOffsets * kChannels)) /
                            static_cast<double>(kOffsets * kChannels);
       stream.set(j, 2 * n, std::cos(2 * std::numbers::pi * turns));
@@ -43,7 +44,7 @@ std::vector<double> response_db(const Anchor& anchor, const std::string& device)
   const auto opened = open_device(device);
   const auto plan = make_plan(c, opened);
   const Result result = Runner(plan, opened).run(stream);
-  // Channel C/2 - n sees tone j at n + j / 128.
+  // Tone j is n + j / 128 channels from the centre of channel C/2 - n.
   std::vector<double> db(kChannels / 2 * kOffsets);
   const double centre = std::norm(std::complex<double>(result.values[kChannels / 2 * kOffsets]));
   for (std::size_t n = 0; n < kChannels / 2; ++n)

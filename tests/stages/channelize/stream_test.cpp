@@ -1,4 +1,4 @@
-// Streams in pieces: splits, masks, saved states, gaps; rounding, clipping and its counts.
+// Streams in several calls: splits, masks, saved states, gaps; rounding, clipping and its counts.
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
@@ -95,7 +95,7 @@ TEST_P(Streams, ASpectrumIsInvalidAndZeroWhenAnyOfItsSamplesIs) {
   Stream stream(c.input, c.inputs, Case{c, 100}.samples());
   stream.randomise(random);
   const core::ValidityMask mask = random_mask(c.inputs, stream.samples, span, random);
-  // What is flagged must not matter: not even NaN.
+  // Invalid samples change nothing, not even NaN.
   Stream poisoned = stream;
   for (std::size_t i = 0; i < c.inputs; ++i)
     for (std::size_t n = 0; n < stream.samples; ++n)
@@ -171,10 +171,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Streams, ::testing::ValuesIn(kShapes), [](const
   return std::string(info.param.format) + "_" + std::to_string(info.param.channels);
 });
 
-// Outputs too large for a cache are written past it, where rows start on cache lines.
+// Outputs larger than the caches are written past them if rows start on cache lines.
 TEST(Output, WrittenPastTheCacheIsTheSame) {
   auto random = tests::generator();
-  using core::Axis;
   for (const std::string& name : forced_devices())
     for (const Output output :
          {Output::corner_turned_float, Output::corner_turned_ci8, Output::corner_turned_ci4}) {
@@ -197,14 +196,13 @@ TEST(Output, WrittenPastTheCacheIsTheSame) {
         input.samples = stream.bytes.data();
         input.row_stride_bytes = stream.row_bytes;
         input.count = stream.samples;
-        const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
         const std::array<std::size_t, 3> extents{32, 2, row};
         OutputViews views;
-        views.corner_turned_float = {out.as<std::complex<float>>(), axes, extents};
-        views.corner_turned_ci8 = {out.as<core::ci8>(), axes, extents};
-        views.corner_turned_ci4 = {out.as<core::ci4>(), axes, extents};
-        views.gains = {gains.data(), {Axis::channel, Axis::input}, {32, 2}};
-        views.clipped = {clipped.data(), {Axis::input}, {2}};
+        views.corner_turned_float = {out.as<std::complex<float>>(), extents};
+        views.corner_turned_ci8 = {out.as<core::ci8>(), extents};
+        views.corner_turned_ci4 = {out.as<core::ci4>(), extents};
+        views.gains = {gains.data(), {32, 2}};
+        views.clipped = {clipped.data(), {2}};
         EXPECT_EQ(plan->execute(*queue, *state, input, views), spectra);
         const auto* bytes = out.as<unsigned char>();
         return std::vector<unsigned char>(bytes, bytes + out.bytes());

@@ -1,4 +1,5 @@
-// Streams of random samples, poisoned outputs and one way to run a plan, for all tests here.
+// Streams of random samples, poisoned outputs and the Runner of plans, for all tests of this
+// folder.
 #pragma once
 
 #include <algorithm>
@@ -63,8 +64,7 @@ struct Stream {
   }
 };
 
-/// Everything that one run writes, in plain arrays: every output as complex values in
-/// [channel][input][time] order, whatever the config's form.
+/// The results of one run: outputs of every type as complex values in [channel][input][time] order.
 struct Result {
   std::size_t spectra = 0;
   std::vector<std::complex<float>> values;
@@ -75,7 +75,7 @@ struct Result {
   }
 };
 
-/// GPUs are opened once: what compiles for them stays with the device.
+/// GPU devices are opened once and keep their compiled programs.
 inline std::shared_ptr<const device::Device> open_device(const std::string& name,
                                                          std::size_t threads = 2) {
   static std::map<std::string, std::shared_ptr<const device::Device>> gpus;
@@ -87,7 +87,7 @@ inline std::shared_ptr<const device::Device> open_device(const std::string& name
   return gpu;
 }
 
-/// The CPU code paths that this machine runs.
+/// The instruction sets of this machine.
 inline std::vector<std::string> forced_devices() {
   std::vector<std::string> names;
   for (const auto set :
@@ -97,14 +97,14 @@ inline std::vector<std::string> forced_devices() {
   return names;
 }
 
-/// Every device that compiles kernels at run time; none where there is none (gpu_test.cpp says so).
+/// Every device that compiles kernels at run time; may be empty.
 inline std::vector<std::string> gpu_devices() {
   std::vector<std::string> names = tests::gpu_names();
   std::erase(names, "none");
   return names;
 }
 
-/// The reference, every CPU code path, and every GPU.
+/// The reference, every instruction set of the CPU, and every GPU.
 inline std::vector<std::string> all_devices() {
   std::vector<std::string> names = forced_devices();
   names.insert(names.begin(), "reference");
@@ -112,7 +112,7 @@ inline std::vector<std::string> all_devices() {
   return names;
 }
 
-/// Runs a plan over a stream, cut into calls of the given numbers of samples (the rest in one).
+/// Runs a plan over a stream, in calls of the given numbers of samples and one of the rest.
 class Runner {
  public:
   Runner(std::shared_ptr<const Plan> plan, std::shared_ptr<const device::Device> device)
@@ -172,35 +172,31 @@ class Runner {
 
   OutputViews views(std::size_t done, std::size_t total, std::size_t count,
                     core::ValidityMask& valid) {
-    using core::Axis;
     const Config& c = plan_->config();
     OutputViews out;
-    const std::array<Axis, 3> axes{Axis::channel, Axis::input, Axis::time};
     const std::array<std::size_t, 3> extents{c.channels, c.inputs, total + kGap};
     switch (c.output) {
       case Output::spectra_float:
         out.spectra = core::View<std::complex<float>, 3>(
-                          floats_.data(), {Axis::input, Axis::spectrum, Axis::channel},
-                          {c.inputs, total + kGap, c.channels})
+                          floats_.data(), {c.inputs, total + kGap, c.channels})
                           .slice(1, done, count);
         break;
       case Output::corner_turned_float:
         out.corner_turned_float =
-            core::View<std::complex<float>, 3>(floats_.data(), axes, extents).slice(2, done, count);
+            core::View<std::complex<float>, 3>(floats_.data(), extents).slice(2, done, count);
         break;
       case Output::corner_turned_ci8:
         out.corner_turned_ci8 =
-            core::View<core::ci8, 3>(ci8_.data(), axes, extents).slice(2, done, count);
+            core::View<core::ci8, 3>(ci8_.data(), extents).slice(2, done, count);
         break;
       case Output::corner_turned_ci4:
         out.corner_turned_ci4 =
-            core::View<core::ci4, 3>(ci4_.data(), axes, extents).slice(2, done, count);
+            core::View<core::ci4, 3>(ci4_.data(), extents).slice(2, done, count);
         break;
     }
     out.valid = valid.mutable_view();
-    out.gains = core::View<const float, 2>(gains.data(), {Axis::channel, Axis::input},
-                                           {c.channels, c.inputs});
-    out.clipped = core::View<std::uint64_t, 1>(result_.clipped.data(), {Axis::input}, {c.inputs});
+    out.gains = core::View<const float, 2>(gains.data(), {c.channels, c.inputs});
+    out.clipped = core::View<std::uint64_t, 1>(result_.clipped.data(), {c.inputs});
     return out;
   }
 
@@ -226,7 +222,7 @@ class Runner {
     return result_;
   }
 
-  // What lies behind the rows must be as it was.
+  // The gaps after rows must be unchanged.
   void check_poison(std::size_t total) const {
     const Config& c = plan_->config();
     for (std::size_t row = 0; row < c.channels * c.inputs; ++row)

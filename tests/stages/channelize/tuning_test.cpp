@@ -1,4 +1,4 @@
-// What tuning may choose in the filter bank, how it is tried, and that plans take what was found.
+// The tuning space of the filter bank, its candidates, and plans with tuned configurations.
 #include "tautline/stages/channelize/gpu/tuning.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST_P(Tuning, TheSpaceHasWhatTheKernelsTake) {
   c = space.default_configuration();
   c["design"] = static_cast<std::int64_t>(GpuDesign::split);
   EXPECT_FALSE(space.legal(c));
-  // Every default is one of the values that are tried.
+  // Every default is a value of the space.
   for (const char* format : {"ci8", "f32", "i16", "cf32"})
     for (const std::size_t channels :
          {2u, 3u, 4u, 12u, 30u, 64u, 100u, 1024u, 4096u, 16384u, 65536u})

@@ -1,4 +1,5 @@
-// Every backend of corner_turn against its reference to the bit, and the reference by hand.
+// Every backend of the corner turn against the reference to the bit, and the reference against
+// values computed by hand.
 #include "tautline/stages/corner_turn/corner_turn.h"
 
 #include <gtest/gtest.h>
@@ -14,11 +15,9 @@
 
 namespace tautline::stages::corner_turn {
 namespace {
-
-using core::Axis;
 using Complex = std::complex<float>;
 
-// How the buffers of one run lie: holes between rows, and elements apart when strided.
+// Gaps between rows and between elements of the buffers of one run.
 struct Strides {
   std::size_t hole = 0;
   std::size_t element = 1;
@@ -50,8 +49,7 @@ Output<Sample> run(const std::string& device, const Case& c, const std::vector<C
   const std::size_t in_row = c.channels * in.element + in.hole;
   std::vector<Complex> spectra(in_row * c.spectra * c.inputs, poison<Complex>());
   const Spectra spectra_view(
-      spectra.data(), {Axis::input, Axis::spectrum, Axis::channel},
-      {c.inputs, c.spectra, c.channels},
+      spectra.data(), {c.inputs, c.spectra, c.channels},
       {static_cast<std::ptrdiff_t>(in_row * c.spectra), static_cast<std::ptrdiff_t>(in_row),
        static_cast<std::ptrdiff_t>(in.element)});
   for (std::size_t r = 0; r < c.inputs * c.spectra; ++r)
@@ -63,16 +61,15 @@ Output<Sample> run(const std::string& device, const Case& c, const std::vector<C
   result.samples.assign(out_row * c.inputs * c.channels, poison<Sample>());
   result.clipped.assign(c.inputs, 1000);  // accumulated, not overwritten
   const core::View<Sample, 3> samples(
-      result.samples.data(), {Axis::channel, Axis::input, Axis::time},
-      {c.channels, c.inputs, c.spectra + 5},
+      result.samples.data(), {c.channels, c.inputs, c.spectra + 5},
       {static_cast<std::ptrdiff_t>(out_row * c.inputs), static_cast<std::ptrdiff_t>(out_row),
        static_cast<std::ptrdiff_t>(out.element)});
   if constexpr (std::is_same_v<Sample, Complex>) {
     plan->execute(*queue, spectra_view, validity, samples);
   } else {
     plan->execute(*queue, spectra_view, validity,
-                  Gains(gains.data(), {Axis::channel, Axis::input}, {c.channels, c.inputs}),
-                  samples, Clipped(result.clipped.data(), {Axis::input}, {c.inputs}));
+                  Gains(gains.data(), {c.channels, c.inputs}),
+                  samples, Clipped(result.clipped.data(), {c.inputs}));
   }
   return result;
 }
@@ -208,7 +205,7 @@ TEST(Config, RefusalsNameTheField) {
   EXPECT_EQ(field_of({1, 0, 1, 8}), "corner_turn channels");
   EXPECT_EQ(field_of({1, 1, 0, 8}), "corner_turn max_spectra");
   EXPECT_EQ(field_of({1, 1, 1, 7}), "corner_turn output_bits");
-  // Views that are not the plan's.
+  // Views of other shapes than the plan's.
   auto random = tests::generator();
   const Case c{"", 2, 8, 16, 8};
   const auto spectra = make_spectra(c, random, false);

@@ -1,5 +1,5 @@
-// The AMX correlator's packing and block loop with the tile instructions emulated, so that any
-// machine with VNNI checks everything but the instructions themselves.
+// The AMX correlator's packing and block loop with emulated tile instructions: machines with VNNI
+// test everything but the instructions.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -10,7 +10,7 @@
 #include "tautline/stages/correlate/cpu/plan.h"
 #include "tests/stages/correlate/correlate_support.h"
 
-// GCC 12 takes the deliberately undefined operands of its own AVX-512 intrinsics for mistakes.
+// GCC 12 warns about the deliberately undefined operands of its own AVX-512 intrinsics.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
@@ -93,7 +93,7 @@ TEST_F(AmxEmulated, FourBitsMasksAndStrides) {
 }
 
 TEST_F(AmxEmulated, ChunksInPlaceAndCopied) {
-  // Whole steps are packed where they lie; ragged and masked ones are copied first, and the two
+  // Whole steps are packed in place; partial and masked steps are copied first, and the two
   // must mix.
   for (const std::size_t samples : {64u, 128u, 192u, 448u, 450u}) {
     Data<core::ci8> data(5, 40, samples);

@@ -19,8 +19,6 @@
 #include "tests/support/seed.h"
 
 namespace tautline::stages::correlate::tests {
-
-using core::Axis;
 using device::InstructionSet;
 using tautline::tests::generator;
 
@@ -31,7 +29,7 @@ inline std::shared_ptr<const device::Device> reference_device() {
   return device::open({device::Api::reference, std::nullopt}, {.threads = 1});
 }
 
-/// Something that correlates: a CPU's instruction set or a GPU.
+/// A backend: a CPU's instruction set or a GPU.
 struct Backend {
   const char* name;
   device::Selection selection;
@@ -39,7 +37,7 @@ struct Backend {
   bool gpu() const {
     return selection.api == device::Api::cuda || selection.api == device::Api::opencl;
   }
-  /// Whether a plan's backend() names this one. VNNI and AMX have nothing for floats.
+  /// Whether a plan's backend() names this backend. VNNI and AMX have no instructions for floats.
   bool named_by(const std::string& backend, bool floats = false) const {
     if (gpu()) return backend.starts_with(std::string(name) + " ");
     const auto set = *selection.instruction_set;
@@ -55,7 +53,7 @@ inline constexpr Backend kBackends[] = {{"portable", {device::Api::cpu, Instruct
                                         {"cuda", {device::Api::cuda, std::nullopt, 0}},
                                         {"opencl", {device::Api::opencl, std::nullopt, 0}}};
 
-/// Empty when the backend can run here, else why not.
+/// The reason why the backend cannot run here; empty if it can.
 inline std::string missing(const Backend& backend) {
   if (!backend.gpu())
     return device::supported(*backend.selection.instruction_set)
@@ -69,8 +67,8 @@ inline std::string missing(const Backend& backend) {
   }
 }
 
-/// An open device of a backend. A GPU's is kept from test to test, with a plan of each kind of sums
-/// that holds its programs.
+/// An open device of a backend. GPU devices are kept for later tests, with a plan of each kind of
+/// sums that keeps their programs.
 inline std::shared_ptr<const device::Device> opened(const Backend& backend,
                                                     std::size_t threads = 2) {
   if (!backend.gpu()) return device::open(backend.selection, {.threads = threads});
@@ -138,8 +136,8 @@ struct Spacing {
   std::size_t after_channel = 0;
 };
 
-/// Samples [channel][input][time], dense or spread out, with random values everywhere, also in the
-/// holes and one sample before the start.
+/// Samples [channel][input][time], dense or with gaps. All memory has random values, also the gaps
+/// and one sample before the start.
 template <class Sample>
 struct Data {
   Data(std::size_t channels, std::size_t inputs, std::size_t samples, Spacing spacing = {})
@@ -153,7 +151,7 @@ struct Data {
     for (Sample& x : storage) random_sample(random, x);
   }
   core::View<Sample, 3> view() {
-    return {storage.data() + 1, {Axis::channel, Axis::input, Axis::time}, extents, strides};
+    return {storage.data() + 1, extents, strides};
   }
   Samples<Sample> samples() { return view(); }
   void fill(std::size_t input, Sample value) {
@@ -190,7 +188,7 @@ struct Masks {
            static_cast<std::ptrdiff_t>(input) * strides[1];
   }
   Validity view() const {
-    return {words.data(), {Axis::channel, Axis::input, Axis::word}, extents, strides};
+    return {words.data(), extents, strides};
   }
 
   std::array<std::size_t, 3> extents;
@@ -204,7 +202,7 @@ using VisibilityOf =
     std::conditional_t<std::is_same_v<Sample, core::ci8> || std::is_same_v<Sample, core::ci4>,
                        core::ci64, std::complex<double>>;
 
-/// Visibilities and counts that start from a pattern, since they are added to.
+/// Visibilities and counts that start from a pattern, since plans add to them.
 template <class Visibility>
 struct Sums {
   Sums(std::size_t channels, std::size_t inputs, std::size_t spread = 1)
@@ -223,7 +221,6 @@ struct Sums {
   template <class T>
   core::View<T, 2> view(T* data) {
     return {data,
-            {Axis::channel, Axis::baseline},
             {channels, baselines},
             {static_cast<std::ptrdiff_t>(baselines * spread), static_cast<std::ptrdiff_t>(spread)}};
   }
@@ -241,7 +238,7 @@ Config config_for(const Samples<Sample>& samples) {
           .format = format_of(static_cast<const Sample*>(nullptr))};
 }
 
-/// One execute of `plan` from fresh sums.
+/// Runs one execute() of `plan` on new sums.
 template <class Sample>
 Sums<VisibilityOf<Sample>> run(const Plan& plan, device::Queue& queue,
                                const Samples<Sample>& samples, const Validity& validity = {}) {
@@ -265,7 +262,7 @@ Sums<VisibilityOf<Sample>> run_reference(const Samples<Sample>& samples,
   return run(reference_device(), samples, validity);
 }
 
-/// Bit for bit, naming the first difference.
+/// Compares bit for bit; names the first difference.
 inline void expect_equal(const Sums<core::ci64>& got, const Sums<core::ci64>& expected,
                          const std::string& what) {
   ASSERT_EQ(got.visibilities.size(), expected.visibilities.size()) << what;
@@ -276,7 +273,7 @@ inline void expect_equal(const Sums<core::ci64>& got, const Sums<core::ci64>& ex
   ASSERT_EQ(got.counts, expected.counts) << what;
 }
 
-/// A test for each backend, skipped with a reason where there is none.
+/// A test for each backend, skipped with the reason if it cannot run here.
 class EachBackend : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {

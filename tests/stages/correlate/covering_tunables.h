@@ -1,5 +1,5 @@
-// Every value of every tunable of the portable GPU kernel at least once, with what a compiler may
-// make of it.
+// Every value of every tunable of the portable GPU kernel at least once, with limits of registers
+// and spilled bytes.
 #pragma once
 
 #include "tautline/stages/correlate/tunables.h"
@@ -8,11 +8,11 @@ namespace tautline::stages::correlate::tests {
 
 struct CoveringTunables {
   TiledTunables tunables;
-  /// Most registers of a thread that NVRTC 13.0 took on any architecture, plus 16, for integers and
-  /// for floats: a change that costs more should be looked at.
+  /// Most registers of a thread with NVRTC 13.0 on any architecture, plus 16, for integers and for
+  /// floats: a change that takes more should be examined.
   std::size_t exact_registers, float_registers;
-  /// Most bytes that the integer kernel spilled (on Blackwell alone, where the largest register
-  /// tile is no good choice); floats spill none.
+  /// Most bytes that the integer kernel spilled (only on Blackwell, where the largest register tile
+  /// is slow); floats spill none.
   std::size_t exact_spilled_bytes = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 class Exact : public EachBackend {
  protected:
-  /// Runs the forced set, after proving that it is what will run, and compares.
+  /// Checks that the forced backend will run, runs it, and compares with the reference.
   template <class Sample>
   void check(const Samples<Sample>& samples, const std::string& what, std::size_t threads = 2) {
     const auto device = opened(GetParam(), threads);
@@ -54,9 +54,9 @@ TEST_P(Exact, FourBits) {
   }
 }
 
-// What the buffers hold does not matter to the first call of an integration, masked or not, or to
-// release when nothing came.
-TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
+// After begin() the first call of an integration, masked or not, overwrites the buffers, and so
+// does flush() without calls.
+TEST_P(Exact, BeginOverwritesTheBuffers) {
   Data<core::ci8> data(3, 7, 90);
   Masks masks(3, 7, 90);
   masks.randomise(0.2);
@@ -92,7 +92,7 @@ TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
                              expected.count_view());
         }
         plan->flush(*queue, *state, visibilities, counts);
-        plan->flush(*queue, *state, visibilities, counts);  // nothing more
+        plan->flush(*queue, *state, visibilities, counts);  // adds nothing
         if (on_device) {
           queue->copy(got.visibilities.data(), sums.data(), sums.bytes());
           queue->copy(got.counts.data(), numbers.data(), numbers.bytes());
@@ -103,8 +103,8 @@ TEST_P(Exact, AnotherIntegrationReplacesWhatIsThere) {
 }
 
 TEST_P(Exact, EveryPairOfByteValues) {
-  // Input 0 runs through all 65,536 samples, input 1 through the same with re and im swapped, and
-  // input 2 backwards; so every product of two values occurs in every role.
+  // Input 0 has all 65,536 samples, input 1 the same with re and im swapped, and input 2 in reverse
+  // order, so that every product of two values occurs in every term.
   Data<core::ci8> data(1, 3, 65536);
   for (std::size_t t = 0; t < 65536; ++t) {
     const core::ci8 x{static_cast<std::int8_t>(t & 255), static_cast<std::int8_t>(t >> 8)};
@@ -113,7 +113,7 @@ TEST_P(Exact, EveryPairOfByteValues) {
     data.view()(0, 2, 65535 - t) = x;
   }
   check(data.samples(), "all byte values");
-  // One sample at a time would hide nothing: a few hundred short sums of the same values.
+  // A few hundred short sums of the same values, in which no error can cancel another.
   for (std::size_t first = 0; first + 2 <= 65536; first += 257) {
     check(data.samples().slice(2, first, 2), "two samples at " + std::to_string(first));
     if (HasFatalFailure()) return;
@@ -140,7 +140,7 @@ TEST_P(Exact, FullScaleBeyond32BitSums) {
       check(data.samples(), "full scale, " + std::to_string(samples) + " samples");
       if (HasFatalFailure()) return;
     }
-  // Known without any code: 70,000 x 2 x 128^2, which 32 bits cannot hold.
+  // 70,000 x 2 x 128^2, which does not fit 32 bits.
   Data<core::ci8> data(1, 2, 70000);
   data.fill(0, {-128, -128});
   data.fill(1, {-128, -128});
@@ -161,12 +161,11 @@ TEST_P(Exact, AnyStrides) {
   }
   // [time][input] in memory: transposed.
   Data<core::ci8> data(1, 1, 40 * 70);
-  const Samples<core::ci8> transposed(data.storage.data(), {Axis::channel, Axis::input, Axis::time},
-                                      {1, 40, 70}, {0, 1, 40});
+  const Samples<core::ci8> transposed(data.storage.data(), {1, 40, 70}, {0, 1, 40});
   check(transposed, "[time][input]");
-  // Time running backwards.
+  // A negative stride in time.
   const Samples<core::ci8> backwards(
-      data.storage.data() + 69, {Axis::channel, Axis::input, Axis::time}, {1, 40, 70}, {0, 70, -1});
+      data.storage.data() + 69, {1, 40, 70}, {0, 70, -1});
   check(backwards, "time backwards");
 }
 
@@ -185,7 +184,8 @@ TEST_P(Exact, StridedOutputs) {
 }
 
 TEST_P(Exact, ChannelsAndThreads) {
-  // One channel shared by all; one for each; some left over; many rounds; fewer than threads.
+  // One channel for all threads; one for each thread; remaining channels; many rounds; fewer
+  // channels than threads.
   for (const std::size_t threads : {1u, 2u, 3u, 8u})
     for (const std::size_t channels : {1u, 2u, 3u, 7u, 49u}) {
       Data<core::ci8> data(channels, 37, 1100);
@@ -220,9 +220,9 @@ TEST_P(Exact, MoreInputsThanOneLaneHolds) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Exact, ::testing::ValuesIn(kBackends), backend_name);
 
-// The most inputs that there may be, against the products themselves: a second set of sums would
-// take another 200 MB.
-TEST(Correlate, AsManyInputsAsThereMayBe) {
+// The largest number of inputs, compared with products: a second set of sums would take another
+// 200 MB.
+TEST(Correlate, LargestNumberOfInputs) {
   if (std::getenv("TAUTLINE_SMALL") != nullptr)
     GTEST_SKIP() << "200 MB of sums: too many for sanitizers (TAUTLINE_SMALL)";
   constexpr std::size_t kMost = 4096, kTimes = 2;
@@ -235,9 +235,8 @@ TEST(Correlate, AsManyInputsAsThereMayBe) {
   const std::size_t baselines = core::baseline_count(kMost);
   std::vector<core::ci64> sums(baselines, core::ci64{-7, -7});
   std::vector<std::int64_t> counts(baselines, -7);
-  const std::array<Axis, 2> axes{Axis::channel, Axis::baseline};
-  plan->execute(*queue, *state, data.samples(), {}, {sums.data(), axes, {1, baselines}},
-                {counts.data(), axes, {1, baselines}});
+  plan->execute(*queue, *state, data.samples(), {}, {sums.data(), {1, baselines}},
+                {counts.data(), {1, baselines}});
   const auto samples = data.samples();
   std::size_t wrong = 0;
   for (std::size_t i = 0, at = 0; i < kMost; ++i)
@@ -261,7 +260,7 @@ TEST(Correlate, OneShotIsTheReference) {
 }
 
 TEST(Correlate, KnownProduct) {
-  // (2 + 3i) conj(5 - 7i) = (2 + 3i)(5 + 7i) = -11 + 29i, worked out by hand.
+  // (2 + 3i) conj(5 - 7i) = (2 + 3i)(5 + 7i) = -11 + 29i.
   Data<core::ci8> data(1, 2, 1);
   data.view()(0, 1, 0) = {2, 3};
   data.view()(0, 0, 0) = {5, -7};

@@ -19,7 +19,7 @@ std::complex<double> value(core::ci16 x) {
 
 class Float : public EachBackend {
  protected:
-  // Only a GPU's matrix units add up halves in their own way.
+  // Only the matrix units of GPUs sum halves with another tolerance.
   template <class Sample>
   double tolerance() const {
     return GetParam().gpu() ? kTolerance<Sample> : kFloatTolerance;
@@ -83,7 +83,7 @@ TEST_P(Float, Halves) {
 
 TEST_P(Float, HalvesOfEverySizeAndInvalidOnes) {
   Data<core::cf16> data(2, 21, 400, {.time = 2, .after_row = 1});
-  // Subnormal ones, the largest, and what a mask must hide.
+  // Subnormal and largest halves, and NaN and infinity, which the mask hides.
   data.view()(0, 3, 7) = {core::Half{0x0001}, core::Half{0x83ff}};
   data.view()(1, 4, 8) = {core::Half{0x7bff}, core::Half{0xfbff}};
   data.view()(0, 2, 9) = {core::Half{0x7c00}, core::Half{0x7e01}};
@@ -97,7 +97,7 @@ TEST_P(Float, HalvesOfEverySizeAndInvalidOnes) {
 }
 
 TEST_P(Float, SmallIntegersAreExact) {
-  // Chunks of products below 2^24 are exact in float, so the tolerance plays no part.
+  // Sums of chunks below 2^24 are exact in float, so results must be equal.
   Data<core::ci16> data(1, 20, 5000);
   for (auto& x : data.storage) x = {std::int16_t(x.re % 100), std::int16_t(x.im % 100)};
   const auto got = run(opened(GetParam()), data.samples());

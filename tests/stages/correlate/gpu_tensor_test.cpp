@@ -1,5 +1,5 @@
-// The kernels for matrix units: their text for every architecture that has them, how tiles are
-// shared out, and on a GPU that has them their sums, bit for bit.
+// The kernels for matrix units: their text compiles for every architecture that has the units,
+// tiles are scheduled evenly, and on a GPU that has the units sums are right bit for bit.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -16,15 +16,15 @@
 namespace tautline::stages::correlate::tests {
 namespace {
 
-// Of the smallest GPUs that have the units.
+// Shared memory of a group on the smallest GPUs that have the units.
 constexpr std::size_t kHopperLocalBytes = 232448;
 constexpr std::size_t kAdaLocalBytes = 101376;
 
 constexpr WgmmaTunables kWgmmaTunables[] = {{}, {5, 32}, {6, 32}, {3, 32}};
 constexpr MmaTunables kMmaTunables[] = {{}, {3}};
 
-// Registers are bounded where the kernel does not bound them itself; nothing may be spilled, and
-// the compiler may not put matrix instructions one behind the other for want of registers.
+// Kernels stay within a limit of registers, spill nothing, and the compiler does not serialise
+// matrix instructions for lack of registers.
 class GpuTensorCompile : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -48,7 +48,7 @@ class GpuTensorCompile : public ::testing::Test {
 TEST_F(GpuTensorCompile, Wgmma) {
   for (const WgmmaTunables& wanted : kWgmmaTunables) {
     const WgmmaTunables tunables = gpu::complete(wanted, kHopperLocalBytes);
-    // 65,536 registers among 384 threads, which they share out anew at run time.
+    // 65,536 registers for 384 threads, which reallocate them at run time.
     for (const core::SampleFormat format : {core::kCi8, core::kCf16})
       if (format == core::kCi8 || tunables.staging_columns == 32)
         expect_fits(jit::make_source(device::Api::cuda, "correlate/gpu/hopper/wgmma.cuda.kernel",
@@ -104,7 +104,7 @@ TEST(GpuTensor, OnlyTheLastRoundIsInParts) {
         if (s.parts == 1) continue;
         EXPECT_GE(pairs, 4 * s.parts);
         EXPECT_EQ(s.whole % groups, 0u);
-        // Parts are shorter, and not so many that it takes longer.
+        // Parts shorten the last round.
         const std::size_t rounds = (s.items - s.whole + groups - 1) / groups;
         EXPECT_LT(rounds * (pairs + s.parts), s.parts * (pairs + 1));
       }
@@ -117,7 +117,7 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
       const std::size_t items = groups * 60;
       const auto s = gpu::schedule_tiles(items, tiles, groups, 24);
       EXPECT_LT(s.rotation, std::max<std::size_t>(groups, 2));
-      // As in wgmma_tile.cuda.kernel; tiles on the diagonal are three quarters of the work.
+      // As in wgmma_tile.cuda.kernel; a tile on the diagonal is three quarters of the work.
       std::vector<double> work(tiles, 1);
       for (std::size_t row = 0; row < blocks; ++row) work[row * (row + 3) / 2] = 0.75;
       std::vector<std::size_t> seen(items);
@@ -134,7 +134,7 @@ TEST(GpuTensor, GroupsGetTheSameWork) {
         all += sum;
       }
       for (const std::size_t times : seen) ASSERT_EQ(times, 1u);
-      // The slowest decides.
+      // The busiest group determines the time.
       EXPECT_LT(most, 1.03 * all / static_cast<double>(groups))
           << groups << ", " << tiles << " tiles";
     }
@@ -174,7 +174,7 @@ class GpuTensorSums : public ::testing::Test {
     const std::string what = plan->backend() + ", " + std::to_string(data.extents[0]) + " x " +
                              std::to_string(data.extents[1]) + " x " +
                              std::to_string(data.extents[2]);
-    // The CPU's code is held to the reference by the other tests, and is fast enough here.
+    // Other tests compare the CPU's kernels with the reference, which would be too slow here.
     const auto expected = run(device::open({}), data.samples());
     expect_equal(run(*plan, *queue, data.samples()), expected, what + ", stored");
     expect_equal(run_in_device_memory(*plan, *queue, data), expected, what + ", added");
@@ -230,8 +230,8 @@ TEST_F(GpuTensorSums, AnyShape) {
     }
 }
 
-// Sums that wait in the state, among them more than 32 bits hold, calls of other lengths, calls
-// with masks, whose sums go straight to the visibilities, and calls that bring nothing.
+// Deferred sums, also of more samples than 32 bits can take, with calls of different lengths, calls
+// with masks, which add to the visibilities at once, and calls without samples.
 TEST_F(GpuTensorSums, DeferredFromCallToCall) {
   for (const auto& [channels, inputs, samples] : std::vector<std::array<std::size_t, 3>>{
            {2, 128, 3072}, {140, 128, 192}, {3, 200, 1000}, {1, 300, 20000}, {5, 257, 640}}) {
@@ -259,7 +259,7 @@ TEST_F(GpuTensorSums, DeferredFromCallToCall) {
     const auto numbers = got.view(counts.as<std::int64_t>());
     const auto state = plan->make_state(*queue), host_state = host->make_state(*host_queue);
     const Samples<core::ci8> on_device(
-        memory.as<core::ci8>(), {Axis::channel, Axis::input, Axis::time}, data.extents,
+        memory.as<core::ci8>(), data.extents,
         {static_cast<std::ptrdiff_t>(row * inputs), static_cast<std::ptrdiff_t>(row), 1});
     const auto both = [&](std::size_t length, bool masked) {
       const Validity validity = masked ? masks.view() : Validity();
@@ -268,11 +268,11 @@ TEST_F(GpuTensorSums, DeferredFromCallToCall) {
                     expected.visibility_view(), expected.count_view());
     };
     for (int integration = 0; integration < 4; ++integration) {
-      if (integration >= 2) {  // what is there does not matter
+      if (integration >= 2) {  // the buffers are overwritten
         state->begin();
         host_state->begin();
       }
-      if (integration == 3) both(samples, true);  // straight to the visibilities
+      if (integration == 3) both(samples, true);  // added to the visibilities at once
       const std::size_t calls = samples > 10000 ? 5 : 3;
       for (std::size_t call = 0; call < calls; ++call) both(samples, false);
       both(1, false);
@@ -281,7 +281,7 @@ TEST_F(GpuTensorSums, DeferredFromCallToCall) {
       both(0, false);
       both(samples, false);
       plan->flush(*queue, *state, sums, numbers);
-      plan->flush(*queue, *state, sums, numbers);  // nothing is left
+      plan->flush(*queue, *state, sums, numbers);  // adds nothing
     }
     queue->copy(got.visibilities.data(), visibilities.data(), visibilities.bytes());
     queue->copy(got.counts.data(), counts.data(), counts.bytes());
@@ -301,8 +301,8 @@ TEST_F(GpuTensorSums, FullScaleForLongerThan32BitsHold) {
   }
 }
 
-// Full-scale correlation, the worst case of sums that are cut off, and noise. The largest error is
-// recorded: what the tolerance allows is far more than what a card was seen to make.
+// Full-scale correlation, the worst case of truncated sums, and noise. The largest error is
+// recorded: it is far smaller than the tolerance.
 TEST_F(GpuTensorSums, Halves) {
   for (const GpuTunables& tunables : designs())
     for (const auto& [channels, inputs, samples] :

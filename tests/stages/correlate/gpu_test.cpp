@@ -1,4 +1,4 @@
-// What only the GPU plan has: device addresses, slabs, designs and tunables.
+// Features of the GPU plan alone: device addresses, slabs, designs and tunables.
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu/plan.h"
 #include "tests/stages/correlate/correlate_support.h"
@@ -18,7 +18,7 @@ class Gpu : public EachBackend {
     queue_ = device_->make_queue();
   }
 
-  /// A copy of host memory on the device, `offset` bytes into a buffer.
+  /// A copy of host memory at `offset` bytes of a device buffer.
   template <class T>
   T* upload(const std::vector<T>& from, std::size_t offset = 0) {
     buffers_.push_back(device_->allocate(from.size() * sizeof(T) + offset));
@@ -37,7 +37,7 @@ class Gpu : public EachBackend {
   /// The same view of other memory.
   template <class T, std::size_t Rank>
   static core::View<T, Rank> moved(const core::View<T, Rank>& view, T* data) {
-    return {data, view.axes(), view.extents(), view.strides()};
+    return {data, view.extents(), view.strides()};
   }
 
   /// Runs `plan` with each buffer on the device or on the host, and compares with the reference.
@@ -219,7 +219,7 @@ TEST_P(Gpu, CountsMayWaitForTheRelease) {
 }
 
 TEST_P(Gpu, MemoryIsWhatWasSaid) {
-  // With a limit, what is free is what was not allocated, to the byte.
+  // With a memory limit, the free bytes are exactly those not allocated.
   const auto limited = device::open(GetParam().selection, {.device_memory_bytes = 256 << 20});
   const auto queue = limited->make_queue();
   for (const core::SampleFormat format : {core::kCi4, core::kCi8, core::kCf16, core::kCf32}) {
@@ -233,7 +233,7 @@ TEST_P(Gpu, MemoryIsWhatWasSaid) {
 }
 
 TEST_P(Gpu, ExecuteTakesNoDeviceMemory) {
-  // With a limit, others who use the same card change nothing.
+  // With a memory limit, other processes on the same card change nothing.
   const auto limited = device::open(GetParam().selection, {.device_memory_bytes = 256 << 20});
   const auto queue = limited->make_queue();
   Data<core::ci8> data(3, 40, 500);

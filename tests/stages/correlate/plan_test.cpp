@@ -1,4 +1,4 @@
-// What a plan refuses, what it says of itself, and that running it takes no memory.
+// What plans refuse, what they report, and that execute() allocates nothing.
 #include "tautline/stages/correlate/cpu/plan.h"
 
 #include <atomic>
@@ -14,13 +14,13 @@ namespace {
 std::atomic<std::size_t> allocations = 0;
 }
 
-// AddressSanitizer has operators of its own, which libraries of this process use.
+// AddressSanitizer replaces the operators itself.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kCountsAllocations = false;
 #else
 constexpr bool kCountsAllocations = true;
-// Counts every allocation of this program that goes through operator new. Not inlined, or GCC takes
-// malloc and free for mismatched with new and delete.
+// Counts every allocation of this program by operator new. Not inlined: GCC would warn about malloc
+// and free as mismatched with new and delete.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* p = std::malloc(bytes == 0 ? 1 : bytes)) return p;
@@ -107,7 +107,7 @@ TEST_F(Shapes, ContradictionsAreRefused) {
   expect_refused(longer.samples(), Masks(2, 5, 64).view(), sums, "validity");
   expect_refused(longer.samples(), Masks(2, 4, 65).view(), sums, "validity");
   const Masks masks(2, 5, 65);
-  const Validity spread(masks.words.data(), {Axis::channel, Axis::input, Axis::word}, {2, 5, 2},
+  const Validity spread(masks.words.data(), {2, 5, 2},
                         {0, 2, 2});
   expect_refused(longer.samples(), spread, sums, "word stride");
 }

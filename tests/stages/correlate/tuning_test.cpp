@@ -1,4 +1,4 @@
-// What tuning may choose in the correlator, how it is tried, and that plans take what was found.
+// The tuning space of the correlator, its candidates, and plans with tuned configurations.
 #include "tautline/stages/correlate/gpu/tuning.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,8 @@ TEST_P(Tuning, TheSpaceHasWhatTheKernelTakes) {
   EXPECT_NE(defaults.tiled.register_rows, 0u);
   EXPECT_NE(defaults.tiled.local_buffers, -1);
   EXPECT_NO_THROW(gpu::make_gpu_plan(config_, device_, defaults));
-  // Local memory limits some: 128 inputs on each side, double-buffered, 256 bytes each.
+  // Too large for the local memory of some devices: 128 inputs on each side, two buffers of 256
+  // bytes.
   jit::Configuration large = space.default_configuration();
   large["design"] = static_cast<std::int64_t>(GpuDesign::tiled);
   large["register_rows"] = large["register_columns"] = 8;
@@ -81,7 +82,7 @@ TEST_P(Tuning, TheSpaceHasWhatTheKernelTakes) {
   EXPECT_EQ(space.legal(large), fits);
 }
 
-// On a device that nobody has here: what its properties allow decides.
+// On devices that are not here: their properties determine the space.
 TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   tautline::tests::FakeDevice device(device::Api::cuda);
   device.properties_value.local_bytes = 227 << 10;
@@ -98,7 +99,7 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   EXPECT_EQ(space(90, core::kCf32).default_configuration().at("design"), design(GpuDesign::tiled));
   EXPECT_EQ(space(90, core::kCf16).default_configuration().at("design"), design(GpuDesign::wgmma));
   EXPECT_FALSE(space(75).default_configuration().contains("mma_stages"));
-  // Held sums have a code of their own, where tiles are full enough.
+  // Deferred sums have their own kernel, where tiles are full enough.
   const auto held = [&](std::size_t inputs) {
     return gpu::tuning_space({.inputs = inputs, .defer_sums = true}, device)
         .default_configuration();
@@ -107,7 +108,7 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   EXPECT_TRUE(held(512).contains("wgmma_held_stages"));
   EXPECT_FALSE(held(20).contains("wgmma_held_stages"));
   EXPECT_EQ(gpu::tuning_key({.inputs = 512, .defer_sums = true}, device).variant, "ci8 held");
-  // From the default one change leads to another design, and its tunables count there alone.
+  // A change of the design alone is legal; tunables of other designs must be the default's.
   jit::Configuration c = space(90).default_configuration();
   c["design"] = design(GpuDesign::tiled);
   EXPECT_TRUE(space(90).legal(c));

@@ -1,4 +1,4 @@
-// Invalid samples count as absent, and the counts say how many were summed.
+// Invalid samples are left out of the sums, and counts are the numbers of samples summed.
 #include <set>
 
 #include "tests/stages/correlate/correlate_support.h"

@@ -107,9 +107,8 @@ inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std:
     // A block of its own, poisoned, so that writing beyond it shows.
     std::vector<std::int32_t> integers(series.beams * series.trials * room, -123456789);
     std::vector<float> floats(integers.size(), -7e30f);
-    const std::array<core::Axis, 3> axes{core::Axis::beam, core::kTrialAxis, core::Axis::time};
-    OutputViews views{{integers.data(), axes, {series.beams, series.trials, room}},
-                      {floats.data(), axes, {series.beams, series.trials, room}}};
+    OutputViews views{{integers.data(), {series.beams, series.trials, room}},
+                      {floats.data(), {series.beams, series.trials, room}}};
     const Result result = plan.execute(queue, *state, input, views);
     series.not_finite += result.not_finite;
     EXPECT_LE(result.samples, room);

@@ -299,17 +299,16 @@ TEST(Config, SeriesMustBeThePlans) {
   const auto state = plan->make_state(*queue);
   std::vector<std::int32_t> x(100);
   std::vector<float> f(100);
-  const std::array<core::Axis, 2> axes{core::Axis::channel, core::Axis::time};
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {3, 5})), core::Error);
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 11})), core::Error);
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 5}, {20, 2})),
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {3, 5})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 11})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 5}, {20, 2})),
                core::Error);
-  EXPECT_THROW(plan->execute(*queue, *state, FloatSeries(f.data(), axes, {2, 5})), core::Error);
-  plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 5}));
-  plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 0}));
+  EXPECT_THROW(plan->execute(*queue, *state, FloatSeries(f.data(), {2, 5})), core::Error);
+  plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 5}));
+  plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 0}));
   plan->finish(*queue, *state);
   plan->finish(*queue, *state);  // nothing more
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), axes, {2, 5})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 5})), core::Error);
 }
 
 TEST(Widths, KeepNinetyFivePercentOfEveryRectangle) {

@@ -91,8 +91,7 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
     for (std::size_t r = 0; r < trials; ++r)
       queue->copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
     plan->execute(*queue, *state,
-                  IntegerSeries(memory.as<std::int32_t>(), {core::Axis::channel, core::Axis::time},
-                                {trials, step}));
+                  IntegerSeries(memory.as<std::int32_t>(), {trials, step}));
     queue->fill(memory.data(), 0x5A, memory.bytes());  // after execute, in the queue's order
     collect(*state, pulses);
   }
@@ -142,8 +141,7 @@ TEST_P(Gpu, SeriesInTheInputArea) {
                   n * 4);
     plan->execute(
         *queue, *state,
-        IntegerSeries(static_cast<std::int32_t*>(to.data), {core::Axis::channel, core::Axis::time},
-                      {trials, n}, {static_cast<std::ptrdiff_t>(to.stride), 1}));
+        IntegerSeries(static_cast<std::int32_t*>(to.data), {trials, n}, {static_cast<std::ptrdiff_t>(to.stride), 1}));
     collect(*state, pulses);
     first += n;
   }
@@ -198,7 +196,7 @@ TEST_P(Gpu, AnAbandonedStreamDoesNotDisturbTheNext) {
     for (std::int32_t& x : block) x = static_cast<std::int32_t>(random() % 1'000'000);
     plan->execute(
         *queue, *state,
-        IntegerSeries(block.data(), {core::Axis::channel, core::Axis::time}, {2, samples}));
+        IntegerSeries(block.data(), {2, samples}));
     // The step is launched, and its peaks are not collected.
     ASSERT_EQ(state->counters().searched, 0u);
   }

@@ -51,8 +51,7 @@ std::vector<Pulse> search(const Config& config,
                           const std::vector<std::vector<std::int32_t>>& rows) {
   std::vector<std::int32_t> flat;
   for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-  return detect(config, IntegerSeries(flat.data(), {core::Axis::channel, core::Axis::time},
-                                      {rows.size(), rows[0].size()}));
+  return detect(config, IntegerSeries(flat.data(), {rows.size(), rows[0].size()}));
 }
 
 // The brightest pulse: in one of a few thousand searches, noise alone exceeds S/N 6 somewhere.
@@ -206,7 +205,7 @@ TEST(Noise, PassesALevelAsOftenAsAGaussian) {
     });
     plan->execute(
         *queue, *state,
-        IntegerSeries(series.data(), {core::Axis::channel, core::Axis::time}, {trials, block}));
+        IntegerSeries(series.data(), {trials, block}));
     state->take();
   }
   plan->finish(*queue, *state);
@@ -245,7 +244,7 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   config.sample_time_s = 1e-3;
   config.type = SampleType::float32;
   const auto found = detect(
-      config, FloatSeries(series.data(), {core::Axis::channel, core::Axis::time}, {1, kSamples}));
+      config, FloatSeries(series.data(), {1, kSamples}));
   std::vector<double> snrs;
   for (const Pulse& pulse : found)
     if (pulse.snr > 12) snrs.push_back(pulse.snr);

@@ -82,8 +82,7 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
                   block.begin() + static_cast<std::ptrdiff_t>(r * stride));
     plan->execute(
         *queue, *state,
-        core::View<const T, 2>(block.data(), {core::Axis::channel, core::Axis::time},
-                               {rows.size(), n}, {static_cast<std::ptrdiff_t>(stride), 1}));
+        core::View<const T, 2>(block.data(), {rows.size(), n}, {static_cast<std::ptrdiff_t>(stride), 1}));
     collect(*state, found.pulses);
     first += n;
   }

@@ -1,5 +1,5 @@
-// The CUDA text of unpack compiles for every architecture, without a GPU, for every format and
-// either order in memory, and takes no more registers than it used to.
+// The CUDA text of unpack compiles for every architecture, without a GPU, for every format and both
+// orders in memory, within limits of registers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,14 +15,14 @@
 namespace tautline::stages::unpack {
 namespace {
 
-// Most registers that NVRTC 13.0 took of a thread on any architecture is 40, plus 8: a change that
-// costs more should be looked at. Nothing is spilled.
+// At most 40 registers of a thread with NVRTC 13.0 on any architecture, plus 8: a change that takes
+// more should be examined. Nothing is spilled.
 constexpr std::size_t kRegisters = 48;
 
-// For one architecture in six, which moves on from text to text, or for all with TAUTLINE_FULL.
+// For one of six architectures, the next one for every text, or for all with TAUTLINE_FULL.
 TEST(GpuCompile, UnpackEveryFormatInEitherOrder) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
-  const tests::ScratchFolder folder;  // what was cached before would not be compiled
+  const tests::ScratchFolder folder;  // an empty cache, so that every text is compiled
   const tests::Environment cache("TAUTLINE_CACHE", folder / "cache");
   const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
   std::size_t texts = 0;

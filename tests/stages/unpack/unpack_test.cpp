@@ -1,5 +1,4 @@
-// Every backend of unpack against its reference and the reference against values worked out by
-// hand.
+// Every backend of unpack against the reference, and the reference against values computed by hand.
 #include "tautline/stages/unpack/unpack.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +20,7 @@ namespace {
 
 constexpr std::byte kPoison{0xA7};
 
-// Rows with holes between them, poisoned, so that what is written beside them shows.
+// Poisoned rows with gaps between them, which show writes outside the rows.
 struct Output {
   Output(const core::RawLayout& layout, std::size_t samples)
       : element_bytes(static_cast<std::size_t>(unpacked_format(layout.format).bits_per_sample()) /
@@ -31,8 +30,7 @@ struct Output {
         words_stride(core::validity_words(samples) + 1),
         samples_bytes(channel_stride * layout.channels, kPoison),
         words(words_stride * layout.inputs(), 0xA7A7A7A7A7A7A7A7u),
-        validity(words.data(), {core::Axis::input, core::Axis::word},
-                 {layout.inputs(), core::validity_words(samples)},
+        validity(words.data(), {layout.inputs(), core::validity_words(samples)},
                  {static_cast<std::ptrdiff_t>(words_stride), 1}) {}
 
   template <class T>
@@ -55,7 +53,7 @@ struct Output {
   Result result;
 };
 
-/// GPUs are opened once: what compiles for them stays with the device.
+/// GPU devices are opened once and keep their compiled programs.
 std::shared_ptr<const device::Device> open_device(const std::string& name, std::size_t threads) {
   static std::map<std::string, std::shared_ptr<const device::Device>> gpus;
   if (!name.starts_with("cuda") && !name.starts_with("opencl"))
@@ -72,7 +70,7 @@ Output run(const std::string& device, const Config& config, const core::RawBlock
   const auto queue = opened->make_queue();
   Output out(config.layout, config.max_samples);
   const auto state = plan->make_state(*queue);
-  // Rows of a GPU's plan lie in its memory.
+  // A GPU plan writes rows in the device's memory.
   const std::size_t bytes = out.samples_bytes.size();
   const device::Buffer on_device = opened->compiles() ? opened->allocate(bytes) : device::Buffer();
   void* samples = out.samples_bytes.data();
@@ -220,8 +218,8 @@ TEST_P(Backend, SplitsGiveTheSameSamples) {
     }
 }
 
-// Rows of a part are those of the whole, and a sample that is not finite in another channel is
-// invalid here as well.
+// Some channels unpack to the same rows as all channels do, and a sample that is not finite in
+// another channel is invalid here too.
 TEST_P(Backend, SomeChannelsAreUnpackedAsAmongAll) {
   auto random = tests::generator();
   for (const char* format : {"ci8", "ci4", "i2", "u8", "ci16", "cf16", "cf32", "f32"})
@@ -259,7 +257,7 @@ TEST_P(Backend, SomeChannelsAreUnpackedAsAmongAll) {
     }
 }
 
-// Whatever the order of the axes: no byte of another channel goes to a device.
+// For every order of the axes, no byte of another channel is sent to a device.
 TEST_P(Backend, OnlyTheUnpackedChannelsAreSent) {
   auto random = tests::generator();
   const bool gpu = GetParam().starts_with("cuda") || GetParam().starts_with("opencl");

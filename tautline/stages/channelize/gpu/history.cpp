@@ -6,10 +6,10 @@ namespace tautline::stages::channelize::gpu {
 
 namespace {
 
-constexpr std::size_t kRowAlignment = 256;
+constexpr std::size_t kHistoryRowAlignment = 256;
 
 std::size_t padded_row(const Bank& bank) {
-  return (bank.span() * bank.sample_bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
+  return (bank.span() * bank.sample_bytes + kHistoryRowAlignment - 1) / kHistoryRowAlignment * kHistoryRowAlignment;
 }
 
 }  // namespace

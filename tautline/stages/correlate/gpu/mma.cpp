@@ -11,7 +11,7 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-constexpr std::size_t kThreads = 256;
+constexpr std::size_t kMmaThreads = 256;
 constexpr std::size_t kLoadBytes = 16;
 
 class MmaKernel final : public GpuKernel {
@@ -38,7 +38,7 @@ class MmaKernel final : public GpuKernel {
         const std::size_t count = std::min(most, samples.samples - first);
         device::LaunchShape shape;
         shape.groups.x = std::min(channels_at_once, samples.channels - channel) * tiles;
-        shape.threads.x = kThreads;
+        shape.threads.x = kMmaThreads;
         shape.local_bytes = mma_shared_bytes(tunables_);
         const std::array<device::Argument, 6> arguments{
             device::Argument(static_cast<const std::byte*>(samples.data) + first * sample_bytes() +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
@@ -10,13 +11,9 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-constexpr std::size_t kThreads = 256;
+constexpr std::size_t kPrepareThreads = 256;
 // Few enough to fill a GPU with small calls.
 constexpr std::size_t kThreadSamples = 8;
-
-std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
                                                        const device::Device& device,
@@ -28,7 +25,7 @@ std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
                    : stays_half ? 2
                                 : 1)
       .set("MASKED", masked ? 1 : 0)
-      .set("THREADS", std::int64_t{kThreads})
+      .set("THREADS", std::int64_t{kPrepareThreads})
       .set("THREAD_SAMPLES", std::int64_t{kThreadSamples});
   return jit::build(device, "correlate/gpu/prepare.kernel", defines)->kernel("prepare_samples");
 }
@@ -70,8 +67,8 @@ SamplePreparer::SamplePreparer(const Config& config, const device::Device& devic
       alignment_bytes_(kernel.alignment_bytes()),
       sample_bytes_(static_cast<std::size_t>(config.format.bits_per_sample()) / 8),
       prepared_sample_bytes_(kernel.sample_bytes()),
-      staged_row_bytes_(round_up(config.max_samples * sample_bytes_, alignment_bytes_)),
-      prepared_row_bytes_(round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
+      staged_row_bytes_(core::round_up(config.max_samples * sample_bytes_, alignment_bytes_)),
+      prepared_row_bytes_(core::round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
       convert_(build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, false)),
       convert_masked_(
           build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, true)) {}
@@ -162,10 +159,10 @@ GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& d
   const RawSamples from = device.holds(samples.data) ? samples : stage(queue, memory, samples);
   if (mask.data == nullptr && usable_in_place(device, from)) return in_place(from);
   const auto [channels, inputs, count] = from.extents;
-  const std::size_t parts = (count + kThreads * kThreadSamples - 1) / (kThreads * kThreadSamples);
+  const std::size_t parts = (count + kPrepareThreads * kThreadSamples - 1) / (kPrepareThreads * kThreadSamples);
   device::LaunchShape shape;
   shape.groups.x = channels * inputs * parts;
-  shape.threads.x = kThreads;
+  shape.threads.x = kPrepareThreads;
   const auto stride = [](std::ptrdiff_t value) { return static_cast<std::int64_t>(value); };
   const std::array<device::Argument, 12> arguments{
       device::Argument(from.data),

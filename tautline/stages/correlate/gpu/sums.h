@@ -43,7 +43,6 @@ class SumAdder {
     for (std::size_t part = 0; part < 2; ++part)
       clear(queue, device,
             {numbers + part,
-             {core::Axis::channel, core::Axis::baseline},
              visibilities.extents(),
              {2 * visibilities.stride(0), 2 * visibilities.stride(1)}});
   }

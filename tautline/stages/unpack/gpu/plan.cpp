@@ -19,20 +19,20 @@ constexpr std::size_t kTileTimes = 64, kTileRows = 32, kThreads = 256;
 // Blocks in flight: one is filled, one is copied, one is unpacked.
 constexpr std::size_t kBlocks = 3;
 
-struct Row {
+struct PlacedRow {
   std::uint64_t place_bits;
   std::uint32_t channel, input;
 };
 
-std::vector<Row> rows_by_place(const core::RawLayout& layout) {
-  std::vector<Row> rows;
+std::vector<PlacedRow> rows_by_place(const core::RawLayout& layout) {
+  std::vector<PlacedRow> rows;
   rows.reserve(layout.channels * layout.inputs());
   for (std::size_t c = 0; c < layout.channels; ++c)
     for (std::size_t i = 0; i < layout.inputs(); ++i)
       rows.push_back({row_offset_bits(layout, c, i), static_cast<std::uint32_t>(c),
                       static_cast<std::uint32_t>(i)});
   std::sort(rows.begin(), rows.end(),
-            [](const Row& a, const Row& b) { return a.place_bits < b.place_bits; });
+            [](const PlacedRow& a, const PlacedRow& b) { return a.place_bits < b.place_bits; });
   return rows;
 }
 
@@ -112,7 +112,7 @@ class GpuPlan final : public Plan {
   Config config_;
   std::shared_ptr<const device::Device> device_;
   Gather gather_;
-  std::vector<Row> rows_;
+  std::vector<PlacedRow> rows_;
   std::shared_ptr<const Plan> on_host_;
   bool by_row_ = false;
   std::shared_ptr<const device::Program> program_;
@@ -137,7 +137,7 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
             device_->make_event()};
   std::vector<std::uint64_t> places;
   std::vector<std::uint32_t> inputs;
-  for (const Row& row : rows_) {
+  for (const PlacedRow& row : rows_) {
     places.push_back(row.place_bits);
     inputs.push_back(row.input);
   }

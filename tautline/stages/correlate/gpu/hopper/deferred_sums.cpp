@@ -12,7 +12,7 @@ namespace tautline::stages::correlate::gpu {
 namespace {
 
 // The same constants as in the kernel files.
-constexpr std::size_t kThreads = 384, kFlushThreads = 256;
+constexpr std::size_t kDeferredThreads = 384, kFlushThreads = 256;
 constexpr std::size_t kFlushShares = 8;  // groups of a tile
 constexpr std::size_t kItemBytes = kTensorTileInputs * kTensorTileInputs * sizeof(core::ci32);
 
@@ -60,7 +60,7 @@ void DeferredSums::add(device::Queue& queue, const device::TensorMap& map, std::
   if (first) queue.fill(of_im(deferred), 0, of_im_bytes());
   device::LaunchShape shape;
   shape.groups.x = std::min(schedule_.items, groups_);
-  shape.threads.x = kThreads;
+  shape.threads.x = kDeferredThreads;
   shape.local_bytes = deferred_shared_bytes(tunables_);
   const std::array<device::Argument, 10> arguments{device::Argument(map),
                                                    device::Argument(deferred),

@@ -13,7 +13,7 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-constexpr std::size_t kThreads = 384;
+constexpr std::size_t kWgmmaThreads = 384;
 constexpr std::size_t kEngineAlignment = 16;  // of addresses and strides that the copy engine reads
 
 class WgmmaKernel final : public GpuKernel {
@@ -102,7 +102,7 @@ class WgmmaKernel final : public GpuKernel {
     const device::TensorMap samples_map = map(samples);
     device::LaunchShape shape;
     shape.groups.x = std::min(schedule.items, groups());
-    shape.threads.x = kThreads;
+    shape.threads.x = kWgmmaThreads;
     shape.local_bytes = wgmma_shared_bytes(tunables_);
     const std::array<device::Argument, 9> arguments{
         device::Argument(samples_map), device::Argument(visibilities),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Times variants of the correlator's kernel that holds sums (wgmma_deferred.cuda.kernel), in turns.
+"""Times variants of the correlator's kernel with deferred accumulators (wgmma_deferred.cuda.kernel), in turns.
 
-    time_held_sums.py [--seconds S] [--sizes 64x480,1024x48] VARIANT ...
+    time_deferred_sums.py [--seconds S] [--sizes 64x480,1024x48] VARIANT ...
 
 VARIANT is NAME[:FOLDER[:DEFINITIONS[:BYTES]]]: kernel files in FOLDER take the place of the tree's,
 DEFINITIONS (STAGES=5,...) those of the plan, BYTES of shared memory are had beside the stages. Each
@@ -63,7 +63,7 @@ def build(name, entry, folder, definitions, local_bytes):
 
 
 def schedule(channels, inputs, groups, pairs, end_pairs=8):
-    """gpu_tensor.cpp's schedule_tiles for held sums: tiles of a channel, items, whole, parts, turn."""
+    """schedule_tiles of gpu/tensor.cpp for deferred accumulators: tiles of a channel, items, whole, parts, turn."""
     blocks = (inputs + 127) // 128
     of_channel = blocks * (blocks + 1) // 2
     tiles = channels * of_channel
@@ -133,25 +133,25 @@ class Variant:
         stages = int(re.search(r"STAGES=(\d+)", parts[2] or "STAGES=5").group(1))
         local = stages * STAGE_BYTES + 16 * stages + int(parts[3] or 0)
         self.add = build("correlate/gpu/hopper/wgmma_deferred.cuda.kernel", "correlate_deferred", folder, definitions, local)
-        self.release_text = kernel_text("correlate/gpu/hopper/flush_deferred.cuda.kernel", folder)
-        self.release = build("correlate/gpu/hopper/flush_deferred.cuda.kernel", "flush_deferred", folder, [], 0)
+        self.flush_text = kernel_text("correlate/gpu/hopper/flush_deferred.cuda.kernel", folder)
+        self.flush = build("correlate/gpu/hopper/flush_deferred.cuda.kernel", "flush_deferred", folder, [], 0)
 
     def prepare(self, x, groups):
         channels, inputs, samples, _ = x.shape
         pairs = (2 * samples + 255) // 256
         of_channel, items, whole, parts, turn = schedule(channels, inputs, groups, pairs)
         self.groups = min(items, groups)
-        self.held = torch.full((items * ITEM_INTS,), 77, dtype=torch.int32, device="cuda")
+        self.deferred = torch.full((items * ITEM_INTS,), 77, dtype=torch.int32, device="cuda")
         self.of_im = torch.zeros(channels * inputs, dtype=torch.int32, device="cuda")
-        self.calls = [Arguments(tensor_map(x), self.held, self.of_im, inputs, pairs, items, whole,
+        self.calls = [Arguments(tensor_map(x), self.deferred, self.of_im, inputs, pairs, items, whole,
                                 parts, turn, first) for first in (0, 1)]
         sums = torch.full((channels, inputs * (inputs + 1) // 2, 2), 5, dtype=torch.int64, device="cuda")
         for first in (1, 0, 0):
             self.run(first)
-        release = [self.held, self.of_im, inputs, of_channel, whole, parts, sums]
-        if "replace" in self.release_text:
-            release.append(0)
-        launch(self.release, channels * of_channel * 8, 256, Arguments(*release))
+        flush = [self.deferred, self.of_im, inputs, of_channel, whole, parts, sums]
+        if "replace" in self.flush_text:
+            flush.append(0)
+        launch(self.flush, channels * of_channel * 8, 256, Arguments(*flush))
         torch.cuda.synchronize()
         return right(sums, x)
 
@@ -213,7 +213,7 @@ def main():
                 size, variant.name, row[len(row) // 2], row[0], row[-1], *rate), flush=True)
         del x, good, times
         for variant in variants:
-            variant.held = variant.calls = None
+            variant.deferred = variant.calls = None
         torch.cuda.empty_cache()
 
 
