@@ -16,7 +16,6 @@ struct Options {
   InputOptions input;
   FilterOptions filter;
   pipeline::ChannelizeConfig config;
-  std::string requantise = "off", stokes = "I";
 };
 
 void summarise(const Global& global, const std::string& output,
@@ -35,15 +34,15 @@ void summarise(const Global& global, const std::string& output,
 int run(const Global& global, Options& options) {
   pipeline::ChannelizeConfig& config = options.config;
   formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
-                            files_read(options.input, options.filter));
+                            files_read(config.inputs, options.filter));
   if (!config.output.ends_with(".fil"))
-    for (const std::string& name : named(*options.input.command, {"--integrate", "--stokes"}))
-      throw core::Error(core::ErrorKind::config, name, "given for " + config.output,
-                        "only for detected power (.fil)", "leave it out, or name the output .fil");
+    for (const std::string name : {"--integrate", "--stokes"})
+      if (options.input.command->count(name) > 0)
+        throw core::Error(core::ErrorKind::config, name, "given for " + config.output,
+                          "only for detected power (.fil)",
+                          "leave it out, or name the output .fil");
   options.input.fill(config);
-  config.filter = options.filter.resolve();
-  config.requantise = parse_requantise(options.requantise);
-  config.stokes = options.stokes == "I" ? pipeline::Stokes::i : pipeline::Stokes::iquv;
+  options.filter.fill(config.filter);
   config.history = history_line(global);
   ProgressLine line(global);
   const auto summary =
@@ -57,19 +56,11 @@ int run(const Global& global, Options& options) {
 void add_channelize(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("channelize", "voltages to channels or detected power");
   auto options = std::make_shared<Options>();
-  options->input.add_to(*command);
-  command->add_option("-o,--output", options->config.output, "OUT.dada, OUT.npy or OUT.fil")
-      ->required();
-  options->filter.add_to(*command);
-  command->add_option("--requantize", options->requantise, "8, 4 or off: bits of voltages")
-      ->check(CLI::IsMember({"8", "4", "off"}))
-      ->capture_default_str();
-  command
-      ->add_option("--integrate", options->config.integrate, "spectra in one power sample (.fil)")
-      ->capture_default_str();
-  command->add_option("--stokes", options->stokes, "I or IQUV (.fil)")
-      ->check(CLI::IsMember({"I", "IQUV"}))
-      ->capture_default_str();
+  pipeline::ChannelizeConfig& config = options->config;
+  options->input.add_to(*command, config);
+  command->add_option("-o,--output", config.output, "OUT.dada, OUT.npy or OUT.fil")->required();
+  options->filter.add_to(*command, config);
+  add_fields(*command, config, {"requantise", "integrate", "stokes"});
   command->footer(
       "Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
   command->callback([&global, &action, options] {

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <future>
-#include <numbers>
 
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 
 namespace tautline::cli {
 
@@ -60,40 +60,11 @@ std::string history_line(const Global& global) {
 }
 
 std::size_t parse_bytes(const std::string& text, const std::string& option) {
-  std::size_t used = 0;
-  double value = -1;
   try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
+    return core::byte_size().read(text);
+  } catch (const core::Error& error) {
+    throw core::Error(core::ErrorKind::config, option, text, error.limit());
   }
-  const std::string suffix = text.substr(used);
-  double scale = 0;
-  if (suffix.empty()) scale = 1;
-  if (suffix == "K" || suffix == "k" || suffix == "KiB") scale = 1 << 10;
-  if (suffix == "M" || suffix == "MiB") scale = 1 << 20;
-  if (suffix == "G" || suffix == "GiB") scale = 1 << 30;
-  if (used == 0 || !(value > 0) || scale == 0 || value * scale > 1e18)
-    throw core::Error(core::ErrorKind::config, option, text,
-                      "bytes, with K, M or G if you like (512M)");
-  return static_cast<std::size_t>(value * scale);
-}
-
-void EarthOptions::add_to(CLI::App& command) {
-  const std::string group = "The turning earth (IERS Bulletin A; zero unless given)";
-  command.add_option("--ut1-utc", ut1_minus_utc_s, "UT1 - UTC in seconds, -0.9 to 0.9")
-      ->check(CLI::Range(-0.9, 0.9))
-      ->group(group);
-  command.add_option("--pole", pole_arcsec, "the pole's x,y in arc seconds, each -1 to 1")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::Range(-1.0, 1.0))
-      ->group(group);
-}
-
-formats::EarthOrientation EarthOptions::resolve() const {
-  constexpr double kRadPerArcsec = std::numbers::pi / (180 * 3600);
-  return {ut1_minus_utc_s, pole_arcsec[0] * kRadPerArcsec, pole_arcsec[1] * kRadPerArcsec};
 }
 
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict) {

@@ -52,6 +52,9 @@ void add_tune(CLI::App& app, const Global& global, Action& action);
 /// The process that candidates of `tune` run in. Not shown in the help.
 void add_tune_worker(CLI::App& app, const Global& global, Action& action);
 
+/// Prints docs/guide/options.md. Not shown in the help.
+void add_options_page(CLI::App& app, const Global& global, Action& action);
+
 /// Opens --device (or TAUTLINE_DEVICE) with --threads and --device-memory; several GPUs if so named.
 std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global);
 /// The same where one device does the work. Throws core::Error(config) when several are named.
@@ -69,14 +72,8 @@ void add_simulate_photons(CLI::App& simulate, const Global& global, Action& acti
 /// Bytes with an optional suffix: 4096, 512M, 2G. Throws core::Error(config).
 std::size_t parse_bytes(const std::string& text, const std::string& option = "--memory");
 
-/// --ut1-utc and --pole, for what points at the sky.
-struct EarthOptions {
-  double ut1_minus_utc_s = 0;
-  std::vector<double> pole_arcsec{0, 0};
-
-  void add_to(CLI::App& command);
-  formats::EarthOrientation resolve() const;
-};
+/// Where the help lists the fields of formats::EarthOrientation.
+inline constexpr const char* kEarthGroup = "The turning earth (IERS Bulletin A; zero unless given)";
 
 /// Logs damage as warnings, and gives the status that damaged input means.
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);

@@ -15,9 +15,7 @@ namespace {
 struct Options {
   InputOptions input;
   FilterOptions filter;
-  EarthOptions earth;
   pipeline::CorrelateConfig config;
-  std::string requantise = "8";
 };
 
 // "3 integrations of 0.1 s"; where gaps or the end cut some short, how long all are together.
@@ -60,13 +58,11 @@ void summarise(const Global& global, const std::string& output,
 
 int run(const Global& global, Options& options) {
   pipeline::CorrelateConfig& config = options.config;
-  auto read = files_read(options.input, options.filter);
+  auto read = files_read(config.inputs, options.filter);
   read.insert(read.end(), {{"--array", config.array_path}, {"--delays", config.delays_path}});
   formats::require_distinct({{"-o", config.output}, {"--report", config.report_path}}, read);
   options.input.fill(config);
-  config.filter = options.filter.resolve();
-  config.requantise = parse_requantise(options.requantise);
-  config.earth = options.earth.resolve();
+  options.filter.fill(config.filter);
   config.history = history_line(global);
   if (config.array_path.empty())
     spdlog::warn(
@@ -88,29 +84,20 @@ int run(const Global& global, Options& options) {
 void add_correlate(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("correlate", "voltages to visibilities");
   auto options = std::make_shared<Options>();
-  options->input.add_to(*command);
+  pipeline::CorrelateConfig& config = options->config;
+  options->input.add_to(*command, config);
   command
       ->add_option(
-          "-o,--output", options->config.output,
+          "-o,--output", config.output,
           formats::endings_of(formats::formats_with(&formats::FileFormat::write_visibilities), "V"))
       ->required();
-  options->filter.add_to(*command);
-  command
-      ->add_option("--integration", options->config.integration_s,
-                   "seconds an integration, rounded to whole spectra")
-      ->capture_default_str();
-  command->add_option("--array", options->config.array_path, "array.toml: antenna positions");
-  command->add_option("--report", options->config.report_path,
+  options->filter.add_to(*command, config);
+  add_fields(*command, config, {"integration_s", "array_path"});
+  command->add_option("--report", config.report_path,
                       "an HTML page with fringes, spectra and data quality");
-  command->add_option("--delays", options->config.delays_path,
-                      "delays.toml: delay the voltages, and so track its phase centre");
-  command->add_option("--phase-center", options->config.phase_centre,
-                      "NAME=RA_DEG,DEC_DEG: rotate the fringes to it after correlation; the NAME "
-                      "of --delays: do so by that table");
-  options->earth.add_to(*command);
-  command->add_option("--requantize", options->requantise, "8, 4 or off: bits between F and X")
-      ->check(CLI::IsMember({"8", "4", "off"}))
-      ->capture_default_str();
+  add_fields(*command, config, {"delays_path", "phase_centre"});
+  add_fields(*command, config, {"earth.ut1_minus_utc_s", "earth.pole"}, kEarthGroup);
+  add_field(*command, config, "requantise");
   command->footer(
       "Example: tautline correlate night.dada -o night.uvh5 --array array.toml --channels 256");
   command->callback([&global, &action, options] {

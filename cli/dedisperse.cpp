@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   pipeline::DedisperseConfig config;
-  FilterbankRunOptions run{"512M", "the memory used"};
+  FilterbankRunOptions run;
   std::string format = "auto";
 };
 
@@ -75,8 +75,8 @@ int run(const Global& global, Options& options) {
   config.format = format_of(options.format, config.output);
   const auto read = files_read(config, options.run.dms);
   formats::require_distinct(files_written(config, read), read);
-  if (options.run.dms.given()) config.dms = options.run.dms.choice();
-  options.run.fill(global, config);
+  options.run.dms.fill(config);
+  config.history = history_line(global);
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
                                                        print_plan(global), global.stop);
@@ -94,11 +94,12 @@ void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
       ->add_option("-o,--output", options->config.output,
                    "OUT.npy, a folder, or OUT.dat or OUT.tim for one trial")
       ->required();
-  command
-      ->add_option("--format", options->format,
-                   "of a folder's files: dat (PRESTO) or tim (sigproc)")
-      ->check(CLI::IsMember({"auto", "dat", "tim", "npy"}))
-      ->capture_default_str();
+  note_field(*command
+                  ->add_option("--format", options->format,
+                               "of a folder's files: dat (PRESTO) or tim (sigproc)")
+                  ->check(CLI::IsMember({"auto", "dat", "tim", "npy"}))
+                  ->capture_default_str(),
+             fields(options->config).named("format"));
   options->run.dms.add_to(*command, options->config);
   options->run.add_input(*command, options->config);
   command->footer("Example: tautline dedisperse obs.fil -o series --dms 0:100:0.25");

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/delays/track.h"
 #include "tautline/formats/distinct_files.h"
@@ -19,7 +20,7 @@ struct Options {
   std::string array, name, start, output;
   double ra_deg = 0, dec_deg = 0, duration_s = 0;
   bool overwrite = false;
-  EarthOptions earth;
+  formats::EarthOrientation earth;
 };
 
 int run(const Global& global, const Options& options) {
@@ -27,7 +28,7 @@ int run(const Global& global, const Options& options) {
   const auto array = formats::read_array_layout(options.array);
   const auto table = formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
                                             utc_option("--utc-start", options.start),
-                                            options.duration_s, {.earth = options.earth.resolve()});
+                                            options.duration_s, {.earth = options.earth});
   formats::PartialFile file(options.output, options.overwrite);
   file.write("# " + history_line(global) + "\n" + formats::delays::to_toml(table, array));
   file.finish();
@@ -52,7 +53,7 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--utc-start", options->start, "yyyy-mm-dd-hh:mm:ss[.fraction]")->required();
   command->add_option("--duration", options->duration_s, "seconds to cover")->required();
   command->add_option("-o,--output", options->output, "D.toml")->required();
-  options->earth.add_to(*command);
+  add_fields(*command, options->earth, {"ut1_minus_utc_s", "pole"}, kEarthGroup);
   command->add_flag("--overwrite", options->overwrite, "replace an existing output");
   command->footer(
       "Example: tautline delays --array array.toml --name HydA --ra-deg 139.52 --dec-deg -12.10 "

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/correlate_voltages.h"
@@ -13,59 +14,58 @@
 
 namespace tautline::cli {
 
-/// Bound to a subcommand's options; resolve() gives what the pipeline takes.
+/// The filter bank's options, bound to the config of the run.
 struct FilterOptions {
-  std::size_t channels = 128;
-  std::size_t taps = 8;
-  std::string window = "hann";
-  double cutoff = 1.0;
   std::string coefficients_path;
-  std::string oversample = "1/1";
-
   const CLI::App* command = nullptr;
 
-  void add_to(CLI::App& to);
-  pipeline::FilterConfig resolve() const;
+  template <class Config>
+  void add_to(CLI::App& to, Config& config) {
+    command = &to;
+    add_fields(to, config, {"filter.channels", "filter.taps", "filter.window", "filter.cutoff"});
+    note_field(*to.add_option("--coefficients", coefficients_path,
+                              "text file with the prototype's coefficients instead of a window"),
+               fields(config).named("filter.coefficients"));
+    add_field(to, config, "filter.oversample");
+  }
+  /// Adds the coefficients, and what the user gave.
+  void fill(pipeline::FilterConfig& filter) const;
 };
 
-/// Which part of the input, and what a headerless file cannot say.
+/// "voltage files (DADA, ...)".
+std::string voltages_help();
+
+/// Which part of the input, and what a headerless file cannot say, bound to the config of the run.
 struct InputOptions {
-  std::vector<std::string> files;
-  double start_s = 0, duration_s = -1;
-  bool receivers = false;
   bool strict = false;
-  bool overwrite = false;
-  std::string memory = "512M";
-  std::string format;  // of headerless files
-  std::string rate_hz, centre_hz, bandwidth_hz, utc_start;
-  std::size_t antennas = 0, polarisations = 0;
   const CLI::App* command = nullptr;
 
-  /// Without a description: voltage files of every format.
-  void add_to(CLI::App& to, const std::string& description = {});
-  /// What a pipeline's config says of its input and its memory.
+  template <class Config>
+  void add_to(CLI::App& to, Config& config) {
+    command = &to;
+    to.add_option("input", config.inputs, voltages_help())->required();
+    add_fields(to, config, {"start_s", "duration_s"});
+    to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
+    to.add_flag("--overwrite", config.overwrite, "replace an existing output");
+    add_field(to, config, "memory_bytes");
+    add_reader_options(to, config, "reader.");
+  }
+  /// What the user gave, and a warning where nothing says the sky frequency.
   template <class Config>
   void fill(Config& config) const {
-    config.inputs = files;
-    config.start_s = start_s;
-    config.duration_s = duration_s;
-    config.reader = reader();
-    config.overwrite = overwrite;
-    config.memory_bytes = parse_bytes(memory);
-    config.opened = [this](const auto& input) { warn_of_unknown_frequency(input); };
+    config.reader.named = given_members(*command, "reader.");
+    config.opened = [this, &config](const core::VoltageDescription& input) {
+      if (input.centre_hz == 0 && command->count("--centre-hz") == 0)
+        warn_of_unknown_frequency(config.inputs.front());
+    };
   }
-  formats::ReaderOptions reader() const;
-  /// Warns where neither the file nor --centre-hz says the sky frequency.
-  void warn_of_unknown_frequency(const core::VoltageDescription& input) const;
+
+ private:
+  static void warn_of_unknown_frequency(const std::string& file);
 };
 
 /// What both read.
-std::vector<formats::NamedFile> files_read(const InputOptions& input, const FilterOptions& filter);
-
-/// "off", "4" or "8".
-pipeline::Requantise parse_requantise(const std::string& text);
-
-/// Those of `options` that the user named.
-std::vector<std::string> named(const CLI::App& command, const std::vector<std::string>& options);
+std::vector<formats::NamedFile> files_read(const std::vector<std::string>& inputs,
+                                           const FilterOptions& filter);
 
 }  // namespace tautline::cli

@@ -7,29 +7,6 @@
 
 namespace tautline::cli {
 
-void FilterbankRunOptions::add_input(CLI::App& to, pipeline::FilterbankRunConfig& config) {
-  to.add_option("--ifs", config.reader.ifs,
-                "IFs (polarisations) to add up, from 0; default: all of sigproc, total intensity "
-                "of PSRFITS")
-      ->delimiter(',');
-  to.add_option("--start", config.start_s, "seconds to skip")->capture_default_str();
-  to.add_option("--duration", config.duration_s, "seconds to process; negative: to the end")
-      ->capture_default_str();
-  to.add_option("--memory", memory, "cap on " + memory_caps_ + ", bytes with K, M or G")
-      ->capture_default_str();
-  to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
-  to.add_flag("--overwrite", config.overwrite, "replace existing outputs");
-}
-
-void FilterbankRunOptions::fill(const Global& global, pipeline::FilterbankRunConfig& config) const {
-  config.dm_constant = dms.constant();
-  config.method = stages::dedisperse::parse_method(dms.method);
-  config.max_loss = dms.max_loss();
-  config.ignored_channels = parse_channels(dms.ignored);
-  config.memory_bytes = parse_bytes(memory);
-  config.history = history_line(global);
-}
-
 std::string filterbanks_help() {
   return "filterbanks (" +
          formats::names_of(formats::formats_with(&formats::FileFormat::filterbank)) +

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <utility>
 
 #include "cli/command.h"
 #include "cli/dm_options.h"
@@ -12,22 +11,18 @@
 
 namespace tautline::cli {
 
-/// Bound to a subcommand's options and to the config of its run; fill() adds what has to be parsed.
+/// Bound to the config of a run, which has pipeline::FilterbankRunConfig as its base.
 struct FilterbankRunOptions {
   DmOptions dms;
-  std::string memory;
   bool strict = false;
 
-  /// `memory_caps`: what --memory is a cap on.
-  FilterbankRunOptions(std::string default_memory, std::string memory_caps)
-      : memory(std::move(default_memory)), memory_caps_(std::move(memory_caps)) {}
   /// --ifs to --overwrite; DmOptions has the options of trials and cleaning.
-  void add_input(CLI::App& to, pipeline::FilterbankRunConfig& config);
-  /// All but the trials, which DmOptions::choice() gives. Throws core::Error(config).
-  void fill(const Global& global, pipeline::FilterbankRunConfig& config) const;
-
- private:
-  std::string memory_caps_;
+  template <class Config>
+  void add_input(CLI::App& to, Config& config) {
+    add_fields(to, config, {"reader.ifs", "start_s", "duration_s", "memory_bytes"});
+    to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
+    to.add_flag("--overwrite", config.overwrite, "replace existing outputs");
+  }
 };
 
 /// "filterbanks (sigproc, PSRFITS), consecutive".

@@ -3,11 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <tuple>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/fit_curves.h"
@@ -18,59 +16,15 @@ namespace {
 
 struct Options {
   pipeline::FitConfig config;
-  std::string model, range;
   double kappa = 5;
-  std::vector<std::string> fixed, starts, bounds;
-  bool unweighted = false, strict = false;
+  bool strict = false;
 };
-
-double parse_number(const std::string& text, const std::string& option, const std::string& whole) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0')
-    throw core::Error(core::ErrorKind::config, option, whole, "numbers, as in its help");
-  return value;
-}
-
-// "LO:HI"; either may be left out.
-std::pair<double, double> parse_range(const std::string& text, const std::string& option,
-                                      double lowest, double highest) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) throw core::Error(core::ErrorKind::config, option, text, "LO:HI");
-  const std::string low = text.substr(0, colon), high = text.substr(colon + 1);
-  return {low.empty() ? lowest : parse_number(low, option, text),
-          high.empty() ? highest : parse_number(high, option, text)};
-}
-
-std::pair<std::string, std::string> parse_pair(const std::string& text, const std::string& option) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos)
-    throw core::Error(core::ErrorKind::config, option, text, "NAME=VALUE");
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
 
 void resolve(const Global& global, Options& options) {
   pipeline::FitConfig& config = options.config;
-  config.model = pipeline::fit::parse_model(options.model);
-  config.weighted = !options.unweighted;
   config.threads = global.threads;
   config.history = history_line(global);
-  if (!options.range.empty())
-    std::tie(config.lowest_lag_s, config.highest_lag_s) =
-        parse_range(options.range, "--range", 0, std::numeric_limits<double>::infinity());
-  if (config.model != pipeline::fit::Model::pixel_2d) config.starts["kappa"] = options.kappa;
-  for (const std::string& text : options.fixed) {
-    const auto [name, value] = parse_pair(text, "--fix");
-    config.fixed[name] = parse_number(value, "--fix", text);
-  }
-  for (const std::string& text : options.starts) {
-    const auto [name, value] = parse_pair(text, "--start-at");
-    config.starts[name] = parse_number(value, "--start-at", text);
-  }
-  for (const std::string& text : options.bounds) {
-    const auto [name, value] = parse_pair(text, "--bounds");
-    config.bounds[name] = parse_range(value, "--bounds", 0, std::numeric_limits<double>::max());
-  }
+  if (config.model != pipeline::fit::Model::pixel_2d) config.starts.emplace("kappa", options.kappa);
 }
 
 // How far the points lie from the curve: in units of their errors, or of g where all weigh the same.
@@ -157,27 +111,13 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
       ->add_option("curves", config.input, "G.h5 of autocorrelate; or one curve: .csv, .SIN, .ASC")
       ->required();
   command->add_option("-o,--output", config.output, "F.csv: one line for each curve")->required();
-  command->add_option("--model", options->model, "3d, 3d+triplet, 2x3d+triplet or 2d-pixel")
-      ->check(CLI::IsMember({"3d", "3d+triplet", "2x3d+triplet", "2d-pixel"}))
-      ->required();
+  add_required_field(*command, config, "model");
   command
       ->add_option("--kappa", options->kappa,
                    "length of the focus over its waist; held unless freed")
       ->capture_default_str();
-  command->add_option("--waist", config.waist_um,
-                      "waist of the focus in um, for D; 2d-pixel: of the point spread function");
-  command->add_option("--pixel", config.pixel_um, "side of a pixel in um, for D of 2d-pixel");
-  command->add_option("--range", options->range,
-                      "LO:HI: lags to fit, in seconds; default: all but 0");
-  command->add_option("--fix", options->fixed,
-                      "NAME=VALUE: holds a parameter; more than once for more");
-  command->add_option("--free", config.freed, "kappa, offset or blur, which are held by default")
-      ->delimiter(',');
-  command->add_option("--start-at", options->starts,
-                      "NAME=VALUE: where the search starts, else read off the curve");
-  command->add_option("--bounds", options->bounds, "NAME=LO:HI");
-  command->add_flag("--unweighted", options->unweighted,
-                    "all lags weigh the same, whatever their standard errors");
+  add_fields(*command, config,
+             {"waist_um", "pixel_um", "range_s", "fixed", "freed", "starts", "bounds", "weighted"});
   command->add_option("--report", config.report, "F.html: curves, residuals and maps");
   command->add_flag("--overwrite", config.overwrite, "replace existing files");
   command->add_flag("--strict", options->strict, "exit status 1 instead of 3 when no fit is ok");

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "cli/command.h"
-#include "cli/filter_options.h"
+#include "cli/field_options.h"
 #include "cli/inspect_array.h"
 #include "cli/inspect_search.h"
 #include "tautline/core/error.h"
@@ -21,8 +21,14 @@ namespace tautline::cli {
 
 namespace {
 
-int inspect_voltages(const Global& global, const std::string& path, const InputOptions& options) {
-  const auto reader = formats::open_voltages(path, options.reader());
+struct Options {
+  std::vector<std::string> files;
+  bool strict = false;
+  formats::ReaderOptions reader;
+};
+
+int inspect_voltages(const Global& global, const std::string& path, const Options& options) {
+  const auto reader = formats::open_voltages(path, options.reader);
   const formats::Damage& damage = reader->damage();
   const core::VoltageDescription& d = reader->description();
   const double seconds = static_cast<double>(reader->total_samples()) / d.rate_hz.value();
@@ -109,14 +115,14 @@ void refuse_folder(const std::string& path) {
                           : "give the files in it");
 }
 
-int inspect_file(const Global& global, const std::string& path, const InputOptions& options) {
+int inspect_file(const Global& global, const std::string& path, const Options& options) {
   refuse_folder(path);
   if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
     return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
   if (const auto status = inspect_photons(global, path, options.strict)) return *status;
   // An array of unsigned numbers may be counts or voltages, which alone have a rate.
-  if (options.rate_hz.empty())
+  if (options.reader.assumed.rate_hz.numerator == 0)
     if (const auto status = inspect_array(global, path, options.strict)) return *status;
   return inspect_voltages(global, path, options);
 }
@@ -129,7 +135,7 @@ int worse_of(int a, int b) {
   return rank(a) >= rank(b) ? a : b;
 }
 
-int run(const Global& global, const InputOptions& options) {
+int run(const Global& global, const Options& options) {
   if (options.files.size() == 1) return inspect_file(global, options.files.front(), options);
   // One that cannot be read keeps nobody from the others.
   int worst = kDone;
@@ -138,7 +144,7 @@ int run(const Global& global, const InputOptions& options) {
     try {
       status = inspect_file(global, path, options);
     } catch (const core::Error& error) {
-      spdlog::error("{}", error.what());
+      spdlog::error("{}", option_words().message(error));
       if (error.kind() == core::ErrorKind::config) status = kWrongUsage;
     }
     worst = worse_of(worst, status);
@@ -150,20 +156,28 @@ int run(const Global& global, const InputOptions& options) {
 
 void add_inspect(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("inspect", "what a file holds");
-  auto options = std::make_shared<InputOptions>();
+  auto options = std::make_shared<Options>();
   const auto of = [](auto opener) { return formats::names_of(formats::formats_with(opener)); };
   using formats::FileFormat;
-  options->add_to(
-      *command,
-      fmt::format("voltages ({}: the options are for these), visibilities ({}), filterbanks ({}), "
-                  "dedispersed series ({}), masks, candidates, photon time tags ({}), counts ({}) "
-                  "or correlation curves ({})",
-                  of(&FileFormat::voltages), of(&FileFormat::visibilities),
-                  of(&FileFormat::filterbank), of(&FileFormat::series), of(&FileFormat::photons),
-                  of(&FileFormat::counts), of(&FileFormat::read_curves)));
+  command
+      ->add_option(
+          "input", options->files,
+          fmt::format(
+              "voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
+              "masks, candidates, photon time tags ({}), counts ({}) or correlation curves "
+              "({})",
+              of(&FileFormat::voltages), of(&FileFormat::visibilities), of(&FileFormat::filterbank),
+              of(&FileFormat::series), of(&FileFormat::photons), of(&FileFormat::counts),
+              of(&FileFormat::read_curves)))
+      ->required();
+  command->add_flag("--strict", options->strict, "damaged input is a failure (status 1, not 3)");
+  add_reader_options(*command, options->reader, "");
   command->footer("Example: tautline inspect night.dada");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+  command->callback([&global, &action, options, command] {
+    action = [&global, options, command] {
+      options->reader.named = given_members(*command, "");
+      return run(global, *options);
+    };
   });
 }
 

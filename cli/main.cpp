@@ -1,16 +1,19 @@
 // The tautline command: global options, subcommands, errors to exit statuses.
 #include <fmt/format.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/usage_errors.h"
 #include "tautline/core/error.h"
@@ -28,6 +31,27 @@ std::string join(int argc, char** argv) {
   }
   return line;
 }
+
+// Logged texts of the library name fields; users know options.
+class OptionFormatter : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& to) override {
+    const std::string text =
+        cli::option_words().text(std::string(message.payload.data(), message.payload.size()));
+    spdlog::details::log_msg said = message;
+    said.payload = text;
+    pattern_.format(said, to);
+    // Where the sink is to put its colours.
+    message.color_range_start = said.color_range_start;
+    message.color_range_end = said.color_range_end;
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<OptionFormatter>();
+  }
+
+ private:
+  spdlog::pattern_formatter pattern_{"tautline: %^%l%$: %v"};
+};
 
 int status_of(const core::Error& error) {
   return error.kind() == core::ErrorKind::config ? cli::kWrongUsage : cli::kFailed;
@@ -77,6 +101,8 @@ int run(int argc, char** argv) {
   cli::add_bench(app, global, action);
   cli::add_tune(app, global, action);
   cli::add_tune_worker(app, global, action);
+  cli::add_options_page(app, global, action);
+  cli::say_options_in_help(app);
   try {
     std::vector<std::string> words = cli::with_help_as_option(argc, argv);
     std::reverse(words.begin(), words.end());  // the order that CLI11 takes a list in
@@ -90,12 +116,18 @@ int run(int argc, char** argv) {
     return cli::kWrongUsage;
   }
 
+  cli::choose_option_words(cli::chosen(app));
   auto logger = spdlog::stderr_color_mt("tautline");
-  logger->set_pattern("tautline: %^%l%$: %v");
+  logger->set_formatter(std::make_unique<OptionFormatter>());
   logger->set_level(std::max(spdlog::level::from_str(global.log_level),
                              global.quiet ? spdlog::level::warn : spdlog::level::trace));
   spdlog::set_default_logger(logger);
-  return action();
+  try {
+    return action();
+  } catch (const core::Error& error) {  // while there is an app to know the options
+    fmt::print(stderr, "tautline: {}\n", cli::option_words().message(error));
+    return status_of(error);
+  }
 }
 
 }  // namespace
@@ -103,9 +135,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const core::Error& error) {
-    fmt::print(stderr, "tautline: {}\n", error.what());
-    return status_of(error);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "tautline: out of memory; lower --channels or --memory\n");
     return cli::kFailed;

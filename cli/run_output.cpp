@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "cli/field_options.h"
+
 namespace tautline::cli {
 
 pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done) {
@@ -23,7 +25,7 @@ pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done)
 
 std::function<void(const std::string&)> print_plan(const Global& global) {
   return [&global](const std::string& plan) {
-    if (!global.quiet) fmt::print(stderr, "{}\n", plan);
+    if (!global.quiet) fmt::print(stderr, "{}\n", option_words().text(plan));
   };
 }
 

@@ -14,9 +14,7 @@ namespace {
 
 struct Options {
   pipeline::SearchConfig config;
-  FilterbankRunOptions run{
-      "2G", "the memory used; with a GPU on its blocks in the host's (--device-memory: the GPU's)"};
-  std::string noise = "trial";
+  FilterbankRunOptions run;
 };
 
 constexpr std::size_t kShown = 10;
@@ -86,54 +84,13 @@ int run(const Global& global, Options& options) {
   formats::require_distinct(
       {{"-o", config.output}, {"-o (its record)", config.output + ".json"}, {"--plot", page}},
       files_read(config, options.run.dms));
-  if (options.run.dms.given()) config.dms = options.run.dms.choice();
-  options.run.fill(global, config);
-  config.noise =
-      options.noise == "width" ? stages::detect::Noise::width : stages::detect::Noise::trial;
+  options.run.dms.fill(config);
+  config.history = history_line(global);
   ProgressLine line(global);
   const auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
                                                    print_plan(global), global.stop);
   summarise(global, config, summary);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
-}
-
-void add_search_options(CLI::App& command, Options& options) {
-  const std::string group = "Search";
-  pipeline::SearchConfig& config = options.config;
-  command.add_option("--threshold", config.threshold, "smallest S/N")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--max-width", config.max_width_s, "seconds of the widest boxcar")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option(
-          "--baseline", config.baseline_s,
-          "seconds of the running mean; 0: 2 s, or 16 of the widest boxcars if that is longer")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--noise", options.noise,
-                  "trial: 1.4826 MAD of each series; width: the RMS at each width, as heimdall")
-      ->check(CLI::IsMember({"trial", "width"}))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--link-time", config.links.time_samples,
-                  "detections this many samples apart, and half a width, are one pulse")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--link-dm", config.links.dm_trials,
-                  "detections this many trials apart are one pulse")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--link-width", config.links.width_octaves,
-                  "detections whose widths differ at most 2^N times are one pulse")
-      ->check(CLI::Range(0, 16))
-      ->capture_default_str()
-      ->group(group);
 }
 
 }  // namespace
@@ -151,13 +108,11 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
                    "C.csv, C.cand (heimdall's) or C.singlepulse (PRESTO's)")
       ->required();
   options->run.dms.add_to(*command, options->config);
-  add_search_options(*command, *options);
-  command->add_option(
-      "--plot", options->config.plot_folder,
-      "a folder for candidates.html: the candidates against DM and time, and pictures of "
-      "the best ones");
-  command->add_option("--most-plots", options->config.most_plots, "candidates with pictures")
-      ->capture_default_str();
+  add_fields(*command, options->config,
+             {"threshold", "max_width_s", "baseline_s", "noise", "links.time_samples",
+              "links.dm_trials", "links.width_octaves"},
+             "Search");
+  add_fields(*command, options->config, {"plot_folder", "most_plots"});
   options->run.add_input(*command, options->config);
   command->footer("Example: tautline search obs.fil -o candidates.csv --dms 0:1000 --zero-dm");
   command->callback([&global, &action, options] {

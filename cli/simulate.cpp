@@ -1,6 +1,7 @@
 // tautline simulate: made-up observations with the truth beside them.
 #include <fmt/format.h>
 
+#include "cli/field_options.h"
 #include "cli/run_output.h"
 #include "cli/simulate_filterbank.h"
 #include "tautline/formats/distinct_files.h"
@@ -12,7 +13,6 @@ namespace {
 
 struct Options {
   pipeline::SimulateConfig config;
-  std::string format = "dada", memory = "512M";
 };
 
 // The truth, and one file or one for each receiver.
@@ -28,12 +28,9 @@ std::vector<formats::NamedFile> files_written(const pipeline::SimulateConfig& co
 
 int run(const Global& global, Options& options) {
   pipeline::SimulateConfig& config = options.config;
-  config.format =
-      options.format == "dada" ? pipeline::SimulateFormat::dada : pipeline::SimulateFormat::mwa32t;
   formats::require_distinct(files_written(config),
                             {{"--array", config.array_path}, {"--scene", config.scene_path}});
   config.threads = global.threads;
-  config.memory_bytes = parse_bytes(options.memory);
   config.history = history_line(global);
   ProgressLine line(global);
   const auto s = pipeline::simulate_voltages(config, drawn_on(line, "made"), global.stop);
@@ -62,22 +59,12 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
   auto* command = simulate->add_subcommand("voltages", "sky sources, tones and noise on an array");
   auto options = std::make_shared<Options>();
   pipeline::SimulateConfig& config = options->config;
-  command->add_option("--array", config.array_path, "array.toml: antennas and inputs")->required();
-  command->add_option("--scene", config.scene_path, "scene.toml: sky, tones, noise and band")
-      ->required();
-  command->add_option("--duration", config.duration_s, "seconds")->required();
+  add_required_field(*command, config, "array_path");
+  add_required_field(*command, config, "scene_path");
+  add_required_field(*command, config, "duration_s");
   command->add_option("-o,--output", config.output, "X.dada; the truth goes to X.truth.json")
       ->required();
-  command->add_option("--bits", config.bits, "of each component: 4, 8 or 16")
-      ->check(CLI::IsMember({4, 8, 16}))
-      ->capture_default_str();
-  command->add_flag("--real", config.real, "real samples at twice the bandwidth");
-  command->add_option("--seed", config.seed, "the same seed gives the same file")
-      ->capture_default_str();
-  command->add_option("--format", options->format, "dada, or mwa32t: one file a receiver")
-      ->check(CLI::IsMember({"dada", "mwa32t"}))
-      ->capture_default_str();
-  command->add_option("--memory", options->memory, "cap on the memory used")->capture_default_str();
+  add_fields(*command, config, {"bits", "real", "seed", "format", "memory_bytes"});
   command->add_flag("--overwrite", config.overwrite, "replace existing files");
   command->footer(
       "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o "

@@ -26,19 +26,6 @@ std::size_t changes_between(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-// The innermost command that the line names.
-const CLI::App* chosen(const CLI::App& app) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-  return at;
-}
-
-// "tautline" or "tautline simulate".
-std::string full_name(const CLI::App& command) {
-  const CLI::App* parent = command.get_parent();
-  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
-}
-
 // Commands that the help shows.
 std::vector<std::string> commands_of(const CLI::App& command) {
   std::vector<std::string> names;
@@ -48,6 +35,17 @@ std::vector<std::string> commands_of(const CLI::App& command) {
 }
 
 }  // namespace
+
+const CLI::App& chosen(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
+}
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& names) {
   std::string nearest;
@@ -61,9 +59,9 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 }
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* at = chosen(app);
-  const std::string here = full_name(*at);
-  if (error.get_name() != "RequiredError" || at->get_require_subcommand_min() == 0)
+  const CLI::App& at = chosen(app);
+  const std::string here = full_name(at);
+  if (error.get_name() != "RequiredError" || at.get_require_subcommand_min() == 0)
     return fmt::format("{}; {} --help lists the options", error.what(), here);
   const std::string advice = fmt::format("{} --help lists the commands", here);
   const std::vector<std::string> unknown = app.remaining(true);
@@ -71,7 +69,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string& word = unknown.front();
   if (word.starts_with('-'))
     return fmt::format("{}: unknown option before a command; {}", word, advice);
-  const std::string nearest = nearest_name(word, commands_of(*at));
+  const std::string nearest = nearest_name(word, commands_of(at));
   return fmt::format("{}: unknown command of {}{}; {}", word, here,
                      nearest.empty() ? "" : fmt::format(", perhaps {}", nearest), advice);
 }

@@ -8,6 +8,12 @@
 
 namespace tautline::cli {
 
+/// The innermost command that a parsed line names.
+const CLI::App& chosen(const CLI::App& app);
+
+/// "tautline" or "tautline simulate".
+std::string full_name(const CLI::App& command);
+
 /// The name in `names` that takes the fewest changes of a letter to reach from `word`; empty when
 /// all take more than a third of its letters (two at least).
 std::string nearest_name(std::string_view word, const std::vector<std::string>& names);

@@ -5,7 +5,7 @@
 - the command, examples and public headers include public headers only, those that cmake/public_headers.txt lists,
   and each of these is needed by one of them;
 - CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
-- no printing, abort or exit under tautline/;
+- no printing, abort or exit under tautline/, and no option of the command in its texts;
 - every stage has a header, a reference, a case file, tunables, a maths page, tests, a benchmark and an entry in the table
   that `bench` and `tune` are made from;
 - every path that README and docs name exists.
@@ -60,6 +60,9 @@ PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
 PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+# An option of the command in a text, and files whose texts have options of compilers and properties of styles.
+OPTION = re.compile(r"(?<![\w!-])--[a-z]")
+OTHERS_OPTIONS = ("device/cuda/cuda_compile.cpp", "jit/tuning_page.cpp")
 
 problems = []
 
@@ -91,9 +94,17 @@ def check_source(path):
         for prefix, folders in THIRD_PARTY.items():
             if header.startswith(prefix) and not any(str(relative).startswith(f) for f in folders):
                 complain(path, f"may not include <{header}>")
+    if path.suffix != ".kernel" and str(relative) not in OTHERS_OPTIONS:
+        check_texts(path, text)
     code = STRING.sub('""', COMMENT.sub("", text))
     for match in BANNED.finditer(code):
         complain(path, f"the library never prints, aborts or exits: {match.group(0)}")
+
+
+def check_texts(path, text):
+    for string in STRING.findall(COMMENT.sub("", text)):
+        if OPTION.search(string):
+            complain(path, f"the library names fields, not options of the command: {string}")
 
 
 def check_exist(path, text):

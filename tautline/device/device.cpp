@@ -42,7 +42,7 @@ unsigned device_number(std::string_view text, std::string_view digits) {
   unsigned number = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (problem != std::errc() || end != digits.data() + digits.size())
-    throw core::Error(core::ErrorKind::config, "--device", std::string(text), kForms);
+    throw core::Error(core::ErrorKind::config, "device", std::string(text), kForms);
   return number;
 }
 
@@ -51,7 +51,7 @@ Selection gpu_selection(std::string_view text, Api api, unsigned devices, const 
   const unsigned number =
       colon == std::string_view::npos ? 0 : device_number(text, text.substr(colon + 1));
   if (number >= devices)
-    throw core::Error(core::ErrorKind::unsupported, "--device", std::string(text),
+    throw core::Error(core::ErrorKind::unsupported, "device", std::string(text),
                       devices == 0 ? std::string("a machine with ") + what
                                    : "a number below " + std::to_string(devices),
                       "`tautline devices` lists what is here");
@@ -81,13 +81,13 @@ Selection parse_selection(std::string_view text) {
       if (text.substr(4) != kSetNames[s]) continue;
       const auto set = static_cast<InstructionSet>(s);
       if (!supported(set))
-        throw core::Error(core::ErrorKind::unsupported, "--device", std::string(text),
+        throw core::Error(core::ErrorKind::unsupported, "device", std::string(text),
                           "an instruction set that this processor has",
                           "the best here is cpu:" + std::string(to_string(best_instruction_set())));
       return {Api::cpu, set};
     }
   }
-  throw core::Error(core::ErrorKind::config, "--device", std::string(text), kForms);
+  throw core::Error(core::ErrorKind::config, "device", std::string(text), kForms);
 }
 
 std::vector<Selection> parse_selections(std::string_view text) {
@@ -103,7 +103,7 @@ std::vector<Selection> parse_selections(std::string_view text) {
     bool repeated = false;
     for (std::size_t b = 0; b < a; ++b) repeated = repeated || list[b].number == list[a].number;
     if (!gpu || list[a].api != list[0].api || repeated)
-      throw core::Error(core::ErrorKind::config, "--device", std::string(text),
+      throw core::Error(core::ErrorKind::config, "device", std::string(text),
                         "different GPUs of one api, as cuda:0,cuda:1");
   }
   return list;

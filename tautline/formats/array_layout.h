@@ -31,7 +31,7 @@ struct ArrayLayout {
   std::vector<Antenna> antennas;
   std::vector<InputLabel> inputs;
   bool feeds_assumed = false;   ///< neither feeds nor inputs were listed: x and y of every antenna
-  bool positions_known = true;  ///< false: no --array was given and positions are zero
+  bool positions_known = true;  ///< false: no array was given and positions are zero
 };
 
 /// Throws Error(format) naming the field.

@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "tautline/core/fields.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/array_layout.h"
 
@@ -40,6 +41,7 @@ struct EarthOrientation {
   double ut1_minus_utc_s = 0;
   double pole_x_rad = 0, pole_y_rad = 0;
 };
+const core::Fields<EarthOrientation>& fields(const EarthOrientation&);
 
 /// Local apparent sidereal time (IAU 2006/2000A), 0 to 2 pi.
 double sidereal_time_rad(const core::Instant& time, const Site& site,

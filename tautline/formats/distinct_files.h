@@ -7,7 +7,7 @@
 
 namespace tautline::formats {
 
-/// A file and where its name comes from ("-o", "--array"). One without a path is left out of
+/// A file and where its name comes from ("output", "array_path"; an option of a command). One without a path is left out of
 /// account.
 struct NamedFile {
   std::string option, path;

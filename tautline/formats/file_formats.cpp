@@ -104,8 +104,8 @@ std::vector<FileFormat> make_formats() {
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
              refuse_unused(path, "NPY", options,
-                           {"--format", "--rate-hz", "--centre-hz", "--bandwidth-hz", "--utc-start",
-                            "--antennas", "--polarisations"});
+                           {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start",
+                            "antennas", "polarisations"});
              return npy::open(path, options.assumed);
            },
        .counts = open_npy_counts},
@@ -125,7 +125,7 @@ std::vector<FileFormat> make_formats() {
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
              refuse_unused(path, "VDIF", options,
-                           {"--rate-hz", "--centre-hz", "--bandwidth-hz", "--polarisations"});
+                           {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations"});
              return vdif::open(path, options);
            }},
       {.name = "MWA receiver",

@@ -34,7 +34,7 @@ void require_distinct_ifs(const FilterbankOptions& options) {
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end())
     throw core::Error(core::ErrorKind::config, "IF", std::to_string(*twice) + " twice",
-                      "each once (--ifs 0,1)");
+                      "each once (`ifs` 0,1)");
 }
 
 // A .dat is told by the .inf beside it, as its own bytes are floats and no more.

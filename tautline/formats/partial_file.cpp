@@ -35,11 +35,11 @@ void refuse_existing(const std::string& path, bool overwrite) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0)
     throw core::Error(core::ErrorKind::io, path + ": output", "it exists", "a new name",
-                      "give --overwrite or another name");
+                      "give `overwrite` or another name");
 }
 
 // rename() replaces files but not folders that hold something. A folder gives way only to a folder,
-// and only when it is a table (a Measurement Set): a slip of --overwrite must not empty a home.
+// and only when it is a table (a Measurement Set): a slip of `overwrite` must not empty a home.
 void make_way(const std::string& partial, const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/fields.h"
 #include "tautline/core/voltage.h"
 
 namespace tautline::formats {
@@ -47,7 +48,7 @@ class VoltageReader {
   virtual std::size_t block_bytes(std::size_t samples) const = 0;
   /// Samples in the whole stream as far as its size tells.
   virtual std::uint64_t total_samples() const = 0;
-  /// Skips to a sample (for --start). Allowed before the first read.
+  /// Skips to a sample (the start of the part to take). Allowed before the first read.
   virtual void seek(std::uint64_t first_sample) = 0;
   /// Reads up to `samples` of the next samples of every input into `block` (its bytes resized, its
   /// capacity kept) and returns how many; 0 at the end. Samples that are missing inside the stream
@@ -62,10 +63,11 @@ struct ReaderOptions {
   /// is zero, a centre or a bandwidth of zero are not given.
   core::VoltageDescription assumed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
-  /// Options of the command that its user named, as "--rate-hz": one that the file's format does not
-  /// use is refused, not ignored.
+  /// Fields that the user gave, as "rate_hz": one that the file's format does not use is refused,
+  /// not ignored.
   std::vector<std::string> named;
 };
+const core::Fields<ReaderOptions>& fields(const ReaderOptions&);
 
 /// Throws Error(config) for a named option that is not among `used`, those of `format`'s files.
 void refuse_unused(const std::string& path, const std::string& format, const ReaderOptions& options,

@@ -31,7 +31,7 @@ ResultLog::ResultLog(std::filesystem::path path, const TuningKey& key, const Spa
     std::filesystem::rename(path_, path_.string() + ".old", error);
     if (error)
       throw core::Error(core::ErrorKind::io, path_.string() + ": results of another search",
-                        error.message(), {}, "move it away, or name another folder with --report");
+                        error.message(), {}, "move it away, or name another folder with `report`");
   }
   if (lines.empty() || lines[0] != mine) append_line(path_, mine);
   for (std::size_t n = 1; n < lines.size() && lines[0] == mine; ++n) {

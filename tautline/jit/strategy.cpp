@@ -224,7 +224,7 @@ std::string_view to_string(StrategyKind kind) {
 StrategyKind parse_strategy(std::string_view text) {
   for (std::size_t k = 0; k < kNames.size(); ++k)
     if (kNames[k] == text) return static_cast<StrategyKind>(k);
-  throw core::Error(core::ErrorKind::config, "--strategy", std::string(text),
+  throw core::Error(core::ErrorKind::config, "strategy", std::string(text),
                     "exhaustive, random or guided");
 }
 

@@ -20,9 +20,8 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-void check_repetition(const AutocorrelateConfig& config) {
-  if (!(config.every_s >= 0))
-    throw Error(ErrorKind::config, "--every", std::to_string(config.every_s), "0 s or more");
+void check_fields(const AutocorrelateConfig& config) {
+  core::check(config);
   // Refused now rather than after the work.
   if (!config.save_state.empty()) formats::PartialPath(config.save_state, config.overwrite);
 }
@@ -148,7 +147,7 @@ core::CorrelationCurves correlate_counts(const AutocorrelateConfig& config,
                                          AutocorrelateSummary& summary,
                                          const ProgressCallback& progress, std::stop_token stop) {
   const Stopwatch stopwatch;
-  check_repetition(config);
+  check_fields(config);
   CountRun run(config, std::move(device), stop);
   feed(run, config, progress, stop, [] { return true; });
   auto curves = run.curves(summary);
@@ -161,8 +160,8 @@ AutocorrelateSummary autocorrelate_counts(const AutocorrelateConfig& config,
                                           std::shared_ptr<const device::Device> device,
                                           const ProgressCallback& progress, std::stop_token stop) {
   const Stopwatch stopwatch;
+  check_fields(config);
   check_curve_output(config);
-  check_repetition(config);
   RunOutput output(config, device->name());
   CountRun run(config, std::move(device), stop);
   feed(run, config, progress, stop, [&] { return output.begin(run); });

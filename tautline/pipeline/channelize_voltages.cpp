@@ -49,7 +49,7 @@ void check_memory(std::size_t needed, std::size_t limit) {
   if (needed <= limit) return;
   throw Error(ErrorKind::memory, "memory", std::to_string(needed >> 10) + " KiB needed",
               "at most " + std::to_string(limit >> 10) + " KiB",
-              "raise --memory or lower --channels");
+              "raise `memory_bytes` or lower `channels`");
 }
 
 std::uint64_t count_invalid(const SpectraChunk& chunk, std::size_t inputs) {
@@ -66,11 +66,11 @@ void require_some(const ChannelizeConfig& config, const ChannelizeSummary& s,
   if (s.spectra == 0)
     throw Error(ErrorKind::format, config.inputs.front() + ": samples", std::to_string(s.samples),
                 std::to_string(span_samples) + " at least, one spectrum",
-                "give a longer stream, or fewer --channels or --taps");
+                "give a longer stream, or fewer `channels` or `taps`");
   if (s.written == 0)
     throw Error(ErrorKind::format, config.inputs.front() + ": spectra", std::to_string(s.spectra),
                 std::to_string(config.integrate) + " at least, one power sample",
-                "give a longer stream, or a smaller --integrate");
+                "give a longer stream, or a smaller `integrate`");
 }
 
 }  // namespace
@@ -78,6 +78,7 @@ void require_some(const ChannelizeConfig& config, const ChannelizeSummary& s,
 ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                       std::shared_ptr<const device::Device> device,
                                       const ProgressCallback& progress, std::stop_token stop) {
+  core::check(config);
   ProgressReporter reporter(progress);
   const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s};
   stream::VoltageSequence sequence(config.inputs, options);

@@ -36,6 +36,7 @@ struct ChannelizeConfig {
   /// Told what the input is before it is read.
   std::function<void(const core::VoltageDescription&)> opened;
 };
+const core::Fields<ChannelizeConfig>& fields(const ChannelizeConfig&);
 
 struct ChannelizeSummary : VoltageRunSummary {
   std::uint64_t written = 0;          ///< times in the output

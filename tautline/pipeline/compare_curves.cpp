@@ -63,7 +63,7 @@ core::CorrelationCurve curve_of(const std::string& path, std::size_t index) {
                 "0 to " + std::to_string(set.curves - 1));
   if (set.normalization == core::Normalization::none)
     throw Error(ErrorKind::config, path + ": normalization", "none: g holds sums",
-                "symmetric or global", "correlate again with --normalize symmetric");
+                "symmetric or global", "correlate again with symmetric normalization");
   return set.curve(index);
 }
 

@@ -36,7 +36,7 @@ CurveComparison compare_curves(const core::CorrelationCurve& first,
                                const core::CorrelationCurve& second);
 
 /// Of files: .csv, .SIN, .ASC or .h5, and which of their curves. Throws Error(config) when there is no
-/// such curve, or one holds sums (--normalize none).
+/// such curve, or one holds sums (Normalization::none).
 CurveComparison compare_curve_files(const std::string& first, std::size_t first_curve,
                                     const std::string& second, std::size_t second_curve);
 

@@ -114,7 +114,7 @@ void Correlation::plan() {
   const auto hop_samples = static_cast<double>(engines_.hop_samples());
   const double spectra = config_.integration_s * rate_hz / hop_samples;
   if (!(spectra >= 0.5 && spectra < 1e15))
-    throw Error(ErrorKind::config, "--integration", fmt::format("{} s", config_.integration_s),
+    throw Error(ErrorKind::config, "integration_s", fmt::format("{} s", config_.integration_s),
                 fmt::format("at least one spectrum ({} s)", hop_samples / rate_hz));
   spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
 }
@@ -128,7 +128,7 @@ void Correlation::check_memory() const {
                 fmt::format("{} KiB needed for {} inputs and {} channels", host_bytes >> 10,
                             engines_.inputs(), engines_.channels()),
                 fmt::format("at most {} KiB", config_.memory_bytes >> 10),
-                "raise --memory or lower --channels");
+                "raise `memory_bytes` or lower `channels`");
 }
 
 void Correlation::describe() {
@@ -206,7 +206,7 @@ CorrelateSummary Correlation::run() {
     throw Error(ErrorKind::format, config_.inputs.front() + ": samples",
                 std::to_string(result.samples),
                 fmt::format("{} at least, one spectrum", engines_.span_samples()),
-                "give a longer stream, or fewer --channels or --taps");
+                "give a longer stream, or fewer `channels` or `taps`");
   const std::map<std::string, std::uint64_t> counters{
       {"spectra", result.spectra},
       {"clipped", result.clipped},
@@ -355,6 +355,7 @@ CorrelateSummary correlate_voltages(
     const CorrelateConfig& config,
     const std::vector<std::shared_ptr<const device::Device>>& devices,
     const ProgressCallback& progress, std::stop_token stop) {
+  core::check(config);
   return Correlation(config, devices, progress, std::move(stop)).run();
 }
 

@@ -45,6 +45,7 @@ struct CorrelateConfig {
   /// Told what the input is before it is read.
   std::function<void(const core::VoltageDescription&)> opened;
 };
+const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&);
 
 /// What one of a run's devices was sent.
 struct DeviceShare {

@@ -49,8 +49,7 @@ CorrelationEngines::CorrelationEngines(
       choose_block_samples(sequence, filter, config.memory_bytes, devices.front()->compiles(),
                            channelized_ ? 1 : devices.size());
   if (devices.size() > channels_)
-    throw core::Error(core::ErrorKind::config, "--device",
-                      fmt::format("{} devices", devices.size()),
+    throw core::Error(core::ErrorKind::config, "device", fmt::format("{} devices", devices.size()),
                       fmt::format("at most one for each of the {} channels", channels_));
   sharing_ = choose_sharing(config, sequence);
   const core::RawLayout layout = sequence.layout(block_samples_);

@@ -47,7 +47,7 @@ CountFeed::CountFeed(const stage::Config& config, std::size_t most,
   const std::uint64_t limit =
       config.type == CountType::f32 ? std::uint64_t{1} << 24 : stage::largest_count(config.type);
   if (most > limit)
-    throw core::Error(core::ErrorKind::config, "--problem of autocorrelate: most",
+    throw core::Error(core::ErrorKind::config, "`problem` of autocorrelate: most",
                       std::to_string(most),
                       "at most " + std::to_string(limit) + " in " + core::to_string(config.type));
   plan_ = stage::make_plan(config, device);

@@ -34,21 +34,19 @@ double bin_of(const AutocorrelateConfig& config, const formats::CountDescription
   const double bin_s = description.bin_s > 0 ? description.bin_s : config.bin_s;
   if (!(bin_s > 0) || !std::isfinite(bin_s))
     throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                "seconds, above 0", "give --bin");
+                "seconds, above 0", "give `bin_s`");
   return bin_s;
 }
 
 // Of live input: more than anybody will wait for.
 constexpr std::uint64_t kAllThatCome = std::uint64_t{1} << 62;
 
-/// The part of the run that --start and --duration choose.
+/// The part of the run that start_s and duration_s choose.
 struct Part {
   std::uint64_t first = 0, samples = 0;
 };
 
 Part part_of(const AutocorrelateConfig& config, std::uint64_t total, double bin_s) {
-  if (!(config.start_s >= 0))
-    throw Error(ErrorKind::config, "--start", std::to_string(config.start_s), "0 s or more");
   const auto whole = [&](double seconds) {
     const double bins = std::round(seconds / bin_s);
     return bins >= static_cast<double>(total) ? total : static_cast<std::uint64_t>(bins);
@@ -62,12 +60,12 @@ Part part_of(const AutocorrelateConfig& config, std::uint64_t total, double bin_
 void check_detrending(const AutocorrelateConfig& config) {
   if (!config.detrend) return;
   if (config.segments < 2)
-    throw Error(ErrorKind::config, "--detrend", std::to_string(config.segments) + " segments",
-                "2 or more --segments, between which the mean may change");
+    throw Error(ErrorKind::config, "detrend", std::to_string(config.segments) + " segments",
+                "2 or more `segments`, between which the mean may change");
   if (config.normalization != core::Normalization::symmetric)
-    throw Error(ErrorKind::config, "--detrend",
-                std::string("with --normalize ") + core::to_string(config.normalization),
-                "--normalize symmetric, whose means it takes segment by segment",
+    throw Error(ErrorKind::config, "detrend",
+                std::string("with `normalization` ") + core::to_string(config.normalization),
+                "`normalization` symmetric, whose means it takes segment by segment",
                 "leave one of them out");
 }
 
@@ -81,8 +79,8 @@ PhotonCounts* tags_to_take(const AutocorrelateConfig& config, formats::CountRead
   const bool possible = photons != nullptr && !map.adds() &&
                         config.coarsening == stages::autocorrelate::Coarsening::sum;
   if (config.tag_method == TagMethod::direct && !possible)
-    throw Error(ErrorKind::config, "--tags", "direct",
-                "time tags, without --bin-sensors, and --coarsen sum", "leave it out");
+    throw Error(ErrorKind::config, "tag_method", "direct",
+                "time tags, without `bin_sensors`, and `coarsening` sum", "leave it out");
   if (!possible || config.tag_method == TagMethod::bins) return nullptr;
   const bool rare = photons->total_samples() / kBinsForAPhoton >= photons->total_photons();
   const bool chosen = rare && device.api() == device::Api::cpu;
@@ -116,7 +114,7 @@ void add_ignored(const std::vector<formats::DetectorCount>& ignored, Autocorrela
   }
   if (!ignored.empty())
     s.warnings.push_back(fmt::format(
-        "{} photon{} of detector{} {} were not asked for by --detectors", s.ignored_photons,
+        "{} photon{} of detector{} {} were not asked for by `detectors`", s.ignored_photons,
         s.ignored_photons == 1 ? "" : "s", ignored.size() == 1 ? "" : "s", names));
 }
 
@@ -229,9 +227,9 @@ void CountRun::check_memory(std::size_t needed, std::size_t without_segments) co
   std::size_t more = 3 * (kBlockBytes - std::min(kBlockBytes, config_.memory_bytes / 8));
   if (live()) more += live_buffer_bytes(ample) - live_buffer_bytes(config_);
   const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes >> 20) + 1); };
-  std::string advice = "give --memory " + mebibytes(needed + more) + "M";
+  std::string advice = "give `memory_bytes` " + mebibytes(needed + more) + "M";
   if (without_segments < needed)
-    advice += ", or --segments 1 (no standard errors), which needs " +
+    advice += ", or `segments` 1 (no standard errors), which needs " +
               mebibytes(without_segments + more) + " MiB";
   throw Error(ErrorKind::memory, "memory", mebibytes(needed) + " MiB needed",
               "at most " + std::to_string(config_.memory_bytes >> 20) + " MiB",
@@ -274,7 +272,7 @@ void CountRun::check_resumed_input(const StateFile& state) {
   };
   resume_warning_ = fmt::format(
       "{}: the state's part of this file ended at {} (sample {}), and this one begins at "
-      "{} (sample {}): {} {}; --start {:.15g} follows on",
+      "{} (sample {}): {} {}; `start_s` {:.15g} follows on",
       config_.input, seconds(end), end, seconds(first_), first_,
       seconds(end > first_ ? end - first_ : first_ - end),
       end > first_ ? "may be counted twice" : "are left out", static_cast<double>(end) * bin_s_);

@@ -50,28 +50,28 @@ formats::curves::CurvesFacts facts_of(const AutocorrelateConfig& config,
   return facts;
 }
 
-[[noreturn]] void refuse(const AutocorrelateConfig& config, const char* option,
+[[noreturn]] void refuse(const AutocorrelateConfig& config, const char* field,
                          const std::string& limit) {
-  throw Error(ErrorKind::config, option, "given for " + config.input, limit, "leave it out");
+  throw Error(ErrorKind::config, field, "given for " + config.input, limit, "leave it out");
 }
 
 // What only a file without a header needs.
-void refuse_raw_options(const AutocorrelateConfig& config, const char* format) {
+void refuse_raw_fields(const AutocorrelateConfig& config, const char* format) {
   const std::string limit = std::string("only for raw files: ") + format + " say it themselves";
-  if (config.raw.sensors > 0) refuse(config, "--sensors", limit);
-  if (config.raw.header_bytes > 0) refuse(config, "--header", limit);
+  if (config.raw.sensors > 0) refuse(config, "sensors", limit);
+  if (config.raw.header_bytes > 0) refuse(config, "header_bytes", limit);
 }
 
 void check_tag_options(const AutocorrelateConfig& config) {
-  refuse_raw_options(config, "time tags");
+  refuse_raw_fields(config, "time tags");
   if (!(config.bin_s > 0))
     throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                "seconds, above 0", "give --bin");
+                "seconds, above 0", "give `bin_s`");
 }
 
 void refuse_tag_options(const AutocorrelateConfig& config) {
-  if (!config.detectors.empty()) refuse(config, "--detectors", "only for time tags");
-  if (config.gate_s) refuse(config, "--gate", "only for time tags");
+  if (!config.detectors.empty()) refuse(config, "detectors", "only for time tags");
+  if (config.gate_s) refuse(config, "gate_s", "only for time tags");
 }
 
 formats::RawCounts raw_of(const AutocorrelateConfig& config) {
@@ -91,12 +91,12 @@ std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfi
   }
   refuse_tag_options(config);
   if (formats::tiff::recognise(first)) {
-    refuse_raw_options(config, "TIFF stacks");
-    if (config.raw.type) refuse(config, "--dtype", "only for raw files, NPY and time tags");
+    refuse_raw_fields(config, "TIFF stacks");
+    if (config.raw.type) refuse(config, "type", "only for raw files, NPY and time tags");
     return formats::open_counts(config.input, {});
   }
   if (formats::npy::recognise(first, config.input)) {
-    refuse_raw_options(config, "NPY arrays");
+    refuse_raw_fields(config, "NPY arrays");
     return formats::open_counts(config.input, config.raw);
   }
   return formats::open_counts(config.input, raw_of(config));
@@ -135,7 +135,7 @@ LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token s
                 "raw [time][sensor] counts, NPY, PTU or PT3", "give the file's name");
   refuse_tag_options(config);
   const bool npy = formats::npy::recognise(first, "");
-  if (npy) refuse_raw_options(config, "NPY arrays");
+  if (npy) refuse_raw_fields(config, "NPY arrays");
   LiveLayout layout =
       npy ? npy_layout(*input, config.raw.type) : raw_layout(input->name(), raw_of(config));
   return {std::make_unique<LiveCounts>(std::move(input), std::move(layout)), nullptr};
@@ -149,7 +149,7 @@ void check_curve_output(const AutocorrelateConfig& config) {
                          config.bins == 1 && config.levels == 1;
   if (only_zero && !name.ends_with(".h5"))
     throw Error(ErrorKind::config, "output", name + " for lag 0 alone", "lags above 0 in a .csv",
-                "take more --bins or --levels, or write .h5");
+                "take more `bins` or `levels`, or write .h5");
   // Refused now rather than after the work.
   formats::PartialPath(name, config.overwrite);
 }

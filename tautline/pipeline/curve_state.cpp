@@ -89,13 +89,13 @@ StateFile::StateFile(const std::string& path, std::size_t most_bytes) : path_(pa
   if (file.size() > most_bytes)
     throw Error(ErrorKind::memory, path + ": memory",
                 std::to_string((file.size() >> 20) + 1) + " MiB needed",
-                "at most " + std::to_string(most_bytes >> 20) + " MiB", "raise --memory");
+                "at most " + std::to_string(most_bytes >> 20) + " MiB", "raise `memory_bytes`");
   bytes_ = file.head(static_cast<std::size_t>(file.size()));
   const std::string_view text = text_of(bytes_);
   constexpr std::string_view kAnyVersion = kFirstLine.substr(0, kFirstLine.size() - 2);
   if (!text.starts_with(kAnyVersion))
     refuse(path, "first line", text.empty() ? "an empty file" : "something else",
-           "\"tautline autocorrelate state\", as --save-state writes it");
+           "\"tautline autocorrelate state\", as `save_state` writes it");
   if (!text.starts_with(kFirstLine))
     refuse(path, "version of the state", std::string(text.substr(kAnyVersion.size(), 1)), "1");
   const std::size_t line = text.find('\n', kFirstLine.size());

@@ -1,4 +1,4 @@
-// Files of a run that is to be taken up again: `--save-state` and `--resume`.
+// Files of a run that is to be taken up again: save_state and resume.
 //
 // A line that names the format, a line of JSON that says what run it is, the stream's bytes, and a
 // checksum of all of these. A state belongs to one version, one kind of device and one problem.

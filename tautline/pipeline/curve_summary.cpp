@@ -75,7 +75,7 @@ void summarise(const core::CorrelationCurves& curves, const SensorMap& map,
   if (s.samples > 0 && s.lags_too_long > 0)
     s.warnings.push_back(std::to_string(s.lags_too_long) + " of " + std::to_string(s.lags) +
                          " lags are longer than the data: their counts are 0 and g is NaN; "
-                         "fewer --levels leave them out");
+                         "fewer `levels` leave them out");
 }
 
 // A curve that never changes is 0 at every lag, whatever the light did.
@@ -104,8 +104,8 @@ void warn_beyond_segments(const core::CorrelationCurves& curves, AutocorrelateSu
     beyond += curves.counts[l] > 0 && curves.lag_samples[l] >= curves.segment_samples;
   if (beyond > 0)
     s.warnings.push_back(std::to_string(beyond) + " of " + std::to_string(s.lags) +
-                         " lags are longer than a segment: with --detrend their g is NaN; fewer "
-                         "--segments or --levels leave them out");
+                         " lags are longer than a segment: with `detrend` their g is NaN; fewer "
+                         "`segments` or `levels` leave them out");
 }
 
 void add_warnings(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
@@ -115,7 +115,7 @@ void add_warnings(const AutocorrelateConfig& config, const core::CorrelationCurv
   if (config.segments > 1 && curves.standard_error.empty())
     s.warnings.push_back("fewer bins than segments: no standard errors");
   if (config.detrend && !curves.detrended)
-    s.warnings.push_back("fewer bins than segments: --detrend has taken nothing off");
+    s.warnings.push_back("fewer bins than segments: `detrend` has taken nothing off");
 }
 
 }  // namespace

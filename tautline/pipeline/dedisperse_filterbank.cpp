@@ -215,7 +215,7 @@ void Dedispersion::refuse_memory(const stages::dedisperse::Config& stage) const 
   const std::size_t needed =
       summarise(make_plans(stage, trials_, device_, 0)).bytes + raw_bytes(stage.max_samples);
   throw core::Error(
-      core::ErrorKind::memory, "--memory", std::to_string(config_.memory_bytes) + " bytes",
+      core::ErrorKind::memory, "memory_bytes", std::to_string(config_.memory_bytes) + " bytes",
       "at least " + std::to_string(needed) + " (" + std::to_string((needed >> 20) + 1) + "M) for " +
           std::to_string(trials_.trials()) + " trials",
       "allow for more, lower the highest DM, or try fewer DMs at once");
@@ -320,6 +320,7 @@ DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
                                         const ProgressCallback& progress,
                                         const std::function<void(const std::string&)>& announce,
                                         std::stop_token stop) {
+  core::check(config);
   return Dedispersion(config, std::move(device), progress, std::move(stop)).run(announce);
 }
 

@@ -18,6 +18,7 @@ namespace tautline::pipeline {
 struct DedisperseConfig : FilterbankRunConfig {
   SeriesFormat format = SeriesFormat::npy;
 };
+const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&);
 
 /// Its `samples` count gaps too, which are filled in.
 struct DedisperseSummary : FilterbankRunSummary {

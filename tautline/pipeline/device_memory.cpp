@@ -22,8 +22,8 @@ void require_device_memory(const device::Device& device, std::span<const StageMe
                     fmt::format("{} needed for {} inputs and {} channels ({})",
                                 core::byte_text(needed), inputs, channels, parts),
                     fmt::format("at most the {} that are free", core::byte_text(free)),
-                    "lower --memory, which makes blocks smaller, or --channels, or raise "
-                    "--device-memory where it is given");
+                    "lower `memory_bytes`, which makes blocks smaller, or `channels`, or raise "
+                    "`device_memory_bytes` where it is given");
 }
 
 }  // namespace tautline::pipeline

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/core/complex_int.h"
+#include "tautline/core/fields.h"
 #include "tautline/core/half.h"
 #include "tautline/core/validity.h"
 #include "tautline/core/view.h"
@@ -34,10 +35,10 @@ struct FilterConfig {
   std::size_t oversample_numerator = 1;
   std::size_t oversample_denominator = 1;
   stages::channelize::Output output = stages::channelize::Output::corner_turned_ci8;
-  /// Options of the command that its user named, as "--taps": refused when nothing would be
-  /// filtered.
+  /// Fields that the user gave, as "taps": refused when nothing would be filtered.
   std::vector<std::string> named;
 };
+const core::Fields<FilterConfig>& fields(const FilterConfig&);
 
 /// Spectra in time order; the view that matches the engine's sample type is set, the others empty.
 struct SpectraChunk {

@@ -53,9 +53,9 @@ Range whole_sample_range(const formats::delays::Table& table, const core::Instan
 void FEngine::set_delays(std::shared_ptr<const formats::delays::Table> table,
                          const core::Instant& end) {
   if (!filter_)
-    throw Error(ErrorKind::unsupported, "--delays", "input that is already channelized",
+    throw Error(ErrorKind::unsupported, "delays_path", "input that is already channelized",
                 "voltages before the filter bank",
-                "apply the delays to the visibilities with --phase-center");
+                "apply the delays to the visibilities with `phase_centre`");
   const core::Instant last =
       core::advance(end, static_cast<std::int64_t>(span_), description_.rate_hz);
   formats::delays::require_cover(*table, inputs_, description_.start, end);

@@ -18,10 +18,10 @@ SampleRange choose_range(const formats::FilterbankReader& reader, double start_s
   const double rate = description.rate_hz.value();
   const std::string available = std::to_string(description.duration_s()) + " s of data";
   if (!(start_s >= 0) || !(start_s * rate <= static_cast<double>(description.samples)))
-    throw core::Error(core::ErrorKind::config, "--start", fmt::format("{}", start_s),
+    throw core::Error(core::ErrorKind::config, "start_s", fmt::format("{}", start_s),
                       "0 or more, inside the " + available);
   if (std::isnan(duration_s))
-    throw core::Error(core::ErrorKind::config, "--duration", "nan",
+    throw core::Error(core::ErrorKind::config, "duration_s", "nan",
                       "seconds, or a negative number for all there is");
   SampleRange range;
   range.first = static_cast<std::uint64_t>(std::llround(start_s * rate));

@@ -23,7 +23,7 @@ struct SpectraBlock {
   device::Buffer memory;  ///< that bytes are in
 };
 
-/// Samples [first, first + count) of a reader's data: what --start and --duration name.
+/// Samples [first, first + count) of a reader's data: what start_s and duration_s name.
 struct SampleRange {
   std::uint64_t first = 0, count = 0;
 };

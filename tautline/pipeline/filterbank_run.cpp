@@ -8,11 +8,12 @@ namespace tautline::pipeline {
 
 void require_trials(const DmChoice& choice) {
   if (!choice.given())
-    throw core::Error(core::ErrorKind::config, "--dms", "not given", "one of --dms and --dm-list");
+    throw core::Error(core::ErrorKind::config, "dms.range", "not given",
+                      "one of `dms.range` and `dms.list`");
 }
 
 void refuse_delay(double dm, double delay_s, double data_s) {
-  throw core::Error(core::ErrorKind::config, "--dms",
+  throw core::Error(core::ErrorKind::config, "dms.range",
                     fmt::format("{} delays the lowest channel by {:.6f} s", dm, delay_s),
                     "less than the " + std::to_string(data_s) + " s of data",
                     "lower the highest DM");
@@ -23,8 +24,8 @@ stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
   std::vector<double> dms = choice.list;
   if (dms.empty())
     dms = choice.step > 0
-              ? stages::dedisperse::linear_dms(choice.low, choice.high, choice.step)
-              : stages::dedisperse::tolerance_dms(band, choice.low, choice.high,
+              ? stages::dedisperse::linear_dms(choice.low, *choice.high, choice.step)
+              : stages::dedisperse::tolerance_dms(band, choice.low, *choice.high,
                                                   choice.pulse_width_s, choice.tolerance);
   return stages::dedisperse::segment(band, dms, choice.pulse_width_s, choice.downsample_tolerance);
 }

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tautline/core/fields.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 
@@ -14,15 +16,17 @@ namespace tautline::pipeline {
 /// Which trials, before the band is known.
 struct DmChoice {
   std::vector<double> list;  ///< when given, the rest is not used
-  double low = 0, high = 0;
+  double low = 0;
+  std::optional<double> high;       ///< nothing: nobody said which
   double step = 0;                  ///< linear; 0: by tolerance
-  double tolerance = 0;             ///< more than 1
+  double tolerance = 1.25;          ///< more than 1
   double pulse_width_s = 40e-6;     ///< that tolerances are about
   double downsample_tolerance = 0;  ///< more than 1: add neighbouring samples where smearing allows
 
   /// Somebody said which.
-  bool given() const { return !list.empty() || step > 0 || tolerance > 0; }
+  bool given() const { return !list.empty() || high; }
 };
+const core::Fields<DmChoice>& fields(const DmChoice&);
 
 struct FilterbankRunConfig {
   std::vector<std::string> inputs;
@@ -42,6 +46,7 @@ struct FilterbankRunConfig {
   std::size_t memory_bytes = std::size_t{512} << 20;
   std::string history;
 };
+const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&);
 
 /// [channel] in the file's order, those left out too: of the samples as they are summed, before
 /// zero-DM (masked ones replaced, gaps filled). The variance is the mean square's distance from the
@@ -68,7 +73,7 @@ struct FilterbankRunSummary {
   formats::Damage damage;
 };
 
-/// Throws Error(config) naming --dms when nobody said which trials.
+/// Throws Error(config) naming dms.range when nobody said which trials.
 void require_trials(const DmChoice& choice);
 
 /// Throws Error(config): the highest trial's delay is as long as the data or longer.

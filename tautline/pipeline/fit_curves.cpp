@@ -237,7 +237,7 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
                 "one or more, with their lags");
   if (c.normalization == core::Normalization::none)
     throw Error(ErrorKind::config, config.input + ": normalization", "none: g holds sums",
-                "symmetric or global", "correlate again with --normalize symmetric");
+                "symmetric or global", "correlate again with symmetric normalization");
   if (!(config.lowest_lag_s >= 0) || !(config.lowest_lag_s < config.highest_lag_s))
     throw Error(ErrorKind::config, "range",
                 fmt::format("{:g}:{:g}", config.lowest_lag_s, config.highest_lag_s),
@@ -263,6 +263,7 @@ std::string number(double value) {
 FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
                      const FitProgress& progress, std::stop_token stop) {
   const auto started = core::Clock::now();
+  core::check(config);
   check(curves, config);
   FitResult result;
   result.model = config.model;

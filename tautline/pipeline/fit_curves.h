@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/correlation_curve.h"
+#include "tautline/core/fields.h"
 #include "tautline/pipeline/fit/least_squares.h"
 #include "tautline/pipeline/fit/model.h"
 
@@ -33,6 +34,7 @@ struct FitConfig {
   std::size_t threads = 0;
   std::string history;
 };
+const core::Fields<FitConfig>& fields(const FitConfig&);
 
 /// One curve's fit. Errors of parameters: fit::Solution.
 struct CurveFit {

@@ -50,11 +50,12 @@ GaplessReader::GaplessReader(std::unique_ptr<formats::FilterbankReader> reader)
   const formats::Stretch& last = reader_->stretches().back();
   const std::uint64_t times = last.grid_sample + last.samples, there = description_.samples;
   if (times - there > there)
-    throw core::Error(core::ErrorKind::format, "input",
-                      "gaps of " + std::to_string(times - there) + " samples in all",
-                      "less than the " + std::to_string(there) + " samples of data",
-                      "name one stretch with --start and --duration, or search it: a search takes "
-                      "each stretch for itself");
+    throw core::Error(
+        core::ErrorKind::format, "input",
+        "gaps of " + std::to_string(times - there) + " samples in all",
+        "less than the " + std::to_string(there) + " samples of data",
+        "name one stretch with `start_s` and `duration_s`, or search it: a search takes "
+        "each stretch for itself");
   description_.samples = times;
   whole_ = {reader_->stretches().front()};
   whole_.front().samples = times;

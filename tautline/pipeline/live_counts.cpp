@@ -50,10 +50,10 @@ CountType type_of(const std::string& element, const std::string& name) {
 LiveLayout raw_layout(const std::string& name, const formats::RawCounts& raw) {
   if (!raw.type)
     throw Error(ErrorKind::config, name + ": type of the counts", "unknown",
-                "u8, u16, u32 or f32, which raw counts cannot say", "give --dtype");
+                "u8, u16, u32 or f32, which raw counts cannot say", "give `type`");
   if (raw.sensors == 0)
     throw Error(ErrorKind::config, name + ": number of sensors", "unknown",
-                "1 or more, which raw counts cannot say", "give --sensors or --shape");
+                "1 or more, which raw counts cannot say", "give `sensors` or `shape`");
   return {{.format = "raw", .type = *raw.type, .sensors = raw.sensors}, raw.header_bytes, {}};
 }
 
@@ -79,7 +79,7 @@ LiveLayout npy_layout(stream::LiveInput& input, std::optional<CountType> type) {
                     header.data_offset_bytes,
                     shape[0]};
   if (type && *type != layout.description.type)
-    throw Error(ErrorKind::config, "--dtype", core::to_string(*type),
+    throw Error(ErrorKind::config, "type", core::to_string(*type),
                 std::string(core::to_string(layout.description.type)) + ", what the array holds",
                 "leave it out: counts that come through a pipe are not converted");
   if (shape.size() == 3) {

@@ -15,16 +15,16 @@ void check(const AutocorrelateConfig& config, const std::string& name) {
   using core::Error;
   using core::ErrorKind;
   if (config.detectors.empty())
-    throw Error(ErrorKind::config, "--detectors", "none given for " + name,
+    throw Error(ErrorKind::config, "detectors", "none given for " + name,
                 "the detectors of a stream, which cannot be read twice to find them",
-                "name them with --detectors; inspect tells which a recording has");
+                "name them with `detectors`; inspect tells which a recording has");
   const bool adds = config.sensors.bin_rows * config.sensors.bin_columns != 1;
   if (adds || config.coarsening != stages::autocorrelate::Coarsening::sum ||
       config.tag_method == TagMethod::bins)
     throw Error(ErrorKind::config,
-                adds                                   ? "--bin-sensors"
-                : config.tag_method == TagMethod::bins ? "--tags"
-                                                       : "--coarsen",
+                adds                                   ? "bin_sensors"
+                : config.tag_method == TagMethod::bins ? "tag_method"
+                                                       : "coarsening",
                 "given for time tags of " + name,
                 "tags that are taken one by one, which those of a stream are", "leave it out");
 }

@@ -24,7 +24,7 @@ stages::autocorrelate::Config autocorrelate_config(const Problem& sizes) {
   const std::size_t bits = sizes.at("bits");
   const bool real = sizes.at("float") != 0;
   if ((bits != 8 && bits != 16 && bits != 32) || (real && bits != 32))
-    throw core::Error(core::ErrorKind::config, "--problem of autocorrelate: bits",
+    throw core::Error(core::ErrorKind::config, "`problem` of autocorrelate: bits",
                       std::to_string(bits), real ? "32 for floats" : "8, 16 or 32");
   stages::autocorrelate::Config config;
   config.sensors = sizes.at("sensors");

@@ -23,7 +23,7 @@ stages::channelize::Config channelize_config(const Problem& p) {
   using stages::channelize::Output;
   const std::size_t out_bits = p.at("output_bits");
   if (out_bits != 4 && out_bits != 8 && out_bits != 32)
-    throw Error(ErrorKind::config, "--problem of channelize: output_bits", std::to_string(out_bits),
+    throw Error(ErrorKind::config, "`problem` of channelize: output_bits", std::to_string(out_bits),
                 "4, 8 (corner-turned and requantised) or 32 (float spectra)");
   stages::channelize::Config config;
   config.inputs = p.at("inputs");
@@ -43,7 +43,7 @@ std::shared_ptr<const stages::channelize::Plan> channelize_plan(
   using stages::channelize::GpuDesign;
   if (design == 0) return stages::channelize::make_plan(config, device);
   if (!device->compiles() || design > static_cast<std::size_t>(GpuDesign::separate))
-    throw Error(ErrorKind::config, "--problem of channelize: design", std::to_string(design),
+    throw Error(ErrorKind::config, "`problem` of channelize: design", std::to_string(design),
                 "1 (fused), 2 (split) or 3 (a filter kernel, then the device's FFT), on a GPU");
   stages::channelize::Tunables tunables;
   tunables.gpu.design = static_cast<GpuDesign>(design);

@@ -34,7 +34,7 @@ std::shared_ptr<const stages::correlate::Plan> correlate_plan(
   using stages::correlate::GpuDesign;
   if (design == 0) return stages::correlate::make_plan(config, device);
   if (!device->compiles() || design > static_cast<std::size_t>(GpuDesign::wgmma))
-    throw Error(ErrorKind::config, "--problem of correlate: design", std::to_string(design),
+    throw Error(ErrorKind::config, "`problem` of correlate: design", std::to_string(design),
                 "1 (tiled), 2 (mma) or 3 (wgmma), on a GPU");
   stages::correlate::GpuTunables tunables;
   tunables.design = static_cast<GpuDesign>(design);

@@ -24,7 +24,7 @@ stages::dedisperse::Config dedisperse_config(const Problem& sizes) {
   if (sizes.contains("method")) {
     const std::size_t method = sizes.at("method");
     if (method > static_cast<std::size_t>(stages::dedisperse::Method::subband))
-      throw core::Error(core::ErrorKind::config, "--problem of dedisperse: method",
+      throw core::Error(core::ErrorKind::config, "`problem` of dedisperse: method",
                         std::to_string(method), "1 (exact), 2 (shared) or 3 (subband)");
     config.method = static_cast<stages::dedisperse::Method>(method);
   }

@@ -28,7 +28,7 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
     throw core::Error(core::ErrorKind::memory, "memory",
                       std::to_string(needed >> 10) + " KiB needed to measure gains",
                       "at most " + std::to_string(memory_bytes >> 10) + " KiB",
-                      "raise --memory or lower --channels, or say --requantize off");
+                      "raise `memory_bytes` or lower `channels`, or set `requantise` to off");
   PowerMeter meter(engine.inputs(), engine.channels());
   std::uint64_t measured = 0;
   core::RawBlock block;

@@ -27,7 +27,7 @@ core::SampleFormat named_complex_format(const std::string& name) {
   for (const core::SampleFormat& known :
        {core::kCi4, core::kCi8, core::kCi16, core::kCf16, core::kCf32})
     if (format == known) return format;
-  throw Error(ErrorKind::config, "--problem: format", name, "ci4, ci8, ci16, cf16 or cf32");
+  throw Error(ErrorKind::config, "`problem`: format", name, "ci4, ci8, ci16, cf16 or cf32");
 }
 
 Problem find_named(const StageEntry& stage, const std::string& name) {
@@ -35,7 +35,7 @@ Problem find_named(const StageEntry& stage, const std::string& name) {
     if (known.name == name) return known.sizes;
   std::string names;
   for (const std::string& known : problem_names(stage.name)) names += known + ", ";
-  throw Error(ErrorKind::config, "--problem of " + stage.name, name,
+  throw Error(ErrorKind::config, "`problem` of " + stage.name, name,
               names + "or sizes as key=value,key=value");
 }
 
@@ -92,7 +92,7 @@ Problem parse_problem(const std::string& stage, const std::string& text) {
       const bool pair = !name && equals > 0;
       const auto value = pair ? whole_number(part.substr(equals + 1)) : std::nullopt;
       if (!value || *value == 0)
-        throw Error(ErrorKind::config, "--problem", part, "sizes as key=value,key=value");
+        throw Error(ErrorKind::config, "problem", part, "sizes as key=value,key=value");
       problem[part.substr(0, equals)] = *value;
     }
     first = false;
@@ -113,7 +113,7 @@ Problem complete(const std::string& stage, Problem defaults, const Problem& aske
     if (known == defaults.end()) {
       std::string names;
       for (const auto& [name, unused] : defaults) names += (names.empty() ? "" : ", ") + name;
-      throw Error(ErrorKind::config, "--problem of " + stage, key, "one of " + names);
+      throw Error(ErrorKind::config, "`problem` of " + stage, key, "one of " + names);
     }
     known->second = value;
   }
@@ -126,13 +126,13 @@ core::SampleFormat complex_format(const std::string& stage, std::size_t bits, st
   if (bits == 8) return core::kCi8;
   if (bits == 16) return core::kCi16;
   if (bits == 32) return core::kCf32;
-  throw Error(ErrorKind::config, "--problem of " + stage + ": bits", std::to_string(bits),
+  throw Error(ErrorKind::config, "`problem` of " + stage + ": bits", std::to_string(bits),
               "4, 8, 16 or 32 (float)");
 }
 
 Sweep parse_sweep(const std::string& text) {
   const auto wrong = [&] {
-    return Error(ErrorKind::config, "--sweep", text,
+    return Error(ErrorKind::config, "sweep", text,
                  "inputs=16:2048 (doubling), inputs=64:1024:64 (in steps) or taps=4/8/16");
   };
   const std::size_t equals = text.find('=');

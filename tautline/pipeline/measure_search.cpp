@@ -26,7 +26,7 @@ constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;
 
 detect::Config detect_config(const Problem& sizes) {
   if (sizes.at("rate_hz") == 0)
-    throw core::Error(core::ErrorKind::config, "--problem: rate_hz", "0", "1 or more");
+    throw core::Error(core::ErrorKind::config, "`problem`: rate_hz", "0", "1 or more");
   detect::Config config;
   config.sample_time_s = 1 / static_cast<double>(sizes.at("rate_hz"));
   config.max_width_s = 1e-3 * static_cast<double>(sizes.at("width_ms"));
@@ -66,10 +66,10 @@ void time_detect(Runner& runner, Measurement& m, const detect::Plan& plan, std::
 PassRequest request_for(const Problem& sizes, const device::Device& device) {
   const std::size_t samples = sizes.at("samples"), bits = sizes.at("bits");
   if (!std::has_single_bit(samples))
-    throw core::Error(core::ErrorKind::config, "--problem of search: samples",
+    throw core::Error(core::ErrorKind::config, "`problem` of search: samples",
                       std::to_string(samples), "a power of two: blocks are");
   if (device.compiles() && bits > 16)
-    throw core::Error(core::ErrorKind::config, "--problem of search: bits", std::to_string(bits),
+    throw core::Error(core::ErrorKind::config, "`problem` of search: bits", std::to_string(bits),
                       "1 to 16 on " + device.name(), "the host cleans floats");
   PassRequest request;
   request.detect = detect_config(sizes);

@@ -60,7 +60,7 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
   const device::Device& first = *devices.front();
   const bool host_fed = entry.measure_fed != nullptr;
   if (devices.size() > 1 && !host_fed)
-    throw Error(ErrorKind::config, "--device", std::to_string(devices.size()) + " devices",
+    throw Error(ErrorKind::config, "device", std::to_string(devices.size()) + " devices",
                 "one device for " + stage, "the host_fed stages share their work among several");
   const Problem sizes = complete(stage, entry.sizes_on(first), problem);
   if (host_fed && !first.compiles())

@@ -19,7 +19,7 @@ void check_detectors(const std::string& path, const std::vector<std::uint16_t>& 
   for (const std::uint16_t detector : wanted)
     if (std::none_of(there.begin(), there.end(),
                      [&](const auto& one) { return one.channel == detector; }))
-      throw core::Error(core::ErrorKind::config, "--detectors", std::to_string(detector),
+      throw core::Error(core::ErrorKind::config, "detectors", std::to_string(detector),
                         names.empty() ? "none: " + path + " holds no photons"
                                       : "detectors with photons in " + path + ": " + names);
 }
@@ -32,7 +32,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config) : path_(config.inp
   if (config.gate_s) bin_config_.gate = MicrotimeGate{config.gate_s->first, config.gate_s->second};
   const core::CountType type = config.raw.type.value_or(core::CountType::u8);
   if (core::bytes_of(type) > 2)
-    throw core::Error(core::ErrorKind::config, "--dtype", core::to_string(type),
+    throw core::Error(core::ErrorKind::config, "type", core::to_string(type),
                       "u8 or u16 for time tags");
   if (!config.detectors.empty()) check_detectors(path_, config.detectors);
   open();

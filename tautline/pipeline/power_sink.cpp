@@ -27,10 +27,10 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
       samples_(products_ * channels_) {
   using core::Error;
   using core::ErrorKind;
-  if (integrate_ == 0) throw Error(ErrorKind::config, "--integrate", "0", "1 or more spectra");
+  if (integrate_ == 0) throw Error(ErrorKind::config, "integrate", "0", "1 or more spectra");
   if (products_ == 4 && polarisations_ != 2)
-    throw Error(ErrorKind::config, "--stokes", "IQUV", "input with two polarisations",
-                "take --stokes I");
+    throw Error(ErrorKind::config, "stokes", "IQUV", "input with two polarisations",
+                "take `stokes` I");
   const core::VoltageDescription& input = description.input;
   const std::vector<double> centres = channel_frequencies_hz(input, channels_);
   formats::sigproc::Header header;

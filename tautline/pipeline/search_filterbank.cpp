@@ -49,7 +49,7 @@ class Search {
     formats::AppendFile list(config_.output, config_.overwrite);
     formats::AppendFile record(config_.output + ".json", config_.overwrite);
     if (!config_.plot_folder.empty()) {
-      plot_folder_ = std::make_unique<formats::OutputFolder>("--plot", config_.plot_folder);
+      plot_folder_ = std::make_unique<formats::OutputFolder>("plot_folder", config_.plot_folder);
       plot_path_ = (std::filesystem::path(config_.plot_folder) / "candidates.html").string();
       page_ = std::make_unique<formats::PartialFile>(plot_path_, config_.overwrite);
     }
@@ -82,9 +82,9 @@ class Search {
     if (description_.time_series) {
       // Any other trial would be the same samples under a wrong DM.
       if (choice.given())
-        throw core::Error(core::ErrorKind::config, "--dms",
+        throw core::Error(core::ErrorKind::config, "dms.range",
                           "given for " + config_.inputs.front() + ", which is dedispersed already",
-                          "trials for filterbanks only", "leave --dms and --dm-list out");
+                          "trials for filterbanks only", "leave `dms.range` and `dms.list` out");
       choice.list = {dm_of_series()};
     }
     require_trials(choice);
@@ -169,7 +169,7 @@ class Search {
     lines += "memory: " + std::to_string(summary_.bytes >> 20) + " MiB";
     if (passes_.size() > 1)
       lines += "; the input is read " + std::to_string(passes_.size()) +
-               " times, since all trials at once take more than --memory";
+               " times, since all trials at once take more than `memory_bytes`";
     const double data_s = static_cast<double>(range_.count) / description_.rate_hz.value();
     if (stretches_.size() > 1)
       lines += "; " + std::to_string(stretches_.size()) + " stretches of data, " +
@@ -179,7 +179,7 @@ class Search {
                std::to_string(description_.channels) + " channels left out";
     lines += "\nexpected: " +
              describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
-    if (page_) lines += "; --plot takes its own time after the search";
+    if (page_) lines += "; `plot_folder` takes its own time after the search";
     return lines;
   }
 
@@ -408,6 +408,7 @@ SearchSummary search_filterbank(const SearchConfig& config,
                                 const ProgressCallback& progress,
                                 const std::function<void(const std::string&)>& announce,
                                 std::stop_token stop) {
+  core::check(config);
   return Search(config, std::move(device), progress, std::move(stop)).run(announce);
 }
 

@@ -30,6 +30,7 @@ struct SearchConfig : FilterbankRunConfig {
   stages::detect::Noise noise = stages::detect::Noise::trial;
   stages::detect::Links links;
 };
+const core::Fields<SearchConfig>& fields(const SearchConfig&);
 
 struct SearchSummary : FilterbankRunSummary {
   std::size_t widths = 0, passes = 1;

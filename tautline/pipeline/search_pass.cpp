@@ -154,11 +154,11 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
     needed = std::max(
         needed, detect_bytes(request, piece, device) + dedisperse::summarise(plans).bytes + raw);
   }
-  throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "--memory",
+  throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "memory_bytes",
                     std::to_string(request.memory_bytes) + " bytes",
                     "at least " + std::to_string(needed) + " (" +
                         std::to_string((needed >> 20) + 1) + "M) to search a trial at a time",
-                    "allow for more, lower the highest DM, or make --baseline and --max-width "
+                    "allow for more, lower the highest DM, or make `baseline_s` and `max_width_s` "
                     "shorter");
 }
 
@@ -200,7 +200,7 @@ std::size_t most_in_a_block(const PassRequest& request) {
       request.most_block_samples == 0 ? kMostBlock : request.most_block_samples;
   const std::size_t most = std::min(wanted, request.memory_bytes / each);
   if (most < std::min(kLeastBlock, wanted))
-    throw core::Error(core::ErrorKind::memory, "--memory", std::to_string(request.memory_bytes),
+    throw core::Error(core::ErrorKind::memory, "memory_bytes", std::to_string(request.memory_bytes),
                       "at least " + std::to_string(kLeastBlock * each) + " bytes for " +
                           std::to_string(FilterbankBlocks::kBlocks) + " blocks of the input",
                       "allow for more memory");

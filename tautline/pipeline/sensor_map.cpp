@@ -68,7 +68,7 @@ bool parse_offset(const std::string& text, std::int64_t& dx, std::int64_t& dy) {
 std::vector<Pair> read_pairs(const std::string& path, std::size_t sensors) {
   std::ifstream file(path);
   if (!file)
-    throw Error(ErrorKind::config, "--pairs", path, "auto, all, DX:DY or a file of pairs",
+    throw Error(ErrorKind::config, "pairs", path, "auto, all, DX:DY or a file of pairs",
                 "two sensors a line, the earlier one first");
   std::vector<Pair> pairs;
   std::string line;
@@ -113,7 +113,7 @@ SensorMap::SensorMap(const SensorConfig& config, std::size_t sensors, std::size_
     rows_ = config.rows;
     columns_ = config.columns;
     if (rows_ * columns_ != sensors)
-      throw Error(ErrorKind::config, "--shape",
+      throw Error(ErrorKind::config, "shape",
                   std::to_string(rows_) + "x" + std::to_string(columns_),
                   "rows x columns of the " + std::to_string(sensors) + " sensors");
   }
@@ -134,12 +134,11 @@ void SensorMap::find_sensors(const SensorConfig& config, const std::vector<bool>
   const std::size_t high = config.bin_rows, wide = config.bin_columns;
   adds_ = high * wide != 1;
   if (adds_ && (rows_ == 0 || high == 0 || wide == 0 || rows_ % high != 0 || columns_ % wide != 0))
-    throw Error(
-        ErrorKind::config, "--bin-sensors", std::to_string(high) + "x" + std::to_string(wide),
-        rows_ == 0
-            ? "an array whose shape is known"
-            : "divisors of its shape, " + std::to_string(rows_) + "x" + std::to_string(columns_),
-        rows_ == 0 ? "give --shape" : "");
+    throw Error(ErrorKind::config, "bin_sensors", std::to_string(high) + "x" + std::to_string(wide),
+                rows_ == 0 ? "an array whose shape is known"
+                           : "divisors of its shape, " + std::to_string(rows_) + "x" +
+                                 std::to_string(columns_),
+                rows_ == 0 ? "give `shape`" : "");
   const std::size_t columns = columns_ == 0 ? file_sensors_ : columns_;
   map_rows_ = rows_ / high;
   map_columns_ = columns / wide;
@@ -168,14 +167,14 @@ void SensorMap::find_pairs(const std::string& text) {
   std::int64_t dx = 0, dy = 0;
   if (text == "all") {
     if (count * count > kMaxPairs)
-      throw Error(ErrorKind::config, "--pairs", "all " + std::to_string(count * count) + " pairs",
+      throw Error(ErrorKind::config, "pairs", "all " + std::to_string(count * count) + " pairs",
                   "at most " + std::to_string(kMaxPairs), "list pairs, or bin sensors");
     for (std::size_t a = 0; a < count; ++a)
       for (std::size_t b = 0; b < count; ++b) add(a, b);
   } else if (parse_offset(text, dx, dy)) {
     if (map_rows_ == 0 && dy != 0)
-      throw Error(ErrorKind::config, "--pairs", text, "an array whose shape is known",
-                  "give --shape");
+      throw Error(ErrorKind::config, "pairs", text, "an array whose shape is known",
+                  "give `shape`");
     const auto rows = static_cast<std::int64_t>(std::max<std::size_t>(1, map_rows_));
     const auto columns = static_cast<std::int64_t>(map_columns_);
     for (std::int64_t y = std::max<std::int64_t>(0, -dy); y < std::min(rows, rows - dy); ++y)
@@ -187,7 +186,7 @@ void SensorMap::find_pairs(const std::string& text) {
     for (const Pair& pair : read_pairs(text, count)) add(pair.a, pair.b);
   }
   if (pairs_.empty())
-    throw Error(ErrorKind::config, "--pairs", text, "at least one pair of good sensors",
+    throw Error(ErrorKind::config, "pairs", text, "at least one pair of good sensors",
                 "check the offset, the shape and the mask");
 }
 
@@ -224,7 +223,7 @@ void SensorMap::add_sensors(CountType type, std::span<const std::byte> counts, s
     fits = add(std::uint32_t{}, std::uint32_t{});
   }
   if (!fits)
-    throw Error(ErrorKind::format, "counts added by --bin-sensors", "more than 2^32 - 1",
+    throw Error(ErrorKind::format, "counts added by `bin_sensors`", "more than 2^32 - 1",
                 "sums that 32 bits hold", "add fewer sensors together");
 }
 

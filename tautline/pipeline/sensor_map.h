@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/core/count_type.h"
+#include "tautline/core/fields.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
 namespace tautline::pipeline {
@@ -21,6 +22,7 @@ struct SensorConfig {
   /// on; else a text file of two sensors a line, a (earlier) and b (later).
   std::string pairs = "auto";
 };
+const core::Fields<SensorConfig>& fields(const SensorConfig&);
 
 /// A sensor as it is correlated: one of the file's, or the sum of several.
 struct MappedSensor {

@@ -33,20 +33,20 @@ void parse_range(const std::string& key, std::string_view text, double& low, dou
     double value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(value))
-      throw Error(ErrorKind::config, "--random-pulses: " + key, std::string(text),
+      throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(text),
                   "LOW:HIGH or a number");
     return value;
   };
   low = number(text.substr(0, colon));
   high = colon == std::string_view::npos ? low : number(text.substr(colon + 1));
   if (high < low)
-    throw Error(ErrorKind::config, "--random-pulses: " + key, std::string(text), "LOW below HIGH");
+    throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(text), "LOW below HIGH");
 }
 
 std::uint64_t samples_of(const SimulateFilterbankConfig& config) {
   const double samples = std::nearbyint(config.duration_s / config.scene.tsamp_s);
   if (!(samples >= 1 && samples < 1e15))
-    throw Error(ErrorKind::config, "--duration", fmt::format("{} s", config.duration_s),
+    throw Error(ErrorKind::config, "duration_s", fmt::format("{} s", config.duration_s),
                 fmt::format("at least one sample of {} s", config.scene.tsamp_s));
   return static_cast<std::uint64_t>(samples);
 }
@@ -131,7 +131,7 @@ std::size_t FilterbankSimulation::choose_workspaces() const {
   const std::size_t most = config_.memory_bytes / std::max<std::size_t>(maker_.piece_bytes(), 1);
   if (most == 0)
     throw Error(ErrorKind::memory, "memory", fmt::format("{} bytes needed", maker_.piece_bytes()),
-                fmt::format("at most {}", config_.memory_bytes), "raise --memory");
+                fmt::format("at most {}", config_.memory_bytes), "raise `memory_bytes`");
   // Several a thread, so that all are busy until a round ends.
   constexpr std::size_t kPerThread = 4;
   return std::min(most, queue_->workers() * kPerThread);
@@ -272,14 +272,14 @@ RandomPulses parse_random_pulses(const std::string& text) {
     else if (key == "snr")
       parse_range(key, value, pulses.snr_low, pulses.snr_high);
     else
-      throw Error(ErrorKind::config, "--random-pulses", std::string(item),
+      throw Error(ErrorKind::config, "random_pulses", std::string(item),
                   "count=, dm=, width= and snr=");
   }
   if (!(count >= 0 && count <= 1e6 && count == std::floor(count)))
-    throw Error(ErrorKind::config, "--random-pulses: count", fmt::format("{}", count),
+    throw Error(ErrorKind::config, "`random_pulses`: count", fmt::format("{}", count),
                 "0 to 1000000");
   if (count > 0 && !(pulses.width_s_low > 0))
-    throw Error(ErrorKind::config, "--random-pulses: width", fmt::format("{}", pulses.width_s_low),
+    throw Error(ErrorKind::config, "`random_pulses`: width", fmt::format("{}", pulses.width_s_low),
                 "above 0 s");
   pulses.count = static_cast<std::size_t>(count);
   return pulses;
@@ -293,7 +293,8 @@ SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& co
                                               const ProgressCallback& progress,
                                               std::stop_token stop) {
   if (config.output.empty())
-    throw Error(ErrorKind::config, "--output", "missing", "the name of a .fil file");
+    throw Error(ErrorKind::config, "output", "missing", "the name of a .fil file");
+  core::check(config);
   return FilterbankSimulation(config, progress, std::move(stop)).run();
 }
 

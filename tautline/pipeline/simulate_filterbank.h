@@ -37,6 +37,7 @@ struct SimulateFilterbankConfig {
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the truth
 };
+const core::Fields<SimulateFilterbankConfig>& fields(const SimulateFilterbankConfig&);
 
 struct SimulateFilterbankSummary {
   std::size_t channels = 0, pulses = 0;

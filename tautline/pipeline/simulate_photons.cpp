@@ -60,27 +60,21 @@ void require_not_negative(const std::string& field, double value) {
   require(std::isfinite(value) && value >= 0, field, fmt::format("{}", value), "0 or more");
 }
 
-void check(const SimulatePhotonsConfig& c) {
-  require(c.sensors >= 1 && c.sensors <= 1'000'000, "sensors", std::to_string(c.sensors),
-          "1 to 1,000,000");
-  require_positive("duration", c.duration_s);
+void check_model(const SimulatePhotonsConfig& c) {
   require(!c.model.species.empty(), "model", "none", "diffusion:n=,tau=,rate=");
   for (const simulation::DiffusingSpecies& one : c.model.species) {
-    require_positive("model n", one.n);
-    require_positive("model tau", one.tau_s);
-    require_not_negative("model rate", one.rate_hz);
-    require(one.n <= 1e5, "model n", fmt::format("{}", one.n), "at most 100,000");
+    require_positive("`model`: n", one.n);
+    require_positive("`model`: tau", one.tau_s);
+    require_not_negative("`model`: rate", one.rate_hz);
+    require(one.n <= 1e5, "`model`: n", fmt::format("{}", one.n), "at most 100,000");
   }
-  require(c.model.kappa >= 1 && c.model.kappa <= 20, "model kappa",
+  require(c.model.kappa >= 1 && c.model.kappa <= 20, "`model`: kappa",
           fmt::format("{}", c.model.kappa), "1 to 20");
-  require_not_negative("background", c.model.background_hz);
-  require_not_negative("hot rate", c.hot_rate_hz);
   require(c.model.afterpulsing >= 0 && c.model.afterpulsing < 0.5, "afterpulsing",
           fmt::format("{}", c.model.afterpulsing), "a probability from 0 to 0.5");
-  require_positive("afterpulsing delay", c.model.afterpulse_tau_s);
-  require_not_negative("lifetime", c.model.lifetime_s);
+  require_positive("`afterpulsing`: delay", c.model.afterpulse_tau_s);
   for (const std::size_t sensor : c.hot_sensors)
-    require(sensor < c.sensors, "hot sensor", std::to_string(sensor),
+    require(sensor < c.sensors, "hot_sensors", std::to_string(sensor),
             "less than the " + std::to_string(c.sensors) + " sensors");
   require(c.rows * c.columns == c.sensors || (c.rows == 0 && c.columns == 0), "shape",
           fmt::format("{}x{}", c.rows, c.columns),
@@ -95,14 +89,13 @@ double fastest_tau_s(const PhotonModel& model) {
 
 // Steps are whole bins, or a power of two of them makes a bin.
 void plan_counts(const SimulatePhotonsConfig& c, Plan& plan) {
-  require_positive("bin", c.bin_s);
   const double longest_s = fastest_tau_s(c.model) / kStepsPerDiffusionTime;
   plan.clock.tick_s = c.bin_s / static_cast<double>(kTicksPerBin);
   plan.clock.ticks_per_bin = kTicksPerBin;
   plan.clock.bins = static_cast<std::uint64_t>(c.duration_s / c.bin_s + 1e-6);
-  require(plan.clock.bins >= 1, "duration", fmt::format("{} s", c.duration_s),
+  require(plan.clock.bins >= 1, "duration_s", fmt::format("{} s", c.duration_s),
           fmt::format("at least one bin of {} s", c.bin_s));
-  require(static_cast<double>(plan.clock.bins) < 0x1p46, "duration",
+  require(static_cast<double>(plan.clock.bins) < 0x1p46, "duration_s",
           fmt::format("{} bins", plan.clock.bins), "fewer than 2^46 bins");
   plan.clock.ticks = plan.clock.bins * kTicksPerBin;
   if (c.bin_s <= longest_s) {
@@ -110,7 +103,7 @@ void plan_counts(const SimulatePhotonsConfig& c, Plan& plan) {
         kTicksPerBin * static_cast<std::uint64_t>(std::min(longest_s / c.bin_s + 1e-9, 1e9));
   } else {
     const double steps = std::ceil(c.bin_s / longest_s - 1e-9);
-    require(steps <= PhotonSource::kBlockSteps, "bin", fmt::format("{} s", c.bin_s),
+    require(steps <= PhotonSource::kBlockSteps, "bin_s", fmt::format("{} s", c.bin_s),
             fmt::format("at most {} s, for a diffusion time of {} s",
                         longest_s * PhotonSource::kBlockSteps, fastest_tau_s(c.model)));
     plan.ticks_per_step = kTicksPerBin / std::bit_ceil(static_cast<std::uint64_t>(steps));
@@ -121,7 +114,7 @@ void plan_tags(const SimulatePhotonsConfig& c, Plan& plan) {
   const double longest_s = fastest_tau_s(c.model) / kStepsPerDiffusionTime;
   plan.clock.tick_s = kTagResolution_s;
   if (c.t3) {
-    require(c.sync_rate_hz >= 1e3 && c.sync_rate_hz <= 1e9, "sync rate",
+    require(c.sync_rate_hz >= 1e3 && c.sync_rate_hz <= 1e9, "sync_rate_hz",
             fmt::format("{}", c.sync_rate_hz), "1e3 to 1e9 Hz");
     plan.clock.tick_s = 1 / c.sync_rate_hz;
     plan.model.period_s = plan.clock.tick_s;
@@ -131,8 +124,8 @@ void plan_tags(const SimulatePhotonsConfig& c, Plan& plan) {
   const std::size_t most = c.t3 ? 64 : 63;
   require(c.sensors <= most, "sensors", std::to_string(c.sensors),
           fmt::format("at most {}, the detectors of a PTU file", most), "write counts (.npy)");
-  require(c.duration_s / plan.clock.tick_s < 0x1p62, "duration", fmt::format("{} s", c.duration_s),
-          "what 62 bits count");
+  require(c.duration_s / plan.clock.tick_s < 0x1p62, "duration_s",
+          fmt::format("{} s", c.duration_s), "what 62 bits count");
   plan.clock.ticks = static_cast<std::uint64_t>(std::llround(c.duration_s / plan.clock.tick_s));
   plan.ticks_per_step =
       std::max<std::uint64_t>(1, static_cast<std::uint64_t>(longest_s / plan.clock.tick_s));
@@ -151,7 +144,7 @@ std::size_t expected_bytes(const SimulatePhotonsConfig& c, const Plan& plan) {
 }
 
 Plan make_plan(const SimulatePhotonsConfig& c) {
-  check(c);
+  check_model(c);
   Plan plan;
   plan.model = c.model;
   plan.tags = c.output.ends_with(".ptu");
@@ -280,6 +273,7 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
                                         const SimulatePhotonsProgress& progress,
                                         std::stop_token stop) {
   const auto started = core::Clock::now();
+  core::check(config);
   const Plan plan = make_plan(config);
   SimulatePhotonsSummary summary;
   summary.file = config.output;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/fields.h"
 #include "tautline/pipeline/simulation/photon_source.h"
 
 namespace tautline::pipeline {
@@ -30,6 +31,7 @@ struct SimulatePhotonsConfig {
   std::size_t memory_bytes = std::size_t{1} << 30;  ///< cap on what the run allocates
   std::string history;                              ///< version and command line, for the truth
 };
+const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&);
 
 struct SimulatePhotonsSummary {
   std::string file, truth_path;

@@ -75,7 +75,7 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
   sampling.seed = config.seed;
   if (config.format == SimulateFormat::mwa32t) {
     if (config.bits != 8 && config.bits != 4)
-      throw Error(ErrorKind::config, "--format mwa32t", fmt::format("--bits {}", config.bits),
+      throw Error(ErrorKind::config, "`format` mwa32t", fmt::format("`bits` {}", config.bits),
                   "8 (two-byte mode, 5 bits) or 4 (one-byte mode)");
     // The receivers' writer takes bytes and packs them itself.
     sampling.bits = 8;
@@ -140,7 +140,7 @@ void VoltageSimulation::size_pieces() {
     throw Error(ErrorKind::memory, "memory",
                 fmt::format("{} MiB needed for {} inputs and blocks of {} samples",
                             (memory_bytes_ >> 20) + 1, plan_.inputs(), plan_.blocks.block),
-                fmt::format("at most {} MiB", config_.memory_bytes >> 20), "raise --memory");
+                fmt::format("at most {} MiB", config_.memory_bytes >> 20), "raise `memory_bytes`");
 }
 
 void VoltageSimulation::write(Piece& piece, simulation::Sink& sink) {
@@ -235,9 +235,9 @@ std::string truth_path(const std::string& output) {
 SimulateSummary simulate_voltages(const SimulateConfig& config, const ProgressCallback& progress,
                                   std::stop_token stop) {
   if (config.array_path.empty())
-    throw Error(ErrorKind::config, "--array", "missing", "an array.toml");
+    throw Error(ErrorKind::config, "array_path", "missing", "an array.toml");
   if (config.scene_path.empty())
-    throw Error(ErrorKind::config, "--scene", "missing", "a scene.toml");
+    throw Error(ErrorKind::config, "scene_path", "missing", "a scene.toml");
   return simulate_voltages(config, formats::read_array_layout(config.array_path),
                            formats::scene::read_scene(config.scene_path), progress,
                            std::move(stop));
@@ -246,6 +246,7 @@ SimulateSummary simulate_voltages(const SimulateConfig& config, const ProgressCa
 SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::ArrayLayout& array,
                                   const formats::scene::Scene& scene,
                                   const ProgressCallback& progress, std::stop_token stop) {
+  core::check(config);
   return VoltageSimulation(config, array, scene, progress, std::move(stop)).run();
 }
 

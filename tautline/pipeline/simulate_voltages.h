@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/fields.h"
 #include "tautline/formats/array_layout.h"
 #include "tautline/formats/scene/scene.h"
 #include "tautline/pipeline/progress.h"
@@ -32,6 +33,7 @@ struct SimulateConfig {
   std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the truth
 };
+const core::Fields<SimulateConfig>& fields(const SimulateConfig&);
 
 struct SimulateSummary {
   std::size_t inputs = 0;

@@ -33,7 +33,7 @@ NamedPlace parse_place(const std::string& text) {
         position.dec_deg >= -90 && position.dec_deg <= 90)
       return {text.substr(0, equals), position};
   }
-  throw Error(ErrorKind::config, "--phase-center", text,
+  throw Error(ErrorKind::config, "phase_centre", text,
               "NAME=RA_DEG,DEC_DEG with RA from 0 to 360 and Dec from -90 to 90");
 }
 
@@ -52,8 +52,8 @@ Tracking choose_tracking(const std::string& delays_path, const std::string& phas
       throw Error(ErrorKind::format, delays_path + ": position", "none",
                   "ra_deg and dec_deg of the phase centre", "the output must say where it points");
     if (!phase_centre.empty() && (place.position || place.name != table.phase_centre))
-      throw Error(ErrorKind::config, "--phase-center", phase_centre,
-                  "the name in --delays (" + table.phase_centre + ") or no --delays");
+      throw Error(ErrorKind::config, "phase_centre", phase_centre,
+                  "the name in `delays_path` (" + table.phase_centre + ") or no `delays_path`");
     tracking.centre.name = table.phase_centre;
     tracking.centre.ra_deg = table.position->ra_deg;
     tracking.centre.dec_deg = table.position->dec_deg;
@@ -63,11 +63,11 @@ Tracking choose_tracking(const std::string& delays_path, const std::string& phas
     return tracking;
   }
   if (!place.position)
-    throw Error(ErrorKind::config, "--phase-center", phase_centre, "NAME=RA_DEG,DEC_DEG",
-                "a name alone goes with --delays");
+    throw Error(ErrorKind::config, "phase_centre", phase_centre, "NAME=RA_DEG,DEC_DEG",
+                "a name alone goes with `delays_path`");
   if (!array.positions_known)
-    throw Error(ErrorKind::config, "--phase-center", phase_centre, "known antenna positions",
-                "give --array");
+    throw Error(ErrorKind::config, "phase_centre", phase_centre, "known antenna positions",
+                "give `array_path`");
   tracking.centre.name = place.name;
   tracking.centre.ra_deg = place.position->ra_deg;
   tracking.centre.dec_deg = place.position->dec_deg;

@@ -110,7 +110,7 @@ class NpySink final : public VoltageSink {
 Output form_wanted(const ChannelizeConfig& config) {
   if (config.output.ends_with(".fil")) {
     if (config.requantise != Requantise::off)
-      throw Error(ErrorKind::config, "--requantize", "8 or 4", "off for detected power (.fil)");
+      throw Error(ErrorKind::config, "requantise", "8 or 4", "off for detected power (.fil)");
     return Output::spectra_float;
   }
   switch (config.requantise) {
@@ -122,7 +122,7 @@ Output form_wanted(const ChannelizeConfig& config) {
       break;
   }
   if (config.output.ends_with(".npy")) return Output::corner_turned_ci4;
-  throw Error(ErrorKind::unsupported, "--requantize", "4", "8 or off for voltages in a DADA file");
+  throw Error(ErrorKind::unsupported, "requantise", "4", "8 or off for voltages in a DADA file");
 }
 
 std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
@@ -130,7 +130,7 @@ std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
   if (config.output.ends_with(".fil")) return std::make_unique<PowerSink>(config, description);
   if (config.output.ends_with(".dada")) return std::make_unique<DadaSink>(config, description);
   if (config.output.ends_with(".npy")) return std::make_unique<NpySink>(config, description);
-  throw Error(ErrorKind::config, "--output", config.output, "a name ending in .dada, .npy or .fil");
+  throw Error(ErrorKind::config, "output", config.output, "a name ending in .dada, .npy or .fil");
 }
 
 }  // namespace tautline::pipeline

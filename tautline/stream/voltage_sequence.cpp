@@ -36,7 +36,7 @@ Error overlap(const std::string& path, const core::Instant& start, const std::st
                "the files overlap: " + advice);
 }
 
-constexpr const char* kShorten = "leave one out, or shorten one with --duration";
+constexpr const char* kShorten = "leave one out, or shorten one with `duration_s`";
 
 // Receivers of one array start together.
 std::string advice_on(const formats::VoltageReader& a, const formats::VoltageReader& b) {
@@ -44,7 +44,7 @@ std::string advice_on(const formats::VoltageReader& a, const formats::VoltageRea
   const bool receivers = one.instrument == formats::mwa32t::kInstrument &&
                          other.instrument == one.instrument && other.start == one.start;
   if (!receivers) return kShorten;
-  return "give --receivers if they are receivers of one array, else leave one out";
+  return "give `receivers` if they are receivers of one array, else leave one out";
 }
 
 std::uint64_t to_samples(double seconds, const core::Rational& rate, const char* option) {
@@ -113,16 +113,16 @@ void VoltageSequence::check_agreement(const Part& part) const {
     throw differ("order", "another layout", "the same layout");
 }
 
-// Applies --start and --duration, in samples of the stream (gaps do not count).
+// Applies start_s and duration_s, in samples of the stream (gaps do not count).
 void VoltageSequence::select(const SequenceOptions& options) {
-  std::uint64_t skip = to_samples(options.start_s, description_.rate_hz, "--start");
+  std::uint64_t skip = to_samples(options.start_s, description_.rate_hz, "start_s");
   std::uint64_t left = options.duration_s < 0
                            ? UINT64_MAX
-                           : to_samples(options.duration_s, description_.rate_hz, "--duration");
+                           : to_samples(options.duration_s, description_.rate_hz, "duration_s");
   std::uint64_t available = 0;
   for (const Part& part : parts_) available += part.reader->total_samples();
   if (skip > 0 && skip >= available)
-    throw Error(ErrorKind::config, "--start", fmt::format("{} s", options.start_s),
+    throw Error(ErrorKind::config, "start_s", fmt::format("{} s", options.start_s),
                 fmt::format("less than the {} s of input",
                             static_cast<double>(available) / description_.rate_hz.value()));
   left_ = left;

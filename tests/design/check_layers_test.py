@@ -29,6 +29,13 @@ class CheckLayers(unittest.TestCase):
             for folder in ("cli", "bench", "examples", "tests"):
                 self.assertEqual(found(folder, header), [], (folder, header))
 
+    def test_texts_of_the_library_name_no_options(self):
+        for text, breaches in (('f("--memory")', 1), ('f("raise --memory");', 1), ('f("raise `memory_bytes`")', 0),
+                               ("--count; // --memory", 0), ('f("a--b <!--x-->")', 0)):
+            check_layers.problems.clear()
+            check_layers.check_texts(ROOT / "tautline" / "x.cpp", text)
+            self.assertEqual(len(check_layers.problems), breaches, text)
+
     def test_headers_that_do_not_exist(self):
         for folder in ("cli", "tests"):
             self.assertEqual(len(found(folder, "tautline/core/none.h")), 1)

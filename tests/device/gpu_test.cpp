@@ -193,7 +193,7 @@ TEST_P(Gpu, SaysHowMuchMemoryIsMissing) {
     EXPECT_EQ(error.kind(), core::ErrorKind::memory);
     EXPECT_NE(std::string(error.what()).find("0.4 MiB needed"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("0.3 MiB"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("--memory"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("memory_bytes"), std::string::npos) << error.what();
   }
 }
 

@@ -78,7 +78,9 @@ TEST_F(AutocorrelateOptions, LimitsAndNumbersReadWell) {
   for (const char* bin : {"-1", "0", "nan", "x"}) {
     const CommandResult refused = run(bin);
     EXPECT_EQ(refused.status, 2) << refused.err;
-    EXPECT_NE(refused.err.find(std::string(bin) + " is no number above 0"), std::string::npos)
+    EXPECT_NE(refused.err.find("--bin: " + std::string(bin) + ", expected "), std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find("above 0; tautline autocorrelate --help"), std::string::npos)
         << refused.err;
   }
   const CommandResult done = run("1e-5");

@@ -47,9 +47,9 @@ TEST_F(Slips, UnknownCommandsAreNamedBesideTheNearest) {
 
 TEST_F(Slips, OptionsThatCannotBeReadAreErrorsLikeOthers) {
   expect_said({"search", "x.fil", "-o", "c.csv", "--threshold", "abc"}, kWrongUsage,
-              "--threshold = abc; tautline search --help");
+              "--threshold: abc, expected a number, above 0; tautline search --help");
   expect_said({"search", "x.fil", "-o", "c.csv", "--noise", "foo"}, kWrongUsage,
-              "foo not in {trial,width}");
+              "--noise: foo, expected trial or width");
 }
 
 TEST_F(Slips, HelpIsACommandToo) {

@@ -174,7 +174,7 @@ TEST(CurveErrors, DetrendingTakesTheMeansSegmentBySegment) {
       ADD_FAILURE() << "detrended with " << core::to_string(how);
     } catch (const core::Error& error) {
       EXPECT_EQ(error.kind(), core::ErrorKind::config);
-      EXPECT_NE(std::string(error.what()).find("--detrend"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("detrend"), std::string::npos) << error.what();
     }
   }
 }

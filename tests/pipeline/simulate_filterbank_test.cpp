@@ -325,14 +325,14 @@ TEST_F(SimulateFilterbank, BadScenesAreRefusedByField) {
       EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
     }
   };
-  refuses([](auto& c) { c.scene.channels = 0; }, "--nchans");
-  refuses([](auto& c) { c.scene.fch1_mhz = 0; }, "--fch1");
-  refuses([](auto& c) { c.scene.foff_mhz = 0; }, "--foff");
-  refuses([](auto& c) { c.scene.foff_mhz = -100; }, "--foff");
-  refuses([](auto& c) { c.scene.tsamp_s = 0; }, "--tsamp");
-  refuses([](auto& c) { c.scene.bits = 3; }, "--nbits");
-  refuses([](auto& c) { c.duration_s = 0; }, "--duration");
-  refuses([](auto& c) { c.duration_s = NAN; }, "--duration");
+  refuses([](auto& c) { c.scene.channels = 0; }, "channels");
+  refuses([](auto& c) { c.scene.fch1_mhz = 0; }, "fch1_mhz");
+  refuses([](auto& c) { c.scene.foff_mhz = 0; }, "foff_mhz");
+  refuses([](auto& c) { c.scene.foff_mhz = -100; }, "foff_mhz");
+  refuses([](auto& c) { c.scene.tsamp_s = 0; }, "tsamp_s");
+  refuses([](auto& c) { c.scene.bits = 3; }, "bits");
+  refuses([](auto& c) { c.duration_s = 0; }, "duration_s");
+  refuses([](auto& c) { c.duration_s = NAN; }, "duration_s");
   refuses([](auto& c) { c.scene.pulses = {pulse_of(-1, 0, 1, 1)}; }, "pulse: dm");
   refuses([](auto& c) { c.scene.pulses = {pulse_of(1, 0, 0, 1)}; }, "pulse: width");
   refuses([](auto& c) { c.scene.pulses = {pulse_of(1, 0, 1, -1)}; }, "pulse: snr");
@@ -341,8 +341,8 @@ TEST_F(SimulateFilterbank, BadScenesAreRefusedByField) {
         c.scene.bandpass = {0};
         c.scene.pulses = {pulse_of(1, 0, 1, 1)};
       },
-      "--bandpass");
-  refuses([](auto& c) { c.output.clear(); }, "--output");
+      "bandpass");
+  refuses([](auto& c) { c.output.clear(); }, "output");
   EXPECT_TRUE(scratch_.empty());
   for (const char* text :
        {"dm=1", "dm=1,time=2,width=3", "dm=x,time=2,width=3,snr=4", "what=1", "dm"})

@@ -85,9 +85,9 @@ Buffer CudaDevice::allocate(std::size_t bytes) const {
   context_->check_usable("allocation");
   const std::size_t size = std::max<std::size_t>(bytes, 1);
   const auto no_room = [&](const std::string& value) {
-    return Error(ErrorKind::memory, context_->name + ": memory", value,
-                 byte_text(free_bytes()) + " free",
-                 "lower --memory, --channels or the block size, or end what else uses the GPU");
+    return Error(
+        ErrorKind::memory, context_->name + ": memory", value, byte_text(free_bytes()) + " free",
+        "lower `memory_bytes`, `channels` or the block size, or end what else uses the GPU");
   };
   if (size > free_bytes()) throw no_room(byte_text(size) + " needed");
   const Current current(*context_);
@@ -228,7 +228,7 @@ void Context::check(CUresult code, const std::string& what) {
   }
   const bool memory = code == kOutOfMemory;
   throw Error(memory ? ErrorKind::memory : ErrorKind::device, name + ": " + what, said, "",
-              memory ? "lower --memory, --channels or the block size" : "");
+              memory ? "lower `memory_bytes`, `channels` or the block size" : "");
 }
 
 unsigned device_count() {
@@ -248,11 +248,11 @@ std::unique_ptr<Queue> wrap_stream(const Device& device, void* stream) {
 
 std::shared_ptr<const Device> open(unsigned number, const Options& options) {
   if (number >= device_count())
-    throw Error(ErrorKind::unsupported, "--device", "cuda:" + std::to_string(number),
+    throw Error(ErrorKind::unsupported, "device", "cuda:" + std::to_string(number),
                 fmt::format("a number below {}", device_count()),
                 "`tautline devices` lists what is here");
   if (!compiler_available())
-    throw Error(ErrorKind::unsupported, "--device", "cuda:" + std::to_string(number),
+    throw Error(ErrorKind::unsupported, "device", "cuda:" + std::to_string(number),
                 "NVRTC (libnvrtc.so.12 or .13), which compiles the kernels",
                 "install NVIDIA's nvrtc package, or set CUDA_HOME to the toolkit's folder");
   auto context = std::make_shared<Context>();

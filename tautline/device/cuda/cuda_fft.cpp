@@ -59,7 +59,7 @@ class CufftPlan final : public FftPlan {
     throw Error(result == kAllocationFailed ? ErrorKind::memory : ErrorKind::device,
                 fmt::format("{}: {} of {} x {} points", context_->name, what, batch_, length_),
                 fmt::format("cuFFT error {}", result), "",
-                result == kAllocationFailed ? "lower --memory or the block size" : "");
+                result == kAllocationFailed ? "lower `memory_bytes` or the block size" : "");
   }
 
   std::shared_ptr<Context> context_;

@@ -99,11 +99,12 @@ Buffer OpenclDevice::allocate(std::size_t bytes) const {
   context_->check_usable("allocation");
   const std::size_t size = bytes == 0 ? 1 : bytes;
   const auto no_room = [&] {
-    return Error(ErrorKind::memory, context_->name + ": memory", byte_text(size) + " needed",
-                 fmt::format("at most {} ({} free)",
-                             byte_text(std::min(free_bytes(), context_->largest_buffer_bytes)),
-                             byte_text(free_bytes())),
-                 "lower --memory, --channels or the block size, or end what else uses the GPU");
+    return Error(
+        ErrorKind::memory, context_->name + ": memory", byte_text(size) + " needed",
+        fmt::format("at most {} ({} free)",
+                    byte_text(std::min(free_bytes(), context_->largest_buffer_bytes)),
+                    byte_text(free_bytes())),
+        "lower `memory_bytes`, `channels` or the block size, or end what else uses the GPU");
   };
   if (size > free_bytes() || size > context_->largest_buffer_bytes) throw no_room();
   cl_int code = CL_SUCCESS;
@@ -151,7 +152,7 @@ void Context::check(cl_int code, const std::string& what) {
     throw Error(ErrorKind::memory, name + ": " + what, error_name(code),
                 byte_text(limit_bytes - std::min<std::size_t>(limit_bytes, allocated_bytes)) +
                     " free by our own count",
-                "lower --memory, --channels or the block size");
+                "lower `memory_bytes`, `channels` or the block size");
   if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE ||
       code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
     const std::string where = what + faults.after_kernel();
@@ -170,7 +171,7 @@ void Context::finish_queues() {
 std::shared_ptr<const Device> open(unsigned number, const Options& options) {
   const std::vector<cl_device_id> devices = list_devices();
   if (number >= devices.size())
-    throw Error(ErrorKind::unsupported, "--device", "opencl:" + std::to_string(number),
+    throw Error(ErrorKind::unsupported, "device", "opencl:" + std::to_string(number),
                 fmt::format("a number below {}", devices.size()),
                 "`tautline devices` lists what is here");
   auto context = std::make_shared<Context>();

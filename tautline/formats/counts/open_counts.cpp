@@ -217,7 +217,7 @@ class RowReader final : public CountReader {
                        "a count of 0 or more that " + core::to_string(description_.type) + " holds",
                        description_.type == CountType::f32
                            ? "correct the file"
-                           : "choose a wider --dtype, or correct the file");
+                           : "choose a wider `type`, or correct the file");
   }
 
   InputFile file_;
@@ -303,10 +303,10 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
 std::unique_ptr<CountReader> open_raw(InputFile file, const RawCounts& raw) {
   if (!raw.type)
     throw core::Error(core::ErrorKind::config, file.path() + ": type of the counts", "unknown",
-                      "u8, u16, u32 or f32, which a raw file cannot say", "give --dtype");
+                      "u8, u16, u32 or f32, which a raw file cannot say", "give `type`");
   if (raw.sensors == 0)
     throw core::Error(core::ErrorKind::config, file.path() + ": number of sensors", "unknown",
-                      "1 or more, which a raw file cannot say", "give --sensors or --shape");
+                      "1 or more, which a raw file cannot say", "give `sensors` or `shape`");
   if (raw.header_bytes > file.size())
     throw core::Error(core::ErrorKind::config, file.path() + ": header",
                       std::to_string(raw.header_bytes) + " bytes",

@@ -91,7 +91,7 @@ std::string undefined_rows(const core::CorrelationCurve& curve) {
   if (text.empty())
     throw core::Error(core::ErrorKind::unsupported, "curve in a CSV", "no lag above 0",
                       "one or more: lag 0 has no place on a logarithmic axis",
-                      "take more --bins or --levels, or write .h5");
+                      "take more `bins` or `levels`, or write .h5");
   return text;
 }
 

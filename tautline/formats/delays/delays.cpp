@@ -152,7 +152,7 @@ void require_cover(const Table& table, std::size_t inputs, const core::Instant& 
     throw core::Error(core::ErrorKind::config, "delays: valid_until",
                       core::to_iso(*table.valid_until),
                       "no earlier than the data's end, " + core::to_iso(to),
-                      "make a longer table or take less data with --duration");
+                      "make a longer table or take less data with `duration_s`");
 }
 
 Table read_delays(const std::string& path, const ArrayLayout& array) {

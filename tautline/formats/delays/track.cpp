@@ -42,7 +42,7 @@ void check(const ArrayLayout& array, const Position& position, double duration_s
   };
   if (!array.positions_known)
     throw core::Error(core::ErrorKind::config, "phase centre", "antenna positions unknown",
-                      "an array layout", "give one with --array");
+                      "an array layout", "give one with `array_path`");
   if (!(duration_s >= 0 && duration_s <= 1e8)) fail("duration_s", duration_s, "0 to 1e8");
   if (!(std::abs(position.dec_deg) <= 90)) fail("dec_deg", position.dec_deg, "-90 to 90");
   if (!std::isfinite(position.ra_deg)) fail("ra_deg", position.ra_deg, "a finite angle");

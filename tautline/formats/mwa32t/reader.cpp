@@ -256,7 +256,7 @@ std::unique_ptr<VoltageReader> open_receivers(const std::vector<std::string>& pa
     throw core::Error(core::ErrorKind::config, "receivers", "none", "at least one file",
                       "name the receivers' files");
   refuse_unused(paths.front(), "MWA receiver", options,
-                {"--rate-hz", "--centre-hz", "--bandwidth-hz", "--utc-start", "--receivers"});
+                {"rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "receivers"});
   for (std::size_t k = 0; k < paths.size(); ++k)
     if (std::find(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(k), paths[k]) !=
         paths.begin() + static_cast<std::ptrdiff_t>(k))

@@ -103,7 +103,7 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
   if (assumed.rate_hz.numerator > 0 && assumed.rate_hz.denominator > 0) return;
   throw core::Error(core::ErrorKind::config, file + ": sample rate", "unknown",
                     "a rate in Hz, which a NPY file cannot hold",
-                    "give the sample rate (--rate-hz)");
+                    "give the sample rate (`rate_hz`)");
 }
 
 // How many whole times the file has, against what the shape promises.

@@ -26,9 +26,9 @@ struct Key {
   bool required;
 };
 
-void parse_keys(const char* option, std::string_view text, const std::vector<Key>& keys) {
+void parse_keys(const char* field, std::string_view text, const std::vector<Key>& keys) {
   const auto fail = [&](const std::string& found, const std::string& expected) {
-    return Error(ErrorKind::config, option, found, expected);
+    return Error(ErrorKind::config, field, found, expected);
   };
   std::string names;
   for (const Key& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.name);
@@ -145,7 +145,7 @@ void check_interference(const FilterbankScene& scene) {
 
 DispersedPulse parse_pulse(std::string_view text) {
   DispersedPulse p;
-  parse_keys("--pulse", text,
+  parse_keys("pulses", text,
              {{"dm", &p.dm, true},
               {"time", &p.time_s, true},
               {"width", &p.width_s, true},
@@ -157,7 +157,7 @@ DispersedPulse parse_pulse(std::string_view text) {
 
 Impulse parse_impulse(std::string_view text) {
   Impulse i;
-  parse_keys("--impulse", text,
+  parse_keys("impulses", text,
              {{"time", &i.time_s, true},
               {"duration", &i.duration_s, true},
               {"amplitude", &i.amplitude, true}});
@@ -166,7 +166,7 @@ Impulse parse_impulse(std::string_view text) {
 
 Carrier parse_carrier(std::string_view text) {
   Carrier c;
-  parse_keys("--carrier", text,
+  parse_keys("carriers", text,
              {{"frequency", &c.frequency_mhz, true},
               {"amplitude", &c.amplitude, true},
               {"width", &c.width_mhz, false},
@@ -187,21 +187,22 @@ FilterbankScene parse_filterbank_scene(std::string_view text, const std::string&
 
 void check_filterbank_scene(const FilterbankScene& s) {
   constexpr std::size_t kMostChannels = std::size_t{1} << 20;
-  require(s.channels >= 1 && s.channels <= kMostChannels, "--nchans",
+  require(s.channels >= 1 && s.channels <= kMostChannels, "channels",
           static_cast<double>(s.channels), fmt::format("1 to {}", kMostChannels));
   const double last = s.fch1_mhz + s.foff_mhz * static_cast<double>(s.channels - 1);
-  require(s.fch1_mhz > 0 && s.fch1_mhz < 1e9, "--fch1", s.fch1_mhz, "a positive number of MHz");
-  require(s.channels == 1 || s.foff_mhz != 0, "--foff", s.foff_mhz, "a step in MHz that is not 0");
-  require(last > 0 && last < 1e9, "--foff", s.foff_mhz,
+  require(s.fch1_mhz > 0 && s.fch1_mhz < 1e9, "fch1_mhz", s.fch1_mhz, "a positive number of MHz");
+  require(s.channels == 1 || s.foff_mhz != 0, "foff_mhz", s.foff_mhz,
+          "a step in MHz that is not 0");
+  require(last > 0 && last < 1e9, "foff_mhz", s.foff_mhz,
           fmt::format("a step that keeps the last channel above 0 (it is at {} MHz)", last));
-  require(s.tsamp_s >= 1e-12 && s.tsamp_s <= 1e6, "--tsamp", s.tsamp_s,
+  require(s.tsamp_s >= 1e-12 && s.tsamp_s <= 1e6, "tsamp_s", s.tsamp_s,
           "a positive number of seconds");
   const bool depth =
       s.bits == 1 || s.bits == 2 || s.bits == 4 || s.bits == 8 || s.bits == 16 || s.bits == 32;
-  require(depth, "--nbits", s.bits, "1, 2, 4, 8, 16 or 32");
-  require(!s.bandpass.empty(), "--bandpass", 0, "one number or more");
+  require(depth, "bits", s.bits, "1, 2, 4, 8, 16 or 32");
+  require(!s.bandpass.empty(), "bandpass", 0, "one number or more");
   for (const double gain : s.bandpass)
-    require(gain >= 0 && gain <= 1e6, "--bandpass", gain, "0 to 1e6");
+    require(gain >= 0 && gain <= 1e6, "bandpass", gain, "0 to 1e6");
   for (const DispersedPulse& pulse : s.pulses) check_pulse(pulse);
   check_interference(s);
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tautline/core/fields.h"
 #include "tautline/core/time.h"
 
 namespace tautline::formats::scene {
@@ -53,6 +54,7 @@ struct FilterbankScene {
   std::vector<Impulse> impulses;
   std::vector<Carrier> carriers;
 };
+const core::Fields<FilterbankScene>& fields(const FilterbankScene&);
 
 /// "key=value,key=value": dm, time, width, snr, and if wanted index and scattering. Throws
 /// Error(config) naming the key.

@@ -173,7 +173,7 @@ class Reader final : public FilterbankReader {
     if (d.summed_ifs.size() > 2)
       remark(fmt::format(
           "{} IFs are added up, and the format does not say what they are: choose those that make "
-          "total intensity (--ifs 0 of Stokes parameters I, Q, U, V; --ifs 0,1 of two "
+          "total intensity (`ifs` 0 of Stokes parameters I, Q, U, V; `ifs` 0,1 of two "
           "polarisations and their products)",
           d.summed_ifs.size()));
     if (d.tstart_mjd == 0) remark("tstart is 0: times count from MJD 0");

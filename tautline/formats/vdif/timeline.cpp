@@ -88,7 +88,7 @@ core::Rational choose_rate(const InputFile& file, const Header& first,
   if (first.rate_hz > 0) return {first.rate_hz, 1};
   throw format_error(file.path(), "sample rate",
                      "not in the headers, and no second ends in the file", "a known rate",
-                     "give it (--rate-hz)");
+                     "give it (`rate_hz`)");
 }
 
 // Position 0: the earliest of the first frames, leaving out times that stand alone.
@@ -127,21 +127,21 @@ Timeline find_timeline(const InputFile& file, const Header& first,
         file.path(), "sample rate",
         fmt::format("{}/{} Hz", timeline.rate_hz.numerator, timeline.rate_hz.denominator),
         fmt::format("whole frames of {} samples in a second", samples),
-        "give the sample rate of each channel (--rate-hz)");
+        "give the sample rate of each channel (`rate_hz`)");
   timeline.frames_per_second = per_second / samples;
   if (timeline.frames_per_second > kMaxFramesPerSecond)
     throw format_error(file.path(), "sample rate", fmt::format("{} Hz", per_second),
                        fmt::format("at most {} frames of {} samples in a second, the frame number "
                                    "has 24 bits",
                                    kMaxFramesPerSecond, samples),
-                       "give the sample rate of each channel (--rate-hz)");
+                       "give the sample rate of each channel (`rate_hz`)");
   const std::vector<Header> headers = first_headers(file, first);
   if (first.frame >= timeline.frames_per_second && headers.size() > 1 &&
       headers[1].frame >= timeline.frames_per_second)
     throw format_error(file.path(), "frame number at byte 4", std::to_string(first.frame),
                        fmt::format("less than {}, the frames in a second at {} Hz",
                                    timeline.frames_per_second, per_second),
-                       "give the true sample rate (--rate-hz)");
+                       "give the true sample rate (`rate_hz`)");
   timeline.threads = find_threads(headers);
   find_origin(headers, timeline);
   timeline.limit = static_cast<std::int64_t>(kFramesToKnowThreads) +

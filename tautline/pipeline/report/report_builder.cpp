@@ -14,7 +14,7 @@ ReportBuilder::ReportBuilder(std::string path, const formats::VisibilityDescript
   // An hour's run must not end in a refusal that was known at its start.
   if (!overwrite_ && std::filesystem::exists(path_))
     throw core::Error(core::ErrorKind::io, path_, "exists", "a new file",
-                      "give --overwrite or another name");
+                      "give `overwrite` or another name");
   for (const auto& [key, value] : description.extra) status_.facts.emplace_back(key, value);
 }
 

@@ -79,7 +79,7 @@ void check(const formats::scene::Scene& scene, const formats::ArrayLayout& array
                       "4, 8 or 16");
   if (!array.positions_known && !scene.sources.empty())
     throw core::Error(core::ErrorKind::config, "array", "no positions",
-                      "antenna positions for a scene with sources", "give them with --array");
+                      "antenna positions for a scene with sources", "give them with `array_path`");
   for (const formats::InputLabel& label : array.inputs)
     if (label.feed != 'x' && label.feed != 'y')
       throw core::Error(core::ErrorKind::config, "array: feed", std::string(1, label.feed),

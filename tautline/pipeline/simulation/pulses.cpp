@@ -137,7 +137,7 @@ void PlacedPulse::find_amplitude(const Receiver& receiver) {
   double energy = 0;
   for (const double value : series) energy += value * value;
   if (!(energy > 0))
-    throw core::Error(core::ErrorKind::config, "--bandpass", "0 in every channel",
+    throw core::Error(core::ErrorKind::config, "bandpass", "0 in every channel",
                       "a channel that sees the pulse");
   amplitude_ = pulse_.snr * receiver.summed_rms() / std::sqrt(energy);
   peak_steps_ = peak * amplitude_;

@@ -159,11 +159,11 @@ std::unique_ptr<Sink> make_mwa32t_sink(const Plan& plan, const std::string& path
   const std::size_t inputs = plan.inputs();
   if (inputs % mwa32t::kInputsPerReceiver != 0 ||
       inputs > kMostReceivers * mwa32t::kInputsPerReceiver)
-    throw core::Error(core::ErrorKind::config, "--format mwa32t", fmt::format("{} inputs", inputs),
-                      "16, 32, 48 or 64: whole receivers", "use --format dada");
+    throw core::Error(core::ErrorKind::config, "`format` mwa32t", fmt::format("{} inputs", inputs),
+                      "16, 32, 48 or 64: whole receivers", "use `format` dada");
   if (plan.sampling.real)
-    throw core::Error(core::ErrorKind::config, "--format mwa32t", "--real", "complex samples",
-                      "use --format dada");
+    throw core::Error(core::ErrorKind::config, "`format` mwa32t", "`real`", "complex samples",
+                      "use `format` dada");
   return std::make_unique<MwaSink>(plan, path, one_byte, overwrite);
 }
 

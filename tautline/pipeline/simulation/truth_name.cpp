@@ -39,13 +39,13 @@ void refuse_existing(const std::string& truth_path, const std::string& output, b
   if (overwrite) return;
   if (std::filesystem::exists(output, ignored))
     throw core::Error(core::ErrorKind::io, output + ": output", "it exists", "a new name",
-                      "give --overwrite or another name");
+                      "give `overwrite` or another name");
   if (!std::filesystem::exists(truth_path, ignored)) return;
   const std::string other = file_of_truth(truth_path);
   throw core::Error(
       core::ErrorKind::io, output + ": its truth would be " + truth_path,
       other.empty() ? "a file of this name exists" : "that exists and is the truth of " + other, {},
-      "give an output whose name differs before its ending; --overwrite replaces that truth");
+      "give an output whose name differs before its ending; `overwrite` replaces that truth");
 }
 
 }  // namespace tautline::pipeline::simulation

@@ -246,10 +246,10 @@ TEST(DedisperseFilterbank, WhatCannotBeDoneIsRefusedAndLeavesNothing) {
     EXPECT_FALSE(std::filesystem::exists(folder / "out.npy.partial"));
   };
   using C = DedisperseConfig&;
-  refused([](C c) { c.dms.high = 1000; }, "--dms");
+  refused([](C c) { c.dms.high = 1000; }, "dms.range");
   refused([](C c) { c.ignored_channels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; }, "all 10 channels");
-  refused([](C c) { c.ignored_channels = {10}; }, "--ignorechan: channel 10");
-  refused([](C c) { c.start_s = 5; }, "--start");
+  refused([](C c) { c.ignored_channels = {10}; }, "ignored_channels: channel 10");
+  refused([](C c) { c.start_s = 5; }, "start_s");
   refused([](C c) { c.duration_s = 0; }, "no samples");
   refused([](C c) { c.inputs = {"/nowhere.fil"}; }, "/nowhere.fil");
   // Stopped: nothing stays.

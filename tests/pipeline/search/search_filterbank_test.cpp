@@ -371,10 +371,10 @@ TEST(SearchFilterbank, BadInputSaysWhatIsWrong) {
   };
   SearchConfig config = search_config(folder, fil);
   config.dms.high = 5000;  // 4.3 s
-  expect(config, "--dms");
+  expect(config, "dms.range");
   config = search_config(folder, fil);
   config.dms = {};
-  expect(config, "--dms");
+  expect(config, "dms.range");
   config = search_config(folder, fil);
   for (std::size_t c = 0; c < 16; ++c) config.ignored_channels.push_back(c);
   expect(config, "all 16 channels");

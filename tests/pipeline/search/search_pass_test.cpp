@@ -37,7 +37,7 @@ TEST(SearchBlocks, TakeNoMoreOfTheHostThanAllowed) {
     ADD_FAILURE() << "1,024 times in three blocks are 12 MiB";
   } catch (const core::Error& error) {
     EXPECT_EQ(error.kind(), core::ErrorKind::memory);
-    EXPECT_NE(std::string(error.what()).find("--memory"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("memory_bytes"), std::string::npos) << error.what();
   }
 }
 

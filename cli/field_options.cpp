@@ -1,0 +1,217 @@
+#include "cli/field_options.h"
+
+#include <map>
+#include <utility>
+
+namespace tautline::cli {
+
+namespace {
+
+// CLI11's options carry nothing of their user's. Filled before the line is parsed.
+std::map<const CLI::Option*, core::FieldDescription>& noted() {
+  static std::map<const CLI::Option*, core::FieldDescription> fields;
+  return fields;
+}
+
+OptionWords& chosen_words() {
+  static OptionWords words;
+  return words;
+}
+
+std::string scaled(const std::string& text, double factor) {
+  return text.empty() ? text : core::text::write_number(core::text::read_number(text) * factor);
+}
+
+// "1, expected 2 to 65536": CLI11 puts the option's name before it.
+std::string reason(const core::Error& error) {
+  std::string text = error.value();
+  if (!error.limit().empty()) text += ", expected " + error.limit();
+  if (!error.advice().empty()) text += "; " + error.advice();
+  return text;
+}
+
+// What the help puts behind the option's name.
+std::string value_name(const core::FieldDescription& field) {
+  if (!field.form.empty()) return field.form;
+  if (!field.in_option.unit.empty()) return field.in_option.unit;
+  if (!field.names.empty()) {
+    std::string names;
+    for (const std::string& name : field.names) names += (names.empty() ? "" : "|") + name;
+    return names;
+  }
+  if (!field.unit.empty()) return field.unit;
+  switch (field.kind) {
+    case core::FieldKind::integer:
+      return "INTEGER";
+    case core::FieldKind::number:
+      return "NUMBER";
+    case core::FieldKind::list:
+      return "LIST";
+    default:
+      return "TEXT";
+  }
+}
+
+std::string help_of(const core::FieldDescription& field) {
+  const std::string& allowed =
+      field.in_option.unit.empty() ? field.allowed : field.in_option.allowed;
+  if (allowed.empty() || !field.names.empty()) return field.help;
+  return field.help + "; " + allowed;
+}
+
+// "array" of "array-path", "memory" of "memory-bytes".
+std::string without_unit(const std::string& name) {
+  for (const char* suffix : {"-path", "-bytes", "-s", "-hz", "-mhz"})
+    if (name.ends_with(suffix)) return name.substr(0, name.rfind('-'));
+  return name;
+}
+
+// The option's value in the field's unit.
+std::string in_field_unit(const core::FieldDescription& field, const std::string& text) {
+  if (field.in_option.unit.empty()) return text;
+  return core::text::write_number(core::text::read_number(text) / field.in_option.per_unit);
+}
+
+// "--bin,--bin-time"
+std::string dashed(const core::FieldDescription& field) {
+  std::string names;
+  for (const std::string& name : core::text::split(core::option_name(field), ','))
+    names += (names.empty() ? "--" : ",--") + name;
+  return names;
+}
+
+CLI::Option* add_flag(CLI::App& command, const core::FieldDescription& field,
+                      const std::string& default_text,
+                      const std::function<void(const std::string&)>& set) {
+  const std::string opposite = default_text == "true" ? "false" : "true";
+  return command.add_flag_callback(
+      dashed(field), [set, opposite] { set(opposite); },
+      field.in_option.help.empty() ? field.help : field.in_option.help);
+}
+
+const core::FieldDescription* find_field(const CLI::App& command, const std::string& name,
+                                         std::string& option) {
+  const core::FieldDescription* found = nullptr;
+  for (const CLI::Option* one : command.get_options()) {
+    const core::FieldDescription* field = field_of(*one);
+    if (field == nullptr || !core::is_field(*field, name)) continue;
+    if (found != nullptr && field->name != name) continue;  // the whole name goes first
+    found = field;
+    option = one->get_name();
+  }
+  return found;
+}
+
+}  // namespace
+
+void note_field(const CLI::Option& option, const core::FieldDescription& field) {
+  noted()[&option] = field;
+}
+
+const core::FieldDescription* field_of(const CLI::Option& option) {
+  const auto found = noted().find(&option);
+  return found == noted().end() ? nullptr : &found->second;
+}
+
+CLI::Option* add_described(CLI::App& command, const core::FieldDescription& field,
+                           const std::string& default_text,
+                           std::function<void(const std::string&)> set) {
+  if (field.kind == core::FieldKind::flag) {
+    CLI::Option* flag = add_flag(command, field, default_text, set);
+    note_field(*flag, field);
+    return flag;
+  }
+  const std::string names = dashed(field), name = names.substr(0, names.find(','));
+  const auto take = [field, name, set = std::move(set)](const CLI::results_t& results) {
+    std::string text;
+    for (const std::string& one : results)
+      text += (text.empty() ? std::string() : std::string(1, field.separator)) + one;
+    try {
+      set(in_field_unit(field, text));
+    } catch (const core::Error& error) {
+      const std::string& allowed = field.in_option.allowed;
+      throw CLI::ValidationError(name,
+                                 allowed.empty() ? reason(error) : text + ", expected " + allowed);
+    }
+    return true;
+  };
+  CLI::Option* option = command.add_option(names, take, help_of(field));
+  option->type_name(value_name(field));
+  option->default_str(
+      field.in_option.unit.empty() ? default_text : scaled(default_text, field.in_option.per_unit));
+  if (field.kind == core::FieldKind::list) {
+    option->expected(CLI::detail::expected_max_vector_size);
+    // Texts with commas of their own are given one by one.
+    option->allow_extra_args(field.separator == ',');
+  }
+  note_field(*option, field);
+  return option;
+}
+
+std::vector<std::string> given_members(const CLI::App& command, const std::string& prefix) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    if (const auto* field = field_of(*option);
+        field != nullptr && option->count() > 0 && field->name.starts_with(prefix))
+      names.push_back(field->name.substr(prefix.size()));
+  return names;
+}
+
+std::string OptionWords::option_of(const std::string& field) const {
+  for (const CLI::App* at = command_; at != nullptr; at = at->get_parent()) {
+    std::string option;
+    if (find_field(*at, field, option) != nullptr) return option;
+    // Options of the command alone: "overwrite", or a field of another's, as "array_path".
+    const std::string name = core::option_name({.name = field});
+    for (const std::string& tried : {name, without_unit(name)})
+      for (const CLI::Option* one : at->get_options())
+        if (one->check_lname(tried)) return "--" + tried;
+  }
+  return field;
+}
+
+std::string OptionWords::text(const std::string& text) const {
+  std::string said;
+  std::size_t at = 0;
+  for (;;) {
+    const std::size_t open = text.find('`', at);
+    const std::size_t close =
+        open == std::string::npos
+            ? open
+            : text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.", open + 1);
+    if (open == std::string::npos) return said + text.substr(at);
+    if (close == std::string::npos || text[close] != '`' || close == open + 1) {
+      said += text.substr(at, open + 1 - at);
+      at = open + 1;
+      continue;
+    }
+    said += text.substr(at, open - at) + option_of(text.substr(open + 1, close - open - 1));
+    at = close + 1;
+  }
+}
+
+std::string OptionWords::message(const core::Error& error) const {
+  // Errors of bytes name a file's field, not a Config's.
+  const bool of_config = error.kind() != core::ErrorKind::format;
+  return core::Error(error.kind(), of_config ? text(option_of(error.field())) : text(error.field()),
+                     text(error.value()), text(error.limit()), text(error.advice()))
+      .what();
+}
+
+void say_options_in_help(CLI::App& app) {
+  const OptionWords words(app);
+  for (CLI::Option* option : app.get_options())
+    option->description(words.text(option->get_description()));
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    say_options_in_help(*command);
+}
+
+const OptionWords& option_words() {
+  return chosen_words();
+}
+
+void choose_option_words(const CLI::App& command) {
+  chosen_words() = OptionWords(command);
+}
+
+}  // namespace tautline::cli

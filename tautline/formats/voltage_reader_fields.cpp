@@ -1,0 +1,81 @@
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::formats {
+
+namespace {
+
+using core::Rational;
+
+std::string number_text(double value) {
+  return value == 0 ? "" : core::text::write_number(value);
+}
+
+// Negative for the lower sideband.
+double read_bandwidth(const std::string& text) {
+  const bool negative = text.starts_with('-');
+  try {
+    return core::parse_decimal(negative ? text.substr(1) : text).value() * (negative ? -1 : 1);
+  } catch (const core::Error& error) {
+    core::text::refuse(text, error.limit() + ", after a minus sign for the lower sideband");
+  }
+}
+
+}  // namespace
+
+const core::Fields<ReaderOptions>& fields(const ReaderOptions&) {
+  using C = ReaderOptions;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "receivers",
+                .help = "the files are receivers of one array, not consecutive in time"},
+               &C::receivers)
+          .add_text(
+              {.name = "format", .help = "sample format, as ci8"},
+              [](const C& c) {
+                const core::SampleFormat unknown;
+                return c.assumed.format == unknown ? "" : core::to_string(c.assumed.format);
+              },
+              [](C& c, const std::string& text) {
+                c.assumed.format = core::parse_sample_format(text);
+              })
+          .add_text(
+              {.name = "rate_hz",
+               .unit = "Hz",
+               .help = "samples per second of each input",
+               .option = "rate-hz"},
+              [](const C& c) { return number_text(c.assumed.rate_hz.value()); },
+              [](C& c, const std::string& text) { c.assumed.rate_hz = core::parse_decimal(text); })
+          .add_text(
+              {.name = "centre_hz",
+               .unit = "Hz",
+               .help = "sky frequency of the band's middle",
+               .option = "centre-hz"},
+              [](const C& c) { return number_text(c.assumed.centre_hz); },
+              [](C& c, const std::string& text) {
+                c.assumed.centre_hz = core::parse_decimal(text).value();
+              })
+          .add_text(
+              {.name = "bandwidth_hz",
+               .unit = "Hz",
+               .help = "of the band; negative: lower sideband",
+               .option = "bandwidth-hz"},
+              [](const C& c) { return number_text(c.assumed.bandwidth_hz); },
+              [](C& c, const std::string& text) { c.assumed.bandwidth_hz = read_bandwidth(text); })
+          .add_text(
+              {.name = "utc_start", .help = "yyyy-mm-dd-hh:mm:ss of the first sample"},
+              [](const C& c) {
+                return c.assumed.start == core::Instant{} ? "" : core::to_iso(c.assumed.start);
+              },
+              [](C& c, const std::string& text) { c.assumed.start = core::parse_utc(text); })
+          .add(
+              {.name = "antennas", .help = "antennas in the file"},
+              [](auto& c) -> auto& { return c.assumed.antennas; },
+              core::plain_text<std::size_t>(core::at_least(1)))
+          .add(
+              {.name = "polarisations", .help = "polarisations in the file"},
+              [](auto& c) -> auto& { return c.assumed.polarisations; },
+              core::plain_text<std::size_t>(core::at_least(1)));
+  return all;
+}
+
+}  // namespace tautline::formats

@@ -1,0 +1,95 @@
+// Errors, warnings and help speak of the command's options where the library names its fields.
+#include <gtest/gtest.h>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
+
+class OptionWords : public ::testing::Test {
+ protected:
+  CommandResult run(const std::vector<std::string>& arguments) {
+    return run_command(arguments, scratch.path().string());
+  }
+  void expect_said(const std::vector<std::string>& arguments, int status,
+                   const std::string& words) {
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << words << " in " << result.err;
+    EXPECT_EQ(result.err.find('`'), std::string::npos) << result.err;
+  }
+  std::string voltages() {
+    const std::string demo = TAUTLINE_SOURCE_DIR "/examples/demo/", path = scratch / "v.dada";
+    const CommandResult made =
+        run({"simulate", "voltages", "--array", demo + "array.toml", "--scene", demo + "scene.toml",
+             "--duration", "0.01", "-o", path});
+    EXPECT_EQ(made.status, kDone) << made.err;
+    return path;
+  }
+
+  ScratchFolder scratch;
+};
+
+TEST_F(OptionWords, ValuesThatAreRefusedOnTheLine) {
+  const auto correlate = [&](const std::string& option, const std::string& value) {
+    return std::vector<std::string>{"correlate", "x.dada", "-o", "v.uvh5", option, value};
+  };
+  expect_said(correlate("--channels", "1"), kWrongUsage,
+              "tautline: --channels: 1, expected 2 to 65536; tautline correlate --help");
+  expect_said(correlate("--integration", "1s"), kWrongUsage,
+              "--integration: 1s, expected a number, above 0");
+  expect_said(correlate("--requantize", "2"), kWrongUsage, "--requantize: 2, expected 8, 4 or off");
+  expect_said(correlate("--memory", "lots"), kWrongUsage, "--memory: lots, expected bytes");
+  // Options in another unit than the field's.
+  const auto search = [&](const std::string& option, const std::string& value) {
+    return std::vector<std::string>{"search", "x.fil", "-o",   "c.csv",
+                                    "--dms",  "0:9",   option, value};
+  };
+  expect_said(search("--max-loss", "51"), kWrongUsage, "--max-loss: 51, expected 0 to 50");
+  expect_said(search("--pulse-width", "-1"), kWrongUsage,
+              "--pulse-width: -1, expected microseconds, 0 or more");
+}
+
+TEST_F(OptionWords, ErrorsAndAdviceOfRuns) {
+  const std::string input = voltages();
+  const std::vector<std::string> correlate{"correlate", input, "-o", scratch / "v.uvh5"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), correlate.begin(), correlate.end());
+    return more;
+  };
+  expect_said(with({"--start", "99"}), kWrongUsage, "--start: 99 s");
+  expect_said(with({"--integration", "1e-12"}), kWrongUsage,
+              "--integration: 1e-12 s, expected at least one spectrum");
+  expect_said(with({"--memory", "100K"}), kFailed, "raise --memory or lower --channels");
+  expect_said(with({"--phase-center", "nowhere"}), kWrongUsage, "--phase-center");
+  write_file(scratch / "v.uvh5", "kept");
+  expect_said(with({"--integration", "0.001"}), kFailed, "give --overwrite or another name");
+  EXPECT_EQ(read_file(scratch / "v.uvh5"), "kept");
+  expect_said({"--device", "cpu:quantum", "correlate", input, "-o", scratch / "w.uvh5"},
+              kWrongUsage, "--device: cpu:quantum");
+}
+
+TEST_F(OptionWords, Warnings) {
+  write_file(scratch / "one.u8", "\1\2\3\4");
+  expect_said({"autocorrelate", scratch / "one.u8", "-o", scratch / "g.csv", "--dtype", "u8",
+               "--sensors", "1", "--bin", "1e-6", "--levels", "1", "--detrend"},
+              kDone, "--detrend has taken nothing off");
+}
+
+TEST_F(OptionWords, HelpHasUnitRangeAndDefault) {
+  const CommandResult help = run({"correlate", "--help"});
+  EXPECT_EQ(help.status, kDone);
+  for (const char* words : {"--integration s [1]", "--memory bytes [512M]", "--channels INTEGER",
+                            "2 to 65536", "the NAME of --delays"})
+    EXPECT_NE(help.out.find(words), std::string::npos) << words << " in " << help.out;
+  const CommandResult search = run({"search", "--help"});
+  for (const char* words : {"--memory bytes [2G]", "--max-loss % [1]", "--pulse-width us [40]"})
+    EXPECT_NE(search.out.find(words), std::string::npos) << words << " in " << search.out;
+  EXPECT_EQ((help.out + search.out).find('`'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tautline::tests
