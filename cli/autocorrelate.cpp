@@ -12,12 +12,12 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct AutocorrelateOptions {
   pipeline::AutocorrelateConfig config;
   bool strict = false;
 };
 
-void summarise(const Global& global, const std::string& output,
+void summarise_autocorrelate(const Global& global, const std::string& output,
                const pipeline::AutocorrelateSummary& s) {
   // The curves and the rate are of both parts.
   const std::string resumed =
@@ -63,7 +63,7 @@ void summarise(const Global& global, const std::string& output,
 }
 
 // News of a run that goes on. What came by a Ctrl-C is kept: the input is then called cut short.
-int run_status(const pipeline::AutocorrelateSummary& summary, const Options& options) {
+int run_status(const pipeline::AutocorrelateSummary& summary, const AutocorrelateOptions& options) {
   const int status = damage_status(summary.damage, 0, options.strict);
   if (!summary.interrupted) return status;
   spdlog::warn("{}: stopped before its input ended; {} of {} are in the output",
@@ -72,7 +72,7 @@ int run_status(const pipeline::AutocorrelateSummary& summary, const Options& opt
   return options.strict ? kFailed : kDamagedInput;
 }
 
-int run(const Global& global, Options& options) {
+int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   std::vector<formats::NamedFile> inputs{{"--sensor-mask", config.sensors.mask_path},
                                          {"--pairs", config.sensors.pairs},
@@ -88,11 +88,11 @@ int run(const Global& global, Options& options) {
   const auto summary =
       pipeline::autocorrelate_counts(config, open_device(global), drawn_on(line), global.stop);
   for (const std::string& warning : summary.warnings) spdlog::warn("{}", warning);
-  summarise(global, config.output, summary);
+  summarise_autocorrelate(global, config.output, summary);
   return run_status(summary, options);
 }
 
-void add_input(CLI::App& command, Options& options) {
+void add_input(CLI::App& command, AutocorrelateOptions& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   command
       .add_option(
@@ -111,7 +111,7 @@ void add_input(CLI::App& command, Options& options) {
 
 void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("autocorrelate", "counts of photons to correlation curves");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AutocorrelateOptions>();
   pipeline::AutocorrelateConfig& config = options->config;
   add_input(*command, *options);
   add_fields(*command, config, {"every_s", "save_state", "resume"}, "Runs that go on");
@@ -128,7 +128,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
       "          camera | tautline autocorrelate - -o curves.h5 --bin 1.6e-6 --shape 32x32 "
       "--dtype u8 --every 10");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_autocorrelate(global, *options); };
   });
 }
 

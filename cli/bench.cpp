@@ -13,7 +13,7 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::vector<std::string> stages, problems;
   std::string sweep;
   double budget_s = 1.0;
@@ -90,7 +90,7 @@ class Table {
 };
 
 // "host_fed" stands for all of them; nothing for every stage.
-std::vector<std::string> stages_asked(const Options& options) {
+std::vector<std::string> stages_asked(const BenchOptions& options) {
   if (options.stages.empty()) return pipeline::measurable_stages();
   std::vector<std::string> stages;
   for (const std::string& name : options.stages) {
@@ -102,7 +102,7 @@ std::vector<std::string> stages_asked(const Options& options) {
 }
 
 // Each problem asked for, at each value of the sweep.
-std::vector<pipeline::Problem> problems_asked(const std::string& stage, const Options& options) {
+std::vector<pipeline::Problem> problems_asked(const std::string& stage, const BenchOptions& options) {
   std::vector<pipeline::Problem> problems;
   for (const std::string& text : options.problems)
     problems.push_back(pipeline::parse_problem(stage, text));
@@ -118,7 +118,7 @@ std::vector<pipeline::Problem> problems_asked(const std::string& stage, const Op
   return swept;
 }
 
-int run(const Global& global, const Options& options) {
+int run_bench(const Global& global, const BenchOptions& options) {
   const auto devices = open_devices(global);
   const auto& device = devices.front();
   const auto stages = stages_asked(options);
@@ -181,7 +181,7 @@ std::string problem_help() {
 
 void add_bench(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("bench", "measured rates beside the device's limits");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   std::string stages;
   for (const std::string& name : pipeline::measurable_stages()) stages += name + ", ";
   command->add_option("stage", options->stages,
@@ -196,7 +196,7 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
       ->capture_default_str();
   command->footer("Example: tautline --device cuda:0 bench correlate --problem n256");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_bench(global, *options); };
   });
 }
 

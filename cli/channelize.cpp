@@ -12,13 +12,13 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct ChannelizeOptions {
   InputOptions input;
   FilterOptions filter;
   pipeline::ChannelizeConfig config;
 };
 
-void summarise(const Global& global, const std::string& output,
+void summarise_channelize(const Global& global, const std::string& output,
                const pipeline::ChannelizeSummary& s) {
   summarise(global, "tautline.channelize", output, s,
             {.made = counted(s.written, "time") + " written",
@@ -31,7 +31,7 @@ void summarise(const Global& global, const std::string& output,
              .results = counted(s.invalid_spectra, "spectrum", "spectra") + " invalid"});
 }
 
-int run(const Global& global, Options& options) {
+int run_channelize(const Global& global, ChannelizeOptions& options) {
   pipeline::ChannelizeConfig& config = options.config;
   formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
                             files_read(config.inputs, options.filter));
@@ -47,7 +47,7 @@ int run(const Global& global, Options& options) {
   ProgressLine line(global);
   const auto summary =
       pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
-  summarise(global, config.output, summary);
+  summarise_channelize(global, config.output, summary);
   return damage_status(summary.damage, summary.not_finite, options.input.strict);
 }
 
@@ -55,7 +55,7 @@ int run(const Global& global, Options& options) {
 
 void add_channelize(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("channelize", "voltages to channels or detected power");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ChannelizeOptions>();
   pipeline::ChannelizeConfig& config = options->config;
   options->input.add_to(*command, config);
   command->add_option("-o,--output", config.output, "OUT.dada, OUT.npy or OUT.fil")->required();
@@ -64,7 +64,7 @@ void add_channelize(CLI::App& app, const Global& global, Action& action) {
   command->footer(
       "Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_channelize(global, *options); };
   });
 }
 

@@ -14,7 +14,7 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct CompareOptions {
   std::string visibilities, truth;
   std::size_t rows = 12;
   std::size_t curve = 0, other_curve = 0;
@@ -64,11 +64,11 @@ void print_curves(const pipeline::CurveComparison& c, std::size_t rows) {
       c.rms_difference, c.rms_sigmas, c.height_ratio, c.scaled_rms_sigmas, c.verdict);
 }
 
-nlohmann::ordered_json or_null(double value) {
+nlohmann::ordered_json number_or_null(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
-int run_curves(const Global& global, const Options& options) {
+int run_curves(const Global& global, const CompareOptions& options) {
   const auto c = pipeline::compare_curve_files(options.visibilities, options.curve, options.truth,
                                                options.other_curve);
   if (global.json)
@@ -79,9 +79,9 @@ int run_curves(const Global& global, const Options& options) {
                 {"shortest_s", c.lags.front().lag_s},
                 {"longest_s", c.lags.back().lag_s},
                 {"rms_difference", c.rms_difference},
-                {"height_ratio", or_null(c.height_ratio)},
-                {"rms_sigmas", or_null(c.rms_sigmas)},
-                {"scaled_rms_sigmas", or_null(c.scaled_rms_sigmas)},
+                {"height_ratio", number_or_null(c.height_ratio)},
+                {"rms_sigmas", number_or_null(c.rms_sigmas)},
+                {"scaled_rms_sigmas", number_or_null(c.scaled_rms_sigmas)},
                 {"agrees", c.agrees},
                 {"verdict", c.verdict}});
   else
@@ -89,7 +89,7 @@ int run_curves(const Global& global, const Options& options) {
   return c.agrees ? kDone : kFailed;
 }
 
-int run(const Global& global, const Options& options) {
+int run_compare(const Global& global, const CompareOptions& options) {
   if (formats::curves::recognise(options.visibilities)) return run_curves(global, options);
   const auto c = pipeline::compare_truth(options.visibilities, options.truth);
   if (global.json)
@@ -99,7 +99,7 @@ int run(const Global& global, const Options& options) {
                 {"strong", c.strong},
                 {"outside", c.outside},
                 {"mean_amplitude_ratio", c.mean_amplitude_ratio},
-                {"power_ratio", or_null(c.power_ratio)},
+                {"power_ratio", number_or_null(c.power_ratio)},
                 {"amplitude_rms_sigmas", c.amplitude_rms_sigmas},
                 {"phase_rms_sigmas", c.phase_rms_sigmas},
                 {"closure_rms_sigmas", c.closure_rms_sigmas},
@@ -115,7 +115,7 @@ int run(const Global& global, const Options& options) {
 void add_compare(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand(
       "compare", "measured visibilities beside the simulator's truth; curves beside each other");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   using formats::FileFormat;
   command
       ->add_option("visibilities", options->visibilities,
@@ -135,7 +135,7 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
       "Examples: tautline compare sky.uvh5 sky.truth.json\n"
       "          tautline compare g.csv correlator.SIN");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_compare(global, *options); };
   });
 }
 

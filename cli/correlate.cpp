@@ -12,7 +12,7 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct CorrelateOptions {
   InputOptions input;
   FilterOptions filter;
   pipeline::CorrelateConfig config;
@@ -36,7 +36,7 @@ std::string gaps_of(const pipeline::CorrelateSummary& s) {
                      static_cast<double>(s.gap_samples) * sample_s);
 }
 
-void summarise(const Global& global, const std::string& output,
+void summarise_correlate(const Global& global, const std::string& output,
                const pipeline::CorrelateSummary& s) {
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
   for (const pipeline::DeviceShare& share : s.devices)
@@ -56,7 +56,7 @@ void summarise(const Global& global, const std::string& output,
              .results = counted(s.overflowed, "visibility", "visibilities") + " overflowed"});
 }
 
-int run(const Global& global, Options& options) {
+int run_correlate(const Global& global, CorrelateOptions& options) {
   pipeline::CorrelateConfig& config = options.config;
   auto read = files_read(config.inputs, options.filter);
   read.insert(read.end(), {{"--array", config.array_path}, {"--delays", config.delays_path}});
@@ -72,7 +72,7 @@ int run(const Global& global, Options& options) {
   ProgressLine line(global);
   const auto summary =
       pipeline::correlate_voltages(config, open_devices(global), drawn_on(line), global.stop);
-  summarise(global, config.output, summary);
+  summarise_correlate(global, config.output, summary);
   if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary));
   const int status = damage_status(summary.damage, summary.not_finite, options.input.strict);
   if (summary.overflowed == 0 || status != kDone) return status;
@@ -83,7 +83,7 @@ int run(const Global& global, Options& options) {
 
 void add_correlate(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("correlate", "voltages to visibilities");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CorrelateOptions>();
   pipeline::CorrelateConfig& config = options->config;
   options->input.add_to(*command, config);
   command
@@ -101,7 +101,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
   command->footer(
       "Example: tautline correlate night.dada -o night.uvh5 --array array.toml --channels 256");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_correlate(global, *options); };
   });
 }
 

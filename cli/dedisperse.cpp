@@ -12,7 +12,7 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct DedisperseOptions {
   pipeline::DedisperseConfig config;
   FilterbankRunOptions run;
   std::string format = "auto";
@@ -34,7 +34,7 @@ pipeline::SeriesFormat format_of(const std::string& format, const std::string& o
   return chosen == "tim" ? pipeline::SeriesFormat::tim : pipeline::SeriesFormat::dat;
 }
 
-void summarise(const Global& global, const pipeline::DedisperseConfig& config,
+void summarise_dedisperse(const Global& global, const pipeline::DedisperseConfig& config,
                const pipeline::DedisperseSummary& s) {
   std::string methods;
   for (const std::string& method : s.methods)
@@ -52,7 +52,7 @@ void summarise(const Global& global, const pipeline::DedisperseConfig& config,
 
 // What is known before the trials are: of a folder, its record and what of `read` is named as its
 // series are.
-std::vector<formats::NamedFile> files_written(const pipeline::DedisperseConfig& config,
+std::vector<formats::NamedFile> files_written_dedisperse(const pipeline::DedisperseConfig& config,
                                               const std::vector<formats::NamedFile>& read) {
   namespace fs = std::filesystem;
   const fs::path output = config.output;
@@ -70,17 +70,17 @@ std::vector<formats::NamedFile> files_written(const pipeline::DedisperseConfig& 
   return files;
 }
 
-int run(const Global& global, Options& options) {
+int run_dedisperse(const Global& global, DedisperseOptions& options) {
   pipeline::DedisperseConfig& config = options.config;
   config.format = format_of(options.format, config.output);
   const auto read = files_read(config, options.run.dms);
-  formats::require_distinct(files_written(config, read), read);
+  formats::require_distinct(files_written_dedisperse(config, read), read);
   options.run.dms.fill(config);
   config.history = history_line(global);
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
                                                        print_plan(global), global.stop);
-  summarise(global, config, summary);
+  summarise_dedisperse(global, config, summary);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
 }
 
@@ -88,7 +88,7 @@ int run(const Global& global, Options& options) {
 
 void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("dedisperse", "filterbanks to dedispersed time series");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DedisperseOptions>();
   command->add_option("input", options->config.inputs, filterbanks_help())->required();
   command
       ->add_option("-o,--output", options->config.output,
@@ -104,7 +104,7 @@ void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   options->run.add_input(*command, options->config);
   command->footer("Example: tautline dedisperse obs.fil -o series --dms 0:100:0.25");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_dedisperse(global, *options); };
   });
 }
 

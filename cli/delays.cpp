@@ -16,14 +16,14 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct DelaysOptions {
   std::string array, name, start, output;
   double ra_deg = 0, dec_deg = 0, duration_s = 0;
   bool overwrite = false;
   formats::EarthOrientation earth;
 };
 
-int run(const Global& global, const Options& options) {
+int run_delays(const Global& global, const DelaysOptions& options) {
   formats::require_distinct({{"-o", options.output}}, {{"--array", options.array}});
   const auto array = formats::read_array_layout(options.array);
   const auto table = formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
@@ -45,7 +45,7 @@ int run(const Global& global, const Options& options) {
 void add_delays(CLI::App& app, const Global& global, Action& action) {
   auto* command =
       app.add_subcommand("delays", "delay models that keep an array pointed at a place");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DelaysOptions>();
   command->add_option("--array", options->array, "array.toml: antenna positions")->required();
   command->add_option("--name", options->name, "name of the phase centre")->required();
   command->add_option("--ra-deg", options->ra_deg, "right ascension, ICRS")->required();
@@ -59,7 +59,7 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
       "Example: tautline delays --array array.toml --name HydA --ra-deg 139.52 --dec-deg -12.10 "
       "--utc-start 2026-03-20-14:00:00 --duration 3600 -o hyda.toml");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_delays(global, *options); };
   });
 }
 

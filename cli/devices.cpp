@@ -129,7 +129,7 @@ void list_gpu(const Global& global, bool measure, const device::Selection& selec
   }
 }
 
-int run(const Global& global, bool measure) {
+int run_devices(const Global& global, bool measure) {
   const auto chosen = open_chosen(global);
   list_cpu(global, measure, chosen.get());
   for (unsigned n = 0; n < device::cuda::device_count(); ++n)
@@ -148,7 +148,7 @@ void add_devices(CLI::App& app, const Global& global, Action& action) {
                     "measure copies and arithmetic rates too, about a second each");
   command->footer("Example: tautline devices --measure");
   command->callback([&global, &action, measure] {
-    action = [&global, measure] { return run(global, *measure); };
+    action = [&global, measure] { return run_devices(global, *measure); };
   });
 }
 

@@ -14,13 +14,13 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct FitOptions {
   pipeline::FitConfig config;
   double kappa = 5;
   bool strict = false;
 };
 
-void resolve(const Global& global, Options& options) {
+void resolve(const Global& global, FitOptions& options) {
   pipeline::FitConfig& config = options.config;
   config.threads = global.threads;
   config.history = history_line(global);
@@ -37,7 +37,7 @@ std::string spread_of(const pipeline::FitResult& result, const pipeline::fit::So
                      std::sqrt(solution.chi_squared / freedom), freedom);
 }
 
-void print_result(const Options& options, const pipeline::FitResult& result) {
+void print_result_fit(const FitOptions& options, const pipeline::FitResult& result) {
   fmt::print("{}\n  {} curve{}, model {}: {} fitted, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
              options.config.output, result.fits.size(), result.fits.size() == 1 ? "" : "s",
              pipeline::fit::name_of(result.model), result.good, result.hot, result.masked,
@@ -62,7 +62,7 @@ void print_result(const Options& options, const pipeline::FitResult& result) {
   if (!options.config.report.empty()) fmt::print("  the page: {}\n", options.config.report);
 }
 
-int run(const Global& global, Options& options) {
+int run_fit(const Global& global, FitOptions& options) {
   formats::require_distinct({{"-o", options.config.output}, {"--report", options.config.report}},
                             {{"input", options.config.input}});
   resolve(global, options);
@@ -92,7 +92,7 @@ int run(const Global& global, Options& options) {
                 {"medians", medians},
                 {"elapsed_s", result.elapsed_s}});
   } else if (!global.quiet) {
-    print_result(options, result);
+    print_result_fit(options, result);
   }
   if (result.good > 0) return kDone;
   spdlog::warn("no curve was fitted without doubt: see the status column of {}",
@@ -105,7 +105,7 @@ int run(const Global& global, Options& options) {
 void add_fit(CLI::App& app, const Global& global, Action& action) {
   auto* command =
       app.add_subcommand("fit", "diffusion fits of correlation curves, maps and a page");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FitOptions>();
   pipeline::FitConfig& config = options->config;
   command
       ->add_option("curves", config.input, "G.h5 of autocorrelate; or one curve: .csv, .SIN, .ASC")
@@ -124,7 +124,7 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   command->footer(
       "Example: tautline fit G.h5 -o fit.csv --model 3d+triplet --waist 0.25 --report fit.html");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_fit(global, *options); };
   });
 }
 

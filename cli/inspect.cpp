@@ -21,13 +21,13 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::vector<std::string> files;
   bool strict = false;
   formats::ReaderOptions reader;
 };
 
-int inspect_voltages(const Global& global, const std::string& path, const Options& options) {
+int inspect_voltages(const Global& global, const std::string& path, const InspectOptions& options) {
   const auto reader = formats::open_voltages(path, options.reader);
   const formats::Damage& damage = reader->damage();
   const core::VoltageDescription& d = reader->description();
@@ -115,7 +115,7 @@ void refuse_folder(const std::string& path) {
                           : "give the files in it");
 }
 
-int inspect_file(const Global& global, const std::string& path, const Options& options) {
+int inspect_file(const Global& global, const std::string& path, const InspectOptions& options) {
   refuse_folder(path);
   if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
     return inspect_visibilities(global, path);
@@ -135,7 +135,7 @@ int worse_of(int a, int b) {
   return rank(a) >= rank(b) ? a : b;
 }
 
-int run(const Global& global, const Options& options) {
+int run_inspect(const Global& global, const InspectOptions& options) {
   if (options.files.size() == 1) return inspect_file(global, options.files.front(), options);
   // One that cannot be read keeps nobody from the others.
   int worst = kDone;
@@ -156,7 +156,7 @@ int run(const Global& global, const Options& options) {
 
 void add_inspect(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("inspect", "what a file holds");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectOptions>();
   const auto of = [](auto opener) { return formats::names_of(formats::formats_with(opener)); };
   using formats::FileFormat;
   command
@@ -176,7 +176,7 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
   command->callback([&global, &action, options, command] {
     action = [&global, options, command] {
       options->reader.named = given_members(*command, "");
-      return run(global, *options);
+      return run_inspect(global, *options);
     };
   });
 }

@@ -31,7 +31,7 @@ bool is_candidates(const std::string& path) {
   return !line.starts_with("#") && line.find('\t') == std::string_view::npos;
 }
 
-Json or_null(const std::optional<double>& value) {
+Json or_null_inspect_search(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
@@ -73,10 +73,10 @@ void print_filterbank_json(const std::string& path, const formats::FilterbankRea
               {"source", d.source},
               {"telescope", d.telescope},
               {"machine", d.machine},
-              {"ra_deg", or_null(d.ra_deg)},
-              {"dec_deg", or_null(d.dec_deg)},
-              {"refdm", or_null(d.refdm)},
-              {"refdm_constant", or_null(d.refdm_constant)},
+              {"ra_deg", or_null_inspect_search(d.ra_deg)},
+              {"dec_deg", or_null_inspect_search(d.dec_deg)},
+              {"refdm", or_null_inspect_search(d.refdm)},
+              {"refdm_constant", or_null_inspect_search(d.refdm_constant)},
               {"barycentric", d.barycentric},
               {"beam", d.beam},
               {"beams", d.beams},

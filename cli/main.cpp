@@ -57,7 +57,7 @@ int status_of(const core::Error& error) {
   return error.kind() == core::ErrorKind::config ? cli::kWrongUsage : cli::kFailed;
 }
 
-int run(int argc, char** argv) {
+int run_main(int argc, char** argv) {
   cli::Global global;
   global.command_line = join(argc, argv);
   std::stop_source stop;
@@ -134,7 +134,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return run_main(argc, argv);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "tautline: out of memory; lower --channels or --memory\n");
     return cli::kFailed;

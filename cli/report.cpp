@@ -9,12 +9,12 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string visibilities, output;
   bool overwrite = false;
 };
 
-int run(const Global& global, const Options& options) {
+int run_report(const Global& global, const ReportOptions& options) {
   formats::require_distinct({{"-o", options.output}}, {{"input", options.visibilities}});
   {
     ProgressLine line(global);
@@ -36,13 +36,13 @@ int run(const Global& global, const Options& options) {
 void add_report(CLI::App& app, const Global& global, Action& action) {
   auto* command =
       app.add_subcommand("report", "an HTML page with fringes, spectra and data quality");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   command->add_option("visibilities", options->visibilities, "V.uvh5")->required();
   command->add_option("-o,--output", options->output, "V.html")->required();
   command->add_flag("--overwrite", options->overwrite, "replace an existing page");
   command->footer("Example: tautline report night.uvh5 -o night.html");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_report(global, *options); };
   });
 }
 

@@ -12,7 +12,7 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct SearchOptions {
   pipeline::SearchConfig config;
   FilterbankRunOptions run;
 };
@@ -53,7 +53,7 @@ std::string candidate_table(const std::vector<core::Candidate>& candidates) {
   return table;
 }
 
-void summarise(const Global& global, const pipeline::SearchConfig& config,
+void summarise_search(const Global& global, const pipeline::SearchConfig& config,
                const pipeline::SearchSummary& s) {
   for (std::size_t i = 0; global.json && i < s.candidates.size(); ++i)
     print_json("tautline.candidate", 1, candidate_json(s.candidates[i], s.searched));
@@ -75,7 +75,7 @@ void summarise(const Global& global, const pipeline::SearchConfig& config,
                             counted_line(s)));
 }
 
-int run(const Global& global, Options& options) {
+int run_search(const Global& global, SearchOptions& options) {
   pipeline::SearchConfig& config = options.config;
   const std::string page =
       config.plot_folder.empty()
@@ -89,7 +89,7 @@ int run(const Global& global, Options& options) {
   ProgressLine line(global);
   const auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
                                                    print_plan(global), global.stop);
-  summarise(global, config, summary);
+  summarise_search(global, config, summary);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
 }
 
@@ -97,7 +97,7 @@ int run(const Global& global, Options& options) {
 
 void add_search(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("search", "filterbanks to pulse candidates");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SearchOptions>();
   command
       ->add_option("input", options->config.inputs,
                    filterbanks_help() + "; or a dedispersed series (" +
@@ -116,7 +116,7 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
   options->run.add_input(*command, options->config);
   command->footer("Example: tautline search obs.fil -o candidates.csv --dms 0:1000 --zero-dm");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_search(global, *options); };
   });
 }
 

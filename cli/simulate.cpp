@@ -11,12 +11,12 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct SimulateOptions {
   pipeline::SimulateConfig config;
 };
 
 // The truth, and one file or one for each receiver.
-std::vector<formats::NamedFile> files_written(const pipeline::SimulateConfig& config) {
+std::vector<formats::NamedFile> files_written_simulate(const pipeline::SimulateConfig& config) {
   const std::string truth = pipeline::truth_path(config.output);
   if (config.format == pipeline::SimulateFormat::dada)
     return {{"-o", config.output}, {"-o (the truth)", truth}};
@@ -26,9 +26,9 @@ std::vector<formats::NamedFile> files_written(const pipeline::SimulateConfig& co
   return files;
 }
 
-int run(const Global& global, Options& options) {
+int run_simulate(const Global& global, SimulateOptions& options) {
   pipeline::SimulateConfig& config = options.config;
-  formats::require_distinct(files_written(config),
+  formats::require_distinct(files_written_simulate(config),
                             {{"--array", config.array_path}, {"--scene", config.scene_path}});
   config.threads = global.threads;
   config.history = history_line(global);
@@ -57,7 +57,7 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
   simulate->require_subcommand(1);
   add_simulate_photons(*simulate, global, action);
   auto* command = simulate->add_subcommand("voltages", "sky sources, tones and noise on an array");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   pipeline::SimulateConfig& config = options->config;
   add_required_field(*command, config, "array_path");
   add_required_field(*command, config, "scene_path");
@@ -70,7 +70,7 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
       "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o "
       "sky.dada");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_simulate(global, *options); };
   });
   add_simulate_filterbank(*simulate, global, action);
 }

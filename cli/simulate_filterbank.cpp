@@ -19,7 +19,7 @@ namespace {
 constexpr double kDefaultStartMjd = 60000;
 
 // The scene's options come on top of its file, which is read after the line is parsed.
-struct Options {
+struct SimulateFilterbankOptions {
   pipeline::SimulateFilterbankConfig config;
   std::string scene_path;
   std::vector<std::pair<std::string, std::string>> scene_texts;  // field, text
@@ -31,7 +31,7 @@ void put_before(std::vector<One>& all, const std::vector<One>& first) {
   all.insert(all.begin(), first.begin(), first.end());
 }
 
-formats::scene::FilterbankScene scene_of(const Options& options) {
+formats::scene::FilterbankScene scene_of(const SimulateFilterbankOptions& options) {
   formats::scene::FilterbankScene scene;
   scene.start = core::instant_of_mjd(kDefaultStartMjd);
   if (!options.scene_path.empty())
@@ -46,7 +46,7 @@ formats::scene::FilterbankScene scene_of(const Options& options) {
   return scene;
 }
 
-void add_scene_fields(CLI::App& command, Options& options, const std::vector<std::string>& names) {
+void add_scene_fields(CLI::App& command, SimulateFilterbankOptions& options, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto& field = fields(options.config.scene).named(name);
     add_described(command, field, core::default_text(field), [&options, &field](auto& text) {
@@ -57,7 +57,7 @@ void add_scene_fields(CLI::App& command, Options& options, const std::vector<std
   }
 }
 
-int run(const Global& global, Options& options) {
+int run_simulate_filterbank(const Global& global, SimulateFilterbankOptions& options) {
   pipeline::SimulateFilterbankConfig& config = options.config;
   formats::require_distinct(
       {{"-o", config.output}, {"-o (the truth)", pipeline::filterbank_truth_path(config.output)}},
@@ -94,7 +94,7 @@ int run(const Global& global, Options& options) {
 
 void add_simulate_filterbank(CLI::App& simulate, const Global& global, Action& action) {
   auto* command = simulate.add_subcommand("filterbank", "noise with dispersed pulses");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateFilterbankOptions>();
   pipeline::SimulateFilterbankConfig& config = options->config;
   command->add_option(
       "--scene", options->scene_path,
@@ -116,7 +116,7 @@ void add_simulate_filterbank(CLI::App& simulate, const Global& global, Action& a
       "0.00126646875 "
       "--duration 60 --pulse dm=56.8,time=20,width=0.005,snr=20 -o crab.fil");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_simulate_filterbank(global, *options); };
   });
 }
 

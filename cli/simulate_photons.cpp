@@ -11,11 +11,11 @@ namespace tautline::cli {
 
 namespace {
 
-struct Options {
+struct SimulatePhotonsOptions {
   pipeline::SimulatePhotonsConfig config;
 };
 
-int run(const Global& global, Options& options) {
+int run_simulate_photons(const Global& global, SimulatePhotonsOptions& options) {
   pipeline::SimulatePhotonsConfig& config = options.config;
   config.threads = global.threads;
   config.history = history_line(global);
@@ -44,7 +44,7 @@ int run(const Global& global, Options& options) {
 void add_simulate_photons(CLI::App& simulate, const Global& global, Action& action) {
   auto* command =
       simulate.add_subcommand("photons", "photon counts or time tags of diffusing particles");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulatePhotonsOptions>();
   pipeline::SimulatePhotonsConfig& config = options->config;
   add_fields(*command, config, {"sensors", "shape"});
   add_required_field(*command, config, "duration_s");
@@ -63,7 +63,7 @@ void add_simulate_photons(CLI::App& simulate, const Global& global, Action& acti
       "Example: tautline simulate photons --duration 10 --bin 1e-5 --model "
       "diffusion:n=2,tau=2e-4,rate=5e4 -o x.npy");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_simulate_photons(global, *options); };
   });
 }
 

@@ -26,7 +26,7 @@ using jit::Outcome;
 using jit::Result;
 using jit::TunedProblem;
 
-struct Options {
+struct TuneOptions {
   std::string stage;
   std::vector<std::string> problems;
   std::string strategy = "guided";
@@ -39,7 +39,7 @@ struct Options {
 };
 
 // This command again, as the process that candidates run in.
-std::vector<std::string> worker_command(const Global& global, const Options& options,
+std::vector<std::string> worker_command(const Global& global, const TuneOptions& options,
                                         const std::string& problem) {
   std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string(),
                                  "--device",
@@ -65,7 +65,7 @@ double rate_or_zero(const TunedProblem& problem, double seconds) {
   return seconds > 0 ? problem.rate(seconds) : 0;
 }
 
-void print_result(const Options& options, const std::string& problem, const Result& result) {
+void print_result_tune(const TuneOptions& options, const std::string& problem, const Result& result) {
   nlohmann::ordered_json line{{"stage", options.stage},
                               {"problem", problem},
                               {"configuration", result.configuration},
@@ -139,7 +139,7 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   file.finish();
 }
 
-void write_report(const Options& options, const std::vector<TunedProblem>& problems) {
+void write_report(const TuneOptions& options, const std::vector<TunedProblem>& problems) {
   const std::filesystem::path folder = options.report;
   const std::string stem = "tuning-" + options.stage;
   write_text(folder / (stem + ".json"), jit::report_json(problems) + "\n");
@@ -147,7 +147,7 @@ void write_report(const Options& options, const std::vector<TunedProblem>& probl
   spdlog::info("report in {}", (folder / (stem + ".html")).string());
 }
 
-void show_progress(ProgressLine& line, const Options& options, const std::string& name,
+void show_progress(ProgressLine& line, const TuneOptions& options, const std::string& name,
                    const jit::SearchProgress& p) {
   const double of_budget = options.budget_s > 0 ? p.elapsed_s / options.budget_s : 0;
   const double of_space =
@@ -157,7 +157,7 @@ void show_progress(ProgressLine& line, const Options& options, const std::string
                         1e3 * p.best_s, p.final_rounds ? ", timing the best few again" : ""));
 }
 
-jit::TunerOptions tuner_options(const Global& global, const Options& options) {
+jit::TunerOptions tuner_options(const Global& global, const TuneOptions& options) {
   jit::TunerOptions tuner;
   tuner.strategy = jit::parse_strategy(options.strategy);
   tuner.seed = options.seed;
@@ -182,14 +182,14 @@ bool keep(const TunedProblem& problem) {
   }
 }
 
-TunedProblem tune_one(const Global& global, const Options& options, jit::TunerOptions tuner,
+TunedProblem tune_one(const Global& global, const TuneOptions& options, jit::TunerOptions tuner,
                       const std::string& problem, const jit::Tunable& tunable) {
   ProgressLine line(global);
   tuner.on_progress = [&](const jit::SearchProgress& p) {
     show_progress(line, options, problem, p);
   };
   tuner.on_result = [&](const Result& result) {
-    if (global.json) print_result(options, problem, result);
+    if (global.json) print_result_tune(options, problem, result);
     if (result.outcome != Outcome::measured)
       spdlog::debug("dropped, {}: {}: {}", jit::to_string(result.outcome),
                     jit::describe(result.configuration), result.reason);
@@ -198,7 +198,7 @@ TunedProblem tune_one(const Global& global, const Options& options, jit::TunerOp
 }
 
 // Beside each other; winners that this changes are remembered too. False when they could not be.
-bool compare_all(const Global& global, const Options& options, const jit::TunerOptions& tuner,
+bool compare_all(const Global& global, const TuneOptions& options, const jit::TunerOptions& tuner,
                  std::vector<TunedProblem>& problems) {
   std::vector<jit::Configuration> winners;
   for (const TunedProblem& problem : problems)
@@ -221,7 +221,7 @@ bool compare_all(const Global& global, const Options& options, const jit::TunerO
 
 // All are made before the first is searched: a mistake in the last should not cost the others'
 // time.
-std::vector<jit::Tunable> make_tunables(const Options& options,
+std::vector<jit::Tunable> make_tunables(const TuneOptions& options,
                                         const std::vector<std::string>& problems,
                                         const std::shared_ptr<const device::Device>& device) {
   const auto fixed = jit::parse_configuration("--fix", options.fixed);
@@ -233,7 +233,7 @@ std::vector<jit::Tunable> make_tunables(const Options& options,
   return tunables;
 }
 
-int print_all(const Global& global, const Options& options, const std::vector<TunedProblem>& tuned,
+int print_all(const Global& global, const TuneOptions& options, const std::vector<TunedProblem>& tuned,
               bool good) {
   for (const TunedProblem& problem : tuned)
     global.json ? print_winner_json(problem) : print_winner(problem);
@@ -252,7 +252,7 @@ int print_all(const Global& global, const Options& options, const std::vector<Tu
 }
 
 // Each problem at each size of a sweep.
-std::vector<std::string> problems_of(const Options& options) {
+std::vector<std::string> problems_of(const TuneOptions& options) {
   const auto named =
       options.problems.empty() ? pipeline::tuning_problems(options.stage) : options.problems;
   if (options.sweep.empty()) return named;
@@ -267,7 +267,7 @@ std::vector<std::string> problems_of(const Options& options) {
 // What the candidates of a sweep compile, as long as it takes: most sizes share their kernels.
 class ProgramsFolder {
  public:
-  explicit ProgramsFolder(const Options& options) {
+  explicit ProgramsFolder(const TuneOptions& options) {
     if (options.sweep.empty() || options.report.empty()) return;
     path_ = std::filesystem::path(options.report) / "programs";
     std::filesystem::create_directories(path_);
@@ -284,7 +284,7 @@ class ProgramsFolder {
   std::filesystem::path path_;
 };
 
-int run(const Global& global, const Options& options) {
+int run_tune(const Global& global, const TuneOptions& options) {
   jit::TunerOptions tuner = tuner_options(global, options);
   const auto problems = problems_of(options);
   const auto device = open_device(global);
@@ -311,7 +311,7 @@ int run(const Global& global, const Options& options) {
   return print_all(global, options, tuned, good);
 }
 
-int serve(const Global& global, const Options& options) {
+int serve(const Global& global, const TuneOptions& options) {
   // A worker must not outlive the search that it serves, hung or not.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto device = open_device(global);
@@ -333,7 +333,7 @@ std::string problem_names() {
 
 void add_tune(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("tune", "finds the fastest configuration of a stage on a GPU");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   std::string stages;
   for (const std::string& stage : pipeline::tunable_stages())
     stages += (stages.empty() ? "" : " or ") + stage;
@@ -377,13 +377,13 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
       "Example: tautline --device cuda:0 tune correlate --problem n256 --budget 300 "
       "--report tuning");
   command->callback([&global, &action, options] {
-    action = [&global, options] { return run(global, *options); };
+    action = [&global, options] { return run_tune(global, *options); };
   });
 }
 
 void add_tune_worker(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("tune-worker", "")->group("");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   command->add_option("stage", options->stage)->required();
   command->add_option("--problem", options->problems)->required();
   command->callback([&global, &action, options] {

@@ -118,12 +118,12 @@ Civil civil_from_days(std::int64_t days) {
   return {year_of_era + era * 400 + (month <= 2 ? 1 : 0), month, day};
 }
 
-struct Fields {
+struct CalendarFields {
   Civil date;
   int hour, minute, second;
 };
 
-Fields fields_of(const Instant& instant) {
+CalendarFields calendar_fields_of(const Instant& instant) {
   std::int64_t days = instant.seconds / kSecondsPerDay;
   std::int64_t rest = instant.seconds % kSecondsPerDay;
   if (rest < 0) {
@@ -250,7 +250,7 @@ Instant parse_utc(std::string_view text, std::int64_t picoseconds) {
 }
 
 std::string to_iso(const Instant& instant) {
-  const Fields f = fields_of(instant);
+  const CalendarFields f = calendar_fields_of(instant);
   const auto micro = static_cast<int>(static_cast<Int128>(instant.fraction_numerator) * 1'000'000 /
                                       instant.fraction_denominator);
   char text[64];
@@ -261,7 +261,7 @@ std::string to_iso(const Instant& instant) {
 }
 
 std::string to_dada(const Instant& instant) {
-  const Fields f = fields_of(instant);
+  const CalendarFields f = calendar_fields_of(instant);
   char text[64];
   std::snprintf(text, sizeof text, "%04d-%02u-%02u-%02d:%02d:%02d", static_cast<int>(f.date.year),
                 f.date.month, f.date.day, f.hour, f.minute, f.second);

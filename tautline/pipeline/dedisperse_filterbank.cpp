@@ -24,7 +24,7 @@ using stages::dedisperse::DmPlan;
 using stages::dedisperse::Plan;
 using stages::dedisperse::Summary;
 
-constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;
+constexpr std::size_t kLeastTrialBlock = 1024, kMostTrialBlock = 65536;
 
 // First and last + 1 sample of what holds data, from a range's start.
 using Stretches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
@@ -59,8 +59,8 @@ std::size_t first_guess(const formats::FilterbankDescription& description, const
   const std::size_t each =
       (FilterbankBlocks::kBlocks + 2 * plan.segments.size()) * description.sample_bytes() +
       trial_bytes;
-  std::size_t block = kMostBlock;
-  while (block > kLeastBlock && (block / 2 >= samples || block * each > memory_bytes * 3 / 4))
+  std::size_t block = kMostTrialBlock;
+  while (block > kLeastTrialBlock && (block / 2 >= samples || block * each > memory_bytes * 3 / 4))
     block /= 2;
   return block;
 }
@@ -200,13 +200,13 @@ void Dedispersion::plan() {
 
 std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
     stages::dedisperse::Config stage) const {
-  for (;; stage.max_samples = kLeastBlock) try {
+  for (;; stage.max_samples = kLeastTrialBlock) try {
       const std::size_t raw = raw_bytes(stage.max_samples);
       return make_plans(stage, trials_, device_,
                         config_.memory_bytes > raw ? config_.memory_bytes - raw : 1);
     } catch (const core::Error& error) {
       if (error.kind() != core::ErrorKind::memory) throw;
-      if (stage.max_samples <= kLeastBlock) refuse_memory(stage);
+      if (stage.max_samples <= kLeastTrialBlock) refuse_memory(stage);
     }
 }
 

@@ -36,7 +36,7 @@ constexpr double kMicrotimeResolution_s = 16e-12;  // T3
 // A bin has this many ticks, which place photons inside it.
 constexpr std::uint64_t kTicksPerBin = std::uint64_t{1} << 16;
 
-struct Plan {
+struct PhotonPlan {
   PhotonModel model;
   PhotonClock clock;
   double step_s = 0;
@@ -88,7 +88,7 @@ double fastest_tau_s(const PhotonModel& model) {
 }
 
 // Steps are whole bins, or a power of two of them makes a bin.
-void plan_counts(const SimulatePhotonsConfig& c, Plan& plan) {
+void plan_counts(const SimulatePhotonsConfig& c, PhotonPlan& plan) {
   const double longest_s = fastest_tau_s(c.model) / kStepsPerDiffusionTime;
   plan.clock.tick_s = c.bin_s / static_cast<double>(kTicksPerBin);
   plan.clock.ticks_per_bin = kTicksPerBin;
@@ -110,7 +110,7 @@ void plan_counts(const SimulatePhotonsConfig& c, Plan& plan) {
   }
 }
 
-void plan_tags(const SimulatePhotonsConfig& c, Plan& plan) {
+void plan_tags(const SimulatePhotonsConfig& c, PhotonPlan& plan) {
   const double longest_s = fastest_tau_s(c.model) / kStepsPerDiffusionTime;
   plan.clock.tick_s = kTagResolution_s;
   if (c.t3) {
@@ -131,7 +131,7 @@ void plan_tags(const SimulatePhotonsConfig& c, Plan& plan) {
       std::max<std::uint64_t>(1, static_cast<std::uint64_t>(longest_s / plan.clock.tick_s));
 }
 
-std::size_t expected_bytes(const SimulatePhotonsConfig& c, const Plan& plan) {
+std::size_t expected_bytes(const SimulatePhotonsConfig& c, const PhotonPlan& plan) {
   double rate_hz = c.model.background_hz;
   for (const auto& one : c.model.species) rate_hz += one.rate_hz;
   const double block_s = plan.step_s * PhotonSource::kBlockSteps;
@@ -143,9 +143,9 @@ std::size_t expected_bytes(const SimulatePhotonsConfig& c, const Plan& plan) {
          (std::size_t{8} << 20);
 }
 
-Plan make_plan(const SimulatePhotonsConfig& c) {
+PhotonPlan make_plan(const SimulatePhotonsConfig& c) {
   check_model(c);
-  Plan plan;
+  PhotonPlan plan;
   plan.model = c.model;
   plan.tags = c.output.ends_with(".ptu");
   plan.npy = c.output.ends_with(".npy");
@@ -166,7 +166,7 @@ Plan make_plan(const SimulatePhotonsConfig& c) {
   return plan;
 }
 
-std::string truth_text(const SimulatePhotonsConfig& c, const Plan& plan, std::uint64_t photons) {
+std::string truth_text(const SimulatePhotonsConfig& c, const PhotonPlan& plan, std::uint64_t photons) {
   using Json = nlohmann::ordered_json;
   double particles_hz = 0;
   for (const auto& one : c.model.species) particles_hz += one.rate_hz;
@@ -214,7 +214,7 @@ std::string truth_path_of(const std::string& output) {
 }
 
 std::unique_ptr<simulation::PhotonSink> make_sink(const SimulatePhotonsConfig& c,
-                                                  const Plan& plan) {
+                                                  const PhotonPlan& plan) {
   if (plan.tags)
     return simulation::make_tag_sink(c.output, plan.clock, c.sensors, c.t3 ? c.sync_rate_hz : 0,
                                      plan.model.microtime_unit_s, c.overwrite);
@@ -222,7 +222,7 @@ std::unique_ptr<simulation::PhotonSink> make_sink(const SimulatePhotonsConfig& c
                                      c.overwrite);
 }
 
-std::vector<PhotonSource> make_sources(const SimulatePhotonsConfig& c, const Plan& plan) {
+std::vector<PhotonSource> make_sources(const SimulatePhotonsConfig& c, const PhotonPlan& plan) {
   std::vector<PhotonSource> sources;
   sources.reserve(c.sensors);
   for (std::size_t s = 0; s < c.sensors; ++s) {
@@ -274,7 +274,7 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
                                         std::stop_token stop) {
   const auto started = core::Clock::now();
   core::check(config);
-  const Plan plan = make_plan(config);
+  const PhotonPlan plan = make_plan(config);
   SimulatePhotonsSummary summary;
   summary.file = config.output;
   summary.truth_path = truth_path_of(config.output);
