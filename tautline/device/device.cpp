@@ -12,6 +12,7 @@
 #include <new>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 #include "tautline/device/cpu/cpu_device.h"
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/device/opencl/opencl_device.h"
@@ -131,10 +132,6 @@ std::shared_ptr<const Device> open_silent(const Selection& selection, const Opti
   return cpu::open(selection, options);
 }
 
-std::size_t rounded_up(std::size_t bytes, std::size_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 std::shared_ptr<const Device> open(const Selection& selection, const Options& options) {
@@ -144,10 +141,10 @@ std::shared_ptr<const Device> open(const Selection& selection, const Options& op
 }
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
-  const std::size_t padded = rounded_up(std::max(bytes, std::size_t{1}), kAlignment);
+  const std::size_t padded = core::round_up(std::max(bytes, std::size_t{1}), kAlignment);
   const bool large = bytes >= 2 * kLargePage;
   const std::size_t alignment = large ? kLargePage : kAlignment;
-  data_ = std::aligned_alloc(alignment, rounded_up(padded, alignment));
+  data_ = std::aligned_alloc(alignment, core::round_up(padded, alignment));
   if (data_ == nullptr) throw std::bad_alloc();
 #if defined(__linux__)
   // No harm where it is refused.

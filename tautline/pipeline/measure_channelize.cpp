@@ -19,7 +19,6 @@ using core::ErrorKind;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-
 stages::channelize::Config channelize_config(const Problem& p) {
   using stages::channelize::Output;
   const std::size_t out_bits = p.at("output_bits");

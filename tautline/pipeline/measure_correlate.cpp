@@ -15,11 +15,11 @@
 namespace tautline::pipeline {
 
 namespace {
+
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
-
 
 stages::correlate::Config correlate_config(const Problem& p) {
   return {.channels = p.at("channels"),

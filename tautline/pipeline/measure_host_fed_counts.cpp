@@ -20,18 +20,19 @@ namespace tautline::pipeline {
 
 namespace {
 
+using core::Clock;
 using core::Error;
 using core::ErrorKind;
-using device::Buffer;
-using core::Clock;
 using core::seconds_since;
+using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
 constexpr std::size_t kStretches = 5;       // for the spread
 constexpr std::size_t kFewestPackets = 10;  // of a stretch
 constexpr std::size_t kWarmUpPackets = 4, kCheckedPackets = 4, kMostSources = 4;
-constexpr std::size_t kCountSourceBytes = std::size_t{1} << 30;  // of packets in pinned memory, about
-constexpr double kMostReadShare = 0.5;                      // of a second
+constexpr std::size_t kPacketSourceBytes = std::size_t{1}
+                                           << 30;  // of packets in pinned memory, about
+constexpr double kMostReadShare = 0.5;             // of a second
 
 // One device's stream.
 class FedCounts {
@@ -44,7 +45,7 @@ class FedCounts {
     for (auto& mark : given_) mark = device_->make_event();
     for (std::size_t s = 0; s <= kStretches; ++s) ends_.push_back(device_->make_event());
     const std::size_t packets =
-        std::clamp<std::size_t>(kCountSourceBytes / feed_.packet_bytes(), 2, kMostSources);
+        std::clamp<std::size_t>(kPacketSourceBytes / feed_.packet_bytes(), 2, kMostSources);
     for (std::size_t p = 0; p < packets; ++p)
       sources_.push_back(device_->allocate_pinned(feed_.packet_bytes()));
     const std::size_t count = config.max_samples * config.sensors;

@@ -1,11 +1,13 @@
 // Memory, random data and time for measurements, on the host and on devices alike.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
 
 #include "tautline/core/sample_format.h"
+#include "tautline/core/view.h"
 #include "tautline/device/device.h"
 #include "tautline/pipeline/measure_stage.h"
 

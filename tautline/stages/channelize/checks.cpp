@@ -12,8 +12,8 @@ namespace tautline::stages::channelize {
 
 namespace {
 
-[[noreturn]] void refuse_argument(const char* field, const std::string& value,
-                                  const std::string& limit) {
+[[noreturn]] void refuse_field(const char* field, const std::string& value,
+                               const std::string& limit) {
   throw core::Error(core::ErrorKind::config, field, value, limit);
 }
 
@@ -24,11 +24,10 @@ void check_view(const char* field, const core::View<T, Rank>& view,
   bool fits = view.data() != nullptr && view.extent(Rank - 1) >= wanted[Rank - 1];
   for (std::size_t a = 0; a + 1 < Rank; ++a) fits = fits && view.extent(a) == wanted[a];
   if (!fits)
-    refuse_argument(field, fmt::format("a view of [{}]", fmt::join(view.extents(), "][")),
-                    fmt::format("[{}], the last axis that or longer", fmt::join(wanted, "][")));
+    refuse_field(field, fmt::format("a view of [{}]", fmt::join(view.extents(), "][")),
+                 fmt::format("[{}], the last axis that or longer", fmt::join(wanted, "][")));
   if (view.stride(Rank - 1) != 1)
-    refuse_argument(field, fmt::format("a stride of {} on the last axis", view.stride(Rank - 1)),
-                    "1");
+    refuse_field(field, fmt::format("a stride of {} on the last axis", view.stride(Rank - 1)), "1");
 }
 
 }  // namespace
@@ -36,16 +35,16 @@ void check_view(const char* field, const core::View<T, Rank>& view,
 void check_input(const Bank& bank, const Input& input) {
   const Config& config = bank.config;
   if (input.count > config.max_samples)
-    refuse_argument("count", fmt::format("{}", input.count),
-                    fmt::format("at most max_samples, {}", config.max_samples));
+    refuse_field("count", fmt::format("{}", input.count),
+                 fmt::format("at most max_samples, {}", config.max_samples));
   if (!input.phases.empty() && input.phases.size() != config.inputs)
-    refuse_argument("phases", fmt::format("{}", input.phases.size()),
-                    fmt::format("0 or {}", config.inputs));
+    refuse_field("phases", fmt::format("{}", input.phases.size()),
+                 fmt::format("0 or {}", config.inputs));
   if (input.count == 0) return;
-  if (input.samples == nullptr) refuse_argument("samples", "null", "samples of every input");
+  if (input.samples == nullptr) refuse_field("samples", "null", "samples of every input");
   if (config.inputs > 1 && input.row_stride_bytes < input.count * bank.sample_bytes)
-    refuse_argument("row_stride_bytes", fmt::format("{}", input.row_stride_bytes),
-                    fmt::format("at least {}", input.count * bank.sample_bytes));
+    refuse_field("row_stride_bytes", fmt::format("{}", input.row_stride_bytes),
+                 fmt::format("at least {}", input.count * bank.sample_bytes));
   if (input.validity.data() != nullptr)
     check_view("validity", input.validity, {config.inputs, core::validity_words(input.count)});
 }
@@ -58,7 +57,7 @@ void check_output(const Bank& bank, const OutputViews& output, std::size_t spect
       const auto& view = output.spectra;
       if (view.data() == nullptr || view.extent(0) != inputs || view.extent(1) < spectra ||
           view.extent(2) != channels || view.stride(2) != 1)
-        refuse_argument(
+        refuse_field(
             "spectra", fmt::format("a view of [{}]", fmt::join(view.extents(), "][")),
             fmt::format("[{}][{} or more][{}], the last axis dense", inputs, spectra, channels));
       break;
@@ -78,12 +77,12 @@ void check_output(const Bank& bank, const OutputViews& output, std::size_t spect
   if (!bank.requantised()) return;
   const auto& gains = output.gains;
   if (gains.data() == nullptr || gains.extent(0) != channels || gains.extent(1) != inputs)
-    refuse_argument("gains", fmt::format("a view of [{}]", fmt::join(gains.extents(), "][")),
-                    fmt::format("[{}][{}]", channels, inputs));
+    refuse_field("gains", fmt::format("a view of [{}]", fmt::join(gains.extents(), "][")),
+                 fmt::format("[{}][{}]", channels, inputs));
   const auto& clipped = output.clipped;
   if (clipped.data() == nullptr || clipped.extent(0) != inputs)
-    refuse_argument("clipped", fmt::format("a view of [{}]", clipped.extent(0)),
-                    fmt::format("[{}]", inputs));
+    refuse_field("clipped", fmt::format("a view of [{}]", clipped.extent(0)),
+                 fmt::format("[{}]", inputs));
 }
 
 }  // namespace tautline::stages::channelize

@@ -13,7 +13,7 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kMostTile = 65536, kMostBlock = 65536, kMostLevels = 10;
+constexpr std::size_t kMostTile = 65536, kMostBlock = 65536, kMostTunedLevels = 10;
 constexpr std::size_t kLeastBytes = 4096;
 
 void require_tunables(const Tunables& tunables) {
@@ -25,7 +25,7 @@ void require_tunables(const Tunables& tunables) {
     refuse("time_tile", tunables.time_tile, "a multiple of 512 up to 65536");
   if (tunables.block_trials > kMostBlock)
     refuse("block_trials", tunables.block_trials, "at most 65536");
-  if (tunables.levels > kMostLevels) refuse("levels", tunables.levels, "at most 10");
+  if (tunables.levels > kMostTunedLevels) refuse("levels", tunables.levels, "at most 10");
   if (tunables.near_bytes < kLeastBytes) refuse("near_bytes", tunables.near_bytes, "4096 or more");
   if (tunables.scratch_bytes < kLeastBytes)
     refuse("scratch_bytes", tunables.scratch_bytes, "4096 or more");

@@ -5,14 +5,11 @@
 #include <string>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 
 namespace {
-
-constexpr std::size_t round_up(std::size_t n, std::size_t step) {
-  return (n + step - 1) / step * step;
-}
 
 void check_range(const char* field, std::size_t value, std::size_t least, std::size_t most,
                  std::size_t step) {
@@ -48,7 +45,7 @@ Level level_of(const Config& config, std::size_t index, bool bytes, std::size_t 
   if (!level.separate) level.first += level.range.base / level.range.window;
   level.delay = config.lag_scheme == LagScheme::chain ? config.bins + level.first : 0;
   // Kernels compute up to 3 lags beyond the last, and shifted copies reach 3 samples further.
-  level.history = round_up(level.first + level.range.steps + 8, lanes == 1 ? 64 : 4);
+  level.history = core::round_up(level.first + level.range.steps + 8, lanes == 1 ? 64 : 4);
   return level;
 }
 
@@ -69,10 +66,10 @@ Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
     history = std::max(history, layout.levels.back().history);
   }
   // With blocks no shorter than the history, lags reach into the previous block only.
-  layout.block = std::max(layout.block, round_up(history, 64));
+  layout.block = std::max(layout.block, core::round_up(history, 64));
   std::size_t at = layout.levels.size() * sizeof(Progress);
   const auto take = [&](std::size_t size) {
-    const std::size_t start = round_up(at, 64);
+    const std::size_t start = core::round_up(at, 64);
     at = start + size;
     return start;
   };
@@ -87,10 +84,10 @@ Layout make_layout(const Config& config, const Tunables& tunables, bool bytes,
     level.totals_at = take(3 * row);
   }
   // Vector loads may reach beyond the last block.
-  layout.tile_bytes = round_up(at + 64, 64);
+  layout.tile_bytes = core::round_up(at + 64, 64);
   // Holds shifted copies of bytes and halves, or both series as words.
   const std::size_t samples = layout.lanes * (history + 2 * layout.block + 64);
-  layout.scratch_bytes = round_up(samples * sizeof(std::uint32_t) + 4096, 4096);
+  layout.scratch_bytes = core::round_up(samples * sizeof(std::uint32_t) + 4096, 4096);
   return layout;
 }
 

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <span>
 #include <vector>
+#include "tautline/core/integers.h"
 
 namespace tautline::stages::autocorrelate::gpu {
 
 namespace {
 
 using device::Argument;
-
-std::uint32_t u32(std::size_t value) {
-  return static_cast<std::uint32_t>(value);
-}
-std::size_t groups_of(std::size_t items, std::size_t each) {
-  return (items + each - 1) / each;
-}
 
 // A level's series, as series.kernel describes it.
 struct Series {
@@ -78,18 +72,18 @@ class Launcher {
   // Rows of a partial sum: fewer where the device would have too few groups.
   std::size_t part_of(const Products& products, std::size_t count, std::size_t groups) const {
     if (layout_.floats()) return count;
-    const std::size_t parts = groups_of(4 * kernels_.enough_groups, groups);
+    const std::size_t parts = core::divide_up(4 * kernels_.enough_groups, groups);
     const std::size_t least = std::min<std::size_t>(products.part, 16 * products.lags);
-    return std::clamp(groups_of(count, parts), least, products.part);
+    return std::clamp(core::divide_up(count, parts), least, products.part);
   }
   std::size_t part_of(const MatrixLevels& levels, std::size_t count, std::size_t groups) const {
     constexpr std::size_t kRows = MatrixLevels::kTileRows;
-    const std::size_t parts = groups_of(kernels_.enough_groups, groups);
-    return std::clamp(groups_of(groups_of(count, parts), kRows) * kRows, kRows, levels.part);
+    const std::size_t parts = core::divide_up(kernels_.enough_groups, groups);
+    return std::clamp(core::divide_up(core::divide_up(count, parts), kRows) * kRows, kRows, levels.part);
   }
   device::LaunchShape columns_by_parts(std::size_t columns, std::size_t parts) const {
     const Threads& t = kernels_.threads;
-    return {.groups = {groups_of(columns, t.x), groups_of(parts, t.y), 1},
+    return {.groups = {core::divide_up(columns, t.x), core::divide_up(parts, t.y), 1},
             .threads = {t.x, t.y, 1}};
   }
 
@@ -108,11 +102,11 @@ void Launcher::add_totals() const {
                                 state_.at(layout_.levels[0].total_d_at),
                                 state_.at(layout_.largest_at),
                                 std::uint64_t{rows_.pitch_bytes},
-                                u32(rows_.count),
-                                u32(rows),
-                                u32(layout_.config.sensors)};
+                                core::u32(rows_.count),
+                                core::u32(rows),
+                                core::u32(layout_.config.sensors)};
   queue_.launch(*kernels_.totals,
-                columns_by_parts(layout_.config.sensors, groups_of(rows_.count, rows)), arguments);
+                columns_by_parts(layout_.config.sensors, core::divide_up(rows_.count, rows)), arguments);
 }
 
 // Totals and the first levels in one launch.
@@ -121,13 +115,13 @@ void Launcher::fold() const {
   const std::size_t folds = layout_.folds;
   const std::uint64_t first = before_ >> folds;
   const std::uint64_t windows = ((after_ - 1) >> folds) + 1 - first;
-  const std::size_t words = groups_of(layout_.config.sensors, 4);
+  const std::size_t words = core::divide_up(layout_.config.sensors, 4);
   const std::size_t part = std::clamp<std::size_t>(windows * words / kEnoughThreads, 1, kMostPart);
   const GpuLevel& counts = layout_.levels[0];
   std::uint64_t careful = 0;
   for (std::size_t l = 1; l <= folds; ++l)
     careful = std::max<std::uint64_t>(
-        careful, groups_of(layout_.levels[l].begin_rows, std::size_t{1} << (folds - l)));
+        careful, core::divide_up(layout_.levels[l].begin_rows, std::size_t{1} << (folds - l)));
   const Series d = series(0, false);
   std::vector<Argument> arguments{d.fresh,
                                   d.old,
@@ -135,25 +129,25 @@ void Launcher::fold() const {
                                   state_.at(counts.total_d_at),
                                   std::uint64_t{d.new_pitch},
                                   std::uint64_t{d.old_pitch},
-                                  u32(d.old_rows),
+                                  core::u32(d.old_rows),
                                   place(0, static_cast<std::int64_t>(first << folds), 0),
-                                  u32(rows_.count),
+                                  core::u32(rows_.count),
                                   first,
-                                  u32(windows),
-                                  u32(part),
+                                  core::u32(windows),
+                                  core::u32(part),
                                   careful,
                                   std::uint64_t{layout_.levels[1].pitch_bytes},
-                                  u32(words)};
+                                  core::u32(words)};
   for (std::size_t l = 1; l <= kMostLevels; ++l) {
     const GpuLevel& level = layout_.levels[std::min(l, folds)];
     const std::uint64_t row = l <= folds ? first << (folds - l) : 0;
     arguments.insert(arguments.end(),
-                     {std::uint64_t{level.d_at}, std::uint64_t{level.begin_at}, u32(level.rows),
-                      u32(row % level.rows), u32(level.begin_rows)});
+                     {std::uint64_t{level.d_at}, std::uint64_t{level.begin_at}, core::u32(level.rows),
+                      core::u32(row % level.rows), core::u32(level.begin_rows)});
   }
   const Threads& t = kernels_.fold_threads;
   queue_.launch(*kernels_.fold,
-                {.groups = {groups_of(words, t.x), groups_of(groups_of(windows, part), t.y), 1},
+                {.groups = {core::divide_up(words, t.x), core::divide_up(core::divide_up(windows, part), t.y), 1},
                  .threads = {t.x, t.y, 1}},
                 arguments);
 }
@@ -181,20 +175,20 @@ void Launcher::make_level(std::size_t to) const {
       state_.at(level.total_e_at),
       std::uint64_t{d.new_pitch},
       std::uint64_t{d.old_pitch},
-      u32(d.old_rows),
+      core::u32(d.old_rows),
       place(to - 1, row, 0),
       place(to - 1, row - delay, 0),
       std::uint64_t{layout_.padded_sensors},
-      u32(first % level.rows),
-      u32(level.rows),
+      core::u32(first % level.rows),
+      core::u32(level.rows),
       first,
-      u32(count),
-      u32(rows),
-      u32(level.begin_rows),
+      core::u32(count),
+      core::u32(rows),
+      core::u32(level.begin_rows),
       level.range.has_lead_in() ? level.range.whole - 1 : ~std::uint64_t{0},
-      u32(layout_.config.sensors)};
+      core::u32(layout_.config.sensors)};
   queue_.launch(*kernels_.coarsen[to - 1],
-                columns_by_parts(layout_.config.sensors, groups_of(count, rows)), arguments);
+                columns_by_parts(layout_.config.sensors, core::divide_up(count, rows)), arguments);
 }
 
 void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t last) const {
@@ -207,7 +201,7 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
   const auto e_row = row - static_cast<std::int64_t>(level.range.first_steps + level.shift);
   const auto count = static_cast<std::size_t>(last - first);
   const Threads& t = products.threads;
-  const std::size_t columns = groups_of(layout_.config.pair_count(), t.x);
+  const std::size_t columns = core::divide_up(layout_.config.pair_count(), t.x);
   const std::size_t part = part_of(products, count, columns * (lags / products.lags) * t.y);
   const Argument arguments[] = {d.fresh,
                                 d.old,
@@ -218,17 +212,17 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
                                 state_.at(layout_.sums_at),
                                 std::uint64_t{d.new_pitch},
                                 std::uint64_t{d.old_pitch},
-                                u32(d.old_rows),
+                                core::u32(d.old_rows),
                                 place(index, row, 0),
                                 place(index, e_row, lags),
-                                u32(count),
-                                u32(part),
-                                u32(layout_.config.pair_count()),
-                                u32(layout_.lags),
-                                u32(level.range.first_lag),
-                                u32(level.range.steps)};
+                                core::u32(count),
+                                core::u32(part),
+                                core::u32(layout_.config.pair_count()),
+                                core::u32(layout_.lags),
+                                core::u32(level.range.first_lag),
+                                core::u32(level.range.steps)};
   queue_.launch(*products.kernel,
-                {.groups = {columns, lags / products.lags, groups_of(groups_of(count, part), t.y)},
+                {.groups = {columns, lags / products.lags, core::divide_up(core::divide_up(count, part), t.y)},
                  .threads = {t.x, t.y, 1}},
                 arguments);
 }
@@ -242,8 +236,8 @@ void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_
     most_lags = std::max(most_lags, layout_.levels[l].range.steps);
   }
   if (rows == 0) return;
-  const std::size_t lag_groups = groups_of(most_lags, levels.lags);
-  const std::size_t columns = groups_of(layout_.config.pair_count(), levels.group_pairs);
+  const std::size_t lag_groups = core::divide_up(most_lags, levels.lags);
+  const std::size_t columns = core::divide_up(layout_.config.pair_count(), levels.group_pairs);
   const std::size_t part = part_of(levels, rows, columns * lag_groups);
   const Series counts = series(0, false);
   std::vector<Argument> arguments{
@@ -256,11 +250,11 @@ void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_
       state_.at(layout_.sums_at),
       std::uint64_t{counts.new_pitch},
       std::uint64_t{counts.old_pitch},
-      u32(counts.old_rows),
-      u32(part),
-      u32(layout_.config.pair_count()),
-      u32(layout_.lags),
-      u32(levels.count)};
+      core::u32(counts.old_rows),
+      core::u32(part),
+      core::u32(layout_.config.pair_count()),
+      core::u32(layout_.lags),
+      core::u32(levels.count)};
   std::size_t parts = 0;
   const auto pack = [](std::uint32_t low, std::uint32_t high) {
     return std::uint64_t{high} << 32 | low;
@@ -271,12 +265,12 @@ void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_
     const auto row = static_cast<std::int64_t>(first[l]);
     const auto e_row = row - static_cast<std::int64_t>(level.range.first_steps + level.shift);
     const auto count = static_cast<std::size_t>(last[l] - first[l]);
-    if (k < levels.count) parts += groups_of(count, part);
+    if (k < levels.count) parts += core::divide_up(count, part);
     arguments.emplace_back(
         pack(static_cast<std::uint32_t>(place(l, row, 0)),
              static_cast<std::uint32_t>(
-                 place(l, e_row, groups_of(level.range.steps, levels.lags) * levels.lags))));
-    arguments.emplace_back(pack(u32(count), u32(parts)));
+                 place(l, e_row, core::divide_up(level.range.steps, levels.lags) * levels.lags))));
+    arguments.emplace_back(pack(core::u32(count), core::u32(parts)));
   }
   queue_.launch(*levels.kernel,
                 {.groups = {columns, lag_groups, parts},
@@ -287,17 +281,17 @@ void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_
 
 void Launcher::keep() const {
   const GpuLevel& level = layout_.levels[0];
-  const std::size_t words = groups_of(layout_.config.sensors * level.sample_bytes, 4);
+  const std::size_t words = core::divide_up(layout_.config.sensors * level.sample_bytes, 4);
   const Argument arguments[] = {rows_.data,
                                 state_.kept(),
                                 state_.to_keep(),
                                 state_.at(level.begin_at),
                                 std::uint64_t{rows_.pitch_bytes / 4},
                                 std::uint64_t{level.pitch_bytes / 4},
-                                u32(words),
-                                u32(rows_.count),
-                                u32(level.rows),
-                                u32(level.begin_rows),
+                                core::u32(words),
+                                core::u32(rows_.count),
+                                core::u32(level.rows),
+                                core::u32(level.begin_rows),
                                 before_};
   queue_.launch(*kernels_.keep, columns_by_parts(words, level.rows + level.begin_rows), arguments);
 }
@@ -323,24 +317,24 @@ void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs
                                 state_.out.data(),
                                 std::uint64_t{e.new_pitch},
                                 std::uint64_t{e.old_pitch},
-                                u32(e.old_rows),
+                                core::u32(e.old_rows),
                                 place(index, newest, below),
                                 std::uint64_t{layout_.padded_sensors},
-                                u32(first_pair),
-                                u32(pairs),
-                                u32(layout_.lags),
-                                u32(level.range.first_lag),
-                                u32(level.range.steps),
-                                u32(level.range.first_steps),
-                                u32(level.range.whole),
-                                u32(level.shift),
-                                u32(level.range.has_lead_in() ? 1 : 0),
+                                core::u32(first_pair),
+                                core::u32(pairs),
+                                core::u32(layout_.lags),
+                                core::u32(level.range.first_lag),
+                                core::u32(level.range.steps),
+                                core::u32(level.range.first_steps),
+                                core::u32(level.range.whole),
+                                core::u32(level.shift),
+                                core::u32(level.range.has_lead_in() ? 1 : 0),
                                 available(index),
                                 std::uint64_t{counts.pitch_bytes},
-                                u32(counts.rows),
-                                u32(tail)};
+                                core::u32(counts.rows),
+                                core::u32(tail)};
   queue_.launch(*kernels_.read[index],
-                {.groups = {groups_of(pairs, kernels_.read_threads), 1, 1},
+                {.groups = {core::divide_up(pairs, kernels_.read_threads), 1, 1},
                  .threads = {kernels_.read_threads, 1, 1}},
                 arguments);
 }

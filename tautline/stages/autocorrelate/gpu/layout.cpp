@@ -6,6 +6,7 @@
 
 #include "tautline/core/count_type.h"
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 
 namespace tautline::stages::autocorrelate::gpu {
 
@@ -22,10 +23,6 @@ constexpr std::size_t kLagGroup = 64, kSlackRows = 128;
 // most of it free.
 constexpr std::size_t kMostChunkBytes = std::size_t{256} << 20, kFewSamples = 4096;
 constexpr std::size_t kMemoryParts = 64;
-
-std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 void check(const char* field, std::size_t value, std::size_t least, std::size_t most) {
   if (value < least || value > most)
@@ -84,12 +81,12 @@ GpuLayout make_layout(const Config& config, const GpuTunables& tunables, std::si
   layout.pending = tunables.pending_rows;
   layout.lags = lag_count(config);
   layout.folds = folds_of(config);
-  layout.padded_sensors = round_up(config.sensors, 32);
+  layout.padded_sensors = core::round_up(config.sensors, 32);
   layout.chunk =
       chunk_of(config, tunables, layout.padded_sensors * core::bytes_of(config.type), memory_bytes);
   const auto take = [&](std::size_t bytes) {
     const std::size_t at = layout.bytes;
-    layout.bytes = round_up(layout.bytes + bytes, kAlignment);
+    layout.bytes = core::round_up(layout.bytes + bytes, kAlignment);
     return at;
   };
   for (std::size_t l = 0; l < config.levels; ++l) {
@@ -99,7 +96,7 @@ GpuLayout make_layout(const Config& config, const GpuTunables& tunables, std::si
     level.separate = level.range.has_lead_in();
     level.shift = level.separate ? 0 : level.range.base / level.range.window;
     const std::size_t reach = level.shift + level.range.first_steps +
-                              round_up(level.range.steps, kLagGroup) + config.bins + kSlackRows;
+                              core::round_up(level.range.steps, kLagGroup) + config.bins + kSlackRows;
     level.rows = l == 0 ? reach : reach + layout.pending + (layout.chunk >> l) + 2;
     level.begin_rows = level.range.whole + level.range.first_steps + level.range.steps;
     level.pitch_bytes = layout.padded_sensors * level.sample_bytes;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 #include "tautline/stages/autocorrelate/checks.h"
 #include "tautline/stages/autocorrelate/gpu/dispatch.h"
 #include "tautline/stages/autocorrelate/gpu/launch.h"
@@ -18,10 +19,6 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::size_t kRowAlignment = 16;
-
-std::size_t groups_of(std::size_t items, std::size_t each) {
-  return (items + each - 1) / each;
-}
 
 class GpuPlan final : public Plan {
  public:
@@ -143,8 +140,8 @@ void GpuPlan::gather(device::Queue& queue, const Slot& slot, const Samples<Count
                                         static_cast<std::uint32_t>(samples.extent(0)),
                                         static_cast<std::uint32_t>(samples.extent(1))};
   queue.launch(*kernels_.gather,
-               {.groups = {groups_of(samples.extent(1), t.x),
-                           std::min<std::size_t>(groups_of(samples.extent(0), t.y), 1024), 1},
+               {.groups = {core::divide_up(samples.extent(1), t.x),
+                           std::min<std::size_t>(core::divide_up(samples.extent(0), t.y), 1024), 1},
                 .threads = {t.x, t.y, 1}},
                arguments);
 }

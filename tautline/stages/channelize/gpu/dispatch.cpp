@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostSpectra = 1024;
 constexpr std::size_t kWorkBytes = std::size_t{256} << 20;
 
-[[noreturn]] void refuse(const char* field, std::size_t value, const std::string& limit) {
+[[noreturn]] void refuse_tunable(const char* field, std::size_t value, const std::string& limit) {
   throw core::Error(core::ErrorKind::config, std::string("channelize GPU tunable ") + field,
                     fmt::format("{}", value), limit);
 }
@@ -67,18 +67,18 @@ bool fits(const GpuTunables& t, const Bank& bank, const Target& target) {
 
 void check_ranges(const GpuTunables& t) {
   constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
-  if (t.points < 4 || !power_of_two_up_to(t.points, 32)) refuse("points", t.points, "4, 8, 16, 32");
+  if (t.points < 4 || !power_of_two_up_to(t.points, 32)) refuse_tunable("points", t.points, "4, 8, 16, 32");
   if (!power_of_two_up_to(t.spectra, kMostSpectra))
-    refuse("spectra", t.spectra, fmt::format("a power of two up to {}", kMostSpectra));
-  if (!power_of_two_up_to(t.positions, 8)) refuse("positions", t.positions, "1, 2, 4 or 8");
+    refuse_tunable("spectra", t.spectra, fmt::format("a power of two up to {}", kMostSpectra));
+  if (!power_of_two_up_to(t.positions, 8)) refuse_tunable("positions", t.positions, "1, 2, 4 or 8");
   if (t.filter_spectra < 1 || t.filter_spectra > 16 || t.spectra % t.filter_spectra != 0)
-    refuse("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
-  if (t.groups < 1 || t.groups > 16) refuse("groups", t.groups, "1 to 16");
-  if (t.conversion > 2) refuse("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
-  if (t.fetch > 1) refuse("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
-  if (t.symmetry > 1) refuse("symmetry", static_cast<std::size_t>(t.symmetry), "0 or 1");
-  if (t.slab_bytes < kLeastBytes) refuse("slab_bytes", t.slab_bytes, "1 MiB or more");
-  if (t.work_bytes < kLeastBytes) refuse("work_bytes", t.work_bytes, "1 MiB or more");
+    refuse_tunable("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
+  if (t.groups < 1 || t.groups > 16) refuse_tunable("groups", t.groups, "1 to 16");
+  if (t.conversion > 2) refuse_tunable("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
+  if (t.fetch > 1) refuse_tunable("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
+  if (t.symmetry > 1) refuse_tunable("symmetry", static_cast<std::size_t>(t.symmetry), "0 or 1");
+  if (t.slab_bytes < kLeastBytes) refuse_tunable("slab_bytes", t.slab_bytes, "1 MiB or more");
+  if (t.work_bytes < kLeastBytes) refuse_tunable("work_bytes", t.work_bytes, "1 MiB or more");
 }
 
 template <class T>

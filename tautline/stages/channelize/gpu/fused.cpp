@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/channelize/gpu/dispatch.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
 #include "tautline/stages/channelize/gpu/launch.h"
@@ -42,7 +43,7 @@ class FusedKernels final : public Kernels {
   void run(device::Queue& queue, const Slice& slice, void* /*work*/) const override {
     const std::size_t inputs = bank_->config.inputs;
     device::LaunchShape shape;
-    shape.groups.x = inputs * groups_of(slice.count, tunables_.spectra);
+    shape.groups.x = inputs * core::divide_up(slice.count, tunables_.spectra);
     if (tunables_.fetch == 1) shape.groups.x = std::min(shape.groups.x, persistent_groups_);
     shape.threads.x = sizes_.threads;
     shape.local_bytes = sizes_.local_bytes;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "tautline/core/integers.h"
 #include "tautline/device/device.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
 #include "tautline/stages/channelize/gpu/layout.h"
@@ -24,10 +25,6 @@ device::Buffer upload(const device::Device& device, const std::vector<T>& table)
 
 inline std::uint32_t narrow(std::size_t value) {
   return static_cast<std::uint32_t>(value);
-}
-
-inline std::size_t groups_of(std::size_t items, std::size_t per_group) {
-  return (items + per_group - 1) / per_group;
 }
 
 /// Spectra [first, first + count) of one input of a slice.

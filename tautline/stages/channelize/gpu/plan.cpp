@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 #include "tautline/core/validity.h"
 #include "tautline/stages/channelize/checks.h"
 #include "tautline/stages/channelize/gpu/dispatch.h"
@@ -178,7 +179,7 @@ class GpuPlan final : public Plan {
     const std::size_t granule = std::lcm<std::size_t>(kernels_->granule(), 16);
     const std::size_t held = s.history.held(), hop = bank_->hop;
     const std::size_t in_history = (held + hop - 1) / hop;
-    std::size_t begin = std::min(call.count, groups_of(in_history, granule) * granule);
+    std::size_t begin = std::min(call.count, core::divide_up(in_history, granule) * granule);
     std::size_t end = begin + (call.count - begin) / kernels_->granule() * kernels_->granule();
     const std::byte* direct = static_cast<const std::byte*>(input.samples) +
                               (begin * hop - std::min(held, begin * hop)) * bank_->sample_bytes;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/channelize/gpu/dispatch.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
 #include "tautline/stages/channelize/gpu/launch.h"
@@ -103,14 +104,14 @@ class SeparateKernels final : public Kernels {
   std::size_t chunk() const {
     const std::size_t rest = most() - std::min(most(), few() / 2);
     const std::size_t parts =
-        std::max<std::size_t>(1, groups_of(rest * spectrum_bytes(), tunables_.work_bytes));
+        std::max<std::size_t>(1, core::divide_up(rest * spectrum_bytes(), tunables_.work_bytes));
     return std::max<std::size_t>(1, rest / parts / granule()) * granule();
   }
   // Twice the spectra of each input that begin in the history, so that spectra left over after
   // whole chunks often fit too.
   std::size_t few() const {
     const std::size_t whole = std::lcm<std::size_t>(granule(), 16);
-    return 2 * groups_of(bank_->taps, whole) * whole;
+    return 2 * core::divide_up(bank_->taps, whole) * whole;
   }
 
   // Whether a whole chunk can be transformed in the caller's memory.
@@ -140,8 +141,8 @@ class SeparateKernels final : public Kernels {
 
   void run_fir(device::Queue& queue, const Slice& part, std::size_t inputs, void* terms) const {
     device::LaunchShape shape;
-    shape.groups = {groups_of(bank_->channels / tunables_.positions *
-                                  groups_of(part.count, tunables_.filter_spectra),
+    shape.groups = {core::divide_up(bank_->channels / tunables_.positions *
+                                  core::divide_up(part.count, tunables_.filter_spectra),
                               kFirThreads),
                     inputs, 1};
     shape.threads.x = kFirThreads;
@@ -163,7 +164,7 @@ class SeparateKernels final : public Kernels {
       if (inputs == 1)
         some = part_of(part, *bank_, 0, first, std::min(most_rows, part.count - first));
       device::LaunchShape shape;
-      shape.groups = {groups_of(bank_->channels, kFinishTile), groups_of(some.count, kFinishTile),
+      shape.groups = {core::divide_up(bank_->channels, kFinishTile), core::divide_up(some.count, kFinishTile),
                       inputs};
       shape.threads.x = kFinishThreads;
       const std::array<device::Argument, 14> arguments{
@@ -188,7 +189,7 @@ class SeparateKernels final : public Kernels {
   void run_adjust(device::Queue& queue, const Slice& part) const {
     constexpr std::size_t kMostRows = 65535;
     device::LaunchShape shape;
-    shape.groups = {groups_of(bank_->channels, kFinishThreads), std::min(kMostRows, part.count), 1};
+    shape.groups = {core::divide_up(bank_->channels, kFinishThreads), std::min(kMostRows, part.count), 1};
     shape.threads.x = kFinishThreads;
     const std::array<device::Argument, 6> arguments{
         device::Argument(part.out),   device::Argument(part.phases),

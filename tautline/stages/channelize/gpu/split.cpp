@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/channelize/gpu/dispatch.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
 #include "tautline/stages/channelize/gpu/launch.h"
@@ -51,12 +52,12 @@ class SplitKernels final : public Kernels {
   std::size_t chunk() const {
     const std::size_t most = bank_->spectra(bank_->span() - 1 + bank_->config.max_samples);
     const std::size_t wanted = std::min(most, tunables_.work_bytes / spectrum_bytes());
-    return std::max<std::size_t>(1, groups_of(wanted, tunables_.spectra)) * tunables_.spectra;
+    return std::max<std::size_t>(1, core::divide_up(wanted, tunables_.spectra)) * tunables_.spectra;
   }
 
   void run_columns(device::Queue& queue, const Slice& part, void* work) const {
     device::LaunchShape shape;
-    shape.groups.x = groups_of(part.count, tunables_.spectra) *
+    shape.groups.x = core::divide_up(part.count, tunables_.spectra) *
                      (bank_->channels / sizes_.parts / sizes_.columns);
     shape.threads.x = sizes_.first.threads;
     shape.local_bytes = sizes_.first.local_bytes;
@@ -73,7 +74,7 @@ class SplitKernels final : public Kernels {
     const bool together = bank_->config.output == Output::spectra_float;
     device::LaunchShape shape;
     shape.groups.x = together ? part.count * (sizes_.parts / sizes_.row_spectra)
-                              : sizes_.parts * groups_of(part.count, sizes_.row_spectra);
+                              : sizes_.parts * core::divide_up(part.count, sizes_.row_spectra);
     shape.threads.x = sizes_.rest.threads;
     shape.local_bytes = sizes_.rest.local_bytes;
     GpuTunables pieces = tunables_;

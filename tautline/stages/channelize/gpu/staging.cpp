@@ -2,21 +2,18 @@
 
 #include <algorithm>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/channelize/gpu/launch.h"
 
 namespace tautline::stages::channelize::gpu {
 
 namespace {
 
-constexpr std::size_t kStagedRowAlignment = 256;
+constexpr std::size_t kRowAlignment = 256;
 
 struct Extents {
   std::size_t spectra, sample_row_bytes, result_row, sample_bytes, result_bytes;
 };
-
-std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t granule) {
   const std::size_t inputs = bank.config.inputs;
@@ -24,11 +21,12 @@ Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t gr
   const std::size_t spectrum_bytes =
       inputs * std::max(bank.hop * bank.sample_bytes, bank.channels * value_bytes(bank));
   Extents e{};
-  e.spectra = std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule,
-                                      granule, round_up(std::max<std::size_t>(most, 1), granule));
+  e.spectra =
+      std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule, granule,
+                              core::round_up(std::max<std::size_t>(most, 1), granule));
   e.sample_row_bytes =
-      round_up(((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kStagedRowAlignment);
-  e.result_row = round_up(e.spectra, kStagedRowAlignment / value_bytes(bank));
+      core::round_up(((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kRowAlignment);
+  e.result_row = core::round_up(e.spectra, kRowAlignment / value_bytes(bank));
   e.sample_bytes = inputs * e.sample_row_bytes;
   const bool corner_turned = bank.config.output != Output::spectra_float;
   e.result_bytes =

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numbers>
 
+#include "tautline/core/integers.h"
 #include "tautline/core/validity.h"
 #include "tautline/stages/channelize/gpu/launch.h"
 
@@ -112,7 +113,7 @@ const float* Uploads::gains(device::Queue& queue, const core::View<const float, 
   if (device_.holds(view.data())) {
     last_gains_.clear();
     device::LaunchShape shape;
-    shape.groups = {groups_of(channels, kGainThreads), inputs, 1};
+    shape.groups = {core::divide_up(channels, kGainThreads), inputs, 1};
     shape.threads.x = kGainThreads;
     const std::array<device::Argument, 6> arguments{device::Argument(view.data()),
                                                     std::int64_t{view.stride(0)},

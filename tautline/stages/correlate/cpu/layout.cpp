@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 
 namespace tautline::stages::correlate::cpu {
 
@@ -15,10 +16,6 @@ constexpr std::size_t kMaxChunk = kMaxSumSamples / kChunkMultiple * kChunkMultip
 // With larger lanes (from some 1,900 inputs) all workers share one lane: many cores with a lane
 // each would take gigabytes.
 constexpr std::size_t kMaxLaneBytes = 16 * 1024 * 1024;
-
-std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 void check(const char* field, std::size_t value, std::size_t least, std::size_t most) {
   if (value >= least && value <= most) return;
@@ -48,7 +45,7 @@ std::size_t choose_chunk(const Config& config, const KernelSizes& kernel, const 
     chunk = std::clamp(steps * kernel.step_samples / kChunkMultiple * kChunkMultiple,
                        kChunkMultiple, kernel.max_chunk_samples);
   }
-  return std::min(chunk, round_up(config.max_samples, kChunkMultiple));
+  return std::min(chunk, core::round_up(config.max_samples, kChunkMultiple));
 }
 
 }  // namespace
@@ -64,11 +61,11 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
   const std::size_t steps = layout.chunk_samples / kernel.step_samples;
   layout.panel_bytes = steps * kernel.step_bytes;
   layout.row_factor_bytes = steps * kernel.step_row_bytes;
-  layout.row_factors_offset = round_up(layout.panels * layout.panel_bytes, kAlignment);
+  layout.row_factors_offset = core::round_up(layout.panels * layout.panel_bytes, kAlignment);
   layout.sums_offset =
-      round_up(layout.row_factors_offset + layout.panels * layout.row_factor_bytes, kAlignment);
+      core::round_up(layout.row_factors_offset + layout.panels * layout.row_factor_bytes, kAlignment);
   layout.corrections_offset = layout.sums_offset + layout.blocks * kSumsPerBlock * kernel.sum_bytes;
-  layout.lane_bytes = round_up(
+  layout.lane_bytes = core::round_up(
       layout.corrections_offset + layout.panels * kCorrections * kernel.sum_bytes, kAlignment);
   // A cache line more than the chunk, so that 16 rows do not all map to the same cache sets.
   layout.row_stride_samples = layout.chunk_samples + kAlignment / kernel.sample_bytes;

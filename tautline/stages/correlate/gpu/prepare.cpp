@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
@@ -12,11 +13,7 @@ namespace {
 
 constexpr std::size_t kPrepareThreads = 256;
 // Few enough to fill a GPU with small calls.
-constexpr std::size_t kPrepareThreadSamples = 8;
-
-std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
+constexpr std::size_t kThreadSamples = 8;
 
 std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
                                                        const device::Device& device,
@@ -29,7 +26,7 @@ std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
                                 : 1)
       .set("MASKED", masked ? 1 : 0)
       .set("THREADS", std::int64_t{kPrepareThreads})
-      .set("THREAD_SAMPLES", std::int64_t{kPrepareThreadSamples});
+      .set("THREAD_SAMPLES", std::int64_t{kThreadSamples});
   return jit::build(device, "correlate/gpu/prepare.kernel", defines)->kernel("prepare_samples");
 }
 
@@ -70,8 +67,9 @@ SamplePreparer::SamplePreparer(const Config& config, const device::Device& devic
       alignment_bytes_(kernel.alignment_bytes()),
       sample_bytes_(static_cast<std::size_t>(config.format.bits_per_sample()) / 8),
       prepared_sample_bytes_(kernel.sample_bytes()),
-      staged_row_bytes_(round_up(config.max_samples * sample_bytes_, alignment_bytes_)),
-      prepared_row_bytes_(round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
+      staged_row_bytes_(core::round_up(config.max_samples * sample_bytes_, alignment_bytes_)),
+      prepared_row_bytes_(
+          core::round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
       convert_(build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, false)),
       convert_masked_(
           build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, true)) {}
@@ -162,8 +160,8 @@ GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& d
   const RawSamples from = device.holds(samples.data) ? samples : stage(queue, memory, samples);
   if (mask.data == nullptr && usable_in_place(device, from)) return in_place(from);
   const auto [channels, inputs, count] = from.extents;
-  const std::size_t parts = (count + kPrepareThreads * kPrepareThreadSamples - 1) /
-                            (kPrepareThreads * kPrepareThreadSamples);
+  const std::size_t parts =
+      (count + kPrepareThreads * kThreadSamples - 1) / (kPrepareThreads * kThreadSamples);
   device::LaunchShape shape;
   shape.groups.x = channels * inputs * parts;
   shape.threads.x = kPrepareThreads;

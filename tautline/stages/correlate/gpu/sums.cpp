@@ -9,7 +9,7 @@ namespace tautline::stages::correlate::gpu {
 
 namespace {
 
-constexpr std::size_t kAddThreads = 256;
+constexpr std::size_t kSumThreads = 256;
 
 // Of the counting kernel: tiles of 32 x 32 inputs, 4 x 4 a thread, so that a word is read once for
 // four pairs.
@@ -33,18 +33,18 @@ jit::Defines count_defines(const device::Device& device) {
 
 jit::Defines add_defines(const Config& config) {
   jit::Defines defines;
-  defines.set("THREADS", std::int64_t{kAddThreads}).set("VALUE", exact(config) ? "i64" : "double");
+  defines.set("THREADS", std::int64_t{kSumThreads}).set("VALUE", exact(config) ? "i64" : "double");
   return defines;
 }
 
 std::uint32_t parts_of(std::size_t baselines) {
-  return static_cast<std::uint32_t>((baselines + kAddThreads - 1) / kAddThreads);
+  return static_cast<std::uint32_t>((baselines + kSumThreads - 1) / kSumThreads);
 }
 
 device::LaunchShape additions(std::size_t channels, std::size_t baselines) {
   device::LaunchShape shape;
   shape.groups.x = channels * parts_of(baselines);
-  shape.threads.x = kAddThreads;
+  shape.threads.x = kSumThreads;
   return shape;
 }
 

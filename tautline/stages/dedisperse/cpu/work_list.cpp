@@ -15,13 +15,13 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kLineBytes = 64;
+constexpr std::size_t kCacheLineBytes = 64;
 
 // Times that a row of shared sums takes in scratch: whole cache lines, and an odd number of them,
 // so that rows do not fall on each other in the caches.
 std::size_t row_room(std::size_t times, std::size_t sum_bytes) {
-  const std::size_t lines = (times * sum_bytes + kLineBytes - 1) / kLineBytes + 1;
-  return (lines | 1) * kLineBytes / sum_bytes;
+  const std::size_t lines = (times * sum_bytes + kCacheLineBytes - 1) / kCacheLineBytes + 1;
+  return (lines | 1) * kCacheLineBytes / sum_bytes;
 }
 
 // The most channels that a partial sum of 16 bits can hold with what it keeps when it is carried.

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/dedisperse/gpu/place_sums.h"
 
 namespace tautline::stages::dedisperse {
@@ -13,16 +14,12 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 // As channel_blocks.kernel has them.
-constexpr std::size_t kHead = 8, kFewestPackets = 4, kMostPackets = 8, kTile = 4, kRun = 32;
+constexpr std::size_t kHead = 8, kFewestPackets = 4, kMostPackets = 8, kPacketTile = 4, kRun = 32;
 constexpr std::size_t kAligned = ChannelBlockWorkList::kAligned;
 constexpr std::size_t kTimesAtOnce = 4;  // that one window serves
 constexpr std::uint32_t kNever = 255;
 constexpr std::size_t kBytesOfStep = 32;  // that the matrix units take of all channels
-constexpr std::size_t kBanks = 32, kMostPlaces = 65536;
-
-std::size_t rounded(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
+constexpr std::size_t kBanks = 32, kMostSumPlaces = 65536;
 
 // The least number from `value` on that leaves `rest` of the local memory's banks.
 std::size_t with_rest(std::size_t value, std::size_t rest) {
@@ -39,9 +36,9 @@ struct ChannelBlock {
   std::vector<std::uint32_t> pattern_of, shift;  // [trial of the block]
   std::size_t range = 0;                         // greatest, of any channel's `all`
 
-  std::size_t tiles() const { return (all.size() + kTile - 1) / kTile; }
+  std::size_t tiles() const { return (all.size() + kPacketTile - 1) / kPacketTile; }
   std::size_t entries(std::size_t span) const {
-    return rounded(span + static_cast<std::size_t>(high - low), kRun);
+    return core::round_up(span + static_cast<std::size_t>(high - low), kRun);
   }
   // Sums of two patterns are written together: they lie half of the banks apart.
   std::size_t stride(std::size_t span) const { return with_rest(entries(span), kBanks / 2); }
@@ -121,17 +118,17 @@ class ChannelBlockWriter {
     }
     for (list_.window = 8; list_.window < range + kTimesAtOnce; list_.window *= 2)
       if (list_.window == 32) return false;
-    if (shape_.channels > shape_.channels_in_sum || rounded(before, kAligned) > kMostTimesBefore)
+    if (shape_.channels > shape_.channels_in_sum || core::round_up(before, kAligned) > kMostTimesBefore)
       return false;
     if (shape_.channels * list_.window % kBytesOfStep != 0) return false;
     // Rows that are read together begin at different banks.
     list_.row_words = with_rest(row_words(entries), list_.window == 8 ? 8 : 16);
     list_.packet_words =
         kHead + shape_.channels + shape_.trials / 2 + list_.most_tiles * shape_.channels;
-    list_.packet_words = rounded(list_.packet_words, 4);
+    list_.packet_words = core::round_up(list_.packet_words, 4);
     const std::size_t room = shape_.local_bytes / 4 / kBanks * kBanks, least = most_sums();
     list_.blocks_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
-    if (before_sums(kFewestPackets) + least > room || least > kMostPlaces) return false;
+    if (before_sums(kFewestPackets) + least > room || least > kMostSumPlaces) return false;
     if (shape_.carries && list_.channel_blocks > list_.blocks_in_sum) try_carries(room - least);
     // What is left lets producer warps run ahead of consumer warps.
     std::size_t packets = kFewestPackets;
@@ -143,13 +140,13 @@ class ChannelBlockWriter {
   }
   // Counts, of two words: of the first packets, two of either buffer of rows and of every packet.
   std::size_t before_sums(std::size_t packets) const {
-    return rounded(packets * list_.packet_words + rounded(shape_.trials, 4) +
-                       rounded(2 * (5 + 2 * packets), 4) + 2 * shape_.channels * list_.row_words,
+    return core::round_up(packets * list_.packet_words + core::round_up(shape_.trials, 4) +
+                       core::round_up(2 * (5 + 2 * packets), 4) + 2 * shape_.channels * list_.row_words,
                    kBanks) +
            (list_.carries ? carry_words() : 0);
   }
   // Between rows and sums: eight halves in a word.
-  std::size_t carry_words() const { return rounded(shape_.span * shape_.trials / 4, kBanks); }
+  std::size_t carry_words() const { return core::round_up(shape_.span * shape_.trials / 4, kBanks); }
   void try_carries(std::size_t room) {
     const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / shape_.channels;
     if (in_sum == 0 || before_sums(kFewestPackets) + carry_words() > room) return;
@@ -158,7 +155,7 @@ class ChannelBlockWriter {
   }
   // More where a row begins inside an aligned run of times.
   std::size_t row_words(std::size_t entries) const {
-    return rounded((shape_.span + entries + list_.window + kAligned + 3) / 4, 4);
+    return core::round_up((shape_.span + entries + list_.window + kAligned + 3) / 4, 4);
   }
   // What neighbouring channel blocks need at once.
   std::size_t most_sums() const {
@@ -168,7 +165,7 @@ class ChannelBlockWriter {
       most = std::max(most, channel_blocks_[n].sums_words(shape_.span) +
                                 (last ? 0 : channel_blocks_[n + 1].sums_words(shape_.span)));
     }
-    return rounded(most, kBanks);
+    return core::round_up(most, kBanks);
   }
 
   // Of the block whose channel blocks begin with the n-th.
@@ -215,7 +212,7 @@ class ChannelBlockWriter {
       places[i / 2] |= static_cast<std::uint32_t>(place) << (i % 2 * 16);
     }
     auto* delays = reinterpret_cast<std::uint8_t*>(places + shape_.trials / 2);
-    std::fill_n(delays, channel_block.tiles() * kTile * shape_.channels, kNever);
+    std::fill_n(delays, channel_block.tiles() * kPacketTile * shape_.channels, kNever);
     for (std::size_t p = 0; p < channel_block.all.size(); ++p)
       for (std::size_t c = 0; c < channel_block.channels; ++c)
         delays[p * shape_.channels + c] =

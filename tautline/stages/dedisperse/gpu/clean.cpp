@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
 
 namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kTile = 32, kThreads = 256, kAveragedSpectra = 8, kMeasuredChannels = 32;
-
-std::size_t divide_up(std::size_t a, std::size_t b) {
-  return (a + b - 1) / b;
-}
-
-std::uint32_t u32(std::size_t value) {
-  return static_cast<std::uint32_t>(value);
-}
+constexpr std::size_t kCleanTile = 32, kCleanThreads = 256, kAveragedSpectra = 8, kMeasuredChannels = 32;
 
 }  // namespace
 
@@ -85,46 +78,46 @@ void GpuCleaner::take(device::Queue& queue, Work& work, const Input& input, cons
   const auto beam_stride = static_cast<std::uint64_t>(input.beam_stride_bytes);
   if (config.measure_channels) {
     const device::Argument arguments[] = {input.data,      work.sums.data(), work.squares.data(),
-                                          stride,          beam_stride,      u32(channels),
-                                          u32(input.count)};
+                                          stride,          beam_stride,      core::u32(channels),
+                                          core::u32(input.count)};
     queue.launch(*measure_[layout],
-                 {.groups = {divide_up(channels, spectra ? kMeasuredChannels : 1), config.beams, 1},
-                  .threads = {kThreads, 1, 1}},
+                 {.groups = {core::divide_up(channels, spectra ? kMeasuredChannels : 1), config.beams, 1},
+                  .threads = {kCleanThreads, 1, 1}},
                  arguments);
     work.times += static_cast<double>(input.count);
   }
   if (config.zero_dm) {
     const device::Argument arguments[] = {
         input.data,       rows.positions, work.means.data(),
-        stride,           beam_stride,    u32(channels),
-        u32(input.count), u32(positions), u32(config.max_samples)};
+        stride,           beam_stride,    core::u32(channels),
+        core::u32(input.count), core::u32(positions), core::u32(config.max_samples)};
     queue.launch(
         *average_[layout],
-        {.groups = {divide_up(input.count, spectra ? kAveragedSpectra : kThreads), config.beams, 1},
-         .threads = {kThreads, 1, 1}},
+        {.groups = {core::divide_up(input.count, spectra ? kAveragedSpectra : kCleanThreads), config.beams, 1},
+         .threads = {kCleanThreads, 1, 1}},
         arguments);
   }
   // Without zero-DM the kernel reads no means: any buffer will do.
   const void* means = config.zero_dm ? work.means.data() : rows.positions;
-  const std::size_t elements = divide_up(phase + input.count, config.downsample);
+  const std::size_t elements = core::divide_up(phase + input.count, config.downsample);
   const device::Argument arguments[] = {input.data,
                                         rows.positions,
                                         means,
                                         rows.data,
                                         stride,
                                         beam_stride,
-                                        u32(channels),
-                                        u32(input.count),
-                                        u32(positions),
+                                        core::u32(channels),
+                                        core::u32(input.count),
+                                        core::u32(positions),
                                         static_cast<std::uint64_t>(rows.stride_bytes),
                                         static_cast<std::uint64_t>(rows.stride_bytes * positions),
                                         static_cast<std::uint64_t>(first),
-                                        u32(config.max_samples),
-                                        u32(config.downsample),
-                                        u32(phase)};
+                                        core::u32(config.max_samples),
+                                        core::u32(config.downsample),
+                                        core::u32(phase)};
   queue.launch(*clean_[layout],
-               {.groups = {divide_up(elements, kTile), divide_up(channels, kTile), config.beams},
-                .threads = {kThreads, 1, 1}},
+               {.groups = {core::divide_up(elements, kCleanTile), core::divide_up(channels, kCleanTile), config.beams},
+                .threads = {kCleanThreads, 1, 1}},
                arguments);
 }
 

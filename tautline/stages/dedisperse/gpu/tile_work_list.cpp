@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/dedisperse/plan/sharing.h"
 
 namespace tautline::stages::dedisperse {
@@ -14,10 +15,6 @@ namespace {
 constexpr std::size_t kRuns = 4, kWarp = 32, kWordBytes = 4;
 constexpr std::size_t kMostPlaces = 65536;  // places are 16-bit numbers
 constexpr std::size_t kMostBundleRows = 256;
-
-std::size_t rounded(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 // Delays of a row over the trials of a block, the lowest a multiple of four.
 struct Window {
@@ -63,10 +60,10 @@ class TileWriter {
 
  private:
   std::size_t row_bytes(const Window& w) const {
-    return kWordBytes * rounded(static_cast<std::size_t>(w.high - w.low) + shape_.span, 4);
+    return kWordBytes * core::round_up(static_cast<std::size_t>(w.high - w.low) + shape_.span, 4);
   }
   std::size_t entries(const Pattern& p) const {
-    return rounded(static_cast<std::size_t>(p.high - p.low) + shape_.span, warp_);
+    return core::round_up(static_cast<std::size_t>(p.high - p.low) + shape_.span, warp_);
   }
   // What runs may read beyond the last row or sum.
   std::size_t slack_bytes(std::size_t stage) const {
@@ -110,7 +107,7 @@ class TileWriter {
     const auto& room = room_[block][stage];
     for (std::size_t g = bundle * groups; g < std::min((bundle + 1) * groups, groups_); ++g)
       bytes += room[g];
-    return rounded(bytes, 16);
+    return core::round_up(bytes, 16);
   }
 
   // Two stages lie in local memory at once, from either end of it; without stages two bundles.

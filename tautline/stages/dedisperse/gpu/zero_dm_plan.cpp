@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/dedisperse/gpu/state.h"
 #include "tautline/stages/dedisperse/gpu/zero_dm_tables.h"
@@ -14,7 +15,7 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 constexpr std::size_t kMostPoints = 16384, kFewestPoints = 256;
-constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
+constexpr std::size_t kDriverLocalBytes = 1024;  // the driver's own
 // As zero_dm.kernel has them.
 constexpr std::size_t kSumming = 256, kAtOnce = 4, kRowsOfGroup = 64, kCentring = 256;
 constexpr std::size_t kDigits = 2;
@@ -26,14 +27,6 @@ constexpr std::size_t kMostChannels = 2048;
 constexpr double kRandomError = 2.5e-7, kSteadyError = 7e-8, kFarDeviations = 6;
 constexpr double kMostError = 0.4;
 
-std::uint32_t u32(std::size_t value) {
-  return static_cast<std::uint32_t>(value);
-}
-
-std::size_t divide_up(std::size_t a, std::size_t b) {
-  return (a + b - 1) / b;
-}
-
 std::size_t transform_local_bytes(std::size_t points) {
   return (points + points / 64 * 4) * 8;
 }
@@ -42,7 +35,7 @@ std::size_t transform_local_bytes(std::size_t points) {
 std::size_t most_points(const device::Device& device) {
   const device::Properties& has = device.properties();
   const std::size_t local =
-      has.local_bytes > kReservedLocalBytes ? has.local_bytes - kReservedLocalBytes : 0;
+      has.local_bytes > kDriverLocalBytes ? has.local_bytes - kDriverLocalBytes : 0;
   for (std::size_t points = kMostPoints; points >= kFewestPoints; points /= 4)
     if (transform_local_bytes(points) <= local && points / 16 <= has.max_group_threads)
       return points;
@@ -139,7 +132,7 @@ class ZeroDmPlan final : public Plan {
   std::size_t local_bytes() const { return transform_local_bytes(tables_.points); }
   bool transforms() const { return !tables_.transformed.empty(); }
   std::size_t most_windows() const {
-    return divide_up(plan_->max_new_samples(), half()) + tables_.parts - 1;
+    return core::divide_up(plan_->max_new_samples(), half()) + tables_.parts - 1;
   }
   // Sums over channels of a beam, with what kernels read behind the last one.
   std::size_t sums_stride() const {
@@ -203,7 +196,7 @@ std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
     state->patterns = device_->allocate(tables_.pattern_bytes());
     const device::Argument arguments[] = {
         state->entries.data(),  state->starts.data(),   state->transformed.data(),
-        state->twiddles.data(), state->patterns.data(), u32(tables_.transformed.size())};
+        state->twiddles.data(), state->patterns.data(), core::u32(tables_.transformed.size())};
     queue.launch(*transform_patterns_,
                  {.groups = {tables_.pairs(), tables_.parts, 1},
                   .threads = {tables_.points / 16, 1, 1},
@@ -262,14 +255,14 @@ void ZeroDmPlan::add_channels(device::Queue& queue, const ZeroDmState& state,
       static_cast<std::uint64_t>(rows.stride_bytes),
       static_cast<std::uint64_t>(rows.stride_bytes * plan_->positions()),
       static_cast<std::uint64_t>(first - skip),
-      u32(plan_->positions()),
-      u32(kRowsOfGroup),
-      u32(skip),
-      u32(times),
+      core::u32(plan_->positions()),
+      core::u32(kRowsOfGroup),
+      core::u32(skip),
+      core::u32(times),
       static_cast<std::uint64_t>(sums_stride())};
   queue.launch(*add_channels_,
-               {.groups = {divide_up(skip + times, 4 * kSumming),
-                           divide_up(plan_->positions(), kRowsOfGroup), config().beams},
+               {.groups = {core::divide_up(skip + times, 4 * kSumming),
+                           core::divide_up(plan_->positions(), kRowsOfGroup), config().beams},
                 .threads = {kSumming, 1, 1}},
                arguments);
 }
@@ -284,12 +277,12 @@ void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& stat
                                         static_cast<std::uint64_t>(sums_stride()),
                                         static_cast<std::uint64_t>(block.trial_stride),
                                         static_cast<std::uint64_t>(block.beam_stride),
-                                        u32(block.samples),
-                                        u32(plan_->positions()),
+                                        core::u32(block.samples),
+                                        core::u32(plan_->positions()),
                                         offset(),
                                         per_channel()};
   queue.launch(*correct_by_delays_,
-               {.groups = {divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
+               {.groups = {core::divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
                            config().beams},
                 .threads = {kSumming, 1, 1}},
                arguments);
@@ -297,15 +290,15 @@ void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& stat
 
 void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
                                        const Block& block) const {
-  const std::size_t windows = divide_up(block.samples, half());
+  const std::size_t windows = core::divide_up(block.samples, half());
   const std::size_t times = block.samples + max_delay();
   queue.fill(state.centres.data(), 0, state.centres.bytes());
   const device::Argument centring[] = {state.channel_sums.data(), state.centres.data(),
-                                       static_cast<std::uint64_t>(sums_stride()), u32(times),
+                                       static_cast<std::uint64_t>(sums_stride()), core::u32(times),
                                        most_squares()};
   queue.launch(
       *centre_sums_,
-      {.groups = {divide_up(times, half()), config().beams, 1}, .threads = {kCentring, 1, 1}},
+      {.groups = {core::divide_up(times, half()), config().beams, 1}, .threads = {kCentring, 1, 1}},
       centring);
   const device::LaunchShape shape{.groups = {windows + tables_.parts - 1, config().beams, kDigits},
                                   .threads = {tables_.points / 16, 1, 1},
@@ -315,7 +308,7 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
                                            state.twiddles.data(),
                                            state.spectra.data(),
                                            static_cast<std::uint64_t>(sums_stride()),
-                                           u32(times)};
+                                           core::u32(times)};
   queue.launch(*transform_sums_, shape, transforming);
   device::LaunchShape correcting = shape;
   correcting.groups = {windows * tables_.pairs(), config().beams, 1};
@@ -329,13 +322,13 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
                                           block.out,
                                           static_cast<std::uint64_t>(block.trial_stride),
                                           static_cast<std::uint64_t>(block.beam_stride),
-                                          u32(windows),
-                                          u32(tables_.transformed.size()),
-                                          u32(block.samples),
-                                          u32(plan_->positions()),
+                                          core::u32(windows),
+                                          core::u32(tables_.transformed.size()),
+                                          core::u32(block.samples),
+                                          core::u32(plan_->positions()),
                                           offset(),
                                           per_channel(),
-                                          u32(digit)};
+                                          core::u32(digit)};
     queue.launch(*correct_by_transforms_, correcting, arguments);
   }
 }

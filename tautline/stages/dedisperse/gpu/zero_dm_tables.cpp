@@ -7,7 +7,7 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kFewestPoints = 256;
+constexpr std::size_t kShortestTransform = 256;
 // Beyond these a sum over the delays is no slower, or takes less memory.
 constexpr std::size_t kMostParts = 16;
 constexpr std::size_t kMostPatternBytes = std::size_t{4} << 30;
@@ -42,10 +42,10 @@ ZeroDmTables make_zero_dm_tables(
     tables.largest_norm = std::max(tables.largest_norm, std::sqrt(squares));
   }
   tables.starts.push_back(static_cast<std::uint32_t>(tables.entries.size() / 2));
-  tables.points = kFewestPoints;
+  tables.points = kShortestTransform;
   while (4 * tables.points <= most_points && tables.points / 2 <= longest) tables.points *= 4;
   tables.parts = longest / (tables.points / 2) + 1;
-  if (most_points < kFewestPoints || tables.parts > kMostParts ||
+  if (most_points < kShortestTransform || tables.parts > kMostParts ||
       tables.pattern_bytes() > kMostPatternBytes) {
     tables.added.insert(tables.added.end(), tables.transformed.begin(), tables.transformed.end());
     tables.transformed.clear();

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/detect/gpu/state.h"
 
 namespace tautline::stages::detect {
@@ -45,9 +46,9 @@ void GpuState::append(std::uint32_t count) {
   const auto* words = host_records_.as<std::uint64_t>();
   for (std::uint32_t r = 0; r < count; ++r) {
     FoundPeak peak;
-    peak.job = u32(words[2 * r] >> 32);
-    peak.width_index = u32(words[2 * r]) >> 20;
-    peak.time = u32(words[2 * r]) & 0xfffff;
+    peak.job = core::u32(words[2 * r] >> 32);
+    peak.width_index = core::u32(words[2 * r]) >> 20;
+    peak.time = core::u32(words[2 * r]) & 0xfffff;
     std::memcpy(&peak.snr, &words[2 * r + 1], 8);
     found_.push_back(peak);
   }
@@ -61,7 +62,7 @@ void GpuState::fetch_records(std::uint32_t count) {
     fetch_queue_->copy(host_records_.data(), records_.as<std::byte>() + done * kRecordBytes,
                        part * kRecordBytes);
     fetch_queue_->synchronise();
-    append(u32(part));
+    append(core::u32(part));
     done += part;
   }
 }
@@ -109,9 +110,9 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
       longest = std::max(longest, length);
     }
     fetch_queue_->copy(gather_jobs_.data(), jobs, (last - first) * kGatherWords * 8);
-    const std::size_t groups = divide_up(longest, kGatheredOfGroup);
+    const std::size_t groups = core::divide_up(longest, kGatheredOfGroup);
     const device::Argument arguments[] = {gather_jobs_.data(), y_.data(), gathered_.data(),
-                                          u32(groups), u32(s.rings.y_samples)};
+                                          core::u32(groups), core::u32(s.rings.y_samples)};
     fetch_queue_->launch(*s.kernels.gather,
                          {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
                          arguments);

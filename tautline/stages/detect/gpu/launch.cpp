@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/detect/gpu/state.h"
 
 namespace tautline::stages::detect {
@@ -57,24 +58,24 @@ void GpuState::emit(device::Queue& queue) {
   if (most_means > 0) {
     const device::Argument arguments[] = {
         emit_jobs_.data(), segment_means_.data(), sums_[half_].data(),    counts_[half_].data(),
-        means_.data(),     u32(most_means),       u32(s.rings.mean_slots)};
+        means_.data(),     core::u32(most_means),       core::u32(s.rings.mean_slots)};
     queue.launch(*s.kernels.average,
                  {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
                  arguments);
   }
-  const std::size_t groups = divide_up(most_samples, s.subtract_samples());
+  const std::size_t groups = core::divide_up(most_samples, s.subtract_samples());
   const device::Argument arguments[] = {emit_jobs_.data(),
                                         x_.data(),
                                         means_.data(),
                                         y_.data(),
                                         missing_.data(),
-                                        u32(groups),
-                                        u32(s.subtract_samples()),
-                                        u32(s.sizes.segment),
-                                        u32(s.rings.segment_slots),
+                                        core::u32(groups),
+                                        core::u32(s.subtract_samples()),
+                                        core::u32(s.sizes.segment),
+                                        core::u32(s.rings.segment_slots),
                                         std::uint64_t{s.x_stride()},
-                                        u32(s.rings.mean_slots),
-                                        u32(s.rings.y_samples)};
+                                        core::u32(s.rings.mean_slots),
+                                        core::u32(s.rings.y_samples)};
   queue.launch(*s.kernels.subtract,
                {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}}, arguments);
 }
@@ -90,9 +91,9 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
                                             y_.data(),
                                             medians_.data(),
                                             sigmas_.data(),
-                                            u32(first),
-                                            u32(s.rings.y_samples),
-                                            u32(s.rings.sigma_slots),
+                                            core::u32(first),
+                                            core::u32(s.rings.y_samples),
+                                            core::u32(s.rings.sigma_slots),
                                             deviations};
       queue.launch(*s.kernels.find_median,
                    {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, measuring);
@@ -103,11 +104,11 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
                                         low_.data(),
                                         high_.data(),
                                         kinds_.data(),
-                                        u32(first),
-                                        u32(s.rings.y_samples),
-                                        u32(s.rings.sigma_slots),
+                                        core::u32(first),
+                                        core::u32(s.rings.y_samples),
+                                        core::u32(s.rings.sigma_slots),
                                         stride,
-                                        u32(s.sizes.widest())};
+                                        core::u32(s.sizes.widest())};
     queue.launch(*s.kernels.add_up,
                  {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, summing);
     if (s.measures_widths()) set_limits(queue, first, count);
@@ -121,13 +122,13 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
                                          over_counts_.data(),
                                          missing_.data(),
                                          records_.data(),
-                                         u32(first),
-                                         u32(s.tiles()),
+                                         core::u32(first),
+                                         core::u32(s.tiles()),
                                          stride,
-                                         u32(s.measures_widths() ? s.sizes.widths.size() : 0),
-                                         u32(s.records()),
+                                         core::u32(s.measures_widths() ? s.sizes.widths.size() : 0),
+                                         core::u32(s.records()),
                                          std::uint32_t{counting ? 1U : 0U},
-                                         u32(s.coarse_from())};
+                                         core::u32(s.coarse_from())};
     queue.launch(*s.kernels.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}},
                  scanning);
   }
@@ -139,7 +140,7 @@ void GpuState::set_limits(device::Queue& queue, std::size_t first, std::size_t c
   const std::size_t widths = s.sizes.widths.size();
   const device::Argument arguments[] = {
       jobs_.data(),   low_.data(),     high_.data(), kinds_.data(),
-      widths_.data(), squares_.data(), u32(first),   std::uint64_t{s.sums_stride()}};
+      widths_.data(), squares_.data(), core::u32(first),   std::uint64_t{s.sums_stride()}};
   queue.launch(*s.kernels.sum_squares, {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}},
                arguments);
   queue.copy(host_squares_.data(), squares_.data(), count * widths * kSquareWords * 8);

@@ -1,12 +1,13 @@
 #include "tautline/stages/detect/gpu/layout.h"
 
 #include <cmath>
+#include "tautline/core/integers.h"
 
 namespace tautline::stages::detect {
 
 GpuRings derive_rings(const Sizes& sizes, std::size_t max_samples) {
   GpuRings rings;
-  const std::size_t fresh = divide_up(max_samples, sizes.segment) + 1;
+  const std::size_t fresh = core::divide_up(max_samples, sizes.segment) + 1;
   rings.step_segments = std::max<std::size_t>(fresh, 4);
   // The segments of a window that is not complete, the one that is being filled, and the new ones.
   rings.segment_slots = kWindowSegments + 2 + fresh;

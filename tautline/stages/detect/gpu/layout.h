@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tautline/core/integers.h"
 #include "tautline/device/device.h"
 #include "tautline/stages/detect/sizes.h"
 #include "tautline/stages/detect/tunables.h"
@@ -30,13 +31,6 @@ inline constexpr std::size_t kSquareWords = 5;
 /// Most events whose samples are gathered together, and most records that are fetched together.
 inline constexpr std::size_t kMostGathers = 4096, kFetched = 65536;
 
-inline std::uint32_t u32(std::uint64_t value) {
-  return static_cast<std::uint32_t>(value);
-}
-inline std::size_t divide_up(std::size_t a, std::size_t b) {
-  return (a + b - 1) / b;
-}
-
 /// Sizes of each trial's rings in the device's memory, and of one step at most.
 struct GpuRings {
   std::size_t segment_slots = 0;  ///< segments of input samples
@@ -54,7 +48,7 @@ struct GpuLayout {
   GpuRings rings;
   GpuTunables tunables;
 
-  std::size_t tiles() const { return divide_up(sizes.noise, tunables.tile); }
+  std::size_t tiles() const { return core::divide_up(sizes.noise, tunables.tile); }
   /// Samples between the input rings of two trials: a ring, and with Config::in_place a block after
   /// it, so that the caller can write a block that starts anywhere in the ring.
   std::size_t x_stride() const {

@@ -1,6 +1,7 @@
 #include "tautline/stages/detect/gpu/state.h"
 
 #include <utility>
+#include "tautline/core/integers.h"
 
 namespace tautline::stages::detect {
 
@@ -136,7 +137,7 @@ void GpuState::sum_segments(device::Queue& queue, std::size_t samples) {
   const GpuSetting& s = *setting_;
   const std::uint64_t received = schedule_.received(), segment = s.sizes.segment;
   const std::uint64_t first = received / segment, begun = received % segment;
-  const std::size_t touched = divide_up(begun + samples, segment);
+  const std::size_t touched = core::divide_up(begun + samples, segment);
   const device::Argument arguments[] = {x_.data(),
                                         lengths_.data(),
                                         sums_[half_].data(),
@@ -145,18 +146,18 @@ void GpuState::sum_segments(device::Queue& queue, std::size_t samples) {
                                         counts_[1 - half_].data(),
                                         segment_means_.data(),
                                         received,
-                                        u32(samples),
-                                        u32(segment),
-                                        u32(begun),
-                                        u32(first % s.rings.segment_slots),
-                                        u32(s.rings.segment_slots),
+                                        core::u32(samples),
+                                        core::u32(segment),
+                                        core::u32(begun),
+                                        core::u32(first % s.rings.segment_slots),
+                                        core::u32(s.rings.segment_slots),
                                         std::uint64_t{s.x_stride()},
-                                        u32(first % s.rings.mean_slots),
-                                        u32(s.rings.mean_slots),
-                                        u32(touched),
-                                        u32(s.config.trials)};
+                                        core::u32(first % s.rings.mean_slots),
+                                        core::u32(s.rings.mean_slots),
+                                        core::u32(touched),
+                                        core::u32(s.config.trials)};
   queue.launch(*s.kernels.sum_segments,
-               {.groups = {divide_up(s.config.trials * touched, kSegmentsOfGroup), 1, 1},
+               {.groups = {core::divide_up(s.config.trials * touched, kSegmentsOfGroup), 1, 1},
                 .threads = {256, 1, 1}},
                arguments);
   half_ = 1 - half_;

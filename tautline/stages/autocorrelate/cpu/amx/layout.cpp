@@ -4,14 +4,11 @@
 #include <string>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 
 namespace {
-
-constexpr std::size_t round_up(std::size_t n, std::size_t step) {
-  return (n + step - 1) / step * step;
-}
 
 void check_rows(const char* field, std::size_t value) {
   if (value < kAmxStep || value > 16384 || value % kAmxStep != 0)
@@ -54,7 +51,7 @@ AmxLayout make_amx_layout(const Config& config, const Tunables& tunables) {
   layout.rest = make_layout(config, lanes, true, 2 * pairs);
   std::size_t at = pairs * sizeof(LevelPairProgress);
   const auto take = [&](std::size_t size) {
-    const std::size_t start = round_up(at, 64);
+    const std::size_t start = core::round_up(at, 64);
     at = start + size;
     return start;
   };
@@ -79,13 +76,13 @@ AmxLayout make_amx_layout(const Config& config, const Tunables& tunables) {
     pair.sums_at = take(kGroupSensors * 2 * kAmxLags * sizeof(std::uint64_t));
     pair.totals_at = take(kGroupSensors * sizeof(std::uint64_t));
     layout.rows_bytes += pair.planes * pair.plane_bytes();
-    words = std::max(words, round_up(16 * (kAmxShifts - 1) + pair.delay + pair.block / 4, 16));
+    words = std::max(words, core::round_up(16 * (kAmxShifts - 1) + pair.delay + pair.block / 4, 16));
     layout.pairs.push_back(pair);
   }
   if (!layout.rest.levels.empty() && layout.rest.levels[0].separate)
     layout.rest_delay = lag_range(config, 2 * pairs).base >> 2 * (pairs - 1);
   layout.tiles_at = take(kGroupTiles * layout.rest.tile_bytes);
-  layout.group_bytes = round_up(at, 64);
+  layout.group_bytes = core::round_up(at, 64);
   // An odd number of cache lines, so that the sensors' series start in different sets of a cache.
   layout.series_words = (words / 16 | 1) * 16;
   return layout;
