@@ -100,13 +100,11 @@ struct Data {
 
   std::size_t results() const { return config.channels * core::baseline_count(config.inputs); }
   Samples<Sample> sample_view(const void* data) const {
-    return {static_cast<const Sample*>(data),
-            {config.channels, config.inputs, config.max_samples}};
+    return {static_cast<const Sample*>(data), {config.channels, config.inputs, config.max_samples}};
   }
   template <class T>
   core::View<T, 2> result_view(void* data) const {
-    return {static_cast<T*>(data),
-            {config.channels, core::baseline_count(config.inputs)}};
+    return {static_cast<T*>(data), {config.channels, core::baseline_count(config.inputs)}};
   }
 
   void prepare() {

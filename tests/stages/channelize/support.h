@@ -177,9 +177,9 @@ class Runner {
     const std::array<std::size_t, 3> extents{c.channels, c.inputs, total + kGap};
     switch (c.output) {
       case Output::spectra_float:
-        out.spectra = core::View<std::complex<float>, 3>(
-                          floats_.data(), {c.inputs, total + kGap, c.channels})
-                          .slice(1, done, count);
+        out.spectra =
+            core::View<std::complex<float>, 3>(floats_.data(), {c.inputs, total + kGap, c.channels})
+                .slice(1, done, count);
         break;
       case Output::corner_turned_float:
         out.corner_turned_float =

@@ -67,8 +67,7 @@ Output<Sample> run(const std::string& device, const Case& c, const std::vector<C
   if constexpr (std::is_same_v<Sample, Complex>) {
     plan->execute(*queue, spectra_view, validity, samples);
   } else {
-    plan->execute(*queue, spectra_view, validity,
-                  Gains(gains.data(), {c.channels, c.inputs}),
+    plan->execute(*queue, spectra_view, validity, Gains(gains.data(), {c.channels, c.inputs}),
                   samples, Clipped(result.clipped.data(), {c.inputs}));
   }
   return result;

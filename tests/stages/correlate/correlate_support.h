@@ -150,9 +150,7 @@ struct Data {
     auto random = generator();
     for (Sample& x : storage) random_sample(random, x);
   }
-  core::View<Sample, 3> view() {
-    return {storage.data() + 1, extents, strides};
-  }
+  core::View<Sample, 3> view() { return {storage.data() + 1, extents, strides}; }
   Samples<Sample> samples() { return view(); }
   void fill(std::size_t input, Sample value) {
     for (std::size_t c = 0; c < extents[0]; ++c)
@@ -187,9 +185,7 @@ struct Masks {
     return words.data() + static_cast<std::ptrdiff_t>(channel) * strides[0] +
            static_cast<std::ptrdiff_t>(input) * strides[1];
   }
-  Validity view() const {
-    return {words.data(), extents, strides};
-  }
+  Validity view() const { return {words.data(), extents, strides}; }
 
   std::array<std::size_t, 3> extents;
   std::size_t length;

@@ -164,8 +164,7 @@ TEST_P(Exact, AnyStrides) {
   const Samples<core::ci8> transposed(data.storage.data(), {1, 40, 70}, {0, 1, 40});
   check(transposed, "[time][input]");
   // A negative stride in time.
-  const Samples<core::ci8> backwards(
-      data.storage.data() + 69, {1, 40, 70}, {0, 70, -1});
+  const Samples<core::ci8> backwards(data.storage.data() + 69, {1, 40, 70}, {0, 70, -1});
   check(backwards, "time backwards");
 }
 

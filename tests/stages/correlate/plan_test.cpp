@@ -107,8 +107,7 @@ TEST_F(Shapes, ContradictionsAreRefused) {
   expect_refused(longer.samples(), Masks(2, 5, 64).view(), sums, "validity");
   expect_refused(longer.samples(), Masks(2, 4, 65).view(), sums, "validity");
   const Masks masks(2, 5, 65);
-  const Validity spread(masks.words.data(), {2, 5, 2},
-                        {0, 2, 2});
+  const Validity spread(masks.words.data(), {2, 5, 2}, {0, 2, 2});
   expect_refused(longer.samples(), spread, sums, "word stride");
 }
 

@@ -67,14 +67,16 @@ bool fits(const GpuTunables& t, const Bank& bank, const Target& target) {
 
 void check_ranges(const GpuTunables& t) {
   constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
-  if (t.points < 4 || !power_of_two_up_to(t.points, 32)) refuse_tunable("points", t.points, "4, 8, 16, 32");
+  if (t.points < 4 || !power_of_two_up_to(t.points, 32))
+    refuse_tunable("points", t.points, "4, 8, 16, 32");
   if (!power_of_two_up_to(t.spectra, kMostSpectra))
     refuse_tunable("spectra", t.spectra, fmt::format("a power of two up to {}", kMostSpectra));
   if (!power_of_two_up_to(t.positions, 8)) refuse_tunable("positions", t.positions, "1, 2, 4 or 8");
   if (t.filter_spectra < 1 || t.filter_spectra > 16 || t.spectra % t.filter_spectra != 0)
     refuse_tunable("filter_spectra", t.filter_spectra, "1 to 16, a divisor of spectra");
   if (t.groups < 1 || t.groups > 16) refuse_tunable("groups", t.groups, "1 to 16");
-  if (t.conversion > 2) refuse_tunable("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
+  if (t.conversion > 2)
+    refuse_tunable("conversion", static_cast<std::size_t>(t.conversion), "0, 1 or 2");
   if (t.fetch > 1) refuse_tunable("fetch", static_cast<std::size_t>(t.fetch), "0 or 1");
   if (t.symmetry > 1) refuse_tunable("symmetry", static_cast<std::size_t>(t.symmetry), "0 or 1");
   if (t.slab_bytes < kLeastBytes) refuse_tunable("slab_bytes", t.slab_bytes, "1 MiB or more");

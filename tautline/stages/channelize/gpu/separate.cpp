@@ -142,8 +142,8 @@ class SeparateKernels final : public Kernels {
   void run_fir(device::Queue& queue, const Slice& part, std::size_t inputs, void* terms) const {
     device::LaunchShape shape;
     shape.groups = {core::divide_up(bank_->channels / tunables_.positions *
-                                  core::divide_up(part.count, tunables_.filter_spectra),
-                              kFirThreads),
+                                        core::divide_up(part.count, tunables_.filter_spectra),
+                                    kFirThreads),
                     inputs, 1};
     shape.threads.x = kFirThreads;
     const std::array<device::Argument, 7> arguments{device::Argument(part.samples),
@@ -164,8 +164,8 @@ class SeparateKernels final : public Kernels {
       if (inputs == 1)
         some = part_of(part, *bank_, 0, first, std::min(most_rows, part.count - first));
       device::LaunchShape shape;
-      shape.groups = {core::divide_up(bank_->channels, kFinishTile), core::divide_up(some.count, kFinishTile),
-                      inputs};
+      shape.groups = {core::divide_up(bank_->channels, kFinishTile),
+                      core::divide_up(some.count, kFinishTile), inputs};
       shape.threads.x = kFinishThreads;
       const std::array<device::Argument, 14> arguments{
           device::Argument(static_cast<std::byte*>(work) + first * spectrum_bytes()),
@@ -189,7 +189,8 @@ class SeparateKernels final : public Kernels {
   void run_adjust(device::Queue& queue, const Slice& part) const {
     constexpr std::size_t kMostRows = 65535;
     device::LaunchShape shape;
-    shape.groups = {core::divide_up(bank_->channels, kFinishThreads), std::min(kMostRows, part.count), 1};
+    shape.groups = {core::divide_up(bank_->channels, kFinishThreads),
+                    std::min(kMostRows, part.count), 1};
     shape.threads.x = kFinishThreads;
     const std::array<device::Argument, 6> arguments{
         device::Argument(part.out),   device::Argument(part.phases),

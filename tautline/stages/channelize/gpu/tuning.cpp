@@ -50,13 +50,13 @@ const char* name_of(Output output) {
 
 jit::TuningKey tuning_key(const Bank& bank, const device::Device& device) {
   const Config& c = bank.config;
-  return jit::tuning_key(
-      device, "channelize", core::to_string(c.input) + " to " + name_of(c.output),
-      {{"inputs", c.inputs},
-       {"channels", c.channels},
-       {"taps", c.taps},
-       {"samples", c.max_samples},
-       {"hop", bank.hop}});
+  return jit::tuning_key(device, "channelize",
+                         core::to_string(c.input) + " to " + name_of(c.output),
+                         {{"inputs", c.inputs},
+                          {"channels", c.channels},
+                          {"taps", c.taps},
+                          {"samples", c.max_samples},
+                          {"hop", bank.hop}});
 }
 
 jit::Space tuning_space(const Bank& bank, const device::Device& device) {

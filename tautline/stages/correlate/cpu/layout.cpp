@@ -62,8 +62,8 @@ Layout make_layout(const Config& config, const KernelSizes& kernel, const Tunabl
   layout.panel_bytes = steps * kernel.step_bytes;
   layout.row_factor_bytes = steps * kernel.step_row_bytes;
   layout.row_factors_offset = core::round_up(layout.panels * layout.panel_bytes, kAlignment);
-  layout.sums_offset =
-      core::round_up(layout.row_factors_offset + layout.panels * layout.row_factor_bytes, kAlignment);
+  layout.sums_offset = core::round_up(
+      layout.row_factors_offset + layout.panels * layout.row_factor_bytes, kAlignment);
   layout.corrections_offset = layout.sums_offset + layout.blocks * kSumsPerBlock * kernel.sum_bytes;
   layout.lane_bytes = core::round_up(
       layout.corrections_offset + layout.panels * kCorrections * kernel.sum_bytes, kAlignment);
