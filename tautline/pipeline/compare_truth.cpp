@@ -28,7 +28,7 @@ using simulation::Truth;
 
 using Complex = std::complex<double>;
 constexpr double kDegPerRad = 180 / std::numbers::pi;
-constexpr double kTurn = 2 * std::numbers::pi;
+constexpr double kFullTurn = 2 * std::numbers::pi;
 /// Channels this close to a tone, in channel widths, hold more than the sources.
 constexpr double kToneChannels = 3;
 /// A channel across the edge of the sampled band holds both ends of the band, folded together.
@@ -46,7 +46,7 @@ double wrapped_deg(double degrees) {
 
 /// Two inputs of the file with equal feeds, first < second, and their antennas' places in the
 /// truth.
-struct Pair {
+struct ComparedPair {
   std::size_t first = 0, second = 0;
   std::size_t true_first = 0, true_second = 0;
   char feed = 'x';
@@ -83,15 +83,15 @@ class Comparison {
     follow_delays(integration);
     for (const std::size_t channel : channels_) {
       follow_phases(description_.channel_hz[channel]);
-      for (Pair& pair : pairs_) add_cell(integration, channel, pair);
+      for (ComparedPair& pair : pairs_) add_cell(integration, channel, pair);
     }
   }
 
   TruthComparison finish(const TruthTolerance& tolerance) {
     TruthComparison found;
     std::sort(pairs_.begin(), pairs_.end(),
-              [](const Pair& a, const Pair& b) { return a.length_m < b.length_m; });
-    for (const Pair& pair : pairs_)
+              [](const ComparedPair& a, const ComparedPair& b) { return a.length_m < b.length_m; });
+    for (const ComparedPair& pair : pairs_)
       if (pair.weighted_model > 0) found.visibilities.push_back(compared(pair));
     if (found.visibilities.empty())
       throw Error(ErrorKind::config, "visibilities", "no valid sample of a simulated source",
@@ -152,7 +152,7 @@ class Comparison {
         if (one == place.end() || other == place.end()) continue;
         const formats::Vector3 side =
             formats::difference(antenna_of(second).ecef_m, antenna_of(first).ecef_m);
-        Pair pair;
+        ComparedPair pair;
         pair.first = first;
         pair.second = second;
         pair.true_first = one->second;
@@ -166,7 +166,7 @@ class Comparison {
                   "antenna numbers of the simulated array",
                   "correlate with the array.toml of the simulation");
     if (pairs_.size() > kMostComparedBaselines) {
-      std::vector<Pair> kept;
+      std::vector<ComparedPair> kept;
       for (const std::size_t at : spread_rows(pairs_.size(), kMostComparedBaselines))
         kept.push_back(pairs_[at]);
       pairs_ = std::move(kept);
@@ -218,7 +218,7 @@ class Comparison {
   void follow_phases(double hz) {
     phasor_.resize(delay_s_.size());
     for (std::size_t k = 0; k < delay_s_.size(); ++k)
-      phasor_[k] = std::polar(1.0, -kTurn * std::remainder(hz * delay_s_[k], 1.0));
+      phasor_[k] = std::polar(1.0, -kFullTurn * std::remainder(hz * delay_s_[k], 1.0));
     flux_.resize(truth_.sources.size());
     for (std::size_t s = 0; s < flux_.size(); ++s)
       flux_[s] = truth_.power_scale * truth_.sources[s].flux *
@@ -240,7 +240,7 @@ class Comparison {
   }
 
   /// The mean over the channel and the integration of conj(x_1) x_2.
-  Complex model(const Pair& pair) const {
+  Complex model(const ComparedPair& pair) const {
     const std::size_t antennas = truth_.antenna_numbers.size();
     Complex sum = 0;
     for (std::size_t s = 0; s < flux_.size(); ++s) {
@@ -256,7 +256,7 @@ class Comparison {
     return sum;
   }
 
-  void add_cell(const Integration& integration, std::size_t channel, Pair& pair) {
+  void add_cell(const Integration& integration, std::size_t channel, ComparedPair& pair) {
     const std::size_t packed = core::baseline_index(pair.second, pair.first);
     const auto count = static_cast<double>(integration.counts(channel, packed));
     // The mean of the run: an integration's own powers go up and down with its visibilities, and
@@ -274,19 +274,19 @@ class Comparison {
   }
 
   /// The model at the band's centre and the run's middle.
-  Complex reference_model(const Pair& pair) const {
+  Complex reference_model(const ComparedPair& pair) const {
     Complex sum = 0;
     for (const TrueSource& source : truth_.sources) {
       const double delay_s = source.delay_s[pair.true_second] - source.delay_s[pair.true_first];
       sum += std::polar(source.flux * (pair.feed == 'x' ? source.power_x : source.power_y),
-                        -kTurn * std::remainder(truth_.centre_hz * delay_s, 1.0));
+                        -kFullTurn * std::remainder(truth_.centre_hz * delay_s, 1.0));
     }
     return sum;
   }
 
   /// The same as the truth file lists it, with the little that the simulator loses on it; large
   /// arrays are not listed.
-  Complex true_visibility(const Pair& pair) const {
+  Complex true_visibility(const ComparedPair& pair) const {
     const int one = antenna_of(pair.first).number, other = antenna_of(pair.second).number;
     if (const auto found = truth_.listed.find({{one, other}, pair.feed});
         found != truth_.listed.end())
@@ -297,7 +297,7 @@ class Comparison {
     return reference_model(pair);
   }
 
-  ComparedVisibility compared(const Pair& pair) const {
+  ComparedVisibility compared(const ComparedPair& pair) const {
     const Complex truth = true_visibility(pair), reference = reference_model(pair);
     const Complex measured = pair.weighted_product / pair.weighted_model * reference;
     // Of the real and of the imaginary part.
@@ -429,7 +429,7 @@ class Comparison {
   const Truth& truth_;
   Kept kept_;
   std::vector<std::size_t> channels_;
-  std::vector<Pair> pairs_;
+  std::vector<ComparedPair> pairs_;
   // Of the integration at hand, [source][antenna]; and of the channel at hand.
   std::vector<double> delay_s_, drift_s_;
   std::vector<Complex> phasor_;
