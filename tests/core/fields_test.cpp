@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 
+namespace tautline::tests::described_fields {
 namespace {
 
 using namespace tautline::core;
@@ -212,3 +213,4 @@ TEST(Fields, NumbersReadBackAsTheyWere) {
 }
 
 }  // namespace
+}  // namespace tautline::tests::described_fields

@@ -15,6 +15,7 @@
 #include "tautline/pipeline/simulate_photons.h"
 #include "tautline/pipeline/simulate_voltages.h"
 
+namespace tautline::tests::described_fields {
 namespace {
 
 using namespace tautline;
@@ -174,3 +175,4 @@ TEST(Fields, RunsCheckTheirConfigFirst) {
 }
 
 }  // namespace
+}  // namespace tautline::tests::described_fields
