@@ -150,7 +150,7 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     for (std::size_t k = 0; k < c.channels; ++k)
       for (std::size_t i = 0; i < c.inputs; ++i)
         transposed_gains[i * c.channels + k] = runner.gains[k * c.inputs + i];
-    const device::Buffer gains = on_device(transposed_gains.data(), turned_gains.size() * 4);
+    const device::Buffer gains = on_device(transposed_gains.data(), transposed_gains.size() * 4);
     const device::Buffer valid = device_->allocate(c.inputs * 8);
     std::vector<core::ci8> out(c.channels * c.inputs * spectra);
     std::vector<std::uint64_t> clipped(c.inputs, 1000), out_valid(c.inputs);
