@@ -161,7 +161,9 @@ std::string OptionWords::option_of(const std::string& field) const {
   for (const CLI::App* at = command_; at != nullptr; at = at->get_parent()) {
     std::string option;
     if (find_field(*at, field, option) != nullptr) return option;
-    // Options of the command alone: "overwrite", or a field of another's, as "array_path".
+    // Options of the command alone: "overwrite", or a field of another's, as "array_path". A name
+    // with a dot that is no field here is a file's.
+    if (field.find('.') != std::string::npos) continue;
     const std::string name = core::option_name({.name = field});
     for (const std::string& tried : {name, without_unit(name)})
       for (const CLI::Option* one : at->get_options())

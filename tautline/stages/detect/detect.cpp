@@ -18,7 +18,7 @@ constexpr double kLeastKept = 0.95;
 
 [[noreturn]] void refuse(const std::string& field, const std::string& value,
                          const std::string& limit, const std::string& advice = {}) {
-  throw core::Error(core::ErrorKind::config, "detect " + field, value, limit, advice);
+  throw core::Error(core::ErrorKind::config, field, value, limit, advice);
 }
 
 void require_positive(const char* field, double value) {

@@ -92,7 +92,7 @@ DedisperseConfig config_for(const File& file, const std::string& output) {
   DedisperseConfig config;
   config.inputs = {file.path};
   config.output = output;
-  config.dms = {{}, 0, 40, 2.5, 0, 40e-6, 0};
+  config.dms = {{}, 0, 40, 2.5, 1.25, 40e-6, 0};
   config.method = stages::dedisperse::Method::shared;
   return config;
 }
@@ -215,7 +215,7 @@ TEST(DedisperseFilterbank, SegmentsAreDownsampled) {
   const File file = write_file(folder, "in.fil", 30, 3000, 8, -10.0);
   DedisperseConfig config = config_for(file, folder / "out");
   config.format = SeriesFormat::tim;
-  config.dms = {{}, 0, 400, 50, 0, 0, 1.3};
+  config.dms = {{}, 0, 400, 50, 1.25, 0, 1.3};
   const auto summary = dedisperse_filterbank(config, device::open({}));
   ASSERT_GT(summary.methods.size(), 1u);
   const auto first = formats::open_filterbank({summary.paths.front()});
