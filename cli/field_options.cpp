@@ -7,6 +7,8 @@ namespace tautline::cli {
 
 namespace {
 
+constexpr const char* kNameLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+
 // CLI11's options carry nothing of their user's. Filled before the line is parsed.
 std::map<const CLI::Option*, core::FieldDescription>& noted() {
   static std::map<const CLI::Option*, core::FieldDescription> fields;
@@ -161,9 +163,9 @@ std::string OptionWords::option_of(const std::string& field) const {
   for (const CLI::App* at = command_; at != nullptr; at = at->get_parent()) {
     std::string option;
     if (find_field(*at, field, option) != nullptr) return option;
-    // Options of the command alone: "overwrite", or a field of another's, as "array_path". A name
-    // with a dot that is no field here is a file's.
-    if (field.find('.') != std::string::npos) continue;
+    // Options of the command alone: "overwrite", or a field of another's, as "array_path". A file's
+    // name is neither.
+    if (field.find_first_not_of(kNameLetters) != std::string::npos) continue;
     const std::string name = core::option_name({.name = field});
     for (const std::string& tried : {name, without_unit(name)})
       for (const CLI::Option* one : at->get_options())

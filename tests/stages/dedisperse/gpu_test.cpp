@@ -275,7 +275,7 @@ TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
   EXPECT_NE(run("cpu", config, spectra, times).integers, expected.integers);
 }
 
-// Trials whose delays lie far apart: rows are read where they lie.
+// Trials whose delays lie far apart: rows are read from global memory.
 TEST_P(Gpu, DelaysTooFarApartForLocalMemory) {
   for (const Method method : {Method::exact, Method::shared, Method::automatic}) {
     Config config = small_config(3, 8, 5);
@@ -284,7 +284,7 @@ TEST_P(Gpu, DelaysTooFarApartForLocalMemory) {
     const auto device = device::open(device::parse_selection(GetParam()));
     const auto plan = make_plan(config, device, kQuick);
     EXPECT_EQ(plan->choice().method, Method::exact);
-    EXPECT_EQ(plan->choice().text, "exact, all of the plain adds");
+    EXPECT_EQ(plan->choice().text, "exact, 1.000 of the plain adds, rows read from global memory");
     compare(config, plan->max_delay() + 200, {{5000}});
   }
 }

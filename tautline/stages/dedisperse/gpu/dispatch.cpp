@@ -195,7 +195,7 @@ class Chooser {
   }
   Choice describe_tiles() const {
     if (!made_.tile)
-      return plan_.choice(Method::exact, plan_.plain_adds(), "rows read where they lie");
+      return plan_.choice(Method::exact, plan_.plain_adds(), "rows read from global memory");
     const TileWorkList& tile = *made_.tile;
     const std::string groups =
         shares() ? fmt::format("groups of {}, ", std::size_t{1} << tile.levels) : "";
