@@ -156,9 +156,9 @@ class Bench {
   }
   template <class Count>
   void give(const std::byte* from) {
-    plan_->execute(
-        *queue_, *state_,
-        Samples<Count>(reinterpret_cast<const Count*>(from), {config_.max_samples, config_.sensors}));
+    plan_->execute(*queue_, *state_,
+                   Samples<Count>(reinterpret_cast<const Count*>(from),
+                                  {config_.max_samples, config_.sensors}));
   }
 
   Options options_;

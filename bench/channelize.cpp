@@ -144,8 +144,7 @@ struct Block {
     const std::size_t channels = problem.config.channels, inputs = problem.config.inputs;
     const std::array<std::size_t, 3> extents{channels, inputs, problem.spectra};
     stages::channelize::OutputViews views;
-    views.spectra = {out.as<std::complex<float>>(),
-                     {inputs, problem.spectra, channels}};
+    views.spectra = {out.as<std::complex<float>>(), {inputs, problem.spectra, channels}};
     views.corner_turned_float = {out.as<std::complex<float>>(), extents};
     views.corner_turned_ci8 = {out.as<core::ci8>(), extents};
     views.corner_turned_ci4 = {out.as<core::ci4>(), extents};

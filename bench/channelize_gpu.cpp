@@ -214,8 +214,7 @@ class Bench {
     const std::size_t channels = problem_.config.channels, inputs = problem_.config.inputs;
     const std::array<std::size_t, 3> extents{channels, inputs, out_row_};
     stages::channelize::OutputViews views;
-    views.spectra = {out_.as<std::complex<float>>(),
-                     {inputs, problem_.spectra, channels}};
+    views.spectra = {out_.as<std::complex<float>>(), {inputs, problem_.spectra, channels}};
     views.corner_turned_float = {out_.as<std::complex<float>>(), extents};
     views.corner_turned_ci8 = {out_.as<core::ci8>(), extents};
     views.corner_turned_ci4 = {out_.as<core::ci4>(), extents};

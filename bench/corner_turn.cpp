@@ -32,8 +32,7 @@ void corner_turn(benchmark::State& state, const Case& c, const std::string& devi
   const auto gains = stages::corner_turn::make_gains(c, random);
   std::vector<std::uint64_t> clipped(c.inputs);
   const device::Buffer out(c.elements() * 8);
-  const stages::corner_turn::Spectra in(spectra.data(),
-                                        {c.inputs, c.spectra, c.channels});
+  const stages::corner_turn::Spectra in(spectra.data(), {c.inputs, c.spectra, c.channels});
   const stages::corner_turn::Gains gain(gains.data(), {c.channels, c.inputs});
   const stages::corner_turn::Clipped count(clipped.data(), {c.inputs});
   const auto rows = [&]<class Sample>(Sample*) {

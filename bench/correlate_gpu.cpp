@@ -119,8 +119,7 @@ class Bench {
       const std::size_t words = core::validity_words(options_.samples);
       mask_memory_ = random_memory(*gpu_, *queue_,
                                    c.channels * c.inputs * words * sizeof(std::uint64_t), block_);
-      mask_ = {mask_memory_.as<const std::uint64_t>(),
-               {c.channels, c.inputs, words}};
+      mask_ = {mask_memory_.as<const std::uint64_t>(), {c.channels, c.inputs, words}};
     }
     visibilities_ = gpu_->allocate(c.channels * baselines_ * sizeof(Visibility));
     counts_ = gpu_->allocate(c.channels * baselines_ * sizeof(std::int64_t));
@@ -156,17 +155,14 @@ class Bench {
 
  private:
   core::View<Visibility, 2> visibility_view() const {
-    return {visibilities_.as<Visibility>(),
-            {options_.config.channels, baselines_}};
+    return {visibilities_.as<Visibility>(), {options_.config.channels, baselines_}};
   }
   void execute(const correlate::Plan& plan, correlate::State& state) {
     const auto& c = options_.config;
-    plan.execute(
-        *queue_, state,
-        correlate::Samples<Sample>(samples_memory_.as<const Sample>(),
-                                   {c.channels, c.inputs, options_.samples}),
-        mask_, visibility_view(),
-        {counts_.as<std::int64_t>(), {c.channels, baselines_}});
+    plan.execute(*queue_, state,
+                 correlate::Samples<Sample>(samples_memory_.as<const Sample>(),
+                                            {c.channels, c.inputs, options_.samples}),
+                 mask_, visibility_view(), {counts_.as<std::int64_t>(), {c.channels, baselines_}});
   }
 
   // The sums of the last channel by the CPU, without the mask.
@@ -185,12 +181,10 @@ class Bench {
     const auto state = plan->make_state(*queue);
     std::vector<Visibility> sums(baselines_);
     std::vector<std::int64_t> counts(baselines_);
-    plan->execute(
-        *queue, *state,
-        correlate::Samples<Sample>(samples.data(), {1, c.inputs, options_.samples}),
-        {},
-        core::View<Visibility, 2>(sums.data(), {1, baselines_}),
-        {counts.data(), {1, baselines_}});
+    plan->execute(*queue, *state,
+                  correlate::Samples<Sample>(samples.data(), {1, c.inputs, options_.samples}), {},
+                  core::View<Visibility, 2>(sums.data(), {1, baselines_}),
+                  {counts.data(), {1, baselines_}});
     return sums;
   }
 

@@ -61,8 +61,7 @@ void check_gpu(const stages::dedisperse::Plan& plan, device::Queue& queue,
   const std::size_t channels = config.frequencies_mhz.size(), block = config.max_samples;
   if (config.bits != 8 || config.beams != 1) return;
   queue.fill(out.data(), 0x5a, out.bytes());
-  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), {1, trials, room}},
-                                              {}};
+  const stages::dedisperse::OutputViews views{{out.as<std::int32_t>(), {1, trials, room}}, {}};
   const std::size_t held = state.held_samples();
   const std::size_t samples = plan.execute(queue, state, input, views).samples;
   std::vector<std::int32_t> got(trials * room);

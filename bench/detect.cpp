@@ -45,8 +45,7 @@ void detect(benchmark::State& state, Case c, const std::string& device, std::siz
   const auto queue = opened->make_queue();
   const auto search = plan->make_state(*queue);
   const std::vector<std::int32_t> series = noise(c.config.trials * c.samples);
-  const core::View<const std::int32_t, 2> view(
-      series.data(), {c.config.trials, c.samples});
+  const core::View<const std::int32_t, 2> view(series.data(), {c.config.trials, c.samples});
   plan->execute(*queue, *search, view);  // what a stream begins with is not what it goes on with
   for (auto _ : state) {
     plan->execute(*queue, *search, view);

@@ -52,10 +52,8 @@ int main(int argc, char** argv) {
   const std::vector<std::int64_t> counts(channels * baselines, 10000);
   formats::Integration integration;
   integration.integration_s = 1;
-  integration.visibilities = {
-      values.data(), {channels, baselines}};
-  integration.counts = {
-      counts.data(), {channels, baselines}};
+  integration.visibilities = {values.data(), {channels, baselines}};
+  integration.counts = {counts.data(), {channels, baselines}};
 
   // Of the file: 8 bytes of visibility, 4 of weight and 1 of flag for each of four products.
   const double bytes = 13.0 * 4 * static_cast<double>(antennas * (antennas + 1) / 2 * channels);

@@ -18,7 +18,7 @@ struct AutocorrelateOptions {
 };
 
 void summarise_autocorrelate(const Global& global, const std::string& output,
-               const pipeline::AutocorrelateSummary& s) {
+                             const pipeline::AutocorrelateSummary& s) {
   // The curves and the rate are of both parts.
   const std::string resumed =
       s.resumed_samples > 0 ? fmt::format("  with the {:.3f} s of the state taken up: {:.3f} s\n",

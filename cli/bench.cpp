@@ -102,7 +102,8 @@ std::vector<std::string> stages_asked(const BenchOptions& options) {
 }
 
 // Each problem asked for, at each value of the sweep.
-std::vector<pipeline::Problem> problems_asked(const std::string& stage, const BenchOptions& options) {
+std::vector<pipeline::Problem> problems_asked(const std::string& stage,
+                                              const BenchOptions& options) {
   std::vector<pipeline::Problem> problems;
   for (const std::string& text : options.problems)
     problems.push_back(pipeline::parse_problem(stage, text));

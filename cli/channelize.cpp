@@ -19,7 +19,7 @@ struct ChannelizeOptions {
 };
 
 void summarise_channelize(const Global& global, const std::string& output,
-               const pipeline::ChannelizeSummary& s) {
+                          const pipeline::ChannelizeSummary& s) {
   summarise(global, "tautline.channelize", output, s,
             {.made = counted(s.written, "time") + " written",
              .fields = {{"spectra", s.spectra},

@@ -37,7 +37,7 @@ std::string gaps_of(const pipeline::CorrelateSummary& s) {
 }
 
 void summarise_correlate(const Global& global, const std::string& output,
-               const pipeline::CorrelateSummary& s) {
+                         const pipeline::CorrelateSummary& s) {
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
   for (const pipeline::DeviceShare& share : s.devices)
     devices.push_back({{"device", share.device}, {"sent_bytes", share.sent_bytes}});

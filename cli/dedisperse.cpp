@@ -35,7 +35,7 @@ pipeline::SeriesFormat format_of(const std::string& format, const std::string& o
 }
 
 void summarise_dedisperse(const Global& global, const pipeline::DedisperseConfig& config,
-               const pipeline::DedisperseSummary& s) {
+                          const pipeline::DedisperseSummary& s) {
   std::string methods;
   for (const std::string& method : s.methods)
     methods += fmt::format("  {}: {}\n", s.backend, method);
@@ -52,8 +52,8 @@ void summarise_dedisperse(const Global& global, const pipeline::DedisperseConfig
 
 // What is known before the trials are: of a folder, its record and what of `read` is named as its
 // series are.
-std::vector<formats::NamedFile> files_written_dedisperse(const pipeline::DedisperseConfig& config,
-                                              const std::vector<formats::NamedFile>& read) {
+std::vector<formats::NamedFile> files_written_dedisperse(
+    const pipeline::DedisperseConfig& config, const std::vector<formats::NamedFile>& read) {
   namespace fs = std::filesystem;
   const fs::path output = config.output;
   if (config.output.ends_with(".npy") || config.output.ends_with(".tim"))

@@ -54,7 +54,7 @@ std::string candidate_table(const std::vector<core::Candidate>& candidates) {
 }
 
 void summarise_search(const Global& global, const pipeline::SearchConfig& config,
-               const pipeline::SearchSummary& s) {
+                      const pipeline::SearchSummary& s) {
   for (std::size_t i = 0; global.json && i < s.candidates.size(); ++i)
     print_json("tautline.candidate", 1, candidate_json(s.candidates[i], s.searched));
   nlohmann::ordered_json object = summary_fields(config, s);

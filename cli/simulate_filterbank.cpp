@@ -46,7 +46,8 @@ formats::scene::FilterbankScene scene_of(const SimulateFilterbankOptions& option
   return scene;
 }
 
-void add_scene_fields(CLI::App& command, SimulateFilterbankOptions& options, const std::vector<std::string>& names) {
+void add_scene_fields(CLI::App& command, SimulateFilterbankOptions& options,
+                      const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto& field = fields(options.config.scene).named(name);
     add_described(command, field, core::default_text(field), [&options, &field](auto& text) {

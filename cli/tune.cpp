@@ -65,7 +65,8 @@ double rate_or_zero(const TunedProblem& problem, double seconds) {
   return seconds > 0 ? problem.rate(seconds) : 0;
 }
 
-void print_result_tune(const TuneOptions& options, const std::string& problem, const Result& result) {
+void print_result_tune(const TuneOptions& options, const std::string& problem,
+                       const Result& result) {
   nlohmann::ordered_json line{{"stage", options.stage},
                               {"problem", problem},
                               {"configuration", result.configuration},
@@ -233,8 +234,8 @@ std::vector<jit::Tunable> make_tunables(const TuneOptions& options,
   return tunables;
 }
 
-int print_all(const Global& global, const TuneOptions& options, const std::vector<TunedProblem>& tuned,
-              bool good) {
+int print_all(const Global& global, const TuneOptions& options,
+              const std::vector<TunedProblem>& tuned, bool good) {
   for (const TunedProblem& problem : tuned)
     global.json ? print_winner_json(problem) : print_winner(problem);
   if (!global.json) print_fixed(tuned);

@@ -11,6 +11,10 @@ target_include_directories(tautline_options INTERFACE ${PROJECT_SOURCE_DIR})
 # multiply-adds by name.
 target_compile_options(tautline_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
                                                   -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 warns wrongly of std::string's and std::vector's own copies.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
+endif()
 target_compile_definitions(tautline_options INTERFACE TAUTLINE_VERSION="${PROJECT_VERSION}"
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>
   $<$<BOOL:${TAUTLINE_ZIP}>:TAUTLINE_ZIP> $<$<BOOL:${TAUTLINE_TIFF}>:TAUTLINE_TIFF>

@@ -43,10 +43,7 @@ std::vector<core::ci8> voltages() {
 struct Spectra {
   std::size_t count = 0;
   std::vector<Spectrum> values;  // [input][spectrum][channel]
-  core::View<Spectrum, 3> view() {
-    return {
-        values.data(), {kInputs, count, kChannels}};
-  }
+  core::View<Spectrum, 3> view() { return {values.data(), {kInputs, count, kChannels}}; }
 };
 
 Spectra channelized(const std::shared_ptr<const device::Device>& device) {
@@ -103,10 +100,8 @@ Turned turned_by_stage(Spectra& spectra, const core::ValidityMask& valid,
   Turned turned;
   turned.voltages.resize(kChannels * kInputs * spectra.count);
   const auto queue = device->make_queue();
-  const core::View<core::ci8, 3> out(turned.voltages.data(),
-                                     {kChannels, kInputs, spectra.count});
-  plan->execute(*queue, spectra.view(), valid.view(),
-                {gains.data(), {kChannels, kInputs}}, out,
+  const core::View<core::ci8, 3> out(turned.voltages.data(), {kChannels, kInputs, spectra.count});
+  plan->execute(*queue, spectra.view(), valid.view(), {gains.data(), {kChannels, kInputs}}, out,
                 {turned.clipped.data(), {kInputs}});
   queue->synchronise();
   std::printf("corner_turn: %s\n", plan->backend().c_str());

@@ -109,12 +109,12 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
   filter->execute(*queue, *filter_state, input, output);
 
   // The mask of the spectra for every channel: its channel stride is 0.
-  const correlate::Validity mask(spectra_valid.row(0), {kChannels, kInputs, core::validity_words(r.spectra)},
+  const correlate::Validity mask(spectra_valid.row(0),
+                                 {kChannels, kInputs, core::validity_words(r.spectra)},
                                  {0, spectra_valid.view().stride(0), 1});
-  correlator->execute(
-      *queue, *correlate_state, corner_turned, mask,
-      {sums.as<core::ci64>(), {kChannels, kBaselines}},
-      {counts.as<std::int64_t>(), {kChannels, kBaselines}});
+  correlator->execute(*queue, *correlate_state, corner_turned, mask,
+                      {sums.as<core::ci64>(), {kChannels, kBaselines}},
+                      {counts.as<std::int64_t>(), {kChannels, kBaselines}});
 
   queue->copy(r.sums.data(), sums.data(), sums.bytes());
   queue->copy(r.counts.data(), counts.data(), counts.bytes());
@@ -128,8 +128,7 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
 std::size_t wrong_sums(const Results& r) {
   std::vector<core::ci64> sums(r.sums.size());
   std::vector<std::int64_t> counts(r.counts.size());
-  correlate::correlate({r.voltages.data(),
-                        {kChannels, kInputs, r.spectra}},
+  correlate::correlate({r.voltages.data(), {kChannels, kInputs, r.spectra}},
                        {sums.data(), {kChannels, kBaselines}},
                        {counts.data(), {kChannels, kBaselines}});
   std::size_t wrong = 0;

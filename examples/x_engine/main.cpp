@@ -15,8 +15,7 @@ int main() {
   std::mt19937 random(std::random_device{}());
   for (core::ci8& x : voltages)
     x = {static_cast<std::int8_t>(random()), static_cast<std::int8_t>(random())};
-  const correlate::Samples<core::ci8> samples(
-      voltages.data(), {channels, inputs, times});
+  const correlate::Samples<core::ci8> samples(voltages.data(), {channels, inputs, times});
 
   std::vector<core::ci64> sums[2];
   for (const char* name : {"auto", "reference"}) {
@@ -29,10 +28,8 @@ int main() {
     auto& sum = sums[device->api() == device::Api::reference];
     sum.resize(channels * baselines);
     std::vector<std::int64_t> counts(channels * baselines);
-    plan->execute(
-        *queue, *state, samples, {},
-        {sum.data(), {channels, baselines}},
-        {counts.data(), {channels, baselines}});
+    plan->execute(*queue, *state, samples, {}, {sum.data(), {channels, baselines}},
+                  {counts.data(), {channels, baselines}});
   }
   std::size_t differences = 0;
   for (std::size_t k = 0; k < sums[0].size(); ++k) differences += !(sums[0][k] == sums[1][k]);

@@ -11,7 +11,6 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-
 struct Ratio {
   Int128 numerator, denominator;
 };

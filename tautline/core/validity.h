@@ -14,7 +14,9 @@ namespace tautline::core {
 /// of samples are zero. An empty view means that every sample is valid.
 using ValidityView = View<const std::uint64_t, 2>;
 
-constexpr std::size_t validity_words(std::size_t samples) { return (samples + 63) / 64; }
+constexpr std::size_t validity_words(std::size_t samples) {
+  return (samples + 63) / 64;
+}
 
 /// The low `count` bits set, the rest clear.
 constexpr std::uint64_t low_bits(std::size_t count) {
@@ -49,12 +51,8 @@ class ValidityMask {
   /// Number of valid samples in all rows.
   std::uint64_t count() const;
   bool all_valid() const { return count() == std::uint64_t{rows_} * samples_; }
-  ValidityView view() const {
-    return {words_.data(), {rows_, stride_}};
-  }
-  View<std::uint64_t, 2> mutable_view() {
-    return {words_.data(), {rows_, stride_}};
-  }
+  ValidityView view() const { return {words_.data(), {rows_, stride_}}; }
+  View<std::uint64_t, 2> mutable_view() { return {words_.data(), {rows_, stride_}}; }
 
  private:
   std::size_t rows_ = 0, samples_ = 0, stride_ = 0;

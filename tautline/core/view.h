@@ -32,8 +32,8 @@ class View {
 
   /// A view of T converts to a view of const T.
   template <class U>
-    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-  View(const View<U, Rank>& other)  // NOLINT(google-explicit-constructor)
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
+      View(const View<U, Rank>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
 
   T* data() const { return data_; }
@@ -60,8 +60,7 @@ class View {
   }
 
   template <class... Index>
-    requires(sizeof...(Index) == Rank)
-  T& operator()(Index... index) const {
+  requires(sizeof...(Index) == Rank) T& operator()(Index... index) const {
     const std::array<std::ptrdiff_t, Rank> i{static_cast<std::ptrdiff_t>(index)...};
     std::ptrdiff_t offset = 0;
     for (std::size_t a = 0; a < Rank; ++a) offset += i[a] * strides_[a];
@@ -70,8 +69,7 @@ class View {
 
   /// The pointer to the first element of row (leading indices given, last axis at zero).
   template <class... Index>
-    requires(sizeof...(Index) + 1 == Rank)
-  T* row(Index... index) const {
+  requires(sizeof...(Index) + 1 == Rank) T* row(Index... index) const {
     return &(*this)(index..., 0);
   }
 

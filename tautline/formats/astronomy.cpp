@@ -117,7 +117,8 @@ Vector3 difference(const Vector3& a, const Vector3& b) {
 }
 
 Site site_of(const ArrayLayout& array) {
-  return {array.longitude_deg * core::kRadPerDeg, array.latitude_deg * core::kRadPerDeg, array.altitude_m};
+  return {array.longitude_deg * core::kRadPerDeg, array.latitude_deg * core::kRadPerDeg,
+          array.altitude_m};
 }
 
 Vector3 ecef_m(const Site& site) {
@@ -167,10 +168,10 @@ ApparentPlace apparent_place(double right_ascension_deg, double declination_deg,
   const Dates d = dates_of(time, earth);
   ApparentPlace place;
   double azimuth = 0, zenith_distance = 0, hour_angle = 0, cio_right_ascension = 0, origins = 0;
-  eraAtco13(right_ascension_deg * core::kRadPerDeg, declination_deg * core::kRadPerDeg, 0, 0, 0, 0, d.utc1,
-            d.utc2, earth.ut1_minus_utc_s, site.longitude_rad, site.latitude_rad, site.altitude_m,
-            earth.pole_x_rad, earth.pole_y_rad, 0, 0, 0, 0, &azimuth, &zenith_distance, &hour_angle,
-            &place.declination_rad, &cio_right_ascension, &origins);
+  eraAtco13(right_ascension_deg * core::kRadPerDeg, declination_deg * core::kRadPerDeg, 0, 0, 0, 0,
+            d.utc1, d.utc2, earth.ut1_minus_utc_s, site.longitude_rad, site.latitude_rad,
+            site.altitude_m, earth.pole_x_rad, earth.pole_y_rad, 0, 0, 0, 0, &azimuth,
+            &zenith_distance, &hour_angle, &place.declination_rad, &cio_right_ascension, &origins);
   place.right_ascension_rad = eraAnp(cio_right_ascension - origins);
 
   const auto icrs_beside = [&](double arc) {

@@ -123,9 +123,9 @@ device::ProgramSource make_source(device::Api api, std::string_view kernel_file,
                                   const Defines& defines) {
   const std::string_view text = kernel_text(kernel_file);
   if (text.empty())
-    throw Error(
-        ErrorKind::config, "kernel file", std::string(kernel_file),
-        "one that the build embeds (tautline/stages/STAGE/gpu/NAME.kernel as STAGE/gpu/NAME.kernel)");
+    throw Error(ErrorKind::config, "kernel file", std::string(kernel_file),
+                "one that the build embeds (tautline/stages/STAGE/gpu/NAME.kernel as "
+                "STAGE/gpu/NAME.kernel)");
   return make_source(api, kernel_file, text, defines);
 }
 

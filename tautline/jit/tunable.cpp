@@ -10,7 +10,7 @@ namespace tautline::jit {
 namespace {
 
 TuningKey make_key(const device::Device& device, std::string stage, std::string variant,
-                 Sizes problem, std::uint64_t text_hash) {
+                   Sizes problem, std::uint64_t text_hash) {
   const auto& properties = device.properties();
   return {device.api() == device::Api::cuda ? "cuda" : "opencl",
           properties.product,

@@ -23,12 +23,12 @@ enum class Stokes { i, iquv };
 
 struct ChannelizeConfig {
   std::vector<std::string> inputs;
-  std::string output;               ///< .dada or .npy: voltages; .fil: power
+  std::string output;  ///< .dada or .npy: voltages; .fil: power
   bool overwrite = false;
   FilterConfig filter;
   Requantise requantise = Requantise::off;  ///< of voltages
-  std::uint64_t integrate = 1;      ///< spectra summed into one power sample
-  Stokes stokes = Stokes::i;        ///< power of all antennas is summed (an incoherent beam)
+  std::uint64_t integrate = 1;              ///< spectra summed into one power sample
+  Stokes stokes = Stokes::i;  ///< power of all antennas is summed (an incoherent beam)
   double start_s = 0, duration_s = -1;
   formats::ReaderOptions reader;
   std::size_t memory_bytes = std::size_t{512} << 20;

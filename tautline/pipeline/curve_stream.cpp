@@ -73,8 +73,7 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
 
 void CurveStream::take(const void* counts, std::size_t samples) {
   for_type(config_.stage.type, [&]<class Count>(Count) {
-    const Samples<Count> view(static_cast<const Count*>(counts),
-                              {samples, config_.stage.sensors});
+    const Samples<Count> view(static_cast<const Count*>(counts), {samples, config_.stage.sensors});
     plan_->execute(*queue_, *run_, view);
   });
 }

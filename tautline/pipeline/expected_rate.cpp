@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <random>
 #include <vector>
+
 #include "tautline/core/stopwatch.h"
 
 namespace tautline::pipeline {
@@ -61,8 +62,7 @@ double time_search(const detect::Plan& few, const device::Device& device, device
   const device::Buffer memory =
       there ? device.allocate(series.size() * sizeof(T)) : device::Buffer();
   if (there) queue.copy(memory.data(), series.data(), memory.bytes());
-  const core::View<const T, 2> view(there ? memory.as<T>() : series.data(),
-                                    {trials, columns});
+  const core::View<const T, 2> view(there ? memory.as<T>() : series.data(), {trials, columns});
   const auto call = [&] {
     few.execute(queue, *state, view);
     state->take();

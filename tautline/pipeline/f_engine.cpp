@@ -278,14 +278,12 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
       out.corner_turned_float = corner_turned(spectra_.as<std::complex<float>>());
       break;
     case Output::spectra_float:
-      out.spectra = {spectra_.as<std::complex<float>>(),
-                     {inputs_, expected, channels_}};
+      out.spectra = {spectra_.as<std::complex<float>>(), {inputs_, expected, channels_}};
       break;
   }
   out.valid = valid;
   out.gains = {gains_.data(), {channels_, inputs_}};
-  out.clipped = {on_device() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(),
-                 {inputs_}};
+  out.clipped = {on_device() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(), {inputs_}};
   const std::size_t spectra = filter_->execute(queue, *state_, input, out);
   if (!on_device()) queue.synchronise();
 

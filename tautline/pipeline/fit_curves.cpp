@@ -321,8 +321,7 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
   mark_hot(result);
   set_status(result);
   add_medians(result);
-  result.elapsed_s =
-      core::seconds_since(started);
+  result.elapsed_s = core::seconds_since(started);
   return result;
 }
 

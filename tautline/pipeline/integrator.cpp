@@ -143,8 +143,7 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
 
 template <class Sample>
 core::View<Sample, 3> Integrator::group() const {
-  return {group_.as<Sample>(),
-          {channels_.count, inputs_, group_spectra_}};
+  return {group_.as<Sample>(), {channels_.count, inputs_, group_spectra_}};
 }
 
 // Behind those that wait. The rows of `part` are dense.

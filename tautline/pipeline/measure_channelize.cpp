@@ -80,9 +80,7 @@ Measurement measure_channelize(const Problem& p, const DevicePointer& device, co
     stages::channelize::OutputViews views;
     if (out_bits == 8) views.corner_turned_ci8 = {out.as<core::ci8>(), extents};
     if (out_bits == 4) views.corner_turned_ci4 = {out.as<core::ci4>(), extents};
-    if (out_bits == 32)
-      views.spectra = {out.as<std::complex<float>>(),
-                       {inputs, given, channels}};
+    if (out_bits == 32) views.spectra = {out.as<std::complex<float>>(), {inputs, given, channels}};
     if (out_bits != 32) {
       views.gains = {gains.as<float>(), {channels, inputs}};
       views.clipped = {clipped.as<std::uint64_t>(), {inputs}};

@@ -26,10 +26,8 @@ Measurement measure_corner_turn(const Problem& p,
   const stages::corner_turn::Spectra spectra_view{in.as<std::complex<float>>(),
                                                   {inputs, spectra, channels}};
   const std::array<std::size_t, 3> extents{channels, inputs, spectra};
-  const stages::corner_turn::Gains gains_view{
-      gains.as<float>(), {channels, inputs}};
-  const stages::corner_turn::Clipped clipped_view{
-      clipped.as<std::uint64_t>(), {inputs}};
+  const stages::corner_turn::Gains gains_view{gains.as<float>(), {channels, inputs}};
+  const stages::corner_turn::Clipped clipped_view{clipped.as<std::uint64_t>(), {inputs}};
   const auto turn = [&]<class Sample>(const Sample*) {
     const core::View<Sample, 3> samples(out.as<Sample>(), extents);
     if constexpr (std::is_same_v<Sample, std::complex<float>>)

@@ -57,10 +57,10 @@ void time_correlate(Runner& runner, Measurement& m, const stages::correlate::Pla
   runner.time(m, [&] {
     state->begin();
     for (std::size_t block = 0; block < blocks; ++block)
-      plan.execute(
-          runner.queue(), *state,
-          stages::correlate::Samples<Sample>(voltages.as<Sample>(), {config.channels, config.inputs, config.max_samples}),
-          {}, visibilities, numbers);
+      plan.execute(runner.queue(), *state,
+                   stages::correlate::Samples<Sample>(
+                       voltages.as<Sample>(), {config.channels, config.inputs, config.max_samples}),
+                   {}, visibilities, numbers);
     plan.flush(runner.queue(), *state, visibilities, numbers);
   });
 }

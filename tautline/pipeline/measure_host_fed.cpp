@@ -54,9 +54,10 @@ class Correlator {
     auto* sums = static_cast<core::ci64*>(out);
     auto* counts = reinterpret_cast<std::int64_t*>(sums + config_.channels * baselines);
     queue.fill(out, 0, visibility_bytes(config_.channels, config_.inputs));
-    plan_->execute(queue, *state_,
-                   correlate::Samples<core::ci8>(voltages, {config_.channels, config_.inputs, samples}),
-                   {}, {sums, shape}, {counts, shape});
+    plan_->execute(
+        queue, *state_,
+        correlate::Samples<core::ci8>(voltages, {config_.channels, config_.inputs, samples}), {},
+        {sums, shape}, {counts, shape});
   }
   std::string backend() const { return plan_->backend(); }
   double operations(std::size_t samples) const {
@@ -105,8 +106,7 @@ class FilterBank {
     const std::size_t spectra = plan_->spectra(state_->held_samples(), input.count);
     channelize::OutputViews views;
     views.corner_turned_ci8 = {out, {config_.channels, config_.inputs, spectra}};
-    views.gains = {
-        gains_.as<float>(), {config_.channels, config_.inputs}};
+    views.gains = {gains_.as<float>(), {config_.channels, config_.inputs}};
     views.clipped = {clipped_.as<std::uint64_t>(), {config_.inputs}};
     return plan_->execute(queue, *state_, input, views);
   }

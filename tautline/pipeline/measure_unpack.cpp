@@ -28,9 +28,8 @@ Measurement measure_unpack(const Problem& p, const std::shared_ptr<const device:
   const Buffer validity(problem.antennas * words * sizeof(std::uint64_t));
   Measurement m;
   runner.time(m, [&] {
-    plan->execute(
-        runner.queue(), *state, block, samples.data(), problem.antennas * row, row,
-        {validity.as<std::uint64_t>(), {problem.antennas, words}});
+    plan->execute(runner.queue(), *state, block, samples.data(), problem.antennas * row, row,
+                  {validity.as<std::uint64_t>(), {problem.antennas, words}});
   });
   m.instruction_set = plan->backend();
   m.bytes = problem.bytes();

@@ -90,7 +90,7 @@ formats::sigproc::Header header_of(const formats::scene::FilterbankScene& scene)
 class FilterbankSimulation {
  public:
   FilterbankSimulation(const SimulateFilterbankConfig& config, const ProgressCallback& progress,
-             std::stop_token stop)
+                       std::stop_token stop)
       : config_(config),
         stop_(std::move(stop)),
         queue_(device::open({}, {.threads = config.threads})->make_queue()),
@@ -161,7 +161,7 @@ void FilterbankSimulation::make_all(formats::sigproc::FilterbankWriter& writer) 
 }
 
 void FilterbankSimulation::write(const simulation::FilterbankWorkspace& workspace,
-                       formats::sigproc::FilterbankWriter& writer) {
+                                 formats::sigproc::FilterbankWriter& writer) {
   if (scene_.bits == 32)
     writer.write(workspace.values);
   else if (scene_.bits == 16)

@@ -21,6 +21,7 @@ namespace tautline::pipeline {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
 using core::Error;
 using core::ErrorKind;
 using simulation::PhotonClock;
@@ -166,8 +167,8 @@ PhotonPlan make_plan(const SimulatePhotonsConfig& c) {
   return plan;
 }
 
-std::string truth_text(const SimulatePhotonsConfig& c, const PhotonPlan& plan, std::uint64_t photons) {
-  using Json = nlohmann::ordered_json;
+std::string truth_text(const SimulatePhotonsConfig& c, const PhotonPlan& plan,
+                       std::uint64_t photons) {
   double particles_hz = 0;
   for (const auto& one : c.model.species) particles_hz += one.rate_hz;
   const double total_hz = particles_hz + c.model.background_hz;
@@ -304,8 +305,7 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
   summary.bins = plan.tags ? 0 : plan.clock.bins;
   summary.stream_s = static_cast<double>(plan.clock.ticks) * plan.clock.tick_s;
   summary.memory_bytes = plan.memory_bytes;
-  summary.elapsed_s =
-      core::seconds_since(started);
+  summary.elapsed_s = core::seconds_since(started);
   return summary;
 }
 

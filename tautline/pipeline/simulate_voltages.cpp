@@ -87,8 +87,8 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
 class VoltageSimulation {
  public:
   VoltageSimulation(const SimulateConfig& config, const formats::ArrayLayout& array,
-             const formats::scene::Scene& scene, const ProgressCallback& progress,
-             std::stop_token stop)
+                    const formats::scene::Scene& scene, const ProgressCallback& progress,
+                    std::stop_token stop)
       : config_(config),
         stop_(std::move(stop)),
         threads_(config.threads == 0 ? device::cpu::cores() : config.threads),

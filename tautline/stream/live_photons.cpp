@@ -41,7 +41,8 @@ LivePhotons::LivePhotons(std::unique_ptr<LiveInput> input) : input_(std::move(in
 std::size_t LivePhotons::read_header_bytes(std::uint64_t offset, std::span<std::byte> bytes) {
   const auto take = [&](std::span<std::byte> to) {
     std::size_t done = 0;
-    while (done < to.size() && !input_->ended()) done += input_->read(to.subspan(done), kReadPatience);
+    while (done < to.size() && !input_->ended())
+      done += input_->read(to.subspan(done), kReadPatience);
     place_ += done;
     return done;
   };

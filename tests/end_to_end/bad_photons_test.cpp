@@ -12,7 +12,6 @@
 namespace tautline::tests {
 namespace {
 
-
 class BadPhotons : public ::testing::Test {
  protected:
   CommandResult run(std::vector<std::string> arguments) {

@@ -10,7 +10,6 @@
 namespace tautline::tests {
 namespace {
 
-
 struct Output {
   const char* name;
   const char* command;

@@ -18,7 +18,6 @@
 namespace tautline::tests {
 namespace {
 
-
 struct ReadVisibilities {
   std::vector<double> channel_hz;
   std::vector<std::complex<float>> values;  // [integration][channel][baseline]

@@ -12,7 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-
 struct Clash {
   const char* name;
   std::vector<std::string> arguments;  ///< "@" begins names of files in the test's folder

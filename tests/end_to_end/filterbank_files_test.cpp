@@ -11,7 +11,6 @@
 namespace tautline::tests {
 namespace {
 
-
 class FilterbankFiles : public ::testing::Test {
  protected:
   CommandResult run(std::vector<std::string> arguments) {

@@ -10,7 +10,6 @@
 namespace tautline::tests {
 namespace {
 
-
 class Slips : public ::testing::Test {
  protected:
   CommandResult run(const std::vector<std::string>& arguments) {
@@ -127,9 +126,8 @@ TEST_F(Slips, AReportOfAnotherKindOfFileSaysWhichItSeemsToBe) {
 
 TEST_F(Slips, CompareOfSwappedFilesSaysSoAndTonesLeaveNoPowerRatio) {
   const std::string demo = TAUTLINE_SOURCE_DIR "/examples/demo/";
-  write_file(scratch / "scene.toml",
-             read_file(demo + "scene.toml") +
-                 "\n[[tone]]\nfrequency_hz = 1420.5e6\namplitude = 0.5\n");
+  write_file(scratch / "scene.toml", read_file(demo + "scene.toml") +
+                                         "\n[[tone]]\nfrequency_hz = 1420.5e6\namplitude = 0.5\n");
   ASSERT_EQ(run({"simulate", "voltages", "--array", demo + "array.toml", "--scene",
                  scratch / "scene.toml", "--duration", "0.1", "-o", scratch / "v.dada"})
                 .status,

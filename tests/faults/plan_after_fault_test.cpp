@@ -37,11 +37,8 @@ TEST(PlanAfterAFault, DISABLED_InAProcessOfItsOwn) {
   std::vector<core::ci64> sums(2 * baselines);
   std::vector<std::int64_t> counts(2 * baselines);
   const auto execute = [&] {
-    plan->execute(*queue, *state,
-                  stages::correlate::Samples<core::ci8>(
-                      samples.data(), {2, 8, 64}),
-                  {}, {sums.data(), {2, baselines}},
-                  {counts.data(), {2, baselines}});
+    plan->execute(*queue, *state, stages::correlate::Samples<core::ci8>(samples.data(), {2, 8, 64}),
+                  {}, {sums.data(), {2, baselines}}, {counts.data(), {2, baselines}});
     queue->synchronise();
   };
   const std::string first = error_of(execute);

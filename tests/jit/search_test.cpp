@@ -47,7 +47,8 @@ double valley(const Configuration& c) {
 // Times by a function; remembers what it was asked.
 class ScriptedEvaluator final : public jit::Evaluator {
  public:
-  explicit ScriptedEvaluator(std::function<double(const Configuration&)> time) : time_(std::move(time)) {}
+  explicit ScriptedEvaluator(std::function<double(const Configuration&)> time)
+      : time_(std::move(time)) {}
 
   void expect(std::span<const Configuration> next) override {
     most_ahead = std::max(most_ahead, next.size());

@@ -44,7 +44,8 @@ TEST(KernelFiles, AreListedAndNotEmpty) {
 
 // The files of the source tree are what plans compile and what wisdom is kept for.
 TEST(KernelFiles, OfEachStageAreThoseOfItsFolder) {
-  const std::filesystem::path stages = std::filesystem::path(TAUTLINE_SOURCE_DIR) / "tautline/stages";
+  const std::filesystem::path stages =
+      std::filesystem::path(TAUTLINE_SOURCE_DIR) / "tautline/stages";
   std::size_t found = 0;
   for (const auto& stage : std::filesystem::directory_iterator(stages)) {
     std::set<std::string> portable, all;

@@ -84,7 +84,8 @@ TEST(Summary, BinsHoldEveryCandidateOnce) {
 TEST(Summary, TheBestFixedConfigurationIsBestOverAllProblems) {
   // 1 wins the first, 2 the second, 3 is near both; 4 was measured in one alone.
   const std::vector<TunedProblem> problems{
-      problem("a", {measured_result(1, 1), measured_result(2, 4), measured_result(3, 1.25), measured_result(4, 1)}),
+      problem("a", {measured_result(1, 1), measured_result(2, 4), measured_result(3, 1.25),
+                    measured_result(4, 1)}),
       problem("b", {measured_result(1, 5), measured_result(2, 1), measured_result(3, 1.25)})};
   const auto fixed = jit::best_fixed(problems);
   ASSERT_TRUE(fixed);
@@ -99,9 +100,9 @@ TEST(Summary, TheBestFixedConfigurationIsBestOverAllProblems) {
 
 TEST(Summary, TheJsonSaysEverything) {
   const std::vector<TunedProblem> problems{
-      problem(
-          "a",
-          {measured_result(1, 2), measured_result(2, 1), {{{"x", 5}}, Outcome::hung, "still running", 0, 0, 0}}),
+      problem("a", {measured_result(1, 2),
+                    measured_result(2, 1),
+                    {{{"x", 5}}, Outcome::hung, "still running", 0, 0, 0}}),
       problem("b", {measured_result(1, 1), measured_result(2, 1.5)})};
   const auto json = nlohmann::json::parse(jit::report_json(problems));
   EXPECT_EQ(json["schema"], "tautline.tuning");

@@ -80,8 +80,8 @@ TEST(Wisdom, ServesOnlyProblemsOfWhichEverySizeIsWithinAFactorOfTwo) {
     const Choice choice =
         jit::choose(wisdom, key({{"channels", channels}, {"samples", samples}}), wisdom_space());
     const bool is_default = choice.source == Choice::Source::default_configuration;
-    EXPECT_EQ(choice.configuration,
-              is_default ? wisdom_space().default_configuration() : wisdom.entries[0].configuration);
+    EXPECT_EQ(choice.configuration, is_default ? wisdom_space().default_configuration()
+                                               : wisdom.entries[0].configuration);
     EXPECT_EQ(choice.too_far, is_default ? "channels=100 samples=1000" : "");
     return choice.source;
   };
@@ -176,7 +176,8 @@ TEST(Wisdom, SaysInTheLogWhichItTook) {
   ASSERT_EQ(news.size(), 3u);
   EXPECT_EQ(news[1].first, core::LogLevel::warning);
   EXPECT_NE(news[2].second.find("inputs=32"), std::string::npos) << news[2].second;
-  EXPECT_EQ(jit::choose(device, key({{"inputs", 32}}), wisdom_space()).source, Choice::Source::tuned);
+  EXPECT_EQ(jit::choose(device, key({{"inputs", 32}}), wisdom_space()).source,
+            Choice::Source::tuned);
   EXPECT_EQ(news.size(), 4u);  // the damage is named once
   EXPECT_EQ(news[3].first, core::LogLevel::debug);
   EXPECT_EQ(jit::choose(device, key({{"inputs", 65}}), wisdom_space()).source,

@@ -40,8 +40,7 @@ nlohmann::json correlate(const Config& config, core::Normalization how,
   const auto queue = device->make_queue();
   const auto plan = make_plan(config, device);
   const auto state = plan->make_state(*queue);
-  plan->execute(*queue, *state,
-                Samples<Count>(counts.data(), {samples, config.sensors}));
+  plan->execute(*queue, *state, Samples<Count>(counts.data(), {samples, config.sensors}));
   plan->read(*queue, *state, out);
   queue->synchronise();
   normalise(config, how, samples, out, view(g, lags.size()));

@@ -59,10 +59,8 @@ formats::Integration next_integration(const json& one, std::size_t channels, std
   integration.middle = core::advance_half(
       core::parse_utc(one["start"].get<std::string>(), one["picoseconds"]), one["samples"], rate);
   integration.integration_s = one["integration_s"];
-  integration.visibilities = {
-      values.data(), {channels, baselines}};
-  integration.counts = {
-      counts.data(), {channels, baselines}};
+  integration.visibilities = {values.data(), {channels, baselines}};
+  integration.counts = {counts.data(), {channels, baselines}};
   return integration;
 }
 

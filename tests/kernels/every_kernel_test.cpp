@@ -208,8 +208,7 @@ class EveryCorrelator : public EveryKernel {
     queue->copy(samples.data(), data.storage.data() + 1, samples.bytes());
     queue->copy(sums.data(), got.visibilities.data(), sums.bytes());
     queue->copy(counts.data(), got.counts.data(), counts.bytes());
-    const correlate::Samples<core::ci8> here(
-        samples.as<core::ci8>(), data.extents);
+    const correlate::Samples<core::ci8> here(samples.as<core::ci8>(), data.extents);
     const auto state = plan->make_state(*queue);
     const auto reference = correlate::tests::reference_device();
     const auto oracle =
@@ -312,7 +311,8 @@ TEST_P(EveryKernel, Integrator) {
       pipeline::SpectraChunk chunk;
       chunk.spectra = count, chunk.first_spectrum = first;
       chunk.cf32 = core::View<const std::complex<float>, 3>(
-          memory.as<std::complex<float>>() + first, {kChannels, kInputs, count}, {kInputs * kSpectra, kSpectra, 1});
+          memory.as<std::complex<float>>() + first, {kChannels, kInputs, count},
+          {kInputs * kSpectra, kSpectra, 1});
       for (std::size_t i = 0; i < kInputs; ++i)
         core::copy_bits(valid.view().row(i), first, count, part.row(i), 0);
       chunk.valid = part.view();

@@ -71,8 +71,7 @@ TEST(AutocorrelateCounts, IsTheStageOnTheArray) {
   const auto plan = stage::make_plan(stage_config, device);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);
-  plan->execute(*queue, *state,
-                stage::Samples<std::uint8_t>(counts.data(), {samples, sensors}));
+  plan->execute(*queue, *state, stage::Samples<std::uint8_t>(counts.data(), {samples, sensors}));
   std::vector<std::int64_t> sums(sensors * curves.lags);
   stage::Sums<std::int64_t> out;
   out.sums = {sums.data(), {sensors, curves.lags}};

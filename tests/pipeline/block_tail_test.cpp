@@ -17,7 +17,7 @@ struct Unpacked {
 };
 
 Unpacked unpack_block(const unpack::Case& c, const core::RawBlock& block) {
-  const auto device = device::open({device::Api::reference});
+  const auto device = device::open({.api = device::Api::reference, .instruction_set = {}});
   const auto queue = device->make_queue();
   const auto plan = unpack::make_plan(c.config(), device);
   const auto state = plan->make_state(*queue);

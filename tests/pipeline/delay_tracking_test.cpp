@@ -79,8 +79,7 @@ TEST(RunDelays, TakeTheRateWhereThereIsOneSpectrum) {
 TEST(RotateVisibilities, TurnsByTheDifferenceOfDelays) {
   const std::vector<double> delay{1e-9, -2e-9, 5e-9}, channel_hz{1e8, 1.5e8};
   std::vector<std::complex<float>> v(2 * 6, {1, 1});
-  const core::View<std::complex<float>, 2> view(
-      v.data(), {2, 6});
+  const core::View<std::complex<float>, 2> view(v.data(), {2, 6});
   pipeline::rotate_visibilities(delay, channel_hz, view);
   for (std::size_t c = 0; c < 2; ++c)
     for (std::size_t i = 0; i < 3; ++i)
@@ -170,8 +169,7 @@ flux = 1
     }
   const device::Buffer out(3 * spectra * bank.channels * sizeof(std::complex<float>));
   stages::channelize::OutputViews views;
-  views.spectra = {out.as<std::complex<float>>(),
-                   {3, spectra, bank.channels}};
+  views.spectra = {out.as<std::complex<float>>(), {3, spectra, bank.channels}};
   stages::channelize::Input input;
   input.samples = samples.data();
   input.row_stride_bytes = count * components * sizeof(float);
@@ -196,8 +194,8 @@ flux = 1
 }
 
 INSTANTIATE_TEST_SUITE_P(AllSampling, Tracking,
-                         testing::Values(TrackCase{false, false}, TrackCase{false, true}, TrackCase{true, false},
-                                         TrackCase{true, true}));
+                         testing::Values(TrackCase{false, false}, TrackCase{false, true},
+                                         TrackCase{true, false}, TrackCase{true, true}));
 
 }  // namespace
 }  // namespace tautline

@@ -38,8 +38,9 @@ struct Spectra {
     SpectraChunk c;
     c.spectra = count;
     c.first_spectrum = first;
-    const core::View<const Sample, 3> view(
-        samples.data() + first, {kSumChannels, kSumInputs, count}, {kSumInputs * kSumSpectra, kSumSpectra, 1});
+    const core::View<const Sample, 3> view(samples.data() + first,
+                                           {kSumChannels, kSumInputs, count},
+                                           {kSumInputs * kSumSpectra, kSumSpectra, 1});
     if constexpr (std::is_same_v<Sample, std::complex<float>>)
       c.cf32 = view;
     else if constexpr (std::is_same_v<Sample, core::cf16>)

@@ -3,9 +3,9 @@
 
 #include <chrono>
 #include <cstring>
-#include <numeric>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <thread>
 
 #include "tautline/core/error.h"

@@ -131,8 +131,7 @@ class SyntheticVisibilities {
     return {core::advance(core::parse_utc("2026-03-20-12:00:00"), std::llround(time_s * 1e6),
                           microseconds),
             description.integration_s,
-            {visibilities_.data(),
-             {channels(), baselines}},
+            {visibilities_.data(), {channels(), baselines}},
             {counts_.data(), {channels(), baselines}}};
   }
 

@@ -38,8 +38,7 @@ struct RandomVisibilities {
     formats::Integration one;
     one.middle = middles[k];
     one.integration_s = integration_s[k];
-    one.visibilities = {
-        values.data() + at, {channels(), baselines()}};
+    one.visibilities = {values.data() + at, {channels(), baselines()}};
     one.counts = {counts.data() + at, {channels(), baselines()}};
     return one;
   }

@@ -74,10 +74,7 @@ class Uvh5Reader final : public VisibilityReader {
     for (std::size_t first = 0; first < pairs_; first += block)
       read_block(k, first, std::min(block, pairs_ - first));
     const std::array<std::size_t, 2> extents{channels(), baselines()};
-    return {middles_[k],
-            lengths_s_[k],
-            {visibilities_.data(), extents},
-            {counts_.data(), extents}};
+    return {middles_[k], lengths_s_[k], {visibilities_.data(), extents}, {counts_.data(), extents}};
   }
 
  private:

@@ -230,7 +230,8 @@ class Uvh5Writer final : public VisibilityWriter {
       for (const double m : antenna_offset_m(array, a)) positions.push_back(m);
       for (const char feed : layout_.feeds()) {
         feed_names.emplace_back(1, feed);
-        feed_angles.push_back(feed_position_angle_deg(antenna.feed_angle_deg, feed) * core::kRadPerDeg);
+        feed_angles.push_back(feed_position_angle_deg(antenna.feed_angle_deg, feed) *
+                              core::kRadPerDeg);
       }
     }
     const std::array<hsize_t, 1> list{count};
@@ -256,7 +257,8 @@ class Uvh5Writer final : public VisibilityWriter {
     file_->write(e, "cat_type", std::string(centre.tracked ? "sidereal" : "unprojected"));
     file_->write(e, "cat_frame", std::string(centre.tracked ? "icrs" : "altaz"));
     file_->write(e, "cat_lon", centre.tracked ? centre.ra_deg * core::kRadPerDeg : 0.0);
-    file_->write(e, "cat_lat", centre.tracked ? centre.dec_deg * core::kRadPerDeg : std::numbers::pi / 2);
+    file_->write(e, "cat_lat",
+                 centre.tracked ? centre.dec_deg * core::kRadPerDeg : std::numbers::pi / 2);
     file_->write(e, "info_source", std::string("file"));
     for (const char* name :
          {"cat_epoch", "cat_times", "cat_pm_ra", "cat_pm_dec", "cat_vrad", "cat_dist"})

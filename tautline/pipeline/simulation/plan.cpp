@@ -50,7 +50,8 @@ void to_icrs(formats::scene::Source& source, const formats::Site& site,
 // Half a degree of grace lets a source that is asked for on the horizon be there.
 void require_up(const formats::scene::Source& source, const formats::Site& site,
                 const Vector3& direction) {
-  const double elevation_deg = std::asin(formats::ecef_to_enu(direction, site)[2]) / core::kRadPerDeg;
+  const double elevation_deg =
+      std::asin(formats::ecef_to_enu(direction, site)[2]) / core::kRadPerDeg;
   constexpr double kGrace_deg = 0.5;
   if (elevation_deg < -kGrace_deg)
     throw core::Error(core::ErrorKind::config, "source " + source.name,

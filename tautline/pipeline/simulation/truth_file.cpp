@@ -17,7 +17,6 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-
 std::vector<double> numbers_of(const nlohmann::json& json, std::size_t count) {
   auto values = json.get<std::vector<double>>();
   if (values.size() != count) throw std::runtime_error("an array of another length");
@@ -46,8 +45,9 @@ void read_baseline(const nlohmann::json& json, Truth& truth) {
   for (const char feed : {'x', 'y'}) {
     const auto product = json.find(std::string(2, feed));
     if (product == json.end()) continue;
-    truth.listed[{pair, feed}] = std::polar(product->at("amplitude").get<double>(),
-                                            product->at("phase_deg").get<double>() * core::kRadPerDeg);
+    truth.listed[{pair, feed}] =
+        std::polar(product->at("amplitude").get<double>(),
+                   product->at("phase_deg").get<double>() * core::kRadPerDeg);
   }
 }
 
@@ -74,7 +74,8 @@ Truth truth_of(const nlohmann::json& json) {
         input.at("power");
   for (const nlohmann::json& source : json.at("sources"))
     truth.sources.push_back(source_of(source, truth.antenna_numbers.size()));
-  for (const nlohmann::json& tone : json.at("tones")) truth.tones_hz.push_back(tone.at("frequency_hz"));
+  for (const nlohmann::json& tone : json.at("tones"))
+    truth.tones_hz.push_back(tone.at("frequency_hz"));
   for (const nlohmann::json& baseline : json.at("baselines")) read_baseline(baseline, truth);
   return truth;
 }

@@ -106,14 +106,12 @@ struct Data {
  private:
   template <class Count>
   Samples<Count> view(const void* in) const {
-    return {static_cast<const Count*>(in),
-            {config.max_samples, config.sensors}};
+    return {static_cast<const Count*>(in), {config.max_samples, config.sensors}};
   }
   template <class Value>
   Sums<Value> views(std::vector<std::uint64_t>& out) const {
     Sums<Value> all;
-    all.sums = {reinterpret_cast<Value*>(out.data()),
-                {config.pair_count(), lag_count(config)}};
+    all.sums = {reinterpret_cast<Value*>(out.data()), {config.pair_count(), lag_count(config)}};
     return all;
   }
 };

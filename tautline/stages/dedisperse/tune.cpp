@@ -36,8 +36,7 @@ struct Data {
   OutputViews views(void* data) const {
     const std::array<std::size_t, 3> extents{config().beams, problem->trials(),
                                              problem->max_new_samples()};
-    return {{static_cast<std::int32_t*>(data), extents},
-            {static_cast<float*>(data), extents}};
+    return {{static_cast<std::int32_t*>(data), extents}, {static_cast<float*>(data), extents}};
   }
   Input input(const void* data) const {
     Input in;

@@ -18,7 +18,6 @@
 namespace tautline::tests {
 namespace {
 
-
 class BadFilterbank : public ::testing::TestWithParam<std::string> {
  protected:
   CommandResult run(const std::vector<std::string>& more = {}, const std::string& dms = "0:20:1") {

@@ -286,8 +286,8 @@ TEST(DedisperseCommand, WritesSeriesAndReportsWrongUsage) {
   EXPECT_EQ(run({"-o", folder / "p.npy", "--dms", "0:20:5", "--ignorechan", "5:2"}).status, 2);
   EXPECT_EQ(run({"-o", folder / "p.npy", "--dms", "0:20:5", "--format", "dat"}).status, 2);
   // A loss of none is no loss of sub-bands.
-  const auto lossless = run(
-      {"-o", folder / "p.npy", "--dms", "0:20:5", "--method", "subband", "--max-loss", "0"});
+  const auto lossless =
+      run({"-o", folder / "p.npy", "--dms", "0:20:5", "--method", "subband", "--max-loss", "0"});
   EXPECT_EQ(lossless.status, 2);
   EXPECT_NE(lossless.err.find("--max-loss"), std::string::npos) << lossless.err;
   EXPECT_EQ(run({"-o", folder / "one.dat", "--dms", "5"}).status, 0);

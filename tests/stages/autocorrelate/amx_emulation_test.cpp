@@ -138,8 +138,7 @@ TEST_F(AmxEmulated, StridedSamples) {
     for (std::size_t s = 0; s < 6; ++s) dense.push_back(wide[t * 20 + 3 * s]);
   const auto made = plan(config);
   const auto state = made->make_state(*queue_);
-  made->execute(*queue_, *state,
-                Samples<std::uint8_t>(wide.data(), {1100, 6}, {20, 3}));
+  made->execute(*queue_, *state, Samples<std::uint8_t>(wide.data(), {1100, 6}, {20, 3}));
   Result<std::int64_t> result(config);
   made->read(*queue_, *state, result.views());
   expect_equal(config, result, run_on(kReference, config, dense), "strides");

@@ -288,8 +288,7 @@ TEST_P(Exact, StridedSamples) {
                                 const std::vector<std::uint8_t>& dense) {
       const auto state = made->make_state(queue());
       made->execute(queue(), *state,
-                    Samples<std::uint8_t>(data, {kSamples, sensors},
-                                          {kRow, sensor_stride}));
+                    Samples<std::uint8_t>(data, {kSamples, sensors}, {kRow, sensor_stride}));
       Result<std::int64_t> result(config);
       made->read(queue(), *state, result.views());
       expect_equal(config, result, run_on(kReference, config, dense), "strides");

@@ -410,8 +410,7 @@ TEST_P(Gpu, HostMemoryOfAnyStrides) {
   of_halves.type = CountType::u16;
   const auto plan = make_plan(of_halves, device(), kQuick);
   const auto state = plan->make_state(queue());
-  plan->execute(queue(), *state,
-                Samples<std::uint16_t>(wide.data(), {600, 7}, {21, 3}));
+  plan->execute(queue(), *state, Samples<std::uint16_t>(wide.data(), {600, 7}, {21, 3}));
   Result<std::int64_t> result(of_halves);
   plan->read(queue(), *state, result.views());
   queue().synchronise();

@@ -134,10 +134,9 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
         }
     }
     growth.counts.pop_back();
-    EXPECT_THROW(
-        normalise(config, core::Normalization::symmetric, 400, growth.views(),
-                  core::View<double, 2>(g.data(), {1, growth.lags})),
-        core::Error);
+    EXPECT_THROW(normalise(config, core::Normalization::symmetric, 400, growth.views(),
+                           core::View<double, 2>(g.data(), {1, growth.lags})),
+                 core::Error);
   }
 }
 

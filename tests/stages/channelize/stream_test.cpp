@@ -14,13 +14,14 @@ struct StreamShape {
   Output output;
 };
 
-const std::vector<StreamShape> kStreamShapes = {{"ci8", 64, 8, 1, 1, Output::corner_turned_ci8},
-                                    {"i8", 32, 4, 1, 1, Output::corner_turned_float},
-                                    {"cf32", 30, 3, 1, 1, Output::corner_turned_ci4},
-                                    {"ci16", 64, 5, 4, 3, Output::spectra_float},
-                                    {"f32", 12, 2, 4, 3, Output::corner_turned_ci8},
-                                    {"ci8", 2, 1, 1, 1, Output::corner_turned_ci8},
-                                    {"ci8", 1024, 2, 32, 27, Output::corner_turned_ci8}};
+const std::vector<StreamShape> kStreamShapes = {
+    {"ci8", 64, 8, 1, 1, Output::corner_turned_ci8},
+    {"i8", 32, 4, 1, 1, Output::corner_turned_float},
+    {"cf32", 30, 3, 1, 1, Output::corner_turned_ci4},
+    {"ci16", 64, 5, 4, 3, Output::spectra_float},
+    {"f32", 12, 2, 4, 3, Output::corner_turned_ci8},
+    {"ci8", 2, 1, 1, 1, Output::corner_turned_ci8},
+    {"ci8", 1024, 2, 32, 27, Output::corner_turned_ci8}};
 
 Config config_of(const StreamShape& shape) {
   Config c;

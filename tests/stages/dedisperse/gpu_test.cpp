@@ -298,7 +298,8 @@ TEST_P(Gpu, RowsAreStagedWhereThatPays) {
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
     EXPECT_TRUE(
         choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, 1, {}).tile ||
-        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, 1, {}).channel_blocks);
+        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, 1, {})
+            .channel_blocks);
   EXPECT_TRUE(choose_sum_kernel(DelayPlan(lofar(4).config), *device, 1, {}).tile);
   Config far = lofar(32).config;
   EXPECT_FALSE(choose_sum_kernel(DelayPlan(far), *device, 1, {}).tile);
@@ -367,8 +368,8 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
       input.layout = rows ? Input::Layout::rows : Input::Layout::spectra;
       input.data = in.data();
       input.count = times;
-      const auto result = plan->execute(*queue, *state, input,
-                                        {{out.as<std::int32_t>(), {1, 20, times}}, {}});
+      const auto result =
+          plan->execute(*queue, *state, input, {{out.as<std::int32_t>(), {1, 20, times}}, {}});
       ASSERT_EQ(result.samples, expected.times);
       std::vector<std::int32_t> got(20 * times);
       queue->copy(got.data(), out.data(), 4 * got.size());

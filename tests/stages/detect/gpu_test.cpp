@@ -90,8 +90,7 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
   for (std::size_t first = 0; first < samples; first += step) {
     for (std::size_t r = 0; r < trials; ++r)
       queue->copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
-    plan->execute(*queue, *state,
-                  IntegerSeries(memory.as<std::int32_t>(), {trials, step}));
+    plan->execute(*queue, *state, IntegerSeries(memory.as<std::int32_t>(), {trials, step}));
     queue->fill(memory.data(), 0x5A, memory.bytes());  // after execute, in the queue's order
     collect(*state, pulses);
   }
@@ -139,9 +138,9 @@ TEST_P(Gpu, SeriesInTheInputArea) {
     for (std::size_t r = 0; r < trials; ++r)
       queue->copy(static_cast<std::byte*>(to.data) + r * to.stride * 4, rows[r].data() + first,
                   n * 4);
-    plan->execute(
-        *queue, *state,
-        IntegerSeries(static_cast<std::int32_t*>(to.data), {trials, n}, {static_cast<std::ptrdiff_t>(to.stride), 1}));
+    plan->execute(*queue, *state,
+                  IntegerSeries(static_cast<std::int32_t*>(to.data), {trials, n},
+                                {static_cast<std::ptrdiff_t>(to.stride), 1}));
     collect(*state, pulses);
     first += n;
   }
@@ -194,9 +193,7 @@ TEST_P(Gpu, AnAbandonedStreamDoesNotDisturbTheNext) {
     // Bright samples, whose peaks would show in the next search.
     std::vector<std::int32_t> block(2 * samples);
     for (std::int32_t& x : block) x = static_cast<std::int32_t>(random() % 1'000'000);
-    plan->execute(
-        *queue, *state,
-        IntegerSeries(block.data(), {2, samples}));
+    plan->execute(*queue, *state, IntegerSeries(block.data(), {2, samples}));
     // The step is launched, and its peaks are not collected.
     ASSERT_EQ(state->counters().searched, 0u);
   }

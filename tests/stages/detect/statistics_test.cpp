@@ -203,9 +203,7 @@ TEST(Noise, PassesALevelAsOftenAsAGaussian) {
           series[t * block + i] = static_cast<std::int32_t>(std::lround(normal(random[t])));
       }
     });
-    plan->execute(
-        *queue, *state,
-        IntegerSeries(series.data(), {trials, block}));
+    plan->execute(*queue, *state, IntegerSeries(series.data(), {trials, block}));
     state->take();
   }
   plan->finish(*queue, *state);
@@ -243,8 +241,7 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
   Config config;
   config.sample_time_s = 1e-3;
   config.type = SampleType::float32;
-  const auto found = detect(
-      config, FloatSeries(series.data(), {1, kSamples}));
+  const auto found = detect(config, FloatSeries(series.data(), {1, kSamples}));
   std::vector<double> snrs;
   for (const Pulse& pulse : found)
     if (pulse.snr > 12) snrs.push_back(pulse.snr);

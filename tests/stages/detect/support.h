@@ -80,9 +80,9 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
     for (std::size_t r = 0; r < rows.size(); ++r)
       std::copy_n(rows[r].begin() + static_cast<std::ptrdiff_t>(first), n,
                   block.begin() + static_cast<std::ptrdiff_t>(r * stride));
-    plan->execute(
-        *queue, *state,
-        core::View<const T, 2>(block.data(), {rows.size(), n}, {static_cast<std::ptrdiff_t>(stride), 1}));
+    plan->execute(*queue, *state,
+                  core::View<const T, 2>(block.data(), {rows.size(), n},
+                                         {static_cast<std::ptrdiff_t>(stride), 1}));
     collect(*state, found.pulses);
     first += n;
   }

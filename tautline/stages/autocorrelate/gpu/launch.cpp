@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <vector>
+
 #include "tautline/core/integers.h"
 
 namespace tautline::stages::autocorrelate::gpu {
@@ -79,7 +80,8 @@ class Launcher {
   std::size_t part_of(const MatrixLevels& levels, std::size_t count, std::size_t groups) const {
     constexpr std::size_t kRows = MatrixLevels::kTileRows;
     const std::size_t parts = core::divide_up(kernels_.enough_groups, groups);
-    return std::clamp(core::divide_up(core::divide_up(count, parts), kRows) * kRows, kRows, levels.part);
+    return std::clamp(core::divide_up(core::divide_up(count, parts), kRows) * kRows, kRows,
+                      levels.part);
   }
   device::LaunchShape columns_by_parts(std::size_t columns, std::size_t parts) const {
     const Threads& t = kernels_.threads;
@@ -106,7 +108,8 @@ void Launcher::add_totals() const {
                                 core::u32(rows),
                                 core::u32(layout_.config.sensors)};
   queue_.launch(*kernels_.totals,
-                columns_by_parts(layout_.config.sensors, core::divide_up(rows_.count, rows)), arguments);
+                columns_by_parts(layout_.config.sensors, core::divide_up(rows_.count, rows)),
+                arguments);
 }
 
 // Totals and the first levels in one launch.
@@ -141,13 +144,14 @@ void Launcher::fold() const {
   for (std::size_t l = 1; l <= kMostLevels; ++l) {
     const GpuLevel& level = layout_.levels[std::min(l, folds)];
     const std::uint64_t row = l <= folds ? first << (folds - l) : 0;
-    arguments.insert(arguments.end(),
-                     {std::uint64_t{level.d_at}, std::uint64_t{level.begin_at}, core::u32(level.rows),
-                      core::u32(row % level.rows), core::u32(level.begin_rows)});
+    arguments.insert(arguments.end(), {std::uint64_t{level.d_at}, std::uint64_t{level.begin_at},
+                                       core::u32(level.rows), core::u32(row % level.rows),
+                                       core::u32(level.begin_rows)});
   }
   const Threads& t = kernels_.fold_threads;
   queue_.launch(*kernels_.fold,
-                {.groups = {core::divide_up(words, t.x), core::divide_up(core::divide_up(windows, part), t.y), 1},
+                {.groups = {core::divide_up(words, t.x),
+                            core::divide_up(core::divide_up(windows, part), t.y), 1},
                  .threads = {t.x, t.y, 1}},
                 arguments);
 }
@@ -222,7 +226,8 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
                                 core::u32(level.range.first_lag),
                                 core::u32(level.range.steps)};
   queue_.launch(*products.kernel,
-                {.groups = {columns, lags / products.lags, core::divide_up(core::divide_up(count, part), t.y)},
+                {.groups = {columns, lags / products.lags,
+                            core::divide_up(core::divide_up(count, part), t.y)},
                  .threads = {t.x, t.y, 1}},
                 arguments);
 }

@@ -96,7 +96,8 @@ GpuLayout make_layout(const Config& config, const GpuTunables& tunables, std::si
     level.separate = level.range.has_lead_in();
     level.shift = level.separate ? 0 : level.range.base / level.range.window;
     const std::size_t reach = level.shift + level.range.first_steps +
-                              core::round_up(level.range.steps, kLagGroup) + config.bins + kSlackRows;
+                              core::round_up(level.range.steps, kLagGroup) + config.bins +
+                              kSlackRows;
     level.rows = l == 0 ? reach : reach + layout.pending + (layout.chunk >> l) + 2;
     level.begin_rows = level.range.whole + level.range.first_steps + level.range.steps;
     level.pitch_bytes = layout.padded_sensors * level.sample_bytes;

@@ -21,10 +21,11 @@ Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t gr
   const std::size_t spectrum_bytes =
       inputs * std::max(bank.hop * bank.sample_bytes, bank.channels * value_bytes(bank));
   Extents e{};
-  e.spectra = std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule,
-                                      granule, core::round_up(std::max<std::size_t>(most, 1), granule));
-  e.sample_row_bytes =
-      core::round_up(((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kStagedRowAlignment);
+  e.spectra =
+      std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule, granule,
+                              core::round_up(std::max<std::size_t>(most, 1), granule));
+  e.sample_row_bytes = core::round_up(
+      ((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kStagedRowAlignment);
   e.result_row = core::round_up(e.spectra, kStagedRowAlignment / value_bytes(bank));
   e.sample_bytes = inputs * e.sample_row_bytes;
   const bool corner_turned = bank.config.output != Output::spectra_float;

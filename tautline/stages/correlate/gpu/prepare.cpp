@@ -68,7 +68,8 @@ SamplePreparer::SamplePreparer(const Config& config, const device::Device& devic
       sample_bytes_(static_cast<std::size_t>(config.format.bits_per_sample()) / 8),
       prepared_sample_bytes_(kernel.sample_bytes()),
       staged_row_bytes_(core::round_up(config.max_samples * sample_bytes_, alignment_bytes_)),
-      prepared_row_bytes_(core::round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
+      prepared_row_bytes_(
+          core::round_up(config.max_samples * prepared_sample_bytes_, alignment_bytes_)),
       convert_(build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, false)),
       convert_masked_(
           build_conversion(config, device, sample_bytes_ == prepared_sample_bytes_, true)) {}

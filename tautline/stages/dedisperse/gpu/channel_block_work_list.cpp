@@ -118,7 +118,8 @@ class ChannelBlockWriter {
     }
     for (list_.window = 8; list_.window < range + kTimesAtOnce; list_.window *= 2)
       if (list_.window == 32) return false;
-    if (shape_.channels > shape_.channels_in_sum || core::round_up(before, kAligned) > kMostTimesBefore)
+    if (shape_.channels > shape_.channels_in_sum ||
+        core::round_up(before, kAligned) > kMostTimesBefore)
       return false;
     if (shape_.channels * list_.window % kBytesOfStep != 0) return false;
     // Rows that are read together begin at different banks.
@@ -141,12 +142,15 @@ class ChannelBlockWriter {
   // Counts, of two words: of the first packets, two of either buffer of rows and of every packet.
   std::size_t before_sums(std::size_t packets) const {
     return core::round_up(packets * list_.packet_words + core::round_up(shape_.trials, 4) +
-                       core::round_up(2 * (5 + 2 * packets), 4) + 2 * shape_.channels * list_.row_words,
-                   kBanks) +
+                              core::round_up(2 * (5 + 2 * packets), 4) +
+                              2 * shape_.channels * list_.row_words,
+                          kBanks) +
            (list_.carries ? carry_words() : 0);
   }
   // Between rows and sums: eight halves in a word.
-  std::size_t carry_words() const { return core::round_up(shape_.span * shape_.trials / 4, kBanks); }
+  std::size_t carry_words() const {
+    return core::round_up(shape_.span * shape_.trials / 4, kBanks);
+  }
   void try_carries(std::size_t room) {
     const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / shape_.channels;
     if (in_sum == 0 || before_sums(kFewestPackets) + carry_words() > room) return;

@@ -10,7 +10,8 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kCleanTile = 32, kCleanThreads = 256, kAveragedSpectra = 8, kMeasuredChannels = 32;
+constexpr std::size_t kCleanTile = 32, kCleanThreads = 256, kAveragedSpectra = 8,
+                      kMeasuredChannels = 32;
 
 }  // namespace
 
@@ -77,23 +78,30 @@ void GpuCleaner::take(device::Queue& queue, Work& work, const Input& input, cons
   const auto stride = static_cast<std::uint64_t>(input.stride_bytes);
   const auto beam_stride = static_cast<std::uint64_t>(input.beam_stride_bytes);
   if (config.measure_channels) {
-    const device::Argument arguments[] = {input.data,      work.sums.data(), work.squares.data(),
-                                          stride,          beam_stride,      core::u32(channels),
-                                          core::u32(input.count)};
-    queue.launch(*measure_[layout],
-                 {.groups = {core::divide_up(channels, spectra ? kMeasuredChannels : 1), config.beams, 1},
-                  .threads = {kCleanThreads, 1, 1}},
-                 arguments);
+    const device::Argument arguments[] = {
+        input.data,  work.sums.data(),    work.squares.data(),   stride,
+        beam_stride, core::u32(channels), core::u32(input.count)};
+    queue.launch(
+        *measure_[layout],
+        {.groups = {core::divide_up(channels, spectra ? kMeasuredChannels : 1), config.beams, 1},
+         .threads = {kCleanThreads, 1, 1}},
+        arguments);
     work.times += static_cast<double>(input.count);
   }
   if (config.zero_dm) {
-    const device::Argument arguments[] = {
-        input.data,       rows.positions, work.means.data(),
-        stride,           beam_stride,    core::u32(channels),
-        core::u32(input.count), core::u32(positions), core::u32(config.max_samples)};
+    const device::Argument arguments[] = {input.data,
+                                          rows.positions,
+                                          work.means.data(),
+                                          stride,
+                                          beam_stride,
+                                          core::u32(channels),
+                                          core::u32(input.count),
+                                          core::u32(positions),
+                                          core::u32(config.max_samples)};
     queue.launch(
         *average_[layout],
-        {.groups = {core::divide_up(input.count, spectra ? kAveragedSpectra : kCleanThreads), config.beams, 1},
+        {.groups = {core::divide_up(input.count, spectra ? kAveragedSpectra : kCleanThreads),
+                    config.beams, 1},
          .threads = {kCleanThreads, 1, 1}},
         arguments);
   }
@@ -116,7 +124,8 @@ void GpuCleaner::take(device::Queue& queue, Work& work, const Input& input, cons
                                         core::u32(config.downsample),
                                         core::u32(phase)};
   queue.launch(*clean_[layout],
-               {.groups = {core::divide_up(elements, kCleanTile), core::divide_up(channels, kCleanTile), config.beams},
+               {.groups = {core::divide_up(elements, kCleanTile),
+                           core::divide_up(channels, kCleanTile), config.beams},
                 .threads = {kCleanThreads, 1, 1}},
                arguments);
 }

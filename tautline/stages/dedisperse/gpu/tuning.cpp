@@ -58,13 +58,13 @@ std::shared_ptr<const DelayPlan> problem_of_candidate(std::shared_ptr<const Dela
 
 jit::TuningKey tuning_key(const DelayPlan& problem, const device::Device& device, Method runs) {
   const Config& config = problem.config();
-  return jit::tuning_key(
-      device, "dedisperse", std::to_string(config.bits) + " bits " + to_string(runs),
-      {{"beams", config.beams},
-       {"channels", problem.positions()},
-       {"trials", problem.trials()},
-       {"samples", config.max_samples},
-       {"max_delay", problem.max_delay() + 1}});
+  return jit::tuning_key(device, "dedisperse",
+                         std::to_string(config.bits) + " bits " + to_string(runs),
+                         {{"beams", config.beams},
+                          {"channels", problem.positions()},
+                          {"trials", problem.trials()},
+                          {"samples", config.max_samples},
+                          {"max_delay", problem.max_delay() + 1}});
 }
 
 namespace {

@@ -56,9 +56,13 @@ void GpuState::emit(device::Queue& queue) {
   }
   queue.copy(emit_jobs_.data(), jobs, step_.emits.size() * kJobWords * 8);
   if (most_means > 0) {
-    const device::Argument arguments[] = {
-        emit_jobs_.data(), segment_means_.data(), sums_[half_].data(),    counts_[half_].data(),
-        means_.data(),     core::u32(most_means),       core::u32(s.rings.mean_slots)};
+    const device::Argument arguments[] = {emit_jobs_.data(),
+                                          segment_means_.data(),
+                                          sums_[half_].data(),
+                                          counts_[half_].data(),
+                                          means_.data(),
+                                          core::u32(most_means),
+                                          core::u32(s.rings.mean_slots)};
     queue.launch(*s.kernels.average,
                  {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
                  arguments);
@@ -139,8 +143,8 @@ void GpuState::set_limits(device::Queue& queue, std::size_t first, std::size_t c
   const GpuSetting& s = *setting_;
   const std::size_t widths = s.sizes.widths.size();
   const device::Argument arguments[] = {
-      jobs_.data(),   low_.data(),     high_.data(), kinds_.data(),
-      widths_.data(), squares_.data(), core::u32(first),   std::uint64_t{s.sums_stride()}};
+      jobs_.data(),   low_.data(),     high_.data(),     kinds_.data(),
+      widths_.data(), squares_.data(), core::u32(first), std::uint64_t{s.sums_stride()}};
   queue.launch(*s.kernels.sum_squares, {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}},
                arguments);
   queue.copy(host_squares_.data(), squares_.data(), count * widths * kSquareWords * 8);

@@ -1,6 +1,7 @@
 #include "tautline/stages/detect/gpu/layout.h"
 
 #include <cmath>
+
 #include "tautline/core/integers.h"
 
 namespace tautline::stages::detect {

@@ -1,6 +1,7 @@
 #include "tautline/stages/detect/gpu/state.h"
 
 #include <utility>
+
 #include "tautline/core/integers.h"
 
 namespace tautline::stages::detect {

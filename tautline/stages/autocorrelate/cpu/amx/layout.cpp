@@ -76,7 +76,8 @@ AmxLayout make_amx_layout(const Config& config, const Tunables& tunables) {
     pair.sums_at = take(kGroupSensors * 2 * kAmxLags * sizeof(std::uint64_t));
     pair.totals_at = take(kGroupSensors * sizeof(std::uint64_t));
     layout.rows_bytes += pair.planes * pair.plane_bytes();
-    words = std::max(words, core::round_up(16 * (kAmxShifts - 1) + pair.delay + pair.block / 4, 16));
+    words =
+        std::max(words, core::round_up(16 * (kAmxShifts - 1) + pair.delay + pair.block / 4, 16));
     layout.pairs.push_back(pair);
   }
   if (!layout.rest.levels.empty() && layout.rest.levels[0].separate)
