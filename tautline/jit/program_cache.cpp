@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tautline/jit/hash.h"
+#include "tautline/core/hash.h"
 
 namespace tautline::jit {
 
@@ -34,7 +34,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }
 
 std::uint64_t checksum(const std::string& key, std::span<const std::byte> binary) {
-  return hash(as_text(binary), hash(key));
+  return core::hash(as_text(binary), core::hash(key));
 }
 
 bool write_all(int descriptor, std::string_view bytes) {
@@ -57,7 +57,7 @@ ProgramCache::ProgramCache(std::filesystem::path folder, std::size_t most_bytes)
     : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
 std::filesystem::path ProgramCache::path(const std::string& key) const {
-  return folder_ / (hash_name(hash(key)) + ".program");
+  return folder_ / (core::hash_name(core::hash(key)) + ".program");
 }
 
 std::optional<std::vector<std::byte>> ProgramCache::find(const std::string& key) const {

@@ -5,7 +5,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/jit/folders.h"
-#include "tautline/jit/hash.h"
+#include "tautline/core/hash.h"
 #include "tautline/jit/json.h"
 #include "tautline/jit/line_file.h"
 
@@ -51,7 +51,7 @@ std::filesystem::path result_log_path(const TuningKey& key) {
   const auto folder = cache_folder();
   if (folder.empty()) return folder;
   return folder / "tuning" /
-         (key.stage + "-" + hash_name(hash(one_line(key_object(key)))) + ".jsonl");
+         (key.stage + "-" + core::hash_name(core::hash(one_line(key_object(key)))) + ".jsonl");
 }
 
 }  // namespace tautline::jit

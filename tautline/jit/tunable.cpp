@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tautline/jit/hash.h"
+#include "tautline/core/hash.h"
 #include "tautline/jit/program.h"
 
 namespace tautline::jit {
@@ -16,7 +16,7 @@ TuningKey make_key(const device::Device& device, std::string stage, std::string 
           properties.product,
           properties.driver,
           device.compiler(),
-          hash_name(text_hash),
+          core::hash_name(text_hash),
           std::move(stage),
           std::move(variant),
           std::move(problem)};
@@ -26,15 +26,15 @@ TuningKey make_key(const device::Device& device, std::string stage, std::string 
 
 TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
                      Sizes problem) {
-  std::uint64_t value = kHashStart;
+  std::uint64_t value = core::kHashStart;
   for (const std::string_view file : stage_kernels(device.api(), stage))
-    value = hash(make_source(device.api(), file, {}).text, value);
+    value = core::hash(make_source(device.api(), file, {}).text, value);
   return make_key(device, std::move(stage), std::move(variant), std::move(problem), value);
 }
 
 TuningKey tuning_key_of_text(const device::Device& device, std::string stage, std::string variant,
                              Sizes problem, std::string_view text) {
-  return make_key(device, std::move(stage), std::move(variant), std::move(problem), hash(text));
+  return make_key(device, std::move(stage), std::move(variant), std::move(problem), core::hash(text));
 }
 
 }  // namespace tautline::jit

@@ -12,7 +12,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/input_stream.h"
-#include "tautline/jit/hash.h"
+#include "tautline/core/hash.h"
 #include "tautline/pipeline/count_blocks.h"
 #include "tautline/pipeline/curve_output.h"
 #include "tautline/pipeline/curve_summary.h"
@@ -96,13 +96,13 @@ std::size_t row_bytes_of(const formats::CountDescription& description, const Sen
 
 // Which of the file's sensors are which of the run's.
 std::string digest_of(const SensorMap& map) {
-  std::uint64_t value = jit::kHashStart;
+  std::uint64_t value = core::kHashStart;
   for (const MappedSensor& sensor : map.sensors()) {
-    value = jit::hash(";", value);
+    value = core::hash(";", value);
     for (const std::uint32_t member : sensor.members)
-      value = jit::hash(std::to_string(member) + " ", value);
+      value = core::hash(std::to_string(member) + " ", value);
   }
-  return jit::hash_name(value);
+  return core::hash_name(value);
 }
 
 // Of a live run nobody could look before which detectors there are.

@@ -6,7 +6,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/partial_file.h"
-#include "tautline/jit/hash.h"
+#include "tautline/core/hash.h"
 
 namespace tautline::pipeline {
 
@@ -25,10 +25,10 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 }
 
 std::string digest_of(const std::vector<stages::autocorrelate::Pair>& pairs) {
-  std::uint64_t value = jit::kHashStart;
+  std::uint64_t value = core::kHashStart;
   for (const auto& pair : pairs)
-    value = jit::hash(std::to_string(pair.a) + ":" + std::to_string(pair.b) + " ", value);
-  return jit::hash_name(value);
+    value = core::hash(std::to_string(pair.a) + ":" + std::to_string(pair.b) + " ", value);
+  return core::hash_name(value);
 }
 
 std::string words(const nlohmann::ordered_json& value) {
@@ -74,7 +74,7 @@ std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& str
   const std::string line = problem.dump(-1, ' ', false, StateProblem::error_handler_t::replace);
   append_text(std::string(kFirstLine) + line + "\n");
   stream.save(append);
-  append_text(jit::hash_name(jit::hash(text_of(bytes))) + "\n");
+  append_text(core::hash_name(core::hash(text_of(bytes))) + "\n");
   return bytes;
 }
 
@@ -103,7 +103,7 @@ StateFile::StateFile(const std::string& path, std::size_t most_bytes) : path_(pa
     refuse(path, "the file ends", "at byte " + std::to_string(text.size()), "a whole state");
   payload_ = line + 1;
   payload_end_ = text.size() - kChecksumBytes;
-  const std::string found = jit::hash_name(jit::hash(text.substr(0, payload_end_))) + "\n";
+  const std::string found = core::hash_name(core::hash(text.substr(0, payload_end_))) + "\n";
   if (text.substr(payload_end_) != found)
     refuse(path, "checksum", "not that of the bytes", "a state that is whole and unchanged");
   problem_ =

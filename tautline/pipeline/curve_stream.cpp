@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tautline/core/view.h"
-#include "tautline/jit/hash.h"
+#include "tautline/core/hash.h"
 #include "tautline/pipeline/stage_sums.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 
@@ -189,9 +189,9 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves,
 // A state's bytes mean something to the plan that wrote them alone, and nothing in them says which
 // one that was: the sums that it reads tell.
 std::uint64_t CurveStream::sums_checksum() const {
-  std::uint64_t checksum = jit::kHashStart;
+  std::uint64_t checksum = core::kHashStart;
   core::ByteWriter writer([&](std::span<const std::byte> some) {
-    checksum = jit::hash({reinterpret_cast<const char*>(some.data()), some.size()}, checksum);
+    checksum = core::hash({reinterpret_cast<const char*>(some.data()), some.size()}, checksum);
   });
   const auto add = [&]<class Value>(Value) {
     StageSums<Value> sums(pairs_, lags_);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace tautline::jit {
+namespace tautline::core {
 
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
 
@@ -24,4 +24,4 @@ inline std::string hash_name(std::uint64_t value) {
   return text;
 }
 
-}  // namespace tautline::jit
+}  // namespace tautline::core

@@ -1,0 +1,21 @@
+// What the saved states of all stages begin with, so that a state is loaded only by a plan that means the same.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tautline::core {
+
+/// `content` behind the stage's name and a hash of `plan`: a text of the format's version, the backend where the
+/// content depends on it, and every field of the Config that the content depends on.
+std::vector<std::byte> seal_state(std::string_view stage, std::string_view plan,
+                                  std::span<const std::byte> content);
+
+/// The content of what seal_state returned. Throws Error(format) when `bytes` are no saved state, of another stage or
+/// of another plan.
+std::span<const std::byte> open_state(std::string_view stage, std::string_view plan,
+                                      std::span<const std::byte> bytes);
+
+}  // namespace tautline::core
