@@ -15,6 +15,9 @@ namespace tautline::core {
 
 /// i: signed integers, u: unsigned integers, f: floats; with c, complex numbers of two of them, re first. The number
 /// counts the bits of one component.
+// GCC 12 takes the names of a scoped enumeration for names of the namespace.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 enum class SampleType : std::uint8_t {
   i8,
   i16,
@@ -35,6 +38,7 @@ enum class SampleType : std::uint8_t {
   cf32,
   cf64
 };
+#pragma GCC diagnostic pop
 
 /// "ci8", "f32"...
 std::string_view to_string(SampleType type);
