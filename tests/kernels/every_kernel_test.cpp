@@ -6,7 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include "tautline/pipeline/integrator.h"
 #include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/unpack/backends.h"
 #include "tautline/stages/unpack/case.h"
@@ -288,49 +287,6 @@ TEST_P(EveryCorrelator, WgmmaWithEveryLaneArriving) {
   device = std::make_shared<RewritingDevice>(device, let_every_lane_arrive);
   check_tensor_cores(stages::correlate::GpuDesign::wgmma);
   check_deferred();
-}
-
-// The integrator adds floats in groups that it puts together on the device.
-TEST_P(EveryKernel, Integrator) {
-  constexpr std::size_t kChannels = 3, kInputs = 5, kSpectra = 700;
-  auto random = generator();
-  std::normal_distribution<float> normal;
-  std::vector<std::complex<float>> samples(kChannels * kInputs * kSpectra);
-  for (auto& x : samples) x = {normal(random), normal(random)};
-  const auto integrate = [&](const std::shared_ptr<const device::Device>& where) {
-    const auto own_queue = where->make_queue();
-    pipeline::Integrator integrator(where, {0, kChannels}, kInputs, core::kCf32, kSpectra);
-    core::ValidityMask valid(kInputs, kSpectra);
-    valid.set(2, 100, 50, false);
-    const device::Buffer memory = where->allocate(samples.size() * sizeof samples[0]);
-    own_queue->copy(memory.data(), samples.data(), memory.bytes());
-    std::vector<pipeline::FinishedIntegration> done;
-    core::ValidityMask part(kInputs, kSpectra);
-    for (std::size_t first = 0; first < kSpectra;) {
-      const std::size_t count = std::min<std::size_t>(first == 0 ? 300 : 260, kSpectra - first);
-      pipeline::SpectraChunk chunk;
-      chunk.spectra = count, chunk.first_spectrum = first;
-      chunk.cf32 = core::View<const std::complex<float>, 3>(
-          memory.as<std::complex<float>>() + first, {kChannels, kInputs, count},
-          {kInputs * kSpectra, kSpectra, 1});
-      for (std::size_t i = 0; i < kInputs; ++i)
-        core::copy_bits(valid.view().row(i), first, count, part.row(i), 0);
-      chunk.valid = part.view();
-      integrator.add(*own_queue, chunk);
-      first += count;
-    }
-    pipeline::FinishedIntegration out;
-    out.resize(kChannels, kInputs, 1);
-    integrator.prepare(out, 0);
-    integrator.finish(*own_queue, out, 0);
-    if (where->compiles()) integrator.complete(*device::open({})->make_queue(), out, 0);
-    return out;
-  };
-  const auto expected = integrate(device::open({})), got = integrate(device);
-  EXPECT_EQ(got.counts, expected.counts);
-  ASSERT_EQ(got.visibilities.size(), expected.visibilities.size());
-  for (std::size_t k = 0; k < got.visibilities.size(); ++k)
-    ASSERT_LE(std::abs(got.visibilities[k] - expected.visibilities[k]), 2e-5F) << k;
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EveryKernel, ::testing::ValuesIn(gpu_names()),

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tautline/core/baseline.h"
+#include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {
@@ -140,6 +141,55 @@ TEST(Integrator, SixteenBitsToo) {
 TEST(Integrator, AndHalves) {
   check<core::cf16>();
 }
+
+// The integrator adds floats in groups that it puts together on the device.
+class IntegratorOnGpu : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(IntegratorOnGpu, AgreesWithTheCpu) {
+  SKIP_WITHOUT_GPU(GetParam());
+  constexpr std::size_t kChannels = 3, kInputs = 5, kSpectra = 700;
+  auto random = tests::generator();
+  std::normal_distribution<float> normal;
+  std::vector<std::complex<float>> samples(kChannels * kInputs * kSpectra);
+  for (auto& x : samples) x = {normal(random), normal(random)};
+  const auto integrate = [&](const std::shared_ptr<const device::Device>& where) {
+    const auto own_queue = where->make_queue();
+    Integrator integrator(where, {0, kChannels}, kInputs, core::kCf32, kSpectra);
+    core::ValidityMask valid(kInputs, kSpectra);
+    valid.set(2, 100, 50, false);
+    const device::Buffer memory = where->allocate(samples.size() * sizeof samples[0]);
+    own_queue->copy(memory.data(), samples.data(), memory.bytes());
+    core::ValidityMask part(kInputs, kSpectra);
+    for (std::size_t first = 0; first < kSpectra;) {
+      const std::size_t count = std::min<std::size_t>(first == 0 ? 300 : 260, kSpectra - first);
+      SpectraChunk chunk;
+      chunk.spectra = count, chunk.first_spectrum = first;
+      chunk.cf32 = core::View<const std::complex<float>, 3>(
+          memory.as<std::complex<float>>() + first, {kChannels, kInputs, count},
+          {kInputs * kSpectra, kSpectra, 1});
+      for (std::size_t i = 0; i < kInputs; ++i)
+        core::copy_bits(valid.view().row(i), first, count, part.row(i), 0);
+      chunk.valid = part.view();
+      integrator.add(*own_queue, chunk);
+      first += count;
+    }
+    FinishedIntegration out;
+    out.resize(kChannels, kInputs, 1);
+    integrator.prepare(out, 0);
+    integrator.finish(*own_queue, out, 0);
+    if (where->compiles()) integrator.complete(*device::open({})->make_queue(), out, 0);
+    return out;
+  };
+  const auto expected = integrate(device::open({}));
+  const auto got = integrate(device::open(device::parse_selection(GetParam())));
+  EXPECT_EQ(got.counts, expected.counts);
+  ASSERT_EQ(got.visibilities.size(), expected.visibilities.size());
+  for (std::size_t k = 0; k < got.visibilities.size(); ++k)
+    ASSERT_LE(std::abs(got.visibilities[k] - expected.visibilities[k]), 2e-5F) << k;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, IntegratorOnGpu, ::testing::ValuesIn(tests::gpu_names()),
+                         [](const auto& info) { return tests::test_name(info.param); });
 
 }  // namespace
 }  // namespace tautline::pipeline
