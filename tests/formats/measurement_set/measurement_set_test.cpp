@@ -1,4 +1,4 @@
-// The bytes are judged by casacore's own Python package in tests/judges/visibilities_judge.py; here
+// The bytes are checked by casacore's own Python package in tests/interop/visibilities_test.py; here
 // is what happens when writing goes wrong.
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// Writes what a filterbank reader delivers as plain numbers, for judges to compare.
+// Writes what a filterbank reader delivers as plain numbers, for interoperability tests.
 //
 //   dump_filterbank FILE SAMPLES
 //

@@ -12,9 +12,9 @@ import sys
 import warnings
 from fractions import Fraction
 
-import judge_support
+import interop_support
 
-judge_support.offline()
+interop_support.offline()
 
 import numpy as np  # noqa: E402
 from pyuvdata import UVData  # noqa: E402
@@ -190,10 +190,10 @@ def check_guppi(options, folder, checks, rng):
 
 
 def main():
-    options = judge_support.arguments(__doc__)
+    options = interop_support.arguments(__doc__)
     rng = np.random.default_rng(options.seed)
-    checks = judge_support.Checks()
-    with judge_support.scratch() as folder:
+    checks = interop_support.Checks()
+    with interop_support.scratch() as folder:
         folder = pathlib.Path(folder)
         for name, real, channelized, lower in [
                 ("real", True, False, False), ("complex", False, False, False),

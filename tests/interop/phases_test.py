@@ -11,9 +11,9 @@ import pathlib
 import subprocess
 import sys
 
-import judge_support
+import interop_support
 
-judge_support.offline()
+interop_support.offline()
 
 import casacore.tables  # noqa: E402
 import h5py  # noqa: E402
@@ -120,9 +120,9 @@ def check_closures(mean):
 
 
 def main():
-    options = judge_support.arguments(__doc__, needs_command=True)
+    options = interop_support.arguments(__doc__, needs_command=True)
     command = options.command
-    with judge_support.scratch() as folder:
+    with interop_support.scratch() as folder:
         folder = pathlib.Path(folder)
         array = folder / "array.toml"
         write_array(array, options.seed)

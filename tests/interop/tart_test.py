@@ -9,9 +9,9 @@ import subprocess
 import sys
 from fractions import Fraction
 
-import judge_support
+import interop_support
 
-judge_support.offline()
+interop_support.offline()
 
 import numpy as np  # noqa: E402
 from astropy.time import Time  # noqa: E402
@@ -77,13 +77,13 @@ def check_facts(uv, checks, array_text, files):
 
 
 def main():
-    options = judge_support.arguments(__doc__, needs_command=True)
+    options = interop_support.arguments(__doc__, needs_command=True)
     files = sorted((options.data / "tart").glob("tart_*.dada"))
     if len(files) != len(EXPECTED):
-        judge_support.skip(f"the snapshots are not in {options.data / 'tart'}")
+        interop_support.skip(f"the snapshots are not in {options.data / 'tart'}")
     array = options.data / "tart" / "array.toml"
-    checks = judge_support.Checks()
-    with judge_support.scratch() as folder:
+    checks = interop_support.Checks()
+    with interop_support.scratch() as folder:
         output = f"{folder}/tart.uvh5"
         # In any order: they are put in order of time.
         subprocess.run([options.command, "correlate", *reversed(files), "--array", array, "--channels", str(CHANNELS),

@@ -1,14 +1,14 @@
 """`your`, numpy and astropy read filterbanks and time series as we do: headers and samples."""
 import numpy as np
-from filterbank_support import FilterbankJudge, judge_with
-from judge_support import offline
+from filterbank_support import FilterbankTest, run_test
+from interop_support import offline
 
 offline()
 import your  # noqa: E402
 from your.formats.filwriter import make_sigproc_object  # noqa: E402
 
 
-class Judge(FilterbankJudge):
+class Reader(FilterbankTest):
     def reads(self, path, facts, samples):
         theirs = your.Your(str(path))
         self.headers(facts, theirs.your_header, {"channels": "nchans", "fch1_mhz": "fch1", "foff_mhz": "foff",
@@ -59,17 +59,17 @@ class Judge(FilterbankJudge):
 
     def read_psrfits(self, path):
         """AA + BB, scaled."""
-        judged = self.psrfits(path)
-        if judged is None:
+        read = self.psrfits(path)
+        if read is None:
             return
-        patched, facts, samples = judged
+        patched, facts, samples = read
         theirs = your.Your(str(patched))
         self.headers(facts, theirs.your_header, {"channels": "nchans", "fch1_mhz": "fch1", "tsamp_s": "tsamp",
                      "samples": "nspectra"})
         # Microseconds: an MJD in a double.
         self.checks.near(facts["tstart_mjd"], theirs.your_header.tstart, 2e-11, "tstart")
         # Its get_data refuses four polarisations of 4 bits, and its read_subint puts the first sample of every
-        # byte before all the second ones: astropy's table is the judge of the samples.
+        # byte before all the second ones: astropy's table gives the samples.
         self.scaled(self.by_hand(patched), samples, "astropy's table")
 
     def by_hand(self, path):
@@ -99,4 +99,4 @@ class Judge(FilterbankJudge):
             self.read_psrfits(folder / "parkes_4bit.sf")
 
 
-judge_with(Judge, __doc__)
+run_test(Reader, __doc__)

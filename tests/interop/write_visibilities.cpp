@@ -1,4 +1,4 @@
-// Writes visibilities that a judge made up, through the library's public headers:
+// Writes visibilities that a test made up, through the library's public headers:
 //   write_visibilities SPEC.json OUT...
 // SPEC.json names an array.toml, the axes, the time of each integration, and a file of raw data:
 // for each integration complex64 means [channel][baseline], then int64 counts [channel][baseline].

@@ -6,7 +6,7 @@ import json
 import subprocess
 import warnings
 
-import judge_support
+import interop_support
 
 import multipletau  # noqa: E402
 import numpy as np  # noqa: E402
@@ -59,12 +59,12 @@ def compare(options, checks, folder, series, kind, m, levels, compress, pair=Non
 
 
 def main():
-    options = judge_support.arguments(__doc__)
+    options = interop_support.arguments(__doc__)
     rng = np.random.default_rng(options.seed)
     warnings.simplefilter("ignore")
-    checks = judge_support.Checks()
-    with judge_support.scratch() as name:
-        folder = judge_support.pathlib.Path(name)
+    checks = interop_support.Checks()
+    with interop_support.scratch() as name:
+        folder = interop_support.pathlib.Path(name)
         for m, levels in ((2, 20), (16, 17), (64, 12)):
             for length in (4 * m, 1000, 12345, 131072):
                 for compress in ("average", "first", "second"):

@@ -1,4 +1,4 @@
-"""What every judge needs: its arguments, astropy without downloads, checks that count, skipping."""
+"""What every interoperability test needs: its arguments, astropy without downloads, checks that count, skipping."""
 import argparse
 import pathlib
 import sys
@@ -33,7 +33,7 @@ def arguments(description, needs_command=False):
 
 
 def scratch():
-    return tempfile.TemporaryDirectory(prefix="tautline-judge-")
+    return tempfile.TemporaryDirectory(prefix="tautline-interop-")
 
 
 def skip(reason):

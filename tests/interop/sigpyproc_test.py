@@ -3,18 +3,18 @@ import pathlib
 import sys
 
 import numpy as np
-from filterbank_support import FilterbankJudge, judge_with
-from judge_support import offline, skip
+from filterbank_support import FilterbankTest, run_test
+from interop_support import offline, skip
 
 offline()
 if sys.version_info < (3, 12):
     why = pathlib.Path(sys.prefix) / "why-no-sigpyproc"
-    skip("sigpyproc: " + (why.read_text().strip() if why.exists() else "it needs Python 3.12; run scripts/judges"))
+    skip("sigpyproc: " + (why.read_text().strip() if why.exists() else "it needs Python 3.12; run scripts/interop"))
 from sigpyproc.readers import FilReader, PFITSReader  # noqa: E402
 from sigpyproc.timeseries import TimeSeries  # noqa: E402
 
 
-class Judge(FilterbankJudge):
+class Reader(FilterbankTest):
     def reads(self, path, facts, samples):
         theirs = FilReader(str(path))
         self.headers(facts, theirs.header, {"channels": "nchans", "fch1_mhz": "fch1", "foff_mhz": "foff",
@@ -61,10 +61,10 @@ class Judge(FilterbankJudge):
             self.checks.near(theirs.header.dm, facts["refdm"], 1e-9, "DM")
 
     def read_psrfits(self, path):
-        judged = self.psrfits(path)
-        if judged is None:
+        read = self.psrfits(path)
+        if read is None:
             return
-        patched, facts, samples = judged
+        patched, facts, samples = read
         block = PFITSReader(str(patched)).read_block(0, facts["samples"])
         self.scaled(np.asarray(block.data).T, samples, "sigpyproc")
 
@@ -78,4 +78,4 @@ class Judge(FilterbankJudge):
             self.read_psrfits(folder / "parkes_4bit.sf")
 
 
-judge_with(Judge, __doc__)
+run_test(Reader, __doc__)

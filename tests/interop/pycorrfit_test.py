@@ -9,7 +9,7 @@ import subprocess
 import zipfile
 
 import h5py
-import judge_support
+import interop_support
 import numpy as np
 import ptufile
 from pycorrfit import readfiles
@@ -84,9 +84,9 @@ def check_tags(checks, options, folder, mode):
 
 
 def main():
-    options = judge_support.arguments(__doc__, needs_command=True)
-    checks = judge_support.Checks()
-    with judge_support.scratch() as name:
+    options = interop_support.arguments(__doc__, needs_command=True)
+    checks = interop_support.Checks()
+    with interop_support.scratch() as name:
         folder = pathlib.Path(name)
         tautline(options, "simulate", "photons", "--shape", "1x3", "--duration", 1, "--bin", BIN_S, "--seed", options.seed,
                  "--model", "diffusion:n=0.3,tau=2e-4,rate=5e4", "-o", folder / "x.npy")

@@ -9,7 +9,7 @@ import subprocess
 import warnings
 
 import numpy as np
-from judge_support import Checks, arguments, offline, scratch
+from interop_support import Checks, arguments, offline, scratch
 
 offline()
 import astropy.units as u  # noqa: E402
@@ -89,7 +89,7 @@ def compare(checks, dump, values, valid, start, rate_hz):
     checks.that(dump.facts["total_samples"] == len(values), "total_samples")
 
 
-def judge_vdif(checks, program, folder, random):
+def check_vdif(checks, program, folder, random):
     """Random recordings: bits, complex or real, channels, threads, headers, frames in random order."""
     path = folder / "made.vdif"
     for bits in (1, 2, 4, 8):
@@ -128,7 +128,7 @@ def shuffle_threads(path, threads, random):
     np.take_along_axis(frames, order[:, :, None], axis=1).tofile(path)
 
 
-def judge_real_vdif(checks, program, folder):
+def check_real_vdif(checks, program, folder):
     """Recordings of real telescopes that come with baseband."""
     for name, rate in (("SAMPLE_VDIF", None), ("SAMPLE_MWA_VDIF", 1.28 * u.MHz),
                        ("SAMPLE_AROCHIME_VDIF", 800 / 2048 * u.MHz), ("SAMPLE_BPS1_VDIF", 8 * u.MHz)):
@@ -139,7 +139,7 @@ def judge_real_vdif(checks, program, folder):
         compare(checks, Dump(program, folder, path, int(rate_hz) if rate is not None else None), integers, valid, start, rate_hz)
 
 
-def judge_guppi(checks, program, folder, random):
+def check_guppi(checks, program, folder, random):
     path = folder / "made.raw"
     for channels in (2, 5, 64):
         for overlap in (0, 32):
@@ -185,7 +185,7 @@ def write_guppi(path, header, values, times, overlap, blocks):
             guppi.GUPPIFrame.fromdata(piece, frame_header).tofile(file)
 
 
-def judge_real_guppi(checks, program, folder):
+def check_real_guppi(checks, program, folder):
     checks.where = "SAMPLE_PUPPI"
     values, start, rate_hz = read_guppi(samples_of_baseband.SAMPLE_PUPPI, overlap=64)
     dump = Dump(program, folder, samples_of_baseband.SAMPLE_PUPPI)
@@ -211,10 +211,10 @@ def main():
     warnings.simplefilter("ignore")
     with scratch() as name:
         folder = pathlib.Path(name)
-        judge_vdif(checks, program, folder, random)
-        judge_real_vdif(checks, program, folder)
-        judge_guppi(checks, program, folder, random)
-        judge_real_guppi(checks, program, folder)
+        check_vdif(checks, program, folder, random)
+        check_real_vdif(checks, program, folder)
+        check_guppi(checks, program, folder, random)
+        check_real_guppi(checks, program, folder)
     checks.finish()
 
 

@@ -1,4 +1,4 @@
-// Writes what a voltage reader delivers as plain numbers, for judges to compare.
+// Writes what a voltage reader delivers as plain numbers, for interoperability tests.
 //
 //   dump_voltages FILE SAMPLES VALID [RATE_HZ]
 //

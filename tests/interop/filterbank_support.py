@@ -1,14 +1,14 @@
-"""What judges of filterbanks share: our reader's facts and samples, and the files that are read."""
+"""What tests of filterbanks share: our reader's facts and samples, and the files that are read."""
 import json
 import pathlib
 import subprocess
 
 import numpy as np
-from judge_support import Checks, arguments, scratch
+from interop_support import Checks, arguments, scratch
 
 
-class FilterbankJudge:
-    """A judge says how its package reads a file: `reads(path, facts, samples)` compares that with ours."""
+class FilterbankTest:
+    """A test says how its package reads a file: `reads(path, facts, samples)` compares that with ours."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -37,7 +37,7 @@ class FilterbankJudge:
 
     def what_we_write(self):
         if self.options.command is None:
-            print("the command is not built: files of simulate are not judged")
+            print("the command is not built: files of simulate are not read")
             return
         for bits in (1, 2, 4, 8, 16, 32):
             for first, step in ((1500.5, -0.25), (1400.125, 0.5)):
@@ -82,7 +82,7 @@ class FilterbankJudge:
         """The folder of recorded files, after the filterbanks in it were read; or None."""
         folder = self.options.data / "filterbank"
         if not folder.exists():
-            print(f"the recorded filterbanks are absent ({folder}): they are not judged")
+            print(f"the recorded filterbanks are absent ({folder}): they are not read")
             return None
         for name in ("parkes_8bit_1", "parkes_4bit", "parkes_2bit", "parkes_1bit"):
             self.agree(folder / f"{name}.fil", name)
@@ -112,9 +112,9 @@ class FilterbankJudge:
         self.checks.that(worst < 1e-6, f"samples of {who} differ by {worst} of their value")
 
 
-def judge_with(kind, description):
+def run_test(kind, description):
     options = arguments(description)
     with scratch() as folder:
-        judge = kind(options, pathlib.Path(folder))
-        judge.everything()
-        judge.checks.finish()
+        test = kind(options, pathlib.Path(folder))
+        test.everything()
+        test.checks.finish()

@@ -11,7 +11,7 @@ import warnings
 from fractions import Fraction
 
 import numpy as np
-from judge_support import Checks, arguments, offline, scratch
+from interop_support import Checks, arguments, offline, scratch
 
 offline()
 import astropy.units as u  # noqa: E402
@@ -140,8 +140,8 @@ class Case:
             for values, counts in zip(self.values, self.counts):
                 raw.write(values.tobytes() + counts.tobytes())
         spec = {"channel_hz": self.freqs, "channel_width_hz": self.width,
-                "integration_s": 0.5, "nominal_count": self.nominal, "telescope": "JUDGED", "instrument": "judge",
-                "source": "sky", "history": "written for a judge", "extra": {"device": "none"},
+                "integration_s": 0.5, "nominal_count": self.nominal, "telescope": "CHECKED", "instrument": "interop",
+                "source": "sky", "history": "written for a test", "extra": {"device": "none"},
                 "raw": str(stem.with_suffix(".raw")), "integrations": self.integrations, **(earth or {})}
         if array:
             spec["array"] = str(stem.with_suffix(".toml"))
@@ -212,9 +212,9 @@ def check_uvh5(checks, case, path):
     checks.same(uvd.telescope.antenna_numbers, case.numbers, "antenna numbers")
     checks.near(uvd.telescope.get_enu_antpos(), case.enu, 1e-8, "antenna positions")
     checks.near(uvd.telescope.location_lat_lon_alt_degrees[:2], (case.latitude, case.longitude), 1e-12, "place")
-    checks.that(uvd.vis_units == "uncalib" and uvd.telescope.name == "JUDGED", "units and names")
+    checks.that(uvd.vis_units == "uncalib" and uvd.telescope.name == "CHECKED", "units and names")
     checks.that(uvd.extra_keywords["device"] == "none" and uvd.extra_keywords["lost"] == "0", "extra keywords")
-    checks.that("written for a judge" in uvd.history, "history")
+    checks.that("written for a test" in uvd.history, "history")
     checks.that(list(uvd.telescope.mount_type) == ["fixed"] * len(case.numbers), "mounts")
     checks.that(uvd.telescope.get_x_orientation_from_feeds() == "north", "feed angles")
     checks.that(bool(uvd.blts_are_rectangular) and not uvd.time_axis_faster_than_bls, "rectangular rows")
@@ -298,7 +298,7 @@ def check_ms(checks, case, path, uvd):
         with tables.table(path + "::" + name, ack=False) as table:
             checks.that(table.nrows() == count, f"{name} has {table.nrows()} rows, expected {count}")
     with tables.table(path + "::HISTORY", ack=False) as history:
-        checks.that("written for a judge" in history.getcol("MESSAGE"), "HISTORY")
+        checks.that("written for a test" in history.getcol("MESSAGE"), "HISTORY")
 
     # pyuvdata orders polarisations as UVH5 does and takes the conjugate; antenna numbers are rows.
     again = read_ms(path)
@@ -315,7 +315,7 @@ def check_ms(checks, case, path, uvd):
     return again
 
 
-def judge_shapes(checks, programs, folder, random):
+def check_shapes(checks, programs, folder, random):
     centre = SkyCoord(83.633 * u.deg, 22.0145 * u.deg)
     shapes = {
         "one": dict(antennas=1, feeds="x", channels=1, integrations=1),
@@ -347,7 +347,7 @@ def worst_phase_deg(uvd):
     return float(np.max(np.abs(np.angle(uvd.data_array[cross], deg=True))))
 
 
-def judge_phases(checks, programs, folder, random):
+def check_phases(checks, programs, folder, random):
     """A plane wave from a known place comes to zero phase when pyuvdata phases to that place."""
     for tracking in (False, True):
         for level in (0.0, 8.0):
@@ -370,7 +370,7 @@ def judge_phases(checks, programs, folder, random):
                 checks.that(worst < 0.5, f"{kind}: worst phase {worst} degrees")
 
 
-def judge_unknown_array(checks, programs, folder, random):
+def check_unknown_array(checks, programs, folder, random):
     checks.where = "no array.toml"
     case = Case(folder, "unknown", random, antennas=3)
     case.random_data()
@@ -380,7 +380,7 @@ def judge_unknown_array(checks, programs, folder, random):
     checks.same(uvd.uvw_array, np.zeros((len(uvd.time_array), 3)), "uvw")
 
 
-def judge_tart(checks, programs, folder, random, data):
+def check_tart(checks, programs, folder, random, data):
     layout = data / "tart" / "array.toml"
     if not layout.exists():
         print(f"TART left out: {layout} is absent")
@@ -408,10 +408,10 @@ def main():
     checks = Checks()
     with scratch() as name:
         folder = pathlib.Path(name)
-        judge_shapes(checks, options.programs, folder, random)
-        judge_phases(checks, options.programs, folder, random)
-        judge_unknown_array(checks, options.programs, folder, random)
-        judge_tart(checks, options.programs, folder, random, options.data)
+        check_shapes(checks, options.programs, folder, random)
+        check_phases(checks, options.programs, folder, random)
+        check_unknown_array(checks, options.programs, folder, random)
+        check_tart(checks, options.programs, folder, random, options.data)
     checks.finish()
 
 

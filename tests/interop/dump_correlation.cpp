@@ -1,4 +1,4 @@
-// Correlates raw counts with the stage itself, for judges.
+// Correlates raw counts with the stage itself, for interoperability tests.
 //
 //   dump_correlation FILE u8|u16|f32 SENSORS chain|standard BINS LEVELS none|global|symmetric
 //                    sum|first|second [A B]

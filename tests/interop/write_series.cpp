@@ -1,4 +1,4 @@
-// Writes a filterbank's sum over channels as a series of sigproc's and of PRESTO's, for judges to
+// Writes a filterbank's sum over channels as a series of sigproc's and of PRESTO's, for other programs to
 // read.
 //
 //   write_series FILE DM STEM      writes STEM.tim, STEM.dat and STEM.inf
