@@ -136,7 +136,7 @@ std::vector<device::Buffer> make_blocks(const device::Device& device, std::size_
   for (int b = 0; b < 2; ++b) {
     blocks.push_back(device.compiles() ? device.allocate_pinned(bytes) : device::Buffer(bytes));
     auto* to = blocks.back().as<std::uint8_t>();
-    // Never the same stretch at the same distance, so that nothing adds up.
+    // Never the same samples at the same distance, so that nothing adds up.
     for (std::size_t i = 0; i < bytes; i += 4096) {
       const std::size_t from = random() % (some.size() - 4096);
       std::copy_n(some.begin() + static_cast<std::ptrdiff_t>(from),

@@ -35,13 +35,13 @@ Json or_null_inspect_search(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
-Json stretches_json(const formats::FilterbankReader& reader) {
+Json segments_json(const formats::FilterbankReader& reader) {
   Json list = Json::array();
-  for (const formats::Stretch& stretch : reader.stretches())
-    list.push_back({{"first_sample", stretch.first_sample},
-                    {"samples", stretch.samples},
-                    {"grid_sample", stretch.grid_sample},
-                    {"start_utc", core::to_iso(stretch.start)}});
+  for (const formats::Segment& segment : reader.segments())
+    list.push_back({{"first_sample", segment.first_sample},
+                    {"samples", segment.samples},
+                    {"grid_sample", segment.grid_sample},
+                    {"start_utc", core::to_iso(segment.start)}});
   return list;
 }
 
@@ -69,7 +69,7 @@ void print_filterbank_json(const std::string& path, const formats::FilterbankRea
               {"duration_s", d.duration_s()},
               {"start_utc", core::to_iso(d.start)},
               {"start_mjd", d.tstart_mjd},
-              {"stretches", stretches_json(reader)},
+              {"data_segments", segments_json(reader)},
               {"source", d.source},
               {"telescope", d.telescope},
               {"machine", d.machine},
@@ -106,10 +106,10 @@ void print_filterbank(const std::string& path, const formats::FilterbankReader& 
   if (d.ra_deg && d.dec_deg)
     fmt::print("  points at   {:.6f} {:+.6f} degrees (J2000)\n", *d.ra_deg, *d.dec_deg);
   fmt::print("  telescope   {}  machine {}  source {}\n", d.telescope, d.machine, d.source);
-  for (const formats::Stretch& stretch : reader.stretches())
-    if (reader.stretches().size() > 1)
-      fmt::print("  stretch     {} samples from {}, {} UTC\n", stretch.samples,
-                 stretch.first_sample, core::to_iso(stretch.start));
+  for (const formats::Segment& segment : reader.segments())
+    if (reader.segments().size() > 1)
+      fmt::print("  segment     {} samples from {}, {} UTC\n", segment.samples,
+                 segment.first_sample, core::to_iso(segment.start));
 }
 
 int inspect_filterbank(const Global& global, const std::string& path, bool strict) {

@@ -63,7 +63,7 @@ void summarise_search(const Global& global, const pipeline::SearchConfig& config
   object["detections"] = s.detections;
   object["widths"] = s.widths;
   object["passes"] = s.passes;
-  object["stretches"] = s.stretches;
+  object["data_segments"] = s.data_segments;
   object["search_kernels"] = s.detect_backend;
   print_summary(global, "tautline.search", object,
                 fmt::format("{}: {} from {}, {}, {}\n{}{}\n"

@@ -44,7 +44,7 @@ struct RawLayout {
   friend bool operator==(const RawLayout&, const RawLayout&) = default;
 };
 
-/// A stretch of samples that were lost, damaged or flagged by their writer.
+/// A run of samples that were lost, damaged or flagged by their writer.
 struct InvalidSpan {
   static constexpr std::size_t kAllInputs = static_cast<std::size_t>(-1);
   std::size_t input = kAllInputs;

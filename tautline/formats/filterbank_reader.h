@@ -1,5 +1,5 @@
 // What every reader of filterbanks (detected power against time and frequency) and of dedispersed
-// time series offers: a description, and any stretch of samples in one layout.
+// time series offers: a description, and any range of samples in one layout.
 //
 // | buffer      | axes (slowest first)   | type                       | unit | written     |
 // | destination | [time][channel]        | u8, u16 or f32 (delivered) | the file's own |
@@ -39,8 +39,8 @@ constexpr std::size_t bytes_of(Delivered type) {
 }
 std::string to_string(Delivered type);
 
-/// A stretch of samples without a gap. Users of a reader begin afresh at each.
-struct Stretch {
+/// A segment of the samples, without a gap. Users of a reader begin afresh at each.
+struct Segment {
   std::uint64_t first_sample = 0;  ///< as read() counts: gaps take no samples
   std::uint64_t samples = 0;
   core::Instant start;  ///< leading edge of its first sample
@@ -100,9 +100,9 @@ class FilterbankReader {
   virtual ~FilterbankReader() = default;
   virtual const FilterbankDescription& description() const = 0;
   /// At least one where there are samples; more where files, or rows of PSRFITS, leave gaps.
-  virtual const std::vector<Stretch>& stretches() const = 0;
+  virtual const std::vector<Segment>& segments() const = 0;
   /// Writes samples [first_sample, first_sample + count) to `destination` (any alignment that its
-  /// type wants) and returns how many: fewer at the end of the data and at the end of a stretch,
+  /// type wants) and returns how many: fewer at the end of the data and at the end of a segment,
   /// which a read never crosses; 0 behind the last sample. Any order of reads is allowed;
   /// ascending ones are fast. NaN and infinities of float data are delivered as they stand.
   /// Throws Error(config) when the destination is smaller than count x
@@ -125,7 +125,7 @@ struct FilterbankOptions {
 
 /// Opens files of one observation, each told by its first bytes and its name: sigproc .fil and
 /// .tim, PSRFITS search mode, PRESTO .dat (or its .inf). Several are ordered by start time: those
-/// that follow each other to within half a sample make one stretch, a gap starts another, and an
+/// that follow each other to within half a sample make one segment, a gap starts another, and an
 /// overlap is Error(format), as are files that disagree about what they hold.
 std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,
                                                   const FilterbankOptions& options = {});

@@ -36,7 +36,7 @@ void widen(const std::byte* from, Delivered type, std::byte* to, Delivered wide,
 }
 
 core::Instant end_of(const FilterbankReader& reader) {
-  const Stretch& last = reader.stretches().back();
+  const Segment& last = reader.segments().back();
   return core::advance(last.start, static_cast<std::int64_t>(last.samples),
                        reader.description().rate_hz);
 }
@@ -56,7 +56,7 @@ FilterbankSequence::FilterbankSequence(std::vector<Part> parts) : parts_(std::mo
     description_.delivered = std::max(description_.delivered, part.reader->description().delivered);
     for (const std::string& remark : part.reader->remarks()) remarks_.push_back(remark);
     part.first_sample = description_.samples;
-    if (part.reader->stretches().empty()) continue;
+    if (part.reader->segments().empty()) continue;
     join(part, before);
     before = &part;
   }
@@ -89,10 +89,10 @@ void FilterbankSequence::check_agreement(const Part& part) const {
                a.time_series && b.time_series ? series : "give only files of one observation");
 }
 
-// Appends a part's stretches to those before it; the first one may go on where they ended.
+// Appends a part's segments to those before it; the first one may go on where they ended.
 void FilterbankSequence::join(Part& part, const Part* before) {
   const core::Rational& rate = description_.rate_hz;
-  const core::Instant& start = part.reader->stretches().front().start;
+  const core::Instant& start = part.reader->segments().front().start;
   bool goes_on = false;
   if (before != nullptr) {
     const core::Instant end = end_of(*before->reader);
@@ -104,16 +104,16 @@ void FilterbankSequence::join(Part& part, const Part* before) {
           fmt::format("no earlier than the end of {} ({})", before->path, core::to_iso(end)),
           "the files overlap: leave one out");
   }
-  for (const Stretch& stretch : part.reader->stretches()) {
+  for (const Segment& segment : part.reader->segments()) {
     if (goes_on) {
-      stretches_.back().samples += stretch.samples;
+      segments_.back().samples += segment.samples;
       goes_on = false;
     } else {
-      Stretch added = stretch;
+      Segment added = segment;
       added.first_sample += description_.samples;
       added.grid_sample = static_cast<std::uint64_t>(std::max<std::int64_t>(
-          0, core::samples_between(description_.start, stretch.start, rate)));
-      stretches_.push_back(added);
+          0, core::samples_between(description_.start, segment.start, rate)));
+      segments_.push_back(added);
     }
   }
   description_.samples += part.reader->description().samples;
@@ -121,13 +121,13 @@ void FilterbankSequence::join(Part& part, const Part* before) {
 
 std::size_t FilterbankSequence::read(std::uint64_t first_sample, std::size_t count,
                                      std::span<std::byte> destination) {
-  const auto stretch =
-      std::find_if(stretches_.begin(), stretches_.end(), [&](const Stretch& candidate) {
+  const auto segment =
+      std::find_if(segments_.begin(), segments_.end(), [&](const Segment& candidate) {
         return first_sample - candidate.first_sample < candidate.samples;
       });
-  if (stretch == stretches_.end() || first_sample < stretch->first_sample) return 0;
+  if (segment == segments_.end() || first_sample < segment->first_sample) return 0;
   count = static_cast<std::size_t>(
-      std::min<std::uint64_t>(count, stretch->first_sample + stretch->samples - first_sample));
+      std::min<std::uint64_t>(count, segment->first_sample + segment->samples - first_sample));
   const std::size_t sample_bytes = description_.sample_bytes();
   if (destination.size() / sample_bytes < count)
     throw Error(ErrorKind::config, "destination of a read",

@@ -26,7 +26,7 @@ class FilterbankSequence final : public FilterbankReader {
   explicit FilterbankSequence(std::vector<Part> parts);
 
   const FilterbankDescription& description() const override { return description_; }
-  const std::vector<Stretch>& stretches() const override { return stretches_; }
+  const std::vector<Segment>& segments() const override { return segments_; }
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;
   const Damage& damage() const override;
@@ -40,7 +40,7 @@ class FilterbankSequence final : public FilterbankReader {
 
   std::vector<Part> parts_;
   FilterbankDescription description_;
-  std::vector<Stretch> stretches_;
+  std::vector<Segment> segments_;
   std::vector<std::string> remarks_;
   mutable Damage damage_;  // gathered when asked for
   std::vector<std::byte> narrow_;

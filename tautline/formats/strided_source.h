@@ -2,7 +2,7 @@
 //
 // The file holds, from `data_offset_bytes` on, [outer row][time][inner bits] without holes: outer
 // rows are every combination of the axes slower than time, inner bits every axis faster than time.
-// A block holds the same axes for a stretch of time, each outer row begun on a byte:
+// A block holds the same axes for an interval of time, each outer row begun on a byte:
 // [outer row][samples][inner bits].
 #pragma once
 

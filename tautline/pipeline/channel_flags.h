@@ -15,7 +15,7 @@ struct ChannelFlagLimits {
   double sigma = 5;  ///< robust standard deviations from the band's course
   /// Channels on either side, the mean of whose two medians is that course; fewer near an edge.
   std::size_t neighbours = 8;
-  std::size_t windows = 64;  ///< stretches of the input that are looked at
+  std::size_t windows = 64;  ///< parts of the input that are looked at
   std::size_t window_samples = 1024;
 };
 

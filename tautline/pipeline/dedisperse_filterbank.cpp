@@ -27,7 +27,7 @@ using stages::dedisperse::Summary;
 constexpr std::size_t kLeastTrialBlock = 1024, kMostTrialBlock = 65536;
 
 // First and last + 1 sample of what holds data, from a range's start.
-using Stretches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 // One segment's stream: its plan, its state, and room for a block of its trials.
 struct SegmentStream {
@@ -88,16 +88,16 @@ std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Pla
 }
 
 // Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
-// counts the missing times too. Returns the stretches of the range that hold data, first and
+// counts the missing times too. Returns the segments of the range that hold data, first and
 // last + 1, from its start.
-Stretches fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
+DataSegments fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
   if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
   auto filled = std::make_unique<GaplessReader>(std::move(reader));
   const std::uint64_t first = filled->grid_of(range.first);
   const std::uint64_t end = filled->grid_of(range.first + range.count - 1) + 1;
   range = {first, end - first};
-  Stretches there;
-  for (const auto& [from, to] : filled->filled_stretches())
+  DataSegments there;
+  for (const auto& [from, to] : filled->filled_segments())
     if (from < end && to > first)
       there.emplace_back(std::max(from, first) - first, std::min(to, end) - first);
   reader = std::move(filled);
@@ -116,7 +116,7 @@ class Dedispersion {
         reader_(formats::open_filterbank(config.inputs, config.reader)),
         range_(choose_range(*reader_, config.start_s, config.duration_s)),
         left_out_(channels_to_leave_out(*reader_, range_, config)),
-        stretches_(fill_gaps(reader_, range_)) {
+        data_segments_(fill_gaps(reader_, range_)) {
     log_remarks(*reader_, *device_);
   }
 
@@ -145,7 +145,7 @@ class Dedispersion {
   std::unique_ptr<formats::FilterbankReader> reader_;
   SampleRange range_;
   LeftOutChannels left_out_;
-  Stretches stretches_;
+  DataSegments data_segments_;
   formats::FilterbankDescription description_;  // of the range
   double rate_hz_ = 0;
   std::unique_ptr<MaskIntervals> mask_;
@@ -237,7 +237,7 @@ void Dedispersion::open_output() {
   sink_ = make_trial_sink({config_.format, config_.output, config_.overwrite,
                            std::filesystem::path(config_.inputs.front()).stem().string(),
                            description_, config_.dm_constant, plans_.front()->float_output(),
-                           std::move(segments_), stretches_});
+                           std::move(segments_), data_segments_});
 }
 
 void Dedispersion::sum_all() {
@@ -282,7 +282,7 @@ void Dedispersion::summarise_run() {
   s.ignored_channels = left_out_.all.size();
   s.flagged_channels = left_out_.flagged.size();
   s.gap_samples = range_.count;
-  for (const auto& [first, end] : stretches_) s.gap_samples -= end - first;
+  for (const auto& [first, end] : data_segments_) s.gap_samples -= end - first;
   s.written = written_.front();
   s.masked = mask_ ? mask_->masked() : 0;
   s.f_ref_mhz = description_.highest_mhz();
@@ -308,8 +308,8 @@ std::string Dedispersion::record() const {
                                   {"downsample", segments[k].downsample},
                                   {"samples", written_[k]},
                                   {"method", summary_.methods[k]}});
-  for (const auto& [first, end] : stretches_)
-    object["stretches"].push_back({{"first_sample", first}, {"samples", end - first}});
+  for (const auto& [first, end] : data_segments_)
+    object["data_segments"].push_back({{"first_sample", first}, {"samples", end - first}});
   return object.dump(1) + "\n";
 }
 

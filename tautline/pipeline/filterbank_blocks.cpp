@@ -37,12 +37,12 @@ SampleRange choose_range(const formats::FilterbankReader& reader, double start_s
 std::vector<PlacedRange> split_at_gaps(const formats::FilterbankReader& reader,
                                        const SampleRange& range) {
   std::vector<PlacedRange> parts;
-  for (const formats::Stretch& stretch : reader.stretches()) {
-    const std::uint64_t first = std::max(range.first, stretch.first_sample);
+  for (const formats::Segment& segment : reader.segments()) {
+    const std::uint64_t first = std::max(range.first, segment.first_sample);
     const std::uint64_t end =
-        std::min(range.first + range.count, stretch.first_sample + stretch.samples);
+        std::min(range.first + range.count, segment.first_sample + segment.samples);
     if (first < end)
-      parts.push_back({{first, end - first}, stretch.grid_sample + (first - stretch.first_sample)});
+      parts.push_back({{first, end - first}, segment.grid_sample + (first - segment.first_sample)});
   }
   return parts;
 }

@@ -290,11 +290,11 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
   }
   const auto queue = device::open({}, {.threads = config.threads})->make_queue();
   std::atomic<std::size_t> independent = 0;  // curves whose segments say nothing
-  constexpr std::size_t kStretch = 256;      // between two looks at `stop`
-  for (std::size_t first = 0; first < curves.curves; first += kStretch) {
+  constexpr std::size_t kChunk = 256;        // between two looks at `stop`
+  for (std::size_t first = 0; first < curves.curves; first += kChunk) {
     if (stop.stop_requested())
       throw Error(ErrorKind::io, config.output, "interrupted", "", "nothing was written");
-    const std::size_t last = std::min(first + kStretch, curves.curves);
+    const std::size_t last = std::min(first + kChunk, curves.curves);
     queue->parallel_for(last - first, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t k = first + begin; k < first + end; ++k) {
         CurveFit& one = result.fits[k];

@@ -17,8 +17,8 @@ inline constexpr const char* kRequantisedBits = "requantised_bits";
 
 /// Spectra over which gains are measured before they are held (all of them, if fewer).
 inline constexpr std::uint64_t kGainSpectra = 1024;
-/// Stretches of so many spectra that are searched for inputs that are invalid at first.
-inline constexpr std::uint64_t kMostGainStretches = 16;
+/// Periods of so many spectra that are searched for inputs that are invalid at first.
+inline constexpr std::uint64_t kMostGainPeriods = 16;
 
 /// Sums |y|^2 of each channel and input over valid spectra, one spectrum after the other in double,
 /// so that any split of the spectra into calls gives the same bits.

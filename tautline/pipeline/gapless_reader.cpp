@@ -46,38 +46,38 @@ GaplessReader::GaplessReader(std::unique_ptr<formats::FilterbankReader> reader)
     : reader_(std::move(reader)),
       description_(reader_->description()),
       line_(description_.sample_bytes()),
-      measured_(reader_->stretches().size()) {
-  const formats::Stretch& last = reader_->stretches().back();
+      measured_(reader_->segments().size()) {
+  const formats::Segment& last = reader_->segments().back();
   const std::uint64_t times = last.grid_sample + last.samples, there = description_.samples;
   if (times - there > there)
     throw core::Error(
         core::ErrorKind::format, "input",
         "gaps of " + std::to_string(times - there) + " samples in all",
         "less than the " + std::to_string(there) + " samples of data",
-        "name one stretch with `start_s` and `duration_s`, or search it: a search takes "
-        "each stretch for itself");
+        "name one segment with `start_s` and `duration_s`, or search it: a search takes "
+        "each segment for itself");
   description_.samples = times;
-  whole_ = {reader_->stretches().front()};
+  whole_ = {reader_->segments().front()};
   whole_.front().samples = times;
 }
 
 std::uint64_t GaplessReader::grid_of(std::uint64_t sample) const {
-  const auto& stretches = reader_->stretches();
-  std::size_t k = stretches.size() - 1;
-  while (k > 0 && sample < stretches[k].first_sample) --k;
-  return stretches[k].grid_sample + (sample - stretches[k].first_sample);
+  const auto& segments = reader_->segments();
+  std::size_t k = segments.size() - 1;
+  while (k > 0 && sample < segments[k].first_sample) --k;
+  return segments[k].grid_sample + (sample - segments[k].first_sample);
 }
 
-std::vector<std::pair<std::uint64_t, std::uint64_t>> GaplessReader::filled_stretches() const {
+std::vector<std::pair<std::uint64_t, std::uint64_t>> GaplessReader::filled_segments() const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> list;
-  for (const formats::Stretch& stretch : reader_->stretches())
-    list.emplace_back(stretch.grid_sample, stretch.grid_sample + stretch.samples);
+  for (const formats::Segment& segment : reader_->segments())
+    list.emplace_back(segment.grid_sample, segment.grid_sample + segment.samples);
   return list;
 }
 
-void GaplessReader::measure(std::size_t stretch) {
-  if (measured_ == stretch) return;
-  const formats::Stretch& before = reader_->stretches()[stretch];
+void GaplessReader::measure(std::size_t segment) {
+  if (measured_ == segment) return;
+  const formats::Segment& before = reader_->segments()[segment];
   const std::uint64_t count = std::min(kMeasured, before.samples);
   std::vector<std::byte> bytes(count * line_.size());
   const std::size_t got = reader_->read(before.first_sample + before.samples - count, count, bytes);
@@ -92,7 +92,7 @@ void GaplessReader::measure(std::size_t stretch) {
       write_means<float>(bytes, description_.channels, got, line_);
       break;
   }
-  measured_ = stretch;
+  measured_ = segment;
 }
 
 void GaplessReader::fill(std::size_t before, std::size_t count, std::span<std::byte> destination) {
@@ -103,18 +103,18 @@ void GaplessReader::fill(std::size_t before, std::size_t count, std::span<std::b
 
 std::size_t GaplessReader::read(std::uint64_t first_sample, std::size_t count,
                                 std::span<std::byte> destination) {
-  const auto& stretches = reader_->stretches();
+  const auto& segments = reader_->segments();
   if (destination.size() < count * line_.size())
     throw core::Error(core::ErrorKind::config, "destination",
                       std::to_string(destination.size()) + " bytes",
                       std::to_string(count * line_.size()) + " or more");
   if (first_sample >= description_.samples) return 0;
-  std::size_t k = stretches.size() - 1;
-  while (k > 0 && first_sample < stretches[k].grid_sample) --k;
-  const std::uint64_t into = first_sample - stretches[k].grid_sample;
-  if (into < stretches[k].samples)
-    return reader_->read(stretches[k].first_sample + into, count, destination);
-  const std::uint64_t left = stretches[k + 1].grid_sample - first_sample;
+  std::size_t k = segments.size() - 1;
+  while (k > 0 && first_sample < segments[k].grid_sample) --k;
+  const std::uint64_t into = first_sample - segments[k].grid_sample;
+  if (into < segments[k].samples)
+    return reader_->read(segments[k].first_sample + into, count, destination);
+  const std::uint64_t left = segments[k + 1].grid_sample - first_sample;
   const auto filled = static_cast<std::size_t>(std::min<std::uint64_t>(count, left));
   fill(k, filled, destination);
   return filled;

@@ -1,4 +1,4 @@
-// A filterbank without gaps: what is missing between the stretches of another reader is filled in.
+// A filterbank without gaps: what is missing between the segments of another reader is filled in.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace tautline::pipeline {
 
 /// Counts samples on the grid of times, gaps among them. In a gap each channel has its mean over
-/// the 4,096 samples before it (those of its stretch; rounded for integers), whatever block is
+/// the 4,096 samples before it (those of its segment; rounded for integers), whatever block is
 /// read. Everything else is the reader's.
 class GaplessReader final : public formats::FilterbankReader {
  public:
@@ -21,7 +21,7 @@ class GaplessReader final : public formats::FilterbankReader {
   explicit GaplessReader(std::unique_ptr<formats::FilterbankReader> reader);
 
   const formats::FilterbankDescription& description() const override { return description_; }
-  const std::vector<formats::Stretch>& stretches() const override { return whole_; }
+  const std::vector<formats::Segment>& segments() const override { return whole_; }
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;
   const formats::Damage& damage() const override { return reader_->damage(); }
@@ -30,17 +30,17 @@ class GaplessReader final : public formats::FilterbankReader {
   /// Where the reader's own sample stands on the grid.
   std::uint64_t grid_of(std::uint64_t sample) const;
   /// First and last + 1 sample of what is there, on the grid.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> filled_stretches() const;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> filled_segments() const;
 
  private:
   void fill(std::size_t before, std::size_t count, std::span<std::byte> destination);
-  void measure(std::size_t stretch);
+  void measure(std::size_t segment);
 
   std::unique_ptr<formats::FilterbankReader> reader_;
   formats::FilterbankDescription description_;
-  std::vector<formats::Stretch> whole_;
+  std::vector<formats::Segment> whole_;
   std::vector<std::byte> line_;  // a time of the gap that was read last
-  std::size_t measured_;         // the stretch before it
+  std::size_t measured_;         // the segment before it
 };
 
 }  // namespace tautline::pipeline

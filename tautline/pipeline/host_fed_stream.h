@@ -21,7 +21,7 @@ class HostFedStream {
                 std::size_t out_bytes, std::size_t blocks, Work work);
 
   /// Sends `count` blocks (more than six), and gives the seconds of a block in each of `parts`
-  /// stretches of the stream, from when the first results had arrived on.
+  /// parts of the stream, from when the first results had arrived on.
   std::vector<double> run(std::size_t count, std::size_t parts);
 
   /// The results of the last block that was sent, in host memory.

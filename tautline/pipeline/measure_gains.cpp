@@ -35,7 +35,7 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
   stream::Segment segment;
   const auto wanted = [&] {
     const bool between = measured > 0 && measured % kGainSpectra == 0;
-    return !between || (!meter.every_input() && measured < kMostGainStretches * kGainSpectra);
+    return !between || (!meter.every_input() && measured < kMostGainPeriods * kGainSpectra);
   };
   while (wanted() && sequence.read(samples, block, segment) > 0) {
     require_running(stop);

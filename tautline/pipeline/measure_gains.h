@@ -15,7 +15,7 @@ namespace tautline::pipeline {
 
 /// [channel][input] gains for filter.output (corner_turned_ci8 or corner_turned_ci4) over the first
 /// kGainSpectra spectra of the files, with the filter bank kept in floats. An input that is invalid
-/// throughout those is measured over the next kGainSpectra in which it is not, kMostGainStretches
+/// throughout those is measured over the next kGainSpectra in which it is not, kMostGainPeriods
 /// times. Runs before anything else takes memory; throws Error(memory) beyond `memory_bytes`.
 std::vector<float> measure_gains(const std::vector<std::string>& files,
                                  const stream::SequenceOptions& options, FilterConfig filter,

@@ -26,8 +26,8 @@ using DevicePointer = std::shared_ptr<const device::Device>;
 namespace channelize = stages::channelize;
 namespace correlate = stages::correlate;
 
-constexpr std::size_t kParts = 5;          // stretches of the stream, for the spread
-constexpr std::size_t kFewestBlocks = 10;  // of a stretch
+constexpr std::size_t kParts = 5;          // of the stream, for the spread
+constexpr std::size_t kFewestBlocks = 10;  // of a part
 constexpr std::size_t kWarmUpBlocks = 8;
 constexpr std::size_t kSourceBytes = std::size_t{2} << 30;  // of blocks in pinned memory, about
 
@@ -277,7 +277,7 @@ Problem part_of(const Kind& kind, Problem problem, std::size_t part, std::size_t
   return problem;
 }
 
-// Seconds of a block in each stretch. Shares of a block are done when the last one is; of whole
+// Seconds of a block in each part. Shares of a block are done when the last one is; of whole
 // blocks the devices' rates add up.
 std::vector<double> together(const std::vector<std::vector<double>>& devices, bool shares) {
   std::vector<double> seconds;

@@ -27,8 +27,8 @@ using core::seconds_since;
 using device::Buffer;
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-constexpr std::size_t kStretches = 5;       // for the spread
-constexpr std::size_t kFewestPackets = 10;  // of a stretch
+constexpr std::size_t kTimedParts = 5;      // for the spread
+constexpr std::size_t kFewestPackets = 10;  // of a part
 constexpr std::size_t kWarmUpPackets = 4, kCheckedPackets = 4, kMostSources = 4;
 constexpr std::size_t kPacketSourceBytes = std::size_t{1}
                                            << 30;  // of packets in pinned memory, about
@@ -43,7 +43,7 @@ class FedCounts {
         feed_(config, most, device_, *queue_),
         curves_(device_->allocate_pinned(feed_.read_bytes())) {
     for (auto& mark : given_) mark = device_->make_event();
-    for (std::size_t s = 0; s <= kStretches; ++s) ends_.push_back(device_->make_event());
+    for (std::size_t s = 0; s <= kTimedParts; ++s) ends_.push_back(device_->make_event());
     const std::size_t packets =
         std::clamp<std::size_t>(kPacketSourceBytes / feed_.packet_bytes(), 2, kMostSources);
     for (std::size_t p = 0; p < packets; ++p)
@@ -70,15 +70,15 @@ class FedCounts {
     queue_->synchronise();
     return seconds_since(started) / kWarmUpPackets;
   }
-  /// Seconds of a packet in each stretch of so many.
+  /// Seconds of a packet in each part of so many.
   std::vector<double> run(std::size_t packets) {
     queue_->record(*ends_[0]);
-    for (std::size_t s = 0; s < kStretches; ++s) {
+    for (std::size_t s = 0; s < kTimedParts; ++s) {
       give(packets);
       queue_->record(*ends_[s + 1]);
     }
     std::vector<double> seconds;
-    for (std::size_t s = 0; s < kStretches; ++s)
+    for (std::size_t s = 0; s < kTimedParts; ++s)
       seconds.push_back(device_->seconds_between(*ends_[s], *ends_[s + 1]) /
                         static_cast<double>(packets));
     return seconds;
@@ -153,16 +153,16 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
     streams[d] = std::make_unique<FedCounts>(share, sizes.at("most"), devices[d]);
     first_s[d] = streams[d]->warm_up();
   });
-  const double wanted = std::ceil(budget_s / kStretches / std::max(first_s[0], 1e-9));
+  const double wanted = std::ceil(budget_s / kTimedParts / std::max(first_s[0], 1e-9));
   const auto packets =
       static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(kFewestPackets), 1e5));
   std::vector<std::vector<double>> seconds(parts);
   team.each([&](std::size_t d) { seconds[d] = streams[d]->run(packets); });
   team.each([&](std::size_t d) { read_s[d] = streams[d]->read(); });
   // A packet is through when its last share is.
-  std::vector<double> slowest(kStretches);
+  std::vector<double> slowest(kTimedParts);
   for (const auto& of_one : seconds)
-    for (std::size_t s = 0; s < kStretches; ++s) slowest[s] = std::max(slowest[s], of_one[s]);
+    for (std::size_t s = 0; s < kTimedParts; ++s) slowest[s] = std::max(slowest[s], of_one[s]);
   const jit::Timing timing = jit::summarise(std::move(slowest));
   const double reading = std::min(*std::max_element(read_s.begin(), read_s.end()), kMostReadShare);
   Measurement m;

@@ -38,7 +38,7 @@ class Search {
         reader_(formats::open_filterbank(config.inputs, config.reader)),
         description_(reader_->description()),
         range_(choose_range(*reader_, config.start_s, config.duration_s)),
-        stretches_(split_at_gaps(*reader_, range_)),
+        data_segments_(split_at_gaps(*reader_, range_)),
         progress_(progress) {
     log_remarks(*reader_, *device_);
   }
@@ -56,7 +56,7 @@ class Search {
     clean();
     plan();
     if (announce) announce(text());
-    for (const PlacedRange& stretch : stretches_) search_stretch(stretch);
+    for (const PlacedRange& data : data_segments_) search_segment(data);
     rank();
     if (page_) plot();
     summary_.searched = search_of();
@@ -97,9 +97,9 @@ class Search {
     request.detect.baseline_s = config_.baseline_s;
     request.detect.noise = config_.noise;
     request.detect.links = config_.links;
-    // The longest stretch decides what can be searched at all.
-    for (const PlacedRange& stretch : stretches_)
-      request.samples = std::max(request.samples, stretch.range.count);
+    // The longest segment of the data decides what can be searched at all.
+    for (const PlacedRange& data : data_segments_)
+      request.samples = std::max(request.samples, data.range.count);
     request.sample_bytes = description_.sample_bytes();
     request.memory_bytes = config_.memory_bytes;
     passes_ = plan_passes(request, trials_, device_);
@@ -108,9 +108,9 @@ class Search {
     summary_.channels = description_.channels;
     summary_.ignored_channels = left_out_.all.size();
     summary_.passes = passes_.size();
-    summary_.stretches = stretches_.size();
-    summary_.gap_samples = stretches_.back().grid_first + stretches_.back().range.count -
-                           stretches_.front().grid_first - range_.count;
+    summary_.data_segments = data_segments_.size();
+    summary_.gap_samples = data_segments_.back().grid_first + data_segments_.back().range.count -
+                           data_segments_.front().grid_first - range_.count;
     summary_.f_ref_mhz = description_.highest_mhz();
     const SearchPart& first = passes_.front().parts.front();
     summary_.backend = first.dedisperse->backend();
@@ -171,8 +171,8 @@ class Search {
       lines += "; the input is read " + std::to_string(passes_.size()) +
                " times, since all trials at once take more than `memory_bytes`";
     const double data_s = static_cast<double>(range_.count) / description_.rate_hz.value();
-    if (stretches_.size() > 1)
-      lines += "; " + std::to_string(stretches_.size()) + " stretches of data, " +
+    if (data_segments_.size() > 1)
+      lines += "; " + std::to_string(data_segments_.size()) + " segments of data, " +
                std::to_string(summary_.gap_samples) + " samples missing between them";
     if (!left_out_.all.empty())
       lines += "; " + std::to_string(left_out_.all.size()) + " of " +
@@ -183,25 +183,25 @@ class Search {
     return lines;
   }
 
-  // A stretch's own trials and passes: the plan's, where it is as long as it was made for.
-  std::vector<PassPlan> passes_of(const PlacedRange& stretch) {
-    if (stretch.range.count == request_.samples) return passes_;
+  // A data segment's own trials and passes: the plan's, where it is as long as it was made for.
+  std::vector<PassPlan> passes_of(const PlacedRange& data) {
+    if (data.range.count == request_.samples) return passes_;
     PassRequest request = request_;
-    request.samples = stretch.range.count;
+    request.samples = data.range.count;
     const DmPlan trials = trials_that_fit(request, trials_);
     if (trials.trials() == trials_.trials()) return plan_again(request, passes_, device_);
     if (trials.trials() == 0) return {};
     return plan_passes(request, trials, device_);
   }
 
-  void search_stretch(const PlacedRange& stretch) {
-    const std::vector<PassPlan> passes = passes_of(stretch);
+  void search_segment(const PlacedRange& data) {
+    const std::vector<PassPlan> passes = passes_of(data);
     std::vector<SegmentPulses> found(trials_.segments.size());
     std::vector<std::uint64_t> lengths(trials_.trials(), 0);
     std::vector<std::size_t> widest(trials_.segments.size(), 1);
     std::size_t searched = 0;
     for (std::size_t k = 0; k < passes.size(); ++k) {
-      run_pass(stretch, passes[k], {k, passes.size()}, found);
+      run_pass(data, passes[k], {k, passes.size()}, found);
       for (const SearchPart& part : passes[k].parts) {
         const std::vector<std::uint64_t>& own = part.detect->config().lengths;
         std::copy(own.begin(), own.end(),
@@ -211,7 +211,7 @@ class Search {
       }
     }
     trials_searched_.push_back(searched);
-    samples_done_ += stretch.range.count;
+    samples_done_ += data.range.count;
     summary_.samples = samples_done_;
     std::vector<PlacedPulse> placed;
     for (std::size_t s = 0; s < found.size(); ++s) {
@@ -220,15 +220,15 @@ class Search {
       for (const auto& pulse : found[s].pulses)
         placed.push_back(place_pulse(pulse, s, 0, trials_.segments[s].downsample));
     }
-    collect(merge_pulses(std::move(placed), config_.links), stretch.grid_first);
+    collect(merge_pulses(std::move(placed), config_.links), data.grid_first);
   }
 
-  // `number` of `count` passes over a stretch.
+  // `number` of `count` passes over a data segment.
   struct Turn {
     std::size_t number = 0, count = 1;
   };
 
-  void run_pass(const PlacedRange& stretch, const PassPlan& plan, const Turn& turn,
+  void run_pass(const PlacedRange& data, const PassPlan& plan, const Turn& turn,
                 std::vector<SegmentPulses>& found) {
     const auto queue = device_->make_queue();
     SearchPass pass(plan, description_.sample_bytes(), device_, *queue);
@@ -236,18 +236,17 @@ class Search {
     FilterbankBlocks::Edit edit;
     if (!config_.mask.empty()) {
       mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config_.mask), *reader_);
-      edit = mask->edit(stretch.grid_first - stretch.range.first);
+      edit = mask->edit(data.grid_first - data.range.first);
     }
     std::uint64_t done = 0;
     {
-      FilterbankBlocks blocks(*reader_, stretch.range, plan.block_samples, stop_, edit,
-                              device_.get());
+      FilterbankBlocks blocks(*reader_, data.range, plan.block_samples, stop_, edit, device_.get());
       while (const SpectraBlock* block = blocks.next()) {
         require_running(stop_);
         pass.push(block->bytes.data(), block->samples);
         done += block->samples;
         blocks.release();
-        report(static_cast<double>(turn.number * stretch.range.count + done) /
+        report(static_cast<double>(turn.number * data.range.count + done) /
                static_cast<double>(turn.count));
       }
     }
@@ -263,7 +262,7 @@ class Search {
     if (turn.number == 0 && mask) summary_.masked += mask->masked();
   }
 
-  // `samples` of the stretch at hand, as far as all its trials together have come.
+  // `samples` of the data segment at hand, as far as all its trials together have come.
   void report(double samples) {
     const double done = static_cast<double>(samples_done_) + samples;
     summary_.stream_s = done / description_.rate_hz.value();
@@ -288,7 +287,7 @@ class Search {
     }
   }
 
-  // Best first, over all stretches.
+  // Best first, over all segments of the data.
   void rank() {
     summary_.bandpass = bandpass_of(moments_, description_.zero_level);
     std::stable_sort(
@@ -297,10 +296,10 @@ class Search {
     summary_.damage = reader_->damage();
   }
 
-  const PlacedRange& stretch_of(const core::Candidate& candidate) const {
-    for (const PlacedRange& stretch : stretches_)
-      if (candidate.sample < stretch.grid_first + stretch.range.count) return stretch;
-    return stretches_.back();
+  const PlacedRange& data_segment_of(const core::Candidate& candidate) const {
+    for (const PlacedRange& data : data_segments_)
+      if (candidate.sample < data.grid_first + data.range.count) return data;
+    return data_segments_.back();
   }
 
   // The page: pictures of the best candidates, read again from the input.
@@ -308,7 +307,7 @@ class Search {
     report::CandidatePage page;
     page.title = "Pulses in " + std::filesystem::path(config_.inputs.front()).filename().string();
     page.first_s =
-        static_cast<double>(stretches_.front().grid_first) / description_.rate_hz.value();
+        static_cast<double>(data_segments_.front().grid_first) / description_.rate_hz.value();
     page.duration_s =
         static_cast<double>(range_.count + summary_.gap_samples) / description_.rate_hz.value();
     const std::vector<double> dms = trials_.dms();
@@ -329,9 +328,9 @@ class Search {
     const std::size_t drawn = std::min(config_.most_plots, page.candidates.size());
     for (std::size_t k = 0; k < drawn; ++k) {
       require_running(stop_);
-      const PlacedRange& stretch = stretch_of(page.candidates[k]);
-      page.pictures.push_back(draw_candidate(*reader_, stretch.range, page.candidates[k],
-                                             stretch.grid_first - stretch.range.first, pictures));
+      const PlacedRange& data = data_segment_of(page.candidates[k]);
+      page.pictures.push_back(draw_candidate(*reader_, data.range, page.candidates[k],
+                                             data.grid_first - data.range.first, pictures));
     }
     for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
     page.facts.emplace_back("run", config_.history);
@@ -373,10 +372,10 @@ class Search {
                      {"dm_trials", config_.links.dm_trials},
                      {"width_octaves", config_.links.width_octaves}}},
                    {"passes", summary_.passes}});
-    for (std::size_t k = 0; k < stretches_.size(); ++k)
-      object["stretches"].push_back({{"first_sample", stretches_[k].grid_first},
-                                     {"samples", stretches_[k].range.count},
-                                     {"trials", trials_searched_[k]}});
+    for (std::size_t k = 0; k < data_segments_.size(); ++k)
+      object["data_segments"].push_back({{"first_sample", data_segments_[k].grid_first},
+                                         {"samples", data_segments_[k].range.count},
+                                         {"trials", trials_searched_[k]}});
     return object.dump(1) + "\n";
   }
 
@@ -386,13 +385,13 @@ class Search {
   std::unique_ptr<formats::FilterbankReader> reader_;
   FilterbankDescription description_;
   SampleRange range_;
-  std::vector<PlacedRange> stretches_;
-  std::vector<std::size_t> trials_searched_;  // [stretch]
+  std::vector<PlacedRange> data_segments_;
+  std::vector<std::size_t> trials_searched_;  // [data segment]
   LeftOutChannels left_out_;
   DmPlan trials_;
-  PassRequest request_;                               // for the longest stretch
+  PassRequest request_;                               // for the longest data segment
   std::vector<PassPlan> passes_;                      // for it
-  std::uint64_t samples_done_ = 0;                    // of stretches that are over
+  std::uint64_t samples_done_ = 0;                    // of data segments that are over
   std::vector<stages::dedisperse::Moments> moments_;  // [channel] of those
   std::string plot_path_;
   std::unique_ptr<formats::OutputFolder> plot_folder_;

@@ -34,15 +34,15 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&);
 
 struct SearchSummary : FilterbankRunSummary {
   std::size_t widths = 0, passes = 1;
-  std::size_t stretches = 1;     ///< of data without a gap, each searched for itself
-  std::uint64_t detections = 0;  ///< stretches of single trials over the threshold
+  std::size_t data_segments = 1;  ///< without a gap, each searched for itself
+  std::uint64_t detections = 0;   ///< events of single trials over the threshold
   std::string detect_backend;
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
   formats::candidates::Search searched;     ///< what gives them their times
 };
 
 /// Each trial is searched to its last complete sample. A gap in the data ends a search and begins
-/// another; of a stretch that is shorter than the highest DMs' delays the lower ones are searched.
+/// another; of a segment that is shorter than the highest DMs' delays the lower ones are searched.
 /// When the trials do not fit into memory_bytes at once, the input is read several times: with
 /// exact sums the list is the same to the bit, sub-bands may differ within their loss. `announce`
 /// is given the plan before the run. Throws core::Error; no file has its final name unless this

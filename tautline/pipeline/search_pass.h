@@ -58,7 +58,7 @@ std::vector<PassPlan> plan_passes(const PassRequest& request,
                                   const stages::dedisperse::DmPlan& trials,
                                   const std::shared_ptr<const device::Device>& device);
 
-/// The same passes for another stretch of data, `request.samples` long, with the plans for
+/// The same passes for another segment of data, `request.samples` long, with the plans for
 /// dedispersion that there are.
 std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPlan> passes,
                                  const std::shared_ptr<const device::Device>& device);

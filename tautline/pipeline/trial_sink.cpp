@@ -129,12 +129,12 @@ formats::FilterbankDescription of_series(const TrialSinkConfig& config,
   return description;
 }
 
-// First and last bin of each stretch, in bins of a segment's series; none without gaps.
+// First and last bin of each data segment, in bins of a series; none without gaps.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins(const TrialSinkConfig& config,
                                                              const TrialSegment& segment) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> bins;
-  if (config.stretches.size() < 2) return bins;
-  for (const auto& [first, end] : config.stretches) {
+  if (config.data_segments.size() < 2) return bins;
+  for (const auto& [first, end] : config.data_segments) {
     const std::uint64_t from = (first + segment.downsample - 1) / segment.downsample;
     // An odd last bin is not written.
     const std::uint64_t to = std::min(end / segment.downsample, segment.samples / 2 * 2);

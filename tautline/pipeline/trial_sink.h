@@ -32,9 +32,9 @@ struct TrialSinkConfig {
   double dm_constant = 0;
   bool float_samples = false;  ///< else int32, which only npy keeps
   std::vector<TrialSegment> segments;
-  /// First and last + 1 input sample of each stretch that holds data; one or none: no gaps.
+  /// First and last + 1 input sample of each segment that holds data; one or none: no gaps.
   /// PRESTO's .inf tells them.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;
 };
 
 class TrialSink {

@@ -19,11 +19,11 @@ struct SequenceOptions {
   double duration_s = -1;  ///< and stop after this much; negative: to the end
 };
 
-/// Where the samples of a read belong. A segment is a stretch without gaps between files.
+/// Where the samples of a read belong. A segment is a part of the data without gaps between files.
 struct Segment {
-  std::uint64_t index = 0;  ///< counts segments from 0
-  core::Instant start;      ///< of the segment's first sample
-  bool first_block = false; ///< this read begins the segment
+  std::uint64_t index = 0;   ///< counts segments from 0
+  core::Instant start;       ///< of the segment's first sample
+  bool first_block = false;  ///< this read begins the segment
 };
 
 /// Not thread-safe. Files that follow each other to within half a sample are one segment; a gap
@@ -34,7 +34,9 @@ class VoltageSequence {
 
   /// Of the first file, with `start` moved to the first sample that will be delivered.
   const core::VoltageDescription& description() const { return description_; }
-  core::RawLayout layout(std::size_t samples) const { return parts_.front().reader->layout(samples); }
+  core::RawLayout layout(std::size_t samples) const {
+    return parts_.front().reader->layout(samples);
+  }
   std::size_t block_bytes(std::size_t samples) const {
     return parts_.front().reader->block_bytes(samples);
   }

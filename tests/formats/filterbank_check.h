@@ -23,7 +23,7 @@ inline double delivered_value(const std::byte* bytes, formats::Delivered type, s
   return as(float{});
 }
 
-/// [time][channel], from sample `first` to the end, across stretches.
+/// [time][channel], from sample `first` to the end, across segments.
 inline std::vector<double> read_filterbank(formats::FilterbankReader& reader,
                                            std::mt19937_64& random, std::size_t most = 50,
                                            std::uint64_t first = 0) {

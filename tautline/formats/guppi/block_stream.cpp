@@ -15,7 +15,7 @@ constexpr std::size_t kKeywordAndEqualsBytes = 9;  // with the equals sign
 
 /// Positions may reach this many times further than the file has blocks: a stream with more missing
 /// than that is taken for damaged headers, so that the work stays in proportion to the file.
-constexpr std::uint64_t kMaxStretch = 16;
+constexpr std::uint64_t kMaxTimesLonger = 16;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geomet
   file.read(0, start);
   first_keyword_.assign(reinterpret_cast<const char*>(start), kKeywordAndEqualsBytes);
   if (unit_) first_index_ = static_cast<std::uint64_t>(first.integer("PKTIDX", 0, kMaxPacketIndex));
-  limit_ = kMaxStretch * (file.size() / stride_ + 2) * geometry_.new_times();
+  limit_ = kMaxTimesLonger * (file.size() / stride_ + 2) * geometry_.new_times();
 }
 
 // The header at an offset when it is one of this recording's.

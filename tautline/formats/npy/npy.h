@@ -50,7 +50,7 @@ class ArrayWriter {
   PartialFile file_;
 };
 
-/// Writes [channel][input][time] as it comes, a stretch of time at once: complex64 for cf32, int8
+/// Writes [channel][input][time] as it comes, an interval of time at once: complex64 for cf32, int8
 /// with a last axis of 2 for ci8 and ci4 (widened). Rows lie a whole stream apart, so the space for
 /// `expected_samples` times is reserved at once. When more come (a stream whose gaps its size does
 /// not tell) the rows are moved apart, and what stays unused is taken out at the end.

@@ -64,7 +64,7 @@ class Reader final : public FilterbankReader {
   Reader(InputFile file, const Inf& inf)
       : file_(std::move(file)), description_(describe(inf, file_.size() / sizeof(float))) {
     const std::uint64_t samples = description_.samples;
-    if (samples > 0) stretches_.push_back({0, samples, description_.start, 0});
+    if (samples > 0) segments_.push_back({0, samples, description_.start, 0});
     damage_.trailing_bytes = file_.size() % sizeof(float);
     if (damage_.trailing_bytes > 0)
       damage_.note(
@@ -86,7 +86,7 @@ class Reader final : public FilterbankReader {
   }
 
   const FilterbankDescription& description() const override { return description_; }
-  const std::vector<Stretch>& stretches() const override { return stretches_; }
+  const std::vector<Segment>& segments() const override { return segments_; }
   const Damage& damage() const override { return damage_; }
   const std::vector<std::string>& remarks() const override { return remarks_; }
 
@@ -113,7 +113,7 @@ class Reader final : public FilterbankReader {
  private:
   InputFile file_;
   FilterbankDescription description_;
-  std::vector<Stretch> stretches_;
+  std::vector<Segment> segments_;
   Damage damage_;
   std::vector<std::string> remarks_;
 };

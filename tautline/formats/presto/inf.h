@@ -29,7 +29,7 @@ struct Inf {
   bool barycentred = false;
   std::uint64_t bins = 0;
   double bin_s = 0;
-  /// First and last bin of each stretch that holds data, when there are breaks.
+  /// First and last bin of each segment that holds data, when there are breaks.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins;
   double beam_arcsec = 0;
   double dm = 0;               ///< with kDispersionConstant

@@ -242,19 +242,19 @@ void lay_out(FitsTable& table, Geometry& g, const core::Instant& start) {
   d.tstart_mjd = core::modified_julian_date(d.start);
   d.samples = g.rows == 0 ? 0 : (g.rows - 1) * g.row_samples + g.last_row_samples;
   if (g.rows == 0) return;
-  g.stretches.push_back({0, 0, d.start, 0});
+  g.segments.push_back({0, 0, d.start, 0});
   for (std::uint64_t row = 0; row < g.rows; ++row) {
     const std::uint64_t samples = row + 1 == g.rows ? g.last_row_samples : g.row_samples;
-    Stretch& last = g.stretches.back();
+    Segment& last = g.segments.back();
     if (!starts.empty()) {
-      // Against the stretch's beginning, so that roundings do not add up.
+      // Against the segment's beginning, so that roundings do not add up.
       const double step =
           starts[row] - skipped - static_cast<double>(last.grid_sample + last.samples);
       if (step > 0.5) {
         const auto grid = static_cast<std::uint64_t>(std::nearbyint(starts[row] - skipped));
-        g.stretches.push_back({row * g.row_samples, samples,
-                               core::advance(d.start, static_cast<std::int64_t>(grid), d.rate_hz),
-                               grid});
+        g.segments.push_back({row * g.row_samples, samples,
+                              core::advance(d.start, static_cast<std::int64_t>(grid), d.rate_hz),
+                              grid});
         continue;
       }
     }

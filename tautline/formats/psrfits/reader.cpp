@@ -32,7 +32,7 @@ class Reader final : public FilterbankReader {
   }
 
   const FilterbankDescription& description() const override { return geometry_.description; }
-  const std::vector<Stretch>& stretches() const override { return geometry_.stretches; }
+  const std::vector<Segment>& segments() const override { return geometry_.segments; }
   const Damage& damage() const override { return geometry_.damage; }
   const std::vector<std::string>& remarks() const override { return geometry_.remarks; }
 
@@ -40,10 +40,10 @@ class Reader final : public FilterbankReader {
                    std::span<std::byte> destination) override {
     const FilterbankDescription& d = geometry_.description;
     if (first_sample >= d.samples) return 0;
-    const Stretch* stretch = &geometry_.stretches.back();
-    while (stretch->first_sample > first_sample) --stretch;
+    const Segment* segment = &geometry_.segments.back();
+    while (segment->first_sample > first_sample) --segment;
     count = static_cast<std::size_t>(
-        std::min<std::uint64_t>(count, stretch->first_sample + stretch->samples - first_sample));
+        std::min<std::uint64_t>(count, segment->first_sample + segment->samples - first_sample));
     if (destination.size() / d.sample_bytes() < count)
       throw core::Error(core::ErrorKind::config, "destination of a read",
                         fmt::format("{} bytes", destination.size()),

@@ -112,7 +112,7 @@ class Reader final : public FilterbankReader {
   }
 
   const FilterbankDescription& description() const override { return description_; }
-  const std::vector<Stretch>& stretches() const override { return stretches_; }
+  const std::vector<Segment>& segments() const override { return segments_; }
   const Damage& damage() const override { return damage_; }
   const std::vector<std::string>& remarks() const override { return remarks_; }
 
@@ -148,7 +148,7 @@ class Reader final : public FilterbankReader {
     const std::uint64_t whole =
         time_bits_ % 8 == 0 ? data_bytes / (time_bits_ / 8) : data_bytes * 8 / time_bits_;
     description_.samples = whole;
-    if (whole > 0) stretches_.push_back({0, whole, description_.start, 0});
+    if (whole > 0) segments_.push_back({0, whole, description_.start, 0});
     const std::uint64_t used_bytes = (whole * time_bits_ + 7) / 8;
     if (used_bytes == data_bytes) return;
     damage_.trailing_bytes = data_bytes - used_bytes;
@@ -254,7 +254,7 @@ class Reader final : public FilterbankReader {
   FilterbankDescription description_;
   std::uint64_t data_offset_bytes_;
   std::uint64_t time_bits_;  // of all IFs and channels
-  std::vector<Stretch> stretches_;
+  std::vector<Segment> segments_;
   Damage damage_;
   std::vector<std::string> remarks_;
   std::vector<std::byte> staging_;

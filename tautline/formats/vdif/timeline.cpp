@@ -14,7 +14,7 @@ constexpr std::size_t kFramesToKnowThreads = 4096;
 
 /// Positions may reach this many times further than the file has frames: a stream with more missing
 /// than that is taken for damaged headers, so that the work stays in proportion to the file.
-constexpr std::int64_t kMaxStretch = 16;
+constexpr std::int64_t kMaxTimesLonger = 16;
 
 constexpr std::int64_t kMaxFramesPerSecond = std::int64_t{1} << 24;
 
@@ -145,7 +145,7 @@ Timeline find_timeline(const InputFile& file, const Header& first,
   timeline.threads = find_threads(headers);
   find_origin(headers, timeline);
   timeline.limit = static_cast<std::int64_t>(kFramesToKnowThreads) +
-                   kMaxStretch * static_cast<std::int64_t>(file.size() / first.frame_bytes);
+                   kMaxTimesLonger * static_cast<std::int64_t>(file.size() / first.frame_bytes);
   return timeline;
 }
 

@@ -1,4 +1,4 @@
-// Makes stretches of a simulated filterbank, in any order and on any thread.
+// Makes blocks of a simulated filterbank, in any order and on any thread.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ struct Receiver {
   double delay_s(double dm, double mhz) const;
 };
 
-/// One pulse, ready to be added to any stretch of samples.
+/// One pulse, ready to be added to any block of samples.
 class PlacedPulse {
  public:
   /// Finds the amplitude: the noise-free series is dedispersed with delays rounded to the nearest

@@ -17,7 +17,7 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 struct Stream {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;  ///< which input or source
-  std::uint64_t block = 0;   ///< which stretch of time
+  std::uint64_t block = 0;   ///< which block of time
 };
 
 /// Normal deviates of mean 0 and variance 1 for the 65,536 values of 16 random bits: the mean of

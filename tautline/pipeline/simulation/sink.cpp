@@ -62,7 +62,7 @@ class DadaSink final : public Sink {
   formats::dada::Writer writer_;
 };
 
-// One receiver's stretch of input numbers and its gaps.
+// One receiver's range of input numbers and its gaps.
 struct ReceiverFile {
   std::unique_ptr<mwa32t::Writer> writer;
   std::vector<MissingSpan> gaps;

@@ -1,4 +1,4 @@
-// Makes stretches of simulated samples. Any stretch can be made alone, in any order, on any thread.
+// Makes blocks of simulated samples. Any block can be made alone, in any order, on any thread.
 #pragma once
 
 #include <cstddef>

@@ -209,7 +209,7 @@ TEST_F(Cleaning, ThePlanTellsMemoryAndTheRateToExpect) {
   }
 }
 
-// Two files with 3 s between them. Each stretch is searched for itself; a series goes on through
+// Two files with 3 s between them. Each segment is searched for itself; a series goes on through
 // the gap, which has the channels' means.
 class Gap : public Cleaning {
  protected:
@@ -230,14 +230,14 @@ class Gap : public Cleaning {
 TEST_F(Gap, EndsASearchAndBeginsAnother) {
   write_both();
   const nlohmann::json summary = run("search", {scratch_ / "later.fil", "--plot", scratch_ / "p"});
-  EXPECT_EQ(summary["stretches"], 2);
+  EXPECT_EQ(summary["data_segments"], 2);
   EXPECT_EQ(summary["gap_samples"], kGap);
   EXPECT_EQ(summary["samples"], kTimes + kSecond);
   // Noise may cut a wing of a bright pulse off, which is then a faint one.
   EXPECT_EQ(near(2400, 5, 10), 1u);
   EXPECT_EQ(near(kTimes + kGap + 1000, 5, 10), 1u);
-  EXPECT_EQ(record_["stretches"][1]["first_sample"], kTimes + kGap);
-  EXPECT_EQ(record_["stretches"][1]["trials"], 101);
+  EXPECT_EQ(record_["data_segments"][1]["first_sample"], kTimes + kGap);
+  EXPECT_EQ(record_["data_segments"][1]["trials"], 101);
   // Times go on through the gap.
   for (const auto& line : lines_)
     if (line["schema"] == "tautline.candidate") {
@@ -258,13 +258,13 @@ TEST_F(Gap, EndsASearchAndBeginsAnother) {
 
 // 100 pc cm^-3 are delayed by 0.085 s, 8,000 by 6.8 s: less than the first file, more than the
 // second.
-TEST_F(Gap, AShortStretchIsSearchedForTheTrialsThatFit) {
+TEST_F(Gap, AShortSegmentIsSearchedForTheTrialsThatFit) {
   write_both();
   const nlohmann::json summary =
       run("search", {scratch_ / "later.fil", "--dms", "0:8000:50", "--max-loss", "0"});
   EXPECT_EQ(summary["trials"], 161);
-  EXPECT_EQ(record_["stretches"][0]["trials"], 161);
-  const auto fitting = record_["stretches"][1]["trials"].get<std::size_t>();
+  EXPECT_EQ(record_["data_segments"][0]["trials"], 161);
+  const auto fitting = record_["data_segments"][1]["trials"].get<std::size_t>();
   EXPECT_GT(fitting, 80u);
   EXPECT_LT(fitting, 161u);
 }
@@ -275,7 +275,7 @@ TEST_F(Gap, OfASeriesIsFilledCountedAndToldToPresto) {
   EXPECT_EQ(summary["gap_samples"], kGap);
   EXPECT_EQ(summary["samples"], kTimes + kGap + kSecond);
   EXPECT_EQ(record_["gap_samples"], kGap);
-  EXPECT_EQ(record_["stretches"][1]["first_sample"], kTimes + kGap);
+  EXPECT_EQ(record_["data_segments"][1]["first_sample"], kTimes + kGap);
   const auto zero_dm = row(0);
   const auto sum_of = [&](const std::vector<double>& values, std::size_t t) {
     double sum = 0;
@@ -316,7 +316,7 @@ TEST_F(Gap, LongerThanTheDataIsNotFilled) {
   EXPECT_EQ(refused.status, 1) << refused.err;
   EXPECT_NE(refused.err.find("gaps of"), std::string::npos) << refused.err;
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "s.npy"));
-  EXPECT_EQ(run("search", {scratch_ / "later.fil"})["stretches"], 2);
+  EXPECT_EQ(run("search", {scratch_ / "later.fil"})["data_segments"], 2);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_F(RealFilterbanks, PsrfitsReads) {
   EXPECT_EQ(d.summed_ifs, (std::vector<std::size_t>{0, 1}));
   EXPECT_EQ(d.bits, 4);
   EXPECT_EQ(d.telescope, "Parkes");
-  EXPECT_EQ(reader->stretches().size(), 1u);
+  EXPECT_EQ(reader->segments().size(), 1u);
   EXPECT_FALSE(reader->damage().any());
   // It ends where the sigproc files of the same observation begin.
   const core::Instant end = core::advance(d.start, 4096, d.rate_hz);

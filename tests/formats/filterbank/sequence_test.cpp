@@ -35,9 +35,9 @@ class FilterbankSequence : public ::testing::Test {
   std::mt19937_64 random_ = tests::generator();
 };
 
-TEST_F(FilterbankSequence, FollowingFilesMakeOneStretchInOrderOfTime) {
+TEST_F(FilterbankSequence, FollowingFilesMakeOneSegmentInOrderOfTime) {
   const auto reader = open_filterbank({part("b", 100), part("a", 0), part("c", 200.3)});
-  ASSERT_EQ(reader->stretches().size(), 1u);
+  ASSERT_EQ(reader->segments().size(), 1u);
   EXPECT_EQ(reader->description().samples, 300u);
   const auto values = tests::read_filterbank(*reader, random_, 150);
   ASSERT_EQ(values.size(), 900u);
@@ -45,12 +45,12 @@ TEST_F(FilterbankSequence, FollowingFilesMakeOneStretchInOrderOfTime) {
     ASSERT_EQ(values[k], static_cast<double>(static_cast<std::uint8_t>(k / 3)));
 }
 
-TEST_F(FilterbankSequence, GapsBeginANewStretch) {
+TEST_F(FilterbankSequence, GapsBeginANewSegment) {
   const auto reader = open_filterbank({part("a", 0), part("b", 150)});
-  ASSERT_EQ(reader->stretches().size(), 2u);
-  EXPECT_EQ(reader->stretches()[1].first_sample, 100u);
-  EXPECT_EQ(reader->stretches()[1].grid_sample, 150u);
-  EXPECT_EQ(reader->stretches()[1].samples, 100u);
+  ASSERT_EQ(reader->segments().size(), 2u);
+  EXPECT_EQ(reader->segments()[1].first_sample, 100u);
+  EXPECT_EQ(reader->segments()[1].grid_sample, 150u);
+  EXPECT_EQ(reader->segments()[1].samples, 100u);
   std::vector<std::byte> block(3 * 200);
   EXPECT_EQ(reader->read(50, 200, block), 50u);  // never across a gap
   EXPECT_EQ(reader->read(100, 200, block), 100u);

@@ -185,7 +185,7 @@ TEST_F(Psrfits, HeaderSaysWhatTheDescriptionSays) {
   EXPECT_TRUE(d.evenly_spaced);
   EXPECT_TRUE(reader->remarks().empty());
   EXPECT_FALSE(reader->damage().any());
-  EXPECT_EQ(reader->stretches().size(), 1u);
+  EXPECT_EQ(reader->segments().size(), 1u);
 }
 
 TEST_F(Psrfits, RowsThatAreMissingLeaveAGap) {
@@ -196,10 +196,10 @@ TEST_F(Psrfits, RowsThatAreMissingLeaveAGap) {
   const auto codes = random_codes(s);
   tests::write_psrfits(path_, s, codes);
   const auto reader = open(path_);
-  ASSERT_EQ(reader->stretches().size(), 2u);
-  EXPECT_EQ(reader->stretches()[1].first_sample, 32u);
-  EXPECT_EQ(reader->stretches()[1].grid_sample, 64u);
-  EXPECT_EQ(reader->stretches()[1].start,
+  ASSERT_EQ(reader->segments().size(), 2u);
+  EXPECT_EQ(reader->segments()[1].first_sample, 32u);
+  EXPECT_EQ(reader->segments()[1].grid_sample, 64u);
+  EXPECT_EQ(reader->segments()[1].start,
             core::advance(reader->description().start, 64, reader->description().rate_hz));
   std::vector<std::byte> block(64 * 4);
   EXPECT_EQ(reader->read(20, 64, block), 12u);
@@ -207,7 +207,7 @@ TEST_F(Psrfits, RowsThatAreMissingLeaveAGap) {
   // Times that make no sense are not believed.
   s.row_middles_s = {0, 0, 0, 0};
   tests::write_psrfits(path_, s, codes);
-  EXPECT_EQ(open(path_)->stretches().size(), 1u);
+  EXPECT_EQ(open(path_)->segments().size(), 1u);
   EXPECT_EQ(open(path_)->remarks().size(), 1u);
 }
 

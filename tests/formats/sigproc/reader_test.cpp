@@ -302,7 +302,7 @@ TEST_F(SigprocReader, NoSamplesAtAll) {
   write(sigproc_header({}), {});
   const auto reader = open(path_);
   EXPECT_EQ(reader->description().samples, 0u);
-  EXPECT_TRUE(reader->stretches().empty());
+  EXPECT_TRUE(reader->segments().empty());
   EXPECT_TRUE(read_filterbank(*reader, random_).empty());
 }
 

@@ -160,7 +160,7 @@ TEST(DedisperseFilterbank, MemoryIsBoundedAndChangesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder / "d.npy"));
 }
 
-TEST(DedisperseFilterbank, AStretchOfTheFile) {
+TEST(DedisperseFilterbank, APartOfTheFile) {
   const tests::ScratchFolder folder;
   const File file = write_file(folder, "in.fil", 20, 900, 8, -15.0);
   DedisperseConfig config = config_for(file, folder / "out.npy");

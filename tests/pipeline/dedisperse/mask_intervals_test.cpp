@@ -29,7 +29,7 @@ class MemoryReader final : public formats::FilterbankReader {
     description_.samples = kTimes;
   }
   const formats::FilterbankDescription& description() const override { return description_; }
-  const std::vector<formats::Stretch>& stretches() const override { return stretches_; }
+  const std::vector<formats::Segment>& segments() const override { return segments_; }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
     count = std::min<std::size_t>(count, kTimes - first);
     std::memcpy(to.data(), samples_.data() + first * kChannels, count * kChannels);
@@ -41,7 +41,7 @@ class MemoryReader final : public formats::FilterbankReader {
  private:
   std::vector<std::uint8_t> samples_;
   formats::FilterbankDescription description_;
-  std::vector<formats::Stretch> stretches_;
+  std::vector<formats::Segment> segments_;
   formats::Damage damage_;
   std::vector<std::string> remarks_;
 };
