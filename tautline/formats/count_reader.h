@@ -28,7 +28,7 @@ struct CountDescription {
 class CountReader {
  public:
   virtual ~CountReader() = default;
-  virtual const CountDescription& description() const = 0;
+  const CountDescription& description() const { return description_; }
   /// Times in the whole stream, as far as its size tells.
   virtual std::uint64_t total_samples() const = 0;
   /// Skips to a time. Allowed before the first read.
@@ -36,7 +36,11 @@ class CountReader {
   /// Fills the front of `counts` with whole times of every sensor and returns how many; 0 at the
   /// end only. Throws Error(format) on a count that the type cannot hold, naming its place.
   virtual std::size_t read(std::span<std::byte> counts) = 0;
-  virtual const Damage& damage() const = 0;
+  virtual const Damage& damage() const { return damage_; }
+
+ protected:
+  CountDescription description_;
+  Damage damage_;
 };
 
 /// The place of the first of these floats that is no count, NaN, infinite or below zero; how many

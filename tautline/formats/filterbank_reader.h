@@ -98,9 +98,9 @@ struct FilterbankDescription {
 class FilterbankReader {
  public:
   virtual ~FilterbankReader() = default;
-  virtual const FilterbankDescription& description() const = 0;
+  const FilterbankDescription& description() const { return description_; }
   /// At least one where there are samples; more where files, or rows of PSRFITS, leave gaps.
-  virtual const std::vector<Segment>& segments() const = 0;
+  const std::vector<Segment>& segments() const { return segments_; }
   /// Writes samples [first_sample, first_sample + count) to `destination` (any alignment that its
   /// type wants) and returns how many: fewer at the end of the data and at the end of a segment,
   /// which a read never crosses; 0 behind the last sample. Any order of reads is allowed;
@@ -111,10 +111,21 @@ class FilterbankReader {
                            std::span<std::byte> destination) = 0;
   /// What was found so far: on opening, trailing bytes and odd headers; on reading, what a file
   /// that shrank no longer holds (delivered as zeros).
-  virtual const Damage& damage() const = 0;
+  virtual const Damage& damage() const { return damage_; }
   /// Not damage, but worth a line in the log: unknown keywords, IFs of unknown meaning, nsamples
   /// that contradicts the size.
-  virtual const std::vector<std::string>& remarks() const = 0;
+  virtual const std::vector<std::string>& remarks() const { return remarks_; }
+
+ protected:
+  /// `count` or, where that is less, `left`. Throws Error(config) when so many samples do not fit
+  /// into the destination of a read.
+  std::size_t limit_to(std::size_t count, std::uint64_t left,
+                       std::span<const std::byte> destination) const;
+
+  FilterbankDescription description_;
+  std::vector<Segment> segments_;
+  Damage damage_;
+  std::vector<std::string> remarks_;
 };
 
 struct FilterbankOptions {

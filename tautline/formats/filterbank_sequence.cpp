@@ -126,13 +126,8 @@ std::size_t FilterbankSequence::read(std::uint64_t first_sample, std::size_t cou
         return first_sample - candidate.first_sample < candidate.samples;
       });
   if (segment == segments_.end() || first_sample < segment->first_sample) return 0;
-  count = static_cast<std::size_t>(
-      std::min<std::uint64_t>(count, segment->first_sample + segment->samples - first_sample));
+  count = limit_to(count, segment->first_sample + segment->samples - first_sample, destination);
   const std::size_t sample_bytes = description_.sample_bytes();
-  if (destination.size() / sample_bytes < count)
-    throw Error(ErrorKind::config, "destination of a read",
-                fmt::format("{} bytes", destination.size()),
-                fmt::format("at least {} x {}", count, sample_bytes));
   std::size_t done = 0;
   for (Part& part : parts_) {
     const std::uint64_t samples = part.reader->description().samples;
@@ -161,15 +156,15 @@ std::size_t FilterbankSequence::read_part(Part& part, std::uint64_t first_sample
 }
 
 const Damage& FilterbankSequence::damage() const {
-  damage_ = {};
+  gathered_ = {};
   for (const Part& part : parts_) {
     const Damage& damage = part.reader->damage();
-    damage_.lost_samples += damage.lost_samples;
-    damage_.dropped_samples += damage.dropped_samples;
-    damage_.trailing_bytes += damage.trailing_bytes;
-    for (const std::string& message : damage.messages) damage_.note(message);
+    gathered_.lost_samples += damage.lost_samples;
+    gathered_.dropped_samples += damage.dropped_samples;
+    gathered_.trailing_bytes += damage.trailing_bytes;
+    for (const std::string& message : damage.messages) gathered_.note(message);
   }
-  return damage_;
+  return gathered_;
 }
 
 }  // namespace tautline::formats

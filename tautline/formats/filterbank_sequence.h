@@ -25,12 +25,9 @@ class FilterbankSequence final : public FilterbankReader {
 
   explicit FilterbankSequence(std::vector<Part> parts);
 
-  const FilterbankDescription& description() const override { return description_; }
-  const std::vector<Segment>& segments() const override { return segments_; }
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;
   const Damage& damage() const override;
-  const std::vector<std::string>& remarks() const override { return remarks_; }
 
  private:
   void check_agreement(const Part& part) const;
@@ -39,10 +36,7 @@ class FilterbankSequence final : public FilterbankReader {
                         std::span<std::byte> destination);
 
   std::vector<Part> parts_;
-  FilterbankDescription description_;
-  std::vector<Segment> segments_;
-  std::vector<std::string> remarks_;
-  mutable Damage damage_;  // gathered when asked for
+  mutable Damage gathered_;  // when damage() is called
   std::vector<std::byte> narrow_;
 };
 

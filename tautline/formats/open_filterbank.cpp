@@ -89,6 +89,17 @@ std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>
   return std::make_unique<FilterbankSequence>(std::move(parts));
 }
 
+std::size_t FilterbankReader::limit_to(std::size_t count, std::uint64_t left,
+                                       std::span<const std::byte> destination) const {
+  count = static_cast<std::size_t>(std::min<std::uint64_t>(count, left));
+  const std::size_t sample_bytes = description_.sample_bytes();
+  if (destination.size() / sample_bytes < count)
+    throw core::Error(core::ErrorKind::config, "destination of a read",
+                      std::to_string(destination.size()) + " bytes",
+                      "at least " + std::to_string(count) + " x " + std::to_string(sample_bytes));
+  return count;
+}
+
 std::string to_string(Delivered type) {
   return type == Delivered::u8 ? "u8" : type == Delivered::u16 ? "u16" : "f32";
 }

@@ -26,15 +26,12 @@ class StridedReader final : public VoltageReader {
  public:
   StridedReader(InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
                 StridedShape shape, Damage damage)
-      : file_(std::move(file)),
-        description_(std::move(description)),
-        axes_(std::move(axes)),
-        shape_(shape),
-        damage_(std::move(damage)) {
+      : file_(std::move(file)), axes_(std::move(axes)), shape_(shape) {
+    description_ = std::move(description);
+    damage_ = std::move(damage);
     if (shape_.outer_rows == 1) file_.sequential();
   }
 
-  const core::VoltageDescription& description() const override { return description_; }
   core::RawLayout layout(std::size_t samples) const override {
     return layout_of(axes_, description_.format, samples);
   }
@@ -43,7 +40,6 @@ class StridedReader final : public VoltageReader {
   }
   std::uint64_t total_samples() const override { return shape_.times; }
   void seek(std::uint64_t first_sample) override { next_ = std::min(first_sample, shape_.times); }
-  const Damage& damage() const override { return damage_; }
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {
     const auto count =
@@ -121,10 +117,8 @@ class StridedReader final : public VoltageReader {
   }
 
   InputFile file_;
-  core::VoltageDescription description_;
   std::vector<SampleAxis> axes_;
   StridedShape shape_;
-  Damage damage_;
   std::uint64_t next_ = 0;
   std::vector<std::byte> shifted_;
   std::vector<std::size_t> got_;  // times that each outer row of the last block had

@@ -41,7 +41,7 @@ struct Damage {
 class VoltageReader {
  public:
   virtual ~VoltageReader() = default;
-  virtual const core::VoltageDescription& description() const = 0;
+  const core::VoltageDescription& description() const { return description_; }
   /// The layout of every block that read() fills with `samples` samples.
   virtual core::RawLayout layout(std::size_t samples) const = 0;
   /// Bytes that a block of `samples` samples takes.
@@ -54,7 +54,11 @@ class VoltageReader {
   /// capacity kept) and returns how many; 0 at the end. Samples that are missing inside the stream
   /// are delivered as bytes of any value and named in block.invalid.
   virtual std::size_t read(std::size_t samples, core::RawBlock& block) = 0;
-  virtual const Damage& damage() const = 0;
+  const Damage& damage() const { return damage_; }
+
+ protected:
+  core::VoltageDescription description_;
+  Damage damage_;
 };
 
 struct ReaderOptions {

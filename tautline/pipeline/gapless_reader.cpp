@@ -44,9 +44,9 @@ void write_means(const std::vector<std::byte>& bytes, std::size_t channels, std:
 
 GaplessReader::GaplessReader(std::unique_ptr<formats::FilterbankReader> reader)
     : reader_(std::move(reader)),
-      description_(reader_->description()),
-      line_(description_.sample_bytes()),
+      line_(reader_->description().sample_bytes()),
       measured_(reader_->segments().size()) {
+  description_ = reader_->description();
   const formats::Segment& last = reader_->segments().back();
   const std::uint64_t times = last.grid_sample + last.samples, there = description_.samples;
   if (times - there > there)
@@ -57,8 +57,8 @@ GaplessReader::GaplessReader(std::unique_ptr<formats::FilterbankReader> reader)
         "name one segment with `start_s` and `duration_s`, or search it: a search takes "
         "each segment for itself");
   description_.samples = times;
-  whole_ = {reader_->segments().front()};
-  whole_.front().samples = times;
+  segments_ = {reader_->segments().front()};
+  segments_.front().samples = times;
 }
 
 std::uint64_t GaplessReader::grid_of(std::uint64_t sample) const {

@@ -20,8 +20,6 @@ class GaplessReader final : public formats::FilterbankReader {
   /// Throws Error(format) when more is missing than there is: filling that would be inventing.
   explicit GaplessReader(std::unique_ptr<formats::FilterbankReader> reader);
 
-  const formats::FilterbankDescription& description() const override { return description_; }
-  const std::vector<formats::Segment>& segments() const override { return whole_; }
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;
   const formats::Damage& damage() const override { return reader_->damage(); }
@@ -37,8 +35,6 @@ class GaplessReader final : public formats::FilterbankReader {
   void measure(std::size_t segment);
 
   std::unique_ptr<formats::FilterbankReader> reader_;
-  formats::FilterbankDescription description_;
-  std::vector<formats::Segment> whole_;
   std::vector<std::byte> line_;  // a time of the gap that was read last
   std::size_t measured_;         // the segment before it
 };

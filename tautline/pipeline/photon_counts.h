@@ -17,7 +17,6 @@ class PhotonCounts final : public formats::CountReader {
   /// Reads the file once, to know how long it is.
   explicit PhotonCounts(const AutocorrelateConfig& config);
 
-  const formats::CountDescription& description() const override { return description_; }
   std::uint64_t total_samples() const override { return total_; }
   /// Of the chosen detectors, in the whole file.
   std::uint64_t total_photons() const { return photons_; }
@@ -35,7 +34,6 @@ class PhotonCounts final : public formats::CountReader {
   std::string path_;
   BinPhotonsConfig bin_config_;
   std::unique_ptr<PhotonBinner> binner_;
-  formats::CountDescription description_;
   std::uint64_t total_ = 0, photons_ = 0;
 };
 

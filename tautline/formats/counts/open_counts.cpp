@@ -26,45 +26,53 @@ using core::CountType;
 /// Types of elements in files.
 enum class Element { u1, u2, u4, u8, i1, i2, i4, i8, f4, f8 };
 
-std::size_t bytes_of(Element element) {
+// Calls `action` with a value of the element's type.
+template <class Action>
+auto of_type(Element element, Action action) {
   switch (element) {
     case Element::u1:
-    case Element::i1:
-      return 1;
+      return action(std::uint8_t{});
     case Element::u2:
-    case Element::i2:
-      return 2;
+      return action(std::uint16_t{});
     case Element::u4:
+      return action(std::uint32_t{});
+    case Element::u8:
+      return action(std::uint64_t{});
+    case Element::i1:
+      return action(std::int8_t{});
+    case Element::i2:
+      return action(std::int16_t{});
     case Element::i4:
+      return action(std::int32_t{});
+    case Element::i8:
+      return action(std::int64_t{});
     case Element::f4:
-      return 4;
+      return action(float{});
     default:
-      return 8;
+      return action(double{});
   }
+}
+
+std::size_t bytes_of(Element element) {
+  return of_type(element, [](auto value) { return sizeof value; });
 }
 
 // The type that holds every value of an element, as far as there is one.
 CountType natural_type(Element element) {
-  switch (element) {
-    case Element::u1:
-    case Element::i1:
-      return CountType::u8;
-    case Element::u2:
-    case Element::i2:
-      return CountType::u16;
-    case Element::f4:
-    case Element::f8:
-      return CountType::f32;
-    default:
-      return CountType::u32;
-  }
+  return of_type(element, []<class Value>(Value) {
+    return std::is_floating_point_v<Value> ? CountType::f32
+           : sizeof(Value) == 1            ? CountType::u8
+           : sizeof(Value) == 2            ? CountType::u16
+                                           : CountType::u32;
+  });
 }
 
-bool same(Element element, CountType type) {
-  return (element == Element::u1 && type == CountType::u8) ||
-         (element == Element::u2 && type == CountType::u16) ||
-         (element == Element::u4 && type == CountType::u32) ||
-         (element == Element::f4 && type == CountType::f32);
+// The element that is a count as it stands.
+Element element_of(CountType type) {
+  return type == CountType::u8    ? Element::u1
+         : type == CountType::u16 ? Element::u2
+         : type == CountType::u32 ? Element::u4
+                                  : Element::f4;
 }
 
 // Converts `count` elements; returns the first that does not fit, or `count`.
@@ -103,59 +111,11 @@ std::size_t convert_to(CountType type, const std::byte* from, std::size_t count,
   }
 }
 
-std::size_t convert(Element element, CountType type, const std::byte* from, std::size_t count,
-                    std::byte* to) {
-  switch (element) {
-    case Element::u1:
-      return convert_to<std::uint8_t>(type, from, count, to);
-    case Element::u2:
-      return convert_to<std::uint16_t>(type, from, count, to);
-    case Element::u4:
-      return convert_to<std::uint32_t>(type, from, count, to);
-    case Element::u8:
-      return convert_to<std::uint64_t>(type, from, count, to);
-    case Element::i1:
-      return convert_to<std::int8_t>(type, from, count, to);
-    case Element::i2:
-      return convert_to<std::int16_t>(type, from, count, to);
-    case Element::i4:
-      return convert_to<std::int32_t>(type, from, count, to);
-    case Element::i8:
-      return convert_to<std::int64_t>(type, from, count, to);
-    case Element::f4:
-      return convert_to<float>(type, from, count, to);
-    default:
-      return convert_to<double>(type, from, count, to);
-  }
-}
-
 std::string value_text(Element element, const std::byte* at) {
-  const auto text = [&]<class Value>(Value value) {
+  return of_type(element, [at]<class Value>(Value value) {
     std::memcpy(&value, at, sizeof value);
     return std::to_string(value);
-  };
-  switch (element) {
-    case Element::u1:
-      return text(std::uint8_t{});
-    case Element::u2:
-      return text(std::uint16_t{});
-    case Element::u4:
-      return text(std::uint32_t{});
-    case Element::u8:
-      return text(std::uint64_t{});
-    case Element::i1:
-      return text(std::int8_t{});
-    case Element::i2:
-      return text(std::int16_t{});
-    case Element::i4:
-      return text(std::int32_t{});
-    case Element::i8:
-      return text(std::int64_t{});
-    case Element::f4:
-      return text(float{});
-    default:
-      return text(double{});
-  }
+  });
 }
 
 /// Where a file's rows lie.
@@ -168,16 +128,13 @@ struct Rows {
 class RowReader final : public CountReader {
  public:
   RowReader(InputFile file, CountDescription description, const Rows& rows, Damage damage)
-      : file_(std::move(file)),
-        description_(std::move(description)),
-        rows_(rows),
-        damage_(std::move(damage)) {
+      : file_(std::move(file)), rows_(rows) {
+    description_ = std::move(description);
+    damage_ = std::move(damage);
     file_.sequential();
   }
-  const CountDescription& description() const override { return description_; }
   std::uint64_t total_samples() const override { return rows_.count; }
   void seek(std::uint64_t first_sample) override { next_ = std::min(first_sample, rows_.count); }
-  const Damage& damage() const override { return damage_; }
 
   std::size_t read(std::span<std::byte> counts) override {
     const std::size_t sensors = description_.sensors;
@@ -187,7 +144,7 @@ class RowReader final : public CountReader {
     if (rows == 0) return 0;
     const std::size_t file_row_bytes = sensors * bytes_of(rows_.element);
     const std::uint64_t at = rows_.offset_bytes + next_ * file_row_bytes;
-    const bool plain = same(rows_.element, description_.type);
+    const bool plain = rows_.element == element_of(description_.type);
     if (!plain) raw_.resize(rows * file_row_bytes);
     const auto target = plain ? counts.first(rows * row_bytes) : std::span<std::byte>(raw_);
     if (file_.read(at, target) != target.size())
@@ -203,8 +160,10 @@ class RowReader final : public CountReader {
 
  private:
   void convert_rows(std::byte* to, std::size_t count) const {
-    check_fit(raw_.data(), convert(rows_.element, description_.type, raw_.data(), count, to),
-              count);
+    const std::size_t good = of_type(rows_.element, [&]<class From>(From) {
+      return convert_to<From>(description_.type, raw_.data(), count, to);
+    });
+    check_fit(raw_.data(), good, count);
   }
 
   // `from` are the file's elements, of which the first `good` of `count` fit.
@@ -221,9 +180,7 @@ class RowReader final : public CountReader {
   }
 
   InputFile file_;
-  CountDescription description_;
   Rows rows_;
-  Damage damage_;
   std::uint64_t next_ = 0;
   std::vector<std::byte> raw_;
 };
@@ -255,13 +212,6 @@ Element element_of(const npy::Header& header, const std::string& path) {
                      "convert the array, for example with astype('uint16')");
 }
 
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text = "(";
-  for (std::size_t a = 0; a < shape.size(); ++a)
-    text += (a > 0 ? ", " : "") + std::to_string(shape[a]);
-  return text + ")";
-}
-
 std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   const std::string path = file.path();
   const npy::Header header = npy::parse_header(file.head(npy::kMaxHeaderBytes), path);
@@ -271,7 +221,7 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   const std::uint64_t third = shape.size() > 2 ? shape[2] : 1;
   if (shape.empty() || shape.size() > 3 || second == 0 || third == 0 || second > kMaxSensors ||
       third > kMaxSensors || second * third > kMaxSensors)
-    throw format_error(path, "shape of the array", shape_text(shape),
+    throw format_error(path, "shape of the array", npy::shape_text(shape),
                        "[time], [time][sensor] or [time][row][column] with 1 to " +
                            std::to_string(kMaxSensors) + " sensors",
                        "reshape the array: time comes first");
@@ -311,13 +261,7 @@ std::unique_ptr<CountReader> open_raw(InputFile file, const RawCounts& raw) {
     throw core::Error(core::ErrorKind::config, file.path() + ": header",
                       std::to_string(raw.header_bytes) + " bytes",
                       "at most the file's " + std::to_string(file.size()));
-  static constexpr std::pair<CountType, Element> kElements[] = {{CountType::u8, Element::u1},
-                                                                {CountType::u16, Element::u2},
-                                                                {CountType::u32, Element::u4},
-                                                                {CountType::f32, Element::f4}};
-  Rows rows{Element::u1, raw.header_bytes, 0};
-  for (const auto& [type, element] : kElements)
-    if (type == *raw.type) rows.element = element;
+  Rows rows{element_of(*raw.type), raw.header_bytes, 0};
   Damage damage;
   rows.count = whole_rows(file, rows.offset_bytes, raw.sensors * bytes_of(rows.element), damage);
   return std::make_unique<RowReader>(

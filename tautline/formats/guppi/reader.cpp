@@ -31,16 +31,14 @@ class Reader : public VoltageReader {
         first_(first_cards(file_)),
         geometry_(read_geometry(first_)),
         unit_(find_packet_unit(file_, first_, geometry_)),
-        description_(describe(first_, geometry_, unit_)),
         blocks_(file_, first_, geometry_, unit_, damage_) {
+    description_ = describe(first_, geometry_, unit_);
     file_.sequential();
     current_ = blocks_.next();
     if (!current_)
       throw first_.error("BLOCSIZE", std::to_string(geometry_.data_bytes),
                          "whole samples in the file's " + std::to_string(file_.size()) + " bytes");
   }
-
-  const core::VoltageDescription& description() const override { return description_; }
 
   core::RawLayout layout(std::size_t samples) const override {
     const auto sample = static_cast<std::size_t>(description_.format.bits_per_sample());
@@ -91,8 +89,6 @@ class Reader : public VoltageReader {
     }
     return block.samples;
   }
-
-  const Damage& damage() const override { return damage_; }
 
  private:
   std::size_t time_bytes() const {
@@ -157,11 +153,9 @@ class Reader : public VoltageReader {
   }
 
   InputFile file_;
-  Damage damage_;
   Cards first_;
   Geometry geometry_;
   std::optional<PacketUnit> unit_;
-  core::VoltageDescription description_;
   BlockStream blocks_;
   std::optional<Block> current_;
   std::uint64_t position_ = 0;

@@ -56,8 +56,6 @@ class Reader : public VoltageReader {
     description_ = describe(options.assumed, paths.size(), receivers_.front().stream.mode());
   }
 
-  const core::VoltageDescription& description() const override { return description_; }
-
   core::RawLayout layout(std::size_t) const override {
     const std::size_t sample = static_cast<std::size_t>(description_.format.bits_per_sample());
     core::RawLayout l;
@@ -115,8 +113,6 @@ class Reader : public VoltageReader {
     position_ += produced;
     return produced;
   }
-
-  const Damage& damage() const override { return damage_; }
 
  private:
   static void require_same_mode(const RecordStream& first, const RecordStream& other) {
@@ -233,9 +229,7 @@ class Reader : public VoltageReader {
                     r.stream.path(), position, kInputsPerReceiver));
   }
 
-  Damage damage_;
   std::vector<Receiver> receivers_;
-  core::VoltageDescription description_;
   std::uint64_t position_ = 0;
 };
 

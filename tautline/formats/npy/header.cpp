@@ -125,6 +125,13 @@ class Literal {
 
 }  // namespace
 
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  std::string text = "(";
+  for (std::size_t a = 0; a < shape.size(); ++a)
+    text += (a > 0 ? ", " : "") + std::to_string(shape[a]);
+  return text + ")";
+}
+
 std::size_t element_bytes(const std::string& type) {
   std::size_t bytes = 0;
   const auto digits =
@@ -164,13 +171,8 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file) {
 
 std::string format_header(const std::string& type, const std::vector<std::uint64_t>& shape,
                           std::size_t least_bytes) {
-  std::string text = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
-  for (std::size_t a = 0; a < shape.size(); ++a) {
-    if (a > 0) text += ", ";
-    text += std::to_string(shape[a]);
-  }
-  if (shape.size() == 1) text += ",";
-  text += "), }";
+  std::string text = "{'descr': '" + type + "', 'fortran_order': False, 'shape': ";
+  text += (shape.size() == 1 ? "(" + std::to_string(shape[0]) + ",)" : shape_text(shape)) + ", }";
   constexpr std::size_t kFixedBytes = 10;  // mark, version, length
   const std::size_t whole = std::max(kFixedBytes + text.size() + 1, least_bytes);
   const std::size_t rounded = (whole + kAlignBytes - 1) / kAlignBytes * kAlignBytes;

@@ -18,6 +18,9 @@ struct Header {
   std::uint64_t data_offset_bytes = 0;
 };
 
+/// "(3, 4)", as messages show a shape.
+std::string shape_text(const std::vector<std::uint64_t>& shape);
+
 /// Bytes of one element of "<f4" and kin: the number behind the letter. 0 when there is none.
 std::size_t element_bytes(const std::string& type);
 

@@ -19,15 +19,6 @@ constexpr std::uint64_t kMaxInputs = 65536;
 constexpr std::uint64_t kMaxChannels = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxTimeBits = std::uint64_t{1} << 31;
 
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text = "(";
-  for (std::size_t a = 0; a < shape.size(); ++a) {
-    if (a > 0) text += ", ";
-    text += std::to_string(shape[a]);
-  }
-  return text + ")";
-}
-
 // numpy has no complex type of these: they come in pairs, a last axis of 2.
 bool pairs_when_complex(const core::SampleFormat& format) {
   return !format.is_float() || format.bits == 16;

@@ -61,8 +61,8 @@ FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
 
 class Reader final : public FilterbankReader {
  public:
-  Reader(InputFile file, const Inf& inf)
-      : file_(std::move(file)), description_(describe(inf, file_.size() / sizeof(float))) {
+  Reader(InputFile file, const Inf& inf) : file_(std::move(file)) {
+    description_ = describe(inf, file_.size() / sizeof(float));
     const std::uint64_t samples = description_.samples;
     if (samples > 0) segments_.push_back({0, samples, description_.start, 0});
     damage_.trailing_bytes = file_.size() % sizeof(float);
@@ -85,20 +85,10 @@ class Reader final : public FilterbankReader {
                       file_.path()));
   }
 
-  const FilterbankDescription& description() const override { return description_; }
-  const std::vector<Segment>& segments() const override { return segments_; }
-  const Damage& damage() const override { return damage_; }
-  const std::vector<std::string>& remarks() const override { return remarks_; }
-
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override {
     if (first_sample >= description_.samples) return 0;
-    count = static_cast<std::size_t>(
-        std::min<std::uint64_t>(count, description_.samples - first_sample));
-    if (destination.size() / sizeof(float) < count)
-      throw core::Error(core::ErrorKind::config, "destination of a read",
-                        fmt::format("{} bytes", destination.size()),
-                        fmt::format("at least {} x 4", count));
+    count = limit_to(count, description_.samples - first_sample, destination);
     const auto to = destination.first(count * sizeof(float));
     const std::size_t got = file_.read(first_sample * sizeof(float), to);
     std::fill(to.begin() + static_cast<std::ptrdiff_t>(got), to.end(), std::byte{0});
@@ -112,10 +102,6 @@ class Reader final : public FilterbankReader {
 
  private:
   InputFile file_;
-  FilterbankDescription description_;
-  std::vector<Segment> segments_;
-  Damage damage_;
-  std::vector<std::string> remarks_;
 };
 
 std::string data_path(const std::string& path) {

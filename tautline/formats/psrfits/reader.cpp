@@ -28,26 +28,20 @@ class Reader final : public FilterbankReader {
  public:
   Reader(const std::string& path, std::uint64_t file_bytes, const FilterbankOptions& options)
       : table_(path), geometry_(read_geometry(table_, file_bytes, options)) {
+    description_ = geometry_.description;
+    segments_ = std::move(geometry_.segments);
+    damage_ = std::move(geometry_.damage);
+    remarks_ = std::move(geometry_.remarks);
     choose_delivery();
   }
 
-  const FilterbankDescription& description() const override { return geometry_.description; }
-  const std::vector<Segment>& segments() const override { return geometry_.segments; }
-  const Damage& damage() const override { return geometry_.damage; }
-  const std::vector<std::string>& remarks() const override { return geometry_.remarks; }
-
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override {
-    const FilterbankDescription& d = geometry_.description;
+    const FilterbankDescription& d = description_;
     if (first_sample >= d.samples) return 0;
-    const Segment* segment = &geometry_.segments.back();
+    const Segment* segment = &segments_.back();
     while (segment->first_sample > first_sample) --segment;
-    count = static_cast<std::size_t>(
-        std::min<std::uint64_t>(count, segment->first_sample + segment->samples - first_sample));
-    if (destination.size() / d.sample_bytes() < count)
-      throw core::Error(core::ErrorKind::config, "destination of a read",
-                        fmt::format("{} bytes", destination.size()),
-                        fmt::format("at least {} x {}", count, d.sample_bytes()));
+    count = limit_to(count, segment->first_sample + segment->samples - first_sample, destination);
     const std::size_t piece = std::max<std::size_t>(
         1, kStagingBytes / (geometry_.values_per_sample() * (d.bits == 32   ? 4
                                                              : d.bits == 16 ? 2
@@ -66,7 +60,7 @@ class Reader final : public FilterbankReader {
 
  private:
   RowScale scale_of(std::uint64_t row) {
-    const FilterbankDescription& d = geometry_.description;
+    const FilterbankDescription& d = description_;
     const Columns& columns = geometry_.columns;
     std::vector<float> weights(d.channels, 1), scales(d.channels), offsets(d.channels);
     if (columns.weights) table_.read(columns.weights, row, 0, weights);
@@ -90,7 +84,7 @@ class Reader final : public FilterbankReader {
 
   // Half the range that signed codes are moved up by, so that they are unsigned.
   double code_zero() const {
-    const FilterbankDescription& d = geometry_.description;
+    const FilterbankDescription& d = description_;
     return d.is_signed ? std::ldexp(1.0, d.bits - 1) : 0;
   }
 
@@ -104,7 +98,7 @@ class Reader final : public FilterbankReader {
   }
 
   void choose_delivery() {
-    FilterbankDescription& d = geometry_.description;
+    FilterbankDescription& d = description_;
     const double ifs = static_cast<double>(d.summed_ifs.size());
     const double range = std::ldexp(1.0, std::min(d.bits, 16)),
                  zero = geometry_.zero_off + code_zero();
@@ -123,7 +117,7 @@ class Reader final : public FilterbankReader {
       scale_ = scale_of(row);
       scale_row_ = row;
     }
-    const FilterbankDescription& d = geometry_.description;
+    const FilterbankDescription& d = description_;
     const std::size_t per_sample = geometry_.values_per_sample();
     const std::size_t values = times * per_sample;
     if (d.bits == 32) {
@@ -142,7 +136,7 @@ class Reader final : public FilterbankReader {
   }
 
   void read_bytes(std::uint64_t row, std::uint64_t first, std::size_t values) {
-    const int bits = geometry_.description.bits;
+    const int bits = description_.bits;
     const std::uint64_t first_value = first * geometry_.values_per_sample();
     if (bits == 8) {
       bytes_.resize(values);
@@ -162,7 +156,7 @@ class Reader final : public FilterbankReader {
   // `flip` turns the stored codes into unsigned ones, which are code_zero() above their meaning.
   template <class Code>
   void deliver(const Code* codes, std::size_t times, unsigned flip, std::byte* to) const {
-    switch (geometry_.description.delivered) {
+    switch (description_.delivered) {
       case Delivered::u8:
         return sum(codes, times, flip, reinterpret_cast<std::uint8_t*>(to));
       case Delivered::u16:
@@ -174,7 +168,7 @@ class Reader final : public FilterbankReader {
 
   template <class Code, class Sum>
   void sum(const Code* codes, std::size_t times, unsigned flip, Sum* to) const {
-    const FilterbankDescription& d = geometry_.description;
+    const FilterbankDescription& d = description_;
     const std::size_t channels = d.channels;
     const double zero = code_zero();
     std::vector<double> row(channels);

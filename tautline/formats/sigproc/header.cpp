@@ -20,49 +20,8 @@ constexpr std::string_view kTableStart = "FREQUENCY_START", kTableEnd = "FREQUEN
 // sigproc reads strings into 80 bytes.
 constexpr std::int32_t kMaxWord = 80;
 
-enum class Kind { integer, long_integer, real, text, byte, flag };
-
-struct Keyword {
-  std::string_view name;
-  Kind kind;
-};
-
-constexpr std::array kKeywords{Keyword{"telescope_id", Kind::integer},
-                               Keyword{"machine_id", Kind::integer},
-                               Keyword{"data_type", Kind::integer},
-                               Keyword{"barycentric", Kind::integer},
-                               Keyword{"pulsarcentric", Kind::integer},
-                               Keyword{"nbits", Kind::integer},
-                               Keyword{"nsamples", Kind::integer},
-                               Keyword{"nchans", Kind::integer},
-                               Keyword{"nifs", Kind::integer},
-                               Keyword{"nbeams", Kind::integer},
-                               Keyword{"ibeam", Kind::integer},
-                               Keyword{"nbins", Kind::integer},
-                               Keyword{"npuls", Kind::long_integer},
-                               Keyword{"az_start", Kind::real},
-                               Keyword{"za_start", Kind::real},
-                               Keyword{"src_raj", Kind::real},
-                               Keyword{"src_dej", Kind::real},
-                               Keyword{"tstart", Kind::real},
-                               Keyword{"tsamp", Kind::real},
-                               Keyword{"fch1", Kind::real},
-                               Keyword{"foff", Kind::real},
-                               Keyword{"fchannel", Kind::real},
-                               Keyword{"refdm", Kind::real},
-                               Keyword{"period", Kind::real},
-                               Keyword{"rawdatafile", Kind::text},
-                               Keyword{"source_name", Kind::text},
-                               Keyword{"signed", Kind::byte},
-                               Keyword{kTableStart, Kind::flag},
-                               Keyword{kTableEnd, Kind::flag},
-                               Keyword{kEnd, Kind::flag}};
-
-const Keyword* find_keyword(std::string_view name) {
-  const auto* found = std::find_if(kKeywords.begin(), kKeywords.end(),
-                                   [&](const Keyword& k) { return k.name == name; });
-  return found == kKeywords.end() ? nullptr : found;
-}
+struct Keyword;
+const Keyword* find_keyword(std::string_view name);
 
 bool printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
@@ -134,90 +93,77 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-struct Value {
-  std::int64_t integer = 0;
-  double real = 0;
-  std::string text;
-};
+// Reads the value of a keyword into its place.
+using Read = void (*)(Cursor&, std::string_view keyword, ParsedHeader&);
 
-Value read_value(Cursor& cursor, const Keyword& keyword) {
-  Value value;
-  switch (keyword.kind) {
-    case Kind::integer:
-      value.integer = cursor.number<std::int32_t>(keyword.name);
-      break;
-    case Kind::long_integer:
-      value.integer = cursor.number<std::int64_t>(keyword.name);
-      break;
-    case Kind::real:
-      value.real = cursor.number<double>(keyword.name);
-      break;
-    case Kind::text:
-      value.text = cursor.word(keyword.name);
-      break;
-    case Kind::byte:
-      value.integer = cursor.number<std::int8_t>(keyword.name);
-      break;
-    case Kind::flag:
-      break;
-  }
-  return value;
+template <class T>
+void skip(Cursor& cursor, std::string_view keyword, ParsedHeader&) {
+  cursor.number<T>(keyword);
 }
 
-void store(ParsedHeader& parsed, std::string_view name, const Value& value) {
-  Header& h = parsed.header;
-  const auto count = [&] {
-    return static_cast<std::size_t>(std::max<std::int64_t>(value.integer, 0));
-  };
-  const int integer = static_cast<int>(value.integer);
-  if (name == "telescope_id")
-    h.telescope_id = integer;
-  else if (name == "machine_id")
-    h.machine_id = integer;
-  else if (name == "data_type")
-    h.data_type = integer;
-  else if (name == "barycentric")
-    h.barycentric = integer;
-  else if (name == "pulsarcentric")
-    h.pulsarcentric = integer;
-  else if (name == "nbits")
-    h.nbits = integer;
-  else if (name == "nsamples")
-    parsed.nsamples = value.integer;
-  else if (name == "nchans")
-    h.nchans = count();
-  else if (name == "nifs")
-    h.nifs = count();
-  else if (name == "nbeams")
-    h.nbeams = integer;
-  else if (name == "ibeam")
-    h.ibeam = integer;
-  else if (name == "az_start")
-    h.az_start_deg = value.real;
-  else if (name == "za_start")
-    h.za_start_deg = value.real;
-  else if (name == "src_raj")
-    h.src_raj = value.real;
-  else if (name == "src_dej")
-    h.src_dej = value.real;
-  else if (name == "tstart")
-    h.tstart_mjd = value.real;
-  else if (name == "tsamp")
-    h.tsamp_s = value.real;
-  else if (name == "fch1")
-    h.fch1_mhz = value.real;
-  else if (name == "foff")
-    h.foff_mhz = value.real;
-  else if (name == "fchannel")
-    parsed.channel_mhz.push_back(value.real);
-  else if (name == "refdm")
-    h.refdm = value.real;
-  else if (name == "rawdatafile")
-    h.rawdatafile = value.text;
-  else if (name == "source_name")
-    h.source_name = value.text;
-  else if (name == "signed")
-    h.is_signed = value.integer != 0;
+template <auto kMember>
+void store(Cursor& cursor, std::string_view keyword, ParsedHeader& parsed) {
+  auto& field = parsed.header.*kMember;
+  using Field = std::decay_t<decltype(field)>;
+  if constexpr (std::is_same_v<Field, std::string>)
+    field = cursor.word(keyword);
+  else if constexpr (std::is_same_v<Field, bool>)
+    field = cursor.number<std::int8_t>(keyword) != 0;
+  else if constexpr (std::is_same_v<Field, int>)
+    field = cursor.number<std::int32_t>(keyword);
+  else if constexpr (std::is_same_v<Field, std::size_t>)
+    field = static_cast<std::size_t>(std::max(cursor.number<std::int32_t>(keyword), 0));
+  else
+    field = cursor.number<double>(keyword);
+}
+
+struct Keyword {
+  std::string_view name;
+  Read read = nullptr;  // null: no value follows
+};
+
+constexpr std::array kKeywords{
+    Keyword{"telescope_id", store<&Header::telescope_id>},
+    Keyword{"machine_id", store<&Header::machine_id>},
+    Keyword{"data_type", store<&Header::data_type>},
+    Keyword{"barycentric", store<&Header::barycentric>},
+    Keyword{"pulsarcentric", store<&Header::pulsarcentric>},
+    Keyword{"nbits", store<&Header::nbits>},
+    Keyword{"nsamples",
+            [](Cursor& cursor, std::string_view keyword, ParsedHeader& parsed) {
+              parsed.nsamples = cursor.number<std::int32_t>(keyword);
+            }},
+    Keyword{"nchans", store<&Header::nchans>},
+    Keyword{"nifs", store<&Header::nifs>},
+    Keyword{"nbeams", store<&Header::nbeams>},
+    Keyword{"ibeam", store<&Header::ibeam>},
+    Keyword{"nbins", skip<std::int32_t>},
+    Keyword{"npuls", skip<std::int64_t>},
+    Keyword{"az_start", store<&Header::az_start_deg>},
+    Keyword{"za_start", store<&Header::za_start_deg>},
+    Keyword{"src_raj", store<&Header::src_raj>},
+    Keyword{"src_dej", store<&Header::src_dej>},
+    Keyword{"tstart", store<&Header::tstart_mjd>},
+    Keyword{"tsamp", store<&Header::tsamp_s>},
+    Keyword{"fch1", store<&Header::fch1_mhz>},
+    Keyword{"foff", store<&Header::foff_mhz>},
+    Keyword{"fchannel",
+            [](Cursor& cursor, std::string_view keyword, ParsedHeader& parsed) {
+              parsed.channel_mhz.push_back(cursor.number<double>(keyword));
+            }},
+    Keyword{"refdm", store<&Header::refdm>},
+    Keyword{"period", skip<double>},
+    Keyword{"rawdatafile", store<&Header::rawdatafile>},
+    Keyword{"source_name", store<&Header::source_name>},
+    Keyword{"signed", store<&Header::is_signed>},
+    Keyword{kTableStart},
+    Keyword{kTableEnd},
+    Keyword{kEnd}};
+
+const Keyword* find_keyword(std::string_view name) {
+  const auto* found = std::find_if(kKeywords.begin(), kKeywords.end(),
+                                   [&](const Keyword& k) { return k.name == name; });
+  return found == kKeywords.end() ? nullptr : found;
 }
 
 void check(bool good, const std::string& file, const char* keyword, const std::string& found,
@@ -319,8 +265,9 @@ ParsedHeader parse_header(std::span<const std::byte> bytes, const std::string& f
     }
     last = name;
     if (keyword->name == kEnd) break;
-    const Value value = read_value(cursor, *keyword);
-    if (keyword->kind != Kind::flag && keyword->name != "fchannel") {
+    if (keyword->read == nullptr) continue;
+    keyword->read(cursor, keyword->name, parsed);
+    if (keyword->name != "fchannel") {
       // The last one holds, as everywhere in this field.
       if (std::find(seen.begin(), seen.end(), keyword->name) != seen.end())
         parsed.remarks.push_back(
@@ -329,7 +276,6 @@ ParsedHeader parse_header(std::span<const std::byte> bytes, const std::string& f
                         file, begin, name));
       seen.push_back(keyword->name);
     }
-    store(parsed, keyword->name, value);
   }
   parsed.header_bytes = cursor.at();
   for (const std::string_view needed : {"nchans", "nbits", "tsamp"})

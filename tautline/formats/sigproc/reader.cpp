@@ -101,30 +101,21 @@ class Reader final : public FilterbankReader {
  public:
   Reader(InputFile file, ParsedHeader parsed, const FilterbankOptions& options)
       : file_(std::move(file)),
-        description_(describe(file_.path(), parsed, options)),
         data_offset_bytes_(parsed.header_bytes),
         time_bits_(static_cast<std::uint64_t>(parsed.header.nbits) * parsed.header.nchans *
-                   parsed.header.nifs),
-        remarks_(std::move(parsed.remarks)) {
+                   parsed.header.nifs) {
+    description_ = describe(file_.path(), parsed, options);
+    remarks_ = std::move(parsed.remarks);
     count_samples();
     add_remarks(parsed);
     file_.sequential();
   }
 
-  const FilterbankDescription& description() const override { return description_; }
-  const std::vector<Segment>& segments() const override { return segments_; }
-  const Damage& damage() const override { return damage_; }
-  const std::vector<std::string>& remarks() const override { return remarks_; }
-
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override {
     const FilterbankDescription& d = description_;
     if (first_sample >= d.samples) return 0;
-    count = static_cast<std::size_t>(std::min<std::uint64_t>(count, d.samples - first_sample));
-    if (destination.size() / d.sample_bytes() < count)
-      throw core::Error(core::ErrorKind::config, "destination of a read",
-                        fmt::format("{} bytes", destination.size()),
-                        fmt::format("at least {} x {}", count, d.sample_bytes()));
+    count = limit_to(count, d.samples - first_sample, destination);
     std::byte* to = destination.data();
     const std::size_t piece =
         plain()
@@ -251,12 +242,8 @@ class Reader final : public FilterbankReader {
   }
 
   InputFile file_;
-  FilterbankDescription description_;
   std::uint64_t data_offset_bytes_;
   std::uint64_t time_bits_;  // of all IFs and channels
-  std::vector<Segment> segments_;
-  Damage damage_;
-  std::vector<std::string> remarks_;
   std::vector<std::byte> staging_;
   std::vector<std::uint8_t> unpacked_;
 };

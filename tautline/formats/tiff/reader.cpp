@@ -77,10 +77,8 @@ class StackReader : public CountReader {
     go_to(0);
   }
 
-  const CountDescription& description() const override { return description_; }
   std::uint64_t total_samples() const override { return frames_; }
   void seek(std::uint64_t first_sample) override { go_to(first_sample); }
-  const Damage& damage() const override { return damage_; }
 
   std::size_t read(std::span<std::byte> counts) override {
     const std::size_t bytes = description_.sensors * core::bytes_of(description_.type);
@@ -181,8 +179,6 @@ class StackReader : public CountReader {
 
   std::string path_, message_, warning_;
   std::unique_ptr<TIFF, Close> file_;
-  CountDescription description_;
-  Damage damage_;
   Frame frame_;
   std::uint64_t frames_ = 0, next_ = 0;
   bool ended_ = false;

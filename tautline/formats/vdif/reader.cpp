@@ -63,13 +63,11 @@ class Reader : public VoltageReader {
         packing_(header_),
         frame_samples_(packing_.samples_in(header_.payload_bytes())),
         timeline_(find_timeline(file_, header_, options.assumed.rate_hz)),
-        description_(describe(header_, timeline_, options.assumed)),
         window_(file_, header_, timeline_, damage_),
         missing_(timeline_.threads.size(), false) {
+    description_ = describe(header_, timeline_, options.assumed);
     file_.sequential();
   }
-
-  const core::VoltageDescription& description() const override { return description_; }
 
   core::RawLayout layout(std::size_t samples) const override {
     core::RawLayout l;
@@ -136,8 +134,6 @@ class Reader : public VoltageReader {
     return block.samples;
   }
 
-  const Damage& damage() const override { return damage_; }
-
  private:
   std::size_t sample_bytes() const {
     return static_cast<std::size_t>(description_.format.bits_per_sample()) / 8;
@@ -190,12 +186,10 @@ class Reader : public VoltageReader {
   }
 
   InputFile file_;
-  Damage damage_;
   Header header_;
   Packing packing_;
   std::size_t frame_samples_;
   Timeline timeline_;
-  core::VoltageDescription description_;
   FrameWindow window_;
   std::vector<bool> missing_;  ///< by input: the last frame was
   std::vector<std::byte> payload_;

@@ -28,22 +28,14 @@ class MemoryReader final : public formats::FilterbankReader {
     description_.rate_hz = core::make_rational(1000, 1);
     description_.samples = kTimes;
   }
-  const formats::FilterbankDescription& description() const override { return description_; }
-  const std::vector<formats::Segment>& segments() const override { return segments_; }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
     count = std::min<std::size_t>(count, kTimes - first);
     std::memcpy(to.data(), samples_.data() + first * kChannels, count * kChannels);
     return count;
   }
-  const formats::Damage& damage() const override { return damage_; }
-  const std::vector<std::string>& remarks() const override { return remarks_; }
 
  private:
   std::vector<std::uint8_t> samples_;
-  formats::FilterbankDescription description_;
-  std::vector<formats::Segment> segments_;
-  formats::Damage damage_;
-  std::vector<std::string> remarks_;
 };
 
 // Intervals of 100 times: the channel at 1401 MHz is zapped, 1403 masked in the second, all in the
