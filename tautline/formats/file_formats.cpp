@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "tautline/formats/counts/npy_counts.h"
-#include "tautline/formats/curves/text.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/guppi/guppi.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
@@ -15,6 +14,7 @@
 #include "tautline/formats/pt3/pt3.h"
 #include "tautline/formats/ptu/ptu.h"
 #include "tautline/formats/sigproc/sigproc.h"
+#include "tautline/formats/text.h"
 #include "tautline/formats/tiff/tiff.h"
 #include "tautline/formats/uvh5/uvh5_reader.h"
 #include "tautline/formats/uvh5/uvh5_writer.h"
@@ -157,9 +157,9 @@ std::string joined(const std::vector<std::string>& words) {
 
 bool FileFormat::is(Bytes first_bytes, const std::string& path) const {
   if (recognise != nullptr) return recognise(first_bytes, path);
-  const std::string lower_case = curves::lower(path);
+  const std::string lower_case = lower(path);
   return std::any_of(endings.begin(), endings.end(), [&](const std::string& ending) {
-    return lower_case.ends_with(curves::lower(ending));
+    return lower_case.ends_with(lower(ending));
   });
 }
 

@@ -44,11 +44,7 @@ class StridedReader final : public VoltageReader {
   std::size_t read(std::size_t samples, core::RawBlock& block) override {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(samples, shape_.times - next_));
-    block.invalid.clear();
-    block.layout = layout(samples);  // a short last block keeps the layout of a full one
-    block.first_sample = next_;
-    block.samples = 0;
-    block.bytes.resize(shape_.block_bytes(samples));
+    begin(block, samples, next_);  // a short last block keeps the layout of a full one
     if (count == 0) return 0;
     const std::size_t stride_bytes = shape_.row_stride_bits(samples) / 8;
     got_.assign(shape_.outer_rows, count);

@@ -57,6 +57,15 @@ class VoltageReader {
   const Damage& damage() const { return damage_; }
 
  protected:
+  /// An empty block, with bytes for `samples` from `first_sample` on.
+  void begin(core::RawBlock& block, std::size_t samples, std::uint64_t first_sample) const {
+    block.layout = layout(samples);
+    block.bytes.resize(block_bytes(samples));
+    block.first_sample = first_sample;
+    block.invalid.clear();
+    block.samples = 0;
+  }
+
   core::VoltageDescription description_;
   Damage damage_;
 };

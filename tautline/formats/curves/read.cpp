@@ -4,9 +4,9 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
-#include "tautline/formats/curves/text.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/text.h"
 #ifdef TAUTLINE_HDF5
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
 #endif

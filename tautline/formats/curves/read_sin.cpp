@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "tautline/formats/curves/curves.h"
-#include "tautline/formats/curves/text.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats::curves {
 

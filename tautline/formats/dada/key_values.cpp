@@ -6,6 +6,8 @@
 #include <limits>
 #include <system_error>
 
+#include "tautline/formats/text.h"
+
 namespace tautline::formats::dada {
 
 namespace {
@@ -15,12 +17,6 @@ constexpr int kExactDigits = 18;  // as many as a 63-bit integer always holds
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 // The length of a decimal literal's mantissa without sign ("16.368"), or 0.
@@ -77,10 +73,10 @@ KeyValues::KeyValues(std::span<const std::byte> bytes, std::string file) : file_
           "control character " +
               std::to_string(static_cast<int>(static_cast<unsigned char>(*binary))),
           "lines of KEY value", "check that this is a DADA file and its HDR_SIZE");
-    line = trim(line.substr(0, line.find('#')));
+    line = trim(line.substr(0, line.find('#')), kBlank);
     if (!line.empty()) {
       const std::size_t key_end = std::min(line.find_first_of(kBlank), line.size());
-      entries_.emplace_back(line.substr(0, key_end), trim(line.substr(key_end)));
+      entries_.emplace_back(line.substr(0, key_end), trim(line.substr(key_end), kBlank));
     }
     offset = end + 1;
   }

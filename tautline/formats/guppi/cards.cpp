@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tautline/formats/text.h"
+
 namespace tautline::formats::guppi {
 
 namespace {
@@ -17,33 +19,19 @@ constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 18;
 constexpr std::size_t kPieceBytes = 8192;
 constexpr std::size_t kDirectIoBytes = 512;
 constexpr std::size_t kKeywordBytes = 8;
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\0')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\0')) text.remove_suffix(1);
-  return text;
-}
+constexpr std::string_view kBlanks(" \0", 2);
 
 bool printable(std::string_view card) {
   return std::all_of(card.begin(), card.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 std::string_view value_of(std::string_view field) {
-  field = trim(field);
+  field = trim(field, kBlanks);
   if (!field.empty() && field.front() == '\'') {
     field.remove_prefix(1);
-    return trim(field.substr(0, field.find('\'')));
+    return trim(field.substr(0, field.find('\'')), kBlanks);
   }
-  return trim(field.substr(0, field.find('/')));
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  return trim(field.substr(0, field.find('/')), kBlanks);
 }
 
 }  // namespace
@@ -63,11 +51,11 @@ std::optional<Cards> Cards::read(const InputFile& file, std::uint64_t offset) {
     }
     const std::string_view card(reinterpret_cast<const char*>(bytes.data()) + at, kCardBytes);
     if (!printable(card)) return std::nullopt;
-    const std::string keyword(trim(card.substr(0, kKeywordBytes)));
-    if (keyword == "END" && trim(card.substr(3)).empty()) {
+    const std::string keyword(trim(card.substr(0, kKeywordBytes), kBlanks));
+    if (keyword == "END" && trim(card.substr(3), kBlanks).empty()) {
       cards.bytes_ = at + kCardBytes;
       const std::string direct = cards.text("DIRECTIO", "0");
-      if (parse_number(direct).value_or(0) != 0)
+      if (finite_number(direct).value_or(0) != 0)
         cards.bytes_ = (cards.bytes_ + kDirectIoBytes - 1) / kDirectIoBytes * kDirectIoBytes;
       return cards;
     }
@@ -98,7 +86,7 @@ std::int64_t Cards::integer(const std::string& keyword, std::int64_t least, std:
   const auto [end, failure] = std::from_chars(value.data() + skip, end_of_text, number);
   if (failure != std::errc{} || end != end_of_text) {
     // Some writers give whole numbers a decimal point.
-    const auto real = parse_number(value);
+    const auto real = finite_number(value);
     if (!real || *real != std::floor(*real) || std::abs(*real) > 1e15)
       throw error(keyword, "'" + value + "'", expected);
     number = static_cast<std::int64_t>(*real);
@@ -109,7 +97,7 @@ std::int64_t Cards::integer(const std::string& keyword, std::int64_t least, std:
 
 double Cards::number(const std::string& keyword) const {
   const std::string value = text(keyword);
-  const auto parsed = parse_number(value);
+  const auto parsed = finite_number(value);
   if (!parsed) throw error(keyword, has(keyword) ? "'" + value + "'" : "no such card", "a number");
   return *parsed;
 }

@@ -69,11 +69,7 @@ class Reader : public VoltageReader {
   }
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {
-    block.layout = layout(samples);
-    block.bytes.resize(block_bytes(samples));
-    block.first_sample = position_;
-    block.invalid.clear();
-    block.samples = 0;
+    begin(block, samples, position_);
     while (block.samples < samples && current_) {
       if (current_->position + current_->samples <= position_) {
         current_ = blocks_.next();

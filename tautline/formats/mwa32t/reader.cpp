@@ -93,10 +93,7 @@ class Reader : public VoltageReader {
   }
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {
-    block.bytes.resize(block_bytes(samples));
-    block.layout = layout(samples);
-    block.first_sample = position_;
-    block.invalid.clear();
+    begin(block, samples, position_);
     std::vector<std::size_t> ends;
     std::size_t produced = 0;
     for (std::size_t r = 0; r < receivers_.size(); ++r) {

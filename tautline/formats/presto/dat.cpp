@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats::presto {
 
@@ -20,15 +20,6 @@ constexpr std::string_view kData = ".dat", kText = ".inf";
 
 std::string stem_of(const std::string& path) {
   return path.substr(0, path.size() - kData.size());
-}
-
-std::optional<double> degrees_of(const std::string& text, double scale) {
-  double whole = 0, minutes = 0, seconds = 0;
-  char sign = text.empty() ? ' ' : text.front();
-  if (std::sscanf(text.c_str(), "%lf:%lf:%lf", &whole, &minutes, &seconds) != 3) return {};
-  const double magnitude = std::abs(whole) + minutes / 60 + seconds / 3600;
-  if (!std::isfinite(magnitude)) return {};
-  return (sign == '-' ? -magnitude : magnitude) * scale;
 }
 
 FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
@@ -51,8 +42,8 @@ FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
   d.machine = inf.instrument;
   d.rawdatafile = inf.name;
   d.telescope_id = d.machine_id = -1;
-  d.ra_deg = degrees_of(inf.right_ascension, 15);
-  d.dec_deg = degrees_of(inf.declination, 1);
+  d.ra_deg = sexagesimal(inf.right_ascension, 15);
+  d.dec_deg = sexagesimal(inf.declination, 1);
   d.refdm = inf.dm;
   d.refdm_constant = kDispersionConstant;
   d.barycentric = inf.barycentred;

@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats::presto {
 
@@ -20,18 +21,14 @@ constexpr std::int64_t kSecondsPerDay = 86400, kUnixEpochMjd = 40587;
 constexpr std::int64_t kEpochSteps = 1'000'000'000'000'000;  // 15 decimals of a day
 constexpr std::size_t kMaxInfBytes = std::size_t{1} << 20;
 
+constexpr std::string_view kBlanks = " \t\r";
+
 std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+  return trim(text, kBlanks);
 }
 
 std::optional<double> number_in(std::string_view text) {
-  text = trimmed(text);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
+  return finite_number(trimmed(text));
 }
 
 // One "label = value" line.
@@ -39,6 +36,17 @@ struct Line {
   std::size_t number;
   std::string_view label, value;
 };
+
+// The values that are texts, by how their labels begin.
+constexpr std::pair<std::string_view, std::string Inf::*> kTexts[] = {
+    {"Data file name", &Inf::name},
+    {"Telescope used", &Inf::telescope},
+    {"Instrument used", &Inf::instrument},
+    {"Object being observed", &Inf::object},
+    {"J2000 Right Ascension", &Inf::right_ascension},
+    {"J2000 Declination", &Inf::declination},
+    {"Data observed by", &Inf::observer},
+    {"Data analyzed by", &Inf::analyst}};
 
 class Parser {
  public:
@@ -110,21 +118,9 @@ class Parser {
   void take(const Line& line) {
     const auto is = [&](std::string_view label) { return line.label.starts_with(label); };
     constexpr double kAny = 1e18;
-    if (is("Data file name"))
-      inf_.name = line.value;
-    else if (is("Telescope used"))
-      inf_.telescope = line.value;
-    else if (is("Instrument used"))
-      inf_.instrument = line.value;
-    else if (is("Object being observed"))
-      inf_.object = line.value;
-    else if (is("J2000 Right Ascension"))
-      inf_.right_ascension = line.value;
-    else if (is("J2000 Declination"))
-      inf_.declination = line.value;
-    else if (is("Data observed by"))
-      inf_.observer = line.value;
-    else if (is("Epoch of observation"))
+    for (const auto& [label, text] : kTexts)
+      if (is(label)) return void(inf_.*text = line.value);
+    if (is("Epoch of observation"))
       take_epoch(line);
     else if (is("Barycentered?"))
       inf_.barycentred = number(line, 0, 1) != 0;
@@ -146,8 +142,6 @@ class Parser {
       inf_.channels = static_cast<std::size_t>(number(line, 1, 1e9));
     else if (is("Channel bandwidth"))
       inf_.channel_width_mhz = number(line, -kAny, kAny);
-    else if (is("Data analyzed by"))
-      inf_.analyst = line.value;
     // Other labels (of X-ray and optical data) say nothing about a radio series.
   }
 

@@ -57,32 +57,26 @@ void FitsTable::move_to(const char* table) {
                 "this is no PSRFITS file with data");
 }
 
-std::optional<double> FitsTable::number(const char* key) {
+bool FitsTable::read_key(int type, const char* key, void* value) {
   int status = 0;
+  ::fits_read_key(handle(file_), type, key, value, nullptr, &status);
+  if (status != 0) ::fits_clear_errmsg();
+  return status == 0;
+}
+
+std::optional<double> FitsTable::number(const char* key) {
   double value = 0;
-  ::fits_read_key(handle(file_), TDOUBLE, key, &value, nullptr, &status);
-  if (status == 0) return value;
-  ::fits_clear_errmsg();
-  return {};
+  return read_key(TDOUBLE, key, &value) ? std::optional(value) : std::nullopt;
 }
 
 std::optional<std::int64_t> FitsTable::integer(const char* key) {
-  int status = 0;
   LONGLONG value = 0;
-  ::fits_read_key(handle(file_), TLONGLONG, key, &value, nullptr, &status);
-  if (status == 0) return value;
-  ::fits_clear_errmsg();
-  return {};
+  return read_key(TLONGLONG, key, &value) ? std::optional<std::int64_t>(value) : std::nullopt;
 }
 
 std::string FitsTable::text(const char* key) {
-  int status = 0;
   char value[FLEN_VALUE] = "";
-  ::fits_read_key(handle(file_), TSTRING, key, value, nullptr, &status);
-  if (status != 0) {
-    ::fits_clear_errmsg();
-    return {};
-  }
+  if (!read_key(TSTRING, key, value)) return {};
   std::string text(value);
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
@@ -145,19 +139,21 @@ void FitsTable::read(const Column& column, std::uint64_t row, std::uint64_t firs
   read_as(TFLOAT, column, row, first, values.size(), values.data());
 }
 
-void FitsTable::read_raw(const Column& column, std::uint64_t row, std::uint64_t first,
-                         std::span<std::uint8_t> values) {
+void FitsTable::leave_unscaled(const Column& column) {
   int status = 0;
   ::fits_set_tscale(handle(file_), column.number, 1, 0, &status);
   if (status != 0) throw failed("scaling of a column", status);
+}
+
+void FitsTable::read_raw(const Column& column, std::uint64_t row, std::uint64_t first,
+                         std::span<std::uint8_t> values) {
+  leave_unscaled(column);
   read_as(TBYTE, column, row, first, values.size(), values.data());
 }
 
 void FitsTable::read_raw(const Column& column, std::uint64_t row, std::uint64_t first,
                          std::span<std::int16_t> values) {
-  int status = 0;
-  ::fits_set_tscale(handle(file_), column.number, 1, 0, &status);
-  if (status != 0) throw failed("scaling of a column", status);
+  leave_unscaled(column);
   read_as(TSHORT, column, row, first, values.size(), values.data());
 }
 

@@ -56,6 +56,8 @@ class FitsTable {
                     std::string advice = {}) const;
 
  private:
+  bool read_key(int type, const char* key, void* value);
+  void leave_unscaled(const Column& column);
   void read_as(int type, const Column& column, std::uint64_t row, std::uint64_t first,
                std::size_t count, void* values);
   core::Error failed(const std::string& what, int status) const;

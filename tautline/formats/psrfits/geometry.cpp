@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 
 #include "tautline/core/exact_double.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats::psrfits {
 
@@ -15,29 +15,21 @@ namespace {
 
 constexpr std::int64_t kMostChannels = 1 << 20, kMostPolarisations = 64;
 
-// A key that must be there, within its limits.
-std::int64_t needed(FitsTable& table, const char* key, std::int64_t lowest, std::int64_t highest) {
-  const auto value = table.integer(key);
-  if (!value || *value < lowest || *value > highest)
-    throw table.wrong(fmt::format("key {}", key), value ? std::to_string(*value) : "absent",
-                      fmt::format("{} to {}", lowest, highest));
-  return *value;
-}
-
-double needed_number(FitsTable& table, const char* key, double lowest, double highest) {
-  const auto value = table.number(key);
+// The value of a key that must be there, within its limits.
+template <class T>
+T limited(FitsTable& table, const char* key, const std::optional<T>& value, T lowest, T highest) {
   if (!value || !(*value >= lowest && *value <= highest))
     throw table.wrong(fmt::format("key {}", key), value ? fmt::format("{}", *value) : "absent",
                       fmt::format("{} to {}", lowest, highest));
   return *value;
 }
 
-std::optional<double> angle(const std::string& text, double scale) {
-  double whole = 0, minutes = 0, seconds = 0;
-  if (std::sscanf(text.c_str(), "%lf:%lf:%lf", &whole, &minutes, &seconds) != 3) return {};
-  const double magnitude = std::abs(whole) + minutes / 60 + seconds / 3600;
-  if (!std::isfinite(magnitude)) return {};
-  return (text.front() == '-' ? -magnitude : magnitude) * scale;
+std::int64_t needed(FitsTable& table, const char* key, std::int64_t lowest, std::int64_t highest) {
+  return limited(table, key, table.integer(key), lowest, highest);
+}
+
+double needed_number(FitsTable& table, const char* key, double lowest, double highest) {
+  return limited(table, key, table.number(key), lowest, highest);
 }
 
 core::Instant read_primary(FitsTable& table, FilterbankDescription& d) {
@@ -48,8 +40,8 @@ core::Instant read_primary(FitsTable& table, FilterbankDescription& d) {
   d.telescope = table.text("TELESCOP");
   d.machine = table.text("BACKEND");
   d.source = table.text("SRC_NAME");
-  d.ra_deg = angle(table.text("RA"), 15);
-  d.dec_deg = angle(table.text("DEC"), 1);
+  d.ra_deg = sexagesimal(table.text("RA"), 15);
+  d.dec_deg = sexagesimal(table.text("DEC"), 1);
   d.telescope_id = d.machine_id = -1;
   d.beam =
       static_cast<int>(std::clamp<std::int64_t>(table.integer("IBEAM").value_or(0), 0, 1 << 20));

@@ -19,33 +19,29 @@ using core::ErrorKind;
 
 constexpr double kDefaultStartMjd = 60000;
 
-// A key of an option's text, and where its value goes.
-struct Key {
-  std::string_view name;
-  double* value;
-  bool required;
-};
-
-void parse_keys(const char* field, std::string_view text, const std::vector<Key>& keys) {
+template <class One>
+void parse_keys(const char* field, std::string_view text, One& one) {
+  const auto& keys = keys_of(one);
   const auto fail = [&](const std::string& found, const std::string& expected) {
     return Error(ErrorKind::config, field, found, expected);
   };
   std::string names;
-  for (const Key& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  for (const auto& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.name);
   std::vector<bool> seen(keys.size(), false);
   while (!text.empty()) {
     const std::string_view item = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), item.size() + 1));
     const std::size_t equals = item.find('=');
-    const auto found = std::find_if(keys.begin(), keys.end(), [&](const Key& key) {
+    const auto found = std::find_if(keys.begin(), keys.end(), [&](const auto& key) {
       return key.name == item.substr(0, equals);
     });
     if (equals == std::string_view::npos || found == keys.end())
       throw fail(fmt::format("'{}'", item), "key=value with one of " + names);
-    const std::string_view value = item.substr(equals + 1);
-    const auto [end, error] =
-        std::from_chars(value.data(), value.data() + value.size(), *found->value);
-    if (error != std::errc() || end != value.data() + value.size() || !std::isfinite(*found->value))
+    const std::string_view text_of_value = item.substr(equals + 1);
+    double& value = one.*found->member;
+    const char* end_of_text = text_of_value.data() + text_of_value.size();
+    const auto [end, error] = std::from_chars(text_of_value.data(), end_of_text, value);
+    if (error != std::errc() || end != end_of_text || !std::isfinite(value))
       throw fail(fmt::format("'{}'", item), "a number behind the key");
     seen[static_cast<std::size_t>(found - keys.begin())] = true;
   }
@@ -54,35 +50,21 @@ void parse_keys(const char* field, std::string_view text, const std::vector<Key>
       throw fail(fmt::format("no {}", keys[k].name), "a value for it");
 }
 
-DispersedPulse read_pulse(const TomlTable& table) {
-  table.allow_only({"dm", "time_s", "width_s", "snr", "spectral_index", "scattering_s"});
-  DispersedPulse pulse;
-  pulse.dm = table.number("dm");
-  pulse.time_s = table.number("time_s");
-  pulse.width_s = table.number("width_s");
-  pulse.snr = table.number("snr");
-  pulse.spectral_index = table.number_or("spectral_index", 0);
-  pulse.scattering_s = table.number_or("scattering_s", 0);
-  return pulse;
-}
-
-Impulse read_impulse(const TomlTable& table) {
-  table.allow_only({"time_s", "duration_s", "amplitude"});
-  return {table.number("time_s"), table.number("duration_s"), table.number("amplitude")};
-}
-
-Carrier read_carrier(const TomlTable& table) {
-  table.allow_only(
-      {"frequency_mhz", "width_mhz", "amplitude", "start_s", "duration_s", "period_s", "duty"});
-  Carrier carrier;
-  carrier.frequency_mhz = table.number("frequency_mhz");
-  carrier.width_mhz = table.number_or("width_mhz", 0);
-  carrier.amplitude = table.number("amplitude");
-  carrier.start_s = table.number_or("start_s", 0);
-  carrier.duration_s = table.number_or("duration_s", -1);
-  carrier.period_s = table.number_or("period_s", 0);
-  carrier.duty = table.number_or("duty", 1);
-  return carrier;
+// The tables of [[section]].
+template <class One>
+std::vector<One> read_tables(const TomlTable& table, const char* section) {
+  std::vector<One> all;
+  for (const TomlTable& entry : table.tables(section)) {
+    One& one = all.emplace_back();
+    const auto& keys = keys_of(one);
+    std::vector<std::string_view> fields;
+    for (const auto& key : keys) fields.push_back(key.field);
+    entry.allow_only(fields);
+    for (const auto& key : keys)
+      one.*key.member =
+          key.required ? entry.number(key.field) : entry.number_or(key.field, one.*key.member);
+  }
+  return all;
 }
 
 FilterbankScene filterbank_scene_from(const TomlTable& table) {
@@ -105,11 +87,9 @@ FilterbankScene filterbank_scene_from(const TomlTable& table) {
   scene.smearing = table.boolean_or("smearing", false);
   scene.mean_steps = table.number_or("mean_steps", -1);
   scene.rms_steps = table.number_or("rms_steps", -1);
-  for (const TomlTable& pulse : table.tables("pulse")) scene.pulses.push_back(read_pulse(pulse));
-  for (const TomlTable& impulse : table.tables("impulse"))
-    scene.impulses.push_back(read_impulse(impulse));
-  for (const TomlTable& carrier : table.tables("carrier"))
-    scene.carriers.push_back(read_carrier(carrier));
+  scene.pulses = read_tables<DispersedPulse>(table, "pulse");
+  scene.impulses = read_tables<Impulse>(table, "impulse");
+  scene.carriers = read_tables<Carrier>(table, "carrier");
   return scene;
 }
 
@@ -143,38 +123,53 @@ void check_interference(const FilterbankScene& scene) {
 
 }  // namespace
 
+const std::vector<Key<DispersedPulse>>& keys_of(const DispersedPulse&) {
+  using P = DispersedPulse;
+  static const std::vector<Key<P>> keys{{"dm", "dm", &P::dm, true},
+                                        {"time", "time_s", &P::time_s, true},
+                                        {"width", "width_s", &P::width_s, true},
+                                        {"snr", "snr", &P::snr, true},
+                                        {"index", "spectral_index", &P::spectral_index},
+                                        {"scattering", "scattering_s", &P::scattering_s}};
+  return keys;
+}
+
+const std::vector<Key<Impulse>>& keys_of(const Impulse&) {
+  static const std::vector<Key<Impulse>> keys{
+      {"time", "time_s", &Impulse::time_s, true},
+      {"duration", "duration_s", &Impulse::duration_s, true},
+      {"amplitude", "amplitude", &Impulse::amplitude, true}};
+  return keys;
+}
+
+const std::vector<Key<Carrier>>& keys_of(const Carrier&) {
+  using C = Carrier;
+  static const std::vector<Key<C>> keys{{"frequency", "frequency_mhz", &C::frequency_mhz, true},
+                                        {"amplitude", "amplitude", &C::amplitude, true},
+                                        {"width", "width_mhz", &C::width_mhz},
+                                        {"start", "start_s", &C::start_s},
+                                        {"duration", "duration_s", &C::duration_s},
+                                        {"period", "period_s", &C::period_s},
+                                        {"duty", "duty", &C::duty}};
+  return keys;
+}
+
 DispersedPulse parse_pulse(std::string_view text) {
-  DispersedPulse p;
-  parse_keys("pulses", text,
-             {{"dm", &p.dm, true},
-              {"time", &p.time_s, true},
-              {"width", &p.width_s, true},
-              {"snr", &p.snr, true},
-              {"index", &p.spectral_index, false},
-              {"scattering", &p.scattering_s, false}});
-  return p;
+  DispersedPulse pulse;
+  parse_keys("pulses", text, pulse);
+  return pulse;
 }
 
 Impulse parse_impulse(std::string_view text) {
-  Impulse i;
-  parse_keys("impulses", text,
-             {{"time", &i.time_s, true},
-              {"duration", &i.duration_s, true},
-              {"amplitude", &i.amplitude, true}});
-  return i;
+  Impulse impulse;
+  parse_keys("impulses", text, impulse);
+  return impulse;
 }
 
 Carrier parse_carrier(std::string_view text) {
-  Carrier c;
-  parse_keys("carriers", text,
-             {{"frequency", &c.frequency_mhz, true},
-              {"amplitude", &c.amplitude, true},
-              {"width", &c.width_mhz, false},
-              {"start", &c.start_s, false},
-              {"duration", &c.duration_s, false},
-              {"period", &c.period_s, false},
-              {"duty", &c.duty, false}});
-  return c;
+  Carrier carrier;
+  parse_keys("carriers", text, carrier);
+  return carrier;
 }
 
 FilterbankScene read_filterbank_scene(const std::string& path) {

@@ -56,6 +56,17 @@ struct FilterbankScene {
 };
 const core::Fields<FilterbankScene>& fields(const FilterbankScene&);
 
+/// A number of a pulse, an impulse or a carrier: its key in an option's text, its field in TOML.
+template <class One>
+struct Key {
+  const char *name, *field;
+  double One::*member;
+  bool required = false;
+};
+const std::vector<Key<DispersedPulse>>& keys_of(const DispersedPulse&);
+const std::vector<Key<Impulse>>& keys_of(const Impulse&);
+const std::vector<Key<Carrier>>& keys_of(const Carrier&);
+
 /// "key=value,key=value": dm, time, width, snr, and if wanted index and scattering. Throws
 /// Error(config) naming the key.
 DispersedPulse parse_pulse(std::string_view text);

@@ -15,33 +15,16 @@ std::vector<One> read_each(const std::string& text, Parse parse) {
   return all;
 }
 
-template <class One, class Write>
-std::string write_each(const std::vector<One>& all, Write write) {
+template <class One>
+std::string write_each(const std::vector<One>& all) {
   std::string text;
-  for (const One& one : all) text += (text.empty() ? "" : ";") + write(one);
+  for (const One& one : all) {
+    text += text.empty() ? "" : ";";
+    for (const auto& key : keys_of(one))
+      text += (&key == &keys_of(one).front() ? "" : ",") + std::string(key.name) + "=" +
+              write_number(one.*key.member);
+  }
   return text;
-}
-
-std::string key_value(const char* key, double value) {
-  return std::string(key) + "=" + write_number(value);
-}
-
-std::string pulse_text(const DispersedPulse& p) {
-  return key_value("dm", p.dm) + key_value(",time", p.time_s) + key_value(",width", p.width_s) +
-         key_value(",snr", p.snr) + key_value(",index", p.spectral_index) +
-         key_value(",scattering", p.scattering_s);
-}
-
-std::string impulse_text(const Impulse& i) {
-  return key_value("time", i.time_s) + key_value(",duration", i.duration_s) +
-         key_value(",amplitude", i.amplitude);
-}
-
-std::string carrier_text(const Carrier& c) {
-  return key_value("frequency", c.frequency_mhz) + key_value(",amplitude", c.amplitude) +
-         key_value(",width", c.width_mhz) + key_value(",start", c.start_s) +
-         key_value(",duration", c.duration_s) + key_value(",period", c.period_s) +
-         key_value(",duty", c.duty);
 }
 
 }  // namespace
@@ -68,7 +51,7 @@ const core::Fields<FilterbankScene>& fields(const FilterbankScene&) {
                .option = "pulse",
                .separator = ';',
                .kind = core::FieldKind::list},
-              [](const C& c) { return write_each(c.pulses, pulse_text); },
+              [](const C& c) { return write_each(c.pulses); },
               [](C& c, const std::string& text) {
                 c.pulses = read_each<DispersedPulse>(text, parse_pulse);
               })
@@ -79,7 +62,7 @@ const core::Fields<FilterbankScene>& fields(const FilterbankScene&) {
                .option = "impulse",
                .separator = ';',
                .kind = core::FieldKind::list},
-              [](const C& c) { return write_each(c.impulses, impulse_text); },
+              [](const C& c) { return write_each(c.impulses); },
               [](C& c, const std::string& text) {
                 c.impulses = read_each<Impulse>(text, parse_impulse);
               })
@@ -90,7 +73,7 @@ const core::Fields<FilterbankScene>& fields(const FilterbankScene&) {
                .option = "carrier",
                .separator = ';',
                .kind = core::FieldKind::list},
-              [](const C& c) { return write_each(c.carriers, carrier_text); },
+              [](const C& c) { return write_each(c.carriers); },
               [](C& c, const std::string& text) {
                 c.carriers = read_each<Carrier>(text, parse_carrier);
               })

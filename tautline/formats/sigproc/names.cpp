@@ -1,13 +1,13 @@
 // What sigproc's numbers stand for: telescopes and machines, packed angles.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "tautline/formats/sigproc/header.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats::sigproc {
 
@@ -34,12 +34,6 @@ std::string name_of(const std::array<Name, N>& names, int number) {
   const auto found =
       std::find_if(names.begin(), names.end(), [&](const Name& n) { return n.first == number; });
   return found == names.end() ? "" : std::string(found->second);
-}
-
-std::string lower(std::string_view text) {
-  std::string low(text);
-  for (char& c : low) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return low;
 }
 
 }  // namespace

@@ -32,12 +32,27 @@ std::string show(const toml::node& node) {
   return shown;
 }
 
-const toml::array& list_in(const TomlTable& errors, const void* table, std::string_view key,
-                           const std::string& expected) {
+const toml::node& needed(const TomlTable& errors, const void* table, std::string_view key,
+                         const std::string& expected) {
   const toml::node* node = as_table(table).get(key);
   if (node == nullptr) throw errors.error(key, "missing", expected);
-  if (!node->is_array()) throw errors.error(key, show(*node), expected);
-  return *node->as_array();
+  return *node;
+}
+
+// The value of a field that must be there; `is` says whether it has the type.
+template <class T, class Is>
+T needed_value(const TomlTable& errors, const void* table, std::string_view key, Is is,
+               const char* expected) {
+  const toml::node& node = needed(errors, table, key, expected);
+  if (!is(node)) throw errors.error(key, show(node), expected);
+  return *node.value<T>();
+}
+
+const toml::array& list_in(const TomlTable& errors, const void* table, std::string_view key,
+                           const std::string& expected) {
+  const toml::node& node = needed(errors, table, key, expected);
+  if (!node.is_array()) throw errors.error(key, show(node), expected);
+  return *node.as_array();
 }
 
 core::Instant instant_of(const toml::date_time& t) {
@@ -89,7 +104,7 @@ bool TomlTable::has(std::string_view key) const {
   return as_table(table_).contains(key);
 }
 
-void TomlTable::allow_only(std::initializer_list<std::string_view> known) const {
+void TomlTable::allow_only(const std::vector<std::string_view>& known) const {
   for (const auto& [key, value] : as_table(table_)) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
     throw error(key.str(), "unknown field",
@@ -98,11 +113,9 @@ void TomlTable::allow_only(std::initializer_list<std::string_view> known) const 
 }
 
 double TomlTable::number(std::string_view key) const {
-  const toml::node* node = as_table(table_).get(key);
-  if (node == nullptr) throw error(key, "missing", "a number");
-  if (!node->is_number()) throw error(key, show(*node), "a number");
-  const double value = *node->value<double>();
-  if (!std::isfinite(value)) throw error(key, show(*node), "a finite number");
+  const auto is = [](const toml::node& node) { return node.is_number(); };
+  const auto value = needed_value<double>(*this, table_, key, is, "a number");
+  if (!std::isfinite(value)) throw error(key, show(*as_table(table_).get(key)), "a finite number");
   return value;
 }
 
@@ -111,24 +124,19 @@ double TomlTable::number_or(std::string_view key, double fallback) const {
 }
 
 std::int64_t TomlTable::integer(std::string_view key) const {
-  const toml::node* node = as_table(table_).get(key);
-  if (node == nullptr) throw error(key, "missing", "a whole number");
-  if (!node->is_integer()) throw error(key, show(*node), "a whole number");
-  return *node->value<std::int64_t>();
+  const auto is = [](const toml::node& node) { return node.is_integer(); };
+  return needed_value<std::int64_t>(*this, table_, key, is, "a whole number");
 }
 
 bool TomlTable::boolean_or(std::string_view key, bool fallback) const {
-  const toml::node* node = as_table(table_).get(key);
-  if (node == nullptr) return fallback;
-  if (!node->is_boolean()) throw error(key, show(*node), "true or false");
-  return *node->value<bool>();
+  if (!has(key)) return fallback;
+  const auto is = [](const toml::node& node) { return node.is_boolean(); };
+  return needed_value<bool>(*this, table_, key, is, "true or false");
 }
 
 std::string TomlTable::text(std::string_view key) const {
-  const toml::node* node = as_table(table_).get(key);
-  if (node == nullptr) throw error(key, "missing", "a text in quotes");
-  if (!node->is_string()) throw error(key, show(*node), "a text in quotes");
-  return *node->value<std::string>();
+  const auto is = [](const toml::node& node) { return node.is_string(); };
+  return needed_value<std::string>(*this, table_, key, is, "a text in quotes");
 }
 
 std::string TomlTable::text_or(std::string_view key, const std::string& fallback) const {
@@ -136,11 +144,10 @@ std::string TomlTable::text_or(std::string_view key, const std::string& fallback
 }
 
 std::vector<double> TomlTable::numbers(std::string_view key) const {
-  const toml::node* node = as_table(table_).get(key);
-  if (node == nullptr) throw error(key, "missing", "a number or a list of numbers");
-  if (!node->is_array()) return {number(key)};
+  const toml::node& node = needed(*this, table_, key, "a number or a list of numbers");
+  if (!node.is_array()) return {number(key)};
   std::vector<double> values;
-  for (const toml::node& item : *node->as_array()) {
+  for (const toml::node& item : *node.as_array()) {
     const auto value = item.is_number() ? item.value<double>() : std::nullopt;
     if (!value || !std::isfinite(*value)) throw error(key, show(item), "a list of finite numbers");
     values.push_back(*value);
@@ -172,28 +179,26 @@ std::vector<std::pair<std::int64_t, std::string>> TomlTable::pairs(std::string_v
 }
 
 core::Instant TomlTable::instant(std::string_view key) const {
-  const toml::node* node = as_table(table_).get(key);
   const std::string expected = "a UTC time as yyyy-mm-ddThh:mm:ss";
-  if (node == nullptr) throw error(key, "missing", expected);
+  const toml::node& node = needed(*this, table_, key, expected);
   try {
-    if (const auto moment = node->value_exact<toml::date_time>()) return instant_of(*moment);
-    if (node->is_string()) return core::parse_utc(*node->value<std::string>());
+    if (const auto moment = node.value_exact<toml::date_time>()) return instant_of(*moment);
+    if (node.is_string()) return core::parse_utc(*node.value<std::string>());
   } catch (const core::Error&) {
     // Reported below with the file and the line.
   }
-  throw error(key, show(*node), expected);
+  throw error(key, show(node), expected);
 }
 
 core::Rational TomlTable::rational(std::string_view key) const {
-  const toml::node* node = as_table(table_).get(key);
-  if (node == nullptr) throw error(key, "missing", "a positive number");
+  const toml::node& node = needed(*this, table_, key, "a positive number");
   try {
-    if (node->is_string()) return core::parse_decimal(*node->value<std::string>());
-    if (node->is_number()) return core::parse_decimal(fmt::format("{}", *node->value<double>()));
+    if (node.is_string()) return core::parse_decimal(*node.value<std::string>());
+    if (node.is_number()) return core::parse_decimal(fmt::format("{}", *node.value<double>()));
   } catch (const core::Error&) {
     // Reported below with the file and the line.
   }
-  throw error(key, show(*node), "a positive number");
+  throw error(key, show(node), "a positive number");
 }
 
 std::vector<TomlTable> TomlTable::tables(std::string_view key) const {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +27,7 @@ class TomlTable {
 
   bool has(std::string_view key) const;
   /// Throws unless every key of this table is among `known`: a misspelt field is never ignored.
-  void allow_only(std::initializer_list<std::string_view> known) const;
+  void allow_only(const std::vector<std::string_view>& known) const;
 
   double number(std::string_view key) const;  ///< integer or float, finite
   double number_or(std::string_view key, double fallback) const;

@@ -145,14 +145,6 @@ void File::write_typed(hid_t group, const std::string& name, hid_t type, const v
   check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), doing.c_str());
 }
 
-void File::write(hid_t group, const std::string& name, double value) {
-  write_typed(group, name, H5T_NATIVE_DOUBLE, &value, {});
-}
-
-void File::write(hid_t group, const std::string& name, std::int64_t value) {
-  write_typed(group, name, H5T_NATIVE_INT64, &value, {});
-}
-
 void File::write_bool(hid_t group, const std::string& name, bool value) {
   const std::int8_t byte = value ? 1 : 0;
   write_typed(group, name, bool_type().get(), &byte, {});
@@ -169,16 +161,6 @@ void File::write_empty(hid_t group, const std::string& name) {
                                   H5P_DEFAULT, H5P_DEFAULT),
                        H5Dclose);
   check(dataset.get(), "writing an empty value");
-}
-
-void File::write(hid_t group, const std::string& name, std::span<const double> values,
-                 std::span<const hsize_t> shape) {
-  write_typed(group, name, H5T_NATIVE_DOUBLE, values.data(), shape);
-}
-
-void File::write(hid_t group, const std::string& name, std::span<const std::int64_t> values,
-                 std::span<const hsize_t> shape) {
-  write_typed(group, name, H5T_NATIVE_INT64, values.data(), shape);
 }
 
 void File::write(hid_t group, const std::string& name, std::span<const std::string> texts,

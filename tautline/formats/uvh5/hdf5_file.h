@@ -70,16 +70,24 @@ class File {
   void close();
 
   Handle group(hid_t parent, const std::string& name);
-  void write(hid_t group, const std::string& name, double value);
-  void write(hid_t group, const std::string& name, std::int64_t value);
+  void write(hid_t group, const std::string& name, double value) {
+    write_typed(group, name, H5T_NATIVE_DOUBLE, &value, {});
+  }
+  void write(hid_t group, const std::string& name, std::int64_t value) {
+    write_typed(group, name, H5T_NATIVE_INT64, &value, {});
+  }
   void write_bool(hid_t group, const std::string& name, bool value);
   void write(hid_t group, const std::string& name, const std::string& text);
   /// A dataset without a value, as h5py.Empty("f").
   void write_empty(hid_t group, const std::string& name);
   void write(hid_t group, const std::string& name, std::span<const double> values,
-             std::span<const hsize_t> shape);
+             std::span<const hsize_t> shape) {
+    write_typed(group, name, H5T_NATIVE_DOUBLE, values.data(), shape);
+  }
   void write(hid_t group, const std::string& name, std::span<const std::int64_t> values,
-             std::span<const hsize_t> shape);
+             std::span<const hsize_t> shape) {
+    write_typed(group, name, H5T_NATIVE_INT64, values.data(), shape);
+  }
   /// Strings of one fixed length, that of the longest.
   void write(hid_t group, const std::string& name, std::span<const std::string> texts,
              std::span<const hsize_t> shape);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tautline/formats/text.h"
 #include "tautline/formats/vdif/frame_window.h"
 #include "tautline/formats/vdif/payload.h"
 #include "tautline/formats/vdif/vdif.h"
@@ -114,11 +115,7 @@ class Reader : public VoltageReader {
   }
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {
-    block.layout = layout(samples);
-    block.bytes.resize(block_bytes(samples));
-    block.first_sample = position_;
-    block.invalid.clear();
-    block.samples = 0;
+    begin(block, samples, position_);
     while (block.samples < samples) {
       const auto limit = static_cast<std::uint64_t>(timeline_.limit);
       if (position_ / frame_samples_ >= limit) break;
@@ -196,19 +193,10 @@ class Reader : public VoltageReader {
   std::uint64_t position_ = 0;
 };
 
-bool ends_with_vdif(const std::string& name) {
-  if (name.size() < 5) return false;
-  std::string ending = name.substr(name.size() - 5);
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return ending == ".vdif";
-}
-
 }  // namespace
 
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name) {
-  if (ends_with_vdif(name)) return true;
+  if (lower(name).ends_with(".vdif")) return true;
   if (first_bytes.size() < kHeaderBytes) return false;
   const Header first = decode_header(first_bytes.first<kHeaderBytes>());
   if (!plausible(first) || first.frame_bytes + kHeaderBytes > first_bytes.size()) return false;

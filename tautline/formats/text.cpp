@@ -1,18 +1,17 @@
-#include "tautline/formats/curves/text.h"
+#include "tautline/formats/text.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
+#include <cstdio>
 
 #include "tautline/formats/input_file.h"
 
-namespace tautline::formats::curves {
-
-namespace {
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-}
+namespace tautline::formats {
 
 std::vector<std::string> read_lines(const std::string& path) {
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
   const InputFile file(path);
   if (file.size() > kMostBytes)
     throw format_error(path, "size", std::to_string(file.size()) + " bytes",
@@ -32,10 +31,10 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
+std::string_view trim(std::string_view text, std::string_view blanks) {
+  const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 std::string lower(std::string_view text) {
@@ -64,6 +63,19 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
+std::optional<double> finite_number(std::string_view text) {
+  const auto value = number(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<double> sexagesimal(const std::string& text, double scale) {
+  double whole = 0, minutes = 0, seconds = 0;
+  if (std::sscanf(text.c_str(), "%lf:%lf:%lf", &whole, &minutes, &seconds) != 3) return {};
+  const double magnitude = std::abs(whole) + minutes / 60 + seconds / 3600;
+  if (!std::isfinite(magnitude)) return {};
+  return (text.front() == '-' ? -magnitude : magnitude) * scale;
+}
+
 std::vector<double> numbers(std::string_view line, std::string_view separators) {
   std::vector<double> values;
   for (const std::string_view field : split(line, separators)) {
@@ -74,4 +86,4 @@ std::vector<double> numbers(std::string_view line, std::string_view separators) 
   return values;
 }
 
-}  // namespace tautline::formats::curves
+}  // namespace tautline::formats
