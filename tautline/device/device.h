@@ -113,16 +113,21 @@ class FftPlan {
 struct Options {
   std::size_t threads = 0;              ///< of the host; 0: as many as the process may use
   std::size_t device_memory_bytes = 0;  ///< most that may be allocated on a GPU; 0: all there is
-  core::LogSink log = {};                    ///< of the device and of the plans on it; none: silence
+  core::LogSink log = {};               ///< of the device and of the plans on it; none: silence
 };
 
-/// A block of memory aligned to 64 bytes; move-only. data() of a device's memory is an address to
+/// A block of memory, aligned to 64 bytes unless it is borrowed; move-only. data() of a device's memory is an address to
 /// hand to queues and kernels, not to read on the host.
 class Buffer {
  public:
   Buffer() = default;
   /// Zeroed host memory.
   explicit Buffer(std::size_t bytes);
+  /// The caller's memory, which stays alive for as long as `owner` does. Without an owner the caller
+  /// keeps it until the buffer and the work enqueued on it are done.
+  static Buffer borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner = {}) {
+    return {data, bytes, std::move(owner)};
+  }
   /// Memory that `owner` frees.
   Buffer(void* data, std::size_t bytes, std::shared_ptr<void> owner)
       : owner_(std::move(owner)), data_(data), bytes_(bytes) {}

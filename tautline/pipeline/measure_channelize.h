@@ -6,7 +6,7 @@
 // | taps        | of the filter                                                               |
 // | spectra     | of a call                                                                   |
 // | bits        | of a component of the input: 4, 8, 16, 32 (float)                           |
-// | output_bits | 4, 8: turned and requantised; 32: float spectra                             |
+// | output_bits | 4, 8: corner-turned and requantised; 32: float spectra                      |
 // | design      | of GPUs: 0 the fastest, 1 fused, 2 split, 3 separate (measurements)         |
 #pragma once
 

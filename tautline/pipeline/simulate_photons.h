@@ -44,7 +44,7 @@ struct SimulatePhotonsSummary {
 /// Part done, 0 to 1.
 using SimulatePhotonsProgress = std::function<void(double)>;
 
-/// "diffusion:n=5,tau=1e-4,rate=2e4", with kappa if wanted: adds a species to `model`. Throws
+/// "diffusion:n=5,tau=1e-4,rate=2e4", optionally with kappa: adds a species to `model`. Throws
 /// Error(config) that names the key.
 void parse_photon_model(const std::string& text, simulation::PhotonModel& model);
 

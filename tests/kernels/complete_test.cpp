@@ -63,13 +63,13 @@ Sources sources_of_all_stages() {
   series.dms = {0, 10, 20};
   series.max_samples = 1000;
   stages::dedisperse::make_plan(series, device);
-  stages::dedisperse::Config bands = series;
-  bands.method = stages::dedisperse::Method::shared;
+  stages::dedisperse::Config shared = series;
+  shared.method = stages::dedisperse::Method::shared;
   stages::dedisperse::Tunables with_producers;
   with_producers.gpu.producer_warps = 4;
   with_producers.gpu.items_dm = 8;
   with_producers.gpu.block_channels = 4;
-  stages::dedisperse::make_plan(bands, device, with_producers);
+  stages::dedisperse::make_plan(shared, device, with_producers);
 
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})

@@ -199,7 +199,7 @@ class EveryCorrelator : public EveryKernel {
     correlate::Config config = correlate::tests::config_for(data.samples());
     config.defer_sums = true;
     const auto plan = correlate::make_plan(config, device);
-    EXPECT_NE(plan->backend().find("held"), std::string::npos) << plan->backend();
+    EXPECT_NE(plan->backend().find("deferred"), std::string::npos) << plan->backend();
     correlate::tests::Sums<core::ci64> got(2, 200), expected(2, 200);
     const device::Buffer samples = device->allocate((data.storage.size() - 1) * sizeof(core::ci8));
     const device::Buffer sums = device->allocate(got.visibilities.size() * sizeof(core::ci64));

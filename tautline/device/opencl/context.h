@@ -28,7 +28,7 @@ struct Context {
   std::atomic<std::size_t> allocated_bytes{0};
   FaultRecord faults;
   std::mutex queues_mutex;
-  std::set<cl_command_queue> queues;  // that are alive
+  std::multiset<cl_command_queue> queues;  // that are alive
 
   /// Throws Error(device) naming `what` for any code but CL_SUCCESS, Error(memory) when the device
   /// had no room. After a failure that loses the device's state every check fails; its message
@@ -41,7 +41,8 @@ struct Context {
   void check_usable(const std::string& what) const { faults.require_usable(name, what); }
 };
 
-std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context);
+/// On `wrapped`, or on a queue of its own.
+std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context, OwnedQueue wrapped = {});
 std::unique_ptr<Event> make_event(std::shared_ptr<Context> context);
 double seconds_between(const Event& start, const Event& end);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -51,6 +52,7 @@ class OpenclDevice final : public Device {
  public:
   explicit OpenclDevice(std::shared_ptr<Context> context) : context_(std::move(context)) {}
 
+  const std::shared_ptr<Context>& context() const { return context_; }
   Api api() const override { return Api::opencl; }
   std::string name() const override { return context_->name; }
   InstructionSet instruction_set() const override { return best_instruction_set(); }
@@ -168,30 +170,103 @@ void Context::finish_queues() {
   for (cl_command_queue queue : queues) clFinish(queue);
 }
 
-std::shared_ptr<const Device> open(unsigned number, const Options& options) {
+namespace {
+
+// A device without its context.
+std::shared_ptr<Context> describe(cl_device_id device, const Options& options) {
   const std::vector<cl_device_id> devices = list_devices();
-  if (number >= devices.size())
-    throw Error(ErrorKind::unsupported, "device", "opencl:" + std::to_string(number),
-                fmt::format("a number below {}", devices.size()),
-                "`tautline devices` lists what is here");
+  const auto place = std::find(devices.begin(), devices.end(), device);
   auto context = std::make_shared<Context>();
-  context->device = devices[number];
-  context->properties = read_properties(context->device);
-  context->name = fmt::format("opencl:{} ({})", number, context->properties.product);
-  context->ptx = takes_ptx(context->device);
+  context->device = device;
+  context->properties = read_properties(device);
+  context->name =
+      fmt::format("opencl:{} ({})", place - devices.begin(), context->properties.product);
+  context->ptx = takes_ptx(device);
   context->options = options;
   context->limit_bytes =
       options.device_memory_bytes == 0
           ? context->properties.total_bytes
           : std::min(options.device_memory_bytes, context->properties.total_bytes);
   cl_ulong largest = 0;
-  clGetDeviceInfo(context->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, nullptr);
+  clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, nullptr);
   context->largest_buffer_bytes = largest;
+  return context;
+}
+
+// What is known of a queue; throws Error(config) when it is none.
+template <class T>
+T queue_info(void* queue, cl_command_queue_info what) {
+  T value{};
+  if (queue == nullptr || clGetCommandQueueInfo(static_cast<cl_command_queue>(queue), what,
+                                                sizeof value, &value, nullptr) != CL_SUCCESS)
+    throw Error(ErrorKind::config, "queue to wrap", queue == nullptr ? "null" : "no queue",
+                "a cl_command_queue");
+  return value;
+}
+
+const std::shared_ptr<Context>& context_of(const Device& device, const char* field) {
+  const auto* own = dynamic_cast<const OpenclDevice*>(&device);
+  if (own == nullptr) throw Error(ErrorKind::config, field, device.name(), "an OpenCL device");
+  return own->context();
+}
+
+}  // namespace
+
+std::shared_ptr<const Device> open(unsigned number, const Options& options) {
+  const std::vector<cl_device_id> devices = list_devices();
+  if (number >= devices.size())
+    throw Error(ErrorKind::unsupported, "device", "opencl:" + std::to_string(number),
+                fmt::format("a number below {}", devices.size()),
+                "`tautline devices` lists what is here");
+  auto context = describe(devices[number], options);
   cl_int code = CL_SUCCESS;
   context->context =
       OwnedContext(clCreateContext(nullptr, 1, &context->device, nullptr, nullptr, &code));
   context->check(code, "context");
   return std::make_shared<OpenclDevice>(std::move(context));
+}
+
+std::shared_ptr<const Device> open_for(void* queue, const Options& options) {
+  auto context = describe(queue_info<cl_device_id>(queue, CL_QUEUE_DEVICE), options);
+  const auto native = queue_info<cl_context>(queue, CL_QUEUE_CONTEXT);
+  context->check(clRetainContext(native), "context");
+  context->context = OwnedContext(native);
+  return std::make_shared<OpenclDevice>(std::move(context));
+}
+
+std::unique_ptr<Queue> wrap_queue(const Device& device, void* queue) {
+  const auto& context = context_of(device, "queue to wrap");
+  if (queue_info<cl_context>(queue, CL_QUEUE_CONTEXT) != context->context.get() ||
+      queue_info<cl_device_id>(queue, CL_QUEUE_DEVICE) != context->device)
+    throw Error(ErrorKind::config, "queue to wrap", "a queue of another context or device",
+                "one of " + context->name + "'s own context", "open the device with open_for()");
+  if (queue_info<cl_command_queue_properties>(queue, CL_QUEUE_PROPERTIES) &
+      CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    throw Error(ErrorKind::config, "queue to wrap", "commands out of order", "a queue in order");
+  const auto native = static_cast<cl_command_queue>(queue);
+  context->check(clRetainCommandQueue(native), "queue");
+  return make_queue(context, OwnedQueue(native));
+}
+
+Buffer wrap_memory(const Device& device, void* memory) {
+  const auto& context = context_of(device, "memory to wrap");
+  const auto native = static_cast<cl_mem>(memory);
+  cl_context home = nullptr;
+  std::size_t bytes = 0;
+  if (memory == nullptr ||
+      clGetMemObjectInfo(native, CL_MEM_CONTEXT, sizeof home, &home, nullptr) != CL_SUCCESS ||
+      home != context->context.get())
+    throw Error(ErrorKind::config, "memory to wrap",
+                memory == nullptr ? "null" : "of another context",
+                "a cl_mem of " + context->name + "'s own context");
+  context->check(clGetMemObjectInfo(native, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr), "memory");
+  context->check(clRetainMemObject(native), "memory");
+  auto owner = std::make_shared<DeviceMemory>();
+  owner->context = context;
+  owner->memory = OwnedMemory(native);
+  owner->address = context->addresses.reserve(native, bytes);
+  void* address = owner->address;
+  return {address, bytes, std::move(owner)};
 }
 
 }  // namespace tautline::device::opencl

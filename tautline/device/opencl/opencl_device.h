@@ -16,4 +16,17 @@ bool is_host_cpu(unsigned number);
 /// Throws Error(unsupported) when there is no such device.
 std::shared_ptr<const Device> open(unsigned number, const Options& options);
 
+/// The device of the caller's queue (a cl_command_queue), in the context of that queue, so that both
+/// sides can use each other's memory. Throws Error(config) when it is null or no queue.
+std::shared_ptr<const Device> open_for(void* queue, const Options& options = {});
+
+/// A queue on the caller's one (a cl_command_queue), which is retained. It must run its commands in
+/// order; times between events need CL_QUEUE_PROFILING_ENABLE. Its destructor waits for the queue.
+/// Throws Error(config) when `device` is not an OpenCL device in the context of that queue.
+std::unique_ptr<Queue> wrap_queue(const Device& device, void* queue);
+
+/// A buffer on the caller's memory object (a cl_mem), which is retained. Throws Error(config) when it
+/// does not belong to the context of `device`.
+Buffer wrap_memory(const Device& device, void* memory);
+
 }  // namespace tautline::device::opencl

@@ -56,13 +56,15 @@ std::mutex& kernel_of_cpus() {
 
 class OpenclQueue final : public Queue {
  public:
-  explicit OpenclQueue(std::shared_ptr<Context> context)
+  OpenclQueue(std::shared_ptr<Context> context, OwnedQueue wrapped)
       : context_(std::move(context)),
         host_(cpu::make_host_queue(context_->options)),
-        takes_turns_(one_of_several_cpus(*context_)) {
+        takes_turns_(one_of_several_cpus(*context_)),
+        queue_(std::move(wrapped)) {
     cl_int code = CL_SUCCESS;
-    queue_ = OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device,
-                                             CL_QUEUE_PROFILING_ENABLE, &code));
+    if (!queue_)
+      queue_ = OwnedQueue(clCreateCommandQueue(context_->context.get(), context_->device,
+                                               CL_QUEUE_PROFILING_ENABLE, &code));
     context_->check(code, "queue");
     const std::lock_guard lock(context_->queues_mutex);
     context_->queues.insert(queue_.get());
@@ -71,7 +73,7 @@ class OpenclQueue final : public Queue {
   ~OpenclQueue() override {
     clFinish(queue_.get());
     const std::lock_guard lock(context_->queues_mutex);
-    context_->queues.erase(queue_.get());
+    context_->queues.erase(context_->queues.find(queue_.get()));
   }
   OpenclQueue(const OpenclQueue&) = delete;
   OpenclQueue& operator=(const OpenclQueue&) = delete;
@@ -176,8 +178,8 @@ void OpenclQueue::launch(const Kernel& kernel, const LaunchShape& shape,
 
 }  // namespace
 
-std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context) {
-  return std::make_unique<OpenclQueue>(std::move(context));
+std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context, OwnedQueue wrapped) {
+  return std::make_unique<OpenclQueue>(std::move(context), std::move(wrapped));
 }
 
 std::unique_ptr<Event> make_event(std::shared_ptr<Context> context) {

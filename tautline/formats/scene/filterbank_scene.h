@@ -67,12 +67,12 @@ const std::vector<Key<DispersedPulse>>& keys_of(const DispersedPulse&);
 const std::vector<Key<Impulse>>& keys_of(const Impulse&);
 const std::vector<Key<Carrier>>& keys_of(const Carrier&);
 
-/// "key=value,key=value": dm, time, width, snr, and if wanted index and scattering. Throws
+/// "key=value,key=value": dm, time, width, snr, and optionally index and scattering. Throws
 /// Error(config) naming the key.
 DispersedPulse parse_pulse(std::string_view text);
 /// time, duration, amplitude.
 Impulse parse_impulse(std::string_view text);
-/// frequency, amplitude, and if wanted width, start, duration, period and duty.
+/// frequency, amplitude, and optionally width, start, duration, period and duty.
 Carrier parse_carrier(std::string_view text);
 
 /// Throws Error(io) or Error(format) naming the file, table, field and line.

@@ -45,7 +45,7 @@ const core::Fields<FilterbankScene>& fields(const FilterbankScene&) {
                core::one_of({1, 2, 4, 8, 16, 32}))
           .add_text(
               {.name = "pulses",
-               .help = "dm=,time=,width=,snr= and if wanted index=,scattering=: pc cm^-3 and "
+               .help = "dm=,time=,width=,snr= and optionally index=,scattering=: pc cm^-3 and "
                        "seconds; width is the full width at half maximum, time that of the "
                        "highest channel; may be given often",
                .option = "pulse",
@@ -68,7 +68,7 @@ const core::Fields<FilterbankScene>& fields(const FilterbankScene&) {
               })
           .add_text(
               {.name = "carriers",
-               .help = "frequency=,amplitude= and if wanted width=,start=,duration=,period=,"
+               .help = "frequency=,amplitude= and optionally width=,start=,duration=,period=,"
                        "duty=: interference at a frequency (MHz)",
                .option = "carrier",
                .separator = ';',

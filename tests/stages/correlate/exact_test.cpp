@@ -98,7 +98,7 @@ TEST_P(Exact, BeginOverwritesTheBuffers) {
           queue->copy(got.counts.data(), numbers.data(), numbers.bytes());
         }
         queue->synchronise();
-        expect_equal(got, expected, std::string(calls) + (hold ? ", held" : ""));
+        expect_equal(got, expected, std::string(calls) + (hold ? ", deferred" : ""));
       }
 }
 

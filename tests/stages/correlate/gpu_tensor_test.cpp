@@ -245,7 +245,7 @@ TEST_F(GpuTensorSums, DeferredFromCallToCall) {
     Config config = config_for(data.samples());
     config.defer_sums = true;
     const auto plan = make_plan(config, device_), host = make_plan(config, device::open({}));
-    EXPECT_NE(plan->backend().find("held"), std::string::npos) << plan->backend();
+    EXPECT_NE(plan->backend().find("deferred"), std::string::npos) << plan->backend();
     const auto queue = device_->make_queue(), host_queue = device::open({})->make_queue();
     queue->copy(memory.data(), data.storage.data() + 1,
                 (data.storage.size() - 1) * sizeof(core::ci8));

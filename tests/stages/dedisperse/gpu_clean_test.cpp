@@ -72,11 +72,11 @@ class GpuClean : public ::testing::TestWithParam<std::string> {
 
   template <class T>
   static std::vector<T> by_time(const Series& series, const std::vector<T>& values) {
-    std::vector<T> turned;
+    std::vector<T> transposed;
     for (std::size_t t = 0; t < series.times; ++t)
       for (std::size_t r = 0; r < series.beams * series.trials; ++r)
-        turned.push_back(values[r * series.times + t]);
-    return turned;
+        transposed.push_back(values[r * series.times + t]);
+    return transposed;
   }
 
   void compare(Config config, std::size_t times, const Moves& moves) {

@@ -103,7 +103,7 @@ jit::Defines channel_block_defines(int channels, int window, int producer_warps,
 }
 
 // Producer warps and consumer warps share what a thread may have: a few addresses are spilled.
-TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
+TEST_F(GpuCompile, ChannelBlocksWithAndWithoutMatrixUnits) {
   std::size_t turn = 0;
   for (const int matrix : {0, 1})
     for (const int window : {8, 16})
@@ -118,7 +118,7 @@ TEST_F(GpuCompile, BandsWithAndWithoutMatrixUnits) {
 
 // The defaults, of compute capability 9.0 alone: roles that take registers as they need them spill
 // next to nothing.
-TEST_F(GpuCompile, BandsOfTheDefaults) {
+TEST_F(GpuCompile, ChannelBlocksOfTheDefaults) {
   struct Default {
     int channels, window, producer_warps, tiles;
     std::size_t registers;

@@ -174,7 +174,7 @@ Tunables with_producers(std::size_t producer_warps, std::size_t channels) {
   return tunables;
 }
 
-TEST_P(Gpu, SumsOfBandsAreExact) {
+TEST_P(Gpu, SumsOfChannelBlocksAreExact) {
   struct Shape {
     std::size_t channels, producer_warps, channel_block;
     int bits;
@@ -206,7 +206,7 @@ TEST_P(Gpu, SumsOfBandsAreExact) {
 
 // As the defaults are: four producer warps and, on compute capability 9.0, warps that fetch and do
 // nothing else.
-TEST_P(Gpu, BandsOfDefaultRolesAreExact) {
+TEST_P(Gpu, ChannelBlocksOfDefaultRolesAreExact) {
   const auto device = device::open(device::parse_selection(GetParam()));
   for (const std::size_t channels : {16u, 61u, 300u}) {
     Config config = small_config(channels, 8, 37);
@@ -223,7 +223,7 @@ TEST_P(Gpu, BandsOfDefaultRolesAreExact) {
   }
 }
 
-TEST_P(Gpu, BandsOfStreamsBeamsAndSavedStates) {
+TEST_P(Gpu, ChannelBlocksOfStreamsBeamsAndSavedStates) {
   Config config = small_config(33, 8, 18);
   config.method = Method::shared;
   config.beams = 2;
@@ -233,7 +233,7 @@ TEST_P(Gpu, BandsOfStreamsBeamsAndSavedStates) {
     compare(config, 500, feed, with_producers(1, 8));
 }
 
-TEST_P(Gpu, BandsOfFullScaleBytesOverflowNothing) {
+TEST_P(Gpu, ChannelBlocksOfFullScaleBytesOverflowNothing) {
   Config config = small_config(600, 8, 3);
   config.method = Method::shared;
   const std::size_t times = 90;
@@ -380,7 +380,7 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
     }
 }
 
-// Bytes are turned a word at a time: whatever the time in a word at which a block begins.
+// Bytes are transposed a word at a time: whatever the time in a word at which a block begins.
 TEST_P(Gpu, BlocksInDeviceMemoryBeginAnywhere) {
   Config config = small_config(200, 8, 20);
   config.beams = 2;

@@ -46,7 +46,7 @@ TEST_P(Tuning, DefaultsAreInTheSpace) {
             GpuTunables{});
 }
 
-TEST(TuningOfBands, WhereThereAreMatrixUnits) {
+TEST(TuningOfChannelBlocks, WhereThereAreMatrixUnits) {
   jit::Configuration channel_blocks{
       {"items_time", 64},  {"items_dm", 4},       {"elements_time", 8},
       {"elements_dm", 16}, {"local_kib", 256},    {"groups", 1},

@@ -48,7 +48,7 @@ class GpuPlan final : public Plan {
   const Config& config() const override { return config_; }
   std::string backend() const override {
     return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernel_->name() +
-           (kernel_->deferred_bytes() > 0 ? ", sums held" : "") +
+           (kernel_->deferred_bytes() > 0 ? ", sums deferred" : "") +
            (origin_.empty() ? "" : " (" + origin_ + ")");
   }
   device::MemoryUse bytes() const override {

@@ -49,7 +49,7 @@ class CpuPlan final : public Plan {
   const Config& config() const override { return config_; }
   std::string backend() const override {
     const char* how = method_ == Method::contiguous   ? "contiguous"
-                      : method_ == Method::transposed ? "turned"
+                      : method_ == Method::transposed ? "transposed"
                                                       : "sample by sample";
     return std::string(device::to_string(kernels_.set)) + ", " + how;
   }

@@ -79,7 +79,7 @@ class GpuPlan final : public Plan {
   std::string backend() const override {
     const std::string api = device_->api() == device::Api::cuda ? "cuda" : "opencl";
     if (kernel_ == nullptr) return on_host_->backend() + ", copied to " + api;
-    return api + (by_row_ ? ", turned" : ", contiguous");
+    return api + (by_row_ ? ", transposed" : ", contiguous");
   }
   device::MemoryUse bytes() const override {
     const std::size_t raw = gather_.bytes(config_.max_samples);

@@ -1,0 +1,53 @@
+// A stage on the queue, the context and the memory of a program that uses OpenCL by itself.
+#include "tests/support/callers_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "tautline/stages/unpack/backends.h"
+#include "tautline/stages/unpack/case.h"
+#include "tests/support/gpus.h"
+#include "tests/support/seed.h"
+
+namespace tautline::stages::unpack {
+namespace {
+
+// The caller poisons its memory object, the stage fills it, the caller copies it: nobody waits in
+// between.
+TEST(CallersOpenclQueue, RunsAStageInTurnWithTheCallersCommands) {
+  if (device::opencl::device_count() == 0)
+    GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) here";
+  auto random = tests::generator();
+  const Case c{"", core::kCi8, 1, 37, 1, "TA", 150};
+  const core::RawBlock block = make_block(c, random, false);
+  const std::size_t inputs = 37, row = c.samples * unpacked_bytes(core::kCi8), bytes = row * inputs;
+  std::vector<std::byte> expected(bytes), got(bytes), later(bytes);
+  core::ValidityMask valid(inputs, c.samples), reference_valid(inputs, c.samples);
+  const auto reference = device::open(device::parse_selection("reference"));
+  const auto reference_queue = reference->make_queue();
+  const auto oracle = make_plan(c.config(), reference);
+  oracle->execute(*reference_queue, *oracle->make_state(*reference_queue), block, expected.data(),
+                  bytes, row, reference_valid.mutable_view());
+
+  tests::CallersQueue caller(0);
+  cl_mem memory = clCreateBuffer(caller.context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr);
+  {
+    const auto device = device::opencl::open_for(caller.queue);
+    const auto queue = device::opencl::wrap_queue(*device, caller.queue);
+    const device::Buffer rows = device::opencl::wrap_memory(*device, memory);
+    const auto plan = make_plan(c.config(), device);
+    const auto state = plan->make_state(*queue);
+    const cl_uchar poison = 0xA5, zero = 0;
+    clEnqueueFillBuffer(caller.queue, memory, &poison, 1, 0, bytes, 0, nullptr, nullptr);
+    plan->execute(*queue, *state, block, rows.data(), bytes, row, valid.mutable_view());
+    clEnqueueReadBuffer(caller.queue, memory, CL_FALSE, 0, bytes, got.data(), 0, nullptr, nullptr);
+    clEnqueueFillBuffer(caller.queue, memory, &zero, 1, 0, bytes, 0, nullptr, nullptr);
+    queue->copy(later.data(), rows.data(), bytes);
+    queue->synchronise();
+  }
+  EXPECT_TRUE(got == expected);
+  EXPECT_EQ(later, std::vector<std::byte>(bytes));
+  EXPECT_EQ(clReleaseMemObject(memory), CL_SUCCESS);
+}
+
+}  // namespace
+}  // namespace tautline::stages::unpack
