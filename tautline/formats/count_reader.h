@@ -57,5 +57,6 @@ struct RawCounts {
 /// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian
 /// counts. Throws Error(config) when a raw file's type or sensors are not given.
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw);
+std::unique_ptr<CountReader> open_npy_counts(const std::string& path, const RawCounts& raw);
 
 }  // namespace tautline::formats

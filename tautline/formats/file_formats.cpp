@@ -1,9 +1,10 @@
 #include "tautline/formats/file_formats.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
-#include "tautline/formats/counts/npy_counts.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/guppi/guppi.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
@@ -147,12 +148,6 @@ std::string list_of(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 }  // namespace
 
 bool FileFormat::is(Bytes first_bytes, const std::string& path) const {
@@ -171,13 +166,13 @@ const std::vector<FileFormat>& file_formats() {
 std::string names_of(const std::vector<FileFormat>& formats) {
   std::vector<std::string> names;
   for (const FileFormat& format : formats) names.push_back(format.name);
-  return joined(names);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string names_and_endings_of(const std::vector<FileFormat>& formats) {
   std::vector<std::string> words;
   for (const FileFormat& format : formats)
-    words.push_back(format.name + " (" + joined(format.endings) + ")");
+    words.push_back(fmt::format("{} ({})", format.name, fmt::join(format.endings, ", ")));
   return list_of(words);
 }
 

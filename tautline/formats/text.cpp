@@ -44,13 +44,13 @@ std::string lower(std::string_view text) {
   return made;
 }
 
-std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+std::vector<std::string_view> split(std::string_view text, std::string_view separators,
+                                    bool keep_empty) {
   std::vector<std::string_view> fields;
-  std::size_t at = 0;
-  while ((at = text.find_first_not_of(separators, at)) != std::string_view::npos) {
+  for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
-    fields.push_back(text.substr(at, end - at));
-    at = end;
+    if (keep_empty || end > at) fields.push_back(text.substr(at, end - at));
+    at = end + 1;
   }
   return fields;
 }

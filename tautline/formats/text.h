@@ -14,8 +14,9 @@ std::vector<std::string> read_lines(const std::string& path);
 
 std::string_view trim(std::string_view text, std::string_view blanks = " \t");
 std::string lower(std::string_view text);
-/// Split where any of `separators` stands; empty fields are left out.
-std::vector<std::string_view> split(std::string_view text, std::string_view separators = " \t");
+/// Split where any of `separators` stands; empty fields are left out unless `keep_empty`.
+std::vector<std::string_view> split(std::string_view text, std::string_view separators = " \t",
+                                    bool keep_empty = false);
 /// The whole text as a number: nan and inf too.
 std::optional<double> number(std::string_view text);
 std::optional<double> finite_number(std::string_view text);

@@ -44,7 +44,7 @@ __kernel void twice(__global uchar* memory, ulong offset, uint count) {
 }
 )";
 
-class CallersOpenclQueue : public ::testing::Test {
+class CallersGpuQueue : public ::testing::Test {
  protected:
   void SetUp() override {
     if (opencl::device_count() == 0) GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) here";
@@ -53,7 +53,7 @@ class CallersOpenclQueue : public ::testing::Test {
 
 // The caller writes, tautline computes, the caller changes the result, tautline computes again: in
 // this order without anybody waiting in between.
-TEST_F(CallersOpenclQueue, RunsKernelsInTurnWithTheCallersCommands) {
+TEST_F(CallersGpuQueue, RunsKernelsInTurnWithTheCallersCommands) {
   tests::CallersQueue caller(0);
   const std::size_t count = 100'000, bytes = count * sizeof(cl_int);
   std::vector<cl_int> values(count), doubled(count), result(count);
@@ -92,7 +92,7 @@ TEST_F(CallersOpenclQueue, RunsKernelsInTurnWithTheCallersCommands) {
   EXPECT_EQ(clReleaseMemObject(memory), CL_SUCCESS);
 }
 
-TEST_F(CallersOpenclQueue, MayBeReleasedByTheCallerFirst) {
+TEST_F(CallersGpuQueue, MayBeReleasedByTheCallerFirst) {
   std::shared_ptr<const Device> device;
   std::unique_ptr<Queue> first, second;
   {
@@ -115,7 +115,7 @@ TEST_F(CallersOpenclQueue, MayBeReleasedByTheCallerFirst) {
   EXPECT_EQ(host.as<std::uint8_t>()[63], 0x5A);
 }
 
-TEST_F(CallersOpenclQueue, RefusesWhatItCannotWrap) {
+TEST_F(CallersGpuQueue, RefusesWhatItCannotWrap) {
   tests::CallersQueue caller(0), other(0);
   const auto device = opencl::open_for(caller.queue), cpu = open({});
   EXPECT_THROW(opencl::open_for(nullptr), core::Error);

@@ -7,6 +7,7 @@
 
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats::candidates {
 
@@ -56,20 +57,6 @@ class Row {
   std::size_t line_;
   std::vector<std::string_view> fields_;
 };
-
-// Between any of `separators`; runs of them count once unless `single`.
-std::vector<std::string_view> split(std::string_view line, std::string_view separators,
-                                    bool single) {
-  std::vector<std::string_view> fields;
-  while (true) {
-    if (!single) line.remove_prefix(std::min(line.find_first_not_of(separators), line.size()));
-    if (!single && line.empty()) return fields;
-    const std::size_t end = line.find_first_of(separators);
-    fields.push_back(line.substr(0, end));
-    if (end == std::string_view::npos) return fields;
-    line.remove_prefix(end + 1);
-  }
-}
 
 Candidate from_csv(const Row& row) {
   if (row.size() < 14) throw row.wrong(fmt::format("{} fields", row.size()), "15");

@@ -11,7 +11,6 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/count_reader.h"
-#include "tautline/formats/counts/npy_counts.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"

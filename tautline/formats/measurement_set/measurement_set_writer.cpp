@@ -1,9 +1,13 @@
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <numbers>
@@ -15,7 +19,6 @@
 #include "tautline/core/error.h"
 #include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
-#include "tautline/formats/free_space.h"
 #include "tautline/formats/measurement_set/tables.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/visibility_layout.h"
@@ -94,6 +97,24 @@ Setup setup_of(const VisibilityDescription& description, const VisibilityLayout&
   throw core::Error(core::ErrorKind::io, path + ": " + doing, reason, {},
                     "see that there is room and that the folder may be written, and run again; "
                     "nothing was left under the final name");
+}
+
+// Takes `bytes` in a file of its own in `folder` and gives them back at once. Returns 0, or the errno
+// that says why there is no room (ENOSPC, EDQUOT). File systems that cannot reserve are asked how
+// much is free.
+int probe_free_space(const std::string& folder, std::uint64_t bytes) {
+  std::string name = folder + "/room-XXXXXX";
+  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+  if (descriptor >= 0) {
+    ::unlink(name.c_str());
+    const int failed = ::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes));
+    const int error = failed == 0 ? 0 : errno;
+    ::close(descriptor);
+    if (error == 0 || error == ENOSPC || error == EDQUOT) return error;
+  }
+  struct statvfs space {};
+  if (::statvfs(folder.c_str(), &space) != 0 || space.f_blocks == 0) return 0;  // nothing is known
+  return space.f_bavail * space.f_frsize < bytes ? ENOSPC : 0;
 }
 
 class MeasurementSetWriter final : public VisibilityWriter {

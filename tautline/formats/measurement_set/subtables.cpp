@@ -21,9 +21,10 @@ using casacore::rownr_t;
 using casacore::String;
 using casacore::Vector;
 
-Vector<Double> casa(const std::array<double, 3>& v) {
-  Vector<Double> result(3);
-  std::copy(v.begin(), v.end(), result.cbegin());
+template <class T = Double, class List>
+Vector<T> casa(const List& list) {
+  Vector<T> result(list.size());
+  std::copy(list.begin(), list.end(), result.cbegin());
   return result;
 }
 
@@ -47,17 +48,13 @@ void write_antennas(casacore::MeasurementSet& ms, const Setup& setup) {
 
 void write_feeds(casacore::MeasurementSet& ms, const Setup& setup) {
   const std::size_t count = setup.receptors.size();
-  Vector<String> types(count);
-  std::copy(setup.receptors.begin(), setup.receptors.end(), types.cbegin());
+  const Vector<String> types = casa<String>(setup.receptors);
   Matrix<Complex> response(count, count, Complex(0));
   for (std::size_t f = 0; f < count; ++f) response(f, f) = 1;
 
   ms.feed().addRow(setup.antennas.size());
   casacore::MSFeedColumns columns(ms.feed());
   for (std::size_t row = 0; row < setup.antennas.size(); ++row) {
-    Vector<Double> angles(count);
-    std::copy(setup.antennas[row].receptor_angles_rad.begin(),
-              setup.antennas[row].receptor_angles_rad.end(), angles.cbegin());
     columns.antennaId().put(row, static_cast<Int>(row));
     columns.feedId().put(row, 0);
     columns.spectralWindowId().put(row, -1);
@@ -69,14 +66,13 @@ void write_feeds(casacore::MeasurementSet& ms, const Setup& setup) {
     columns.polarizationType().put(row, types);
     columns.polResponse().put(row, response);
     columns.position().put(row, Vector<Double>(3, 0.0));
-    columns.receptorAngle().put(row, angles);
+    columns.receptorAngle().put(row, casa(setup.antennas[row].receptor_angles_rad));
   }
 }
 
 void write_spectral_window(casacore::MeasurementSet& ms, const Setup& setup) {
   const std::size_t channels = setup.channel_hz.size();
-  Vector<Double> frequencies(channels);
-  std::copy(setup.channel_hz.begin(), setup.channel_hz.end(), frequencies.cbegin());
+  const Vector<Double> frequencies = casa(setup.channel_hz);
   const Vector<Double> widths(channels, setup.channel_width_hz);
   ms.spectralWindow().addRow(1);
   casacore::MSSpWindowColumns window(ms.spectralWindow());
@@ -104,17 +100,15 @@ void write_spectral_window(casacore::MeasurementSet& ms, const Setup& setup) {
 
 void write_polarization(casacore::MeasurementSet& ms, const Setup& setup) {
   const std::size_t count = setup.products.size();
-  Vector<Int> types(count);
   Matrix<Int> products(2, count);
   for (std::size_t p = 0; p < count; ++p) {
-    types(p) = setup.correlation_types[p];
     products(0, p) = setup.products[p].first;
     products(1, p) = setup.products[p].second;
   }
   ms.polarization().addRow(1);
   casacore::MSPolarizationColumns columns(ms.polarization());
   columns.numCorr().put(0, static_cast<Int>(count));
-  columns.corrType().put(0, types);
+  columns.corrType().put(0, casa<Int>(setup.correlation_types));
   columns.corrProduct().put(0, products);
   columns.flagRow().put(0, false);
 }

@@ -30,9 +30,6 @@ struct Geometry {
   std::vector<std::string> remarks;
 
   std::size_t values_per_sample() const { return polarisations * description.channels; }
-  std::uint64_t sample_bits() const {
-    return static_cast<std::uint64_t>(description.bits) * values_per_sample();
-  }
 };
 
 /// Reads the headers, the first row's frequencies and every row's time; leaves the table SUBINT in

@@ -1,9 +1,10 @@
 #include "tautline/formats/ptu/header.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 
 namespace tautline::formats::ptu {
@@ -35,27 +36,10 @@ bool has_payload(TagType type) {
 }
 
 bool known(TagType type) {
-  switch (type) {
-    case TagType::empty:
-    case TagType::boolean:
-    case TagType::integer:
-    case TagType::bits:
-    case TagType::colour:
-    case TagType::number:
-    case TagType::date:
-    case TagType::numbers:
-    case TagType::text:
-    case TagType::wide_text:
-    case TagType::blob:
-      return true;
-  }
-  return false;
-}
-
-std::string hex(std::uint32_t value) {
-  char text[16];
-  std::snprintf(text, sizeof text, "0x%08X", value);
-  return text;
+  using enum TagType;
+  constexpr TagType kOthers[] = {empty, boolean, integer, bits, colour, number, date};
+  return has_payload(type) ||
+         std::find(std::begin(kOthers), std::end(kOthers), type) != std::end(kOthers);
 }
 
 // Reads the bytes behind a tag; returns how many there were.
@@ -100,8 +84,8 @@ Header Header::read(const HeaderSource& file) {
     tag.integer = load<std::int64_t>(bytes + 40);
     if (!known(tag.type))
       throw format_error(file.path, "type of the tag at byte " + std::to_string(offset),
-                         hex(static_cast<std::uint32_t>(tag.type)), "a type of PTU's header",
-                         "the header is damaged");
+                         fmt::format("0x{:08X}", static_cast<std::uint32_t>(tag.type)),
+                         "a type of PTU's header", "the header is damaged");
     if (tag.type == TagType::number || tag.type == TagType::date) {
       tag.number = load<double>(bytes + 40);
       tag.integer = 0;
@@ -148,12 +132,9 @@ std::string date_text(double days) {
   const auto whole = epoch + std::chrono::days(seconds / 86'400);
   const year_month_day date(floor<std::chrono::days>(whole));
   const std::int64_t rest = seconds % 86'400;
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02d:%02d:%02d", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(rest / 3600), static_cast<int>(rest / 60 % 60),
-                static_cast<int>(rest % 60));
-  return text;
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     rest / 3600, rest / 60 % 60, rest % 60);
 }
 
 }  // namespace tautline::formats::ptu

@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -21,9 +22,8 @@ const RecordType& record_type(const Header& header, const std::string& path) {
                        "only time-tagged files (T2, T3) hold photons");
   const RecordType* type = find_record_type(static_cast<std::uint32_t>(*code));
   if (type != nullptr && *code >= 0 && *code <= 0xFFFFFFFF) return *type;
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%08llX", static_cast<unsigned long long>(*code));
-  throw format_error(path, "record type", text,
+  throw format_error(path, "record type",
+                     fmt::format("0x{:08X}", static_cast<std::uint64_t>(*code)),
                      "T2 or T3 of PicoHarp 300, HydraHarp v1 or v2, TimeHarp 260 or MultiHarp",
                      "save the file with one of these, or ask for this type to be added");
 }

@@ -296,24 +296,22 @@ class HeaderBytes {
     number(static_cast<std::int32_t>(text.size()));
     for (const char c : text) bytes_.push_back(static_cast<std::byte>(c));
   }
-  void text(std::string_view key, const std::string& value) {
-    word(key);
-    word(value.substr(0, kMaxWord - 1));
-  }
-  void integer(std::string_view key, std::int64_t value) {
-    word(key);
-    number(static_cast<std::int32_t>(value));
-  }
-  void real(std::string_view key, double value) {
-    word(key);
-    number(value);
-  }
-  void real(std::string_view key, const std::optional<double>& value) {
-    if (value) real(key, *value);
-  }
-  void byte(std::string_view key, std::int8_t value) {
-    word(key);
-    number(value);
+  // Whole numbers have 32 bits, but for the bytes that are given as such; nothing where a value is
+  // not known.
+  template <class T>
+  void add(std::string_view key, const T& value) {
+    if constexpr (std::is_same_v<T, std::optional<double>>) {
+      if (value) add(key, *value);
+      return;
+    } else {
+      word(key);
+      if constexpr (std::is_same_v<T, std::string>)
+        word(value.substr(0, kMaxWord - 1));
+      else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::int8_t>)
+        number(value);
+      else
+        number(static_cast<std::int32_t>(value));
+    }
   }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
@@ -348,28 +346,28 @@ std::vector<std::byte> format_header(const Header& h) {
           fmt::format("{} and {}", h.fch1_mhz, h.foff_mhz), "numbers of MHz");
   HeaderBytes header;
   header.word(kStart);
-  header.text("source_name", h.source_name);
-  if (!h.rawdatafile.empty()) header.text("rawdatafile", h.rawdatafile);
-  header.integer("machine_id", h.machine_id);
-  header.integer("telescope_id", h.telescope_id);
-  header.real("src_raj", h.src_raj);
-  header.real("src_dej", h.src_dej);
-  header.real("az_start", h.az_start_deg);
-  header.real("za_start", h.za_start_deg);
-  header.integer("data_type", h.data_type);
-  header.real("refdm", h.refdm);
-  header.real("fch1", h.fch1_mhz);
-  header.real("foff", h.foff_mhz);
-  header.integer("nchans", static_cast<std::int64_t>(h.nchans));
-  header.integer("nbits", h.nbits);
-  if (h.is_signed) header.byte("signed", 1);
-  header.real("tstart", h.tstart_mjd);
-  header.real("tsamp", h.tsamp_s);
-  header.integer("nifs", static_cast<std::int64_t>(h.nifs));
-  if (h.barycentric != 0) header.integer("barycentric", h.barycentric);
-  if (h.pulsarcentric != 0) header.integer("pulsarcentric", h.pulsarcentric);
-  if (h.nbeams != 0) header.integer("nbeams", h.nbeams);
-  if (h.ibeam != 0) header.integer("ibeam", h.ibeam);
+  header.add("source_name", h.source_name);
+  if (!h.rawdatafile.empty()) header.add("rawdatafile", h.rawdatafile);
+  header.add("machine_id", h.machine_id);
+  header.add("telescope_id", h.telescope_id);
+  header.add("src_raj", h.src_raj);
+  header.add("src_dej", h.src_dej);
+  header.add("az_start", h.az_start_deg);
+  header.add("za_start", h.za_start_deg);
+  header.add("data_type", h.data_type);
+  header.add("refdm", h.refdm);
+  header.add("fch1", h.fch1_mhz);
+  header.add("foff", h.foff_mhz);
+  header.add("nchans", h.nchans);
+  header.add("nbits", h.nbits);
+  if (h.is_signed) header.add("signed", std::int8_t{1});
+  header.add("tstart", h.tstart_mjd);
+  header.add("tsamp", h.tsamp_s);
+  header.add("nifs", h.nifs);
+  if (h.barycentric != 0) header.add("barycentric", h.barycentric);
+  if (h.pulsarcentric != 0) header.add("pulsarcentric", h.pulsarcentric);
+  if (h.nbeams != 0) header.add("nbeams", h.nbeams);
+  if (h.ibeam != 0) header.add("ibeam", h.ibeam);
   header.word(kEnd);
   return header.take();
 }

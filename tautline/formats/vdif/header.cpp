@@ -14,13 +14,6 @@ namespace {
 constexpr std::size_t kWordBits = 32;
 constexpr std::size_t kWordBytes = 4;
 
-std::uint32_t word_at(const std::byte* bytes, std::size_t word) {
-  std::uint32_t value = 0;
-  for (std::size_t k = 0; k < kWordBytes; ++k)
-    value |= std::to_integer<std::uint32_t>(bytes[word * kWordBytes + k]) << (8 * k);
-  return value;
-}
-
 std::uint32_t field(std::uint32_t word, unsigned first_bit, unsigned bits) {
   return word >> first_bit & ((1u << bits) - 1u);
 }
@@ -43,6 +36,13 @@ int leap_seconds(const core::Instant& instant) {
 }
 
 }  // namespace
+
+std::uint32_t word_at(const std::byte* bytes, std::size_t word) {
+  std::uint32_t value = 0;
+  for (std::size_t k = 0; k < kWordBytes; ++k)
+    value |= std::to_integer<std::uint32_t>(bytes[word * kWordBytes + k]) << (8 * k);
+  return value;
+}
 
 Header decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
   const std::uint32_t w0 = word_at(bytes.data(), 0), w1 = word_at(bytes.data(), 1);
@@ -101,10 +101,6 @@ Packing::Packing(const Header& header)
 
 std::size_t Packing::samples_in(std::size_t payload_bytes) const {
   return payload_bytes / kWordBytes / words_per_group_ * samples_per_group_;
-}
-
-bool Packing::gapless() const {
-  return samples_per_group_ * components_ * bits_ == words_per_group_ * kWordBits;
 }
 
 bool plausible(const Header& header) {

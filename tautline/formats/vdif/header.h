@@ -36,6 +36,9 @@ struct Header {
   core::Instant second() const;
 };
 
+/// The little-endian word of this number.
+std::uint32_t word_at(const std::byte* bytes, std::size_t word);
+
 /// Reads the words; a legacy header needs only the first 16 bytes. Checks nothing.
 Header decode_header(std::span<const std::byte, kHeaderBytes> bytes);
 
@@ -63,8 +66,6 @@ class Packing {
   }
   std::size_t group_samples() const { return samples_per_group_; }
   std::size_t group_words() const { return words_per_group_; }
-  /// True when the components follow each other without unused bits.
-  bool gapless() const;
 
  private:
   std::size_t bits_, components_;

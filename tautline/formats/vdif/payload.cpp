@@ -36,12 +36,6 @@ void flip_offset_8(const std::byte* in, std::size_t bytes, std::byte* out) {
   for (std::size_t b = 0; b < bytes; ++b) out[b] = in[b] ^ std::byte{0x80};
 }
 
-std::uint32_t load_word(const std::byte* words, std::size_t word) {
-  const std::byte* p = words + 4 * word;
-  return std::to_integer<std::uint32_t>(p[0]) | std::to_integer<std::uint32_t>(p[1]) << 8 |
-         std::to_integer<std::uint32_t>(p[2]) << 16 | std::to_integer<std::uint32_t>(p[3]) << 24;
-}
-
 void store(std::uint32_t code, int bits, std::byte* out) {
   if (bits <= 16) {
     const int value = core::decode_code(code, bits, core::Encoding::offset_binary);
@@ -66,7 +60,7 @@ void decode_plain(const Header& header, const Packing& packing, const std::byte*
     for (std::size_t t = first; t < first + count; ++t)
       for (std::size_t part = 0; part < parts; ++part, out += part_bytes) {
         const std::size_t component = channel * parts + part;
-        const std::uint32_t word = load_word(words, packing.word(t, component) - origin);
+        const std::uint32_t word = word_at(words, packing.word(t, component) - origin);
         store(word >> packing.bit(t, component) & mask, header.bits, out);
       }
   }

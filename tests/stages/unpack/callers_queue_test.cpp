@@ -13,7 +13,7 @@ namespace {
 
 // The caller poisons its memory object, the stage fills it, the caller copies it: nobody waits in
 // between.
-TEST(CallersOpenclQueue, RunsAStageInTurnWithTheCallersCommands) {
+TEST(CallersGpuQueue, RunsAStageInTurnWithTheCallersCommands) {
   if (device::opencl::device_count() == 0)
     GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) here";
   auto random = tests::generator();

@@ -1,7 +1,9 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
+#include "tautline/formats/uvh5/uvh5_reader.h"
 #include "tautline/formats/uvh5/uvh5_writer.h"
+#include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/visibility_writer.h"
 
 namespace tautline::formats {
@@ -10,6 +12,11 @@ using core::Error;
 using core::ErrorKind;
 
 #ifndef TAUTLINE_HDF5
+std::unique_ptr<VisibilityReader> uvh5::open(const std::string& path) {
+  throw Error(ErrorKind::unsupported, path, "a visibility file", "a build that reads UVH5",
+              "install libhdf5-dev and build with -DTAUTLINE_HDF5=ON");
+}
+
 std::unique_ptr<VisibilityWriter> uvh5::create(const std::string& path,
                                                const VisibilityDescription&, bool) {
   throw Error(ErrorKind::unsupported, path, "UVH5", "a build with HDF5",
@@ -34,6 +41,13 @@ std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
     return format->write_visibilities(name, description, overwrite);
   throw Error(ErrorKind::config, "output", path,
               "a name ending in " + endings_of(formats_with(&FileFormat::write_visibilities)));
+}
+
+std::unique_ptr<VisibilityReader> open_visibilities(const std::string& path) {
+  // Under any name: the reader says what is wrong with a file that is not its own.
+  const FileFormat* format = find_format(&FileFormat::visibilities, {}, path);
+  if (format != nullptr) return format->visibilities(path);
+  return formats_with(&FileFormat::visibilities).front().visibilities(path);
 }
 
 }  // namespace tautline::formats
