@@ -17,8 +17,7 @@
 #include "tautline/formats/sigproc/sigproc.h"
 #include "tautline/formats/text.h"
 #include "tautline/formats/tiff/tiff.h"
-#include "tautline/formats/uvh5/uvh5_reader.h"
-#include "tautline/formats/uvh5/uvh5_writer.h"
+#include "tautline/formats/uvh5/uvh5.h"
 #include "tautline/formats/vdif/vdif.h"
 
 namespace tautline::formats {

@@ -11,15 +11,6 @@
 
 namespace tautline::formats {
 
-namespace {
-
-core::Error system_error(const std::string& path, const std::string& what, int code) {
-  return {core::ErrorKind::io, path + ": " + what, std::system_category().message(code), "",
-          "check the name and the permissions"};
-}
-
-}  // namespace
-
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer; files are not affected.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -74,6 +65,12 @@ void InputFile::sequential() const {
 void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
   (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                         POSIX_FADV_WILLNEED);
+}
+
+core::Error system_error(const std::string& path, const std::string& what, int code,
+                         std::string advice) {
+  return {core::ErrorKind::io, path + ": " + what, std::system_category().message(code), "",
+          std::move(advice)};
 }
 
 core::Error format_error(const std::string& path, const std::string& what, std::string found,

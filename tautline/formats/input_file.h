@@ -38,6 +38,9 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
+/// Error(io) with the system's words for an errno.
+core::Error system_error(const std::string& path, const std::string& what, int code,
+                         std::string advice = "check the name and the permissions");
 /// Error(format) that reads "FILE: what: FOUND, expected EXPECTED; ADVICE".
 core::Error format_error(const std::string& path, const std::string& what, std::string found,
                          std::string expected, std::string advice = {});

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
-#include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
 
 namespace tautline::formats {
 
@@ -20,8 +19,7 @@ namespace {
 constexpr int kPipeBytes = 1 << 20;
 
 [[noreturn]] void fail_stream(const std::string& name, const std::string& what, int code) {
-  throw core::Error(core::ErrorKind::io, name + ": " + what, std::system_category().message(code),
-                    "", "check the name, the permissions and what writes it");
+  throw system_error(name, what, code, "check the name, the permissions and what writes it");
 }
 
 }  // namespace

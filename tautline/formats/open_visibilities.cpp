@@ -1,8 +1,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
-#include "tautline/formats/uvh5/uvh5_reader.h"
-#include "tautline/formats/uvh5/uvh5_writer.h"
+#include "tautline/formats/uvh5/uvh5.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/visibility_writer.h"
 
@@ -45,8 +44,8 @@ std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
 
 std::unique_ptr<VisibilityReader> open_visibilities(const std::string& path) {
   // Under any name: the reader says what is wrong with a file that is not its own.
-  const FileFormat* format = find_format(&FileFormat::visibilities, {}, path);
-  if (format != nullptr) return format->visibilities(path);
+  if (const FileFormat* format = find_format(&FileFormat::visibilities, {}, path))
+    return format->visibilities(path);
   return formats_with(&FileFormat::visibilities).front().visibilities(path);
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 // Pieces smaller than this are gathered before they are written.
 constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
+constexpr const char* kCheckFolder = "check the folder and its permissions";
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, int error,
                        const std::string& advice = {}) {
@@ -189,6 +190,39 @@ void PartialFile::close_file() {
   const int descriptor = std::exchange(descriptor_, -1);
   // Network file systems report a full disk only here.
   if (descriptor >= 0 && ::close(descriptor) != 0) fail(name_.path(), "closing", errno);
+}
+
+AppendFile::AppendFile(std::string path, bool overwrite) : name_(std::move(path), overwrite) {
+  append({}, O_CREAT | O_EXCL);
+}
+
+void AppendFile::write(std::span<const std::byte> bytes) {
+  if (!bytes.empty()) append(bytes, 0);
+}
+
+void AppendFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void AppendFile::append(std::span<const std::byte> bytes, int flags) {
+  const int descriptor =
+      ::open(name_.partial().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+  if (descriptor < 0) fail(name_.path(), "opening " + name_.partial(), errno, kCheckFolder);
+  int code = 0;
+  while (!bytes.empty() && code == 0) {
+    const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      code = done < 0 ? errno : ENOSPC;
+    } else {
+      written_bytes_ += static_cast<std::uint64_t>(done);
+      bytes = bytes.subspan(static_cast<std::size_t>(done));
+    }
+  }
+  // Network file systems report a full disk only on closing.
+  if (::close(descriptor) != 0 && code == 0) code = errno;
+  if (code != 0)
+    fail(name_.path(), "writing at byte " + std::to_string(written_bytes_), code, kCheckFolder);
 }
 
 }  // namespace tautline::formats

@@ -73,4 +73,26 @@ class PartialFile {
   std::vector<std::byte> pending_;
 };
 
+/// A file written front to back that is open only while something is written: a folder of thousands
+/// of dedispersed series would need more descriptors than a process has. Every failure is Error(io)
+/// with the path and the system's reason.
+class AppendFile {
+ public:
+  /// Makes the empty file.
+  AppendFile(std::string path, bool overwrite);
+
+  /// Appends at once: give it large pieces.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  const std::string& path() const { return name_.path(); }
+  std::uint64_t written_bytes() const { return written_bytes_; }
+  void finish() { name_.finish(); }
+
+ private:
+  void append(std::span<const std::byte> bytes, int flags);
+
+  PartialPath name_;
+  std::uint64_t written_bytes_ = 0;
+};
+
 }  // namespace tautline::formats

@@ -142,6 +142,20 @@ void check(const Integration& integration, const VisibilityDescription& descript
                 "a positive number");
 }
 
+ApparentPlace place_of(const Integration& integration, const VisibilityDescription& description,
+                       const Site& site) {
+  const PhaseCentre& centre = description.phase_centre;
+  return centre.tracked ? apparent_place(centre.ra_deg, centre.dec_deg, integration.middle, site,
+                                         description.earth)
+                        : zenith_place(integration.middle, site, description.earth);
+}
+
+void require_integrations(const std::string& path, std::size_t integrations) {
+  if (integrations == 0)
+    throw Error(ErrorKind::config, path + ": integrations", "0", "at least 1",
+                "give a longer stream or a shorter integration");
+}
+
 double feed_position_angle_deg(double x_feed_angle_deg, char feed) {
   const double angle = x_feed_angle_deg + (feed == 'y' ? 90 : 0);
   return angle - 180 * std::ceil((angle - 90) / 180);

@@ -77,6 +77,12 @@ void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>
 void check(const VisibilityDescription& description);
 void check(const Integration& integration, const VisibilityDescription& description);
 
+/// Where the phases of an integration point.
+ApparentPlace place_of(const Integration& integration, const VisibilityDescription& description,
+                       const Site& site);
+/// Throws Error(config) when a file would have no integration.
+void require_integrations(const std::string& path, std::size_t integrations);
+
 /// Position angle of one feed, from the x feed's, in (-90, 90]: the y feed is 90 degrees on.
 double feed_position_angle_deg(double x_feed_angle_deg, char feed);
 

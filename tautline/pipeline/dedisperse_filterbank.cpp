@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/append_file.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/block_reader.h"
 #include "tautline/pipeline/expected_rate.h"
 #include "tautline/pipeline/filterbank_blocks.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "tautline/formats/sigproc/filterbank_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 #include "tautline/pipeline/voltage_sink.h"
 
 namespace tautline::pipeline {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/append_file.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/output_folder.h"
 #include "tautline/formats/partial_file.h"

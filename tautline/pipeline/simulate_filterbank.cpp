@@ -14,7 +14,7 @@
 #include "tautline/core/exact_double.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/partial_file.h"
-#include "tautline/formats/sigproc/filterbank_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 #include "tautline/pipeline/simulation/filterbank_maker.h"
 #include "tautline/pipeline/simulation/truth_name.h"
 

@@ -11,7 +11,7 @@
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/presto/dat.h"
 #include "tautline/formats/sigproc/sigproc.h"
-#include "tautline/formats/sigproc/time_series_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 
 namespace tautline::pipeline {
 

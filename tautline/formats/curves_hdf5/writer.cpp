@@ -20,10 +20,6 @@ using hdf5::Handle;
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-Handle copy_type(hid_t type) {
-  return {H5Tcopy(type), H5Tclose};
-}
-
 // A table of rows, in chunks of about a MiB, so that a reader may take sensors one by one.
 void write_table(File& file, const std::string& name, Handle type, const void* values,
                  std::size_t element_bytes, std::size_t rows, std::size_t columns) {
@@ -38,14 +34,14 @@ void write_table(File& file, const std::string& name, Handle type, const void* v
 void write_table(File& file, const std::string& name, std::span<const double> values,
                  std::size_t rows) {
   if (rows > 0)
-    write_table(file, name, copy_type(H5T_NATIVE_DOUBLE), values.data(), 8, rows,
+    write_table(file, name, hdf5::native(H5T_NATIVE_DOUBLE), values.data(), 8, rows,
                 values.size() / rows);
 }
 
 void write_table(File& file, const std::string& name, std::span<const std::int64_t> values,
                  std::size_t rows) {
   if (rows > 0)
-    write_table(file, name, copy_type(H5T_NATIVE_INT64), values.data(), 8, rows,
+    write_table(file, name, hdf5::native(H5T_NATIVE_INT64), values.data(), 8, rows,
                 values.size() / rows);
 }
 
@@ -117,8 +113,8 @@ void write_mask(File& file, const CorrelationCurves& c) {
 
 void write_segments(File& file, const CorrelationCurves& c) {
   if (c.segments == 0 || c.segment_g.size() != c.segments * c.curves * c.lags) return;
-  Growing table(file, file.root(), "segment_g", copy_type(H5T_NATIVE_FLOAT), {c.curves, c.lags}, 1,
-                {std::clamp<std::size_t>(kChunkBytes / (4 * c.lags), 1, c.curves), c.lags});
+  Growing table(file, file.root(), "segment_g", hdf5::native(H5T_NATIVE_FLOAT), {c.curves, c.lags},
+                1, {std::clamp<std::size_t>(kChunkBytes / (4 * c.lags), 1, c.curves), c.lags});
   table.extend(c.segments);
   table.write(0, c.segments, c.segment_g.data());
   if (c.segment_counts.size() == c.segments * c.lags)

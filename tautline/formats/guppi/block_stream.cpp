@@ -126,7 +126,7 @@ std::optional<std::uint64_t> BlockStream::place(const Cards& cards) {
 }
 
 void BlockStream::drop(const Cards& cards, const std::string& message) {
-  damage_.dropped_samples += geometry_.times() * geometry_.antennas * geometry_.polarisations;
+  damage_.dropped_samples += geometry_.block_samples();
   damage_.note(fmt::format("{}: PKTIDX in the header at byte {}: {}", file_.path(), cards.offset(),
                            message));
 }
@@ -139,7 +139,7 @@ bool BlockStream::boundary_lost(const Cards& cards) {
   if (following >= file_.size() || header_at(following)) return false;
   const auto found = find_header(data);
   if (!found || (*found >= following && (*found - following) % stride_ == 0)) return false;
-  damage_.dropped_samples += geometry_.times() * geometry_.antennas * geometry_.polarisations;
+  damage_.dropped_samples += geometry_.block_samples();
   damage_.note(
       fmt::format("{}: block at byte {}: {} bytes to the next header, expected {}; the "
                   "block is dropped",
@@ -158,8 +158,7 @@ void BlockStream::resume() {
     return;
   }
   const std::uint64_t blocks = (*found - offset_) / stride_;
-  damage_.dropped_samples +=
-      blocks * geometry_.times() * geometry_.antennas * geometry_.polarisations;
+  damage_.dropped_samples += blocks * geometry_.block_samples();
   damage_.note(
       fmt::format("{}: header at byte {}: unreadable or unlike the first one; read on from "
                   "the header at byte {}",

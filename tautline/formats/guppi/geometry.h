@@ -22,6 +22,7 @@ struct Geometry {
   std::size_t time_bits() const { return polarisations * 2 * static_cast<std::size_t>(bits); }
   std::uint64_t row_bytes() const { return data_bytes / rows(); }
   std::uint64_t times() const { return row_bytes() * 8 / time_bits(); }
+  std::uint64_t block_samples() const { return times() * antennas * polarisations; }
   /// Times that the next block does not repeat.
   std::uint64_t new_times() const { return times() - overlap; }
   friend bool operator==(const Geometry&, const Geometry&) = default;

@@ -169,9 +169,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
 
   void finish() override {
     require_open();
-    if (integrations_ == 0)
-      throw core::Error(core::ErrorKind::config, name_.path() + ": integrations", "0", "at least 1",
-                        "give a longer stream or a shorter integration");
+    require_integrations(name_.path(), integrations_);
     summary_.telescope = telescope_name(description_);
     summary_.project = description_.source;
     summary_.telescope_location_m = ecef_m(site_);
@@ -229,10 +227,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
 
   std::size_t add_rows(const Integration& integration) {
     const PhaseCentre& centre = description_.phase_centre;
-    const ApparentPlace place = centre.tracked
-                                    ? apparent_place(centre.ra_deg, centre.dec_deg,
-                                                     integration.middle, site_, description_.earth)
-                                    : zenith_place(integration.middle, site_, description_.earth);
+    const ApparentPlace place = place_of(integration, description_, site_);
     const double middle = core::mjd_seconds(integration.middle);
     // A Measurement Set knows no unprojected data: without tracking, each integration gets the
     // zenith of its own middle as its field.

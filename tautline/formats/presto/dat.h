@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tautline/formats/append_file.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/formats/presto/inf.h"
 
 namespace tautline::formats::presto {

@@ -21,14 +21,8 @@ constexpr std::int64_t kSecondsPerDay = 86400, kUnixEpochMjd = 40587;
 constexpr std::int64_t kEpochSteps = 1'000'000'000'000'000;  // 15 decimals of a day
 constexpr std::size_t kMaxInfBytes = std::size_t{1} << 20;
 
-constexpr std::string_view kBlanks = " \t\r";
-
 std::string_view trimmed(std::string_view text) {
-  return trim(text, kBlanks);
-}
-
-std::optional<double> number_in(std::string_view text) {
-  return finite_number(trimmed(text));
+  return trim(text, " \t\r");
 }
 
 // One "label = value" line.
@@ -109,7 +103,7 @@ class Parser {
   }
 
   double number(const Line& line, double lowest, double highest) const {
-    const auto value = number_in(line.value);
+    const auto value = finite_number(line.value);
     if (!value || *value < lowest || *value > highest)
       throw wrong(line, fmt::format("a number from {} to {}", lowest, highest));
     return *value;
@@ -156,9 +150,10 @@ class Parser {
 
   void take_pair(const Line& line) {
     const std::size_t comma = line.value.find(',');
-    const auto first = number_in(line.value.substr(0, comma));
-    const auto last =
-        comma == std::string_view::npos ? std::nullopt : number_in(line.value.substr(comma + 1));
+    const auto first = finite_number(trimmed(line.value.substr(0, comma)));
+    const auto last = comma == std::string_view::npos
+                          ? std::nullopt
+                          : finite_number(trimmed(line.value.substr(comma + 1)));
     if (!first || !last || *first < 0 || *last < *first || *last > 1e15)
       throw wrong(line, "two numbers of bins, the first and the last");
     inf_.on_bins.emplace_back(static_cast<std::uint64_t>(*first),

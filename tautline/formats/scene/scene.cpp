@@ -38,12 +38,10 @@ Source read_source(const TomlTable& table, std::size_t number) {
                       "either ra_deg and dec_deg or azimuth_deg and elevation_deg");
   if (equatorial) {
     source.ra_deg = table.number("ra_deg");
-    table.number("dec_deg");
-    source.dec_deg = ranged(table, "dec_deg", 0, -90, 90);
+    source.dec_deg = ranged(table, "dec_deg", table.number("dec_deg"), -90, 90);
   } else {
     source.azimuth_deg = table.number("azimuth_deg");
-    table.number("elevation_deg");
-    source.elevation_deg = ranged(table, "elevation_deg", 0, 0, 90);
+    source.elevation_deg = ranged(table, "elevation_deg", table.number("elevation_deg"), 0, 90);
   }
   source.flux = table.number("flux");
   if (source.flux < 0) throw table.error("flux", fmt::format("{}", source.flux), "0 or more");
@@ -72,10 +70,8 @@ Missing read_missing(const TomlTable& table) {
   table.allow_only({"start_s", "duration_s", "inputs"});
   constexpr double kLongest_s = 1e9;
   Missing missing;
-  table.number("start_s");
-  missing.start_s = ranged(table, "start_s", 0, 0, kLongest_s);
-  table.number("duration_s");
-  missing.duration_s = ranged(table, "duration_s", 0, 0, kLongest_s);
+  missing.start_s = ranged(table, "start_s", table.number("start_s"), 0, kLongest_s);
+  missing.duration_s = ranged(table, "duration_s", table.number("duration_s"), 0, kLongest_s);
   if (table.has("inputs")) {
     for (const double input : table.numbers("inputs")) {
       if (input < 0 || input != std::floor(input) || input > 1e6)

@@ -1,5 +1,5 @@
 // sigproc filterbanks (.fil) and time series (.tim), read. docs/guide/formats.md says what is
-// understood. Writers: filterbank_writer.h, time_series_writer.h.
+// understood. Writers: writers.h.
 #pragma once
 
 #include <memory>

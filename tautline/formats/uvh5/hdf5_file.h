@@ -110,6 +110,10 @@ class File {
   Handle driver_, file_;
 };
 
+/// A copy of one of HDF5's own types.
+inline Handle native(hid_t type) {
+  return {H5Tcopy(type), H5Tclose};
+}
 /// The enumeration that h5py makes of numpy's bool.
 Handle bool_type();
 /// The compound {r, i} that h5py makes of numpy's complex64.

@@ -33,6 +33,14 @@ std::string trimmed(const char* bytes, std::size_t size) {
   return text;
 }
 
+Handle type_of(const Handle& dataset) {
+  return {H5Dget_type(dataset.get()), H5Tclose};
+}
+
+Handle space_of(const Handle& dataset) {
+  return {H5Dget_space(dataset.get()), H5Sclose};
+}
+
 }  // namespace
 
 InputFile::InputFile(const std::string& path, const std::string& expected) : path_(path) {
@@ -82,9 +90,15 @@ Handle InputFile::open(const std::string& dataset) const {
   return opened;
 }
 
+void InputFile::read_all(const std::string& dataset, const Handle& opened, hid_t type, void* values,
+                         const char* expected) const {
+  if (H5Dread(opened.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+    fail(dataset, "unreadable", expected);
+}
+
 std::vector<hsize_t> InputFile::shape(const std::string& dataset) const {
   const Handle opened = open(dataset);
-  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  const Handle space = space_of(opened);
   const int rank = H5Sget_simple_extent_ndims(space.get());
   if (rank < 0) fail(dataset, "without a shape", "an array");
   std::vector<hsize_t> lengths(static_cast<std::size_t>(rank));
@@ -94,7 +108,7 @@ std::vector<hsize_t> InputFile::shape(const std::string& dataset) const {
 
 void InputFile::check_size(const std::string& dataset, std::size_t size) const {
   const Handle opened = open(dataset);
-  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  const Handle space = space_of(opened);
   const hssize_t found = H5Sget_simple_extent_npoints(space.get());
   if (found < 0 || static_cast<std::size_t>(found) != size)
     fail(dataset, fmt::format("{} values of shape ({})", found, fmt::join(shape(dataset), ", ")),
@@ -105,9 +119,7 @@ template <class T>
 std::vector<T> InputFile::read_all(const std::string& dataset, hid_t type, std::size_t size) const {
   check_size(dataset, size);
   std::vector<T> values(size);
-  const Handle opened = open(dataset);
-  if (H5Dread(opened.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
-    fail(dataset, "unreadable", "numbers");
+  read_all(dataset, open(dataset), type, values.data(), "numbers");
   return values;
 }
 
@@ -130,14 +142,13 @@ double InputFile::number(const std::string& dataset) const {
 std::vector<std::string> InputFile::texts(const std::string& dataset, std::size_t size) const {
   check_size(dataset, size);
   const Handle opened = open(dataset);
-  const Handle type(H5Dget_type(opened.get()), H5Tclose);
+  const Handle type = type_of(opened);
   if (H5Tget_class(type.get()) != H5T_STRING) fail(dataset, "not text", "text");
   std::vector<std::string> found;
   if (H5Tis_variable_str(type.get()) > 0) {
     std::vector<char*> pointers(size, nullptr);
-    const Handle space(H5Dget_space(opened.get()), H5Sclose);
-    if (H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)
-      fail(dataset, "unreadable", "text");
+    const Handle space = space_of(opened);
+    read_all(dataset, opened, type.get(), pointers.data(), "text");
     for (const char* text : pointers) found.emplace_back(text == nullptr ? "" : text);
     H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, pointers.data());
     return found;
@@ -146,32 +157,29 @@ std::vector<std::string> InputFile::texts(const std::string& dataset, std::size_
   if (length == 0 || size > kMostTextBytes / length)
     fail(dataset, fmt::format("{} strings of {} bytes", size, length), "less than 16 MiB of text");
   std::vector<char> bytes(size * length);
-  if (H5Dread(opened.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
-    fail(dataset, "unreadable", "text");
+  read_all(dataset, opened, type.get(), bytes.data(), "text");
   for (std::size_t k = 0; k < size; ++k) found.push_back(trimmed(&bytes[k * length], length));
   return found;
 }
 
 bool InputFile::is_integer(const std::string& dataset) const {
   const Handle opened = open(dataset);
-  const Handle type(H5Dget_type(opened.get()), H5Tclose);
+  const Handle type = type_of(opened);
   return H5Tget_class(type.get()) == H5T_INTEGER;
 }
 
 bool InputFile::truth(const std::string& dataset) const {
   if (is_integer(dataset)) return integer(dataset) != 0;
   check_size(dataset, 1);
-  const Handle opened = open(dataset);
   std::int8_t value = 0;
-  if (H5Dread(opened.get(), bool_type().get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) < 0)
-    fail(dataset, "unreadable", "a boolean");
+  read_all(dataset, open(dataset), bool_type().get(), &value, "a boolean");
   return value != 0;
 }
 
 std::optional<std::string> InputFile::text(const std::string& dataset) const {
   const Handle opened = open(dataset);
-  const Handle type(H5Dget_type(opened.get()), H5Tclose);
-  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  const Handle type = type_of(opened);
+  const Handle space = space_of(opened);
   if (H5Sget_simple_extent_npoints(space.get()) != 1) return std::nullopt;
   switch (H5Tget_class(type.get())) {
     case H5T_STRING:
@@ -195,7 +203,7 @@ void InputFile::rows(const std::string& dataset, hid_t type, hsize_t first, hsiz
   block[0] = step == 1 ? count : 1;
   stride[0] = step == 1 ? count : step;
   counts[0] = step == 1 ? 1 : count;
-  const Handle space(H5Dget_space(opened.get()), H5Sclose);
+  const Handle space = space_of(opened);
   std::vector<hsize_t> shape_in_memory = block;
   shape_in_memory[0] = count;
   const Handle memory(

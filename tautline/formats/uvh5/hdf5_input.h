@@ -51,6 +51,8 @@ class InputFile {
  private:
   Handle open(const std::string& dataset) const;
   void check_size(const std::string& dataset, std::size_t size) const;
+  void read_all(const std::string& dataset, const Handle& opened, hid_t type, void* values,
+                const char* expected) const;
   template <class T>
   std::vector<T> read_all(const std::string& dataset, hid_t type, std::size_t size) const;
 

@@ -1,5 +1,3 @@
-#include "tautline/formats/uvh5/uvh5_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/uvh5/hdf5_file.h"
 #include "tautline/formats/uvh5/hdf5_input.h"
+#include "tautline/formats/uvh5/uvh5.h"
 
 namespace tautline::formats::uvh5 {
 namespace {

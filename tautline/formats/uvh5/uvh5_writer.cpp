@@ -1,5 +1,3 @@
-#include "tautline/formats/uvh5/uvh5_writer.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/uvh5/hdf5_file.h"
+#include "tautline/formats/uvh5/uvh5.h"
 #include "tautline/formats/visibility_layout.h"
 
 namespace tautline::formats::uvh5 {
@@ -22,6 +21,7 @@ namespace {
 using hdf5::File;
 using hdf5::Growing;
 using hdf5::Handle;
+using hdf5::native;
 using hdf5::QuietErrors;
 
 // Visibilities gathered before one call of HDF5.
@@ -49,10 +49,6 @@ hsize_t chunk_rows(std::size_t pairs, std::size_t row_bytes) {
   if (pairs <= fit) return pairs * (fit / pairs);
   const std::size_t parts = (pairs + fit - 1) / fit;
   return (pairs + parts - 1) / parts;
-}
-
-Handle native(hid_t type) {
-  return Handle(H5Tcopy(type), H5Tclose);
 }
 
 // The arrays of Header with one entry for each row, and the three of Data.
@@ -149,9 +145,7 @@ class Uvh5Writer final : public VisibilityWriter {
   }
 
   void finish() override {
-    if (integrations_ == 0)
-      throw core::Error(core::ErrorKind::config, name_.path() + ": integrations", "0", "at least 1",
-                        "give a longer stream or a shorter integration");
+    require_integrations(name_.path(), integrations_);
     const QuietErrors quiet;
     const auto integrations = static_cast<std::int64_t>(integrations_);
     file_->write(header_.get(), "Ntimes", integrations);
@@ -266,11 +260,7 @@ class Uvh5Writer final : public VisibilityWriter {
   }
 
   void write_row_header(const Integration& integration, hsize_t start) {
-    const PhaseCentre& centre = description_.phase_centre;
-    const ApparentPlace place = centre.tracked
-                                    ? apparent_place(centre.ra_deg, centre.dec_deg,
-                                                     integration.middle, site_, description_.earth)
-                                    : zenith_place(integration.middle, site_, description_.earth);
+    const ApparentPlace place = place_of(integration, description_, site_);
     const std::size_t pairs = layout_.pairs().size();
     std::vector<double> column(pairs);
     const auto same = [&](Growing& array, double value) {

@@ -5,9 +5,8 @@
 #include <filesystem>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/sigproc/filterbank_writer.h"
 #include "tautline/formats/sigproc/sigproc.h"
-#include "tautline/formats/sigproc/time_series_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 #include "tests/formats/filterbank_check.h"
 #include "tests/formats/sigproc/sigproc_files.h"
 #include "tests/support/seed.h"

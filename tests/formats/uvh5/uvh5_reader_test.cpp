@@ -1,6 +1,4 @@
 // What the UVH5 writer wrote, read back: the same visibilities, counts, times, places and labels.
-#include "tautline/formats/uvh5/uvh5_reader.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +6,7 @@
 #include <map>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/uvh5/uvh5.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"

@@ -1,3 +1,5 @@
+#include "tautline/formats/uvh5/uvh5.h"
+
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/resource.h>
@@ -12,7 +14,6 @@
 #include <numbers>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/uvh5/uvh5_writer.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 #include "tests/support/small_disk.h"

@@ -11,7 +11,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/npy/header.h"
-#include "tautline/formats/sigproc/filterbank_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"

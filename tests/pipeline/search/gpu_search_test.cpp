@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "tautline/formats/sigproc/filterbank_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 #include "tautline/pipeline/search_filterbank.h"
 #include "tautline/pipeline/simulate_filterbank.h"
 #include "tests/support/gpus.h"

@@ -18,7 +18,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/presto/dat.h"
-#include "tautline/formats/sigproc/filterbank_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 #include "tautline/pipeline/simulate_filterbank.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"

@@ -1,4 +1,4 @@
-// sigproc filterbank files (.fil), written as a stream. docs/guide/formats.md.
+// sigproc filterbank files (.fil) and time series (.tim), written as streams. docs/guide/formats.md.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,23 @@ class FilterbankWriter {
   SamplePacker packer_;
   std::vector<std::byte> packed_;
   PartialFile file_;
+};
+
+/// A time series (.tim) of floats. Holds no descriptor between writes, so that one can be had for every trial of a search.
+class TimeSeriesWriter {
+ public:
+  /// `header` as for a filterbank, with refdm; data_type, nchans, nifs and nbits are set here.
+  /// Throws Error(config) naming the header's field, Error(io) when the system refuses.
+  TimeSeriesWriter(const std::string& path, const Header& header, bool overwrite);
+
+  /// Appends at once: give it large pieces.
+  void write(std::span<const float> samples);
+  std::uint64_t samples() const { return samples_; }
+  void finish() { file_.finish(); }
+
+ private:
+  std::uint64_t samples_ = 0;
+  AppendFile file_;
 };
 
 }  // namespace tautline::formats::sigproc

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/visibility_writer.h"
 
 namespace tautline::formats::uvh5 {
@@ -19,5 +20,10 @@ namespace tautline::formats::uvh5 {
 /// of HDF5 does.
 std::unique_ptr<VisibilityWriter> create(const std::string& path,
                                          const VisibilityDescription& description, bool overwrite);
+
+/// Reads files whose rows come integration by integration: our own, and others of that kind. Every
+/// integration must list the same pairs of antennas in the same order, with linear
+/// polarisations; pyuvdata's reorder_blts("time") makes such a file of any other.
+std::unique_ptr<VisibilityReader> open(const std::string& path);
 
 }  // namespace tautline::formats::uvh5

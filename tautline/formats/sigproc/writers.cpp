@@ -1,4 +1,4 @@
-#include "tautline/formats/sigproc/filterbank_writer.h"
+#include "tautline/formats/sigproc/writers.h"
 
 #include <algorithm>
 
@@ -56,6 +56,22 @@ void FilterbankWriter::finish() {
   packer_.finish(packed_);
   file_.write(packed_);
   file_.finish();
+}
+
+TimeSeriesWriter::TimeSeriesWriter(const std::string& path, const Header& header, bool overwrite)
+    : file_(path, overwrite) {
+  Header series = header;
+  series.data_type = kTimeSeries;
+  series.nchans = series.nifs = 1;
+  series.nbits = 32;
+  series.is_signed = false;
+  if (!series.refdm) series.refdm = 0;
+  file_.write(format_header(series));
+}
+
+void TimeSeriesWriter::write(std::span<const float> samples) {
+  file_.write(std::as_bytes(samples));
+  samples_ += samples.size();
 }
 
 }  // namespace tautline::formats::sigproc
