@@ -35,17 +35,9 @@ void corner_turn(benchmark::State& state, const Case& c, const std::string& devi
   const stages::corner_turn::Spectra in(spectra.data(), {c.inputs, c.spectra, c.channels});
   const stages::corner_turn::Gains gain(gains.data(), {c.channels, c.inputs});
   const stages::corner_turn::Clipped count(clipped.data(), {c.inputs});
-  const auto rows = [&]<class Sample>(Sample*) {
-    return core::View<Sample, 3>(out.as<Sample>(), {c.channels, c.inputs, c.spectra});
-  };
-  for (auto _ : state) {
-    if (c.output_bits == 8)
-      plan->execute(*queue, in, {}, gain, rows(static_cast<core::ci8*>(nullptr)), count);
-    if (c.output_bits == 4)
-      plan->execute(*queue, in, {}, gain, rows(static_cast<core::ci4*>(nullptr)), count);
-    if (c.output_bits == 32)
-      plan->execute(*queue, in, {}, rows(static_cast<std::complex<float>*>(nullptr)));
-  }
+  const core::MutableSampleView<3> rows(out.data(), c.output_type(),
+                                        {c.channels, c.inputs, c.spectra});
+  for (auto _ : state) plan->execute(*queue, in, {}, gain, rows, count);
   state.SetLabel(plan->backend());
   report(state, c.bytes(), c.elements());
 }

@@ -92,19 +92,12 @@ struct Turned {
 };
 
 Turned turned_by_stage(Spectra& spectra, const core::ValidityMask& valid,
-                       const std::vector<float>& gains,
-                       const std::shared_ptr<const device::Device>& device) {
-  const auto plan = corner_turn::make_plan(
-      {.inputs = kInputs, .channels = kChannels, .max_spectra = spectra.count, .output_bits = 8},
-      device);
+                       const std::vector<float>& gains, const device::Selection& device) {
   Turned turned;
   turned.voltages.resize(kChannels * kInputs * spectra.count);
-  const auto queue = device->make_queue();
   const core::View<core::ci8, 3> out(turned.voltages.data(), {kChannels, kInputs, spectra.count});
-  plan->execute(*queue, spectra.view(), valid.view(), {gains.data(), {kChannels, kInputs}}, out,
-                {turned.clipped.data(), {kInputs}});
-  queue->synchronise();
-  std::printf("corner_turn: %s\n", plan->backend().c_str());
+  corner_turn::corner_turn(spectra.view(), valid.view(), {gains.data(), {kChannels, kInputs}}, out,
+                           {turned.clipped.data(), {kInputs}}, device);
   return turned;
 }
 
@@ -137,8 +130,8 @@ Turned turned_by_loops(Spectra& spectra, const core::ValidityMask& valid,
 
 int main(int argc, char** argv) {
   try {
-    const auto device = device::open(device::parse_selection(argc > 1 ? argv[1] : "cpu"));
-    Spectra spectra = channelized(device);
+    const auto device = device::parse_selection(argc > 1 ? argv[1] : "cpu");
+    Spectra spectra = channelized(device::open(device));
     for (std::size_t s = 0; s < kLoudTimes; ++s)
       for (std::size_t i = 0; i < kInputs; ++i)
         for (std::size_t c = 0; c < kChannels; ++c) spectra.view()(i, s, c) *= 4.0F;

@@ -1,8 +1,6 @@
 #include "tautline/pipeline/measure_corner_turn.h"
 
-#include <array>
 #include <complex>
-#include <type_traits>
 
 #include "tautline/pipeline/measure_runner.h"
 #include "tautline/stages/corner_turn/case.h"
@@ -25,21 +23,13 @@ Measurement measure_corner_turn(const Problem& p,
   const Buffer clipped = runner.zeros(inputs * sizeof(std::uint64_t));
   const stages::corner_turn::Spectra spectra_view{in.as<std::complex<float>>(),
                                                   {inputs, spectra, channels}};
-  const std::array<std::size_t, 3> extents{channels, inputs, spectra};
   const stages::corner_turn::Gains gains_view{gains.as<float>(), {channels, inputs}};
   const stages::corner_turn::Clipped clipped_view{clipped.as<std::uint64_t>(), {inputs}};
-  const auto turn = [&]<class Sample>(const Sample*) {
-    const core::View<Sample, 3> samples(out.as<Sample>(), extents);
-    if constexpr (std::is_same_v<Sample, std::complex<float>>)
-      plan->execute(runner.queue(), spectra_view, {}, samples);
-    else
-      plan->execute(runner.queue(), spectra_view, {}, gains_view, samples, clipped_view);
-  };
+  const core::MutableSampleView<3> samples(out.data(), problem.output_type(),
+                                           {channels, inputs, spectra});
   Measurement m;
   runner.time(m, [&] {
-    if (bits == 4) turn(static_cast<core::ci4*>(nullptr));
-    if (bits == 8) turn(static_cast<core::ci8*>(nullptr));
-    if (bits == 32) turn(static_cast<std::complex<float>*>(nullptr));
+    plan->execute(runner.queue(), spectra_view, {}, gains_view, samples, clipped_view);
   });
   m.instruction_set = plan->backend();
   m.operations = problem.operations();

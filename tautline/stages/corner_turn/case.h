@@ -21,7 +21,11 @@ struct Case {
   /// A product, a rounding and a comparison have one result each, so all backends agree to the bit.
   static constexpr double kTolerance = 0;
 
-  Config config() const { return {inputs, channels, spectra, output_bits}; }
+  core::SampleType output_type() const {
+    using enum core::SampleType;
+    return output_bits == 8 ? ci8 : output_bits == 4 ? ci4 : cf32;
+  }
+  Config config() const { return {inputs, channels, spectra, output_type()}; }
   std::size_t elements() const { return inputs * channels * spectra; }
   /// Two multiplications, roundings and clippings an element.
   double operations() const {

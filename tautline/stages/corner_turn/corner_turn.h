@@ -18,9 +18,8 @@
 #include <memory>
 #include <string>
 
-#include "tautline/core/complex_int.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/core/validity.h"
-#include "tautline/core/view.h"
 #include "tautline/device/device.h"
 
 namespace tautline::stages::corner_turn {
@@ -29,7 +28,8 @@ struct Config {
   std::size_t inputs = 1;
   std::size_t channels = 1;
   std::size_t max_spectra = 1024;  ///< largest number of spectra of one execute()
-  int output_bits = 8;             ///< 8: ci8, 4: ci4, 32: complex<float> (no gains)
+  /// Of the samples: ci8, ci4 or cf32 (without gains).
+  core::SampleType output_type = core::SampleType::ci8;
 };
 
 using Spectra = core::View<const std::complex<float>, 3>;
@@ -45,21 +45,20 @@ class Plan {
   virtual device::MemoryUse bytes() const = 0;
 
   /// Writes spectra.extent(1) times at the start of each row of `samples`. An empty validity means
-  /// all valid. Throws Error(config) if extents are not the plan's, or the sample type is not that
-  /// of output_bits. Channels of `spectra` and times of `samples` may have strides, which is
-  /// slower.
+  /// all valid. Floats have no gains and are not clipped: both views may be empty. Throws
+  /// Error(config) if extents are not the plan's, or the sample type is not output_type. Channels of
+  /// `spectra` and times of `samples` may have strides, which is slower.
   virtual void execute(device::Queue& queue, const Spectra& spectra,
                        const core::ValidityView& validity, const Gains& gains,
-                       const core::View<core::ci8, 3>& samples, const Clipped& clipped) const = 0;
-  virtual void execute(device::Queue& queue, const Spectra& spectra,
-                       const core::ValidityView& validity, const Gains& gains,
-                       const core::View<core::ci4, 3>& samples, const Clipped& clipped) const = 0;
-  virtual void execute(device::Queue& queue, const Spectra& spectra,
-                       const core::ValidityView& validity,
-                       const core::View<std::complex<float>, 3>& samples) const = 0;
+                       const core::MutableSampleView<3>& samples, const Clipped& clipped) const = 0;
 };
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
+
+/// Turns whole arrays in one call, with a plan of their extents and type.
+void corner_turn(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
+                 const core::MutableSampleView<3>& samples, const Clipped& clipped,
+                 const device::Selection& selection = {});
 
 }  // namespace tautline::stages::corner_turn

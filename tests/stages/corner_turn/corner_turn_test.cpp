@@ -39,7 +39,8 @@ Sample poison() {
 template <class Sample>
 Output<Sample> run(const std::string& device, const Case& c, const std::vector<Complex>& dense,
                    const std::vector<float>& gains, const core::ValidityView& validity,
-                   const Strides& in, const Strides& out, std::size_t plan_spectra = 0) {
+                   const Strides& in, const Strides& out, std::size_t plan_spectra = 0,
+                   bool one_call = false) {
   const auto opened = device::open(device::parse_selection(device), {.threads = 3});
   Config config = c.config();
   if (plan_spectra > 0) config.max_spectra = plan_spectra;
@@ -60,16 +61,17 @@ Output<Sample> run(const std::string& device, const Case& c, const std::vector<C
   Output<Sample> result;
   result.samples.assign(out_row * c.inputs * c.channels, poison<Sample>());
   result.clipped.assign(c.inputs, 1000);  // accumulated, not overwritten
+  const Gains gains_view(gains.data(), {c.channels, c.inputs});
+  const Clipped clipped(result.clipped.data(), {c.inputs});
   const core::View<Sample, 3> samples(
       result.samples.data(), {c.channels, c.inputs, c.spectra + 5},
       {static_cast<std::ptrdiff_t>(out_row * c.inputs), static_cast<std::ptrdiff_t>(out_row),
        static_cast<std::ptrdiff_t>(out.element)});
-  if constexpr (std::is_same_v<Sample, Complex>) {
-    plan->execute(*queue, spectra_view, validity, samples);
-  } else {
-    plan->execute(*queue, spectra_view, validity, Gains(gains.data(), {c.channels, c.inputs}),
-                  samples, Clipped(result.clipped.data(), {c.inputs}));
-  }
+  if (one_call)
+    corner_turn(spectra_view, validity, gains_view, samples, clipped,
+                device::parse_selection(device));
+  else
+    plan->execute(*queue, spectra_view, validity, gains_view, samples, clipped);
   return result;
 }
 
@@ -88,6 +90,10 @@ void compare(const std::string& device, const Case& c, bool masked, const Stride
   const core::ValidityView validity = masked ? mask.view() : core::ValidityView();
   const auto reference = run<Sample>("reference", c, spectra, gains, validity, in, out);
   const auto other = run<Sample>(device, c, spectra, gains, validity, in, out);
+  const auto in_one_call = run<Sample>(device, c, spectra, gains, validity, in, out, 0, true);
+  EXPECT_EQ(0, std::memcmp(reference.samples.data(), in_one_call.samples.data(),
+                           reference.samples.size() * sizeof(Sample)));
+  EXPECT_EQ(reference.clipped, in_one_call.clipped);
   EXPECT_EQ(0, std::memcmp(reference.samples.data(), other.samples.data(),
                            reference.samples.size() * sizeof(Sample)))
       << c.inputs << " x " << c.channels << " x " << c.spectra << " bits " << c.output_bits;
@@ -200,10 +206,10 @@ TEST(Config, RefusalsNameTheField) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(field_of({0, 1, 1, 8}), "corner_turn inputs");
-  EXPECT_EQ(field_of({1, 0, 1, 8}), "corner_turn channels");
-  EXPECT_EQ(field_of({1, 1, 0, 8}), "corner_turn max_spectra");
-  EXPECT_EQ(field_of({1, 1, 1, 7}), "corner_turn output_bits");
+  EXPECT_EQ(field_of({0, 1, 1}), "corner_turn inputs");
+  EXPECT_EQ(field_of({1, 0, 1}), "corner_turn channels");
+  EXPECT_EQ(field_of({1, 1, 0}), "corner_turn max_spectra");
+  EXPECT_EQ(field_of({1, 1, 1, core::SampleType::f64}), "corner_turn output_type");
   // Views of other shapes than the plan's.
   auto random = tests::generator();
   const Case c{"", 2, 8, 16, 8};

@@ -31,24 +31,17 @@ std::uint64_t quantise(const std::complex<float>* in, const float* gains, std::s
   return quantise_plain(in, gains, count, limit, out);
 }
 
-void transpose_ci8(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci8* out,
-                   std::ptrdiff_t out_stride) {
-  for (std::size_t c = 0; c < channels; ++c, out += out_stride)
-    for (std::size_t s = 0; s < kTileSpectra; ++s) out[s] = in[s * in_stride + c];
-}
-
-void transpose_ci4(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci4* out,
-                   std::ptrdiff_t out_stride) {
-  for (std::size_t c = 0; c < channels; ++c, out += out_stride)
-    for (std::size_t s = 0; s < kTileSpectra; ++s)
-      out[s] = core::ci4::pack(in[s * in_stride + c].re, in[s * in_stride + c].im);
-}
-
-void transpose_float(const std::complex<float>* in, std::ptrdiff_t in_stride, std::size_t channels,
-                     std::complex<float>* out, std::ptrdiff_t out_stride) {
-  for (std::size_t c = 0; c < channels; ++c, out += out_stride)
-    for (std::size_t s = 0; s < kTileSpectra; ++s)
-      out[s] = in[static_cast<std::ptrdiff_t>(s) * in_stride + static_cast<std::ptrdiff_t>(c)];
+template <class From, class To>
+void transpose(const From* in, std::ptrdiff_t in_stride, std::size_t channels, To* out,
+               std::ptrdiff_t out_stride) {
+  for (std::size_t c = 0; c < channels; ++c, ++in, out += out_stride)
+    for (std::size_t s = 0; s < kTileSpectra; ++s) {
+      const From& value = in[static_cast<std::ptrdiff_t>(s) * in_stride];
+      if constexpr (std::is_same_v<From, To>)
+        out[s] = value;
+      else
+        out[s] = To::pack(value.re, value.im);
+    }
 }
 
 #else
@@ -69,8 +62,8 @@ using Tag = hn::CappedTag<T, kVectorBytes / sizeof(T)>;
 std::uint64_t quantise(const std::complex<float>* in, const float* gains, std::size_t count,
                        int limit, core::ci8* out) {
   const Tag<float> d;
-  const hn::RebindToSigned<Tag<float> > integers;
-  const hn::Rebind<std::int8_t, Tag<float> > bytes;
+  const hn::RebindToSigned<Tag<float>> integers;
+  const hn::Rebind<std::int8_t, Tag<float>> bytes;
   const auto high = hn::Set(d, static_cast<float>(limit));
   const auto low = hn::Set(d, static_cast<float>(-limit));
   const auto* values = reinterpret_cast<const float*>(in);
@@ -133,62 +126,35 @@ HWY_INLINE void transpose_column(const T* in, std::ptrdiff_t in_stride, Store st
   }
 }
 
-void transpose_ci8(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci8* out,
-                   std::ptrdiff_t out_stride) {
-  constexpr std::size_t kRows = kBlockBytes / sizeof(core::ci8);
-  const Tag<std::uint16_t> d;
-  for (std::size_t first = 0; first < channels; first += kRows) {
-    core::ci8* rows = out + static_cast<std::ptrdiff_t>(first) * out_stride;
-    transpose_column(reinterpret_cast<const std::uint16_t*>(in + first),
-                     static_cast<std::ptrdiff_t>(in_stride),
+template <class From, class To>
+void transpose(const From* in, std::ptrdiff_t in_stride, std::size_t channels, To* out,
+               std::ptrdiff_t out_stride) {
+  using Word = std::conditional_t<sizeof(From) == 2, std::uint16_t, std::uint64_t>;
+  const Tag<Word> d;
+  constexpr std::size_t kRows = kBlockBytes / sizeof(From);
+  for (std::size_t first = 0; first < channels; first += kRows)
+    transpose_column(reinterpret_cast<const Word*>(in + first), in_stride,
                      [&](std::size_t c, std::size_t s, auto v) {
-                       hn::StoreU(v, d,
-                                  reinterpret_cast<std::uint16_t*>(
-                                      rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
+                       To* to = out + static_cast<std::ptrdiff_t>(first + c) * out_stride + s;
+                       if constexpr (std::is_same_v<From, To>) {
+                         hn::StoreU(v, d, reinterpret_cast<Word*>(to));
+                       } else {  // the low halves of re and im
+                         const hn::RebindToSigned<Tag<Word>> integers;
+                         const hn::Rebind<std::uint8_t, Tag<Word>> bytes;
+                         const auto packed =
+                             hn::Or(hn::And(v, hn::Set(d, Word{0x000F})),
+                                    hn::And(hn::ShiftRight<4>(v), hn::Set(d, Word{0x00F0})));
+                         hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(integers, packed)), bytes,
+                                    reinterpret_cast<std::uint8_t*>(to));
+                       }
                      });
-  }
-}
-
-void transpose_ci4(const core::ci8* in, std::size_t in_stride, std::size_t channels, core::ci4* out,
-                   std::ptrdiff_t out_stride) {
-  constexpr std::size_t kRows = kBlockBytes / sizeof(core::ci8);
-  const Tag<std::uint16_t> d;
-  const hn::RebindToSigned<Tag<std::uint16_t> > integers;
-  const hn::Rebind<std::uint8_t, Tag<std::uint16_t> > bytes;
-  const auto low = hn::Set(d, std::uint16_t{0x000F});
-  const auto high = hn::Set(d, std::uint16_t{0x00F0});
-  for (std::size_t first = 0; first < channels; first += kRows) {
-    core::ci4* rows = out + static_cast<std::ptrdiff_t>(first) * out_stride;
-    transpose_column(
-        reinterpret_cast<const std::uint16_t*>(in + first), static_cast<std::ptrdiff_t>(in_stride),
-        [&](std::size_t c, std::size_t s, auto v) {
-          const auto packed = hn::Or(hn::And(v, low), hn::And(hn::ShiftRight<4>(v), high));
-          hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(integers, packed)), bytes,
-                     reinterpret_cast<std::uint8_t*>(
-                         rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
-        });
-  }
-}
-
-void transpose_float(const std::complex<float>* in, std::ptrdiff_t in_stride, std::size_t channels,
-                     std::complex<float>* out, std::ptrdiff_t out_stride) {
-  constexpr std::size_t kRows = kBlockBytes / sizeof(std::complex<float>);
-  const Tag<std::uint64_t> d;
-  for (std::size_t first = 0; first < channels; first += kRows) {
-    std::complex<float>* rows = out + static_cast<std::ptrdiff_t>(first) * out_stride;
-    transpose_column(reinterpret_cast<const std::uint64_t*>(in + first), in_stride,
-                     [&](std::size_t c, std::size_t s, auto v) {
-                       hn::StoreU(v, d,
-                                  reinterpret_cast<std::uint64_t*>(
-                                      rows + static_cast<std::ptrdiff_t>(c) * out_stride + s));
-                     });
-  }
 }
 
 #endif
 
 constexpr Kernels make_kernels(device::InstructionSet set) {
-  return {quantise, transpose_ci8, transpose_ci4, transpose_float, set};
+  return {quantise, transpose<core::ci8, core::ci8>, transpose<core::ci8, core::ci4>,
+          transpose<std::complex<float>, std::complex<float>>, set};
 }
 
 }  // namespace tautline::stages::corner_turn::HWY_NAMESPACE

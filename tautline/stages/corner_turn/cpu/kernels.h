@@ -22,15 +22,13 @@ struct Kernels {
                             int limit, core::ci8* out);
 
   /// Transposes kTileSpectra x `channels` elements: out[c * out_stride + s] = in[s * in_stride +
-  /// c]. `channels` is a multiple of 8.
-  void (*transpose_ci8)(const core::ci8* in, std::size_t in_stride, std::size_t channels,
-                        core::ci8* out, std::ptrdiff_t out_stride);
-  /// The same, packed to ci4.
-  void (*transpose_ci4)(const core::ci8* in, std::size_t in_stride, std::size_t channels,
-                        core::ci4* out, std::ptrdiff_t out_stride);
-  void (*transpose_float)(const std::complex<float>* in, std::ptrdiff_t in_stride,
-                          std::size_t channels, std::complex<float>* out,
-                          std::ptrdiff_t out_stride);
+  /// c], or the same packed to ci4. `channels` is a multiple of 8.
+  template <class From, class To>
+  using Transpose = void (*)(const From* in, std::ptrdiff_t in_stride, std::size_t channels,
+                             To* out, std::ptrdiff_t out_stride);
+  Transpose<core::ci8, core::ci8> transpose_ci8;
+  Transpose<core::ci8, core::ci4> transpose_ci4;
+  Transpose<std::complex<float>, std::complex<float>> transpose_float;
 
   device::InstructionSet set;  ///< for which the table is compiled
 };

@@ -26,29 +26,39 @@ struct Tile {
   std::size_t input, first_spectrum, spectra, first_channel, channels;
 };
 
-class CpuPlan final : public PlanBase<CpuPlan> {
+class CpuPlan final : public Plan {
  public:
   CpuPlan(const Config& config, device::InstructionSet set, const Tunables& tunables)
-      : PlanBase(config), tunables_(tunables), kernels_(kernels_for(set)) {}
+      : config_(config), tunables_(tunables), kernels_(kernels_for(set)) {}
 
+  const Config& config() const override { return config_; }
   std::string backend() const override { return std::string(device::to_string(kernels_.set)); }
   device::MemoryUse bytes() const override { return {sizeof(*this), 0}; }
 
+  void execute(device::Queue& queue, const Spectra& spectra, const core::ValidityView& validity,
+               const Gains& gains, const core::MutableSampleView<3>& samples,
+               const Clipped& clipped) const override {
+    require_views(config_, spectra, validity, gains, samples, clipped);
+    with_samples(samples,
+                 [&](const auto& typed) { run(queue, spectra, validity, gains, typed, clipped); });
+  }
+
+ private:
   template <class Sample>
   void run(device::Queue& queue, const Spectra& spectra, const core::ValidityView& validity,
-           const Gains& gains, const Samples<Sample>& samples, const Clipped& clipped) const {
+           const Gains& gains, const core::View<Sample, 3>& samples, const Clipped& clipped) const {
     const std::size_t count = spectra.extent(1);
     const std::size_t spectrum_tiles = (count + kTileSpectra - 1) / kTileSpectra;
-    const std::size_t channel_tiles = (config().channels + kTileChannels - 1) / kTileChannels;
+    const std::size_t channel_tiles = (config_.channels + kTileChannels - 1) / kTileChannels;
     const bool dense = spectra.stride(2) == 1 && samples.stride(2) == 1;
-    queue.parallel_for(config().inputs * channel_tiles * spectrum_tiles, tunables_.task_tiles,
+    queue.parallel_for(config_.inputs * channel_tiles * spectrum_tiles, tunables_.task_tiles,
                        [&](std::size_t first, std::size_t last, std::size_t) {
                          for (std::size_t k = first; k < last; ++k) {
                            const std::size_t s = k % spectrum_tiles * kTileSpectra;
                            const std::size_t c = k / spectrum_tiles % channel_tiles * kTileChannels;
                            const Tile tile{k / spectrum_tiles / channel_tiles, s,
                                            std::min(kTileSpectra, count - s), c,
-                                           std::min(kTileChannels, config().channels - c)};
+                                           std::min(kTileChannels, config_.channels - c)};
                            std::uint64_t lost = 0;
                            if (dense) {
                              run_tile(spectra, validity, gains, samples, tile, lost);
@@ -63,11 +73,11 @@ class CpuPlan final : public PlanBase<CpuPlan> {
                        });
   }
 
- private:
   // Integers: requantises row by row into a tile of bytes, and transposes the tile.
   template <class Sample>
   void run_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
-                const Samples<Sample>& samples, const Tile& tile, std::uint64_t& clipped) const {
+                const core::View<Sample, 3>& samples, const Tile& tile,
+                std::uint64_t& clipped) const {
     alignas(64) std::array<float, 2 * kTileChannels> pairs;
     for (std::size_t c = 0; c < tile.channels; ++c)
       pairs[2 * c] = pairs[2 * c + 1] = gains(tile.first_channel + c, tile.input);
@@ -108,7 +118,7 @@ class CpuPlan final : public PlanBase<CpuPlan> {
 
   // Floats: transposes the input, then clears invalid spectra.
   void run_tile(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
-                const Samples<std::complex<float>>& samples, const Tile& tile,
+                const core::View<std::complex<float>, 3>& samples, const Tile& tile,
                 std::uint64_t& clipped) const {
     const std::size_t vectors =
         tile.spectra == kTileSpectra ? tile.channels / kKernelChannels * kKernelChannels : 0;
@@ -124,10 +134,9 @@ class CpuPlan final : public PlanBase<CpuPlan> {
     }
   }
 
+  Config config_;
   Tunables tunables_;
   const Kernels& kernels_;
-
-  friend class PlanBase<CpuPlan>;
 };
 
 }  // namespace
