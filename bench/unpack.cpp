@@ -2,6 +2,7 @@
 // machine, beside memcpy of as many bytes on one thread.
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <cstring>
 #include <random>
 #include <string>
@@ -26,16 +27,13 @@ void unpack(benchmark::State& state, const Case& c, const std::string& device,
   const auto queue = opened->make_queue();
   std::mt19937_64 random(1);
   const core::RawBlock block = stages::unpack::make_block(c, random, false);
-  const auto element =
-      static_cast<std::size_t>(stages::unpack::unpacked_format(c.format).bits_per_sample()) / 8;
-  const std::size_t row_bytes = c.samples * element;
-  const std::size_t inputs = c.antennas * c.polarisations;
-  const device::Buffer out(row_bytes * inputs * c.channels);
-  core::ValidityMask valid(inputs, c.samples);
+  const core::SampleType type = stages::unpack::unpacked_type(c.format);
+  const std::array<std::size_t, 3> extents{c.channels, c.antennas * c.polarisations, c.samples};
+  const device::Buffer out(extents[0] * extents[1] * extents[2] * core::bytes_of(type));
+  core::ValidityMask valid(extents[1], c.samples);
   const auto buffers = plan->make_state(*queue);
   for (auto _ : state)
-    plan->execute(*queue, *buffers, block, out.data(), row_bytes * inputs, row_bytes,
-                  valid.mutable_view());
+    plan->execute(*queue, *buffers, block, {out.data(), type, extents}, valid.mutable_view());
   state.SetLabel(plan->backend());
   report(state, c.bytes());
 }

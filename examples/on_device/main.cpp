@@ -90,13 +90,13 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
 
   // Masks are small, and the host's.
   core::ValidityMask valid(kInputs, kSamples), spectra_valid(kInputs, r.spectra);
-  const std::size_t row_bytes = kSamples * sizeof(core::ci8);
-  unpacker->execute(*queue, *unpack_state, block, samples.data(), kInputs * row_bytes, row_bytes,
+  unpacker->execute(*queue, *unpack_state, block,
+                    core::View<core::ci8, 3>(samples.as<core::ci8>(), {1, kInputs, kSamples}),
                     valid.mutable_view());
 
   channelize::Input input;
   input.samples = samples.data();
-  input.row_stride_bytes = row_bytes;
+  input.row_stride_bytes = kSamples * sizeof(core::ci8);
   input.count = kSamples;
   input.validity = valid.view();
   const core::View<core::ci8, 3> corner_turned(voltages.as<core::ci8>(),

@@ -195,8 +195,14 @@ void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
 // Returns how many samples are not finite.
 std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
                               std::size_t row_bytes, core::ValidityMask& valid) {
-  const stages::unpack::Result result = unpack_->execute(
-      queue, *unpack_state_, block, rows, row_bytes * inputs_, row_bytes, valid.mutable_view());
+  const auto row = static_cast<std::ptrdiff_t>(row_bytes / sample_bytes_);
+  const stages::unpack::Result result =
+      unpack_->execute(queue, *unpack_state_, block,
+                       {rows,
+                        core::sample_type(unpacked_),
+                        {unpack_->config().unpacked_channels(), inputs_, block.samples},
+                        {row * static_cast<std::ptrdiff_t>(inputs_), row, 1}},
+                       valid.mutable_view());
   sent_bytes_ += result.sent_bytes;
   return result.not_finite;
 }

@@ -1,5 +1,6 @@
 #include "tautline/pipeline/measure_unpack.h"
 
+#include <array>
 #include <random>
 
 #include "tautline/pipeline/measure_runner.h"
@@ -19,16 +20,14 @@ Measurement measure_unpack(const Problem& p, const std::shared_ptr<const device:
   const auto state = plan->make_state(runner.queue());
   std::mt19937_64 random(1);
   const core::RawBlock block = stages::unpack::make_block(problem, random, false);
-  const std::size_t row =
-      problem.samples *
-      static_cast<std::size_t>(stages::unpack::unpacked_format(problem.format).bits_per_sample()) /
-      8;
-  const Buffer samples = runner.zeros(problem.channels * problem.antennas * row);
+  const core::SampleType type = stages::unpack::unpacked_type(problem.format);
+  const std::array<std::size_t, 3> extents{problem.channels, problem.antennas, problem.samples};
+  const Buffer samples = runner.zeros(extents[0] * extents[1] * extents[2] * core::bytes_of(type));
   const std::size_t words = core::validity_words(problem.samples);
   const Buffer validity(problem.antennas * words * sizeof(std::uint64_t));
   Measurement m;
   runner.time(m, [&] {
-    plan->execute(runner.queue(), *state, block, samples.data(), problem.antennas * row, row,
+    plan->execute(runner.queue(), *state, block, {samples.data(), type, extents},
                   {validity.as<std::uint64_t>(), {problem.antennas, words}});
   });
   m.instruction_set = plan->backend();

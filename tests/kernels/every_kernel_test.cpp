@@ -2,12 +2,12 @@
 // kernel down a hundred times and more (scripts/test-gpu). The stages' own tests look closer.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "tautline/stages/correlate/gpu/plan.h"
-#include "tautline/stages/unpack/backends.h"
 #include "tautline/stages/unpack/case.h"
 #include "tests/stages/channelize/support.h"
 #include "tests/stages/correlate/correlate_support.h"
@@ -46,19 +46,17 @@ TEST_P(EveryKernel, Unpack) {
     const unpack::Case c{"", format, 1, 37, 1, order, 150};
     core::RawBlock block = unpack::make_block(c, random, false);
     block.invalid = {{3, 60, 10}, {core::InvalidSpan::kAllInputs, 140, 20}};
-    const std::size_t row = c.samples * unpack::unpacked_bytes(format), inputs = 37;
-    std::vector<std::byte> expected(row * inputs), got(row * inputs);
-    core::ValidityMask valid(inputs, c.samples), reference_valid(inputs, c.samples);
-    const auto reference = device::open(device::parse_selection("reference"));
-    const auto reference_queue = reference->make_queue();
-    const auto oracle = unpack::make_plan(c.config(), reference);
-    oracle->execute(*reference_queue, *oracle->make_state(*reference_queue), block, expected.data(),
-                    row * inputs, row, reference_valid.mutable_view());
+    const core::SampleType type = unpack::unpacked_type(format);
+    const std::array<std::size_t, 3> extents{1, 37, c.samples};
+    std::vector<std::byte> expected(37 * c.samples * core::bytes_of(type)), got(expected.size());
+    core::ValidityMask valid(37, c.samples);
+    unpack::unpack(block, {expected.data(), type, extents}, valid.mutable_view(),
+                   device::parse_selection("reference"));
     const auto plan = unpack::make_plan(c.config(), device);
     const auto state = plan->make_state(*queue);
     const device::Buffer rows = device->allocate(got.size());
     queue->fill(rows.data(), 0xA5, rows.bytes());
-    plan->execute(*queue, *state, block, rows.data(), row * inputs, row, valid.mutable_view());
+    plan->execute(*queue, *state, block, {rows.data(), type, extents}, valid.mutable_view());
     queue->copy(got.data(), rows.data(), got.size());
     queue->synchronise();
     EXPECT_TRUE(got == expected) << core::to_string(format) << " " << plan->backend();

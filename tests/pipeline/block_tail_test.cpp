@@ -17,14 +17,12 @@ struct Unpacked {
 };
 
 Unpacked unpack_block(const unpack::Case& c, const core::RawBlock& block) {
-  const auto device = device::open({.api = device::Api::reference, .instruction_set = {}});
-  const auto queue = device->make_queue();
-  const auto plan = unpack::make_plan(c.config(), device);
-  const auto state = plan->make_state(*queue);
-  const std::size_t row = c.samples * 8;
-  Unpacked out{std::vector<std::byte>(c.layout().inputs() * row),
-               core::ValidityMask(c.layout().inputs(), c.samples)};
-  plan->execute(*queue, *state, block, out.samples.data(), 0, row, out.valid.mutable_view());
+  const std::size_t inputs = c.layout().inputs();
+  const core::SampleType type = unpack::unpacked_type(c.format);
+  Unpacked out{std::vector<std::byte>(inputs * c.samples * core::bytes_of(type)),
+               core::ValidityMask(inputs, c.samples)};
+  unpack::unpack(block, {out.samples.data(), type, {1, inputs, c.samples}},
+                 out.valid.mutable_view(), device::parse_selection("reference"));
   return out;
 }
 
@@ -52,8 +50,7 @@ TEST(BlockTail, UnpacksToTheLastSamples) {
       EXPECT_EQ(tail.first_sample, 1000 + skipped);
       if (tail.samples == 0) continue;
       const Unpacked all = unpack_block(c, block), some = unpack_block(c, tail);
-      const auto bytes =
-          static_cast<std::size_t>(unpack::unpacked_format(c.format).bits_per_sample()) / 8;
+      const std::size_t bytes = core::bytes_of(unpack::unpacked_type(c.format));
       for (std::size_t i = 0; i < c.layout().inputs(); ++i)
         for (std::size_t t = 0; t < tail.samples; ++t) {
           const auto bit = [i](const Unpacked& u, std::size_t at) {
@@ -61,8 +58,8 @@ TEST(BlockTail, UnpacksToTheLastSamples) {
           };
           ASSERT_EQ(bit(some, t), bit(all, skipped + t)) << i << " " << t;
           for (std::size_t k = 0; k < bytes; ++k)
-            ASSERT_EQ(some.samples[i * c.samples * 8 + t * bytes + k],
-                      all.samples[i * c.samples * 8 + (skipped + t) * bytes + k]);
+            ASSERT_EQ(some.samples[(i * c.samples + t) * bytes + k],
+                      all.samples[(i * c.samples + skipped + t) * bytes + k]);
         }
     }
 }

@@ -12,7 +12,7 @@
 
 namespace tautline::stages::unpack {
 
-/// The output of one execute().
+/// The output of one execute(), checked.
 struct Target {
   std::byte* samples = nullptr;
   std::size_t channel_stride_bytes = 0;
@@ -40,10 +40,13 @@ inline core::RawLayout unpacked_layout(const Config& config) {
   return layout;
 }
 
-/// Bytes of one unpacked sample.
-inline std::size_t unpacked_bytes(const core::SampleFormat& raw) {
-  return static_cast<std::size_t>(unpacked_format(raw).bits_per_sample()) / 8;
-}
+/// A row of samples, and the bits from the block's start to its first sample.
+struct PlacedRow {
+  std::size_t place_bits = 0;
+  std::uint32_t channel = 0, input = 0;
+};
+/// All rows, in the order of the block.
+std::vector<PlacedRow> rows_by_place(const core::RawLayout& layout);
 
 /// The definition, as plain loops.
 Result unpack_reference(const Config& config, const core::RawBlock& block, const Target& target);
@@ -59,19 +62,17 @@ std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
 
 /// Writes the validity of [first, last), with `first` a multiple of 64: samples in invalid spans
 /// are invalid, all others valid.
-void mark_lost(const core::RawBlock& block, std::size_t inputs,
-               const core::View<std::uint64_t, 2>& validity, std::size_t first, std::size_t last);
-/// The same for the whole block.
-void mark_lost(const core::RawBlock& block, std::size_t inputs,
-               const core::View<std::uint64_t, 2>& validity);
+void mark_lost(const core::RawBlock& block, const Target& target, std::size_t first,
+               std::size_t last);
 
 /// Number of an input's float samples at time `t` that are not finite, in channels that are not
 /// unpacked.
 std::uint64_t not_finite_elsewhere(const Config& config, const core::RawBlock& block,
                                    std::size_t input, std::size_t t);
 
-/// Throws the errors that Plan::execute documents.
-void require_block(const Config& config, const core::RawBlock& block,
-                   const core::View<std::uint64_t, 2>& validity);
+/// Throws the errors that Plan::execute documents. A block without samples needs no views.
+Target checked_target(const Config& config, const core::RawBlock& block,
+                      const core::MutableSampleView<3>& samples,
+                      const core::View<std::uint64_t, 2>& validity);
 
 }  // namespace tautline::stages::unpack

@@ -68,9 +68,10 @@ std::uint64_t not_finite_elsewhere(const Config& config, const core::RawBlock& b
 
 Result unpack_reference(const Config& config, const core::RawBlock& block, const Target& target) {
   const core::RawLayout layout = unpacked_layout(config);
-  const std::size_t bytes = unpacked_bytes(layout.format);
+  const std::size_t bytes = core::bytes_of(unpacked_type(layout.format));
   const std::size_t components = layout.format.complex ? 2 : 1;
   Result result;
+  if (block.samples == 0) return result;
   for (std::size_t i = 0; i < layout.inputs(); ++i) {
     std::uint64_t* valid = target.validity.row(i);
     for (std::size_t w = 0; w < core::validity_words(block.samples); ++w) valid[w] = 0;

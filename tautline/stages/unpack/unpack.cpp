@@ -77,13 +77,10 @@ class ReferencePlan final : public Plan {
   std::unique_ptr<State> make_state(device::Queue&) const override {
     return std::make_unique<State>();
   }
-  Result execute(device::Queue&, State&, const core::RawBlock& block, void* samples,
-                 std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+  Result execute(device::Queue&, State&, const core::RawBlock& block,
+                 const core::MutableSampleView<3>& samples,
                  const core::View<std::uint64_t, 2>& validity) const override {
-    require_block(config_, block, validity);
-    return unpack_reference(
-        config_, block,
-        {static_cast<std::byte*>(samples), channel_stride_bytes, row_stride_bytes, validity});
+    return unpack_reference(config_, block, checked_target(config_, block, samples, validity));
   }
 
  private:
@@ -97,8 +94,21 @@ core::SampleFormat unpacked_format(const core::SampleFormat& raw) {
   return {raw.bits <= 8 ? 8 : 16, raw.complex, core::Encoding::twos_complement};
 }
 
-void require_block(const Config& config, const core::RawBlock& block,
-                   const core::View<std::uint64_t, 2>& validity) {
+std::vector<PlacedRow> rows_by_place(const core::RawLayout& layout) {
+  std::vector<PlacedRow> rows;
+  rows.reserve(layout.channels * layout.inputs());
+  for (std::size_t c = 0; c < layout.channels; ++c)
+    for (std::size_t i = 0; i < layout.inputs(); ++i)
+      rows.push_back({row_offset_bits(layout, c, i), static_cast<std::uint32_t>(c),
+                      static_cast<std::uint32_t>(i)});
+  std::sort(rows.begin(), rows.end(),
+            [](const PlacedRow& a, const PlacedRow& b) { return a.place_bits < b.place_bits; });
+  return rows;
+}
+
+Target checked_target(const Config& config, const core::RawBlock& block,
+                      const core::MutableSampleView<3>& samples,
+                      const core::View<std::uint64_t, 2>& validity) {
   const auto refuse_block = [](const std::string& field, std::size_t value,
                                const std::string& limit) {
     throw core::Error(core::ErrorKind::format, "unpack block." + field, std::to_string(value),
@@ -110,31 +120,41 @@ void require_block(const Config& config, const core::RawBlock& block,
   if (block.samples > config.max_samples)
     refuse_block("samples", block.samples,
                  "at most max_samples, " + std::to_string(config.max_samples));
-  if (block.samples == 0) return;
+  if (block.samples == 0) return {};
   const Wide bytes = (last_bit(block.layout, block.samples) + 7) / 8;
   if (bytes > block.bytes.size())
     refuse_block("bytes", block.bytes.size(),
                  std::to_string(static_cast<std::uint64_t>(bytes)) + " or more for " +
                      std::to_string(block.samples) + " samples");
-  if (validity.extent(0) < block.layout.inputs() ||
-      validity.extent(1) < core::validity_words(block.samples))
-    refuse_block("samples", block.samples, "as many bits as the validity's rows hold");
   for (const core::InvalidSpan& span : block.invalid) {
     if (span.input != core::InvalidSpan::kAllInputs && span.input >= block.layout.inputs())
       refuse_block("invalid.input", span.input,
                    "below the " + std::to_string(block.layout.inputs()) + " inputs");
   }
+  const core::SampleType type = unpacked_type(config.layout.format);
+  if (samples.type() != type) samples.refuse("unpack samples", std::string(core::to_string(type)));
+  const auto require_at_least = [](const std::string& field, std::size_t value, std::size_t least) {
+    if (value < least) refuse(field, value, std::to_string(least) + " or more");
+  };
+  require_at_least("samples [channel]", samples.extent(0), config.unpacked_channels());
+  require_at_least("samples [input]", samples.extent(1), config.layout.inputs());
+  require_at_least("samples [time]", samples.extent(2), block.samples);
+  if (samples.stride(2) != 1)
+    throw core::Error(core::ErrorKind::config, "unpack samples' time stride",
+                      std::to_string(samples.stride(2)), "1");
+  require_at_least("validity [input]", validity.extent(0), config.layout.inputs());
+  require_at_least("validity [word]", validity.extent(1), core::validity_words(block.samples));
+  const std::size_t bytes_of_one = core::bytes_of(type);
+  return {static_cast<std::byte*>(samples.data()),
+          static_cast<std::size_t>(samples.stride(0)) * bytes_of_one,
+          static_cast<std::size_t>(samples.stride(1)) * bytes_of_one, validity};
 }
 
-void mark_lost(const core::RawBlock& block, std::size_t inputs,
-               const core::View<std::uint64_t, 2>& validity) {
-  mark_lost(block, inputs, validity, 0, block.samples);
-}
-
-void mark_lost(const core::RawBlock& block, std::size_t inputs,
-               const core::View<std::uint64_t, 2>& validity, std::size_t first, std::size_t last) {
+void mark_lost(const core::RawBlock& block, const Target& target, std::size_t first,
+               std::size_t last) {
+  const std::size_t inputs = block.layout.inputs();
   for (std::size_t i = 0; i < inputs; ++i) {
-    std::uint64_t* words = validity.row(i);
+    std::uint64_t* words = target.validity.row(i);
     for (std::size_t w = first / 64; w < core::validity_words(last); ++w)
       words[w] = core::low_bits(last - w * 64);
   }
@@ -146,7 +166,7 @@ void mark_lost(const core::RawBlock& block, std::size_t inputs,
     if (from >= to) continue;
     const bool all = span.input == core::InvalidSpan::kAllInputs;
     for (std::size_t i = all ? 0 : span.input; i < (all ? inputs : span.input + 1); ++i)
-      core::set_range(validity.row(i), from, to - from, false);
+      core::set_range(target.validity.row(i), from, to - from, false);
   }
 }
 
@@ -156,6 +176,15 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   if (device->api() == device::Api::reference) return std::make_shared<ReferencePlan>(config);
   if (device->compiles()) return make_gpu_plan(config, std::move(device), Tunables{});
   return make_cpu_plan(config, device->instruction_set(), Tunables{});
+}
+
+Result unpack(const core::RawBlock& block, const core::MutableSampleView<3>& samples,
+              const core::View<std::uint64_t, 2>& validity, const device::Selection& selection) {
+  const auto device = device::open(selection);
+  const auto queue = device->make_queue();
+  const auto plan = make_plan(
+      {.layout = block.layout, .max_samples = std::max<std::size_t>(1, block.samples)}, device);
+  return plan->execute(*queue, *plan->make_state(*queue), block, samples, validity);
 }
 
 }  // namespace tautline::stages::unpack

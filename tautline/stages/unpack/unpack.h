@@ -16,15 +16,13 @@
 // or not.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "tautline/core/complex_int.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/core/validity.h"
-#include "tautline/core/view.h"
 #include "tautline/core/voltage.h"
 #include "tautline/device/device.h"
 
@@ -41,8 +39,11 @@ struct Config {
   }
 };
 
-/// The sample type that a raw format unpacks to: ci8, ci16, cf16, cf32, or i8, i16, f16, f32.
+/// The format that a raw format unpacks to: ci8, ci16, cf16, cf32, or i8, i16, f16, f32.
 core::SampleFormat unpacked_format(const core::SampleFormat& raw);
+inline core::SampleType unpacked_type(const core::SampleFormat& raw) {
+  return core::sample_type(unpacked_format(raw));
+}
 
 struct Result {
   /// Float samples (scalars or complex), of all channels, that were NaN or infinite.
@@ -66,18 +67,22 @@ class Plan {
   virtual std::unique_ptr<State> make_state(device::Queue& queue) const = 0;
 
   /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose
-  /// element size is the unpacked format's; rows are `row_stride_bytes` apart for the input axis
-  /// and `channel_stride_bytes` for the channel axis. `validity` rows get bits for these samples.
-  /// `samples` may be in the memory of the plan's device: when the call returns the block's bytes
-  /// have been read, and work enqueued later on the queue finds its samples. Throws Error(format)
-  /// if the block's layout is not the plan's or the block has too few bytes.
+  /// type is unpacked_type and whose times have stride 1. `validity` rows get bits for these
+  /// samples. `samples` may be in the memory of the plan's device: when the call returns the block's
+  /// bytes have been read, and work enqueued later on the queue finds its samples. Throws
+  /// Error(format) if the block's layout is not the plan's or the block has too few bytes, and
+  /// Error(config) if the views are not for such a block.
   virtual Result execute(device::Queue& queue, State& state, const core::RawBlock& block,
-                         void* samples, std::size_t channel_stride_bytes,
-                         std::size_t row_stride_bytes,
+                         const core::MutableSampleView<3>& samples,
                          const core::View<std::uint64_t, 2>& validity) const = 0;
 };
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
+
+/// Unpacks all channels of a block to the host's memory in one call.
+Result unpack(const core::RawBlock& block, const core::MutableSampleView<3>& samples,
+              const core::View<std::uint64_t, 2>& validity,
+              const device::Selection& selection = {});
 
 }  // namespace tautline::stages::unpack

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -23,10 +24,11 @@ constexpr std::byte kPoison{0xA7};
 // Poisoned rows with gaps between them, which show writes outside the rows.
 struct Output {
   Output(const core::RawLayout& layout, std::size_t samples)
-      : element_bytes(static_cast<std::size_t>(unpacked_format(layout.format).bits_per_sample()) /
-                      8),
-        row_stride(samples * element_bytes + 24),
-        channel_stride(row_stride * layout.inputs() + 40),
+      : type(unpacked_type(layout.format)),
+        extents{layout.channels, layout.inputs(), samples},
+        element_bytes(core::bytes_of(type)),
+        row_stride((samples + 3) * element_bytes),
+        channel_stride(row_stride * layout.inputs() + 5 * element_bytes),
         words_stride(core::validity_words(samples) + 1),
         samples_bytes(channel_stride * layout.channels, kPoison),
         words(words_stride * layout.inputs(), 0xA7A7A7A7A7A7A7A7u),
@@ -46,6 +48,15 @@ struct Output {
     return words[input * words_stride + t / 64] >> (t % 64) & 1;
   }
 
+  core::MutableSampleView<3> view(void* memory) const {
+    const auto elements = [&](std::size_t bytes) {
+      return static_cast<std::ptrdiff_t>(bytes / element_bytes);
+    };
+    return {memory, type, extents, {elements(channel_stride), elements(row_stride), 1}};
+  }
+
+  core::SampleType type;
+  std::array<std::size_t, 3> extents;
   std::size_t element_bytes, row_stride, channel_stride, words_stride;
   std::vector<std::byte> samples_bytes;
   std::vector<std::uint64_t> words;
@@ -78,8 +89,7 @@ Output run(const std::string& device, const Config& config, const core::RawBlock
     queue->copy(on_device.data(), samples, bytes);
     samples = on_device.data();
   }
-  out.result = plan->execute(*queue, *state, block, samples, out.channel_stride, out.row_stride,
-                             out.validity);
+  out.result = plan->execute(*queue, *state, block, out.view(samples), out.validity);
   if (opened->compiles()) queue->copy(out.samples_bytes.data(), samples, bytes);
   queue->synchronise();
   return out;
@@ -274,6 +284,19 @@ TEST_P(Backend, OnlyTheUnpackedChannelsAreSent) {
     }
 }
 
+// To the host's memory, on every device.
+TEST_P(Backend, OneCallGivesTheSame) {
+  auto random = tests::generator();
+  for (const char* format : {"ci8", "i2", "cf32"}) {
+    const Case c{"", core::parse_sample_format(format), 3, 5, 2, "TFAP", 200};
+    const core::RawBlock block = make_block(c, random, true);
+    Output out(c.layout(), c.samples);
+    out.result = unpack(block, out.view(out.samples_bytes.data()), out.validity,
+                        device::parse_selection(GetParam()));
+    expect_same(run("reference", c.config(), block), out, format);
+  }
+}
+
 TEST_P(Backend, RefusesABlockThatIsNotThePlans) {
   auto random = tests::generator();
   const Case c{"", core::kCi8, 1, 4, 1, "TA", 100};
@@ -352,6 +375,33 @@ TEST(Reference, CountsFloatsThatAreNotFiniteOnceAndNotWhenLost) {
   EXPECT_EQ(out.result.not_finite, 3u);
   EXPECT_TRUE(out.valid(0, 0));
   for (const std::size_t t : {1u, 2u, 3u}) EXPECT_FALSE(out.valid(0, t));
+}
+
+TEST(Config, ViewsMustFitTheBlock) {
+  auto random = tests::generator();
+  const Case c{"", core::kCi8, 2, 4, 1, "TFA", 100};
+  const core::RawBlock block = make_block(c, random, false);
+  std::vector<core::ci16> memory(2 * 4 * 100);
+  std::vector<std::uint64_t> words(8);
+  const auto field_of = [&](core::SampleType type, std::array<std::size_t, 3> extents,
+                            std::ptrdiff_t time_stride, std::size_t inputs) {
+    try {
+      unpack(block, {memory.data(), type, extents, {400, 100, time_stride}},
+             {words.data(), {inputs, 2}});
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::config);
+      return error.field();
+    }
+    return std::string("accepted");
+  };
+  using enum core::SampleType;
+  EXPECT_EQ(field_of(i16, {2, 4, 100}, 1, 4), "unpack samples");
+  EXPECT_EQ(field_of(ci8, {1, 4, 100}, 1, 4), "unpack samples [channel]");
+  EXPECT_EQ(field_of(ci8, {2, 3, 100}, 1, 4), "unpack samples [input]");
+  EXPECT_EQ(field_of(ci8, {2, 4, 99}, 1, 4), "unpack samples [time]");
+  EXPECT_EQ(field_of(ci8, {2, 4, 100}, 2, 4), "unpack samples' time stride");
+  EXPECT_EQ(field_of(ci8, {2, 4, 100}, 1, 3), "unpack validity [input]");
+  EXPECT_EQ(field_of(ci8, {2, 4, 100}, 1, 4), "accepted");
 }
 
 TEST(Config, RefusalsNameTheField) {

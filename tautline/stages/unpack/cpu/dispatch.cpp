@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "tautline/core/sample_decode.h"
+#include "tautline/device/cpu/transpose-inl.h"
 #include "tautline/stages/unpack/cpu/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,39 +44,9 @@ void expand_plain(const std::byte* in, std::size_t first, std::size_t components
   }
 }
 
-// Transposes rows [first_row, rows) element by element.
-template <class T>
-void transpose_plain(const std::byte* in, std::size_t stride_bytes, std::size_t first_row,
-                     std::size_t rows, std::uint64_t flip, std::byte* const* out) {
-  for (std::size_t r = first_row; r < rows; ++r) {
-    for (std::size_t t = 0; t < kTileTimes; ++t) {
-      T element;
-      std::memcpy(&element, in + t * stride_bytes + r * sizeof(T), sizeof(T));
-      element = static_cast<T>(element ^ static_cast<T>(flip));
-      std::memcpy(out[r] + t * sizeof(T), &element, sizeof(T));
-    }
-  }
-}
-
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-
-template <class T>
-void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
-               std::byte* const* out) {
-  transpose_plain<T>(in, stride_bytes, 0, rows, flip, out);
-}
-
-void expand(const std::byte* in, std::size_t components, int bits, const Decoding& decoding,
-            std::byte* out) {
-  expand_plain(in, 0, components, bits, decoding, out);
-}
-
-void copy_flipped(const std::byte* in, std::size_t bytes, std::uint64_t flip, std::byte* out) {
-  if (flip == 0) {
-    std::memcpy(out, in, bytes);
-    return;
-  }
-  std::size_t k = 0;
+// Inverts the bits of `flip` from byte k on, a multiple of eight.
+void flip_plain(const std::byte* in, std::size_t k, std::size_t bytes, std::uint64_t flip,
+                std::byte* out) {
   for (; k + sizeof flip <= bytes; k += sizeof flip) {
     std::uint64_t word;
     std::memcpy(&word, in + k, sizeof word);
@@ -84,9 +56,9 @@ void copy_flipped(const std::byte* in, std::size_t bytes, std::uint64_t flip, st
   for (; k < bytes; ++k) out[k] = in[k] ^ static_cast<std::byte>(flip >> (k % 8 * 8) & 0xff);
 }
 
-bool all_finite(const float* values, std::size_t count) {
+bool all_finite_plain(const float* values, std::size_t k, std::size_t count) {
   std::uint32_t bad = 0;
-  for (std::size_t k = 0; k < count; ++k) {
+  for (; k < count; ++k) {
     std::uint32_t bits;
     std::memcpy(&bits, values + k, sizeof bits);
     bad |= (bits & 0x7fffffffu) >= 0x7f800000u ? 1u : 0u;
@@ -94,75 +66,59 @@ bool all_finite(const float* values, std::size_t count) {
   return bad == 0;
 }
 
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+template <class T>
+void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
+               std::byte* const* out) {
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t t = 0; t < kTileTimes; ++t) {
+      T element;
+      std::memcpy(&element, in + t * stride_bytes + r * sizeof(T), sizeof(T));
+      element = static_cast<T>(element ^ static_cast<T>(flip));
+      std::memcpy(out[r] + t * sizeof(T), &element, sizeof(T));
+    }
+}
+
+void expand(const std::byte* in, std::size_t components, int bits, const Decoding& decoding,
+            std::byte* out) {
+  expand_plain(in, 0, components, bits, decoding, out);
+}
+
+void copy_flipped(const std::byte* in, std::size_t bytes, std::uint64_t flip, std::byte* out) {
+  if (flip == 0)
+    std::memcpy(out, in, bytes);
+  else
+    flip_plain(in, 0, bytes, flip, out);
+}
+
+bool all_finite(const float* values, std::size_t count) {
+  return all_finite_plain(values, 0, count);
+}
+
 #else
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr std::size_t kBlockBytes = 16;  // InterleaveLower and InterleaveUpper work within blocks
-#if HWY_HAVE_SCALABLE
-constexpr std::size_t kVectorBytes = kBlockBytes;
-#else
-constexpr std::size_t kVectorBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
-#endif
-
-template <class T>
-using Tag = hn::CappedTag<T, kVectorBytes / sizeof(T)>;
-
-// Loads the blocks at in, in + distance, in + 2 distance... into one vector.
-template <std::size_t kBytes, class T>
-HWY_INLINE auto load_blocks(const std::byte* in, std::size_t distance) {
-  const hn::CappedTag<T, kBytes / sizeof(T)> d;
-  if constexpr (kBytes == kBlockBytes) {
-    (void)distance;
-    return hn::LoadU(d, reinterpret_cast<const T*>(in));
-  } else {
-    constexpr std::size_t kHalfBlocks = kBytes / kBlockBytes / 2;
-    return hn::Combine(d, load_blocks<kBytes / 2, T>(in + kHalfBlocks * distance, distance),
-                       load_blocks<kBytes / 2, T>(in, distance));
-  }
-}
-
-// One pass of a perfect shuffle; log2(N) passes transpose N x N elements within every block.
-template <std::size_t kCount, class D, class V>
-HWY_INLINE void shuffle(D d, V (&v)[kCount]) {
-  V next[kCount];
-  for (std::size_t k = 0; k < kCount / 2; ++k) {
-    next[2 * k] = hn::InterleaveLower(d, v[k], v[k + kCount / 2]);
-    next[2 * k + 1] = hn::InterleaveUpper(d, v[k], v[k + kCount / 2]);
-  }
-  for (std::size_t k = 0; k < kCount; ++k) v[k] = next[k];
-}
-
-// Transposes 16 bytes of elements (kRows) at every time and stores the first `rows` rows.
-template <class T>
-HWY_INLINE void transpose_column(const std::byte* in, std::size_t stride_bytes, std::size_t rows,
-                                 std::uint64_t flip, std::byte* const* out) {
-  constexpr std::size_t kRows = kBlockBytes / sizeof(T);
-  constexpr std::size_t kBlocks = kVectorBytes / kBlockBytes;
-  constexpr std::size_t kTimes = kRows * kBlocks;  // times of a row in one vector
-  const Tag<T> d;
-  const auto inverted = hn::Set(d, static_cast<T>(flip));
-  for (std::size_t t = 0; t < kTileTimes; t += kTimes) {
-    decltype(hn::Zero(d)) v[kRows];
-    for (std::size_t k = 0; k < kRows; ++k)
-      v[k] = load_blocks<kVectorBytes, T>(in + (t + k) * stride_bytes, kRows * stride_bytes);
-    for (std::size_t pass = 1; pass < kRows; pass *= 2) shuffle<kRows>(d, v);
-    for (std::size_t r = 0; r < kRows; ++r)
-      if (r < rows)
-        hn::StoreU(hn::Xor(v[r], inverted), d, reinterpret_cast<T*>(out[r] + t * sizeof(T)));
-  }
-}
+using namespace device::HWY_NAMESPACE;
 
 template <class T>
 void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
                std::byte* const* out) {
   constexpr std::size_t kRows = kBlockBytes / sizeof(T);
-  if (rows < kRows) return transpose_column<T>(in, stride_bytes, rows, flip, out);
-  for (std::size_t r = 0; r < rows; r += kRows) {
-    // The last column overlaps the previous one, so that no byte beyond the rows is read.
-    const std::size_t first = r + kRows <= rows ? r : rows - kRows;
-    transpose_column<T>(in + first * sizeof(T), stride_bytes, kRows, flip, out + first);
-  }
+  const Tag<T> d;
+  const auto inverted = hn::Set(d, static_cast<T>(flip));
+  const auto column = [&](std::size_t first, auto stored) {
+    transpose_column<T>(in + first * sizeof(T), static_cast<std::ptrdiff_t>(stride_bytes),
+                        [&](std::size_t row, std::size_t t, auto v) {
+                          if (row < stored)
+                            hn::StoreU(hn::Xor(v, inverted), d,
+                                       reinterpret_cast<T*>(out[first + row] + t * sizeof(T)));
+                        });
+  };
+  if (rows < kRows) return column(0, rows);
+  // The last column overlaps the previous one, so that no byte beyond the rows is read.
+  for (std::size_t r = 0; r < rows; r += kRows)
+    column(std::min(r, rows - kRows), std::integral_constant<std::size_t, kRows>());
 }
 
 // Spread the components of a byte over as many bytes, each in the low bits of its byte.
@@ -217,18 +173,10 @@ std::size_t expand_vectors(const std::byte* in, std::size_t done, std::size_t co
 
 void expand(const std::byte* in, std::size_t components, int bits, const Decoding& decoding,
             std::byte* out) {
-  std::size_t done = 0;
-  switch (bits) {
-    case 1:
-      done = expand_vectors<std::uint64_t, kVectorBytes>(in, 0, components, decoding, out);
-      break;
-    case 2:
-      done = expand_vectors<std::uint32_t, kVectorBytes>(in, 0, components, decoding, out);
-      break;
-    default:
-      done = expand_vectors<std::uint16_t, kVectorBytes>(in, 0, components, decoding, out);
-      break;
-  }
+  const auto expand_by = bits == 1   ? expand_vectors<std::uint64_t, kVectorBytes>
+                         : bits == 2 ? expand_vectors<std::uint32_t, kVectorBytes>
+                                     : expand_vectors<std::uint16_t, kVectorBytes>;
+  const std::size_t done = expand_by(in, 0, components, decoding, out);
   expand_plain(in, done, components, bits, decoding, out);
 }
 
@@ -244,7 +192,7 @@ void copy_flipped(const std::byte* in, std::size_t bytes, std::uint64_t flip, st
   for (; k + step <= bytes; k += step)
     hn::StoreU(hn::Xor(hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(in + k)), inverted), d,
                reinterpret_cast<std::uint64_t*>(out + k));
-  for (; k < bytes; ++k) out[k] = in[k] ^ static_cast<std::byte>(flip >> (k % 8 * 8) & 0xff);
+  flip_plain(in, k, bytes, flip, out);
 }
 
 bool all_finite(const float* values, std::size_t count) {
@@ -256,13 +204,8 @@ bool all_finite(const float* values, std::size_t count) {
     largest = hn::Max(
         largest,
         hn::And(hn::LoadU(d, reinterpret_cast<const std::uint32_t*>(values + k)), magnitude));
-  bool finite = hn::AllTrue(d, hn::Lt(largest, hn::Set(d, 0x7f800000u)));
-  for (; k < count; ++k) {
-    std::uint32_t bits;
-    std::memcpy(&bits, values + k, sizeof bits);
-    finite = finite && (bits & 0x7fffffffu) < 0x7f800000u;
-  }
-  return finite;
+  return hn::AllTrue(d, hn::Lt(largest, hn::Set(d, 0x7f800000u))) &&
+         all_finite_plain(values, k, count);
 }
 
 #endif
@@ -287,25 +230,15 @@ HWY_AFTER_NAMESPACE();
 
 namespace tautline::stages::unpack {
 
-namespace {
-
-Decoding arithmetic_of(const core::SampleFormat& format) {
-  Decoding decoding;
-  const bool offset = format.encoding == core::Encoding::offset_binary;
-  if (format.bits == 1) {
-    decoding = {offset ? std::uint8_t{0} : std::uint8_t{1}, 1, -1, {}};
-  } else if (format.bits == 2) {
-    decoding = offset ? Decoding{0, 1, -3, {}} : Decoding{2, 0, -2, {}};
-  } else {
-    decoding = {offset ? std::uint8_t{0} : std::uint8_t{8}, 0, -8, {}};
-  }
-  return decoding;
-}
-
-}  // namespace
-
 Decoding decoding_of(const core::SampleFormat& format) {
-  Decoding decoding = arithmetic_of(format);
+  const bool offset = format.encoding == core::Encoding::offset_binary;
+  Decoding decoding;
+  if (format.bits == 1)
+    decoding = {offset ? std::uint8_t{0} : std::uint8_t{1}, 1, -1, {}};
+  else if (format.bits == 2)
+    decoding = offset ? Decoding{0, 1, -3, {}} : Decoding{2, 0, -2, {}};
+  else
+    decoding = {offset ? std::uint8_t{0} : std::uint8_t{8}, 0, -8, {}};
   for (unsigned byte = 0; byte < 256; ++byte) {
     std::array<std::int8_t, 8> components{};
     for (int k = 0; k < 8 / format.bits; ++k)

@@ -25,10 +25,6 @@ struct Run {
   std::size_t rows = 0;
 };
 
-struct Row {
-  std::uint32_t channel = 0, input = 0;
-};
-
 enum class Method {
   contiguous,  // the samples of a row are contiguous: copy or expand
   transposed,  // the samples of a time are contiguous: transpose
@@ -41,7 +37,8 @@ class CpuPlan final : public Plan {
       : config_(std::move(config)),
         layout_(unpacked_layout(config_)),
         tunables_(tunables),
-        kernels_(kernels_for(set)) {
+        kernels_(kernels_for(set)),
+        rows_(rows_by_place(layout_)) {
     find_runs();
     choose_method();
   }
@@ -54,19 +51,18 @@ class CpuPlan final : public Plan {
     return std::string(device::to_string(kernels_.set)) + ", " + how;
   }
   device::MemoryUse bytes() const override {
-    return {sizeof(*this) + rows_.capacity() * sizeof(Row) + runs_.capacity() * sizeof(Run), 0};
+    return {sizeof(*this) + rows_.capacity() * sizeof(PlacedRow) + runs_.capacity() * sizeof(Run),
+            0};
   }
 
   std::unique_ptr<State> make_state(device::Queue&) const override {
     return std::make_unique<State>();
   }
 
-  Result execute(device::Queue& queue, State&, const core::RawBlock& block, void* samples,
-                 std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+  Result execute(device::Queue& queue, State&, const core::RawBlock& block,
+                 const core::MutableSampleView<3>& samples,
                  const core::View<std::uint64_t, 2>& validity) const override {
-    require_block(config_, block, validity);
-    const Target target{static_cast<std::byte*>(samples), channel_stride_bytes, row_stride_bytes,
-                        validity};
+    const Target target = checked_target(config_, block, samples, validity);
     std::atomic<std::uint64_t> not_finite{0};
     const std::size_t word_bytes = rows_.size() * element_bytes_ * kTileTimes;
     const std::size_t grain = std::max<std::size_t>(1, tunables_.task_bytes / word_bytes);
@@ -75,7 +71,7 @@ class CpuPlan final : public Plan {
                          const std::size_t first = first_word * 64;
                          const std::size_t last = std::min(last_word * 64, block.samples);
                          decode(block, target, first, last);
-                         mark_lost(block, layout_.inputs(), target.validity, first, last);
+                         mark_lost(block, target, first, last);
                          if (layout_.format.is_float())
                            not_finite +=
                                layout_.format.bits == 16
@@ -88,22 +84,12 @@ class CpuPlan final : public Plan {
 
  private:
   void find_runs() {
-    const core::RawLayout& layout = layout_;
-    std::vector<std::pair<std::size_t, Row>> places;
-    places.reserve(layout.channels * layout.inputs());
-    for (std::size_t c = 0; c < layout.channels; ++c)
-      for (std::size_t i = 0; i < layout.inputs(); ++i)
-        places.push_back({row_offset_bits(layout, c, i),
-                          {static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(i)}});
-    std::sort(places.begin(), places.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
-    rows_.reserve(places.size());
-    const auto bits = static_cast<std::size_t>(layout.format.bits_per_sample());
-    for (const auto& [offset, row] : places) {
-      if (runs_.empty() || runs_.back().offset_bits + runs_.back().rows * bits != offset)
-        runs_.push_back({offset, rows_.size(), 0});
+    const auto bits = static_cast<std::size_t>(layout_.format.bits_per_sample());
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const std::size_t place = rows_[r].place_bits;
+      if (runs_.empty() || runs_.back().offset_bits + runs_.back().rows * bits != place)
+        runs_.push_back({place, r, 0});
       ++runs_.back().rows;
-      rows_.push_back(row);
     }
     runs_.shrink_to_fit();
   }
@@ -111,13 +97,12 @@ class CpuPlan final : public Plan {
   void choose_method() {
     const core::RawLayout& layout = layout_;
     const auto bits = static_cast<std::size_t>(layout.format.bits_per_sample());
-    element_bytes_ = unpacked_bytes(layout.format);
+    element_bytes_ = core::bytes_of(unpacked_type(layout.format));
     components_ = layout.format.complex ? 2 : 1;
     flip_ = flip_of(layout.format);
     if (layout.format.bits < 8) decoding_ = decoding_of(layout.format);
-    const bool bytewise = std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-      return row_offset_bits(layout, row.channel, row.input) % 8 == 0;
-    });
+    const bool bytewise = std::all_of(rows_.begin(), rows_.end(),
+                                      [](const PlacedRow& row) { return row.place_bits % 8 == 0; });
     const bool runs_bytewise = std::all_of(runs_.begin(), runs_.end(),
                                            [](const Run& r) { return r.offset_bits % 8 == 0; });
     // 64 times of a single short run fill whole bytes even if one time does not. They are expanded
@@ -137,7 +122,7 @@ class CpuPlan final : public Plan {
               std::size_t last) const {
     switch (method_) {
       case Method::contiguous:
-        for (const Row& row : rows_) decode_row(block, target, row, first, last);
+        for (const PlacedRow& row : rows_) decode_row(block, target, row, first, last);
         break;
       case Method::transposed:
         for (std::size_t t = first; t < last; t += kTileTimes)
@@ -145,17 +130,16 @@ class CpuPlan final : public Plan {
             transpose_tile(block, target, run, t, std::min(kTileTimes, last - t));
         break;
       case Method::plain:
-        for (const Row& row : rows_)
+        for (const PlacedRow& row : rows_)
           for (std::size_t t = first; t < last; ++t) decode_sample(block, target, row, t);
         break;
     }
   }
 
-  void decode_row(const core::RawBlock& block, const Target& target, const Row& row,
+  void decode_row(const core::RawBlock& block, const Target& target, const PlacedRow& row,
                   std::size_t first, std::size_t last) const {
     const core::RawLayout& layout = layout_;
-    const std::size_t bit =
-        row_offset_bits(layout, row.channel, row.input) + first * layout.time_stride_bits;
+    const std::size_t bit = row.place_bits + first * layout.time_stride_bits;
     const std::byte* in = block.bytes.data() + bit / 8;
     std::byte* out = target.row(row.channel, row.input) + first * element_bytes_;
     if (layout.format.bits < 8) {
@@ -165,11 +149,10 @@ class CpuPlan final : public Plan {
     }
   }
 
-  void decode_sample(const core::RawBlock& block, const Target& target, const Row& row,
+  void decode_sample(const core::RawBlock& block, const Target& target, const PlacedRow& row,
                      std::size_t t) const {
     const core::RawLayout& layout = layout_;
-    const std::size_t bit =
-        row_offset_bits(layout, row.channel, row.input) + t * layout.time_stride_bits;
+    const std::size_t bit = row.place_bits + t * layout.time_stride_bits;
     std::byte* out = target.row(row.channel, row.input) + t * element_bytes_;
     for (std::size_t k = 0; k < components_; ++k) {
       const std::size_t at = bit + k * static_cast<std::size_t>(layout.format.bits);
@@ -201,7 +184,7 @@ class CpuPlan final : public Plan {
     for (std::size_t r = 0; r < run.rows; r += step) {
       const std::size_t rows = std::min(step, run.rows - r);
       for (std::size_t k = 0; k < rows; ++k) {
-        const Row& row = rows_[run.first_row + r + k];
+        const PlacedRow& row = rows_[run.first_row + r + k];
         out[k] = target.row(row.channel, row.input) + t * element_bytes_;
       }
       if (direct) {
@@ -321,7 +304,7 @@ class CpuPlan final : public Plan {
   core::RawLayout layout_;  // of the unpacked channels
   Tunables tunables_;
   const Kernels& kernels_;
-  std::vector<Row> rows_;  // in the order of the block
+  std::vector<PlacedRow> rows_;  // in the order of the block
   std::vector<Run> runs_;
   Method method_ = Method::plain;
   bool spanned_ = false;

@@ -19,23 +19,6 @@ constexpr std::size_t kGroupTimes = 64, kGroupRows = 32, kGroupThreads = 256;
 // Blocks in flight: one is filled, one is copied, one is unpacked.
 constexpr std::size_t kBlocksInFlight = 3;
 
-struct PlacedRow {
-  std::uint64_t place_bits;
-  std::uint32_t channel, input;
-};
-
-std::vector<PlacedRow> rows_by_place(const core::RawLayout& layout) {
-  std::vector<PlacedRow> rows;
-  rows.reserve(layout.channels * layout.inputs());
-  for (std::size_t c = 0; c < layout.channels; ++c)
-    for (std::size_t i = 0; i < layout.inputs(); ++i)
-      rows.push_back({row_offset_bits(layout, c, i), static_cast<std::uint32_t>(c),
-                      static_cast<std::uint32_t>(i)});
-  std::sort(rows.begin(), rows.end(),
-            [](const PlacedRow& a, const PlacedRow& b) { return a.place_bits < b.place_bits; });
-  return rows;
-}
-
 // The buffers of one block in flight.
 struct Slot {
   device::Buffer pinned, raw, mask_pinned, mask;
@@ -88,8 +71,8 @@ class GpuPlan final : public Plan {
             kBlocksInFlight * (raw + mask_bytes()) + rows_.size() * 20};
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
-  Result execute(device::Queue& queue, State& state, const core::RawBlock& block, void* samples,
-                 std::size_t channel_stride_bytes, std::size_t row_stride_bytes,
+  Result execute(device::Queue& queue, State& state, const core::RawBlock& block,
+                 const core::MutableSampleView<3>& samples,
                  const core::View<std::uint64_t, 2>& validity) const override;
 
  private:
@@ -97,17 +80,14 @@ class GpuPlan final : public Plan {
     return config_.layout.inputs() * core::validity_words(config_.max_samples) * 8;
   }
   std::size_t row_bytes() const {
-    return config_.max_samples * unpacked_bytes(config_.layout.format);
+    return config_.max_samples * core::bytes_of(unpacked_type(config_.layout.format));
   }
 
   Result copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
-                   std::byte* samples, std::size_t channel_stride_bytes,
-                   std::size_t row_stride_bytes,
-                   const core::View<std::uint64_t, 2>& validity) const;
-  void aim(device::Queue& queue, GpuState& state, std::size_t channel_stride_bytes,
-           std::size_t row_stride_bytes) const;
+                   const Target& target) const;
+  void aim(device::Queue& queue, GpuState& state, const Target& target) const;
   void launch(device::Queue& queue, const GpuState& state, const Slot& slot,
-              const core::RawBlock& block, void* samples, bool masked) const;
+              const core::RawBlock& block, std::byte* samples, bool masked) const;
   void gather(device::Queue& queue, const core::RawBlock& block, std::byte* pinned) const;
 
   Config config_;
@@ -153,34 +133,31 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
 }
 
 // Updates the addresses of rows if the caller's strides have changed.
-void GpuPlan::aim(device::Queue& queue, GpuState& state, std::size_t channel_stride_bytes,
-                  std::size_t row_stride_bytes) const {
-  if (state.channel_stride == channel_stride_bytes && state.row_stride == row_stride_bytes) return;
+void GpuPlan::aim(device::Queue& queue, GpuState& state, const Target& target) const {
+  if (state.channel_stride == target.channel_stride_bytes &&
+      state.row_stride == target.row_stride_bytes)
+    return;
   queue.synchronise();
   for (std::size_t r = 0; r < rows_.size(); ++r)
     state.targets_pinned.as<std::uint64_t>()[r] =
-        rows_[r].channel * channel_stride_bytes + rows_[r].input * row_stride_bytes;
+        rows_[r].channel * target.channel_stride_bytes + rows_[r].input * target.row_stride_bytes;
   queue.copy(state.targets.data(), state.targets_pinned.data(), rows_.size() * 8);
-  state.channel_stride = channel_stride_bytes;
-  state.row_stride = row_stride_bytes;
+  state.channel_stride = target.channel_stride_bytes;
+  state.row_stride = target.row_stride_bytes;
 }
 
 Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock& block,
-                        void* samples, std::size_t channel_stride_bytes,
-                        std::size_t row_stride_bytes,
+                        const core::MutableSampleView<3>& samples,
                         const core::View<std::uint64_t, 2>& validity) const {
   auto& own = dynamic_cast<GpuState&>(state);
-  if (!device_->holds(samples))
-    return on_host_->execute(queue, *own.host, block, samples, channel_stride_bytes,
-                             row_stride_bytes, validity);
-  require_block(config_, block, validity);
+  if (!device_->holds(samples.data()))
+    return on_host_->execute(queue, *own.host, block, samples, validity);
+  const Target target = checked_target(config_, block, samples, validity);
   if (block.samples == 0) return {};
-  if (kernel_ == nullptr)
-    return copy_rows(queue, own, block, static_cast<std::byte*>(samples), channel_stride_bytes,
-                     row_stride_bytes, validity);
+  if (kernel_ == nullptr) return copy_rows(queue, own, block, target);
   const bool masked = !block.invalid.empty();
-  mark_lost(block, config_.layout.inputs(), validity);
-  aim(queue, own, channel_stride_bytes, row_stride_bytes);
+  mark_lost(block, target, 0, block.samples);
+  aim(queue, own, target);
 
   Slot& slot = own.slots[own.next];
   own.next = (own.next + 1) % kBlocksInFlight;
@@ -201,7 +178,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   }
   own.copies->record(*slot.copied);
   queue.wait(*slot.copied);
-  launch(queue, own, slot, block, samples, masked);
+  launch(queue, own, slot, block, target.samples, masked);
   queue.record(*slot.read);
   return result;
 }
@@ -230,7 +207,7 @@ void GpuPlan::gather(device::Queue& queue, const core::RawBlock& block, std::byt
 }
 
 void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& slot,
-                     const core::RawBlock& block, void* samples, bool masked) const {
+                     const core::RawBlock& block, std::byte* samples, bool masked) const {
   const core::SampleFormat& format = config_.layout.format;
   const device::Argument arguments[] = {
       slot.raw.data(),
@@ -254,19 +231,19 @@ void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& sl
 
 // Unpacks on the host, then copies rows to the device.
 Result GpuPlan::copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
-                          std::byte* samples, std::size_t channel_stride_bytes,
-                          std::size_t row_stride_bytes,
-                          const core::View<std::uint64_t, 2>& validity) const {
-  const std::size_t inputs = config_.layout.inputs();
+                          const Target& target) const {
+  const std::size_t channels = config_.unpacked_channels(), inputs = config_.layout.inputs();
   queue.synchronise();  // the previous block's rows have been copied
-  Result result = on_host_->execute(queue, *state.host, block, state.rows_pinned.data(),
-                                    inputs * row_bytes(), row_bytes(), validity);
-  const std::size_t bytes = block.samples * unpacked_bytes(config_.layout.format);
-  for (std::size_t c = 0; c < config_.unpacked_channels(); ++c)
-    queue.copy_rows(samples + c * channel_stride_bytes, row_stride_bytes,
+  const core::SampleType type = unpacked_type(config_.layout.format);
+  const core::MutableSampleView<3> rows(state.rows_pinned.data(), type,
+                                        {channels, inputs, config_.max_samples});
+  Result result = on_host_->execute(queue, *state.host, block, rows, target.validity);
+  const std::size_t bytes = block.samples * core::bytes_of(type);
+  for (std::size_t c = 0; c < channels; ++c)
+    queue.copy_rows(target.row(c, 0), target.row_stride_bytes,
                     state.rows_pinned.as<std::byte>() + c * inputs * row_bytes(), row_bytes(),
                     bytes, inputs);
-  result.sent_bytes = config_.unpacked_channels() * inputs * bytes;
+  result.sent_bytes = channels * inputs * bytes;
   return result;
 }
 
