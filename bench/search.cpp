@@ -262,8 +262,8 @@ void alone(const Setup& s) {
   print("dedisperse alone", block_s * static_cast<double>(s.blocks), since(start));
 
   const auto search = part.detect->make_state(*queue);
-  const detect::IntegerSeries series(memory.as<std::int32_t>(), {trials, samples},
-                                     {static_cast<std::ptrdiff_t>(room), 1});
+  const core::View<const std::int32_t, 2> series(memory.as<std::int32_t>(), {trials, samples},
+                                                 {static_cast<std::ptrdiff_t>(room), 1});
   for (int b = 0; b < 6; ++b) part.detect->execute(*queue, *search, series);
   queue->synchronise();
   start = Clock::now();

@@ -33,6 +33,10 @@ class ByteWriter {
     (*this)(std::uint64_t{values.size()});
     sink_(std::as_bytes(std::span(values)));
   }
+  template <class... Values>
+  requires(sizeof...(Values) > 1) void operator()(const Values&... values) {
+    ((*this)(values), ...);
+  }
 
  private:
   Sink sink_;
@@ -58,6 +62,8 @@ class ByteReader {
     values.resize(static_cast<std::size_t>(size));
     take(values.data(), values.size() * sizeof(Value));
   }
+  template <class... Values>
+  requires(sizeof...(Values) > 1) void operator()(Values&... values) { ((*this)(values), ...); }
   /// Throws when bytes are left.
   void finish() const {
     if (!bytes_.empty()) refuse();

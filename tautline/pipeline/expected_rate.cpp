@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -44,25 +45,28 @@ double time_calls(device::Queue& queue, Call call) {
   return seconds_since(start) / static_cast<double>(calls);
 }
 
-template <class T>
 double time_search(const detect::Plan& few, const device::Device& device, device::Queue& queue,
                    std::size_t columns) {
   const std::size_t trials = few.config().trials;
   const auto state = few.make_state(queue);
   std::mt19937 random(1);
   std::normal_distribution<float> normal(1000, 100);
-  std::vector<T> row(2 * columns), series(trials * columns);
-  for (T& x : row) x = static_cast<T>(normal(random));
+  std::vector<float> row(2 * columns), series(trials * columns);
+  for (float& x : row) {
+    x = normal(random);
+    if (few.config().type == core::SampleType::i32)
+      x = std::bit_cast<float>(static_cast<std::int32_t>(x));
+  }
   for (std::size_t i = 0; i < trials; ++i) {
     // Each trial the same noise from another sample on.
     const auto from = row.begin() + static_cast<std::ptrdiff_t>(i * columns / trials);
     std::copy_n(from, columns, series.begin() + static_cast<std::ptrdiff_t>(i * columns));
   }
   const bool there = is_gpu(device);
-  const device::Buffer memory =
-      there ? device.allocate(series.size() * sizeof(T)) : device::Buffer();
+  const device::Buffer memory = there ? device.allocate(series.size() * 4) : device::Buffer();
   if (there) queue.copy(memory.data(), series.data(), memory.bytes());
-  const core::View<const T, 2> view(there ? memory.as<T>() : series.data(), {trials, columns});
+  const core::SampleView<2> view(there ? memory.data() : series.data(), few.config().type,
+                                 {trials, columns});
   const auto call = [&] {
     few.execute(queue, *state, view);
     state->take();
@@ -111,9 +115,7 @@ double seconds_per_sample(const detect::Plan& plan,
   config.max_samples = columns;
   const auto few = detect::make_plan(config, device);
   const auto queue = device->make_queue();
-  const double seconds = config.type == detect::SampleType::int32
-                             ? time_search<std::int32_t>(*few, *device, *queue, columns)
-                             : time_search<float>(*few, *device, *queue, columns);
+  const double seconds = time_search(*few, *device, *queue, columns);
   return seconds * static_cast<double>(trials) / static_cast<double>(config.trials);
 }
 

@@ -49,11 +49,13 @@ std::size_t samples_before(const detect::Plan& plan) {
   return plan.baseline_samples() + 2 * plan.noise_samples() + plan.widths().back();
 }
 
-template <class T>
 void time_detect(Runner& runner, Measurement& m, const detect::Plan& plan, std::size_t samples) {
   const std::size_t trials = plan.config().trials;
-  const device::Buffer series = noise<T>(runner, trials * samples);
-  const core::View<const T, 2> view(series.as<T>(), {trials, samples});
+  const core::SampleType type = plan.config().type;
+  const device::Buffer series = type == core::SampleType::f32
+                                    ? noise<float>(runner, trials * samples)
+                                    : noise<std::int32_t>(runner, trials * samples);
+  const core::SampleView<2> view(series.data(), type, {trials, samples});
   const auto state = plan.make_state(runner.queue());
   const auto run = [&] {
     plan.execute(runner.queue(), *state, view);
@@ -107,15 +109,12 @@ Measurement measure_detect(const Problem& sizes,
   config.trials = sizes.at("trials");
   config.max_samples = problem.samples;
   const bool floats = sizes.at("float") != 0;
-  config.type = floats ? detect::SampleType::float32 : detect::SampleType::int32;
+  config.type = floats ? core::SampleType::f32 : core::SampleType::i32;
   const auto plan = detect::make_plan(config, device);
   require_on_device("detect", plan->backend(), *device);
   Runner runner(device, budget_s);
   Measurement m;
-  if (floats)
-    time_detect<float>(runner, m, *plan, problem.samples);
-  else
-    time_detect<std::int32_t>(runner, m, *plan, problem.samples);
+  time_detect(runner, m, *plan, problem.samples);
   const auto samples = static_cast<double>(problem.samples);
   m.instruction_set = plan->backend() + ", " + std::to_string(plan->widths().size()) + " boxcars";
   m.operations = problem.operations();

@@ -131,7 +131,7 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   pass.text = dedisperse::to_string(summary);
   for (std::size_t k = 0; k < plans.size(); ++k) {
     detect::Config found = detect_config(request, piece.segments[k]);
-    found.type = plans[k]->float_output() ? detect::SampleType::float32 : detect::SampleType::int32;
+    found.type = plans[k]->float_output() ? core::SampleType::f32 : core::SampleType::i32;
     found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
     found.lengths = lengths_of(request, *plans[k]);
     pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.segments[k].first_trial,

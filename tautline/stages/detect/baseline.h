@@ -166,7 +166,7 @@ class BaselineFilter {
     const T* x = slot(next_);
     const T base = base_of(mean, T{});
     const bool all_usable =
-        next_ < whole ? usable_[next_ % kRingSegments] : usable_all(x, n, kernels);
+        next_ < whole ? usable_[next_ % kRingSegments] : kernels.of<T>().usable(x, n);
     std::uint64_t missing = 0;
     for (int half = 0; half < 2; ++half) {
       const std::size_t first = half == 0 ? 0 : segment_ / 2;
@@ -175,7 +175,7 @@ class BaselineFilter {
       Line line = line_of(half_line(before, mean, after, half, segment_), base, segment_);
       line.first = first;
       if (all_usable) {
-        subtract(x + first, last - first, base, line, y + first, kernels);
+        kernels.of<T>().subtract(x + first, last - first, base, line, y + first);
       } else {
         missing += subtract_usable(x + first, last - first, base, line, y + first, kernels);
       }
@@ -192,39 +192,24 @@ class BaselineFilter {
     return std::min<std::uint64_t>(kWindowSegments, means_.complete()) * segment_;
   }
 
+  template <class Archive>
+  void exchange(Archive& archive) {
+    archive(ring_, usable_, means_, filled_, next_, previous_, following_, finished_, only_tail_,
+            tail_);
+  }
+
  private:
   // Segments of the first window, which wait for its end, and the one that is being filled.
   static constexpr std::size_t kRingSegments = kWindowSegments + 1;
 
   T* slot(std::uint64_t segment) { return ring_.data() + segment % kRingSegments * segment_; }
 
-  static bool usable_all(const std::int32_t* x, std::size_t n, const Kernels& kernels) {
-    return kernels.usable_integers(x, n);
-  }
-  static bool usable_all(const float* x, std::size_t n, const Kernels& kernels) {
-    return kernels.usable_floats(x, n);
-  }
-  static std::int64_t sum_all(const std::int32_t* x, std::size_t n, const Kernels& kernels) {
-    return kernels.sum_integers(x, n);
-  }
-  static double sum_all(const float* x, std::size_t n, const Kernels& kernels) {
-    return kernels.sum_floats(x, n);
-  }
-  static void subtract(const std::int32_t* x, std::size_t n, std::int32_t base, const Line& line,
-                       float* y, const Kernels& kernels) {
-    kernels.subtract_integers(x, n, base, line, y);
-  }
-  static void subtract(const float* x, std::size_t n, float base, const Line& line, float* y,
-                       const Kernels& kernels) {
-    kernels.subtract_floats(x, n, base, line, y);
-  }
-
   void sum_up(const Kernels& kernels, std::size_t n) {
     T* x = slot(means_.complete());
-    const bool all_usable = usable_all(x, n, kernels);
+    const bool all_usable = kernels.of<T>().usable(x, n);
     usable_[means_.complete() % kRingSegments] = all_usable;
     if (all_usable) {
-      means_.add(static_cast<double>(sum_all(x, n, kernels)), n);
+      means_.add(static_cast<double>(kernels.of<T>().sum(x, n)), n);
       return;
     }
     std::uint64_t count = 0;
@@ -236,7 +221,7 @@ class BaselineFilter {
         value = 0;
       }
     }
-    means_.add(static_cast<double>(sum_all(kept.data(), n, kernels)), count);
+    means_.add(static_cast<double>(kernels.of<T>().sum(kept.data(), n)), count);
   }
 
   std::uint64_t subtract_usable(const T* x, std::size_t n, T base, Line line, float* y,
@@ -246,7 +231,7 @@ class BaselineFilter {
     for (std::size_t i = 0; i < n; ++i) {
       line.first = first + i;
       if (usable(x[i])) {
-        subtract(x + i, 1, base, line, y + i, kernels);
+        kernels.of<T>().subtract(x + i, 1, base, line, y + i);
       } else {
         y[i] = std::numeric_limits<float>::quiet_NaN();
         ++missing;

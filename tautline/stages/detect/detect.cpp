@@ -30,22 +30,6 @@ std::size_t widest_samples(const Config& config) {
   return static_cast<std::size_t>(config.max_width_s / config.sample_time_s * (1 + 1e-12));
 }
 
-template <class Series>
-std::vector<Pulse> detect_whole(Config config, const Series& series) {
-  const auto device = device::open({});
-  config.trials = series.extent(0);
-  config.max_samples = std::max<std::size_t>(1, series.extent(1));
-  const auto plan = make_plan(config, device);
-  const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
-  plan->execute(*queue, *state, series);
-  plan->finish(*queue, *state);
-  std::vector<Pulse> pulses = state->take();
-  std::stable_sort(pulses.begin(), pulses.end(),
-                   [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; });
-  return pulses;
-}
-
 }  // namespace
 
 void check_config(const Config& config) {
@@ -54,6 +38,8 @@ void check_config(const Config& config) {
   if (!config.lengths.empty() && config.lengths.size() != config.trials)
     refuse("lengths", std::to_string(config.lengths.size()),
            std::to_string(config.trials) + ", one a trial, or none");
+  if (config.type != core::SampleType::i32 && config.type != core::SampleType::f32)
+    refuse("type", std::string(core::to_string(config.type)), "i32 or f32");
   require_positive("sample_time_s", config.sample_time_s);
   require_positive("threshold", config.threshold);
   require_positive("max_width_s", config.max_width_s);
@@ -82,23 +68,6 @@ void check_config(const Config& config) {
            "a multiple of links.beam_trials, " + std::to_string(config.links.beam_trials));
   if (config.links.width_octaves > 62)
     refuse("links.width_octaves", std::to_string(config.links.width_octaves), "62 or less");
-}
-
-void check_series(const Config& config, SampleType type, std::size_t trials, std::size_t samples,
-                  std::ptrdiff_t time_stride, bool finished) {
-  if (type != config.type)
-    refuse("series", type == SampleType::int32 ? "int32" : "float32",
-           config.type == SampleType::int32 ? "int32" : "float32",
-           "make the plan with the type of the series");
-  if (finished) refuse("execute", "after finish", "a new state for a new stream");
-  if (trials != config.trials)
-    refuse("series [trial]", std::to_string(trials), std::to_string(config.trials));
-  if (samples > config.max_samples)
-    refuse("series [time]", std::to_string(samples),
-           "max_samples = " + std::to_string(config.max_samples) + " or fewer",
-           "split the call, or plan for more");
-  if (samples > 1 && time_stride != 1)
-    refuse("series time stride", std::to_string(time_stride), "1");
 }
 
 std::vector<std::size_t> boxcar_widths(std::size_t largest) {
@@ -162,9 +131,9 @@ const std::vector<float>& spreading() {
   return table;
 }
 
-double sigma_of(double mad, SampleType type) {
+double sigma_of(double mad, core::SampleType type) {
   const double spread = kSigmaPerMad * mad;
-  if (type == SampleType::float32) return spread;
+  if (type == core::SampleType::f32) return spread;
   return std::sqrt(std::max(0.0, spread * spread - kStepVariance));
 }
 
@@ -177,12 +146,23 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   return make_cpu_plan(config, *device, Tunables{});
 }
 
-std::vector<Pulse> detect(const Config& config, const IntegerSeries& series) {
-  return detect_whole(config, series);
-}
-
-std::vector<Pulse> detect(const Config& config, const FloatSeries& series) {
-  return detect_whole(config, series);
+std::vector<Pulse> detect(Config config, const core::SampleView<2>& series,
+                          const device::Selection& selection) {
+  config.trials = series.extent(0);
+  config.type = series.type();
+  const auto device = device::open(selection);
+  const auto plan = make_plan(config, device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  const std::size_t samples = series.extent(1);
+  for (std::size_t first = 0; first < samples; first += config.max_samples)
+    plan->execute(*queue, *state,
+                  series.slice(1, first, std::min(config.max_samples, samples - first)));
+  plan->finish(*queue, *state);
+  std::vector<Pulse> pulses = state->take();
+  std::stable_sort(pulses.begin(), pulses.end(),
+                   [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; });
+  return pulses;
 }
 
 }  // namespace tautline::stages::detect

@@ -21,16 +21,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "tautline/core/view.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
 
 namespace tautline::stages::detect {
-
-/// The type of the series' samples.
-enum class SampleType { int32, float32 };
 
 /// The noise that a boxcar's sum is divided by.
 enum class Noise {
@@ -64,11 +62,11 @@ struct Links {
 };
 
 struct Config {
-  std::size_t trials = 1;               ///< rows of the series, 1 or more
-  double sample_time_s = 1e-3;          ///< more than 0
-  SampleType type = SampleType::int32;  ///< of the series
-  double threshold = 6;                 ///< smallest S/N of a detection, more than 0
-  double max_width_s = 0.1;             ///< width of the widest boxcar, rounded down to samples
+  std::size_t trials = 1;                         ///< rows of the series, 1 or more
+  double sample_time_s = 1e-3;                    ///< more than 0
+  core::SampleType type = core::SampleType::i32;  ///< of the series: i32 or f32
+  double threshold = 6;                           ///< smallest S/N of a detection, more than 0
+  double max_width_s = 0.1;  ///< width of the widest boxcar, rounded down to samples
   /// Length of the running mean, 4 x the widest boxcar at least; 0: 2 s or 16 x the widest boxcar,
   /// whichever is longer.
   double baseline_s = 0;
@@ -134,10 +132,15 @@ class State {
   virtual InputArea input_area() const { return {}; }
   /// Number of boxcars at or over the threshold so far, before grouping: [trial][width].
   virtual const std::vector<std::uint64_t>& over_threshold() const = 0;
+  /// Begins a new stream.
+  virtual void reset() = 0;
+  /// The whole state: samples, open groups, pulses not taken. On a GPU, saving waits for the last
+  /// step, whose pulses take() then has.
+  virtual std::vector<std::byte> save() const = 0;
+  /// Continues the stream of a state that a plan of an equal config saved, on a device of the same
+  /// kind (reference, CPU or GPU). Throws Error(format) for other bytes.
+  virtual void load(std::span<const std::byte> bytes) = 0;
 };
-
-using IntegerSeries = core::View<const std::int32_t, 2>;
-using FloatSeries = core::View<const float, 2>;
 
 /// Immutable; may be shared by threads.
 class Plan {
@@ -157,8 +160,8 @@ class Plan {
 
   /// Searches the next columns of every trial. Throws Error(config) on a wrong shape or type, and
   /// after finish.
-  virtual void execute(device::Queue& queue, State& state, const IntegerSeries& series) const = 0;
-  virtual void execute(device::Queue& queue, State& state, const FloatSeries& series) const = 0;
+  virtual void execute(device::Queue& queue, State& state,
+                       const core::SampleView<2>& series) const = 0;
   /// Ends the stream: searches to its last sample and completes every group.
   virtual void finish(device::Queue& queue, State& state) const = 0;
 };
@@ -171,8 +174,9 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
 /// any whole width up to `largest` keeps 95 % of its S/N or more.
 std::vector<std::size_t> boxcar_widths(std::size_t largest);
 
-/// Searches complete series in one call on the best CPU backend: pulses in descending order of S/N.
-std::vector<Pulse> detect(const Config& config, const IntegerSeries& series);
-std::vector<Pulse> detect(const Config& config, const FloatSeries& series);
+/// Searches complete series in one call, in blocks of config.max_samples: pulses in descending order
+/// of S/N. `config` takes trials and type from the series.
+std::vector<Pulse> detect(Config config, const core::SampleView<2>& series,
+                          const device::Selection& selection = {});
 
 }  // namespace tautline::stages::detect

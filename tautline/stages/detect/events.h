@@ -54,6 +54,10 @@ class Events {
   }
   /// Appends the complete events to `detections`, and removes them from here.
   void take(std::vector<Detection>& detections);
+  template <class Archive>
+  void exchange(Archive& archive) {
+    archive(open_, event_, closed_);
+  }
   /// First time of the open event, or `otherwise` without one.
   std::uint64_t open_since(std::uint64_t otherwise) const {
     return open_ ? event_.detection.first_time : otherwise;

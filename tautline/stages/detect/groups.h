@@ -51,6 +51,10 @@ class Groups {
   /// Appends the pulses of the groups that later detections, which begin at `horizon` or after it,
   /// cannot join.
   void settle(std::uint64_t horizon, std::vector<Pulse>& pulses);
+  template <class Archive>
+  void exchange(Archive& archive) {
+    archive(open_);
+  }
 
  private:
   Links links_;

@@ -92,11 +92,12 @@ float median_of(std::vector<float> values) {
 }
 
 double sigma_of_block(const std::vector<float>& y, std::size_t first, std::size_t last,
-                      SampleType type) {
+                      core::SampleType type) {
   std::vector<float> values;
   for (std::size_t t = first; t < last; ++t)
     if (!std::isnan(y[t]))
-      values.push_back(type == SampleType::int32 ? y[t] + spreading()[t % kSpreadingPeriod] : y[t]);
+      values.push_back(type == core::SampleType::i32 ? y[t] + spreading()[t % kSpreadingPeriod]
+                                                     : y[t]);
   if (values.empty()) return 0;
   const float median = median_of(values);
   for (float& v : values) v = std::fabs(v - median);
@@ -232,102 +233,60 @@ void group_all(const std::vector<Detection>& detections, const Config& config,
   }
 }
 
-class ReferenceState final : public State {
+template <class T>
+class ReferenceState final : public StateBase {
  public:
-  ReferenceState(std::size_t trials, std::size_t widths)
-      : integers(trials), floats(trials), over(trials * widths) {}
-  std::vector<Pulse> take() override {
-    std::sort(pulses.begin(), pulses.end(), [](const Pulse& a, const Pulse& b) {
-      return std::pair(a.first, a.trial) < std::pair(b.first, b.trial);
-    });
-    return std::exchange(pulses, {});
-  }
-  Counters counters() const override { return counted; }
-  const std::vector<std::uint64_t>& over_threshold() const override { return over; }
-
-  std::uint64_t longest() const {
-    std::size_t most = 0;
-    for (const auto& series : integers) most = std::max(most, series.size());
-    for (const auto& series : floats) most = std::max(most, series.size());
-    return most;
-  }
-
-  std::vector<std::vector<std::int32_t>> integers;
-  std::vector<std::vector<float>> floats;
-  std::vector<std::uint64_t> over;
-  std::vector<Pulse> pulses;
-  Counters counted;
-  bool finished = false;
-};
-
-class ReferencePlan final : public Plan {
- public:
-  explicit ReferencePlan(const Config& config) : config_(config), sizes_(derive_sizes(config)) {}
-
-  const Config& config() const override { return config_; }
-  const std::vector<std::size_t>& widths() const override { return sizes_.widths; }
-  std::size_t baseline_samples() const override { return sizes_.baseline(); }
-  std::size_t noise_samples() const override { return sizes_.noise; }
-  std::string backend() const override { return "reference"; }
-  device::MemoryUse bytes() const override { return {}; }  // grows with the stream
-  std::unique_ptr<State> make_state(device::Queue&) const override {
-    return std::make_unique<ReferenceState>(config_.trials, sizes_.widths.size());
-  }
-
-  void execute(device::Queue&, State& state, const IntegerSeries& series) const override {
-    keep(static_cast<ReferenceState&>(state), series, SampleType::int32,
-         static_cast<ReferenceState&>(state).integers);
-  }
-  void execute(device::Queue&, State& state, const FloatSeries& series) const override {
-    keep(static_cast<ReferenceState&>(state), series, SampleType::float32,
-         static_cast<ReferenceState&>(state).floats);
-  }
-  void finish(device::Queue&, State& state) const override {
-    auto& whole = static_cast<ReferenceState&>(state);
-    if (whole.finished) return;
-    whole.finished = true;
-    whole.counted.searched = whole.longest();
-    std::vector<Detection> detections;
-    if (config_.type == SampleType::int32)
-      search_all(whole, whole.integers, detections);
-    else
-      search_all(whole, whole.floats, detections);
-    whole.counted.detections = detections.size();
-    group_all(detections, config_, whole.pulses);
-  }
+  explicit ReferenceState(std::shared_ptr<const Setting> setting)
+      : StateBase(*setting, "reference"),
+        setting_(std::move(setting)),
+        kept_(setting_->config.trials) {}
 
  private:
-  template <class Series, class Kept>
-  void keep(ReferenceState& state, const Series& series, SampleType type, Kept& kept) const {
-    check_series(config_, type, series.extent(0), series.extent(1), series.stride(1),
-                 state.finished);
-    for (std::size_t trial = 0; trial < config_.trials; ++trial)
+  void search(device::Queue&, const core::SampleView<2>& given) override {
+    const auto series = given.as<const T>("series");
+    const std::vector<std::uint64_t>& lengths = setting_->config.lengths;
+    for (std::size_t trial = 0; trial < kept_.size(); ++trial)
       for (std::size_t t = 0; t < series.extent(1); ++t) {
-        if (!config_.lengths.empty() && kept[trial].size() >= config_.lengths[trial]) break;
-        kept[trial].push_back(series(trial, t));
-        if (!usable(series(trial, t))) ++state.counted.missing;
+        if (!lengths.empty() && kept_[trial].size() >= lengths[trial]) break;
+        kept_[trial].push_back(series(trial, t));
+        if (!usable(series(trial, t))) ++counters_.missing;
       }
-    state.counted.samples += series.extent(1);
   }
-
-  template <class T>
-  void search_all(ReferenceState& state, const std::vector<std::vector<T>>& series,
-                  std::vector<Detection>& detections) const {
-    for (std::size_t trial = 0; trial < config_.trials; ++trial) {
-      Search<T> search(config_, sizes_, trial, series[trial],
-                       state.over.data() + trial * sizes_.widths.size());
-      search.events().take(detections);
+  void search_rest(device::Queue&) override {
+    std::vector<Detection> detections;
+    for (std::size_t trial = 0; trial < kept_.size(); ++trial) {
+      counters_.searched = std::max<std::uint64_t>(counters_.searched, kept_[trial].size());
+      Search<T> of_trial(setting_->config, setting_->sizes, trial, kept_[trial],
+                         over_.data() + trial * setting_->sizes.widths.size());
+      of_trial.events().take(detections);
     }
+    counters_.detections = detections.size();
+    group_all(detections, setting_->config, pulses_);
+  }
+  void clear() override { kept_.assign(kept_.size(), {}); }
+  void exchange(core::ByteWriter& archive) override {
+    for (auto& series : kept_) archive(series);
+  }
+  void exchange(core::ByteReader& archive) override {
+    for (auto& series : kept_) archive(series);
   }
 
-  Config config_;
-  Sizes sizes_;
+  std::shared_ptr<const Setting> setting_;
+  std::vector<std::vector<T>> kept_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Plan> make_reference_plan(const Config& config) {
-  return std::make_shared<ReferencePlan>(config);
+  const auto setting = std::make_shared<const Setting>(config);
+  // Its memory grows with the stream.
+  return std::make_shared<SearchPlan>(
+      setting, "reference", device::MemoryUse{},
+      [setting](device::Queue&) -> std::unique_ptr<StateBase> {
+        if (setting->config.type == core::SampleType::f32)
+          return std::make_unique<ReferenceState<float>>(setting);
+        return std::make_unique<ReferenceState<std::int32_t>>(setting);
+      });
 }
 
 }  // namespace tautline::stages::detect

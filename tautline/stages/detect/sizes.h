@@ -52,6 +52,17 @@ struct Scales {
 inline constexpr std::int64_t kNeverReached = std::numeric_limits<std::int64_t>::max();
 Scales derive_scales(const Config& config, const Sizes& sizes, std::uint64_t n);
 
+/// What the plan and the states of a backend share.
+struct Setting {
+  explicit Setting(const Config& given)
+      : config(given),
+        sizes(derive_sizes(config)),
+        scales(derive_scales(config, sizes, sizes.baseline())) {}
+  Config config;
+  Sizes sizes;
+  Scales scales;  ///< for a complete window of the running mean
+};
+
 /// 1 / sqrt(w): S/N = (sum of y over w samples) / sigma x snr_factor(w).
 double snr_factor(std::uint64_t w);
 
@@ -62,11 +73,9 @@ const std::vector<float>& spreading();
 inline constexpr std::size_t kSpreadingPeriod = 1024;
 
 /// Sigma from a MAD; 0 for integers whose MAD is that of spreading() or less.
-double sigma_of(double mad, SampleType type);
+double sigma_of(double mad, core::SampleType type);
 
 /// Throws Error(config).
 void check_config(const Config& config);
-void check_series(const Config& config, SampleType type, std::size_t trials, std::size_t samples,
-                  std::ptrdiff_t time_stride, bool finished);
 
 }  // namespace tautline::stages::detect

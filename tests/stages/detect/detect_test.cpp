@@ -176,6 +176,85 @@ TEST_P(Backend, EqualsTheReferenceOnBrightPulses) {
     }
 }
 
+template <class T>
+void compare_saved(const std::string& device, const Config& config, std::size_t samples,
+                   std::mt19937_64& random) {
+  const Rows<T> rows = noise_rows<T>(4, samples, 30, 6, random);
+  const Found whole = run("reference", config, rows, samples, random);
+  EXPECT_FALSE(whole.pulses.empty());
+  expect_same(whole, run(device, config, rows, samples / 6, random, 2, true), "saved and loaded");
+}
+
+void compare_saved(const std::string& device) {
+  auto random = tests::generator();
+  Config config = config_for(0.03, 4.3);
+  compare_saved<float>(device, config, 40000, random);
+  config.noise = Noise::width;
+  compare_saved<std::int32_t>(device, config, 36000, random);
+  config.noise = Noise::trial;
+  config.links.dm_trials = 1;
+  config.links.behind = {true, 35000, 35900};
+  config.lengths = {36000, 36000, 30000, 700};
+  compare_saved<std::int32_t>(device, config, 36000, random);
+}
+
+TEST_P(Backend, SavedAndLoadedAtEveryCall) {
+  compare_saved(GetParam());
+}
+TEST(Reference, SavedAndLoadedAtEveryCall) {
+  compare_saved("reference");
+}
+
+TEST_P(Backend, RefusesTheStateOfAnotherPlan) {
+  const auto device = device::open(device::parse_selection(GetParam()));
+  const auto queue = device->make_queue();
+  const auto state_of = [&](const Config& config) {
+    return make_plan(config, device)->make_state(*queue);
+  };
+  const auto expect_refused = [](State& state, const std::vector<std::byte>& bytes) {
+    try {
+      state.load(bytes);
+      ADD_FAILURE() << "accepted";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::format) << error.what();
+    }
+  };
+  const Config config{.trials = 2, .lengths = {5000, 4000}};
+  const auto state = state_of(config);
+  std::vector<std::byte> saved = state->save();
+  std::vector<Config> others(6, config);
+  others[0].trials = 4, others[0].lengths = {};
+  others[1].threshold = 7;
+  others[2].type = core::SampleType::f32;
+  others[3].noise = Noise::width;
+  others[4].lengths[1] = 4001;
+  others[5].links.behind.any = true;
+  for (const Config& other : others) expect_refused(*state_of(other), saved);
+  const auto reference = device::open(device::parse_selection("reference"));
+  expect_refused(*state, make_plan(config, reference)->make_state(*queue)->save());
+  state->load(saved);
+  saved.push_back({});
+  expect_refused(*state, saved);
+  saved.resize(saved.size() / 2);
+  expect_refused(*state, saved);
+  expect_refused(*state, {});
+}
+
+TEST_P(Backend, OneCallGivesTheSame) {
+  auto random = tests::generator();
+  Config config = config_for(0.03, 4.5);
+  const auto rows = noise_rows<float>(3, 30000, 30, 4, random);
+  const Found found = run("reference", config, rows, 30000, random);
+  std::vector<float> series;
+  for (const auto& row : rows) series.insert(series.end(), row.begin(), row.end());
+  config.max_samples = 7001;
+  const std::vector<Pulse> pulses =
+      detect(config, Floats(series.data(), {3, 30000}), device::parse_selection(GetParam()));
+  EXPECT_EQ(in_order(pulses), found.pulses);
+  EXPECT_TRUE(std::is_sorted(pulses.begin(), pulses.end(),
+                             [](const Pulse& a, const Pulse& b) { return a.snr > b.snr; }));
+}
+
 TEST_P(Backend, LeavesOutWhatIsNotANumberAndCountsIt) {
   auto random = tests::generator();
   Config config;
@@ -279,6 +358,7 @@ TEST(Config, RefusalsNameTheField) {
   };
   const double nan = std::nan("");
   expect({.trials = 0}, "trials");
+  expect({.type = core::SampleType::i16}, "type");
   expect({.max_samples = 0}, "max_samples");
   for (const double bad : {0.0, -1.0, nan, static_cast<double>(INFINITY)}) {
     expect({.sample_time_s = bad}, "sample_time_s");
@@ -299,16 +379,15 @@ TEST(Config, SeriesMustBeThePlans) {
   const auto state = plan->make_state(*queue);
   std::vector<std::int32_t> x(100);
   std::vector<float> f(100);
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {3, 5})), core::Error);
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 11})), core::Error);
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 5}, {20, 2})),
-               core::Error);
-  EXPECT_THROW(plan->execute(*queue, *state, FloatSeries(f.data(), {2, 5})), core::Error);
-  plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 5}));
-  plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 0}));
+  EXPECT_THROW(plan->execute(*queue, *state, Integers(x.data(), {3, 5})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, Integers(x.data(), {2, 11})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, Integers(x.data(), {2, 5}, {20, 2})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, Floats(f.data(), {2, 5})), core::Error);
+  plan->execute(*queue, *state, Integers(x.data(), {2, 5}));
+  plan->execute(*queue, *state, Integers(x.data(), {2, 0}));
   plan->finish(*queue, *state);
   plan->finish(*queue, *state);  // nothing more
-  EXPECT_THROW(plan->execute(*queue, *state, IntegerSeries(x.data(), {2, 5})), core::Error);
+  EXPECT_THROW(plan->execute(*queue, *state, Integers(x.data(), {2, 5})), core::Error);
 }
 
 TEST(Widths, KeepNinetyFivePercentOfEveryRectangle) {

@@ -27,7 +27,7 @@ TEST_F(GpuCompile, EveryTypeAndReachOnEveryArchitecture) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "NVRTC cannot be opened here";
   const auto device =
       std::make_shared<tests::RecordingDevice>("sm_90a", 90, std::size_t{227} << 10);
-  for (const SampleType type : {SampleType::int32, SampleType::float32})
+  for (const core::SampleType type : {core::SampleType::i32, core::SampleType::f32})
     for (const double widest_s : {0.01, 5.0})
       make_plan({.sample_time_s = 1e-3, .type = type, .max_width_s = widest_s}, device);
   tests::KernelCompiler compiler;

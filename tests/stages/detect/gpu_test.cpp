@@ -90,7 +90,7 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
   for (std::size_t first = 0; first < samples; first += step) {
     for (std::size_t r = 0; r < trials; ++r)
       queue->copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
-    plan->execute(*queue, *state, IntegerSeries(memory.as<std::int32_t>(), {trials, step}));
+    plan->execute(*queue, *state, Integers(memory.as<std::int32_t>(), {trials, step}));
     queue->fill(memory.data(), 0x5A, memory.bytes());  // after execute, in the queue's order
     collect(*state, pulses);
   }
@@ -125,7 +125,7 @@ TEST_P(Gpu, SeriesInTheInputArea) {
   config.in_place = true;
   const auto plan = make_plan(config, device);
   const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
+  auto state = plan->make_state(*queue);
   const device::Buffer elsewhere = device->allocate(trials * step * 4);
   std::vector<Pulse> pulses;
   std::size_t call = 0;
@@ -139,9 +139,10 @@ TEST_P(Gpu, SeriesInTheInputArea) {
       queue->copy(static_cast<std::byte*>(to.data) + r * to.stride * 4, rows[r].data() + first,
                   n * 4);
     plan->execute(*queue, *state,
-                  IntegerSeries(static_cast<std::int32_t*>(to.data), {trials, n},
-                                {static_cast<std::ptrdiff_t>(to.stride), 1}));
+                  Integers(static_cast<std::int32_t*>(to.data), {trials, n},
+                           {static_cast<std::ptrdiff_t>(to.stride), 1}));
     collect(*state, pulses);
+    if (call % 3 == 2) save_and_load(*plan, *queue, state, random);
     first += n;
   }
   plan->finish(*queue, *state);
@@ -193,7 +194,7 @@ TEST_P(Gpu, AnAbandonedStreamDoesNotDisturbTheNext) {
     // Bright samples, whose peaks would show in the next search.
     std::vector<std::int32_t> block(2 * samples);
     for (std::int32_t& x : block) x = static_cast<std::int32_t>(random() % 1'000'000);
-    plan->execute(*queue, *state, IntegerSeries(block.data(), {2, samples}));
+    plan->execute(*queue, *state, Integers(block.data(), {2, samples}));
     // The step is launched, and its peaks are not collected.
     ASSERT_EQ(state->counters().searched, 0u);
   }

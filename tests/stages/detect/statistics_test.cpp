@@ -51,7 +51,8 @@ std::vector<Pulse> search(const Config& config,
                           const std::vector<std::vector<std::int32_t>>& rows) {
   std::vector<std::int32_t> flat;
   for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-  return detect(config, IntegerSeries(flat.data(), {rows.size(), rows[0].size()}));
+  return detect(config,
+                core::View<const std::int32_t, 2>(flat.data(), {rows.size(), rows[0].size()}));
 }
 
 // The brightest pulse: in one of a few thousand searches, noise alone exceeds S/N 6 somewhere.
@@ -203,7 +204,8 @@ TEST(Noise, PassesALevelAsOftenAsAGaussian) {
           series[t * block + i] = static_cast<std::int32_t>(std::lround(normal(random[t])));
       }
     });
-    plan->execute(*queue, *state, IntegerSeries(series.data(), {trials, block}));
+    plan->execute(*queue, *state,
+                  core::View<const std::int32_t, 2>(series.data(), {trials, block}));
     state->take();
   }
   plan->finish(*queue, *state);
@@ -240,8 +242,7 @@ TEST(Noise, IsMeasuredOnTheTrialAndFollowsItsLevel) {
     for (std::size_t t = p; t < p + 10; ++t) series[t] += 60;
   Config config;
   config.sample_time_s = 1e-3;
-  config.type = SampleType::float32;
-  const auto found = detect(config, FloatSeries(series.data(), {1, kSamples}));
+  const auto found = detect(config, core::View<const float, 2>(series.data(), {1, kSamples}));
   std::vector<double> snrs;
   for (const Pulse& pulse : found)
     if (pulse.snr > 12) snrs.push_back(pulse.snr);

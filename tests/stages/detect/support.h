@@ -21,6 +21,9 @@ inline bool small() {
   return std::getenv("TAUTLINE_SMALL") != nullptr;
 }
 
+using Integers = core::View<const std::int32_t, 2>;
+using Floats = core::View<const float, 2>;
+
 template <class T>
 using Rows = std::vector<std::vector<T>>;
 
@@ -57,21 +60,40 @@ template <class T>
 Config fit(Config config, const Rows<T>& rows, std::size_t step) {
   config.trials = rows.size();
   config.max_samples = std::max<std::size_t>(1, step);
-  config.type = std::is_same_v<T, float> ? SampleType::float32 : SampleType::int32;
+  config.type = core::sample_type_of<T>;
   return config;
 }
 
-// Runs `rows` through a plan in calls of random lengths up to max_samples.
+// Saves a state and loads it, into itself or into a new one.
+inline void save_and_load(const Plan& plan, device::Queue& queue, std::unique_ptr<State>& state,
+                          std::mt19937_64& random) {
+  const std::vector<std::byte> saved = state->save();
+  if (random() % 2)
+    state->reset();
+  else
+    state = plan.make_state(queue);
+  state->load(saved);
+}
+
+// Runs `rows` through a plan in calls of random lengths up to max_samples. With `cut` the state has had another stream
+// before, and is saved and loaded after every call.
 template <class T>
 Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
-          std::mt19937_64& random) {
+          std::mt19937_64& random, bool cut = false) {
   const Plan* plan = &made;
   const std::size_t step = plan->config().max_samples;
   const auto queue = device.make_queue();
-  const auto state = plan->make_state(*queue);
+  auto state = plan->make_state(*queue);
   const std::size_t samples = rows[0].size();
   Found found;
   found.backend = plan->backend();
+  if (cut) {
+    std::vector<T> other(rows.size() * step);
+    for (T& x : other) x = static_cast<T>(random() % 1000);
+    for (int call = 0; call < 3; ++call)
+      plan->execute(*queue, *state, core::View<const T, 2>(other.data(), {rows.size(), step}));
+    state->reset();
+  }
   for (std::size_t first = 0; first < samples;) {
     const std::size_t n = std::min(samples - first, 1 + random() % step);
     // Rows further apart than they are long, with poison between them.
@@ -83,7 +105,8 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
     plan->execute(*queue, *state,
                   core::View<const T, 2>(block.data(), {rows.size(), n},
                                          {static_cast<std::ptrdiff_t>(stride), 1}));
-    collect(*state, found.pulses);
+    if (random() % 2) collect(*state, found.pulses);
+    if (cut) save_and_load(*plan, *queue, state, random);
     first += n;
   }
   plan->finish(*queue, *state);
@@ -96,9 +119,9 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
 
 template <class T>
 Found run(const std::string& device, const Config& config, const Rows<T>& rows, std::size_t step,
-          std::mt19937_64& random, std::size_t threads = 2) {
+          std::mt19937_64& random, std::size_t threads = 2, bool cut = false) {
   const auto opened = device::open(device::parse_selection(device), {.threads = threads});
-  return run(*make_plan(fit(config, rows, step), opened), *opened, rows, random);
+  return run(*make_plan(fit(config, rows, step), opened), *opened, rows, random, cut);
 }
 
 // Noise with a drift and some pulses, which all trials have. The first pulse is so bright that no

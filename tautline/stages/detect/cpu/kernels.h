@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "tautline/device/device.h"
 
@@ -38,14 +39,26 @@ struct Line {
   std::size_t first = 0;
 };
 
+/// Of samples T: whether all are usable, their sum (integers exactly, floats as combine() has it),
+/// and the subtraction of a Line.
+template <class T>
+struct SampleKernels {
+  bool (*usable)(const T* x, std::size_t n);
+  std::conditional_t<std::is_same_v<T, float>, double, std::int64_t> (*sum)(const T* x,
+                                                                            std::size_t n);
+  void (*subtract)(const T* x, std::size_t n, T base, const Line& line, float* y);
+};
+
 struct Kernels {
-  bool (*usable_integers)(const std::int32_t* x, std::size_t n);
-  bool (*usable_floats)(const float* x, std::size_t n);
-  std::int64_t (*sum_integers)(const std::int32_t* x, std::size_t n);
-  double (*sum_floats)(const float* x, std::size_t n);
-  void (*subtract_integers)(const std::int32_t* x, std::size_t n, std::int32_t base,
-                            const Line& line, float* y);
-  void (*subtract_floats)(const float* x, std::size_t n, float base, const Line& line, float* y);
+  SampleKernels<std::int32_t> integers;
+  SampleKernels<float> floats;
+  template <class T>
+  const SampleKernels<T>& of() const {
+    if constexpr (std::is_same_v<T, float>)
+      return floats;
+    else
+      return integers;
+  }
 
   /// out[i] = a[i] + b[i]
   void (*add)(const float* a, const float* b, std::size_t n, float* out);

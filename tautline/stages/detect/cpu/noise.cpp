@@ -57,10 +57,10 @@ float NoiseMeter::select(std::size_t n, std::size_t rank, float low, float high,
   return nth(from == kept_.data() ? kept_.data() : smaller_.data(), n, rank);
 }
 
-double NoiseMeter::sigma(const float* y, std::size_t n, std::uint64_t first, SampleType type,
+double NoiseMeter::sigma(const float* y, std::size_t n, std::uint64_t first, core::SampleType type,
                          bool may_be_missing, const Kernels& kernels, NoiseGuess& guess) {
   const std::vector<float>& table = spreading();
-  const bool spread = type == SampleType::int32;
+  const bool spread = type == core::SampleType::i32;
   std::size_t count = 0;
   if (may_be_missing) {
     for (std::size_t i = 0; i < n; ++i)

@@ -26,7 +26,7 @@ class NoiseMeter {
 
   /// 1.4826 MAD of y[0..n), without NaN. y[0] is sample `first` of the stream. spreading() is added
   /// to integers. Of an even number of values, the median is the lower of the two middle ones.
-  double sigma(const float* y, std::size_t n, std::uint64_t first, SampleType type,
+  double sigma(const float* y, std::size_t n, std::uint64_t first, core::SampleType type,
                bool may_be_missing, const Kernels& kernels, NoiseGuess& guess);
 
  private:

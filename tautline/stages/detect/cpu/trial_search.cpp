@@ -14,7 +14,7 @@ std::size_t kept_samples(const Sizes& sizes) {
 
 }  // namespace
 
-TrialBlocks::TrialBlocks(const Setting& setting, std::size_t trial)
+TrialBlocks::TrialBlocks(const CpuSetting& setting, std::size_t trial)
     : setting_(setting),
       y_(kept_samples(setting.sizes)),
       events_(trial, length_of(setting.config, trial), setting.config.links) {

@@ -30,19 +30,17 @@ struct Workspace {
   std::vector<double> sums;
 };
 
-/// Settings shared by all trials of a plan.
-struct Setting {
-  Config config;
-  Sizes sizes;
-  Scales scales;  ///< for a complete window of the running mean
+struct CpuSetting : Setting {
+  using Setting::Setting;
   const Kernels* kernels = nullptr;
+  std::size_t task_trials = 1;
 };
 
 /// One trial's baselined samples that are still needed, and its events. The next block to be
 /// searched begins at block_first().
 class TrialBlocks {
  public:
-  TrialBlocks(const Setting& setting, std::size_t trial);
+  TrialBlocks(const CpuSetting& setting, std::size_t trial);
   static std::size_t bytes(const Sizes& sizes);
 
   /// Appends n baselined samples, a segment at most, and returns where to write them.
@@ -55,6 +53,11 @@ class TrialBlocks {
   std::uint64_t block_first() const { return block_first_; }
   std::uint64_t missing() const { return missing_; }
   Events& events() { return events_; }
+  template <class Archive>
+  void exchange(Archive& archive) {
+    archive(y_, y_first_, y_end_, block_first_, missing_, sigma_, guess_, carried_);
+    events_.exchange(archive);
+  }
 
  private:
   void search(std::uint64_t last, std::uint64_t end, bool final, std::uint64_t n,
@@ -62,7 +65,7 @@ class TrialBlocks {
   const float* at(std::uint64_t sample) const { return y_.data() + (sample - y_first_); }
   void drop_before(std::uint64_t sample);
 
-  const Setting& setting_;
+  const CpuSetting& setting_;
   std::vector<float> y_;
   std::uint64_t y_first_ = 0, y_end_ = 0;  // samples in y_
   std::uint64_t block_first_ = 0;
@@ -77,7 +80,7 @@ class TrialBlocks {
 template <class T>
 class TrialSearch {
  public:
-  TrialSearch(const Setting& setting, std::size_t trial)
+  TrialSearch(const CpuSetting& setting, std::size_t trial)
       : setting_(setting),
         filter_(setting.sizes.segment),
         blocks_(setting, trial),
@@ -106,6 +109,12 @@ class TrialSearch {
     blocks_.finish(filter_.window_samples(), workspace, over);
   }
   TrialBlocks& blocks() { return blocks_; }
+  template <class Archive>
+  void exchange(Archive& archive) {
+    filter_.exchange(archive);
+    blocks_.exchange(archive);
+    archive(left_, ended_);
+  }
   /// Later events begin at this time or after it; `never` once the trial has ended.
   std::uint64_t horizon(std::uint64_t never) {
     return ended_ ? never : blocks_.events().open_since(blocks_.block_first());
@@ -119,7 +128,7 @@ class TrialSearch {
     }
   }
 
-  const Setting& setting_;
+  const CpuSetting& setting_;
   BaselineFilter<T> filter_;
   TrialBlocks blocks_;
   std::uint64_t left_;  // samples that are still the trial's

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tautline/core/integers.h"
+#include "tautline/device/launch.h"
 #include "tautline/stages/detect/gpu/state.h"
 
 namespace tautline::stages::detect {
@@ -75,7 +76,7 @@ void GpuState::fetch_again() {
     const std::size_t end = first < step_.measuring ? step_.measuring : step_.blocks.size();
     const std::size_t last = std::min(end, first + each);
     fetch_queue_->fill(missing_.as<std::byte>() + 8, 0, 8);
-    search(*fetch_queue_, first, last, false);
+    search_blocks(*fetch_queue_, first, last, false);
     fetch_queue_->copy(host_counters_.data(), missing_.data(), kCounterBytes);
     fetch_queue_->synchronise();
     const std::uint32_t count = host_counters_.as<std::uint32_t>()[2];
@@ -111,11 +112,10 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
     }
     fetch_queue_->copy(gather_jobs_.data(), jobs, (last - first) * kGatherWords * 8);
     const std::size_t groups = core::divide_up(longest, kGatheredOfGroup);
-    const device::Argument arguments[] = {gather_jobs_.data(), y_.data(), gathered_.data(),
-                                          core::u32(groups), core::u32(s.rings.y_samples)};
-    fetch_queue_->launch(*s.kernels.gather,
-                         {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
-                         arguments);
+    device::launch(*fetch_queue_, *s.kernels.gather,
+                   {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
+                   gather_jobs_.data(), y_.data(), gathered_.data(), core::u32(groups),
+                   core::u32(s.rings.y_samples));
     fetch_queue_->copy(host_gathered_.data(), gathered_.data(), samples * 4);
     fetch_queue_->synchronise();
     for (std::size_t r = first; r < last; ++r) {

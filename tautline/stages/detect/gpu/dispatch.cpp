@@ -1,11 +1,10 @@
-#include "tautline/stages/detect/gpu/dispatch.h"
-
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <vector>
 
 #include "tautline/jit/program.h"
+#include "tautline/stages/detect/gpu/kernels.h"
 
 namespace tautline::stages::detect {
 
@@ -16,7 +15,7 @@ constexpr std::size_t kLeastLocal = 256, kMostLocal = 4096;
 }  // namespace
 
 GpuKernels make_kernels(const GpuLayout& layout, const device::Device& device) {
-  const int floats = layout.config.type == SampleType::float32 ? 1 : 0;
+  const int floats = layout.config.type == core::SampleType::f32 ? 1 : 0;
   // No fused multiply-adds: each operation is rounded, as on the host.
   const std::vector<std::string> options = device.api() == device::Api::cuda
                                                ? std::vector<std::string>{"-fmad=false"}

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tautline/device/device.h"
+#include "tautline/stages/detect/gpu/layout.h"
 
 namespace tautline::stages::detect {
 
@@ -14,5 +15,8 @@ struct GpuKernels {
   std::shared_ptr<const device::Kernel> add_up;                     ///< units.kernel
   std::shared_ptr<const device::Kernel> scan, sum_squares;          ///< boxcars.kernel
 };
+
+/// Compiles the kernels, or loads them from the program cache.
+GpuKernels make_kernels(const GpuLayout& layout, const device::Device& device);
 
 }  // namespace tautline::stages::detect

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tautline/core/integers.h"
+#include "tautline/device/launch.h"
 #include "tautline/stages/detect/gpu/state.h"
 
 namespace tautline::stages::detect {
@@ -31,8 +32,8 @@ void GpuState::launch(device::Queue& queue) {
     std::copy(words.begin(), words.end(), jobs + j * kJobWords);
   }
   if (!step_.blocks.empty()) queue.copy(jobs_.data(), jobs, step_.blocks.size() * kJobWords * 8);
-  search(queue, 0, step_.measuring, true);
-  search(queue, step_.measuring, step_.blocks.size(), true);
+  search_blocks(queue, 0, step_.measuring, true);
+  search_blocks(queue, step_.measuring, step_.blocks.size(), true);
   queue.copy(host_counters_.data(), missing_.data(), kCounterBytes);
   queue.record(*stepped_);
   pending_ = true;
@@ -56,85 +57,46 @@ void GpuState::emit(device::Queue& queue) {
   }
   queue.copy(emit_jobs_.data(), jobs, step_.emits.size() * kJobWords * 8);
   if (most_means > 0) {
-    const device::Argument arguments[] = {emit_jobs_.data(),
-                                          segment_means_.data(),
-                                          sums_[half_].data(),
-                                          counts_[half_].data(),
-                                          means_.data(),
-                                          core::u32(most_means),
-                                          core::u32(s.rings.mean_slots)};
-    queue.launch(*s.kernels.average,
-                 {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
-                 arguments);
+    device::launch(queue, *s.kernels.average,
+                   {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
+                   emit_jobs_.data(), segment_means_.data(), sums_[half_].data(),
+                   counts_[half_].data(), means_.data(), core::u32(most_means),
+                   core::u32(s.rings.mean_slots));
   }
   const std::size_t groups = core::divide_up(most_samples, s.subtract_samples());
-  const device::Argument arguments[] = {emit_jobs_.data(),
-                                        x_.data(),
-                                        means_.data(),
-                                        y_.data(),
-                                        missing_.data(),
-                                        core::u32(groups),
-                                        core::u32(s.subtract_samples()),
-                                        core::u32(s.sizes.segment),
-                                        core::u32(s.rings.segment_slots),
-                                        std::uint64_t{s.x_stride()},
-                                        core::u32(s.rings.mean_slots),
-                                        core::u32(s.rings.y_samples)};
-  queue.launch(*s.kernels.subtract,
-               {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}}, arguments);
+  device::launch(queue, *s.kernels.subtract,
+                 {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}},
+                 emit_jobs_.data(), x_.data(), means_.data(), y_.data(), missing_.data(),
+                 core::u32(groups), core::u32(s.subtract_samples()), core::u32(s.sizes.segment),
+                 core::u32(s.rings.segment_slots), std::uint64_t{s.x_stride()},
+                 core::u32(s.rings.mean_slots), core::u32(s.rings.y_samples));
 }
 
 // Searches the step's blocks [first, last), in batches whose running sums fit in memory.
-void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last, bool counting) {
+void GpuState::search_blocks(device::Queue& queue, std::size_t first, std::size_t last,
+                             bool counting) {
   const GpuSetting& s = *setting_;
   const std::uint64_t stride = s.sums_stride();
   for (; first < last; first += s.batch_jobs()) {
     const std::size_t count = std::min(last - first, s.batch_jobs());
     for (const std::uint32_t deviations : {0U, 1U}) {
-      const device::Argument measuring[] = {jobs_.data(),
-                                            y_.data(),
-                                            medians_.data(),
-                                            sigmas_.data(),
-                                            core::u32(first),
-                                            core::u32(s.rings.y_samples),
-                                            core::u32(s.rings.sigma_slots),
-                                            deviations};
-      queue.launch(*s.kernels.find_median,
-                   {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, measuring);
+      device::launch(queue, *s.kernels.find_median,
+                     {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, jobs_.data(),
+                     y_.data(), medians_.data(), sigmas_.data(), core::u32(first),
+                     core::u32(s.rings.y_samples), core::u32(s.rings.sigma_slots), deviations);
     }
-    const device::Argument summing[] = {jobs_.data(),
-                                        y_.data(),
-                                        sigmas_.data(),
-                                        low_.data(),
-                                        high_.data(),
-                                        kinds_.data(),
-                                        core::u32(first),
-                                        core::u32(s.rings.y_samples),
-                                        core::u32(s.rings.sigma_slots),
-                                        stride,
-                                        core::u32(s.sizes.widest())};
-    queue.launch(*s.kernels.add_up,
-                 {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, summing);
+    device::launch(queue, *s.kernels.add_up,
+                   {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, jobs_.data(),
+                   y_.data(), sigmas_.data(), low_.data(), high_.data(), kinds_.data(),
+                   core::u32(first), core::u32(s.rings.y_samples), core::u32(s.rings.sigma_slots),
+                   stride, core::u32(s.sizes.widest()));
     if (s.measures_widths()) set_limits(queue, first, count);
-    const device::Argument scanning[] = {jobs_.data(),
-                                         low_.data(),
-                                         high_.data(),
-                                         kinds_.data(),
-                                         widths_.data(),
-                                         least_.data(),
-                                         per_unit_.data(),
-                                         over_counts_.data(),
-                                         missing_.data(),
-                                         records_.data(),
-                                         core::u32(first),
-                                         core::u32(s.tiles()),
-                                         stride,
-                                         core::u32(s.measures_widths() ? s.sizes.widths.size() : 0),
-                                         core::u32(s.records()),
-                                         std::uint32_t{counting ? 1U : 0U},
-                                         core::u32(s.coarse_from())};
-    queue.launch(*s.kernels.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}},
-                 scanning);
+    device::launch(
+        queue, *s.kernels.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}},
+        jobs_.data(), low_.data(), high_.data(), kinds_.data(), widths_.data(), least_.data(),
+        per_unit_.data(), over_counts_.data(), missing_.data(), records_.data(), core::u32(first),
+        core::u32(s.tiles()), stride, core::u32(s.measures_widths() ? s.sizes.widths.size() : 0),
+        core::u32(s.records()), std::uint32_t{counting ? 1U : 0U}, core::u32(s.coarse_from()));
   }
 }
 
@@ -142,11 +104,10 @@ void GpuState::search(device::Queue& queue, std::size_t first, std::size_t last,
 void GpuState::set_limits(device::Queue& queue, std::size_t first, std::size_t count) {
   const GpuSetting& s = *setting_;
   const std::size_t widths = s.sizes.widths.size();
-  const device::Argument arguments[] = {
-      jobs_.data(),   low_.data(),     high_.data(),     kinds_.data(),
-      widths_.data(), squares_.data(), core::u32(first), std::uint64_t{s.sums_stride()}};
-  queue.launch(*s.kernels.sum_squares, {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}},
-               arguments);
+  device::launch(queue, *s.kernels.sum_squares,
+                 {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}}, jobs_.data(),
+                 low_.data(), high_.data(), kinds_.data(), widths_.data(), squares_.data(),
+                 core::u32(first), std::uint64_t{s.sums_stride()});
   queue.copy(host_squares_.data(), squares_.data(), count * widths * kSquareWords * 8);
   queue.synchronise();
   __extension__ using Wide = unsigned __int128;

@@ -42,10 +42,9 @@ struct GpuRings {
 };
 GpuRings derive_rings(const Sizes& sizes, std::size_t max_samples);
 
-struct GpuLayout {
-  Config config;
-  Sizes sizes;
-  GpuRings rings;
+struct GpuLayout : Setting {
+  using Setting::Setting;
+  GpuRings rings = derive_rings(sizes, config.max_samples);
   GpuTunables tunables;
 
   std::size_t tiles() const { return core::divide_up(sizes.noise, tunables.tile); }

@@ -40,6 +40,13 @@ class PeakLists {
   std::uint64_t open_since(std::size_t trial, std::uint64_t otherwise) const {
     return trials_[trial].events.open_since(otherwise);
   }
+  template <class Archive>
+  void exchange(Archive& archive) {
+    for (Trial& trial : trials_) {
+      trial.events.exchange(archive);
+      archive(trial.carried);
+    }
+  }
 
  private:
   struct Trial {

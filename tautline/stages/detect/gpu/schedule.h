@@ -52,6 +52,10 @@ class GpuSchedule {
   void finish();
   /// Plans the next step; false where the samples so far give no more work.
   bool next(Step& step);
+  template <class Archive>
+  void exchange(Archive& archive) {
+    archive(trials_, received_);
+  }
 
  private:
   struct Trial {

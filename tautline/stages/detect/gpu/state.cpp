@@ -1,8 +1,11 @@
 #include "tautline/stages/detect/gpu/state.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "tautline/core/integers.h"
+#include "tautline/device/launch.h"
 
 namespace tautline::stages::detect {
 
@@ -13,11 +16,12 @@ constexpr std::size_t kSegmentsOfGroup = 32;
 }  // namespace
 
 GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& queue)
-    : setting_(std::move(setting)),
+    : StateBase(*setting,
+                fmt::format("gpu {} {}", setting->config.max_samples, setting->config.in_place)),
+      setting_(std::move(setting)),
       schedule_(setting_->config, setting_->sizes, setting_->rings),
       peaks_(setting_->config, setting_->sizes),
       groups_(setting_->config.links, setting_->sizes.widest(), setting_->config.trials),
-      over_(setting_->config.trials * setting_->sizes.widths.size()),
       fetch_queue_(setting_->device->make_queue()),
       stepped_(setting_->device->make_event()) {
   const GpuSetting& s = *setting_;
@@ -75,30 +79,79 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
   queue.synchronise();
 }
 
-// The last step must not write to memory that has been freed.
+// The last call must not write to memory that has been freed.
 GpuState::~GpuState() {
-  if (!pending_) return;
   try {
     stepped_->synchronise();
   } catch (...) {  // NOLINT(bugprone-empty-catch): the queue reports the error to its next user
   }
 }
 
-std::vector<Pulse> GpuState::take() {
-  std::sort(pulses_.begin(), pulses_.end(), [](const Pulse& a, const Pulse& b) {
-    return std::pair(a.first, a.trial) < std::pair(b.first, b.trial);
-  });
-  return std::exchange(pulses_, {});
+void GpuState::search(device::Queue& queue, const core::SampleView<2>& series) {
+  copy_in(queue, series);
+  sum_segments(queue, series.extent(1));
+  schedule_.receive(series.extent(1));
+  advance(queue);
+  queue.record(*stepped_);
 }
 
-void GpuState::execute(device::Queue& queue, const void* series, std::size_t stride,
-                       std::size_t samples) {
-  counters_.samples += samples;
-  if (samples == 0) return;
-  copy_in(queue, series, stride, samples);
-  sum_segments(queue, samples);
-  schedule_.receive(samples);
+void GpuState::search_rest(device::Queue& queue) {
+  schedule_.finish();
   advance(queue);
+  if (pending_) collect();
+}
+
+void GpuState::clear() {
+  const GpuSetting& s = *setting_;
+  stepped_->synchronise();
+  pending_ = false;
+  schedule_ = GpuSchedule(s.config, s.sizes, s.rings);
+  peaks_ = PeakLists(s.config, s.sizes);
+  groups_ = Groups(s.config.links, s.sizes.widest(), s.config.trials);
+  fetch_queue_->fill(missing_.data(), 0, missing_.bytes());
+  fetch_queue_->fill(over_counts_.data(), 0, over_counts_.bytes());
+  fetch_queue_->synchronise();
+}
+
+template <class Archive>
+void GpuState::exchange_host(Archive& archive) {
+  archive(half_);
+  schedule_.exchange(archive);
+  peaks_.exchange(archive);
+  groups_.exchange(archive);
+}
+
+// What a step leaves for the next ones.
+std::array<const device::Buffer*, 9> GpuState::kept() const {
+  return {&x_,     &y_,       &sums_[half_], &counts_[half_], &segment_means_,
+          &means_, &missing_, &sigmas_,      &over_counts_};
+}
+
+void GpuState::exchange(core::ByteWriter& archive) {
+  stepped_->synchronise();
+  if (pending_) collect();
+  exchange_host(archive);
+  for (const device::Buffer* buffer : kept()) {
+    std::vector<std::byte> bytes(buffer->bytes());
+    fetch_queue_->copy(bytes.data(), buffer->data(), bytes.size());
+    fetch_queue_->synchronise();
+    archive(bytes);
+  }
+}
+
+void GpuState::exchange(core::ByteReader& archive) {
+  stepped_->synchronise();
+  pending_ = false;
+  exchange_host(archive);
+  for (const device::Buffer* buffer : kept()) {
+    std::vector<std::byte> bytes;
+    archive(bytes);
+    if (bytes.size() != buffer->bytes()) archive.refuse();
+    fetch_queue_->copy(buffer->data(), bytes.data(), bytes.size());
+    fetch_queue_->synchronise();
+  }
+  fetch_queue_->copy(host_sigmas_.data(), sigmas_.data(), sigmas_.bytes());
+  fetch_queue_->synchronise();
 }
 
 InputArea GpuState::input_area() const {
@@ -110,13 +163,14 @@ InputArea GpuState::input_area() const {
 
 // Copies series to the ring. Series in input_area() are there already, except for samples after the
 // ring's end, which are copied to its start.
-void GpuState::copy_in(device::Queue& queue, const void* series, std::size_t stride,
-                       std::size_t samples) {
+void GpuState::copy_in(device::Queue& queue, const core::SampleView<2>& series) {
   const std::size_t ring = setting_->rings.segment_slots * setting_->sizes.segment;
-  const std::size_t x_stride = setting_->x_stride();
-  const auto* from = static_cast<const std::byte*>(series);
+  const std::size_t x_stride = setting_->x_stride(), samples = series.extent(1);
+  const auto stride = static_cast<std::size_t>(series.stride(0));
+  const auto* from = static_cast<const std::byte*>(series.data());
   const auto place = static_cast<std::size_t>(schedule_.received() % ring);
-  const bool there = setting_->config.in_place && series == input_area().data && stride == x_stride;
+  const bool there =
+      setting_->config.in_place && series.data() == input_area().data && stride == x_stride;
   for (std::size_t done = there ? std::min(samples, ring - place) : 0; done < samples;) {
     const std::size_t to = (place + done) % ring;
     const std::size_t count = std::min(samples - done, ring - to);
@@ -126,41 +180,20 @@ void GpuState::copy_in(device::Queue& queue, const void* series, std::size_t str
   }
 }
 
-void GpuState::finish(device::Queue& queue) {
-  if (finished_) return;
-  finished_ = true;
-  schedule_.finish();
-  advance(queue);
-  if (pending_) collect();
-}
-
 void GpuState::sum_segments(device::Queue& queue, std::size_t samples) {
   const GpuSetting& s = *setting_;
   const std::uint64_t received = schedule_.received(), segment = s.sizes.segment;
   const std::uint64_t first = received / segment, begun = received % segment;
   const std::size_t touched = core::divide_up(begun + samples, segment);
-  const device::Argument arguments[] = {x_.data(),
-                                        lengths_.data(),
-                                        sums_[half_].data(),
-                                        counts_[half_].data(),
-                                        sums_[1 - half_].data(),
-                                        counts_[1 - half_].data(),
-                                        segment_means_.data(),
-                                        received,
-                                        core::u32(samples),
-                                        core::u32(segment),
-                                        core::u32(begun),
-                                        core::u32(first % s.rings.segment_slots),
-                                        core::u32(s.rings.segment_slots),
-                                        std::uint64_t{s.x_stride()},
-                                        core::u32(first % s.rings.mean_slots),
-                                        core::u32(s.rings.mean_slots),
-                                        core::u32(touched),
-                                        core::u32(s.config.trials)};
-  queue.launch(*s.kernels.sum_segments,
-               {.groups = {core::divide_up(s.config.trials * touched, kSegmentsOfGroup), 1, 1},
-                .threads = {256, 1, 1}},
-               arguments);
+  device::launch(queue, *s.kernels.sum_segments,
+                 {.groups = {core::divide_up(s.config.trials * touched, kSegmentsOfGroup), 1, 1},
+                  .threads = {256, 1, 1}},
+                 x_.data(), lengths_.data(), sums_[half_].data(), counts_[half_].data(),
+                 sums_[1 - half_].data(), counts_[1 - half_].data(), segment_means_.data(),
+                 received, core::u32(samples), core::u32(segment), core::u32(begun),
+                 core::u32(first % s.rings.segment_slots), core::u32(s.rings.segment_slots),
+                 std::uint64_t{s.x_stride()}, core::u32(first % s.rings.mean_slots),
+                 core::u32(s.rings.mean_slots), core::u32(touched), core::u32(s.config.trials));
   half_ = 1 - half_;
 }
 

@@ -3,9 +3,11 @@
 // next (gpu/collect.cpp).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
+#include "tautline/stages/detect/backends.h"
 #include "tautline/stages/detect/gpu/kernels.h"
 #include "tautline/stages/detect/gpu/layout.h"
 #include "tautline/stages/detect/gpu/peak_lists.h"
@@ -16,34 +18,34 @@ namespace tautline::stages::detect {
 
 /// Shared by the states of a plan.
 struct GpuSetting : GpuLayout {
-  Scales scales;  ///< for a complete window of the running mean
+  using GpuLayout::GpuLayout;
   std::shared_ptr<const device::Device> device;
   GpuKernels kernels;
 };
 
-class GpuState final : public State {
+class GpuState final : public StateBase {
  public:
   GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& queue);
   ~GpuState() override;
-
-  std::vector<Pulse> take() override;
-  Counters counters() const override { return counters_; }
-  const std::vector<std::uint64_t>& over_threshold() const override { return over_; }
-
-  bool finished() const { return finished_; }
-  /// Searches the next columns, rows `stride` samples of 4 bytes apart, in the host's memory or the
-  /// device's.
-  void execute(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
   InputArea input_area() const override;
-  void finish(device::Queue& queue);
 
  private:
-  void copy_in(device::Queue& queue, const void* series, std::size_t stride, std::size_t samples);
+  /// Series in the host's memory or the device's.
+  void search(device::Queue& queue, const core::SampleView<2>& series) override;
+  void search_rest(device::Queue& queue) override;
+  void clear() override;
+  void exchange(core::ByteWriter& archive) override;
+  void exchange(core::ByteReader& archive) override;
+  template <class Exchange>
+  void exchange_host(Exchange& archive);
+  std::array<const device::Buffer*, 9> kept() const;
+
+  void copy_in(device::Queue& queue, const core::SampleView<2>& series);
   void sum_segments(device::Queue& queue, std::size_t samples);
   void advance(device::Queue& queue);
   void launch(device::Queue& queue);
   void emit(device::Queue& queue);
-  void search(device::Queue& queue, std::size_t first, std::size_t last, bool counting);
+  void search_blocks(device::Queue& queue, std::size_t first, std::size_t last, bool counting);
   void set_limits(device::Queue& queue, std::size_t first, std::size_t count);
   void collect();
   void fetch_records(std::uint32_t count);
@@ -56,13 +58,9 @@ class GpuState final : public State {
   GpuSchedule schedule_;
   PeakLists peaks_;
   Groups groups_;
-  Counters counters_;
-  std::vector<Pulse> pulses_;
-  std::vector<std::uint64_t> over_;
-  bool finished_ = false;
 
   std::unique_ptr<device::Queue> fetch_queue_;  ///< for the host's copies and gathers
-  std::unique_ptr<device::Event> stepped_;      ///< the last step has finished
+  std::unique_ptr<device::Event> stepped_;      ///< the last step or call has finished
   bool pending_ = false;                        ///< a step is launched and not collected
   Step step_;
   std::vector<FoundPeak> found_;

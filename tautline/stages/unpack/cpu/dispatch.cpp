@@ -211,10 +211,8 @@ bool all_finite(const float* values, std::size_t count) {
 #endif
 
 constexpr Kernels make_kernels(device::InstructionSet set) {
-  return {transpose<std::uint8_t>,
-          transpose<std::uint16_t>,
-          transpose<std::uint32_t>,
-          transpose<std::uint64_t>,
+  return {{transpose<std::uint8_t>, transpose<std::uint16_t>, transpose<std::uint32_t>,
+           transpose<std::uint64_t>},
           expand,
           copy_flipped,
           all_finite,

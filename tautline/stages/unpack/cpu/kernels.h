@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,7 +36,7 @@ struct Kernels {
   /// read at every time.
   using Transpose = void (*)(const std::byte* in, std::size_t stride_bytes, std::size_t rows,
                              std::uint64_t flip, std::byte* const* out);
-  Transpose transpose_1_byte, transpose_2_bytes, transpose_4_bytes, transpose_8_bytes;
+  std::array<Transpose, 4> transposes;  ///< of elements of 1, 2, 4 and 8 bytes
 
   /// Expands `components` components of `bits` bits (1, 2 or 4), the first in the low bits, to
   /// bytes.
@@ -51,16 +52,7 @@ struct Kernels {
   device::InstructionSet set;  ///< for which the table is compiled
 
   Transpose transpose(std::size_t element_bytes) const {
-    switch (element_bytes) {
-      case 1:
-        return transpose_1_byte;
-      case 2:
-        return transpose_2_bytes;
-      case 4:
-        return transpose_4_bytes;
-      default:
-        return transpose_8_bytes;
-    }
+    return transposes[static_cast<std::size_t>(std::countr_zero(element_bytes))];
   }
 };
 
