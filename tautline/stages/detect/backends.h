@@ -39,7 +39,8 @@ class StateBase : public State {
   virtual void search(device::Queue& queue, const core::SampleView<2>& series) = 0;
   virtual void search_rest(device::Queue& queue) = 0;
   virtual void clear() = 0;
-  /// Hands what the derived state has to the archive. A writer does not change it.
+  /// Hands what the derived state has to the archive. A writer changes nothing, but makes a GPU's
+  /// state collect its last step.
   virtual void exchange(core::ByteWriter& archive) = 0;
   virtual void exchange(core::ByteReader& archive) = 0;
 

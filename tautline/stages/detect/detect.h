@@ -138,7 +138,7 @@ class State {
   /// step, whose pulses take() then has.
   virtual std::vector<std::byte> save() const = 0;
   /// Continues the stream of a state that a plan of an equal config saved, on a device of the same
-  /// kind (reference, CPU or GPU). Throws Error(format) for other bytes.
+  /// kind (reference, CPU or GPU). Throws Error(format) for other bytes; reset the state then.
   virtual void load(std::span<const std::byte> bytes) = 0;
 };
 

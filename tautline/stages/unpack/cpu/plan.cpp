@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -251,8 +250,6 @@ class CpuPlan final : public Plan {
     for (std::size_t k = 0; k < count; ++k) bad |= core::is_finite(values[k]) ? 0u : 1u;
     return bad == 0;
   }
-  static bool finite(float value) { return std::isfinite(value); }
-  static bool finite(core::Half value) { return core::is_finite(value); }
 
   // Flags times at which a sample is NaN or infinite in any channel; counts such samples, unless
   // they were lost.
@@ -276,7 +273,7 @@ class CpuPlan final : public Plan {
         std::uint64_t bad = others ? not_finite_elsewhere(config_, block, i, t) : 0;
         for (std::size_t c = 0; c < layout_.channels; ++c) {
           const Value* sample = values(c, i) + t * components_;
-          bad += finite(sample[0]) && finite(sample[components_ - 1]) ? 0 : 1;
+          bad += all_finite(sample, components_) ? 0 : 1;
         }
         if (bad > 0) words[t / 64] &= ~(std::uint64_t{1} << (t % 64));
         count += bad;
