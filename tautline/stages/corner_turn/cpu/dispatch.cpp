@@ -14,7 +14,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::corner_turn::HWY_NAMESPACE {
-
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
@@ -53,26 +52,10 @@ std::uint64_t quantise(const std::complex<float>* in, const float* gains, std::s
   return clipped;
 }
 
-#if !CORNER_TURN_VECTORS
-
 template <class From, class To>
 void transpose(const From* in, std::ptrdiff_t in_stride, std::size_t channels, To* out,
                std::ptrdiff_t out_stride) {
-  for (std::size_t c = 0; c < channels; ++c, ++in, out += out_stride)
-    for (std::size_t s = 0; s < kTileSpectra; ++s) {
-      const From& value = in[static_cast<std::ptrdiff_t>(s) * in_stride];
-      if constexpr (std::is_same_v<From, To>)
-        out[s] = value;
-      else
-        out[s] = To::pack(value.re, value.im);
-    }
-}
-
-#else
-
-template <class From, class To>
-void transpose(const From* in, std::ptrdiff_t in_stride, std::size_t channels, To* out,
-               std::ptrdiff_t out_stride) {
+#if CORNER_TURN_VECTORS
   using Word = std::conditional_t<sizeof(From) == 2, std::uint16_t, std::uint64_t>;
   const Tag<Word> d;
   constexpr std::size_t kRows = kBlockBytes / sizeof(From);
@@ -93,9 +76,17 @@ void transpose(const From* in, std::ptrdiff_t in_stride, std::size_t channels, T
                                           reinterpret_cast<std::uint8_t*>(to));
                              }
                            });
-}
-
+#else
+  for (std::size_t c = 0; c < channels; ++c, ++in, out += out_stride)
+    for (std::size_t s = 0; s < kTileSpectra; ++s) {
+      const From& value = in[static_cast<std::ptrdiff_t>(s) * in_stride];
+      if constexpr (std::is_same_v<From, To>)
+        out[s] = value;
+      else
+        out[s] = To::pack(value.re, value.im);
+    }
 #endif
+}
 #undef CORNER_TURN_VECTORS
 
 constexpr Kernels make_kernels(device::InstructionSet set) {

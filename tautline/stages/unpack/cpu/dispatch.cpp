@@ -44,82 +44,12 @@ void expand_plain(const std::byte* in, std::size_t first, std::size_t components
   }
 }
 
-// Inverts the bits of `flip` from byte k on, a multiple of eight.
-void flip_plain(const std::byte* in, std::size_t k, std::size_t bytes, std::uint64_t flip,
-                std::byte* out) {
-  for (; k + sizeof flip <= bytes; k += sizeof flip) {
-    std::uint64_t word;
-    std::memcpy(&word, in + k, sizeof word);
-    word ^= flip;
-    std::memcpy(out + k, &word, sizeof word);
-  }
-  for (; k < bytes; ++k) out[k] = in[k] ^ static_cast<std::byte>(flip >> (k % 8 * 8) & 0xff);
-}
-
-bool all_finite_plain(const float* values, std::size_t k, std::size_t count) {
-  std::uint32_t bad = 0;
-  for (; k < count; ++k) {
-    std::uint32_t bits;
-    std::memcpy(&bits, values + k, sizeof bits);
-    bad |= (bits & 0x7fffffffu) >= 0x7f800000u ? 1u : 0u;
-  }
-  return bad == 0;
-}
-
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-
-template <class T>
-void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
-               std::byte* const* out) {
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t t = 0; t < kTileTimes; ++t) {
-      T element;
-      std::memcpy(&element, in + t * stride_bytes + r * sizeof(T), sizeof(T));
-      element = static_cast<T>(element ^ static_cast<T>(flip));
-      std::memcpy(out[r] + t * sizeof(T), &element, sizeof(T));
-    }
-}
-
-void expand(const std::byte* in, std::size_t components, int bits, const Decoding& decoding,
-            std::byte* out) {
-  expand_plain(in, 0, components, bits, decoding, out);
-}
-
-void copy_flipped(const std::byte* in, std::size_t bytes, std::uint64_t flip, std::byte* out) {
-  if (flip == 0)
-    std::memcpy(out, in, bytes);
-  else
-    flip_plain(in, 0, bytes, flip, out);
-}
-
-bool all_finite(const float* values, std::size_t count) {
-  return all_finite_plain(values, 0, count);
-}
-
+#define UNPACK_VECTORS 0
 #else
-
+#define UNPACK_VECTORS 1
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace device::HWY_NAMESPACE;
-
-template <class T>
-void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
-               std::byte* const* out) {
-  constexpr std::size_t kRows = kBlockBytes / sizeof(T);
-  const Tag<T> d;
-  const auto inverted = hn::Set(d, static_cast<T>(flip));
-  const auto column = [&](std::size_t first, auto stored) {
-    transpose_column<T>(in + first * sizeof(T), static_cast<std::ptrdiff_t>(stride_bytes),
-                        [&](std::size_t row, std::size_t t, auto v) {
-                          if (row < stored)
-                            hn::StoreU(hn::Xor(v, inverted), d,
-                                       reinterpret_cast<T*>(out[first + row] + t * sizeof(T)));
-                        });
-  };
-  if (rows < kRows) return column(0, rows);
-  // The last column overlaps the previous one, so that no byte beyond the rows is read.
-  for (std::size_t r = 0; r < rows; r += kRows)
-    column(std::min(r, rows - kRows), std::integral_constant<std::size_t, kRows>());
-}
 
 // Spread the components of a byte over as many bytes, each in the low bits of its byte.
 template <class D>
@@ -170,13 +100,47 @@ std::size_t expand_vectors(const std::byte* in, std::size_t done, std::size_t co
     return expand_vectors<T, kBytes / 2>(in, done, components, decoding, out);
   return done;
 }
+#endif
+
+template <class T>
+void transpose(const std::byte* in, std::size_t stride_bytes, std::size_t rows, std::uint64_t flip,
+               std::byte* const* out) {
+#if UNPACK_VECTORS
+  constexpr std::size_t kRows = kBlockBytes / sizeof(T);
+  const Tag<T> d;
+  const auto inverted = hn::Set(d, static_cast<T>(flip));
+  const auto column = [&](std::size_t first, auto stored) {
+    transpose_column<T>(in + first * sizeof(T), static_cast<std::ptrdiff_t>(stride_bytes),
+                        [&](std::size_t row, std::size_t t, auto v) {
+                          if (row < stored)
+                            hn::StoreU(hn::Xor(v, inverted), d,
+                                       reinterpret_cast<T*>(out[first + row] + t * sizeof(T)));
+                        });
+  };
+  if (rows < kRows) return column(0, rows);
+  // The last column overlaps the previous one, so that no byte beyond the rows is read.
+  for (std::size_t r = 0; r < rows; r += kRows)
+    column(std::min(r, rows - kRows), std::integral_constant<std::size_t, kRows>());
+#else
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t t = 0; t < kTileTimes; ++t) {
+      T element;
+      std::memcpy(&element, in + t * stride_bytes + r * sizeof(T), sizeof(T));
+      element = static_cast<T>(element ^ static_cast<T>(flip));
+      std::memcpy(out[r] + t * sizeof(T), &element, sizeof(T));
+    }
+#endif
+}
 
 void expand(const std::byte* in, std::size_t components, int bits, const Decoding& decoding,
             std::byte* out) {
+  std::size_t done = 0;
+#if UNPACK_VECTORS
   const auto expand_by = bits == 1   ? expand_vectors<std::uint64_t, kVectorBytes>
                          : bits == 2 ? expand_vectors<std::uint32_t, kVectorBytes>
                                      : expand_vectors<std::uint16_t, kVectorBytes>;
-  const std::size_t done = expand_by(in, 0, components, decoding, out);
+  done = expand_by(in, 0, components, decoding, out);
+#endif
   expand_plain(in, done, components, bits, decoding, out);
 }
 
@@ -185,30 +149,45 @@ void copy_flipped(const std::byte* in, std::size_t bytes, std::uint64_t flip, st
     std::memcpy(out, in, bytes);
     return;
   }
+  std::size_t k = 0;
+#if UNPACK_VECTORS
   const Tag<std::uint64_t> d;
   const auto inverted = hn::Set(d, flip);
   const std::size_t step = hn::Lanes(d) * sizeof(std::uint64_t);
-  std::size_t k = 0;
   for (; k + step <= bytes; k += step)
     hn::StoreU(hn::Xor(hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(in + k)), inverted), d,
                reinterpret_cast<std::uint64_t*>(out + k));
-  flip_plain(in, k, bytes, flip, out);
+#endif
+  for (; k + sizeof flip <= bytes; k += sizeof flip) {
+    std::uint64_t word;
+    std::memcpy(&word, in + k, sizeof word);
+    word ^= flip;
+    std::memcpy(out + k, &word, sizeof word);
+  }
+  for (; k < bytes; ++k) out[k] = in[k] ^ static_cast<std::byte>(flip >> (k % 8 * 8) & 0xff);
 }
 
 bool all_finite(const float* values, std::size_t count) {
+  bool finite = true;
+  std::size_t k = 0;
+#if UNPACK_VECTORS
   const Tag<std::uint32_t> d;
   const auto magnitude = hn::Set(d, 0x7fffffffu);
   auto largest = hn::Zero(d);
-  std::size_t k = 0;
   for (; k + hn::Lanes(d) <= count; k += hn::Lanes(d))
     largest = hn::Max(
         largest,
         hn::And(hn::LoadU(d, reinterpret_cast<const std::uint32_t*>(values + k)), magnitude));
-  return hn::AllTrue(d, hn::Lt(largest, hn::Set(d, 0x7f800000u))) &&
-         all_finite_plain(values, k, count);
-}
-
+  finite = hn::AllTrue(d, hn::Lt(largest, hn::Set(d, 0x7f800000u)));
 #endif
+  for (; k < count; ++k) {
+    std::uint32_t bits;
+    std::memcpy(&bits, values + k, sizeof bits);
+    finite &= (bits & 0x7fffffffu) < 0x7f800000u;
+  }
+  return finite;
+}
+#undef UNPACK_VECTORS
 
 constexpr Kernels make_kernels(device::InstructionSet set) {
   return {{transpose<std::uint8_t>, transpose<std::uint16_t>, transpose<std::uint32_t>,
