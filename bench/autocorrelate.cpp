@@ -50,7 +50,7 @@ void measure(benchmark::State& bench, Config config, device::Selection selection
   const auto plan = cpu::make_plan(config, device, tunables);
   const auto state = plan->make_state(*queue);
   const auto data = counts<Count>(packet * config.sensors, most);
-  const Samples<Count> view(data.data(), {packet, config.sensors});
+  const core::View<const Count, 2> view(data.data(), {packet, config.sensors});
   for (auto _ : bench) plan->execute(*queue, *state, view);
   bench.SetLabel(plan->backend());
   report(
@@ -111,22 +111,22 @@ void register_all() {
               });
   add("array/u16, counts to 1000", [](benchmark::State& bench) {
     Config config = kArray.config;
-    config.type = CountType::u16;
+    config.type = SampleType::u16;
     measure<std::uint16_t>(bench, config, {}, 1, 8192, 1000);
   });
   add("array/u16, counts to 65535", [](benchmark::State& bench) {
     Config config = kArray.config;
-    config.type = CountType::u16;
+    config.type = SampleType::u16;
     measure<std::uint16_t>(bench, config, {}, 1, 8192, 65535);
   });
   add("array/u32, counts to 1000", [](benchmark::State& bench) {
     Config config = kArray.config;
-    config.type = CountType::u32;
+    config.type = SampleType::u32;
     measure<std::uint32_t>(bench, config, {}, 1, 2048, 1000);
   });
   add("array/f32", [](benchmark::State& bench) {
     Config config = kArray.config;
-    config.type = CountType::f32;
+    config.type = SampleType::f32;
     measure<float>(bench, config, {}, 1, 2048, 1000);
   });
   add("array/short packets of 100", [](benchmark::State& bench) {

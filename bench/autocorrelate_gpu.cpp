@@ -41,7 +41,7 @@ Config config_of(const Options& options) {
                 .max_samples = number(options, "samples", 65536)};
   if (number(options, "standard", 0) != 0) config.lag_scheme = LagScheme::standard;
   const std::size_t bits = number(options, "bits", 8);
-  config.type = bits == 8 ? CountType::u8 : bits == 16 ? CountType::u16 : CountType::u32;
+  config.type = bits == 8 ? SampleType::u8 : bits == 16 ? SampleType::u16 : SampleType::u32;
   return config;
 }
 
@@ -57,7 +57,7 @@ GpuTunables tunables_of(const Options& options) {
 }
 
 // Every count up to `most` is equally likely.
-void fill(void* to, std::size_t count, CountType type, std::size_t most) {
+void fill(void* to, std::size_t count, SampleType type, std::size_t most) {
   std::mt19937 random(1);
   const std::size_t size = core::bytes_of(type);
   auto* bytes = static_cast<std::byte*>(to);
@@ -147,18 +147,11 @@ class Bench {
   }
   void feed(std::size_t times) {
     for (std::size_t i = 0; i < times; ++i)
-      for (std::size_t p = 0; p < packets_; ++p) {
-        const std::byte* from = counts_.as<std::byte>() + p * packet_bytes();
-        if (config_.type == CountType::u8) give<std::uint8_t>(from);
-        if (config_.type == CountType::u16) give<std::uint16_t>(from);
-        if (config_.type == CountType::u32) give<std::uint32_t>(from);
-      }
-  }
-  template <class Count>
-  void give(const std::byte* from) {
-    plan_->execute(*queue_, *state_,
-                   Samples<Count>(reinterpret_cast<const Count*>(from),
-                                  {config_.max_samples, config_.sensors}));
+      for (std::size_t p = 0; p < packets_; ++p)
+        plan_->execute(*queue_, *state_,
+                       {counts_.as<std::byte>() + p * packet_bytes(),
+                        config_.type,
+                        {config_.max_samples, config_.sensors}});
   }
 
   Options options_;
@@ -170,7 +163,7 @@ class Bench {
   std::size_t packets_;
   double seconds_;
   device::Buffer counts_, curves_;
-  Sums<std::int64_t> sums_;
+  Sums sums_;
 };
 
 }  // namespace

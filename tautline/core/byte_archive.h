@@ -37,6 +37,8 @@ class ByteWriter {
   requires(sizeof...(Values) > 1) void operator()(const Values&... values) {
     ((*this)(values), ...);
   }
+  /// Bytes whose number the reader knows.
+  void operator()(std::span<std::byte> bytes) { sink_(bytes); }
 
  private:
   Sink sink_;
@@ -64,6 +66,7 @@ class ByteReader {
   }
   template <class... Values>
   requires(sizeof...(Values) > 1) void operator()(Values&... values) { ((*this)(values), ...); }
+  void operator()(std::span<std::byte> bytes) { take(bytes.data(), bytes.size()); }
   /// Throws when bytes are left.
   void finish() const {
     if (!bytes_.empty()) refuse();

@@ -9,14 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "tautline/core/count_type.h"
+#include "tautline/core/sample_type.h"
 #include "tautline/formats/voltage_reader.h"
+
+namespace tautline::formats::npy {
+struct Header;
+}
 
 namespace tautline::formats {
 
 struct CountDescription {
   std::string format;  ///< "NPY", "raw"
-  core::CountType type = core::CountType::u8;
+  core::SampleType type = core::SampleType::u8;
   std::size_t sensors = 1;
   std::size_t rows = 0, columns = 0;     ///< of an array of sensors, row by row; 0: not known
   double bin_s = 0;                      ///< 0: the file does not say
@@ -49,14 +53,20 @@ std::size_t first_bad_float(std::span<const std::byte> floats);
 
 /// What a file without a header cannot say.
 struct RawCounts {
-  std::optional<core::CountType> type;  ///< needed for raw files; NPY: the type to count in
-  std::size_t sensors = 0;              ///< needed for raw files
-  std::uint64_t header_bytes = 0;       ///< skipped
+  std::optional<core::SampleType> type;  ///< needed for raw files; NPY: the type to count in
+  std::size_t sensors = 0;               ///< needed for raw files
+  std::uint64_t header_bytes = 0;        ///< skipped
 };
+
+/// Throws Error(config) when type or sensors are missing. `name`: of the file or stream.
+CountDescription describe_raw(const RawCounts& raw, const std::string& name);
 
 /// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian
 /// counts. Throws Error(config) when a raw file's type or sensors are not given.
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw);
+/// Of an array that has this header; the type is that of its elements, which need not be one of counts.
+/// Throws Error(format) for other shapes and types.
+CountDescription describe_npy(const npy::Header& header, const std::string& path);
 std::unique_ptr<CountReader> open_npy_counts(const std::string& path, const RawCounts& raw);
 
 }  // namespace tautline::formats

@@ -31,12 +31,12 @@ std::string size_text(std::size_t rows, std::size_t columns) {
   return rows == 0 ? "" : std::to_string(rows) + "x" + std::to_string(columns);
 }
 
-core::FieldText<core::CountType> count_type_text() {
-  using core::CountType;
-  return core::choice<CountType>({{"u8", CountType::u8},
-                                  {"u16", CountType::u16},
-                                  {"u32", CountType::u32},
-                                  {"f32", CountType::f32}});
+core::FieldText<core::SampleType> count_type_text() {
+  using core::SampleType;
+  return core::choice<SampleType>({{"u8", SampleType::u8},
+                                   {"u16", SampleType::u16},
+                                   {"u32", SampleType::u32},
+                                   {"f32", SampleType::f32}});
 }
 
 core::FieldText<core::Normalization> normalization_text() {

@@ -93,6 +93,16 @@ PhotonBinner::PhotonBinner(std::unique_ptr<formats::PhotonReader> reader,
   }
 }
 
+formats::CountDescription PhotonBinner::description(core::SampleType type) const {
+  formats::CountDescription description{.format = reader_->description().format,
+                                        .type = type,
+                                        .sensors = sensors(),
+                                        .bin_s = bin_s()};
+  for (const std::uint16_t detector : detectors_)
+    description.labels.push_back("detector " + std::to_string(detector));
+  return description;
+}
+
 double PhotonBinner::bin_s() const {
   return static_cast<double>(ticks_per_bin_) * reader_->description().time_unit_s;
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tautline/formats/count_reader.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
@@ -43,6 +44,7 @@ class PhotonBinner {
   std::size_t sensors() const { return detectors_.size(); }
   const std::vector<std::uint16_t>& detectors() const { return detectors_; }
   std::uint64_t ticks_per_bin() const { return ticks_per_bin_; }
+  formats::CountDescription description(core::SampleType type) const;
   /// The bins' length: ticks_per_bin() times the clock's unit.
   double bin_s() const;
   const formats::PhotonReader& reader() const { return *reader_; }

@@ -13,7 +13,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-using core::CountType;
+using core::SampleType;
 namespace stage = stages::autocorrelate;
 
 constexpr std::size_t kViews = 4;  // sums, lead_in and two monitors
@@ -22,14 +22,14 @@ constexpr std::size_t kMostDrawn = (std::size_t{1} << 24) - 3;
 
 }  // namespace
 
-void draw_counts(void* to, std::size_t count, CountType type, std::size_t most) {
+void draw_counts(void* to, std::size_t count, SampleType type, std::size_t most) {
   std::mt19937_64 random(1);
   auto* bytes = static_cast<std::byte*>(to);
   const std::size_t size = core::bytes_of(type);
   const std::size_t drawn = std::min(count, kMostDrawn);
   for (std::size_t i = 0; i < drawn; ++i) {
     auto value = static_cast<std::uint32_t>(random() % (most + 1));
-    if (type == CountType::f32) {
+    if (type == SampleType::f32) {
       const auto real = static_cast<float>(value);
       std::memcpy(&value, &real, sizeof value);
     }
@@ -45,11 +45,11 @@ CountFeed::CountFeed(const stage::Config& config, std::size_t most,
     : config_(config), most_(most) {
   // Floats hold whole counts up to 2^24.
   const std::uint64_t limit =
-      config.type == CountType::f32 ? std::uint64_t{1} << 24 : stage::largest_count(config.type);
+      config.type == SampleType::f32 ? std::uint64_t{1} << 24 : stage::largest_count(config.type);
   if (most > limit)
-    throw core::Error(core::ErrorKind::config, "`problem` of autocorrelate: most",
-                      std::to_string(most),
-                      "at most " + std::to_string(limit) + " in " + core::to_string(config.type));
+    throw core::Error(
+        core::ErrorKind::config, "`problem` of autocorrelate: most", std::to_string(most),
+        "at most " + std::to_string(limit) + " in " + std::string(core::to_string(config.type)));
   plan_ = stage::make_plan(config, device);
   state_ = plan_->make_state(queue);
   lags_ = stage::lag_count(config);
@@ -62,53 +62,28 @@ std::size_t CountFeed::packet_bytes() const {
 // As the stage bounds its sums: by the largest window times the total, where the total is not
 // smaller. It takes bytes for 255.
 bool CountFeed::could_leave_64_bits(std::size_t samples) const {
-  if (config_.type == CountType::f32) return false;
+  if (config_.type == SampleType::f32) return false;
   constexpr double kHalf = 0x1p62;
-  const auto largest = static_cast<double>(config_.type == CountType::u8 ? 255 : most_);
+  const auto largest = static_cast<double>(config_.type == SampleType::u8 ? 255 : most_);
   const double total = static_cast<double>(most_) * static_cast<double>(samples);
   const double window = std::ldexp(largest, static_cast<int>(config_.levels) - 1);
   return std::min(window, total) * total >= kHalf;
 }
 
-template <class Count>
-void CountFeed::give_as(device::Queue& queue, const void* counts) {
-  plan_->execute(queue, *state_,
-                 stage::Samples<Count>(static_cast<const Count*>(counts),
-                                       {config_.max_samples, config_.sensors}));
-}
-
 void CountFeed::give(device::Queue& queue, const void* counts) {
   if (could_leave_64_bits(state_->samples() + config_.max_samples)) state_->reset();
-  switch (config_.type) {
-    case CountType::u8:
-      return give_as<std::uint8_t>(queue, counts);
-    case CountType::u16:
-      return give_as<std::uint16_t>(queue, counts);
-    case CountType::u32:
-      return give_as<std::uint32_t>(queue, counts);
-    case CountType::f32:
-      return give_as<float>(queue, counts);
-  }
+  plan_->execute(queue, *state_, {counts, config_.type, {config_.max_samples, config_.sensors}});
 }
 
 std::size_t CountFeed::read_bytes() const {
   return kViews * config_.pair_count() * lags_ * sizeof(std::int64_t);
 }
 
-template <class Value>
-void CountFeed::read_as(device::Queue& queue, void* to) const {
-  const auto part = [&](std::size_t which) {
-    return core::View<Value, 2>(static_cast<Value*>(to) + which * config_.pair_count() * lags_,
-                                {config_.pair_count(), lags_});
-  };
-  plan_->read(queue, *state_, stage::Sums<Value>{part(0), part(1), part(2), part(3), {}, {}});
-}
-
 void CountFeed::read(device::Queue& queue, void* to) const {
-  if (config_.type == CountType::f32)
-    read_as<double>(queue, to);
-  else
-    read_as<std::int64_t>(queue, to);
+  const std::size_t pairs = config_.pair_count();
+  const core::MutableSampleView<2> all(to, config_.sums_type(), {kViews * pairs, lags_});
+  const auto part = [&](std::size_t which) { return all.slice(0, which * pairs, pairs); };
+  plan_->read(queue, *state_, {part(0), part(1), part(2), part(3), {}, {}});
 }
 
 }  // namespace tautline::pipeline

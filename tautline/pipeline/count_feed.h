@@ -10,7 +10,7 @@
 namespace tautline::pipeline {
 
 /// Every count up to `most` is equally likely; the same on every machine.
-void draw_counts(void* to, std::size_t count, core::CountType type, std::size_t most);
+void draw_counts(void* to, std::size_t count, core::SampleType type, std::size_t most);
 
 /// One stream. Belongs to one thread.
 class CountFeed {
@@ -33,10 +33,6 @@ class CountFeed {
 
  private:
   bool could_leave_64_bits(std::size_t samples) const;
-  template <class Count>
-  void give_as(device::Queue& queue, const void* counts);
-  template <class Value>
-  void read_as(device::Queue& queue, void* to) const;
 
   stages::autocorrelate::Config config_;
   std::size_t most_;

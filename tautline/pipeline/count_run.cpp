@@ -11,10 +11,8 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/input_stream.h"
 #include "tautline/core/hash.h"
 #include "tautline/pipeline/count_blocks.h"
-#include "tautline/pipeline/curve_output.h"
 #include "tautline/pipeline/curve_summary.h"
 
 namespace tautline::pipeline {
@@ -120,16 +118,6 @@ void add_ignored(const std::vector<formats::DetectorCount>& ignored, Autocorrela
 
 }  // namespace
 
-const formats::CountDescription& CountSource::description() const {
-  if (live_counts != nullptr) return live_counts->description();
-  return live_tags != nullptr ? live_tags->description() : file->description();
-}
-
-const formats::Damage& CountSource::damage() const {
-  if (live_counts != nullptr) return live_counts->damage();
-  return live_tags != nullptr ? live_tags->damage() : file->damage();
-}
-
 CountRun::CountRun(const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
                    std::stop_token stop)
     : config_(config), stop_(std::move(stop)) {
@@ -150,13 +138,7 @@ CountRun::CountRun(const AutocorrelateConfig& config, std::shared_ptr<const devi
 
 // The source, which part of it, and how it is cut into blocks.
 void CountRun::open(const device::Device& device) {
-  if (formats::is_stream(config_.input)) {
-    LiveSource source = open_live_source(config_, stop_);
-    source_.live_counts = std::move(source.counts);
-    source_.live_tags = std::move(source.tags);
-  } else {
-    source_.file = open_count_source(config_);
-  }
+  source_ = open_count_source(config_, stop_);
   const formats::CountDescription& description = source_.description();
   bin_s_ = bin_of(config_, description);
   map_ = std::make_unique<SensorMap>(config_.sensors, description.sensors, description.rows,
@@ -320,8 +302,12 @@ void CountRun::feed_tags(const std::function<void()>& done) {
 }
 
 void CountRun::push(std::span<const std::byte> bytes, std::size_t samples) {
-  if (map_->adds()) map_->add_sensors(source_.description().type, bytes, samples, added_);
-  stream_->push(map_->adds() ? added_.data() : bytes.data(), samples);
+  const formats::CountDescription& input = source_.description();
+  const stages::autocorrelate::Config& stage = stream_config_.stage;
+  const core::SampleView<2> counts(bytes.data(), input.type, {samples, input.sensors});
+  const core::MutableSampleView<2> added(added_.data(), stage.type, {samples, stage.sensors});
+  if (map_->adds()) map_->add_sensors(counts, added);
+  stream_->push(map_->adds() ? added : counts);
 }
 
 void CountRun::feed_counts(const std::function<void()>& done) {

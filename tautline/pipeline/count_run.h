@@ -11,26 +11,14 @@
 
 #include "tautline/core/correlation_curve.h"
 #include "tautline/device/device.h"
-#include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/autocorrelate_counts.h"
+#include "tautline/pipeline/curve_output.h"
 #include "tautline/pipeline/curve_state.h"
 #include "tautline/pipeline/curve_stream.h"
-#include "tautline/pipeline/live_counts.h"
-#include "tautline/pipeline/live_tags.h"
 #include "tautline/pipeline/photon_counts.h"
 #include "tautline/pipeline/sensor_map.h"
 
 namespace tautline::pipeline {
-
-/// Where counts come from: one of these.
-struct CountSource {
-  std::unique_ptr<formats::CountReader> file;
-  std::unique_ptr<LiveCounts> live_counts;
-  std::unique_ptr<LiveTags> live_tags;
-
-  const formats::CountDescription& description() const;
-  const formats::Damage& damage() const;
-};
 
 class CountRun {
  public:

@@ -8,6 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/input_stream.h"
 #include "tautline/formats/npy/npy.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/photon_reader.h"
@@ -80,9 +81,7 @@ formats::RawCounts raw_of(const AutocorrelateConfig& config) {
   return raw;
 }
 
-}  // namespace
-
-std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfig& config) {
+std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& config) {
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(config.input).head(kFirstBytes);
   if (formats::recognise_photons(first, config.input)) {
@@ -102,8 +101,6 @@ std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfi
   return formats::open_counts(config.input, raw_of(config));
 }
 
-namespace {
-
 // As many as it takes to tell a format. Counts may come once a second: only where the first one could
 // be a header's is the rest waited for.
 std::vector<std::byte> first_bytes(stream::LiveInput& input) {
@@ -122,13 +119,24 @@ std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
   return std::min(kBytes, config.memory_bytes / 8);
 }
 
-LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token stop) {
+const formats::CountDescription& CountSource::description() const {
+  if (live_counts != nullptr) return live_counts->description();
+  return live_tags != nullptr ? live_tags->description() : file->description();
+}
+
+const formats::Damage& CountSource::damage() const {
+  if (live_counts != nullptr) return live_counts->damage();
+  return live_tags != nullptr ? live_tags->damage() : file->damage();
+}
+
+CountSource open_count_source(const AutocorrelateConfig& config, std::stop_token stop) {
+  if (!formats::is_stream(config.input)) return {.file = open_file(config)};
   auto input =
       std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config), std::move(stop));
   const auto first = first_bytes(*input);
   if (formats::recognise_photons(first, "")) {
     check_tag_options(config);
-    return {nullptr, std::make_unique<LiveTags>(std::move(input), config)};
+    return {.live_tags = std::make_unique<LiveTags>(std::move(input), config)};
   }
   if (formats::tiff::recognise(first))
     throw Error(ErrorKind::unsupported, input->name(), "a TIFF stack",
@@ -137,8 +145,10 @@ LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token s
   const bool npy = formats::npy::recognise(first, "");
   if (npy) refuse_raw_fields(config, "NPY arrays");
   LiveLayout layout =
-      npy ? npy_layout(*input, config.raw.type) : raw_layout(input->name(), raw_of(config));
-  return {std::make_unique<LiveCounts>(std::move(input), std::move(layout)), nullptr};
+      npy ? npy_layout(*input, config.raw.type)
+          : LiveLayout{
+                formats::describe_raw(raw_of(config), input->name()), config.raw.header_bytes, {}};
+  return {.live_counts = std::make_unique<LiveCounts>(std::move(input), std::move(layout))};
 }
 
 void check_curve_output(const AutocorrelateConfig& config) {

@@ -12,21 +12,23 @@
 
 namespace tautline::pipeline {
 
-/// Counts from an array, a raw file or time tags (binned as they are read). Throws what the formats
+/// Where counts come from: one of these.
+struct CountSource {
+  std::unique_ptr<formats::CountReader> file = nullptr;
+  std::unique_ptr<LiveCounts> live_counts = nullptr;
+  std::unique_ptr<LiveTags> live_tags = nullptr;
+
+  const formats::CountDescription& description() const;
+  const formats::Damage& damage() const;
+};
+
+/// Counts from an array, a raw file or time tags (binned as they are read), or through a pipe; then this
+/// waits for the first bytes, which tell the format, unless a stop is requested. Throws what the formats
 /// throw, and Error(config) on options that the input has no use for.
-std::unique_ptr<formats::CountReader> open_count_source(const AutocorrelateConfig& config);
+CountSource open_count_source(const AutocorrelateConfig& config, std::stop_token stop);
 
 /// What live input is gathered in while others work: bytes.
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config);
-
-/// What comes through a pipe: one of these.
-struct LiveSource {
-  std::unique_ptr<LiveCounts> counts;
-  std::unique_ptr<LiveTags> tags;
-};
-
-/// Waits for the first bytes, which tell the format, unless a stop is requested.
-LiveSource open_live_source(const AutocorrelateConfig& config, std::stop_token stop);
 
 /// Throws Error(config) unless the output's name ends as one that can be written, before anything
 /// is computed.

@@ -6,9 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "tautline/core/byte_archive.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/device/device.h"
+#include "tautline/pipeline/stage_sums.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
 namespace tautline::pipeline {
@@ -42,27 +43,39 @@ struct SegmentCurves {
   std::vector<std::int64_t> counts;  ///< [segment][lag] pairs; 0: the lag is longer than a segment
 };
 
+class SegmentAdder;
+
 /// Belongs to one stream.
 class CurveSegments {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-  static std::unique_ptr<CurveSegments> make(const SegmentsConfig& config);
-  virtual ~CurveSegments() = default;
+  explicit CurveSegments(const SegmentsConfig& config);
+  ~CurveSegments();
   /// Host memory, however long the run.
   static std::size_t bytes(const SegmentsConfig& config);
 
   /// Samples at which a segment ends next; kNever when there is no other.
-  virtual std::uint64_t next_end() const = 0;
+  std::uint64_t next_end() const;
   /// Ends it: `state` holds next_end() samples.
-  virtual void close(const stages::autocorrelate::Plan& plan, device::Queue& queue,
-                     const stages::autocorrelate::State& state) = 0;
+  void close(const stages::autocorrelate::Plan& plan, device::Queue& queue,
+             const stages::autocorrelate::State& state);
   /// Of a run of `samples` samples by now.
-  virtual SegmentCurves curves(std::uint64_t samples) const = 0;
+  SegmentCurves curves(std::uint64_t samples) const;
 
   /// Of runs that are open-ended alone. `load` throws Error(format) on what is not such a run's.
-  virtual void save(core::ByteWriter& writer) = 0;
-  virtual void load(core::ByteReader& reader) = 0;
+  void save(core::ByteWriter& writer);
+  void load(core::ByteReader& reader);
+
+ private:
+  void join_neighbours();
+
+  SegmentsConfig config_;
+  std::uint64_t length_ = 0;  ///< of a segment in samples; 0: there are none
+  std::uint64_t done_ = 0;
+  std::optional<StageSums> before_;      ///< what was read where the last segment ended
+  std::unique_ptr<SegmentAdder> adder_;  ///< of runs that are not open-ended
+  std::vector<StageSums> kept_;          ///< what every segment of an open-ended run grew by
 };
 
 }  // namespace tautline::pipeline

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "tautline/core/error.h"
+#include "tautline/core/hash.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/partial_file.h"
-#include "tautline/core/hash.h"
 
 namespace tautline::pipeline {
 
@@ -17,7 +17,7 @@ using core::ErrorKind;
 using stages::autocorrelate::Coarsening;
 using stages::autocorrelate::LagScheme;
 
-constexpr std::string_view kFirstLine = "tautline autocorrelate state 1\n";
+constexpr std::string_view kFirstLine = "tautline autocorrelate state 2\n";
 constexpr std::size_t kChecksumBytes = 17;  // sixteen digits and the end of their line
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -97,7 +97,7 @@ StateFile::StateFile(const std::string& path, std::size_t most_bytes) : path_(pa
     refuse(path, "first line", text.empty() ? "an empty file" : "something else",
            "\"tautline autocorrelate state\", as `save_state` writes it");
   if (!text.starts_with(kFirstLine))
-    refuse(path, "version of the state", std::string(text.substr(kAnyVersion.size(), 1)), "1");
+    refuse(path, "version of the state", std::string(text.substr(kAnyVersion.size(), 1)), "2");
   const std::size_t line = text.find('\n', kFirstLine.size());
   if (line == std::string_view::npos || line + 1 + kChecksumBytes > text.size())
     refuse(path, "the file ends", "at byte " + std::to_string(text.size()), "a whole state");

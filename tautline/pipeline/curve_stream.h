@@ -36,11 +36,9 @@ struct CurveStreamConfig {
 /// Memory does not depend on the length of the run.
 class CurveStream {
  public:
-  CurveStream(const CurveStreamConfig& config, std::shared_ptr<const device::Device> device);
-  /// For push_tags.
+  /// `tag_plan`: for push_tags.
   CurveStream(const CurveStreamConfig& config, std::shared_ptr<const device::Device> device,
-              std::shared_ptr<const stages::autocorrelate::TagPlan> plan);
-  ~CurveStream();
+              std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan = nullptr);
 
   std::string backend() const { return plan_->backend(); }
   /// Host memory of the states and of everything that is read from them.
@@ -48,8 +46,8 @@ class CurveStream {
                            const stages::autocorrelate::Plan& plan);
   const stages::autocorrelate::Plan& plan() const { return *plan_; }
 
-  /// [time][sensor] of the stage's type, at most max_samples times.
-  void push(const void* counts, std::size_t samples);
+  /// Dense [time][sensor] of the stage's type, at most max_samples times.
+  void push(const core::SampleView<2>& counts);
   /// The tags of the bins from samples() to `until`, in order.
   void push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until);
   std::uint64_t samples() const { return samples_; }
@@ -65,13 +63,8 @@ class CurveStream {
   void load(std::span<const std::byte> bytes, const std::string& what);
 
  private:
-  void take(const void* counts, std::size_t samples);
   void close_segment();
-  template <class Value>
-  void finish_as(core::CorrelationCurves& curves) const;
-  void finish_traces(core::CorrelationCurves& curves, const std::vector<double>& means) const;
-  std::uint64_t sums_checksum() const;
-  bool floats() const { return config_.stage.type == core::CountType::f32; }
+  void finish_traces(core::CorrelationCurves& curves) const;
 
   CurveStreamConfig config_;
   std::shared_ptr<const device::Device> device_;
@@ -81,7 +74,7 @@ class CurveStream {
   std::unique_ptr<stages::autocorrelate::State> run_;
   std::size_t pairs_, lags_;
   std::uint64_t samples_ = 0;
-  std::unique_ptr<CurveSegments> segments_;
+  CurveSegments segments_;
   CurveTrace trace_;
 };
 

@@ -1,5 +1,8 @@
 #include "tautline/pipeline/curve_trace.h"
 
+#include <algorithm>
+#include <type_traits>
+
 namespace tautline::pipeline {
 
 namespace {
@@ -25,6 +28,30 @@ CurveTrace::CurveTrace(std::size_t sensors, std::uint64_t planned_samples)
 
 std::size_t CurveTrace::bytes(std::size_t sensors) {
   return steps_of(sensors) * sensors * sizeof(double);
+}
+
+void CurveTrace::add(const core::SampleView<2>& samples, std::uint64_t first_sample) {
+  if (step_ == 0) return;
+  core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+      samples, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
+        using Sum = std::conditional_t<std::is_same_v<Count, float>, double, std::uint32_t>;
+        // 32-bit sums of a few times fill vectors; no 256 counts of u16 overflow them.
+        const std::size_t together = sizeof(Count) < 4 ? 256 : 1;
+        std::vector<Sum> sums(sensors_);
+        for (std::size_t t = 0; t < counts.extent(0);) {
+          make_room(first_sample + t);
+          const std::uint64_t step = (first_sample + t) / step_;
+          const auto end = static_cast<std::size_t>(std::min<std::uint64_t>(
+              {counts.extent(0), t + together, (step + 1) * step_ - first_sample}));
+          std::fill(sums.begin(), sums.end(), Sum{});
+          for (; t < end; ++t) {
+            const Count* row = counts.data() + t * sensors_;
+            for (std::size_t s = 0; s < sensors_; ++s) sums[s] += static_cast<Sum>(row[s]);
+          }
+          double* to = values_.data() + step * sensors_;
+          for (std::size_t s = 0; s < sensors_; ++s) to[s] += static_cast<double>(sums[s]);
+        }
+      });
 }
 
 void CurveTrace::add_tags(std::span<const stages::autocorrelate::Tag> tags) {

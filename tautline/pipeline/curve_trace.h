@@ -1,11 +1,9 @@
 // How many counts each sensor had over time, in up to a thousand steps of equal length.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "tautline/stages/autocorrelate/tags.h"
@@ -21,9 +19,8 @@ class CurveTrace {
   /// The most that a trace of so many sensors takes.
   static std::size_t bytes(std::size_t sensors);
 
-  /// [time][sensor], the first of them `first_sample`.
-  template <class Count>
-  void add(const Count* counts, std::uint64_t first_sample, std::size_t samples);
+  /// Dense [time][sensor], the first of them `first_sample`.
+  void add(const core::SampleView<2>& counts, std::uint64_t first_sample);
   void add_tags(std::span<const stages::autocorrelate::Tag> tags);
 
   /// Samples of a step; 0: no trace, the array is too large for one.
@@ -50,26 +47,5 @@ class CurveTrace {
   std::uint64_t step_ = 0;
   std::vector<double> values_;  // [step][sensor]
 };
-
-template <class Count>
-void CurveTrace::add(const Count* counts, std::uint64_t first_sample, std::size_t samples) {
-  if (step_ == 0) return;
-  using Sum = std::conditional_t<std::is_same_v<Count, float>, double, std::uint32_t>;
-  // 32-bit sums of a few times fill vectors; no 256 counts of u16 overflow them.
-  const std::size_t together = sizeof(Count) < 4 ? 256 : 1;
-  std::vector<Sum> sums(sensors_);
-  for (std::size_t t = 0; t < samples;) {
-    make_room(first_sample + t);
-    const std::uint64_t step = (first_sample + t) / step_;
-    const auto end = static_cast<std::size_t>(
-        std::min<std::uint64_t>({samples, t + together, (step + 1) * step_ - first_sample}));
-    std::fill(sums.begin(), sums.end(), Sum{});
-    for (; t < end; ++t)
-      for (std::size_t s = 0; s < sensors_; ++s)
-        sums[s] += static_cast<Sum>(counts[t * sensors_ + s]);
-    double* to = values_.data() + step * sensors_;
-    for (std::size_t s = 0; s < sensors_; ++s) to[s] += static_cast<double>(sums[s]);
-  }
-}
 
 }  // namespace tautline::pipeline

@@ -7,15 +7,14 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
-#include "tautline/stages/autocorrelate/autocorrelate.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-using core::CountType;
 using core::Error;
 using core::ErrorKind;
+using core::SampleType;
 
 constexpr std::size_t kSkippedBytes = std::size_t{1} << 20;
 
@@ -32,60 +31,22 @@ std::vector<std::byte> npy_header(stream::LiveInput& input) {
   return input.head(std::min(formats::npy::kMaxHeaderBytes, length + (wide ? 12 : 10)));
 }
 
-CountType type_of(const std::string& element, const std::string& name) {
-  static constexpr std::pair<const char*, CountType> kElements[] = {{"|u1", CountType::u8},
-                                                                    {"|b1", CountType::u8},
-                                                                    {"<u2", CountType::u16},
-                                                                    {"<u4", CountType::u32},
-                                                                    {"<f4", CountType::f32}};
-  for (const auto& [known, type] : kElements)
-    if (element == known) return type;
-  throw formats::format_error(name, "type of the elements, descr", element,
-                              "bool or little-endian u1, u2, u4 or f4 through a pipe",
-                              "convert the array, for example with astype('uint16')");
-}
-
 }  // namespace
 
-LiveLayout raw_layout(const std::string& name, const formats::RawCounts& raw) {
-  if (!raw.type)
-    throw Error(ErrorKind::config, name + ": type of the counts", "unknown",
-                "u8, u16, u32 or f32, which raw counts cannot say", "give `type`");
-  if (raw.sensors == 0)
-    throw Error(ErrorKind::config, name + ": number of sensors", "unknown",
-                "1 or more, which raw counts cannot say", "give `sensors` or `shape`");
-  return {{.format = "raw", .type = *raw.type, .sensors = raw.sensors}, raw.header_bytes, {}};
-}
-
-LiveLayout npy_layout(stream::LiveInput& input, std::optional<CountType> type) {
+LiveLayout npy_layout(stream::LiveInput& input, std::optional<SampleType> type) {
   const std::string& name = input.name();
   const formats::npy::Header header = formats::npy::parse_header(npy_header(input), name);
-  const auto& shape = header.shape;
-  const std::uint64_t second = shape.size() > 1 ? shape[1] : 1;
-  const std::uint64_t third = shape.size() > 2 ? shape[2] : 1;
-  constexpr std::uint64_t kMost = stages::autocorrelate::kMaxSensors;
-  if (shape.empty() || shape.size() > 3 || second == 0 || third == 0 || second > kMost ||
-      third > kMost || second * third > kMost)
-    throw formats::format_error(name, "shape of the array", std::to_string(shape.size()) + " axes",
-                                "[time], [time][sensor] or [time][row][column]",
-                                "reshape the array: time comes first");
-  if (header.fortran_order && second * third > 1)
-    throw formats::format_error(name, "order of the array", "Fortran",
-                                "C: all sensors of a time together",
-                                "save numpy.ascontiguousarray(x)");
-  LiveLayout layout{{.format = "NPY",
-                     .type = type_of(header.type, name),
-                     .sensors = static_cast<std::size_t>(second * third)},
-                    header.data_offset_bytes,
-                    shape[0]};
+  LiveLayout layout{formats::describe_npy(header, name), header.data_offset_bytes, header.shape[0]};
+  using enum SampleType;
+  const auto types = {u8, u16, u32, f32};
+  if (std::find(types.begin(), types.end(), layout.description.type) == types.end())
+    throw formats::format_error(name, "type of the elements, descr", header.type,
+                                "bool or little-endian u1, u2, u4 or f4 through a pipe",
+                                "convert the array, for example with astype('uint16')");
   if (type && *type != layout.description.type)
-    throw Error(ErrorKind::config, "type", core::to_string(*type),
+    throw Error(ErrorKind::config, "type", std::string(core::to_string(*type)),
                 std::string(core::to_string(layout.description.type)) + ", what the array holds",
                 "leave it out: counts that come through a pipe are not converted");
-  if (shape.size() == 3) {
-    layout.description.rows = static_cast<std::size_t>(second);
-    layout.description.columns = static_cast<std::size_t>(third);
-  }
   return layout;
 }
 
@@ -122,7 +83,7 @@ std::pair<std::span<const std::byte>, std::size_t> LiveCounts::read(
     block_.resize(std::max(block_.size(), samples * row_bytes_));
     held_ += input_->read(std::span(block_).subspan(held_, samples * row_bytes_ - held_), wait);
     std::size_t rows = held_ / row_bytes_;
-    if (layout_.description.type == CountType::f32) drop_bad_floats(rows);
+    if (layout_.description.type == SampleType::f32) drop_bad_floats(rows);
     given_ = rows * row_bytes_;
     rows_ += rows;
   }

@@ -24,11 +24,9 @@ struct LiveLayout {
   std::optional<std::uint64_t> stated_samples;  ///< the stream ends after so many, whatever follows
 };
 
-/// Throws Error(config) when type or sensors are missing.
-LiveLayout raw_layout(const std::string& name, const formats::RawCounts& raw);
 /// Of the NPY header that the stream begins with. Throws Error(format) on what is no array of counts,
 /// Error(config) when `type` is given and is another one.
-LiveLayout npy_layout(stream::LiveInput& input, std::optional<core::CountType> type);
+LiveLayout npy_layout(stream::LiveInput& input, std::optional<core::SampleType> type);
 
 class LiveCounts {
  public:

@@ -41,13 +41,7 @@ LiveTags::LiveTags(std::unique_ptr<stream::LiveInput> input, const Autocorrelate
   bins.detectors = config.detectors;
   if (config.gate_s) bins.gate = MicrotimeGate{config.gate_s->first, config.gate_s->second};
   binner_ = std::make_unique<PhotonBinner>(std::move(photons), bins);
-  description_ = {.format = binner_->reader().description().format,
-                  .type = core::CountType::u8,
-                  .sensors = binner_->sensors(),
-                  .bin_s = binner_->bin_s(),
-                  .labels = {}};
-  for (const std::uint16_t detector : binner_->detectors())
-    description_.labels.push_back("detector " + std::to_string(detector));
+  description_ = binner_->description(core::SampleType::u8);
 }
 
 std::pair<std::span<const BinnedPhoton>, std::uint64_t> LiveTags::read() {

@@ -13,7 +13,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-using core::CountType;
+using core::SampleType;
 
 // Repeated on the device.
 constexpr std::size_t kPatternCounts = std::size_t{1} << 24;
@@ -31,10 +31,10 @@ stages::autocorrelate::Config autocorrelate_config(const Problem& sizes) {
   config.bins = sizes.at("bins");
   config.levels = sizes.at("levels");
   config.max_samples = sizes.at("samples");
-  config.type = real         ? CountType::f32
-                : bits == 8  ? CountType::u8
-                : bits == 16 ? CountType::u16
-                             : CountType::u32;
+  config.type = real         ? SampleType::f32
+                : bits == 8  ? SampleType::u8
+                : bits == 16 ? SampleType::u16
+                             : SampleType::u32;
   if (sizes.at("standard") != 0) config.lag_scheme = stages::autocorrelate::LagScheme::standard;
   return config;
 }
@@ -61,7 +61,7 @@ Measurement measure_autocorrelate(const Problem& sizes,
   m.real_time_factor = m.bandwidth_hz / static_cast<double>(sizes.at("rate_hz"));
   // Every multiply-add taken for one of bytes, though coarse levels have no bytes any more.
   const double arithmetic =
-      config.type == CountType::f32
+      config.type == SampleType::f32
           ? limits.float_operations_per_s
           : std::max(limits.int8_operations_per_s, limits.int8_matrix_operations_per_s);
   relate_to_limits(m, m.operations / arithmetic, m.bytes / limits.copy_bytes_per_s);

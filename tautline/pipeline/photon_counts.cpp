@@ -30,21 +30,15 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config) : path_(config.inp
   bin_config_.bin_s = config.bin_s;
   bin_config_.detectors = config.detectors;
   if (config.gate_s) bin_config_.gate = MicrotimeGate{config.gate_s->first, config.gate_s->second};
-  const core::CountType type = config.raw.type.value_or(core::CountType::u8);
+  const core::SampleType type = config.raw.type.value_or(core::SampleType::u8);
   if (core::bytes_of(type) > 2)
-    throw core::Error(core::ErrorKind::config, "type", core::to_string(type),
+    throw core::Error(core::ErrorKind::config, "type", std::string(core::to_string(type)),
                       "u8 or u16 for time tags");
   if (!config.detectors.empty()) check_detectors(path_, config.detectors);
   open();
   bin_config_.detectors = binner_->detectors();
   count_bins();
-  description_ = {.format = binner_->reader().description().format,
-                  .type = type,
-                  .sensors = binner_->sensors(),
-                  .bin_s = binner_->bin_s(),
-                  .labels = {}};
-  for (const std::uint16_t detector : binner_->detectors())
-    description_.labels.push_back("detector " + std::to_string(detector));
+  description_ = binner_->description(type);
 }
 
 void PhotonCounts::seek(std::uint64_t first_sample) {
@@ -56,7 +50,7 @@ std::size_t PhotonCounts::read(std::span<std::byte> counts) {
   const std::size_t row_bytes = description_.sensors * core::bytes_of(description_.type);
   const std::size_t values =
       counts.size() / row_bytes * row_bytes / core::bytes_of(description_.type);
-  if (description_.type == core::CountType::u8)
+  if (description_.type == core::SampleType::u8)
     return binner_->read({reinterpret_cast<std::uint8_t*>(counts.data()), values});
   return binner_->read({reinterpret_cast<std::uint16_t*>(counts.data()), values});
 }

@@ -14,9 +14,9 @@ namespace tautline::pipeline {
 
 namespace {
 
-using core::CountType;
 using core::Error;
 using core::ErrorKind;
+using core::SampleType;
 using stages::autocorrelate::Pair;
 
 constexpr std::size_t kMaxPairs = std::size_t{1} << 24;
@@ -44,7 +44,7 @@ std::vector<bool> read_text_mask(const std::string& path) {
 std::vector<bool> read_mask(const std::string& path) {
   if (!path.ends_with(".npy")) return read_text_mask(path);
   // An array of any shape, element after element, is a series of one sensor a time.
-  const auto reader = formats::open_counts(path, {.type = CountType::f32});
+  const auto reader = formats::open_counts(path, {.type = SampleType::f32});
   const std::size_t sensors = reader->description().sensors;
   std::vector<float> values(sensors * static_cast<std::size_t>(reader->total_samples()));
   std::span<std::byte> rest = std::as_writable_bytes(std::span(values));
@@ -88,18 +88,20 @@ std::vector<Pair> read_pairs(const std::string& path, std::size_t sensors) {
 }
 
 template <class From, class To>
-bool add_rows(const std::vector<MappedSensor>& sensors, std::size_t file_sensors, const void* from,
-              std::size_t samples, void* to) {
-  const auto* x = static_cast<const From*>(from);
-  auto* y = static_cast<To*>(to);
+bool add_rows(const std::vector<MappedSensor>& sensors, const core::View<From, 2>& from,
+              const core::View<To, 2>& to) {
+  constexpr bool kFloats = std::is_same_v<To, float>;
   bool fits = true;
-  for (std::size_t t = 0; t < samples; ++t, x += file_sensors)
-    for (const MappedSensor& sensor : sensors) {
-      std::conditional_t<std::is_same_v<To, float>, double, std::uint64_t> sum = 0;
-      for (const std::uint32_t member : sensor.members) sum += x[member];
-      if constexpr (!std::is_same_v<To, float>)
-        fits = fits && sum <= std::numeric_limits<To>::max();
-      *y++ = static_cast<To>(sum);
+  if constexpr (std::is_same_v<From, const float> == kFloats)
+    for (std::size_t t = 0; t < from.extent(0); ++t) {
+      const From* x = from.row(t);
+      To* y = to.row(t);
+      for (const MappedSensor& sensor : sensors) {
+        std::conditional_t<kFloats, double, std::uint64_t> sum = 0;
+        for (const std::uint32_t member : sensor.members) sum += x[member];
+        if constexpr (!kFloats) fits = fits && sum <= std::numeric_limits<To>::max();
+        *y++ = static_cast<To>(sum);
+      }
     }
   return fits;
 }
@@ -196,32 +198,21 @@ std::size_t SensorMap::good_curves() const {
                                                 [](const MappedSensor& s) { return s.good(); }));
 }
 
-CountType SensorMap::type_of_sums(CountType type) const {
-  if (!adds_ || type == CountType::f32) return type;
+SampleType SensorMap::type_of_sums(SampleType type) const {
+  if (!adds_ || type == SampleType::f32) return type;
   std::size_t most = 0;
   for (const MappedSensor& sensor : sensors_) most = std::max(most, sensor.members.size());
-  const bool halves = type == CountType::u8 && most <= 0xffff / 0xff;
-  return halves ? CountType::u16 : CountType::u32;
+  const bool halves = type == SampleType::u8 && most <= 0xffff / 0xff;
+  return halves ? SampleType::u16 : SampleType::u32;
 }
 
-void SensorMap::add_sensors(CountType type, std::span<const std::byte> counts, std::size_t samples,
-                            std::span<std::byte> sums) const {
-  const auto add = [&]<class From, class To>(From, To) {
-    return add_rows<From, To>(sensors_, file_sensors_, counts.data(), samples, sums.data());
-  };
-  bool fits = true;
-  const CountType to = type_of_sums(type);
-  if (type == CountType::f32) {
-    fits = add(float{}, float{});
-  } else if (type == CountType::u8 && to == CountType::u16) {
-    fits = add(std::uint8_t{}, std::uint16_t{});
-  } else if (type == CountType::u8) {
-    fits = add(std::uint8_t{}, std::uint32_t{});
-  } else if (type == CountType::u16) {
-    fits = add(std::uint16_t{}, std::uint32_t{});
-  } else {
-    fits = add(std::uint32_t{}, std::uint32_t{});
-  }
+void SensorMap::add_sensors(const core::SampleView<2>& counts,
+                            const core::MutableSampleView<2>& sums) const {
+  const bool fits = core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+      counts, "counts", [&](const auto& from) {
+        return core::with_type<std::uint16_t, std::uint32_t, float>(
+            sums, "sums", [&](const auto& to) { return add_rows(sensors_, from, to); });
+      });
   if (!fits)
     throw Error(ErrorKind::format, "counts added by `bin_sensors`", "more than 2^32 - 1",
                 "sums that 32 bits hold", "add fewer sensors together");

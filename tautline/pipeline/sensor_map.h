@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "tautline/core/count_type.h"
 #include "tautline/core/fields.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
 namespace tautline::pipeline {
@@ -44,15 +43,13 @@ class SensorMap {
   bool cross() const { return cross_; }
   /// Pairs, or sensors with themselves, that no mask excludes.
   std::size_t good_curves() const;
-  std::size_t file_sensors() const { return file_sensors_; }
   /// Whether sensors are added together.
   bool adds() const { return adds_; }
   /// The type that holds a sum of `type`.
-  core::CountType type_of_sums(core::CountType type) const;
-  /// [time][file sensor] of `type` to [time][sensor] of type_of_sums(type). Throws Error(format)
-  /// when a sum does not fit.
-  void add_sensors(core::CountType type, std::span<const std::byte> counts, std::size_t samples,
-                   std::span<std::byte> sums) const;
+  core::SampleType type_of_sums(core::SampleType type) const;
+  /// [time][file sensor] to [time][sensor] of type_of_sums. Throws Error(format) when a sum does not
+  /// fit.
+  void add_sensors(const core::SampleView<2>& counts, const core::MutableSampleView<2>& sums) const;
 
  private:
   void find_sensors(const SensorConfig& config, const std::vector<bool>& good);

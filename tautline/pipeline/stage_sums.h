@@ -1,65 +1,103 @@
-// Memory for everything that an autocorrelator's state gives: sums, monitors, totals and counts.
+// Everything that an autocorrelator's state gives: sums, monitors, totals and counts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "tautline/core/view.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::pipeline {
 
-/// Value is int64, or double for float counts. Not copied: the views point into the arrays.
-template <class Value>
-struct StageSums {
-  StageSums(std::size_t pairs, std::size_t lags)
-      : sums(pairs * lags),
-        lead_in(pairs * lags),
-        direct(pairs * lags),
-        delayed(pairs * lags),
-        totals(pairs * 2),
-        counts(lags),
-        views{view(sums, pairs, lags),    view(lead_in, pairs, lags), view(direct, pairs, lags),
-              view(delayed, pairs, lags), view(totals, pairs, 2),     counts} {}
-  StageSums(const StageSums&) = delete;
-  StageSums& operator=(const StageSums&) = delete;
-
-  static core::View<Value, 2> view(std::vector<Value>& values, std::size_t rows,
-                                   std::size_t columns) {
-    return {values.data(), {rows, columns}};
+/// Values are int64, or double for float counts.
+class StageSums {
+ public:
+  explicit StageSums(const stages::autocorrelate::Config& config)
+      : type_(config.sums_type()),
+        pairs_(config.pair_count()),
+        counts_(stages::autocorrelate::lag_count(config)) {
+    resize(4 * each() + 2 * pairs_);
   }
 
   /// What the state has by now; waits for it.
   void read(const stages::autocorrelate::Plan& plan, device::Queue& queue,
             const stages::autocorrelate::State& state) {
-    plan.read(queue, state, views);
+    plan.read(queue, state, views());
     queue.synchronise();
   }
 
+  /// Without lead_in after drop_lead_in().
+  stages::autocorrelate::Sums views() {
+    const std::size_t lags = counts_.size();
+    stages::autocorrelate::Sums all{view(0, lags),       {},
+                                    view(each(), lags),  view(2 * each(), lags),
+                                    view(3 * each(), 2), counts_};
+    if (whole()) all.lead_in = view(3 * each() + 2 * pairs_, lags);
+    return all;
+  }
+  std::vector<std::int64_t>& counts() { return counts_; }
+
   /// These become what `later` has more.
   void subtract_from(const StageSums& later) {
-    const auto subtract = [](auto& from, const auto& value) {
-      for (std::size_t i = 0; i < from.size(); ++i) from[i] = value[i] - from[i];
-    };
-    subtract(sums, later.sums);
-    subtract(lead_in, later.lead_in);
-    subtract(direct, later.direct);
-    subtract(delayed, later.delayed);
-    subtract(totals, later.totals);
-    subtract(counts, later.counts);
+    change(later, [](auto& value, auto other) { value = other - value; });
+  }
+  void add(const StageSums& more) {
+    change(more, [](auto& value, auto other) { value += other; });
+  }
+  /// Takes it off the sums.
+  void drop_lead_in() {
+    const std::size_t rest = 3 * each() + 2 * pairs_;
+    for (std::size_t i = 0; i < each(); ++i) {
+      if (!integers_.empty()) integers_[i] -= integers_[rest + i];
+      if (!floats_.empty()) floats_[i] -= floats_[rest + i];
+    }
+    resize(rest);
+    integers_.shrink_to_fit();
+    floats_.shrink_to_fit();
   }
 
   /// Hands every array to archive(vector), which writes or reads it.
   template <class Archive>
   void exchange(Archive& archive) {
-    for (auto* values : {&sums, &lead_in, &direct, &delayed, &totals}) archive(*values);
-    archive(counts);
+    archive(integers_);
+    archive(floats_);
+    archive(counts_);
+  }
+  /// Whether all sizes are the same.
+  bool fits(const StageSums& other) const {
+    return integers_.size() == other.integers_.size() && floats_.size() == other.floats_.size() &&
+           counts_.size() == other.counts_.size();
   }
 
-  std::vector<Value> sums, lead_in, direct, delayed, totals;
-  std::vector<std::int64_t> counts;
-  stages::autocorrelate::Sums<Value> views;
+ private:
+  std::size_t each() const { return pairs_ * counts_.size(); }
+  bool whole() const { return integers_.size() + floats_.size() > 3 * each() + 2 * pairs_; }
+  void resize(std::size_t values) {
+    type_ == core::SampleType::f64 ? floats_.resize(values) : integers_.resize(values);
+  }
+  core::MutableSampleView<2> view(std::size_t first, std::size_t columns) {
+    if (type_ == core::SampleType::f64)
+      return core::View<double, 2>(floats_.data() + first, {pairs_, columns});
+    return core::View<std::int64_t, 2>(integers_.data() + first, {pairs_, columns});
+  }
+  template <class Change>
+  void change(const StageSums& other, const Change& change) {
+    const auto all = [&](auto& to, const auto& from) {
+      for (std::size_t i = 0; i < to.size(); ++i) change(to[i], from[i]);
+    };
+    all(integers_, other.integers_);
+    all(floats_, other.floats_);
+    all(counts_, other.counts_);
+  }
+
+  core::SampleType type_;
+  std::size_t pairs_;
+  // One of the two: [sums, monitor_direct, monitor_delayed][pair][lag], totals[pair][2] and
+  // lead_in[pair][lag].
+  std::vector<std::int64_t> integers_;
+  std::vector<double> floats_;
+  std::vector<std::int64_t> counts_;  // [lag]
 };
 
 }  // namespace tautline::pipeline

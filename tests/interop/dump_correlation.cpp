@@ -33,14 +33,15 @@ nlohmann::json correlate(const Config& config, core::Normalization how,
   const auto view = [&]<class T>(std::vector<T>& values, std::size_t columns) {
     return core::View<T, 2>(values.data(), {pairs, columns});
   };
-  const Sums<Value> out{view(sums, lags.size()),      view(lead_in, lags.size()),
-                        view(direct, lags.size()),    view(delayed, lags.size()),
-                        view(totals, std::size_t{2}), numbers};
+  const Sums out{view(sums, lags.size()),      view(lead_in, lags.size()),
+                 view(direct, lags.size()),    view(delayed, lags.size()),
+                 view(totals, std::size_t{2}), numbers};
   const auto device = device::open({});
   const auto queue = device->make_queue();
   const auto plan = make_plan(config, device);
   const auto state = plan->make_state(*queue);
-  plan->execute(*queue, *state, Samples<Count>(counts.data(), {samples, config.sensors}));
+  plan->execute(*queue, *state,
+                core::View<const Count, 2>(counts.data(), {samples, config.sensors}));
   plan->read(*queue, *state, out);
   queue->synchronise();
   normalise(config, how, samples, out, view(g, lags.size()));
@@ -84,10 +85,10 @@ int main(int argc, char** argv) {
   if (words[1] == "u8") {
     result = correlate<std::int64_t>(config, how, read<std::uint8_t>(words[0]));
   } else if (words[1] == "u16") {
-    config.type = core::CountType::u16;
+    config.type = core::SampleType::u16;
     result = correlate<std::int64_t>(config, how, read<std::uint16_t>(words[0]));
   } else {
-    config.type = core::CountType::f32;
+    config.type = core::SampleType::f32;
     result = correlate<double>(config, how, read<float>(words[0]));
   }
   std::cout << result.dump() << "\n";

@@ -74,7 +74,7 @@ Sources sources_of_all_stages() {
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})
     for (const auto type :
-         {stages::autocorrelate::CountType::u8, stages::autocorrelate::CountType::f32})
+         {stages::autocorrelate::SampleType::u8, stages::autocorrelate::SampleType::f32})
       stages::autocorrelate::gpu::make_plan({.sensors = 100, .type = type}, device,
                                             {.design = design});
   stages::detect::make_plan({}, device);

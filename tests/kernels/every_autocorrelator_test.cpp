@@ -43,15 +43,15 @@ class EveryAutocorrelator : public ::testing::TestWithParam<std::string> {
       check<std::uint8_t>({.sensors = 37, .lag_scheme = scheme, .bins = 32, .levels = 6}, 900, 255,
                           design);
       check<std::uint16_t>(
-          {.sensors = 5, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = CountType::u16}, 700,
-          65535, design);
+          {.sensors = 5, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = SampleType::u16},
+          700, 65535, design);
     }
     check<std::uint8_t>(
         {.sensors = 21, .bins = 8, .levels = 5, .pairs = {{3, 20}, {20, 3}, {7, 7}}}, 700, 255,
         design);
-    check<std::uint32_t>({.sensors = 3, .bins = 6, .levels = 7, .type = CountType::u32}, 700, 1e6,
+    check<std::uint32_t>({.sensors = 3, .bins = 6, .levels = 7, .type = SampleType::u32}, 700, 1e6,
                          design);
-    check<float>({.sensors = 3, .bins = 6, .levels = 5, .type = CountType::f32}, 700, 10, design);
+    check<float>({.sensors = 3, .bins = 6, .levels = 5, .type = SampleType::f32}, 700, 10, design);
   }
   std::shared_ptr<const device::Device> device_;
   std::unique_ptr<device::Queue> queue_;

@@ -41,11 +41,11 @@ TEST(SensorMap, MasksAndSums) {
   EXPECT_EQ(map.sensors()[0].members, (std::vector<std::uint32_t>{0, 1, 4}));
   EXPECT_FALSE(map.sensors()[1].good());
   EXPECT_EQ(map.good_curves(), 1u);
-  EXPECT_EQ(map.type_of_sums(core::CountType::u8), core::CountType::u16);
+  EXPECT_EQ(map.type_of_sums(core::SampleType::u8), core::SampleType::u16);
   const std::vector<std::uint8_t> counts{255, 255, 9, 9, 255, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<std::uint16_t> sums(4, 777);
-  map.add_sensors(core::CountType::u8, std::as_bytes(std::span(counts)), 2,
-                  std::as_writable_bytes(std::span(sums)));
+  map.add_sensors(core::View<const std::uint8_t, 2>(counts.data(), {2, 8}),
+                  core::View<std::uint16_t, 2>(sums.data(), {2, 2}));
   EXPECT_EQ(sums, (std::vector<std::uint16_t>{765, 0, 8, 0}));
   EXPECT_THROW(SensorMap({.mask_path = mask}, 7, 0, 0), core::Error);
   EXPECT_THROW(SensorMap({.mask_path = {}, .bin_rows = 2, .bin_columns = 3}, 8, 2, 4), core::Error);
@@ -71,10 +71,11 @@ TEST(AutocorrelateCounts, IsTheStageOnTheArray) {
   const auto plan = stage::make_plan(stage_config, device);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);
-  plan->execute(*queue, *state, stage::Samples<std::uint8_t>(counts.data(), {samples, sensors}));
+  plan->execute(*queue, *state,
+                core::View<const std::uint8_t, 2>(counts.data(), {samples, sensors}));
   std::vector<std::int64_t> sums(sensors * curves.lags);
-  stage::Sums<std::int64_t> out;
-  out.sums = {sums.data(), {sensors, curves.lags}};
+  stage::Sums out;
+  out.sums = core::View<std::int64_t, 2>(sums.data(), {sensors, curves.lags});
   plan->read(*queue, *state, out);
   EXPECT_EQ(curves.sums, sums);
 

@@ -12,7 +12,7 @@
 namespace tautline::pipeline {
 namespace {
 
-using core::CountType;
+using core::SampleType;
 using stages::autocorrelate::Config;
 
 std::shared_ptr<const device::Device> one_core() {
@@ -20,25 +20,25 @@ std::shared_ptr<const device::Device> one_core() {
 }
 
 template <class Count>
-std::vector<Count> drawn(std::size_t count, CountType type, std::size_t most) {
+std::vector<Count> drawn(std::size_t count, SampleType type, std::size_t most) {
   std::vector<Count> counts(count, Count{99});
   draw_counts(counts.data(), count, type, most);
   return counts;
 }
 
 template <class Count>
-void expect_all_up_to(CountType type, std::size_t most) {
+void expect_all_up_to(SampleType type, std::size_t most) {
   const auto counts = drawn<Count>(20'000, type, most);
   EXPECT_EQ(*std::min_element(counts.begin(), counts.end()), Count{0});
   EXPECT_EQ(*std::max_element(counts.begin(), counts.end()), static_cast<Count>(most));
 }
 
 TEST(DrawCounts, HoldsEveryCountUpToTheLargest) {
-  expect_all_up_to<std::uint8_t>(CountType::u8, 255);
-  expect_all_up_to<std::uint8_t>(CountType::u8, 3);
-  expect_all_up_to<std::uint16_t>(CountType::u16, 1000);
-  expect_all_up_to<std::uint32_t>(CountType::u32, 70);
-  expect_all_up_to<float>(CountType::f32, 70);
+  expect_all_up_to<std::uint8_t>(SampleType::u8, 255);
+  expect_all_up_to<std::uint8_t>(SampleType::u8, 3);
+  expect_all_up_to<std::uint16_t>(SampleType::u16, 1000);
+  expect_all_up_to<std::uint32_t>(SampleType::u32, 70);
+  expect_all_up_to<float>(SampleType::f32, 70);
 }
 
 TEST(CountFeed, SumsAreThoseOfItsCounts) {
@@ -69,7 +69,7 @@ TEST(CountFeed, SumsAreThoseOfItsCounts) {
 
 // 65,535 x 2^19 at the last level times the total: the fourth packet would pass 2^62.
 TEST(CountFeed, BeginsAnewBeforeSumsLeave64Bits) {
-  const Config config{.bins = 2, .levels = 20, .type = CountType::u16, .max_samples = 10'000};
+  const Config config{.bins = 2, .levels = 20, .type = SampleType::u16, .max_samples = 10'000};
   const auto device = one_core();
   const auto queue = device->make_queue();
   CountFeed feed(config, 65535, device, *queue);
@@ -83,11 +83,11 @@ TEST(CountFeed, BeginsAnewBeforeSumsLeave64Bits) {
 TEST(CountFeed, RefusesCountsThatTheTypeHasNot) {
   const auto device = one_core();
   const auto queue = device->make_queue();
-  EXPECT_THROW(CountFeed({.type = CountType::u8}, 256, device, *queue), core::Error);
-  EXPECT_THROW(CountFeed({.type = CountType::u16}, 65536, device, *queue), core::Error);
-  EXPECT_THROW(CountFeed({.type = CountType::f32}, (1 << 24) + 1, device, *queue), core::Error);
+  EXPECT_THROW(CountFeed({.type = SampleType::u8}, 256, device, *queue), core::Error);
+  EXPECT_THROW(CountFeed({.type = SampleType::u16}, 65536, device, *queue), core::Error);
+  EXPECT_THROW(CountFeed({.type = SampleType::f32}, (1 << 24) + 1, device, *queue), core::Error);
   EXPECT_NO_THROW(
-      CountFeed({.bins = 2, .levels = 1, .type = CountType::f32}, 1 << 24, device, *queue));
+      CountFeed({.bins = 2, .levels = 1, .type = SampleType::f32}, 1 << 24, device, *queue));
 }
 
 }  // namespace

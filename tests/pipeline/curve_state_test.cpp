@@ -20,8 +20,8 @@ namespace tautline::pipeline {
 namespace {
 
 using core::CorrelationCurves;
-using core::CountType;
 using core::Normalization;
+using core::SampleType;
 using stages::autocorrelate::LagScheme;
 
 // Equal to the last bit, NaN included.
@@ -62,11 +62,11 @@ class CurveState : public ::testing::Test {
   }
 
   // `samples` times of 6 sensors; bins of one second, so that parts are whole numbers of them.
-  AutocorrelateConfig counts(std::size_t samples, CountType type) {
+  AutocorrelateConfig counts(std::size_t samples, SampleType type) {
     std::ofstream file(scratch / "counts.raw", std::ios::binary);
     for (std::size_t i = 0; i < samples * kSensors; ++i) {
-      auto value = static_cast<std::uint32_t>(random() % (type == CountType::u16 ? 60'000 : 200));
-      if (type == CountType::f32) {
+      auto value = static_cast<std::uint32_t>(random() % (type == SampleType::u16 ? 60'000 : 200));
+      if (type == SampleType::f32) {
         const float real = 0.25f * static_cast<float>(value);
         std::memcpy(&value, &real, sizeof value);
       }
@@ -151,7 +151,8 @@ std::string text_of(const std::vector<std::uint64_t>& ends) {
 
 TEST_F(CurveState, PartsOfAFileAreOneRun) {
   constexpr std::uint64_t kSamples = 5003;
-  for (const CountType type : {CountType::u8, CountType::u16, CountType::u32, CountType::f32}) {
+  for (const SampleType type :
+       {SampleType::u8, SampleType::u16, SampleType::u32, SampleType::f32}) {
     AutocorrelateConfig config = counts(kSamples, type);
     for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
       for (const char* pairs : {"auto", "1:0"})
@@ -173,7 +174,7 @@ TEST_F(CurveState, PartsOfAFileAreOneRun) {
 
 // Seconds of one file that are counted twice, or never.
 TEST_F(CurveState, PartsThatDoNotFollowAreSaid) {
-  AutocorrelateConfig config = counts(500, CountType::u8);
+  AutocorrelateConfig config = counts(500, SampleType::u8);
   config.duration_s = 200;
   config.save_state = scratch / "state";
   run(config);
@@ -211,7 +212,7 @@ TEST_P(CurveStateOnProcessors, PartsAreOneRun) {
   } catch (const core::Error& error) {
     GTEST_SKIP() << error.what();
   }
-  AutocorrelateConfig config = counts(700, CountType::u8);
+  AutocorrelateConfig config = counts(700, SampleType::u8);
   const auto ends = random_ends(700);
   expect_same(run(config, GetParam()), run_in_parts(config, ends, GetParam()),
               "parts that end at" + text_of(ends));
@@ -237,7 +238,7 @@ TEST_F(CurveState, TagsBinnedOrNot) {
 // to 2 K - 1 segments, and they are those of a run of known length that has as many.
 TEST_F(CurveState, FilesThatFollowEachOther) {
   constexpr std::uint64_t kSamples = 20'011;
-  AutocorrelateConfig config = counts(kSamples, CountType::u8);
+  AutocorrelateConfig config = counts(kSamples, SampleType::u8);
   config.lag_scheme = LagScheme::standard;
   config.segments = 4;
   std::ifstream file(config.input, std::ios::binary);
@@ -285,7 +286,7 @@ TEST_F(CurveState, FilesThatFollowEachOther) {
 }
 
 TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
-  const AutocorrelateConfig config = counts(400, CountType::u8);
+  const AutocorrelateConfig config = counts(400, SampleType::u8);
   AutocorrelateConfig saved = config;
   saved.save_state = scratch / "state";
   run(saved);
@@ -309,7 +310,7 @@ TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
   expect_refused("levels", [](auto& c) { c.levels = 5; });
   expect_refused("coarsen",
                  [](auto& c) { c.coarsening = stages::autocorrelate::Coarsening::first; });
-  expect_refused("dtype", [](auto& c) { c.raw = {.type = CountType::u16, .sensors = 3}; });
+  expect_refused("dtype", [](auto& c) { c.raw = {.type = SampleType::u16, .sensors = 3}; });
   expect_refused("sensors", [](auto& c) { c.raw.sensors = 3; });
   expect_refused("pairs", [](auto& c) { c.sensors.pairs = "1:0"; });
   expect_refused("segments", [](auto& c) { c.segments = 5; });
@@ -321,7 +322,7 @@ TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
 }
 
 TEST_F(CurveState, DamagedIsRefused) {
-  AutocorrelateConfig config = counts(300, CountType::u8);
+  AutocorrelateConfig config = counts(300, SampleType::u8);
   config.save_state = scratch / "state";
   run(config);
   std::ifstream file(config.save_state, std::ios::binary);
@@ -341,7 +342,18 @@ TEST_F(CurveState, DamagedIsRefused) {
     expect_refused(changed, "a bit of byte " + std::to_string(place) + " changed");
   }
   expect_refused(whole + "x", "a byte too many");
-  expect_refused(whole.substr(0, 30) + "2" + whole.substr(31), "another version");
+  for (const char* other : {"1", "3"}) {
+    std::ofstream(config.resume, std::ios::binary)
+        << whole.substr(0, 29) + other + whole.substr(30);
+    try {
+      run(config);
+      ADD_FAILURE() << "version " << other << " was taken up";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::format);
+      EXPECT_NE(std::string(error.what()).find("version of the state"), std::string::npos)
+          << error.what();
+    }
+  }
   std::ofstream(config.resume, std::ios::binary) << whole;
   EXPECT_NO_THROW(run(config));
 }
@@ -350,7 +362,7 @@ class CurveStateOnGpus : public CurveState, public ::testing::WithParamInterface
 
 TEST_P(CurveStateOnGpus, PartsAreOneRun) {
   SKIP_WITHOUT_GPU(GetParam());
-  AutocorrelateConfig config = counts(900, CountType::u8);
+  AutocorrelateConfig config = counts(900, SampleType::u8);
   config.levels = 3;
   const auto ends = random_ends(900);
   expect_same(run(config, GetParam()), run_in_parts(config, ends, GetParam()),

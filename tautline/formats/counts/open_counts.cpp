@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "tautline/core/error.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
@@ -20,66 +21,38 @@ namespace tautline::formats {
 
 namespace {
 
-using core::CountType;
+using core::SampleType;
 
-/// Types of elements in files.
-enum class Element { u1, u2, u4, u8, i1, i2, i4, i8, f4, f8 };
-
-// Calls `action` with a value of the element's type.
-template <class Action>
-auto of_type(Element element, Action action) {
+// The type of counts that holds every value of an element, as far as there is one.
+SampleType natural_type(SampleType element) {
   switch (element) {
-    case Element::u1:
-      return action(std::uint8_t{});
-    case Element::u2:
-      return action(std::uint16_t{});
-    case Element::u4:
-      return action(std::uint32_t{});
-    case Element::u8:
-      return action(std::uint64_t{});
-    case Element::i1:
-      return action(std::int8_t{});
-    case Element::i2:
-      return action(std::int16_t{});
-    case Element::i4:
-      return action(std::int32_t{});
-    case Element::i8:
-      return action(std::int64_t{});
-    case Element::f4:
-      return action(float{});
+    case SampleType::u8:
+    case SampleType::i8:
+      return SampleType::u8;
+    case SampleType::u16:
+    case SampleType::i16:
+      return SampleType::u16;
+    case SampleType::f32:
+    case SampleType::f64:
+      return SampleType::f32;
     default:
-      return action(double{});
+      return SampleType::u32;
   }
 }
 
-std::size_t bytes_of(Element element) {
-  return of_type(element, [](auto value) { return sizeof value; });
+// Calls body(typed view) for elements of any type that files have.
+template <class Body>
+auto with_elements(const core::SampleView<1>& elements, const Body& body) {
+  return core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                         std::int16_t, std::int32_t, std::int64_t, float, double>(
+      elements, "type of the elements", body);
 }
 
-// The type that holds every value of an element, as far as there is one.
-CountType natural_type(Element element) {
-  return of_type(element, []<class Value>(Value) {
-    return std::is_floating_point_v<Value> ? CountType::f32
-           : sizeof(Value) == 1            ? CountType::u8
-           : sizeof(Value) == 2            ? CountType::u16
-                                           : CountType::u32;
-  });
-}
-
-// The element that is a count as it stands.
-Element element_of(CountType type) {
-  return type == CountType::u8    ? Element::u1
-         : type == CountType::u16 ? Element::u2
-         : type == CountType::u32 ? Element::u4
-                                  : Element::f4;
-}
-
-// Converts `count` elements; returns the first that does not fit, or `count`.
+// Converts elements; returns the first that does not fit, or how many there are.
 template <class From, class To>
-std::size_t convert(const std::byte* from, std::size_t count, std::byte* to) {
-  for (std::size_t i = 0; i < count; ++i) {
-    From x;
-    std::memcpy(&x, from + i * sizeof x, sizeof x);
+std::size_t convert(const core::View<From, 1>& from, const core::View<To, 1>& to) {
+  for (std::size_t i = 0; i < from.extent(0); ++i) {
+    const From x = from(i);
     if constexpr (std::is_floating_point_v<From>) {
       // NaN is neither.
       if (!(x >= 0 && x <= static_cast<From>(std::numeric_limits<To>::max()))) return i;
@@ -90,36 +63,21 @@ std::size_t convert(const std::byte* from, std::size_t count, std::byte* to) {
     } else {
       if (std::cmp_less(x, 0) || std::cmp_greater(x, std::numeric_limits<To>::max())) return i;
     }
-    const To y = static_cast<To>(x);
-    std::memcpy(to + i * sizeof y, &y, sizeof y);
+    to(i) = static_cast<To>(x);
   }
-  return count;
+  return from.extent(0);
 }
 
-template <class From>
-std::size_t convert_to(CountType type, const std::byte* from, std::size_t count, std::byte* to) {
-  switch (type) {
-    case CountType::u8:
-      return convert<From, std::uint8_t>(from, count, to);
-    case CountType::u16:
-      return convert<From, std::uint16_t>(from, count, to);
-    case CountType::u32:
-      return convert<From, std::uint32_t>(from, count, to);
-    default:
-      return convert<From, float>(from, count, to);
-  }
-}
-
-std::string value_text(Element element, const std::byte* at) {
-  return of_type(element, [at]<class Value>(Value value) {
-    std::memcpy(&value, at, sizeof value);
-    return std::to_string(value);
+std::size_t convert(const core::SampleView<1>& from, const core::MutableSampleView<1>& to) {
+  return with_elements(from, [&](const auto& elements) {
+    return core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+        to, "type", [&](const auto& counts) { return convert(elements, counts); });
   });
 }
 
 /// Where a file's rows lie.
 struct Rows {
-  Element element = Element::u1;
+  SampleType element = SampleType::u8;
   std::uint64_t offset_bytes = 0;
   std::uint64_t count = 0;
 };
@@ -141,9 +99,9 @@ class RowReader final : public CountReader {
     const std::size_t rows = static_cast<std::size_t>(
         std::min<std::uint64_t>(counts.size() / row_bytes, rows_.count - next_));
     if (rows == 0) return 0;
-    const std::size_t file_row_bytes = sensors * bytes_of(rows_.element);
+    const std::size_t file_row_bytes = sensors * core::bytes_of(rows_.element);
     const std::uint64_t at = rows_.offset_bytes + next_ * file_row_bytes;
-    const bool plain = rows_.element == element_of(description_.type);
+    const bool plain = rows_.element == description_.type;
     if (!plain) raw_.resize(rows * file_row_bytes);
     const auto target = plain ? counts.first(rows * row_bytes) : std::span<std::byte>(raw_);
     if (file_.read(at, target) != target.size())
@@ -151,7 +109,7 @@ class RowReader final : public CountReader {
                         std::to_string(at + target.size()) + " bytes as when it was opened");
     if (!plain)
       convert_rows(counts.data(), rows * sensors);
-    else if (rows_.element == Element::f4)
+    else if (rows_.element == SampleType::f32)
       check_fit(counts.data(), first_bad_float(counts.first(rows * row_bytes)), rows * sensors);
     next_ += rows;
     return rows;
@@ -159,23 +117,23 @@ class RowReader final : public CountReader {
 
  private:
   void convert_rows(std::byte* to, std::size_t count) const {
-    const std::size_t good = of_type(rows_.element, [&]<class From>(From) {
-      return convert_to<From>(description_.type, raw_.data(), count, to);
-    });
-    check_fit(raw_.data(), good, count);
+    check_fit(raw_.data(),
+              convert({raw_.data(), rows_.element, {count}}, {to, description_.type, {count}}),
+              count);
   }
 
   // `from` are the file's elements, of which the first `good` of `count` fit.
   void check_fit(const std::byte* from, std::size_t good, std::size_t count) const {
     if (good == count) return;
-    throw format_error(file_.path(),
-                       "count at time " + std::to_string(next_ + good / description_.sensors) +
-                           ", sensor " + std::to_string(good % description_.sensors),
-                       value_text(rows_.element, from + good * bytes_of(rows_.element)),
-                       "a count of 0 or more that " + core::to_string(description_.type) + " holds",
-                       description_.type == CountType::f32
-                           ? "correct the file"
-                           : "choose a wider `type`, or correct the file");
+    throw format_error(
+        file_.path(),
+        "count at time " + std::to_string(next_ + good / description_.sensors) + ", sensor " +
+            std::to_string(good % description_.sensors),
+        with_elements({from, rows_.element, {count}},
+                      [&](const auto& all) { return std::to_string(all(good)); }),
+        "a count of 0 or more that " + std::string(core::to_string(description_.type)) + " holds",
+        description_.type == SampleType::f32 ? "correct the file"
+                                             : "choose a wider `type`, or correct the file");
   }
 
   InputFile file_;
@@ -197,11 +155,11 @@ std::uint64_t whole_rows(const InputFile& file, std::uint64_t offset_bytes, std:
   return held / row_bytes;
 }
 
-Element element_of(const npy::Header& header, const std::string& path) {
-  static constexpr std::pair<const char*, Element> kElements[] = {
-      {"u1", Element::u1}, {"u2", Element::u2}, {"u4", Element::u4}, {"u8", Element::u8},
-      {"b1", Element::u1}, {"i1", Element::i1}, {"i2", Element::i2}, {"i4", Element::i4},
-      {"i8", Element::i8}, {"f4", Element::f4}, {"f8", Element::f8}};
+SampleType element_of(const npy::Header& header, const std::string& path) {
+  using enum SampleType;
+  static constexpr std::pair<const char*, SampleType> kElements[] = {
+      {"u1", u8},  {"u2", u16}, {"u4", u32}, {"u8", u64}, {"b1", u8}, {"i1", i8},
+      {"i2", i16}, {"i4", i32}, {"i8", i64}, {"f4", f32}, {"f8", f64}};
   const std::string& type = header.type;
   if (type.size() == 3 && (type[0] == '<' || (type[0] == '|' && type[2] == '1')))
     for (const auto& [name, element] : kElements)
@@ -214,30 +172,12 @@ Element element_of(const npy::Header& header, const std::string& path) {
 std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   const std::string path = file.path();
   const npy::Header header = npy::parse_header(file.head(npy::kMaxHeaderBytes), path);
-  const auto& shape = header.shape;
-  constexpr std::uint64_t kMaxSensors = std::uint64_t{1} << 24;
-  const std::uint64_t second = shape.size() > 1 ? shape[1] : 1;
-  const std::uint64_t third = shape.size() > 2 ? shape[2] : 1;
-  if (shape.empty() || shape.size() > 3 || second == 0 || third == 0 || second > kMaxSensors ||
-      third > kMaxSensors || second * third > kMaxSensors)
-    throw format_error(path, "shape of the array", npy::shape_text(shape),
-                       "[time], [time][sensor] or [time][row][column] with 1 to " +
-                           std::to_string(kMaxSensors) + " sensors",
-                       "reshape the array: time comes first");
-  if (header.fortran_order && second * third > 1)
-    throw format_error(path, "order of the array", "Fortran", "C: all sensors of a time together",
-                       "save numpy.ascontiguousarray(x)");
-  Rows rows{element_of(header, path), header.data_offset_bytes, 0};
-  CountDescription description{.format = "NPY",
-                               .type = raw.type.value_or(natural_type(rows.element)),
-                               .sensors = static_cast<std::size_t>(second * third)};
-  if (shape.size() == 3) {
-    description.rows = static_cast<std::size_t>(second);
-    description.columns = static_cast<std::size_t>(third);
-  }
+  CountDescription description = describe_npy(header, path);
+  Rows rows{description.type, header.data_offset_bytes, 0};
+  description.type = raw.type.value_or(natural_type(rows.element));
   Damage damage;
-  const std::uint64_t row_bytes = description.sensors * bytes_of(rows.element);
-  rows.count = shape[0];
+  const std::uint64_t row_bytes = description.sensors * core::bytes_of(rows.element);
+  rows.count = header.shape[0];
   const std::uint64_t held = (file.size() - std::min(file.size(), rows.offset_bytes)) / row_bytes;
   if (held < rows.count) {
     damage.lost_samples = (rows.count - held) * description.sensors;
@@ -250,22 +190,17 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
 }
 
 std::unique_ptr<CountReader> open_raw(InputFile file, const RawCounts& raw) {
-  if (!raw.type)
-    throw core::Error(core::ErrorKind::config, file.path() + ": type of the counts", "unknown",
-                      "u8, u16, u32 or f32, which a raw file cannot say", "give `type`");
-  if (raw.sensors == 0)
-    throw core::Error(core::ErrorKind::config, file.path() + ": number of sensors", "unknown",
-                      "1 or more, which a raw file cannot say", "give `sensors` or `shape`");
+  CountDescription description = describe_raw(raw, file.path());
   if (raw.header_bytes > file.size())
     throw core::Error(core::ErrorKind::config, file.path() + ": header",
                       std::to_string(raw.header_bytes) + " bytes",
                       "at most the file's " + std::to_string(file.size()));
-  Rows rows{element_of(*raw.type), raw.header_bytes, 0};
+  Rows rows{*raw.type, raw.header_bytes, 0};
   Damage damage;
-  rows.count = whole_rows(file, rows.offset_bytes, raw.sensors * bytes_of(rows.element), damage);
-  return std::make_unique<RowReader>(
-      std::move(file), CountDescription{.format = "raw", .type = *raw.type, .sensors = raw.sensors},
-      rows, std::move(damage));
+  rows.count =
+      whole_rows(file, rows.offset_bytes, raw.sensors * core::bytes_of(rows.element), damage);
+  return std::make_unique<RowReader>(std::move(file), std::move(description), rows,
+                                     std::move(damage));
 }
 
 }  // namespace
@@ -286,6 +221,40 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
   return open_raw(std::move(file), raw);
+}
+
+CountDescription describe_raw(const RawCounts& raw, const std::string& name) {
+  if (!raw.type)
+    throw core::Error(core::ErrorKind::config, name + ": type of the counts", "unknown",
+                      "u8, u16, u32 or f32, which raw counts cannot say", "give `type`");
+  if (raw.sensors == 0)
+    throw core::Error(core::ErrorKind::config, name + ": number of sensors", "unknown",
+                      "1 or more, which raw counts cannot say", "give `sensors` or `shape`");
+  return {.format = "raw", .type = *raw.type, .sensors = raw.sensors};
+}
+
+CountDescription describe_npy(const npy::Header& header, const std::string& path) {
+  const auto& shape = header.shape;
+  constexpr std::uint64_t kMaxSensors = std::uint64_t{1} << 24;
+  const std::uint64_t second = shape.size() > 1 ? shape[1] : 1;
+  const std::uint64_t third = shape.size() > 2 ? shape[2] : 1;
+  if (shape.empty() || shape.size() > 3 || second == 0 || third == 0 || second > kMaxSensors ||
+      third > kMaxSensors || second * third > kMaxSensors)
+    throw format_error(path, "shape of the array", npy::shape_text(shape),
+                       "[time], [time][sensor] or [time][row][column] with 1 to " +
+                           std::to_string(kMaxSensors) + " sensors",
+                       "reshape the array: time comes first");
+  if (header.fortran_order && second * third > 1)
+    throw format_error(path, "order of the array", "Fortran", "C: all sensors of a time together",
+                       "save numpy.ascontiguousarray(x)");
+  CountDescription description{.format = "NPY",
+                               .type = element_of(header, path),
+                               .sensors = static_cast<std::size_t>(second * third)};
+  if (shape.size() == 3) {
+    description.rows = static_cast<std::size_t>(second);
+    description.columns = static_cast<std::size_t>(third);
+  }
+  return description;
 }
 
 std::unique_ptr<CountReader> open_npy_counts(const std::string& path, const RawCounts& raw) {

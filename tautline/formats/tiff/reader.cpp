@@ -115,10 +115,10 @@ class StackReader : public CountReader {
     const std::uint64_t pixels = std::uint64_t{frame_.columns} * frame_.rows;
     if (pixels == 0 || pixels > kMostPixels)
       throw format_error(path_, "frame 0", text_of(frame_), "1 to 1,000,000 pixels");
-    description_.type = floats              ? core::CountType::f32
-                        : frame_.bits == 8  ? core::CountType::u8
-                        : frame_.bits == 16 ? core::CountType::u16
-                                            : core::CountType::u32;
+    description_.type = floats              ? core::SampleType::f32
+                        : frame_.bits == 8  ? core::SampleType::u8
+                        : frame_.bits == 16 ? core::SampleType::u16
+                                            : core::SampleType::u32;
   }
 
   void go_to(std::uint64_t frame) {

@@ -1,11 +1,14 @@
-// Validation and choice of backend.
+// Validation, choice of backend, and what the states of all backends do alike.
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/checks.h"
+#include "tautline/core/hash.h"
+#include "tautline/core/saved_state.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
@@ -27,13 +30,6 @@ void check_range(const char* field, std::size_t value, std::size_t least, std::s
                  std::to_string(least) + " to " + std::to_string(most), advice);
 }
 
-void check_view(const char* field, const std::array<std::size_t, 2>& extents, std::size_t rows,
-                std::size_t columns) {
-  if (extents[0] != rows || extents[1] != columns)
-    throw_config(field, std::to_string(extents[0]) + " x " + std::to_string(extents[1]),
-                 std::to_string(rows) + " x " + std::to_string(columns));
-}
-
 }  // namespace
 
 void check_config(const Config& config) {
@@ -47,6 +43,8 @@ void check_config(const Config& config) {
   check_range("levels", config.levels, 1, kMaxLevels, "each level doubles the longest lag");
   check_range("max_samples", config.max_samples, 1, kMaxSamples,
               "give execute fewer samples at a time");
+  if (largest_count(config.type) == 0 && config.type != SampleType::f32)
+    throw_config("type", std::string(core::to_string(config.type)), "u8, u16, u32 or f32");
   for (const Pair& pair : config.pairs)
     for (const std::uint32_t sensor : {pair.a, pair.b})
       if (sensor >= config.sensors)
@@ -54,29 +52,32 @@ void check_config(const Config& config) {
                      "sensors 0 to " + std::to_string(config.sensors - 1));
 }
 
-void check_samples(const Config& config, CountType type,
-                   const std::array<std::size_t, 2>& extents) {
-  if (type != config.type)
-    throw_config("sample type", core::to_string(type), core::to_string(config.type),
+void check_samples(const Config& config, const core::SampleView<2>& samples) {
+  if (samples.type() != config.type)
+    throw_config("sample type", std::string(core::to_string(samples.type())),
+                 std::string(core::to_string(config.type)),
                  "make the plan with the type of the samples");
-  if (extents[1] != config.sensors)
-    throw_config("samples [time][sensor]", std::to_string(extents[1]) + " sensors",
+  if (samples.extent(1) != config.sensors)
+    throw_config("samples [time][sensor]", std::to_string(samples.extent(1)) + " sensors",
                  std::to_string(config.sensors));
-  if (extents[0] > config.max_samples)
-    throw_config("samples [time]", std::to_string(extents[0]),
+  if (samples.extent(0) > config.max_samples)
+    throw_config("samples [time]", std::to_string(samples.extent(0)),
                  "max_samples = " + std::to_string(config.max_samples) + " or fewer",
                  "split the call, or plan for more");
 }
 
-template <class Value>
-void check_sums(const Config& config, const Sums<Value>& out) {
-  constexpr bool kFloat = std::is_same_v<Value, double>;
-  if (kFloat != (config.type == CountType::f32))
-    throw_config("sums", kFloat ? "double" : "int64", kFloat ? "int64" : "double",
-                 "integer counts have integer sums, floats have floats");
+void check_sums(const Config& config, const Sums& out) {
   const std::size_t pairs = config.pair_count(), lags = lag_count(config);
-  const auto check = [&](const char* field, const core::View<Value, 2>& view, std::size_t columns) {
-    if (view.data() != nullptr) check_view(field, view.extents(), pairs, columns);
+  const auto check = [&](const char* field, const core::MutableSampleView<2>& view,
+                         std::size_t columns) {
+    if (view.data() == nullptr) return;
+    if (view.type() != config.sums_type())
+      throw_config(field, std::string(core::to_string(view.type())),
+                   std::string(core::to_string(config.sums_type())),
+                   "integer counts have integer sums, floats have floats");
+    if (view.extent(0) != pairs || view.extent(1) != columns)
+      throw_config(field, std::to_string(view.extent(0)) + " x " + std::to_string(view.extent(1)),
+                   std::to_string(pairs) + " x " + std::to_string(columns));
   };
   check("sums [pair][lag]", out.sums, lags);
   check("lead_in [pair][lag]", out.lead_in, lags);
@@ -87,14 +88,51 @@ void check_sums(const Config& config, const Sums<Value>& out) {
     throw_config("counts [lag]", std::to_string(out.counts.size()), std::to_string(lags));
 }
 
-template void check_sums(const Config&, const Sums<std::int64_t>&);
-template void check_sums(const Config&, const Sums<double>&);
-
 void throw_overflow(std::uint64_t samples) {
   throw core::Error(core::ErrorKind::config, "autocorrelate sums",
                     "could reach 2^63 within " + std::to_string(samples) + " samples",
                     "(mean count)^2 x 2^(levels - 1) x samples well below 9.2e18",
                     "read the sums and reset the state more often, or take fewer levels");
+}
+
+BaseState::BaseState(const Config& config, const std::string& layout) : plan_("1 " + layout) {
+  const auto* pairs = reinterpret_cast<const char*>(config.pairs.data());
+  for (const std::uint64_t value :
+       {std::uint64_t{config.sensors}, static_cast<std::uint64_t>(config.lag_scheme),
+        std::uint64_t{config.bins}, std::uint64_t{config.levels},
+        static_cast<std::uint64_t>(config.coarsening), static_cast<std::uint64_t>(config.type),
+        core::hash({pairs, config.pairs.size() * sizeof(Pair)})})
+    plan_ += " " + std::to_string(value);
+}
+
+void BaseState::reset() {
+  taken = 0;
+  refused = false;
+  clear();
+}
+
+std::vector<std::byte> BaseState::save() const {
+  std::vector<std::byte> bytes = core::seal_state("autocorrelate", plan_, {});
+  core::ByteWriter writer([&](std::span<const std::byte> some) {
+    bytes.insert(bytes.end(), some.begin(), some.end());
+  });
+  writer(taken);
+  writer(refused);
+  save_content(writer);
+  return bytes;
+}
+
+void BaseState::load(std::span<const std::byte> bytes) {
+  core::ByteReader reader(core::open_state("autocorrelate", plan_, bytes), "autocorrelate state");
+  try {
+    reader(taken);
+    reader(refused);
+    load_content(reader);
+    reader.finish();
+  } catch (const core::Error&) {
+    reset();
+    throw;
+  }
 }
 
 std::vector<Lag> lags_of(const Config& config) {
@@ -129,6 +167,19 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   if (device->api() == device::Api::reference) return make_reference_plan(config);
   if (device->compiles()) return gpu::make_tuned_plan(config, std::move(device));
   return cpu::make_plan(config, std::move(device), {});
+}
+
+void autocorrelate(const Config& config, const core::SampleView<2>& samples, const Sums& sums,
+                   const device::Selection& selection) {
+  const auto device = device::open(selection);
+  const auto queue = device->make_queue();
+  const auto plan = make_plan(config, device);
+  const auto state = plan->make_state(*queue);
+  for (std::size_t t = 0; t < samples.extent(0); t += config.max_samples)
+    plan->execute(*queue, *state,
+                  samples.slice(0, t, std::min(config.max_samples, samples.extent(0) - t)));
+  plan->read(*queue, *state, sums);
+  queue->synchronise();
 }
 
 }  // namespace tautline::stages::autocorrelate

@@ -34,8 +34,7 @@
 #include <string>
 #include <vector>
 
-#include "tautline/core/count_type.h"
-#include "tautline/core/view.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
 
 namespace tautline::stages::autocorrelate {
@@ -47,8 +46,7 @@ enum class LagScheme { chain, standard };
 /// (without the bias of triangular averaging, and with less signal).
 enum class Coarsening { sum, first, second };
 
-/// u8 and u16 have fast kernels; u32 and f32 are exact but slow.
-using core::CountType;
+using core::SampleType;
 
 /// The sensors whose series are a (earlier) and b (later).
 struct Pair {
@@ -62,11 +60,19 @@ struct Config {
   std::size_t bins = 32;    ///< chain: lags a group, 1 to 1024; standard: m, even
   std::size_t levels = 10;  ///< groups or levels, 1 to 40
   Coarsening coarsening = Coarsening::sum;
-  CountType type = CountType::u8;
-  std::vector<Pair> pairs = {};     ///< empty: every sensor with itself
-  std::size_t max_samples = 65536;  ///< most samples (times) that one execute is given
+  SampleType type = SampleType::u8;  ///< u8, u16: fast; u32, f32: exact but slow
+  std::vector<Pair> pairs = {};      ///< empty: every sensor with itself
+  std::size_t max_samples = 65536;   ///< most samples (times) that one execute is given
 
   std::size_t pair_count() const { return pairs.empty() ? sensors : pairs.size(); }
+  Pair pair(std::size_t index) const {
+    const auto own = static_cast<std::uint32_t>(index);
+    return pairs.empty() ? Pair{own, own} : pairs[index];
+  }
+  /// Of sums, monitors and totals.
+  SampleType sums_type() const {
+    return type == SampleType::f32 ? SampleType::f64 : SampleType::i64;
+  }
 };
 
 inline constexpr std::size_t kMaxSensors = std::size_t{1} << 24;
@@ -86,16 +92,12 @@ std::vector<Lag> lags_of(const Config& config);
 /// The value of `counts` at a lag after `samples` samples: pairs of complete windows.
 std::int64_t pairs_at(const Config& config, const Lag& lag, std::uint64_t samples);
 
-/// The outputs of `read`. An empty view is not written. Value is int64, or double for float input.
-template <class Value>
+/// The outputs of `read`. An empty view is not written. The type is i64, or f64 for float input.
 struct Sums {
-  core::View<Value, 2> sums, lead_in, monitor_direct, monitor_delayed;  ///< [pair][lag]
-  core::View<Value, 2> totals;                                          ///< [pair][2]
-  std::span<std::int64_t> counts;                                       ///< [lag]
+  core::MutableSampleView<2> sums, lead_in, monitor_direct, monitor_delayed;  ///< [pair][lag]
+  core::MutableSampleView<2> totals;                                          ///< [pair][2]
+  std::span<std::int64_t> counts;                                             ///< [lag]
 };
-
-template <class Count>
-using Samples = core::View<const Count, 2>;
 
 /// One stream: its history and sums. Its size is constant over the run.
 class State {
@@ -107,7 +109,8 @@ class State {
   virtual void reset() = 0;
   /// The whole state, for `load` into a state of an equal plan (same backend, config, tunables).
   virtual std::vector<std::byte> save() const = 0;
-  /// Throws Error(format) when the bytes are not such a state's.
+  /// Throws Error(format) when the bytes are of another plan's state, or too few or too many; the
+  /// state is then as after `reset`, or unchanged.
   virtual void load(std::span<const std::byte> bytes) = 0;
 };
 
@@ -129,23 +132,20 @@ class Plan {
   /// type is not the plan's, and when a sum could reach 2^63 (further calls then throw until
   /// `reset`).
   virtual void execute(device::Queue& queue, State& state,
-                       const Samples<std::uint8_t>& samples) const = 0;
-  virtual void execute(device::Queue& queue, State& state,
-                       const Samples<std::uint16_t>& samples) const = 0;
-  virtual void execute(device::Queue& queue, State& state,
-                       const Samples<std::uint32_t>& samples) const = 0;
-  virtual void execute(device::Queue& queue, State& state, const Samples<float>& samples) const = 0;
-
+                       const core::SampleView<2>& samples) const = 0;
   /// Writes the sums over all samples so far. The stream may continue afterwards.
-  virtual void read(device::Queue& queue, const State& state,
-                    const Sums<std::int64_t>& out) const = 0;
-  virtual void read(device::Queue& queue, const State& state, const Sums<double>& out) const = 0;
+  virtual void read(device::Queue& queue, const State& state, const Sums& out) const = 0;
 };
 
 /// Throws Error(config) naming the field, the value and the limit, and Error(unsupported) when the
 /// device forces an instruction set for which this stage has no code.
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
+
+/// The sums of `samples`, of any length, on one device: a plan and a state of its own, fed
+/// config.max_samples at a time.
+void autocorrelate(const Config& config, const core::SampleView<2>& samples, const Sums& sums,
+                   const device::Selection& selection = {});
 
 /// Multiply-adds for one sample of one pair: 64 for a chain of 10 x 32.
 double operations_per_sample(const Config& config);

@@ -28,10 +28,7 @@ struct Case {
     return 2 * operations_per_sample(config) * static_cast<double>(config.pair_count() * samples);
   }
   double bytes() const {
-    const std::size_t size = config.type == CountType::u8    ? 1
-                             : config.type == CountType::u16 ? 2
-                                                             : 4;
-    return static_cast<double>(config.sensors * samples * size);
+    return static_cast<double>(config.sensors * samples * core::bytes_of(config.type));
   }
 };
 

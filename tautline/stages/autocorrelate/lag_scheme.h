@@ -47,19 +47,12 @@ inline std::size_t lag_count(const Config& config) {
   return last.first_lag + last.steps;
 }
 
-/// Largest value of one sample; 0 for floats.
-inline std::uint64_t largest_count(CountType type) {
-  switch (type) {
-    case CountType::u8:
-      return 0xff;
-    case CountType::u16:
-      return 0xffff;
-    case CountType::u32:
-      return 0xffffffff;
-    case CountType::f32:
-      break;
-  }
-  return 0;
+/// Largest value of one sample; 0 for floats, and for types that are no counts.
+constexpr std::uint64_t largest_count(SampleType type) {
+  return type == SampleType::u8    ? 0xff
+         : type == SampleType::u16 ? 0xffff
+         : type == SampleType::u32 ? 0xffffffff
+                                   : 0;
 }
 
 }  // namespace tautline::stages::autocorrelate

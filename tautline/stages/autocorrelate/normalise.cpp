@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
@@ -13,8 +14,7 @@ namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-template <class Value>
-void require(const core::View<Value, 2>& view, const char* name) {
+void require(const core::MutableSampleView<2>& view, const char* name) {
   if (view.data() == nullptr)
     throw core::Error(core::ErrorKind::config, std::string("autocorrelate normalise ") + name,
                       "an empty view", "[pair][lag]", "ask read for it");
@@ -43,52 +43,44 @@ double normalise(core::Normalization how, const LagMoments<Value>& moments, long
   return static_cast<double>((s - mean_b * a - mean_a * b + means) / means);
 }
 
-template <class Value>
+template double normalise(core::Normalization, const LagMoments<std::int64_t>&, long double,
+                          long double);
+template double normalise(core::Normalization, const LagMoments<double>&, long double, long double);
+
 void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
-               const Sums<Value>& sums, const core::View<double, 2>& g) {
+               const Sums& sums, const core::View<double, 2>& g) {
   require(sums.sums, "sums");
   require(sums.lead_in, "lead_in");
   require(sums.monitor_direct, "monitor_direct");
   require(sums.monitor_delayed, "monitor_delayed");
   if (how == core::Normalization::global) require(sums.totals, "totals");
-  if (!sums.counts.empty() && sums.counts.size() != lag_count(config))
-    throw core::Error(core::ErrorKind::config, "autocorrelate normalise counts",
-                      std::to_string(sums.counts.size()),
-                      std::to_string(lag_count(config)) + ", one for each lag, or none");
+  check_sums(config, sums);
   const bool adds = config.coarsening == Coarsening::sum;
-  for (std::size_t level = 0; level < config.levels; ++level) {
-    const LagRange range = lag_range(config, level);
-    const long double window = adds ? static_cast<long double>(range.window) : 1;
-    for (std::size_t p = 0; p < config.pair_count(); ++p) {
-      long double mean_a = 0, mean_b = 0;
-      if (how == core::Normalization::global && samples > 0) {
-        const auto length = static_cast<long double>(samples);
-        mean_a = static_cast<long double>(sums.totals(p, 0)) / length * window;
-        mean_b = static_cast<long double>(sums.totals(p, 1)) / length * window;
-      }
-      for (std::size_t i = 0; i < range.steps; ++i) {
-        const std::size_t lag = range.first_lag + i;
-        const auto pairs =
-            sums.counts.empty()
-                ? static_cast<std::int64_t>(range.pairs(range.first_steps + i, samples))
-                : sums.counts[lag];
-        g(p, lag) =
-            normalise<Value>(how,
-                             {sums.sums(p, lag) - sums.lead_in(p, lag), sums.monitor_direct(p, lag),
-                              sums.monitor_delayed(p, lag), pairs},
-                             mean_a, mean_b);
+  with_sums(config.sums_type(), sums, [&]<class Value>(const TypedSums<Value>& typed) {
+    for (std::size_t level = 0; level < config.levels; ++level) {
+      const LagRange range = lag_range(config, level);
+      const long double window = adds ? static_cast<long double>(range.window) : 1;
+      for (std::size_t p = 0; p < config.pair_count(); ++p) {
+        long double mean_a = 0, mean_b = 0;
+        if (how == core::Normalization::global && samples > 0) {
+          const auto length = static_cast<long double>(samples);
+          mean_a = static_cast<long double>(typed.totals(p, 0)) / length * window;
+          mean_b = static_cast<long double>(typed.totals(p, 1)) / length * window;
+        }
+        for (std::size_t i = 0; i < range.steps; ++i) {
+          const std::size_t lag = range.first_lag + i;
+          const LagMoments<Value> moments{
+              typed.sums(p, lag) - typed.lead_in(p, lag), typed.monitor_direct(p, lag),
+              typed.monitor_delayed(p, lag),
+              sums.counts.empty()
+                  ? static_cast<std::int64_t>(range.pairs(range.first_steps + i, samples))
+                  : sums.counts[lag]};
+          g(p, lag) = normalise(how, moments, mean_a, mean_b);
+        }
       }
     }
-  }
+  });
 }
-
-template double normalise(core::Normalization, const LagMoments<std::int64_t>&, long double,
-                          long double);
-template double normalise(core::Normalization, const LagMoments<double>&, long double, long double);
-template void normalise(const Config&, core::Normalization, std::uint64_t,
-                        const Sums<std::int64_t>&, const core::View<double, 2>&);
-template void normalise(const Config&, core::Normalization, std::uint64_t, const Sums<double>&,
-                        const core::View<double, 2>&);
 
 // Welford's weighted running mean and sum of squared deviations; NaN propagates.
 void SegmentScatter::add(std::span<const double> g, std::span<const std::int64_t> counts) {
@@ -114,21 +106,19 @@ std::vector<double> SegmentScatter::standard_error() const {
   return errors;
 }
 
-template <class Value>
-void Detrender::add(const Sums<Value>& segment) {
+void Detrender::add(const Sums& segment) {
   const std::size_t lags = segment.counts.size();
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
-    const std::size_t p = i / lags, lag = i % lags;
-    if (segment.counts[lag] == 0) continue;
-    sums_[i] += static_cast<long double>(segment.sums(p, lag) - segment.lead_in(p, lag));
-    expected_[i] += static_cast<long double>(segment.monitor_direct(p, lag)) *
-                    static_cast<long double>(segment.monitor_delayed(p, lag)) /
-                    static_cast<long double>(segment.counts[lag]);
-  }
+  with_sums(segment.sums.type(), segment, [&](const auto& typed) {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const std::size_t p = i / lags, lag = i % lags;
+      if (segment.counts[lag] == 0) continue;
+      sums_[i] += static_cast<long double>(typed.sums(p, lag) - typed.lead_in(p, lag));
+      expected_[i] += static_cast<long double>(typed.monitor_direct(p, lag)) *
+                      static_cast<long double>(typed.monitor_delayed(p, lag)) /
+                      static_cast<long double>(segment.counts[lag]);
+    }
+  });
 }
-
-template void Detrender::add(const Sums<std::int64_t>&);
-template void Detrender::add(const Sums<double>&);
 
 std::vector<double> Detrender::g() const {
   std::vector<double> g(sums_.size(), kUndefined);

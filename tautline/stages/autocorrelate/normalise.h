@@ -36,9 +36,8 @@ double normalise(core::Normalization how, const LagMoments<Value>& moments, long
 /// of pairs in the sums: a segment's pairs include windows from before the segment, so their number
 /// exceeds pairs_at(samples). Throws Error(config) when a needed view is empty, and when `counts`
 /// is neither empty nor one for each lag.
-template <class Value>
 void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
-               const Sums<Value>& sums, const core::View<double, 2>& g);
+               const Sums& sums, const core::View<double, 2>& g);
 
 /// Standard errors from segments that were normalised one by one. The weight of a segment is its
 /// number of pairs; the first segment has fewer because its delayed windows start before the run.
@@ -62,8 +61,7 @@ class SegmentScatter {
 class Detrender {
  public:
   Detrender(std::size_t pairs, std::size_t lags) : sums_(pairs * lags), expected_(pairs * lags) {}
-  template <class Value>
-  void add(const Sums<Value>& segment);
+  void add(const Sums& segment);
   /// sum of S / sum of (M_A M_B / N) - 1; NaN where that is undefined.
   std::vector<double> g() const;
 

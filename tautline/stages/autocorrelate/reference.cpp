@@ -4,11 +4,10 @@
 //
 // over all windows that end by the last sample. `lead_in` is the part of the sum whose window of e
 // starts before the first sample; counts and monitors are over the other pairs.
-#include <array>
-#include <cstring>
+#include <algorithm>
+#include <utility>
 
-#include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/checks.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
@@ -17,32 +16,21 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-class ReferenceState final : public State {
+class ReferenceState final : public BaseState {
  public:
-  explicit ReferenceState(std::size_t sensors) : sensors_(sensors) {}
-  std::uint64_t samples() const override { return rows.size() / sensors_; }
-  void reset() override {
-    rows.clear();
-    refused = false;
-  }
-  std::vector<std::byte> save() const override {
-    std::vector<std::byte> bytes(rows.size() * sizeof(double));
-    if (!bytes.empty()) std::memcpy(bytes.data(), rows.data(), bytes.size());
-    return bytes;
-  }
-  void load(std::span<const std::byte> bytes) override {
-    if (bytes.size() % (sensors_ * sizeof(double)) != 0)
-      throw core::Error(core::ErrorKind::format, "autocorrelate state",
-                        std::to_string(bytes.size()) + " bytes", "whole rows of samples");
-    rows.resize(bytes.size() / sizeof(double));
-    if (!bytes.empty()) std::memcpy(rows.data(), bytes.data(), bytes.size());
-    refused = false;
-  }
+  explicit ReferenceState(const Config& config)
+      : BaseState(config, "reference"), sensors_(config.sensors) {}
 
   std::vector<double> rows;  ///< [time][sensor]; a double holds every count
-  bool refused = false;
 
  private:
+  void clear() override { rows.clear(); }
+  void save_content(core::ByteWriter& writer) const override { writer(rows); }
+  void load_content(core::ByteReader& reader) override {
+    reader(rows);
+    if (rows.size() != taken * sensors_) reader.refuse();
+  }
+
   std::size_t sensors_;
 };
 
@@ -92,51 +80,35 @@ LagSums<Value> sum_lag(const Series<Value>& a, const Series<Value>& b, const Lag
   return out;
 }
 
-class ReferencePlan final : public Plan {
+class ReferencePlan final : public BasePlan<> {
  public:
   explicit ReferencePlan(Config config) : config_(std::move(config)) {}
   const Config& config() const override { return config_; }
   std::string backend() const override { return "reference"; }
   device::MemoryUse bytes() const override { return {}; }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
-    return std::make_unique<ReferenceState>(config_.sensors);
-  }
-
-  void execute(device::Queue&, State& state, const Samples<std::uint8_t>& samples) const override {
-    take(state, samples);
-  }
-  void execute(device::Queue&, State& state, const Samples<std::uint16_t>& samples) const override {
-    take(state, samples);
-  }
-  void execute(device::Queue&, State& state, const Samples<std::uint32_t>& samples) const override {
-    take(state, samples);
-  }
-  void execute(device::Queue&, State& state, const Samples<float>& samples) const override {
-    take(state, samples);
-  }
-  void read(device::Queue&, const State& state, const Sums<std::int64_t>& out) const override {
-    sum_all(state, out);
-  }
-  void read(device::Queue&, const State& state, const Sums<double>& out) const override {
-    sum_all(state, out);
+    return std::make_unique<ReferenceState>(config_);
   }
 
  private:
-  template <class Count>
-  void take(State& state, const Samples<Count>& samples) const {
-    check_samples(config_, type_of<Count>(), samples.extents());
+  void take(device::Queue&, BaseState& state, const core::SampleView<2>& samples) const override {
     auto& own = static_cast<ReferenceState&>(state);
-    for (std::size_t t = 0; t < samples.extent(0); ++t)
-      for (std::size_t s = 0; s < samples.extent(1); ++s) own.rows.push_back(samples(t, s));
-    if (own.refused || could_overflow(own)) {
-      own.refused = true;
-      throw_overflow(own.samples());
-    }
+    core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+        samples, "samples", [&](const auto& counts) {
+          for (std::size_t t = 0; t < counts.extent(0); ++t)
+            for (std::size_t s = 0; s < counts.extent(1); ++s) own.rows.push_back(counts(t, s));
+        });
+    own.taken += samples.extent(0);
+    own.refused = could_overflow(own);
+  }
+  void write(device::Queue&, const BaseState& state, const Sums& out) const override {
+    with_sums(config_.sums_type(), out,
+              [&](const auto& sums) { sum_all(static_cast<const ReferenceState&>(state), sums); });
   }
 
   // Any sum is at most the largest window times the sum of the other series.
   bool could_overflow(const ReferenceState& state) const {
-    if (config_.type == CountType::f32) return false;
+    if (config_.type == SampleType::f32) return false;
     Wide largest = 0;
     std::vector<Wide> totals(config_.sensors);
     for (std::size_t i = 0; i < state.rows.size(); ++i) {
@@ -153,45 +125,25 @@ class ReferencePlan final : public Plan {
   }
 
   template <class Value>
-  void sum_all(const State& state, const Sums<Value>& out) const {
-    check_sums(config_, out);
-    const auto& own = static_cast<const ReferenceState&>(state);
-    const std::uint64_t samples = own.samples();
-    for (std::size_t level = 0; level < config_.levels; ++level) {
-      const LagRange range = lag_range(config_, level);
-      for (std::size_t i = 0; i < range.steps; ++i) sum_pairs(own, range, i, samples, out);
-    }
-    for (std::size_t p = 0; p < config_.pair_count() && out.totals.data() != nullptr; ++p) {
-      const auto [a, b] = series<Value>(own, p);
-      out.totals(p, 0) = out.totals(p, 1) = Value{};
-      for (std::uint64_t t = 0; t < samples; ++t) {
-        out.totals(p, 0) += a.at(static_cast<std::int64_t>(t));
-        out.totals(p, 1) += b.at(static_cast<std::int64_t>(t));
-      }
-    }
-  }
-
-  template <class Value>
-  void sum_pairs(const ReferenceState& state, const LagRange& range, std::size_t i,
-                 std::uint64_t samples, const Sums<Value>& out) const {
-    const std::size_t lag = range.first_lag + i, k = range.first_steps + i;
-    if (!out.counts.empty()) out.counts[lag] = static_cast<std::int64_t>(range.pairs(k, samples));
+  void sum_all(const ReferenceState& state, const TypedSums<Value>& out) const {
     for (std::size_t p = 0; p < config_.pair_count(); ++p) {
-      const auto [a, b] = series<Value>(state, p);
-      const LagSums<Value> sums = sum_lag(a, b, range, k, samples);
-      if (out.sums.data() != nullptr) out.sums(p, lag) = sums.sum;
-      if (out.lead_in.data() != nullptr) out.lead_in(p, lag) = sums.lead_in;
-      if (out.monitor_direct.data() != nullptr) out.monitor_direct(p, lag) = sums.direct;
-      if (out.monitor_delayed.data() != nullptr) out.monitor_delayed(p, lag) = sums.delayed;
+      const Pair pair = config_.pair(p);
+      const Series<Value> a{state, config_.sensors, pair.a, config_.coarsening};
+      const Series<Value> b{state, config_.sensors, pair.b, config_.coarsening};
+      for (std::size_t level = 0; level < config_.levels; ++level) {
+        const LagRange range = lag_range(config_, level);
+        for (std::size_t i = 0; i < range.steps; ++i) {
+          const LagSums<Value> s = sum_lag(a, b, range, range.first_steps + i, state.taken);
+          out.put(p, range.first_lag + i, s.sum, s.lead_in, s.direct, s.delayed);
+        }
+      }
+      Value total_a{}, total_b{};
+      for (std::int64_t t = 0; t < static_cast<std::int64_t>(state.taken); ++t) {
+        total_a += a.at(t);
+        total_b += b.at(t);
+      }
+      out.put_totals(p, total_a, total_b);
     }
-  }
-
-  template <class Value>
-  std::array<Series<Value>, 2> series(const ReferenceState& state, std::size_t p) const {
-    const auto own = static_cast<std::uint32_t>(p);
-    const Pair pair = config_.pairs.empty() ? Pair{own, own} : config_.pairs[p];
-    return {Series<Value>{state, config_.sensors, pair.a, config_.coarsening},
-            Series<Value>{state, config_.sensors, pair.b, config_.coarsening}};
   }
 
   Config config_;

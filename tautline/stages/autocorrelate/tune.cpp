@@ -9,7 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/jit/check_output.h"
-#include "tautline/stages/autocorrelate/checks.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/tuning.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
@@ -22,7 +22,7 @@ std::vector<std::byte> random_counts(const Config& config) {
   std::mt19937 random(1);
   const std::size_t size = core::bytes_of(config.type);
   std::vector<std::byte> bytes(config.max_samples * config.sensors * size);
-  if (config.type == CountType::f32) {
+  if (config.type == SampleType::f32) {
     auto* counts = reinterpret_cast<float*>(bytes.data());
     for (std::size_t i = 0; i < bytes.size() / size; ++i)
       counts[i] = static_cast<float>(random() % 1000);
@@ -49,24 +49,13 @@ struct Data {
   void sum(const Plan& plan, device::Queue& on, State& of, const void* in,
            std::vector<std::uint64_t>& out) const {
     feed(plan, on, of, in);
-    if (config.type == CountType::f32) {
-      plan.read(on, of, views<double>(out));
-    } else {
-      plan.read(on, of, views<std::int64_t>(out));
-    }
+    Sums all;
+    all.sums = {out.data(), config.sums_type(), {config.pair_count(), lag_count(config)}};
+    plan.read(on, of, all);
     on.synchronise();
   }
   void feed(const Plan& plan, device::Queue& on, State& of, const void* in) const {
-    switch (config.type) {
-      case CountType::u8:
-        return plan.execute(on, of, view<std::uint8_t>(in));
-      case CountType::u16:
-        return plan.execute(on, of, view<std::uint16_t>(in));
-      case CountType::u32:
-        return plan.execute(on, of, view<std::uint32_t>(in));
-      case CountType::f32:
-        return plan.execute(on, of, view<float>(in));
-    }
+    plan.execute(on, of, {in, config.type, {config.max_samples, config.sensors}});
   }
   State& state_for(const Plan& plan) {
     if (state_of == &plan) return *state;
@@ -94,25 +83,13 @@ struct Data {
   }
 
   std::string difference() const {
-    if (config.type == CountType::f32)
+    if (config.type == SampleType::f32)
       return jit::describe_difference<double>(
           std::span(reinterpret_cast<const double*>(found.data()), found.size()),
           std::span(reinterpret_cast<const double*>(expected.data()), expected.size()), 0);
     return jit::describe_difference<std::int64_t>(
         std::span(reinterpret_cast<const std::int64_t*>(found.data()), found.size()),
         std::span(reinterpret_cast<const std::int64_t*>(expected.data()), expected.size()), 0);
-  }
-
- private:
-  template <class Count>
-  Samples<Count> view(const void* in) const {
-    return {static_cast<const Count*>(in), {config.max_samples, config.sensors}};
-  }
-  template <class Value>
-  Sums<Value> views(std::vector<std::uint64_t>& out) const {
-    Sums<Value> all;
-    all.sums = {reinterpret_cast<Value*>(out.data()), {config.pair_count(), lag_count(config)}};
-    return all;
   }
 };
 

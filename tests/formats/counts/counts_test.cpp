@@ -16,7 +16,7 @@
 namespace tautline::formats {
 namespace {
 
-using core::CountType;
+using core::SampleType;
 
 template <class Value>
 std::string write_npy(const tests::ScratchFolder& scratch, const std::string& type,
@@ -62,9 +62,9 @@ TEST(Counts, TypesAreConvertedWhenTheyFit) {
   const tests::ScratchFolder scratch;
   const auto wide = write_npy(scratch, "<i8", {2, 2}, std::vector<std::int64_t>{1, 70'000, 0, 255});
   const auto natural = open_counts(wide, {});
-  EXPECT_EQ(natural->description().type, CountType::u32);
+  EXPECT_EQ(natural->description().type, SampleType::u32);
   EXPECT_EQ(read_all<std::uint32_t>(*natural), (std::vector<std::uint32_t>{1, 70'000, 0, 255}));
-  const auto narrow = open_counts(wide, {.type = CountType::u16});
+  const auto narrow = open_counts(wide, {.type = SampleType::u16});
   try {
     read_all<std::uint16_t>(*narrow);
     ADD_FAILURE() << "70,000 was taken for 16 bits";
@@ -76,7 +76,7 @@ TEST(Counts, TypesAreConvertedWhenTheyFit) {
       open_counts(write_npy(scratch, "|i1", {3}, std::vector<std::int8_t>{1, 127, -1}), {});
   EXPECT_THROW(read_all<std::uint8_t>(*negative), core::Error);
   const auto doubles = open_counts(write_npy(scratch, "<f8", {2}, std::vector<double>{1.5, 2}), {});
-  EXPECT_EQ(doubles->description().type, CountType::f32);
+  EXPECT_EQ(doubles->description().type, SampleType::f32);
   EXPECT_EQ(read_all<float>(*doubles), (std::vector<float>{1.5, 2}));
 }
 
@@ -101,14 +101,14 @@ TEST(Counts, FloatsThatAreNoCountsAreRefused) {
     const std::string raw = scratch / "x.f32";
     std::ofstream(raw, std::ios::binary)
         .write(reinterpret_cast<const char*>(floats.data()), 4 * 12);
-    check(raw, {.type = CountType::f32, .sensors = 2});
+    check(raw, {.type = SampleType::f32, .sensors = 2});
   }
   std::vector<double> large(12, 0.5);
   large[9] = 1e39;  // beyond a float
   check(write_npy(scratch, "<f8", {6, 2}, large), {});
   std::vector<std::int8_t> negative(12, 1);
   negative[9] = -1;
-  check(write_npy(scratch, "|i1", {6, 2}, negative), {.type = CountType::f32});
+  check(write_npy(scratch, "|i1", {6, 2}, negative), {.type = SampleType::f32});
 }
 
 TEST(Counts, RawFilesNeedTypeAndSensors) {
@@ -117,11 +117,11 @@ TEST(Counts, RawFilesNeedTypeAndSensors) {
   const std::vector<std::uint16_t> values{9, 9, 9, 1, 2, 3, 4, 5, 6, 7};
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(values.data()), 20);
   EXPECT_THROW(open_counts(path, {}), core::Error);
-  EXPECT_THROW(open_counts(path, {.type = CountType::u16}), core::Error);
-  EXPECT_THROW(open_counts(path, {.type = CountType::u16, .sensors = 2, .header_bytes = 21}),
+  EXPECT_THROW(open_counts(path, {.type = SampleType::u16}), core::Error);
+  EXPECT_THROW(open_counts(path, {.type = SampleType::u16, .sensors = 2, .header_bytes = 21}),
                core::Error);
   // 7 counts for 3 sensors: one is left over, counted and named.
-  const auto reader = open_counts(path, {.type = CountType::u16, .sensors = 3, .header_bytes = 6});
+  const auto reader = open_counts(path, {.type = SampleType::u16, .sensors = 3, .header_bytes = 6});
   EXPECT_EQ(reader->total_samples(), 2u);
   EXPECT_EQ(read_all<std::uint16_t>(*reader), (std::vector<std::uint16_t>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(reader->damage().trailing_bytes, 2u);

@@ -130,6 +130,14 @@ TEST_F(AmxEmulated, AnySplit) {
   }
 }
 
+TEST_F(AmxEmulated, StatesAreCutAndToldApart) {
+  const Config config{.sensors = 66, .levels = 8};
+  const std::vector others{plan(config), plan({.sensors = 65, .levels = 8}, kSmall)};
+  const auto made = plan(config, kSmall);
+  expect_cut_everywhere(*made, *queue_, random_counts<std::uint8_t>(6000, 66, 255), 3000);
+  expect_states_told_apart(*made, *queue_, others);
+}
+
 TEST_F(AmxEmulated, StridedSamples) {
   const Config config{.sensors = 6, .bins = 8, .levels = 4};
   const auto wide = random_counts<std::uint8_t>(1100, 20, 255);
@@ -148,7 +156,7 @@ TEST(Amx, FitsWhatItCanCompute) {
   EXPECT_TRUE(cpu::amx_fits({.sensors = 1024}, {}));
   EXPECT_FALSE(cpu::amx_fits({.sensors = 2}, {}));
   EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .bins = 33}, {}));
-  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .type = CountType::u16}, {}));
+  EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .type = SampleType::u16}, {}));
   EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .coarsening = Coarsening::first}, {}));
   EXPECT_FALSE(cpu::amx_fits({.sensors = 1024, .pairs = {{0, 1}}}, {}));
   EXPECT_FALSE(cpu::amx_fits({.sensors = 1024}, {.amx_level_pairs = 0}));

@@ -171,18 +171,18 @@ TEST_P(Exact, SixteenBits) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const double most : {255., 300., 32767., 32768., 65535.})
       for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
-        check({.sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 9, .type = CountType::u16},
+        check({.sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 9, .type = SampleType::u16},
               random_counts<std::uint16_t>(3001, 3, most), tunables);
-  check({.sensors = 33, .bins = 6, .levels = 5, .type = CountType::u16},
+  check({.sensors = 33, .bins = 6, .levels = 5, .type = SampleType::u16},
         random_counts<std::uint16_t>(500, 33, 65535), kSmallBlocks);
 }
 
 TEST_P(Exact, ThirtyTwoBits) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const double most : {7., 40'000., 1e6})
-      check({.sensors = 3, .bins = 6, .levels = 9, .type = CountType::u32},
+      check({.sensors = 3, .bins = 6, .levels = 9, .type = SampleType::u32},
             random_counts<std::uint32_t>(3001, 3, most), tunables);
-  check({.sensors = 2, .bins = 6, .levels = 1, .type = CountType::u32},
+  check({.sensors = 2, .bins = 6, .levels = 1, .type = SampleType::u32},
         std::vector<std::uint32_t>{2147483651u, 2147483649u, 4294967u, 5});
 }
 
@@ -190,7 +190,7 @@ TEST_P(Exact, Floats) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
       const Config config{
-          .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = CountType::f32};
+          .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = SampleType::f32};
       const auto data = random_counts<float>(2001, 3, 10);
       const auto made = plan(config, tunables);
       const auto got = run(*made, queue(), data), expected = run_on(kReference, config, data);
@@ -252,7 +252,7 @@ TEST_P(Exact, SumsFarBeyond32Bits) {
 
 // Totals and monitors of full-scale counts, far beyond 32 bits.
 TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
-  const auto check_full_scale = [&]<class Count>(Count full, std::size_t sensors, CountType type) {
+  const auto check_full_scale = [&]<class Count>(Count full, std::size_t sensors, SampleType type) {
     const Config config{
         .sensors = sensors, .bins = 2, .levels = 3, .type = type, .max_samples = 1 << 18};
     const std::size_t calls = (std::size_t{1} << 32) / full / config.max_samples + 1;
@@ -264,10 +264,10 @@ TEST_P(Exact, TotalsAndMonitorsBeyond32Bits) {
     made->read(queue(), *state, result.views());
     expect_beyond_32_bits(config, result, calls * config.max_samples, full);
   };
-  check_full_scale(std::uint8_t{255}, 1, CountType::u8);
-  check_full_scale(std::uint16_t{65535}, 1, CountType::u16);
-  check_full_scale(std::uint16_t{65535}, 17, CountType::u16);
-  check_full_scale(std::uint32_t{40'000}, 3, CountType::u32);
+  check_full_scale(std::uint8_t{255}, 1, SampleType::u8);
+  check_full_scale(std::uint16_t{65535}, 1, SampleType::u16);
+  check_full_scale(std::uint16_t{65535}, 17, SampleType::u16);
+  check_full_scale(std::uint32_t{40'000}, 3, SampleType::u32);
 }
 
 // 16 and 64 neighbouring sensors have kernels of their own for the input; strides, offsets and

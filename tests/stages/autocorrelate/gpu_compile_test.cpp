@@ -29,9 +29,9 @@ class GpuCompile : public ::testing::Test {
     std::vector<Config> problems{
         {.sensors = 1024},
         {.sensors = 1024, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 17},
-        {.sensors = 100, .type = CountType::u16},
-        {.sensors = 100, .type = CountType::u32},
-        {.sensors = 100, .type = CountType::f32},
+        {.sensors = 100, .type = SampleType::u16},
+        {.sensors = 100, .type = SampleType::u32},
+        {.sensors = 100, .type = SampleType::f32},
         {.sensors = 3, .bins = 8, .levels = 40, .coarsening = Coarsening::second}};
     Config pairs{.sensors = 4, .levels = 3};
     for (std::uint32_t i = 0; i < 100; ++i) pairs.pairs.push_back({i % 4, i / 25});

@@ -126,17 +126,17 @@ TEST_P(Gpu, TenGroupsOfThirtyTwoAreTheClosedForm) {
 TEST_P(Gpu, SixteenBits) {
   for (const double most : {300., 65535.})
     for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
-      check({.sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 9, .type = CountType::u16},
+      check({.sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 9, .type = SampleType::u16},
             random_counts<std::uint16_t>(2001, 3, most));
-  check({.sensors = 33, .bins = 32, .levels = 5, .type = CountType::u16},
+  check({.sensors = 33, .bins = 32, .levels = 5, .type = SampleType::u16},
         std::vector<std::uint16_t>(33 * 700, 65535));
 }
 
 TEST_P(Gpu, ThirtyTwoBits) {
   for (const double most : {7., 1e6})
-    check({.sensors = 3, .bins = 6, .levels = 9, .type = CountType::u32},
+    check({.sensors = 3, .bins = 6, .levels = 9, .type = SampleType::u32},
           random_counts<std::uint32_t>(2001, 3, most));
-  check({.sensors = 2, .bins = 6, .levels = 1, .type = CountType::u32},
+  check({.sensors = 2, .bins = 6, .levels = 1, .type = SampleType::u32},
         std::vector<std::uint32_t>{2147483651u, 2147483649u, 4294967u, 5});
 }
 
@@ -146,14 +146,14 @@ TEST_P(Gpu, ManyLevels) {
          .lag_scheme = LagScheme::standard,
          .bins = 4,
          .levels = 30,
-         .type = CountType::u32},
+         .type = SampleType::u32},
         random_counts<std::uint32_t>(5000, 3, 3));
 }
 
 TEST_P(Gpu, Floats) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
     const Config config{
-        .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = CountType::f32};
+        .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = SampleType::f32};
     const auto data = random_counts<float>(2001, 3, 10);
     const auto got = run(*make_plan(config, device(), kPortable), queue(), data);
     const auto expected = run_on(kReference, config, data);
@@ -190,7 +190,7 @@ TEST_P(Gpu, PairsOfSensors) {
     for (const auto& some : {pairs, std::vector<Pair>{{3, 20}}})
       check({.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 5, .pairs = some},
             random_counts<std::uint8_t>(999, sensors, 255));
-  check({.sensors = sensors, .bins = 32, .levels = 5, .type = CountType::u16, .pairs = pairs},
+  check({.sensors = sensors, .bins = 32, .levels = 5, .type = SampleType::u16, .pairs = pairs},
         random_counts<std::uint16_t>(999, sensors, 65535));
 }
 
@@ -220,15 +220,16 @@ TEST_P(Gpu, SumsFarBeyond32Bits) {
 // many counts would take an emulated device too long.
 std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu::GpuLayout& layout,
                                         std::uint64_t more) {
-  constexpr std::size_t kHeaderWords = 5, kKnownTotal = 3;
-  const std::size_t memory_at = (kHeaderWords + layout.levels.size()) * sizeof more;
+  // The head of a saved state, samples, refused and parity; known_at and the levels' rows.
+  constexpr std::size_t kKnownTotalAt = 40 + 8 + 1 + 8;
+  const std::size_t memory_at = kKnownTotalAt + 2 * 8 + (1 + layout.levels.size()) * sizeof more;
   const auto add = [&](std::size_t at) {
     std::uint64_t value = 0;
     std::memcpy(&value, bytes.data() + at, sizeof value);
     value += more;
     std::memcpy(bytes.data() + at, &value, sizeof value);
   };
-  add(kKnownTotal * sizeof more);
+  add(kKnownTotalAt);
   std::set<std::size_t> places;
   for (const gpu::GpuLevel& level : layout.levels)
     places.insert({level.total_d_at, level.total_e_at});
@@ -241,7 +242,7 @@ std::vector<std::byte> with_more_counts(std::vector<std::byte> bytes, const gpu:
 // 64-bit totals and monitors are exact, at every level.
 TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
   constexpr std::int64_t kMore = (std::int64_t{1} << 40) + 12345;
-  for (const CountType type : {CountType::u8, CountType::u16})
+  for (const SampleType type : {SampleType::u8, SampleType::u16})
     for (const GpuTunables& tunables : designs()) {
       const Config config{.sensors = 5, .bins = 6, .levels = 6, .type = type};
       const auto layout = gpu::make_layout(config, tunables, device()->properties().total_bytes);
@@ -258,13 +259,13 @@ TEST_P(Gpu, TotalsAndMonitorsBeyond32Bits) {
           for (std::int64_t& value : *values) value += kMore;
         expect_equal(config, got, expected, "totals beyond 32 bits");
       };
-      if (type == CountType::u8)
+      if (type == SampleType::u8)
         test(random_counts<std::uint8_t>(2000, 5, 255));
       else
         test(random_counts<std::uint16_t>(2000, 5, 65535));
     }
   // And by executing full-scale counts, where few are enough.
-  const Config config{.sensors = 1, .bins = 2, .levels = 2, .type = CountType::u16};
+  const Config config{.sensors = 1, .bins = 2, .levels = 2, .type = SampleType::u16};
   const auto plan = make_plan(config, device(), designs().front());
   const auto state = plan->make_state(queue());
   const std::vector<std::uint16_t> data(11'000, 65535);
@@ -358,6 +359,29 @@ TEST_P(Gpu, SavedTakenUpAgainAndReset) {
   expect_equal(config, result, expected, "after reset");
 }
 
+TEST_P(Gpu, StatesAreCutAndToldApart) {
+  const Config config{.sensors = 20, .bins = 6, .levels = 6};
+  const auto plan = make_plan(config, device(), kQuick);
+  expect_cut_everywhere(*plan, queue(), random_counts<std::uint8_t>(2000, 20, 255), 300);
+  std::vector<std::shared_ptr<const Plan>> others{
+      make_plan(config, device(), kLong),
+      stages::autocorrelate::make_plan(config, opened(kReference))};
+  for (const Config& other : other_configs(config))
+    others.push_back(make_plan(other, device(), kQuick));
+  expect_states_told_apart(*plan, queue(), others);
+}
+
+TEST_P(Gpu, OneCall) {
+  const Config config{.sensors = 5, .bins = 6, .levels = 5, .max_samples = 300};
+  const auto data = random_counts<std::uint8_t>(1000, 5, 255);
+  Result<std::int64_t> result(config);
+  autocorrelate::autocorrelate(config, view_of(data, 5), result.views(),
+                               device::parse_selection(GetParam()));
+  Config whole = config;
+  whole.max_samples = 1000;
+  expect_equal(config, result, run_on(kReference, whole, data), "one call");
+}
+
 TEST_P(Gpu, NothingGiven) {
   const Config config{.sensors = 5, .bins = 6, .levels = 6};
   const auto plan = make_plan(config, device(), kQuick);
@@ -407,7 +431,7 @@ TEST_P(Gpu, HostMemoryOfAnyStrides) {
   for (std::size_t t = 0; t < 600; ++t)
     for (std::size_t s = 0; s < 7; ++s) dense.push_back(wide[t * 21 + 3 * s]);
   Config of_halves = config;
-  of_halves.type = CountType::u16;
+  of_halves.type = SampleType::u16;
   const auto plan = make_plan(of_halves, device(), kQuick);
   const auto state = plan->make_state(queue());
   plan->execute(queue(), *state, Samples<std::uint16_t>(wide.data(), {600, 7}, {21, 3}));
@@ -425,7 +449,7 @@ TEST_P(Gpu, SumsToDeviceMemory) {
   plan->execute(queue(), *state, view_of(data, 9));
   Result<std::int64_t> result(config);
   const device::Buffer there = device()->allocate(result.sums.size() * 8);
-  Sums<std::int64_t> views;
+  Sums views;
   views.sums = core::View<std::int64_t, 2>(there.as<std::int64_t>(), {9, result.lags});
   plan->read(queue(), *state, views);
   queue().copy(result.sums.data(), there.data(), there.bytes());
@@ -434,7 +458,7 @@ TEST_P(Gpu, SumsToDeviceMemory) {
 }
 
 TEST_P(Gpu, RefusesSumsThatCouldWrap) {
-  const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = CountType::u32};
+  const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = SampleType::u32};
   const auto plan = make_plan(config, device(), kQuick);
   const auto state = plan->make_state(queue());
   const std::vector<std::uint32_t> good(2, 3'037'000'499u), bad(1000, 4'000'000'000u);

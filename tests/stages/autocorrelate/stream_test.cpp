@@ -49,23 +49,42 @@ TEST_P(Stream, ReadOnTheWayIsTheReference) {
   }
 }
 
-TEST_P(Stream, SavedAndTakenUpAgain) {
-  for (const std::size_t sensors : {2u, 20u, 66u}) {
-    const Config config{.sensors = sensors, .bins = 6, .levels = 6};
-    const auto data = random_counts<std::uint8_t>(2000, sensors, 255);
-    const auto made = plan(config);
-    const auto first = made->make_state(queue());
-    made->execute(queue(), *first, view_of(data, sensors, 0, 777));
-    const auto bytes = first->save();
-    const auto second = made->make_state(queue());
-    second->load(bytes);
-    EXPECT_EQ(second->samples(), 777u);
-    made->execute(queue(), *second, view_of(data, sensors, 777));
-    Result<std::int64_t> result(config);
-    made->read(queue(), *second, result.views());
-    expect_equal(config, result, run(*made, queue(), data), "saved after 777");
-    EXPECT_THROW(second->load(std::span(bytes).first(10)), core::Error);
+TEST_P(Stream, CutAtEveryCall) {
+  for (const std::size_t sensors : {2u, 20u, 66u})
+    for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+      const Config config{.sensors = sensors, .lag_scheme = scheme, .bins = 6, .levels = 6};
+      const auto made = plan(config, {.block_samples = 64, .series_block_samples = 1024});
+      expect_cut_everywhere(*made, queue(), random_counts<std::uint8_t>(2000, sensors, 255), 300);
+    }
+  for (const SampleType type : {SampleType::u16, SampleType::u32, SampleType::f32}) {
+    const auto made = plan({.sensors = 3, .bins = 6, .levels = 4, .type = type});
+    if (type == SampleType::u16)
+      expect_cut_everywhere(*made, queue(), random_counts<std::uint16_t>(700, 3, 65535), 99);
+    else if (type == SampleType::u32)
+      expect_cut_everywhere(*made, queue(), random_counts<std::uint32_t>(700, 3, 1e6), 99);
+    else
+      expect_cut_everywhere(*made, queue(), random_counts<float>(700, 3, 10), 99);
   }
+}
+
+TEST_P(Stream, StatesOfOtherPlansAreRefused) {
+  const Config config{.sensors = 20, .bins = 6, .levels = 6};
+  std::vector<std::shared_ptr<const Plan>> others{
+      plan(config, {.block_samples = 128}), plan(config, {.block_samples = 512}),
+      stages::autocorrelate::make_plan(config, opened(kReference))};
+  for (const Config& other : other_configs(config)) others.push_back(plan(other));
+  const auto made = plan(config);
+  expect_states_told_apart(*made, queue(), others);
+}
+
+// A stream that was refused stays so.
+TEST_P(Stream, RefusedStatesStayRefused) {
+  const auto made = plan({.sensors = 2, .bins = 4, .levels = 1, .type = SampleType::u32});
+  const auto state = made->make_state(queue()), later = made->make_state(queue());
+  const std::vector<std::uint32_t> bad(100'000, 4'000'000'000u), good(2, 7);
+  EXPECT_THROW(made->execute(queue(), *state, view_of(bad, 2)), core::Error);
+  later->load(state->save());
+  EXPECT_THROW(made->execute(queue(), *later, view_of(good, 2)), core::Error);
 }
 
 TEST_P(Stream, ResetStartsAgain) {
@@ -94,7 +113,7 @@ TEST_P(Stream, NothingGiven) {
 
 // 2 (4e9)^2 exceeds 2^63; the square of a count just below 2^31.5 does not.
 TEST_P(Stream, RefusesSumsThatCouldWrap) {
-  const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = CountType::u32};
+  const Config config{.sensors = 2, .bins = 4, .levels = 1, .type = SampleType::u32};
   const auto made = plan(config);
   const auto state = made->make_state(queue());
   const std::vector<std::uint32_t> good(2, 3'037'000'499u), bad(200'000, 4'000'000'000u);
@@ -145,6 +164,7 @@ TEST(Config, SaysWhatIsWrong) {
   expect_error({.levels = 0}, "levels");
   expect_error({.levels = 41}, "levels");
   expect_error({.max_samples = 0}, "max_samples");
+  expect_error({.type = SampleType::i16}, "type");
   expect_error({.sensors = 4, .pairs = {{1, 4}}}, "pairs");
 }
 
@@ -164,6 +184,38 @@ TEST(Config, ExecuteChecksItsViews) {
     Result<std::int64_t> wrong_shape(Config{.sensors = 3});
     EXPECT_THROW(plan->read(*queue, *state, wrong_shape.views()), core::Error);
   }
+}
+
+TEST(Reference, StatesAreCutAndToldApart) {
+  const auto device = opened(kReference);
+  const auto queue = device->make_queue();
+  const auto made = [&](const Config& config) {
+    return stages::autocorrelate::make_plan(config, device);
+  };
+  const Config config{.sensors = 3, .bins = 4, .levels = 4};
+  expect_cut_everywhere(*made(config), *queue, random_counts<std::uint8_t>(300, 3, 255), 40);
+  std::vector<std::shared_ptr<const Plan>> others;
+  for (const Config& other : other_configs(config)) others.push_back(made(other));
+  expect_states_told_apart(*made(config), *queue, others);
+}
+
+TEST(OneCall, IsThePlanFedInBlocks) {
+  for (const Backend& backend : {kReference, kBackends[0]})
+    for (const std::size_t samples : {0u, 1u, 99u, 100u, 101u, 1234u}) {
+      Config config{.sensors = 3, .bins = 6, .levels = 5, .max_samples = 100};
+      const auto data = random_counts<std::uint8_t>(samples, 3, 255);
+      Result<std::int64_t> result(config);
+      autocorrelate(config, view_of(data, 3), result.views(), backend.selection);
+      config.max_samples = 2000;
+      expect_equal(config, result, run_on(kReference, config, data), config_text(config, samples));
+    }
+  Config config{.sensors = 3, .bins = 6, .levels = 5, .type = SampleType::f32};
+  const auto data = random_counts<float>(500, 3, 10);
+  Result<double> result(config);
+  autocorrelate(config, view_of(data, 3), result.views());
+  EXPECT_EQ(result.sums, run_on(kReference, config, data).sums);
+  config.type = SampleType::u8;
+  EXPECT_THROW(autocorrelate(config, view_of(data, 3), result.views()), core::Error);
 }
 
 TEST(Config, LagsOfEachScheme) {

@@ -66,8 +66,9 @@ struct Result {
     totals.assign(pairs * 2, poison);
     counts.assign(lags, -77);
   }
-  Sums<Value> views() {
-    const auto view = [&](std::vector<Value>& values, std::size_t columns) {
+  Sums views() {
+    const auto view = [&](std::vector<Value>& values,
+                          std::size_t columns) -> core::MutableSampleView<2> {
       return core::View<Value, 2>(values.data(), {pairs, columns});
     };
     return {view(sums, lags),    view(lead_in, lags), view(direct, lags),
@@ -77,6 +78,9 @@ struct Result {
   std::vector<Value> sums, lead_in, direct, delayed, totals;
   std::vector<std::int64_t> counts;
 };
+
+template <class Count>
+using Samples = core::View<const Count, 2>;
 
 template <class Count>
 Samples<Count> view_of(const std::vector<Count>& data, std::size_t sensors, std::size_t first = 0,
@@ -129,6 +133,81 @@ void expect_equal(const Config& config, const Result<Value>& got, const Result<V
     expect_equal(config, got.direct, expected.direct, "monitor_direct", where);
     expect_equal(config, got.delayed, expected.delayed, "monitor_delayed", where);
   }
+}
+
+/// Cuts a stream at every call: each call's state is saved and loaded into another one.
+template <class Count>
+void expect_cut_everywhere(const Plan& plan, device::Queue& queue, const std::vector<Count>& data,
+                           std::size_t longest) {
+  auto random = generator();
+  const std::size_t sensors = plan.config().sensors, samples = data.size() / sensors;
+  auto state = plan.make_state(queue);
+  for (std::size_t t = 0; t < samples;) {
+    const std::size_t count = std::min<std::size_t>(samples - t, 1 + random() % longest);
+    plan.execute(queue, *state, view_of(data, sensors, t, count));
+    t += count;
+    const auto bytes = state->save();
+    state = plan.make_state(queue);
+    // What a state holds before it loads does not matter.
+    plan.execute(queue, *state, view_of(data, sensors, 0, 1));
+    state->load(bytes);
+    ASSERT_EQ(state->samples(), t);
+    ASSERT_TRUE(state->save() == bytes) << "saved, loaded and saved again after " << t;
+  }
+  Result<ValueOf<Count>> result(plan.config());
+  plan.read(queue, *state, result.views());
+  queue.synchronise();
+  const auto expected = run(plan, queue, data);
+  EXPECT_EQ(result.sums, expected.sums);
+  EXPECT_EQ(result.lead_in, expected.lead_in);
+  EXPECT_EQ(result.direct, expected.direct);
+  EXPECT_EQ(result.delayed, expected.delayed);
+  EXPECT_EQ(result.totals, expected.totals);
+  EXPECT_EQ(result.counts, expected.counts);
+}
+
+/// Expects Error(format).
+inline void expect_refused(State& state, std::span<const std::byte> bytes,
+                           const std::string& what) {
+  try {
+    state.load(bytes);
+    ADD_FAILURE() << what << " was loaded";
+  } catch (const core::Error& error) {
+    EXPECT_EQ(error.kind(), core::ErrorKind::format) << what << ": " << error.what();
+  }
+}
+
+/// A state of `plan` is refused by the states of `others`, and by its own when it is cut or too long.
+inline void expect_states_told_apart(const Plan& plan, device::Queue& queue,
+                                     const std::vector<std::shared_ptr<const Plan>>& others) {
+  const auto state = plan.make_state(queue);
+  const std::vector<std::uint8_t> data(40 * plan.config().sensors, 3);
+  plan.execute(queue, *state, view_of(data, plan.config().sensors));
+  auto bytes = state->save();
+  for (std::size_t i = 0; i < others.size(); ++i)
+    expect_refused(*others[i]->make_state(queue), bytes,
+                   "a state of other plan " + std::to_string(i));
+  for (const std::size_t length : {std::size_t{0}, std::size_t{10}, std::size_t{39},
+                                   std::size_t{40}, std::size_t{45}, bytes.size() - 1})
+    expect_refused(*state, std::span(bytes).first(length), std::to_string(length) + " bytes");
+  bytes.push_back({});
+  expect_refused(*state, bytes, "a byte too many");
+  bytes.pop_back();
+  state->load(bytes);
+  EXPECT_EQ(state->samples(), 40u);
+}
+
+/// Configs that differ from `config` in one field each.
+inline std::vector<Config> other_configs(const Config& config) {
+  std::vector<Config> others(7, config);
+  others[0].sensors += 1;
+  others[1].lag_scheme = LagScheme::standard;
+  others[2].bins += 2;
+  others[3].levels += 1;
+  others[4].type = SampleType::u16;
+  others[5].pairs = {{0, 1}, {1, 0}};
+  others[6].coarsening = Coarsening::first;
+  return others;
 }
 
 inline std::string config_text(const Config& config, std::size_t samples) {

@@ -94,6 +94,16 @@ TEST_F(Tags, AnySplitReadAndSavedOnTheWay) {
     }
 }
 
+TEST_F(Tags, StatesAreCutAndToldApart) {
+  const Config config{.sensors = 3, .bins = 8, .levels = 7};
+  for (const unsigned rarity : {2u, 50u})
+    expect_cut_everywhere(*make_tag_plan(config), *queue_, rare_counts(3000, 3, rarity), 300);
+  std::vector<std::shared_ptr<const Plan>> others{make_plan(config, device_)};
+  for (const Config& other : other_configs(config))
+    if (other.coarsening == Coarsening::sum) others.push_back(make_tag_plan(other));
+  expect_states_told_apart(*make_tag_plan(config), *queue_, others);
+}
+
 // A run of 1e15 bins with photons in pairs, which only lists of tags can hold.
 TEST_F(Tags, LongEmptyRuns) {
   const Config config{.sensors = 1, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 40};
@@ -125,12 +135,12 @@ TEST_F(Tags, RefusesWhatIsWrong) {
   EXPECT_THROW(give({{12, 2}}, 20), core::Error);
   EXPECT_THROW(give({{20, 0}}, 20), core::Error);
   give({{12, 0}}, 20);
-  EXPECT_THROW(make_tag_plan({.type = CountType::f32}), core::Error);
+  EXPECT_THROW(make_tag_plan({.type = SampleType::f32}), core::Error);
   EXPECT_THROW(make_tag_plan({.coarsening = Coarsening::first}), core::Error);
 }
 
 TEST_F(Tags, RefusesSumsThatCouldWrap) {
-  const Config config{.sensors = 1, .bins = 4, .levels = 1, .type = CountType::u32};
+  const Config config{.sensors = 1, .bins = 4, .levels = 1, .type = SampleType::u32};
   const auto plan = make_tag_plan(config);
   const auto state = plan->make_state(*queue_);
   const std::vector<std::uint32_t> good(1, 3'037'000'499u), bad(3, 4'000'000'000u);

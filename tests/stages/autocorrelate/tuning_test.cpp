@@ -14,7 +14,7 @@ class Tuning : public ::testing::TestWithParam<std::string> {};
 TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
-  for (const CountType type : {CountType::u8, CountType::f32}) {
+  for (const SampleType type : {SampleType::u8, SampleType::f32}) {
     const Config config{.sensors = 24, .bins = 6, .levels = 5, .type = type, .max_samples = 300};
     const jit::Tunable tunable = make_tunable(config, device);
     EXPECT_EQ(tunable.key.stage, "autocorrelate");
@@ -47,11 +47,11 @@ TEST(PortableTunables, MatterWhereMatrixUnitsDoNotTakeEveryLevel) {
   };
   EXPECT_FALSE(matter({.sensors = 4}));
   EXPECT_TRUE(matter({.sensors = 4}, GpuDesign::portable));
-  EXPECT_FALSE(matter({.sensors = 4, .type = CountType::u16}));
-  EXPECT_FALSE(matter({.sensors = 4, .levels = 1, .type = CountType::u32}));
-  EXPECT_TRUE(matter({.sensors = 4, .levels = 2, .type = CountType::u32}));
+  EXPECT_FALSE(matter({.sensors = 4, .type = SampleType::u16}));
+  EXPECT_FALSE(matter({.sensors = 4, .levels = 1, .type = SampleType::u32}));
+  EXPECT_TRUE(matter({.sensors = 4, .levels = 2, .type = SampleType::u32}));
   EXPECT_TRUE(matter({.sensors = 4, .levels = 26}));
-  EXPECT_TRUE(matter({.sensors = 4, .levels = 1, .type = CountType::f32}));
+  EXPECT_TRUE(matter({.sensors = 4, .levels = 1, .type = SampleType::f32}));
 }
 
 TEST(TuningOfTheHost, IsRefused) {

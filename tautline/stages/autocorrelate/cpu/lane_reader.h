@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/cpu/layout.h"
 
 namespace tautline::stages::autocorrelate::cpu {
@@ -22,15 +23,13 @@ class LaneReader {
       : layout_(layout), tile_(tile), lane_(lane) {}
 
   /// Reads all levels of the layout.
-  void read_levels(std::size_t pair, const Sums<Value>& out) const {
+  void read_levels(std::size_t pair, const TypedSums<Value>& out) const {
     for (std::size_t l = 0; l < layout_.levels.size(); ++l) read_level(l, pair, out);
   }
-  void read(std::size_t pair, const Sums<Value>& out) const {
+  void read(std::size_t pair, const TypedSums<Value>& out) const {
     read_levels(pair, out);
-    if (out.totals.data() == nullptr) return;
     const Level& level = layout_.levels[0];
-    out.totals(pair, 1) = value(level.totals_at, 0);
-    out.totals(pair, 0) = value(level.totals_at, level.separate ? 1 : 0);
+    out.put_totals(pair, value(level.totals_at, level.separate ? 1 : 0), value(level.totals_at, 0));
   }
 
  private:
@@ -57,7 +56,7 @@ class LaneReader {
     return static_cast<Value>(v);
   }
 
-  void read_level(std::size_t l, std::size_t pair, const Sums<Value>& out) const {
+  void read_level(std::size_t l, std::size_t pair, const TypedSums<Value>& out) const {
     const Level& level = layout_.levels[l];
     const LagRange& range = level.range;
     const std::uint64_t done = reinterpret_cast<const Progress*>(tile_)[l].done;
@@ -78,12 +77,9 @@ class LaneReader {
       if (range.has_lead_in() && done >= first) lead_in = lead * (head(first) - head(first - 1));
       // Kernels of bytes subtract 128 from the delayed samples.
       const Value bias = level.storage == Storage::bytes ? 128 * direct : Value{};
-      if (out.sums.data() != nullptr) out.sums(pair, lag) = value(level.sums_at, i) + bias;
-      if (out.lead_in.data() != nullptr) out.lead_in(pair, lag) = lead_in;
-      if (out.monitor_direct.data() != nullptr)
-        out.monitor_direct(pair, lag) = pairs ? whole_delayed - lead - newest : Value{};
-      if (out.monitor_delayed.data() != nullptr)
-        out.monitor_delayed(pair, lag) = pairs ? direct - head(first) : Value{};
+      out.put(pair, lag, value(level.sums_at, i) + bias, lead_in,
+              pairs ? whole_delayed - lead - newest : Value{},
+              pairs ? direct - head(first) : Value{});
       newest += delayed(l, level.first + i);
     }
   }

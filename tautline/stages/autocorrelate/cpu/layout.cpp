@@ -22,8 +22,8 @@ void check_range(const char* field, std::size_t value, std::size_t least, std::s
 
 // The narrowest storage that holds every value of a level.
 Storage storage_of(const Config& config, std::size_t level, bool bytes) {
-  if (config.type == CountType::f32) return Storage::doubles;
-  if (bytes && config.type == CountType::u8 && level == 0) return Storage::bytes;
+  if (config.type == SampleType::f32) return Storage::doubles;
+  if (bytes && config.type == SampleType::u8 && level == 0) return Storage::bytes;
   const std::uint64_t most = largest_count(config.type);
   const std::size_t shift = config.coarsening == Coarsening::sum ? level : 0;
   if (shift >= 32 || most << shift > std::numeric_limits<std::uint32_t>::max())

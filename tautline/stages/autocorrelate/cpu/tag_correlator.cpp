@@ -12,6 +12,10 @@ __extension__ typedef unsigned __int128 Huge;
 // Lists are multiplied as arrays where at least one window in this many is not zero.
 constexpr std::uint64_t kSparse = 4;
 
+std::int64_t as_signed(std::uint64_t value) {
+  return static_cast<std::int64_t>(value);
+}
+
 }  // namespace
 
 void TagCorrelator::Series::add(const Window& window) {
@@ -154,7 +158,7 @@ void TagCorrelator::push(std::span<const Window> a, std::span<const Window> b,
 }
 
 void TagCorrelator::read(std::uint64_t samples, std::size_t pair,
-                         const Sums<std::int64_t>& out) const {
+                         const TypedSums<std::int64_t>& out) const {
   for (const Level& level : levels_) {
     const LagRange& range = level.range;
     const Series& delayed = level.shared ? level.direct : level.delayed;
@@ -178,20 +182,14 @@ void TagCorrelator::read(std::uint64_t samples, std::size_t pair,
       const std::uint64_t lead_in = range.has_lead_in() && windows >= first
                                         ? level.lead * (head(first) - head(first - 1))
                                         : 0;
-      const auto put = [&](const core::View<std::int64_t, 2>& view, std::uint64_t value) {
-        if (view.data() != nullptr) view(pair, lag) = static_cast<std::int64_t>(value);
-      };
-      put(out.sums, level.sums[i]);
-      put(out.lead_in, lead_in);
-      put(out.monitor_direct, pairs ? delayed.total - level.lead - tail(windows - k) : 0);
-      put(out.monitor_delayed, pairs ? level.direct.total - head(first) : 0);
+      out.put(pair, lag, as_signed(level.sums[i]), as_signed(lead_in),
+              pairs ? as_signed(delayed.total - level.lead - tail(windows - k)) : 0,
+              pairs ? as_signed(level.direct.total - head(first)) : 0);
     }
   }
-  if (out.totals.data() == nullptr) return;
   const Level& level = levels_[0];
-  out.totals(pair, 0) =
-      static_cast<std::int64_t>(level.shared ? level.direct.total : level.delayed.total);
-  out.totals(pair, 1) = static_cast<std::int64_t>(level.direct.total);
+  out.put_totals(pair, as_signed(level.shared ? level.direct.total : level.delayed.total),
+                 as_signed(level.direct.total));
 }
 
 }  // namespace tautline::stages::autocorrelate

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {
@@ -26,10 +26,10 @@ class TagCorrelator {
   void push(std::span<const Window> a, std::span<const Window> b, std::uint64_t until);
   /// Whether a sum could have reached 2^63.
   bool refused() const { return refused_; }
-  void read(std::uint64_t samples, std::size_t pair, const Sums<std::int64_t>& out) const;
+  void read(std::uint64_t samples, std::size_t pair, const TypedSums<std::int64_t>& out) const;
 
   /// Saves or loads everything that does not follow from the config: calls archive(value) and
-  /// archive(vector), which write or read.
+  /// archive(vector), which write or read. Throws Error(format) when it reads other sizes.
   template <class Archive>
   void exchange(Archive& archive) {
     archive(refused_);
@@ -41,6 +41,8 @@ class TagCorrelator {
       }
       archive(level.first);
       archive(level.sums);
+      if constexpr (std::is_same_v<Archive, core::ByteReader>)
+        if (level.sums.size() != level.range.steps) archive.refuse();
       for (std::uint64_t* value : {&level.lead, &level.most, &level.oldest, &level.fresh})
         archive(*value);
     }

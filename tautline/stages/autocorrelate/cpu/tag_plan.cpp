@@ -1,12 +1,10 @@
 // The plan for tags: a TagCorrelator for each pair of sensors.
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <utility>
 
-#include "tautline/core/byte_archive.h"
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/checks.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/cpu/tag_correlator.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
@@ -14,52 +12,35 @@ namespace tautline::stages::autocorrelate {
 
 namespace {
 
-class TagState final : public State {
+class TagState final : public BaseState {
  public:
-  explicit TagState(const Config& config) : config_(config), series(config.sensors) { reset(); }
-
-  std::uint64_t samples() const override { return samples_; }
-  void reset() override {
-    correlators.clear();
-    for (std::size_t p = 0; p < config_.pair_count(); ++p) {
-      const bool same = config_.pairs.empty() || config_.pairs[p].a == config_.pairs[p].b;
-      correlators.emplace_back(config_, same);
-    }
-    samples_ = 0;
+  explicit TagState(const Config& config)
+      : BaseState(config, "tags"), series(config.sensors), config_(config) {
+    reset();
   }
-  std::vector<std::byte> save() const override {
-    std::vector<std::byte> bytes;
-    core::ByteWriter writer([&](std::span<const std::byte> some) {
-      bytes.insert(bytes.end(), some.begin(), some.end());
-    });
-    writer(samples_);
+
+  std::vector<TagCorrelator> correlators;   ///< [pair]
+  std::vector<std::vector<Window>> series;  ///< [sensor] of one call
+
+ private:
+  void clear() override {
+    correlators.clear();
+    for (std::size_t p = 0; p < config_.pair_count(); ++p)
+      correlators.emplace_back(config_, config_.pair(p).a == config_.pair(p).b);
+  }
+  void save_content(core::ByteWriter& writer) const override {
     // With a writer, exchange() does not change them.
     for (const TagCorrelator& correlator : correlators)
       const_cast<TagCorrelator&>(correlator).exchange(writer);
-    return bytes;
   }
-  void load(std::span<const std::byte> bytes) override {
-    core::ByteReader reader(bytes, "autocorrelate state of tags");
-    reader(samples_);
+  void load_content(core::ByteReader& reader) override {
     for (TagCorrelator& correlator : correlators) correlator.exchange(reader);
-    reader.finish();
-  }
-  void advance(std::uint64_t until) { samples_ = until; }
-  bool refused() const {
-    return std::any_of(correlators.begin(), correlators.end(),
-                       [](const TagCorrelator& correlator) { return correlator.refused(); });
   }
 
- private:
   Config config_;
-  std::uint64_t samples_ = 0;
-
- public:
-  std::vector<TagCorrelator> correlators;   ///< [pair]
-  std::vector<std::vector<Window>> series;  ///< [sensor] of one call
 };
 
-class OwnTagPlan final : public TagPlan {
+class OwnTagPlan final : public BasePlan<TagPlan> {
  public:
   explicit OwnTagPlan(const Config& config) : config_(config) {}
 
@@ -75,26 +56,11 @@ class OwnTagPlan final : public TagPlan {
     return std::make_unique<TagState>(config_);
   }
 
-  void execute(device::Queue& queue, State& state,
-               const Samples<std::uint8_t>& samples) const override {
-    take(queue, state, samples);
-  }
-  void execute(device::Queue& queue, State& state,
-               const Samples<std::uint16_t>& samples) const override {
-    take(queue, state, samples);
-  }
-  void execute(device::Queue& queue, State& state,
-               const Samples<std::uint32_t>& samples) const override {
-    take(queue, state, samples);
-  }
-  void execute(device::Queue&, State&, const Samples<float>& samples) const override {
-    check_samples(config_, CountType::f32, samples.extents());
-  }
-
   void execute_tags(device::Queue& queue, State& state, std::span<const Tag> tags,
                     std::uint64_t until) const override {
     auto& own = static_cast<TagState&>(state);
-    std::uint64_t last = own.samples();
+    own.require_sums();
+    std::uint64_t last = own.taken;
     for (auto& series : own.series) series.clear();
     for (const Tag& tag : tags) {
       if (tag.bin < last || tag.bin >= until || tag.sensor >= config_.sensors)
@@ -113,54 +79,43 @@ class OwnTagPlan final : public TagPlan {
       }
     }
     push(queue, own, until);
-  }
-
-  void read(device::Queue& queue, const State& state,
-            const Sums<std::int64_t>& out) const override {
-    check_sums(config_, out);
-    const auto& own = static_cast<const TagState&>(state);
-    if (own.refused()) throw_overflow(own.samples());
-    if (!out.counts.empty()) {
-      std::size_t at = 0;
-      for (const Lag& lag : lags_of(config_))
-        out.counts[at++] = pairs_at(config_, lag, own.samples());
-    }
-    queue.parallel_for(own.correlators.size(), 1,
-                       [&](std::size_t first, std::size_t last, std::size_t) {
-                         for (std::size_t p = first; p < last; ++p)
-                           own.correlators[p].read(own.samples(), p, out);
-                       });
-  }
-  void read(device::Queue&, const State&, const Sums<double>& out) const override {
-    check_sums(config_, out);
+    own.require_sums();
   }
 
  private:
-  template <class Count>
-  void take(device::Queue& queue, State& state, const Samples<Count>& samples) const {
-    check_samples(config_, type_of<Count>(), samples.extents());
+  void take(device::Queue& queue, BaseState& state,
+            const core::SampleView<2>& samples) const override {
     auto& own = static_cast<TagState&>(state);
-    for (std::size_t s = 0; s < config_.sensors; ++s) {
-      own.series[s].clear();
-      for (std::size_t t = 0; t < samples.extent(0); ++t)
-        if (const Count count = samples(t, s); count != 0)
-          own.series[s].push_back({own.samples() + t, count});
-    }
-    push(queue, own, own.samples() + samples.extent(0));
-  }
-
-  void push(device::Queue& queue, TagState& own, std::uint64_t until) const {
-    if (own.refused()) throw_overflow(own.samples());
-    queue.parallel_for(
-        own.correlators.size(), 1, [&](std::size_t first, std::size_t last, std::size_t) {
-          for (std::size_t p = first; p < last; ++p) {
-            const auto sensor = static_cast<std::uint32_t>(p);
-            const Pair pair = config_.pairs.empty() ? Pair{sensor, sensor} : config_.pairs[p];
-            own.correlators[p].push(own.series[pair.a], own.series[pair.b], until);
+    core::with_type<std::uint8_t, std::uint16_t, std::uint32_t>(
+        samples, "samples", [&](const auto& counts) {
+          for (std::size_t s = 0; s < config_.sensors; ++s) {
+            own.series[s].clear();
+            for (std::size_t t = 0; t < counts.extent(0); ++t)
+              if (counts(t, s) != 0) own.series[s].push_back({own.taken + t, counts(t, s)});
           }
         });
-    own.advance(until);
-    if (own.refused()) throw_overflow(until);
+    push(queue, own, own.taken + samples.extent(0));
+  }
+  void push(device::Queue& queue, TagState& own, std::uint64_t until) const {
+    queue.parallel_for(own.correlators.size(), 1,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t p = first; p < last; ++p) {
+                           const Pair pair = config_.pair(p);
+                           own.correlators[p].push(own.series[pair.a], own.series[pair.b], until);
+                         }
+                       });
+    own.taken = until;
+    own.refused = std::any_of(own.correlators.begin(), own.correlators.end(),
+                              [](const TagCorrelator& one) { return one.refused(); });
+  }
+  void write(device::Queue& queue, const BaseState& state, const Sums& out) const override {
+    const auto& own = static_cast<const TagState&>(state);
+    const TypedSums<std::int64_t> sums(out);
+    queue.parallel_for(own.correlators.size(), 1,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t p = first; p < last; ++p)
+                           own.correlators[p].read(own.taken, p, sums);
+                       });
   }
 
   Config config_;
@@ -170,10 +125,11 @@ class OwnTagPlan final : public TagPlan {
 
 std::shared_ptr<const TagPlan> make_tag_plan(const Config& config) {
   check_config(config);
-  if (config.type == CountType::f32 || config.coarsening != Coarsening::sum)
-    throw core::Error(core::ErrorKind::unsupported, "autocorrelate tags",
-                      config.type == CountType::f32 ? "floats" : "coarsening by one of two samples",
-                      "whole counts that are summed", "bin them instead");
+  if (config.type == SampleType::f32 || config.coarsening != Coarsening::sum)
+    throw core::Error(
+        core::ErrorKind::unsupported, "autocorrelate tags",
+        config.type == SampleType::f32 ? "floats" : "coarsening by one of two samples",
+        "whole counts that are summed", "bin them instead");
   return std::make_shared<OwnTagPlan>(config);
 }
 

@@ -207,16 +207,16 @@ void feed_counts(const Layout& layout, std::byte* tile, std::byte* scratch, cons
 
 void feed(const Layout& layout, std::byte* tile, std::byte* scratch, const Input& input) {
   switch (layout.config.type) {
-    case CountType::u8:
+    case SampleType::u8:
       feed_counts<std::uint8_t>(layout, tile, scratch, input);
       return;
-    case CountType::u16:
+    case SampleType::u16:
       feed_counts<std::uint16_t>(layout, tile, scratch, input);
       return;
-    case CountType::u32:
+    case SampleType::u32:
       feed_counts<std::uint32_t>(layout, tile, scratch, input);
       return;
-    case CountType::f32:
+    default:
       feed_counts<float>(layout, tile, scratch, input);
       return;
   }

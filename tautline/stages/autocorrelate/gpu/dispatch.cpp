@@ -1,11 +1,10 @@
-#include "tautline/stages/autocorrelate/gpu/dispatch.h"
-
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
 
 #include "tautline/jit/program.h"
+#include "tautline/stages/autocorrelate/gpu/kernels.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
 
 namespace tautline::stages::autocorrelate::gpu {

@@ -49,4 +49,8 @@ struct GpuKernels {
   std::size_t enough_groups = 1;  ///< that fill the device
 };
 
+/// Compiles the kernels, or loads them from the program cache.
+GpuKernels make_kernels(const GpuLayout& layout, const GpuTunables& tunables,
+                        const device::Device& device);
+
 }  // namespace tautline::stages::autocorrelate::gpu

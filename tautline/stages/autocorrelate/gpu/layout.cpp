@@ -4,9 +4,9 @@
 #include <bit>
 #include <limits>
 
-#include "tautline/core/count_type.h"
 #include "tautline/core/error.h"
 #include "tautline/core/integers.h"
+#include "tautline/core/sample_type.h"
 
 namespace tautline::stages::autocorrelate::gpu {
 
@@ -40,7 +40,7 @@ void check(const GpuTunables& t) {
 
 // Chooses the narrowest type that holds every sample of a level.
 void choose_type(const Config& config, std::size_t index, GpuLevel& level) {
-  if (config.type == CountType::f32) {
+  if (config.type == SampleType::f32) {
     level.type = index == 0 ? "float" : "double";
     level.sample_bytes = index == 0 ? 4 : 8;
     return;
@@ -59,7 +59,7 @@ void choose_type(const Config& config, std::size_t index, GpuLevel& level) {
 // fold.kernel adds bytes in 16-bit halves, at levels whose window divides the base.
 std::size_t folds_of(const Config& config) {
   constexpr std::size_t kMostFolds = 5;
-  if (config.type != CountType::u8 || config.coarsening != Coarsening::sum) return 0;
+  if (config.type != SampleType::u8 || config.coarsening != Coarsening::sum) return 0;
   const auto even = static_cast<std::size_t>(std::countr_zero(config.bins));
   return std::min(
       {kMostFolds, config.levels - 1, config.lag_scheme == LagScheme::chain ? even : kMostFolds});

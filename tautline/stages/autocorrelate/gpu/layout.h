@@ -44,7 +44,7 @@ struct GpuLayout {
   std::vector<GpuLevel> levels;
   std::size_t sums_at = 0, largest_at = 0;
   std::size_t bytes = 0;  ///< of the whole layout
-  bool floats() const { return config.type == CountType::f32; }
+  bool floats() const { return config.type == SampleType::f32; }
 };
 
 /// Whether a level's samples suit the integer matrix units: up to 32 bits.

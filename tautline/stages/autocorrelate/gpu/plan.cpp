@@ -8,8 +8,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/integers.h"
-#include "tautline/stages/autocorrelate/checks.h"
-#include "tautline/stages/autocorrelate/gpu/dispatch.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/gpu/launch.h"
 
 namespace tautline::stages::autocorrelate::gpu {
@@ -20,7 +19,7 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr std::size_t kRowAlignment = 16;
 
-class GpuPlan final : public Plan {
+class GpuPlan final : public BasePlan<> {
  public:
   GpuPlan(const Config& config, std::shared_ptr<const device::Device> device,
           const GpuTunables& tunables, std::string origin)
@@ -40,44 +39,17 @@ class GpuPlan final : public Plan {
     return std::make_unique<GpuState>(layout_, device_);
   }
 
-  void execute(device::Queue& queue, State& state,
-               const Samples<std::uint8_t>& samples) const override {
-    take(queue, state, samples);
-  }
-  void execute(device::Queue& queue, State& state,
-               const Samples<std::uint16_t>& samples) const override {
-    take(queue, state, samples);
-  }
-  void execute(device::Queue& queue, State& state,
-               const Samples<std::uint32_t>& samples) const override {
-    take(queue, state, samples);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<float>& samples) const override {
-    take(queue, state, samples);
-  }
-  void read(device::Queue& queue, const State& state,
-            const Sums<std::int64_t>& out) const override {
-    read_all(queue, state, out);
-  }
-  void read(device::Queue& queue, const State& state, const Sums<double>& out) const override {
-    read_all(queue, state, out);
-  }
-
  private:
-  template <class Count>
-  void take(device::Queue& queue, State& state, const Samples<Count>& samples) const;
-  template <class Count>
-  bool usable_in_place(const Samples<Count>& samples) const;
-  template <class Count>
-  void upload(GpuState& state, Slot& slot, const Samples<Count>& samples) const;
-  template <class Count>
-  void gather(device::Queue& queue, const Slot& slot, const Samples<Count>& samples) const;
-  void check_overflow(device::Queue& queue, GpuState& state) const;
-  template <class Value>
-  void read_all(device::Queue& queue, const State& state, const Sums<Value>& out) const;
-  template <class Value>
-  void read_totals(device::Queue& queue, const GpuState& state,
-                   const core::View<Value, 2>& out) const;
+  void take(device::Queue& queue, BaseState& state,
+            const core::SampleView<2>& samples) const override;
+  void write(device::Queue& queue, const BaseState& state, const Sums& out) const override;
+  bool usable_in_place(const core::SampleView<2>& samples) const;
+  void upload(GpuState& state, Slot& slot, const core::SampleView<2>& samples) const;
+  void gather(device::Queue& queue, const Slot& slot, const core::SampleView<2>& samples) const;
+  bool could_overflow(device::Queue& queue, GpuState& state) const;
+  void write_totals(device::Queue& queue, const GpuState& state,
+                    const core::MutableSampleView<2>& out) const;
+  std::size_t count_bytes() const { return layout_.levels[0].sample_bytes; }
 
   std::shared_ptr<const device::Device> device_;
   GpuLayout layout_;
@@ -85,20 +57,17 @@ class GpuPlan final : public Plan {
   std::string origin_;  ///< of the tunables
 };
 
-template <class Count>
-bool GpuPlan::usable_in_place(const Samples<Count>& samples) const {
-  const auto pitch = static_cast<std::size_t>(samples.stride(0)) * sizeof(Count);
+bool GpuPlan::usable_in_place(const core::SampleView<2>& samples) const {
+  const std::size_t pitch = static_cast<std::size_t>(samples.stride(0)) * count_bytes();
   return samples.stride(1) == 1 && samples.stride(0) > 0 && pitch % kRowAlignment == 0 &&
          pitch <= 0xffffffff &&
          reinterpret_cast<std::uintptr_t>(samples.data()) % kRowAlignment == 0 &&
-         samples.extent(1) * sizeof(Count) % kRowAlignment == 0;
+         samples.extent(1) * count_bytes() % kRowAlignment == 0;
 }
 
-template <class Count>
-void GpuPlan::take(device::Queue& queue, State& state, const Samples<Count>& samples) const {
-  check_samples(layout_.config, type_of<Count>(), samples.extents());
-  auto& own = dynamic_cast<GpuState&>(state);
-  if (own.refused) throw_overflow(own.samples());
+void GpuPlan::take(device::Queue& queue, BaseState& state,
+                   const core::SampleView<2>& samples) const {
+  auto& own = static_cast<GpuState&>(state);
   queue.wait(*own.ready);
   const std::size_t count = samples.extent(0);
   const bool there = count > 0 && device_->holds(samples.data());
@@ -109,7 +78,7 @@ void GpuPlan::take(device::Queue& queue, State& state, const Samples<Count>& sam
     if (in_place) {
       enqueue_rows(
           queue, kernels_, own,
-          {part.data(), static_cast<std::size_t>(part.stride(0)) * sizeof(Count), part.extent(0)});
+          {part.data(), static_cast<std::size_t>(part.stride(0)) * count_bytes(), part.extent(0)});
       continue;
     }
     Slot& slot = own.slots[own.next_slot];
@@ -124,12 +93,12 @@ void GpuPlan::take(device::Queue& queue, State& state, const Samples<Count>& sam
     queue.record(*slot.consumed);
   }
   queue.record(*own.latest);
-  check_overflow(queue, own);
+  own.refused = could_overflow(queue, own);
 }
 
 // Copies counts in device memory whose rows are strided or not aligned.
-template <class Count>
-void GpuPlan::gather(device::Queue& queue, const Slot& slot, const Samples<Count>& samples) const {
+void GpuPlan::gather(device::Queue& queue, const Slot& slot,
+                     const core::SampleView<2>& samples) const {
   queue.wait(*slot.consumed);
   const Threads& t = kernels_.threads;
   const device::Argument arguments[] = {samples.data(),
@@ -146,32 +115,35 @@ void GpuPlan::gather(device::Queue& queue, const Slot& slot, const Samples<Count
                arguments);
 }
 
-template <class Count>
-void GpuPlan::upload(GpuState& state, Slot& slot, const Samples<Count>& samples) const {
+void GpuPlan::upload(GpuState& state, Slot& slot, const core::SampleView<2>& samples) const {
   device::Queue& queue = *state.queue;
-  const std::size_t rows = samples.extent(0), row_bytes = samples.extent(1) * sizeof(Count);
+  const std::size_t size = count_bytes();
+  const std::size_t rows = samples.extent(0), row_bytes = samples.extent(1) * size;
   const std::size_t pitch = layout_.levels[0].pitch_bytes;
   queue.wait(*slot.consumed);
-  const auto stride = samples.stride(0) * static_cast<std::ptrdiff_t>(sizeof(Count));
-  if ((samples.stride(1) == 1 || samples.extent(1) == 1) &&
-      (stride >= static_cast<std::ptrdiff_t>(row_bytes) || rows == 1)) {
-    queue.copy_rows(slot.rows.data(), pitch, samples.data(), static_cast<std::size_t>(stride),
-                    row_bytes, rows);
-  } else {
+  const auto* from = static_cast<const std::byte*>(samples.data());
+  auto stride = samples.stride(0) * static_cast<std::ptrdiff_t>(size);
+  const bool dense = samples.stride(1) == 1 || samples.extent(1) == 1;
+  if (!dense || (stride < static_cast<std::ptrdiff_t>(row_bytes) && rows > 1)) {
     state.gathered.resize(rows * row_bytes);
-    auto* to = reinterpret_cast<Count*>(state.gathered.data());
-    for (std::size_t t = 0; t < rows; ++t)
-      for (std::size_t s = 0; s < samples.extent(1); ++s) *to++ = samples(t, s);
-    queue.copy_rows(slot.rows.data(), pitch, state.gathered.data(), row_bytes, row_bytes, rows);
+    core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+        samples, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
+          auto* to = reinterpret_cast<Count*>(state.gathered.data());
+          for (std::size_t t = 0; t < rows; ++t)
+            for (std::size_t s = 0; s < counts.extent(1); ++s) *to++ = counts(t, s);
+        });
+    from = state.gathered.data();
+    stride = static_cast<std::ptrdiff_t>(row_bytes);
   }
+  queue.copy_rows(slot.rows.data(), pitch, from, static_cast<std::size_t>(stride), row_bytes, rows);
   queue.record(*slot.uploaded);
 }
 
 // Every sum is at most the largest window times the sum of the other series. The totals are read
 // from the device, which waits for it, only when full-scale counts could have reached the limit
 // since the last time.
-void GpuPlan::check_overflow(device::Queue& queue, GpuState& state) const {
-  if (layout_.floats()) return;
+bool GpuPlan::could_overflow(device::Queue& queue, GpuState& state) const {
+  if (layout_.floats()) return false;
   const Config& config = layout_.config;
   const Wide limit = Wide{1} << 63;
   const Wide window =
@@ -180,7 +152,7 @@ void GpuPlan::check_overflow(device::Queue& queue, GpuState& state) const {
     return total >= limit || std::min(largest * window, total) * total >= limit;
   };
   const Wide scale = largest_count(config.type);
-  if (!reaches(scale, state.known_total + scale * (state.taken - state.known_at))) return;
+  if (!reaches(scale, state.known_total + scale * (state.taken - state.known_at))) return false;
   std::vector<std::uint64_t> totals(config.sensors);
   std::uint32_t largest = 0;
   queue.copy(totals.data(), state.at(layout_.levels[0].total_d_at), totals.size() * 8);
@@ -188,23 +160,18 @@ void GpuPlan::check_overflow(device::Queue& queue, GpuState& state) const {
   queue.synchronise();
   state.known_total = *std::max_element(totals.begin(), totals.end());
   state.known_at = state.taken;
-  if (config.type == CountType::u8) largest = 255;  // fold.kernel does not measure it
-  if (!reaches(largest, state.known_total)) return;
-  state.refused = true;
-  throw_overflow(state.samples());
+  if (config.type == SampleType::u8) largest = 255;  // fold.kernel does not measure it
+  return reaches(largest, state.known_total);
 }
 
-template <class Value>
-void GpuPlan::read_totals(device::Queue& queue, const GpuState& state,
-                          const core::View<Value, 2>& out) const {
-  std::vector<Value> totals(layout_.config.sensors), values;
+void GpuPlan::write_totals(device::Queue& queue, const GpuState& state,
+                           const core::MutableSampleView<2>& out) const {
+  std::vector<std::uint64_t> totals(layout_.config.sensors), values;
   queue.copy(totals.data(), state.at(layout_.levels[0].total_d_at), totals.size() * 8);
   queue.synchronise();
   for (std::size_t p = 0; p < layout_.config.pair_count(); ++p) {
-    const auto own = static_cast<std::uint32_t>(p);
-    const Pair pair = layout_.config.pairs.empty() ? Pair{own, own} : layout_.config.pairs[p];
-    values.push_back(totals[pair.a]);
-    values.push_back(totals[pair.b]);
+    values.push_back(totals[layout_.config.pair(p).a]);
+    values.push_back(totals[layout_.config.pair(p).b]);
   }
   if (device_->holds(out.data())) {
     queue.copy_rows(out.data(), static_cast<std::size_t>(out.stride(0)) * 8, values.data(), 16, 16,
@@ -212,27 +179,21 @@ void GpuPlan::read_totals(device::Queue& queue, const GpuState& state,
     queue.synchronise();
     return;
   }
-  for (std::size_t i = 0; i < values.size(); ++i) out(i / 2, i % 2) = values[i];
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::memcpy(out.slice(0, i / 2, 1).slice(1, i % 2, 1).data(), &values[i], 8);
 }
 
-template <class Value>
-void GpuPlan::read_all(device::Queue& queue, const State& state, const Sums<Value>& out) const {
-  check_sums(layout_.config, out);
-  const auto& own = dynamic_cast<const GpuState&>(state);
-  if (own.refused) throw_overflow(own.samples());
+void GpuPlan::write(device::Queue& queue, const BaseState& state, const Sums& out) const {
+  const auto& own = static_cast<const GpuState&>(state);
   const std::size_t lags = layout_.lags, pairs = layout_.config.pair_count();
-  const core::View<Value, 2> views[] = {out.sums, out.lead_in, out.monitor_direct,
-                                        out.monitor_delayed};
-  for (const core::View<Value, 2>& view : views)
+  const core::MutableSampleView<2> views[] = {out.sums, out.lead_in, out.monitor_direct,
+                                              out.monitor_delayed};
+  for (const auto& view : views)
     if (view.data() != nullptr && ((view.stride(1) != 1 && lags > 1) || view.stride(0) < 0 ||
                                    (static_cast<std::size_t>(view.stride(0)) < lags && pairs > 1)))
       throw core::Error(core::ErrorKind::unsupported, "autocorrelate sums [pair][lag]",
                         "lags " + std::to_string(view.stride(1)) + " apart",
                         "rows of lags side by side");
-  for (const GpuLevel& level : layout_.levels)
-    for (std::size_t i = 0; i < level.range.steps && !out.counts.empty(); ++i)
-      out.counts[level.range.first_lag + i] =
-          static_cast<std::int64_t>(level.range.pairs(level.range.first_steps + i, own.samples()));
   queue.wait(*own.ready);
   queue.wait(*own.latest);
   enqueue_flush(queue, kernels_, own);
@@ -244,10 +205,11 @@ void GpuPlan::read_all(device::Queue& queue, const State& state, const Sums<Valu
     enqueue_read(queue, kernels_, own, first, count);
     for (std::size_t v = 0; v < std::size(views); ++v)
       if (views[v].data() != nullptr)
-        queue.copy_rows(views[v].row(first), static_cast<std::size_t>(views[v].stride(0)) * 8,
+        queue.copy_rows(views[v].slice(0, first, count).data(),
+                        static_cast<std::size_t>(views[v].stride(0)) * 8,
                         own.out.as<std::byte>() + v * count * lags * 8, lags * 8, lags * 8, count);
   }
-  if (out.totals.data() != nullptr) read_totals(queue, own, out.totals);
+  if (out.totals.data() != nullptr) write_totals(queue, own, out.totals);
   queue.record(*own.latest);
 }
 

@@ -1,11 +1,7 @@
 #include "tautline/stages/autocorrelate/gpu/state.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
-
-#include "tautline/core/count_type.h"
-#include "tautline/core/error.h"
 
 namespace tautline::stages::autocorrelate::gpu {
 
@@ -40,6 +36,14 @@ std::size_t list_bytes(const GpuLayout& layout) {
   return std::max<std::size_t>(1, layout.config.pairs.size()) * 2 * sizeof(std::uint32_t);
 }
 
+// Equal for CUDA and OpenCL: a state saved on one continues on the other.
+std::string text_of(const GpuLayout& layout) {
+  std::string text = "gpu";
+  for (const std::size_t value : {layout.bytes, layout.chunk, layout.pending, layout.folds})
+    text += " " + std::to_string(value);
+  return text;
+}
+
 }  // namespace
 
 std::size_t GpuState::read_pairs(const GpuLayout& layout) {
@@ -54,7 +58,8 @@ device::MemoryUse GpuState::bytes(const GpuLayout& layout) {
 }
 
 GpuState::GpuState(const GpuLayout& its_layout, std::shared_ptr<const device::Device> device)
-    : layout(its_layout),
+    : BaseState(its_layout.config, text_of(its_layout)),
+      layout(its_layout),
       done(layout.levels.size()),
       memory(device->allocate(layout.bytes)),
       lists(device->allocate(list_bytes(layout))),
@@ -80,44 +85,32 @@ GpuState::GpuState(const GpuLayout& its_layout, std::shared_ptr<const device::De
   queue->synchronise();
 }
 
-void GpuState::reset() {
-  taken = parity = known_total = known_at = 0;
+void GpuState::clear() {
+  parity = known_total = known_at = 0;
   std::fill(done.begin(), done.end(), 0);
-  refused = false;
   queue->wait(*latest);
   queue->fill(memory.data(), 0, memory.bytes());
   queue->record(*ready);
 }
 
-std::vector<std::byte> GpuState::save() const {
-  std::vector<std::uint64_t> header{layout.bytes, taken, parity, known_total, known_at};
-  header.insert(header.end(), done.begin(), done.end());
-  const std::size_t head = header.size() * sizeof header[0];
-  std::vector<std::byte> bytes(head + memory.bytes());
-  std::memcpy(bytes.data(), header.data(), head);
+void GpuState::save_content(core::ByteWriter& writer) const {
+  for (const std::uint64_t value : {parity, known_total, known_at}) writer(value);
+  writer(done);
+  std::vector<std::byte> content(memory.bytes());
   queue->wait(*latest);
-  queue->copy(bytes.data() + head, memory.data(), memory.bytes());
+  queue->copy(content.data(), memory.data(), memory.bytes());
   queue->synchronise();
-  return bytes;
+  writer(std::span(content));
 }
 
-void GpuState::load(std::span<const std::byte> bytes) {
-  std::vector<std::uint64_t> header(5 + done.size());
-  const std::size_t head = header.size() * sizeof header[0];
-  if (bytes.size() == head + memory.bytes()) std::memcpy(header.data(), bytes.data(), head);
-  if (header[0] != layout.bytes)
-    throw core::Error(core::ErrorKind::format, "autocorrelate state",
-                      std::to_string(bytes.size()) + " bytes",
-                      std::to_string(head + memory.bytes()) + ", those of a GPU's state",
-                      "load it with a plan for GPUs of the same config and tunables");
-  taken = header[1];
-  parity = header[2] & 1;
-  known_total = header[3];
-  known_at = header[4];
-  std::copy(header.begin() + 5, header.end(), done.begin());
-  refused = false;
+void GpuState::load_content(core::ByteReader& reader) {
+  for (std::uint64_t* value : {&parity, &known_total, &known_at}) reader(*value);
+  reader(done);
+  if (parity > 1 || done.size() != layout.levels.size()) reader.refuse();
+  std::vector<std::byte> content(memory.bytes());
+  reader(std::span(content));
   queue->wait(*latest);
-  queue->copy(memory.data(), bytes.data() + head, memory.bytes());
+  queue->copy(memory.data(), content.data(), memory.bytes());
   queue->record(*ready);
   queue->synchronise();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
+#include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/gpu/layout.h"
 
 namespace tautline::stages::autocorrelate::gpu {
@@ -16,18 +17,13 @@ struct Slot {
   std::unique_ptr<device::Event> uploaded, consumed;
 };
 
-class GpuState final : public State {
+class GpuState final : public BaseState {
  public:
   GpuState(const GpuLayout& layout, std::shared_ptr<const device::Device> device);
 
   static device::MemoryUse bytes(const GpuLayout& layout);
   /// Pairs that `read` copies to the host at a time.
   static std::size_t read_pairs(const GpuLayout& layout);
-
-  std::uint64_t samples() const override { return taken; }
-  void reset() override;
-  std::vector<std::byte> save() const override;
-  void load(std::span<const std::byte> bytes) override;
 
   std::byte* at(std::size_t offset) const { return memory.as<std::byte>() + offset; }
   /// The counts kept by the last chunk, and where the next chunk keeps them.
@@ -44,12 +40,10 @@ class GpuState final : public State {
   static constexpr std::size_t kTableLevelBytes = 64;
 
   const GpuLayout layout;
-  std::uint64_t taken = 0;
   std::uint64_t parity = 0;
   /// [level] rows that are multiplied. `read` multiplies pending rows, which does not change
   /// results.
   mutable std::vector<std::uint64_t> done;
-  bool refused = false;
   /// The largest total of a sensor after `known_at` samples.
   std::uint64_t known_total = 0, known_at = 0;
 
@@ -60,6 +54,11 @@ class GpuState final : public State {
   std::unique_ptr<device::Event> ready;   ///< the state's queue has finished with memory
   std::unique_ptr<device::Event> latest;  ///< the caller's queue has finished with memory
   std::vector<std::byte> gathered;        ///< dense copies of strided rows in host memory
+
+ private:
+  void clear() override;
+  void save_content(core::ByteWriter& writer) const override;
+  void load_content(core::ByteReader& reader) override;
 };
 
 }  // namespace tautline::stages::autocorrelate::gpu

@@ -33,7 +33,7 @@ jit::TunableFields<GpuTunables> fields() {
 }  // namespace
 
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
-  std::string variant = core::to_string(config.type);
+  std::string variant(core::to_string(config.type));
   if (!config.pairs.empty()) variant += " pairs";
   return jit::tuning_key(device, "autocorrelate", std::move(variant),
                          {{"sensors", config.sensors},

@@ -33,7 +33,7 @@ std::size_t pairs_of(const Config& config, const Tunables& tunables) {
 }  // namespace
 
 bool amx_fits(const Config& config, const Tunables& tunables) {
-  return config.type == CountType::u8 && config.coarsening == Coarsening::sum &&
+  return config.type == SampleType::u8 && config.coarsening == Coarsening::sum &&
          config.pairs.empty() && config.bins <= 32 && config.sensors > tunables.series_pairs &&
          pairs_of(config, tunables) > 0;
 }
