@@ -86,7 +86,7 @@ void register_all() {
         ->UseRealTime();
   };
   for (const auto set : {InstructionSet::portable, InstructionSet::avx2, InstructionSet::avx512,
-                         InstructionSet::vnni, InstructionSet::amx})
+                         InstructionSet::vnni})
     for (const std::size_t threads : {1u, 2u})
       for (const unsigned most : {255u, 15u})
         add("array/" + std::string(device::to_string(set)) + "/threads:" + std::to_string(threads) +
@@ -98,17 +98,6 @@ void register_all() {
     add("block/" + std::to_string(block), [=](benchmark::State& bench) {
       measure<std::uint8_t>(bench, kArray.config, {}, 1, 8192, 255, {.block_samples = block});
     });
-  for (const std::size_t pairs : {1u, 2u, 3u})
-    for (const std::size_t rows : {1024u, 2048u, 4096u, 8192u})
-      for (const std::size_t later : {1024u, 2048u, 4096u})
-        if (4 * later >= rows)
-          add("amx/" + std::to_string(pairs) + " pairs/" + std::to_string(rows) + "/" +
-                  std::to_string(later),
-              [=](benchmark::State& bench) {
-                measure<std::uint8_t>(
-                    bench, kArray.config, cpu(InstructionSet::amx), 1, 8192, 255,
-                    {.amx_level_pairs = pairs, .amx_samples = rows, .amx_later_samples = later});
-              });
   add("array/u16, counts to 1000", [](benchmark::State& bench) {
     Config config = kArray.config;
     config.type = SampleType::u16;

@@ -119,7 +119,7 @@ class Plan {
  public:
   virtual ~Plan() = default;
   virtual const Config& config() const = 0;
-  /// The code that will run: "reference", "portable", "avx2", "avx512", "vnni" or "amx"; on GPUs
+  /// The code that will run: "reference", "portable", "avx2", "avx512" or "vnni" (also on AMX machines); on GPUs
   /// "cuda" or "opencl", then "mma" (matrix units) or "portable", then the origin of the tunables:
   /// "cuda mma (tuned)".
   virtual std::string backend() const = 0;

@@ -19,15 +19,6 @@ struct Tunables {
   /// With this many pairs or fewer, lanes are times: 0 to 16. (16 sensors fill the lanes.)
   std::size_t series_pairs = 4;
 
-  /// Pairs of levels that run on matrix units (AMX), 0 to 4, where amx_fits (cpu/amx/layout.h).
-  std::size_t amx_level_pairs = 3;
-
-  /// Rows of the first pair of levels, and of each later pair, that matrix units multiply together:
-  /// multiples of 1024 up to 16,384; amx_samples divides 4 x amx_later_samples. Each block ends
-  /// with sums over the diagonals of its matrix products.
-  std::size_t amx_samples = 4096;
-  std::size_t amx_later_samples = 2048;
-
   friend constexpr bool operator==(const Tunables&, const Tunables&) = default;
 };
 

@@ -15,7 +15,6 @@
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
-#include "tautline/stages/autocorrelate/cpu/amx/layout.h"
 #include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tests/support/seed.h"
 
@@ -33,8 +32,7 @@ inline constexpr Backend kReference{"reference", {device::Api::reference, std::n
 inline constexpr Backend kBackends[] = {{"portable", {device::Api::cpu, InstructionSet::portable}},
                                         {"avx2", {device::Api::cpu, InstructionSet::avx2}},
                                         {"avx512", {device::Api::cpu, InstructionSet::avx512}},
-                                        {"vnni", {device::Api::cpu, InstructionSet::vnni}},
-                                        {"amx", {device::Api::cpu, InstructionSet::amx}}};
+                                        {"vnni", {device::Api::cpu, InstructionSet::vnni}}};
 
 inline std::shared_ptr<const device::Device> opened(const Backend& backend) {
   return device::open(backend.selection, {.threads = 2});
@@ -257,10 +255,7 @@ class EachBackend : public ::testing::TestWithParam<Backend> {
     device_ = opened(GetParam());
     queue_ = device_->make_queue();
     auto made = cpu::make_plan(config, device_, tunables);
-    // The vnni backend computes the problems that do not fit the matrix units.
-    const bool matrices = GetParam().name == std::string("amx");
-    EXPECT_EQ(made->backend(),
-              matrices && !cpu::amx_fits(config, tunables) ? "vnni" : GetParam().name);
+    EXPECT_EQ(made->backend(), GetParam().name);
     return made;
   }
   device::Queue& queue() { return *queue_; }
