@@ -6,8 +6,8 @@
   and each of these is needed by one of them;
 - CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
-- every stage has a header, a reference, a case file, tunables, a maths page, tests, a benchmark and an entry in the table
-  that `bench` and `tune` are made from;
+- every stage has a header, a reference, a case file, tunables, a maths page, tests and an entry in the table that `bench`
+  and `tune` are made from;
 - every path that README and docs name exists.
 """
 import pathlib
@@ -150,7 +150,7 @@ def check_stage(folder):
     for needed in (f"{name}.h", f"{name}.cpp", "reference.cpp", "case.h", "tunables.h"):
         if not (folder / needed).exists():
             complain(folder, f"a stage needs {needed}")
-    for needed in (f"docs/maths/{name}.md", f"bench/{name}.cpp", f"tests/stages/{name}"):
+    for needed in (f"docs/maths/{name}.md", f"tests/stages/{name}"):
         if not (ROOT / needed).exists():
             complain(folder, f"a stage needs {needed}")
     if f'{{.name = "{name}",' not in STAGE_TABLE.read_text(encoding="utf-8"):

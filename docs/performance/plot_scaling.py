@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws docs/performance/figures/scaling.svg from the CSV files beside it.
 
-    build/bench/bench_correlate --scaling --no-blas --csv > docs/performance/data/correlate_scaling.csv
+    docs/performance/measure_correlate > docs/performance/data/correlate_scaling.csv
     docs/performance/measure_channelize > docs/performance/data/channelize_scaling.csv
     python3 docs/performance/plot_scaling.py
 """

@@ -10,9 +10,9 @@
 #include "tautline/pipeline/channel_range.h"
 #include "tautline/pipeline/device_team.h"
 #include "tautline/pipeline/host_fed_stream.h"
-#include "tautline/pipeline/measure_runner.h"
+#include "tautline/pipeline/stage_run.h"
 #include "tautline/stages/channelize/case.h"
-#include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/channelize/case_run.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/correlate.h"
 
@@ -22,7 +22,6 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 using device::Buffer;
-using DevicePointer = std::shared_ptr<const device::Device>;
 namespace channelize = stages::channelize;
 namespace correlate = stages::correlate;
 
@@ -87,8 +86,8 @@ class FilterBank {
 
   void prepare(device::Queue& queue) {
     state_ = plan_->make_state(queue);
-    // Uniform bytes have an rms of 74, which this brings to 22 steps.
-    const std::vector<float> gains(config_.channels * config_.inputs, 0.3f);
+    const std::vector<float> gains(config_.channels * config_.inputs,
+                                   channelize::case_gain(config_));
     gains_ = device_->allocate(gains.size() * sizeof(float));
     queue.copy(gains_.data(), gains.data(), gains_.bytes());
     clipped_ = device_->allocate(config_.inputs * sizeof(std::uint64_t));
@@ -104,11 +103,8 @@ class FilterBank {
     input.row_stride_bytes = config_.max_samples * sizeof(core::ci8);
     input.count = config_.max_samples;
     const std::size_t spectra = plan_->spectra(state_->held_samples(), input.count);
-    channelize::OutputViews views;
-    views.corner_turned_ci8 = {out, {config_.channels, config_.inputs, spectra}};
-    views.gains = {gains_.as<float>(), {config_.channels, config_.inputs}};
-    views.clipped = {clipped_.as<std::uint64_t>(), {config_.inputs}};
-    return plan_->execute(queue, *state_, input, views);
+    return plan_->execute(queue, *state_, input,
+                          channelize::case_views(config_, out, spectra, gains_, clipped_));
   }
   std::string backend() const { return plan_->backend(); }
   const channelize::Config& config() const { return config_; }

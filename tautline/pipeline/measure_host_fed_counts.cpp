@@ -11,10 +11,10 @@
 #include "tautline/core/stopwatch.h"
 #include "tautline/jit/timing.h"
 #include "tautline/pipeline/channel_range.h"
-#include "tautline/pipeline/count_feed.h"
 #include "tautline/pipeline/device_team.h"
-#include "tautline/pipeline/measure_autocorrelate.h"
+#include "tautline/pipeline/stage_run.h"
 #include "tautline/stages/autocorrelate/case.h"
+#include "tautline/stages/autocorrelate/case_run.h"
 
 namespace tautline::pipeline {
 
@@ -25,7 +25,7 @@ using core::Error;
 using core::ErrorKind;
 using core::seconds_since;
 using device::Buffer;
-using DevicePointer = std::shared_ptr<const device::Device>;
+namespace autocorrelate = stages::autocorrelate;
 
 constexpr std::size_t kTimedParts = 5;      // for the spread
 constexpr std::size_t kFewestPackets = 10;  // of a part
@@ -37,11 +37,12 @@ constexpr double kMostReadShare = 0.5;             // of a second
 // One device's stream.
 class FedCounts {
  public:
-  FedCounts(const stages::autocorrelate::Config& config, std::size_t most, DevicePointer device)
+  FedCounts(const autocorrelate::Config& config, std::size_t most, DevicePointer device)
       : device_(std::move(device)),
-        queue_(device_->make_queue()),
-        feed_(config, most, device_, *queue_),
+        feed_(config, most, device_),
+        queue_(&feed_.queue()),
         curves_(device_->allocate_pinned(feed_.read_bytes())) {
+    feed_.use(autocorrelate::make_plan(config, device_));
     for (auto& mark : given_) mark = device_->make_event();
     for (std::size_t s = 0; s <= kTimedParts; ++s) ends_.push_back(device_->make_event());
     const std::size_t packets =
@@ -49,7 +50,7 @@ class FedCounts {
     for (std::size_t p = 0; p < packets; ++p)
       sources_.push_back(device_->allocate_pinned(feed_.packet_bytes()));
     const std::size_t count = config.max_samples * config.sensors;
-    draw_counts(sources_[0].data(), count, config.type, most);
+    autocorrelate::draw_counts(sources_[0].data(), count, config.type, most);
     // The others begin elsewhere in the same counts, so that packets taken for each other show.
     for (std::size_t p = 1; p < packets; ++p) {
       const std::size_t at = count * p / packets * core::bytes_of(config.type);
@@ -59,7 +60,7 @@ class FedCounts {
     }
   }
 
-  std::string code() const { return feed_.plan().backend(); }
+  std::string code() const { return feed_.plan()->backend(); }
 
   /// Seconds of a packet at first sight.
   double warm_up() {
@@ -89,7 +90,7 @@ class FedCounts {
     for (int times = 0; times < 2; ++times) {
       queue_->synchronise();
       const auto started = Clock::now();
-      feed_.read(*queue_, curves_.data());
+      feed_.read(curves_.data());
       queue_->synchronise();
       seconds = seconds_since(started);
     }
@@ -103,7 +104,7 @@ class FedCounts {
         give(1);
         if (alone) queue_->synchronise();
       }
-      feed_.read(*queue_, curves_.data());
+      feed_.read(curves_.data());
       queue_->synchronise();
     };
     sums(false);
@@ -120,14 +121,14 @@ class FedCounts {
     for (std::size_t p = 0; p < packets; ++p, ++given_packets_) {
       device::Event& mark = *given_[given_packets_ % given_.size()];
       mark.synchronise();
-      feed_.give(*queue_, sources_[given_packets_ % sources_.size()].data());
+      feed_.give(sources_[given_packets_ % sources_.size()].data());
       queue_->record(mark);
     }
   }
 
   DevicePointer device_;
-  std::unique_ptr<device::Queue> queue_;
-  CountFeed feed_;
+  autocorrelate::CaseRun feed_;
+  device::Queue* queue_;
   Buffer curves_;
   std::vector<Buffer> sources_;
   std::array<std::unique_ptr<device::Event>, 8> given_;
@@ -139,7 +140,7 @@ class FedCounts {
 
 Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                     const Limits& limits, double budget_s) {
-  const stages::autocorrelate::Config config = autocorrelate_config(sizes);
+  const autocorrelate::Config config = autocorrelate_config(sizes);
   const std::size_t parts = devices.size();
   if (config.sensors < parts)
     throw Error(ErrorKind::config, "sensors", std::to_string(config.sensors),
@@ -168,7 +169,7 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
   Measurement m;
   m.seconds = timing.seconds / (1 - reading);
   m.spread = timing.spread;
-  const stages::autocorrelate::Case problem{"", config, config.max_samples};
+  const autocorrelate::Case problem{"", config, config.max_samples};
   m.instruction_set = streams.front()->code();
   m.operations = problem.operations();
   m.bytes = problem.bytes();

@@ -1,16 +1,12 @@
-#include "tautline/pipeline/measure_search.h"
-
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/pipeline/measure_dedisperse.h"
-#include "tautline/pipeline/measure_runner.h"
 #include "tautline/pipeline/search_pass.h"
+#include "tautline/pipeline/stage_run.h"
 #include "tautline/stages/dedisperse/case.h"
 #include "tautline/stages/detect/case.h"
 
@@ -33,36 +29,20 @@ detect::Config detect_config(const Problem& sizes) {
   return config;
 }
 
-// Noise about a level, as dedispersed bytes have it.
-template <class T>
-device::Buffer noise(Runner& runner, std::size_t samples) {
-  const device::Buffer pattern(std::min(samples, kPatternSamples) * sizeof(T));
-  std::mt19937_64 random(1);
-  std::normal_distribution<float> normal(100000.0f, 300.0f);
-  std::generate_n(pattern.as<T>(), pattern.bytes() / sizeof(T),
-                  [&] { return static_cast<T>(normal(random)); });
-  return runner.repeat(pattern, samples * sizeof(T));
-}
-
 // Times that a stream has had before a block of noise can be measured.
 std::size_t samples_before(const detect::Plan& plan) {
   return plan.baseline_samples() + 2 * plan.noise_samples() + plan.widths().back();
 }
 
-void time_detect(Runner& runner, Measurement& m, const detect::Plan& plan, std::size_t samples) {
-  const std::size_t trials = plan.config().trials;
-  const core::SampleType type = plan.config().type;
-  const device::Buffer series = type == core::SampleType::f32
-                                    ? noise<float>(runner, trials * samples)
-                                    : noise<std::int32_t>(runner, trials * samples);
-  const core::SampleView<2> view(series.data(), type, {trials, samples});
-  const auto state = plan.make_state(runner.queue());
-  const auto run = [&] {
-    plan.execute(runner.queue(), *state, view);
-    state->take();
-  };
-  for (std::size_t n = 0; n < samples_before(plan); n += samples) run();
-  runner.time(m, run);
+// Noise about a level, as dedispersed bytes have it.
+template <class T>
+device::Buffer noise(const jit::CaseMemory& memory, std::size_t samples) {
+  const device::Buffer pattern(std::min(samples, kPatternSamples) * sizeof(T));
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal(100000.0f, 300.0f);
+  std::generate_n(pattern.as<T>(), pattern.bytes() / sizeof(T),
+                  [&] { return static_cast<T>(normal(random)); });
+  return memory.repeat(pattern, samples * sizeof(T));
 }
 
 PassRequest request_for(const Problem& sizes, const device::Device& device) {
@@ -77,7 +57,6 @@ PassRequest request_for(const Problem& sizes, const device::Device& device) {
   request.detect = detect_config(sizes);
   request.dedisperse = dedisperse_config(sizes);
   request.dedisperse.dms.clear();
-  request.dedisperse.beams = sizes.at("beams");
   request.dedisperse.zero_dm = sizes.at("zero_dm") != 0;
   request.samples = kEndless;
   request.sample_bytes = (sizes.at("channels") * bits + 7) / 8;
@@ -86,8 +65,7 @@ PassRequest request_for(const Problem& sizes, const device::Device& device) {
   return request;
 }
 
-PassPlan only_pass(const PassRequest& request, const Problem& sizes,
-                   const std::shared_ptr<const device::Device>& device) {
+PassPlan only_pass(const PassRequest& request, const Problem& sizes, const DevicePointer& device) {
   dedisperse::DmPlan trials;
   trials.segments = {{dedisperse_config(sizes).dms, 1, 0}};
   auto passes = plan_passes(request, trials, device);
@@ -99,11 +77,35 @@ PassPlan only_pass(const PassRequest& request, const Problem& sizes,
   return std::move(passes.front());
 }
 
+// Streams of spectra, `beams` of them in each of some calls.
+struct Searches : jit::CaseMemory {
+  Searches(PassPlan made, const PassRequest& request, std::size_t calls, bool from_host,
+           const DevicePointer& on)
+      : CaseMemory(on), plan(std::move(made)) {
+    const std::size_t bytes = request.dedisperse.beams * plan.block_samples * request.sample_bytes;
+    spectra = random(core::kI8, bytes);
+    if (from_host) {
+      device::Buffer pinned = on->allocate_pinned(bytes);
+      queue().copy(pinned.data(), spectra.data(), bytes);
+      queue().synchronise();
+      spectra = std::move(pinned);
+    }
+    for (std::size_t c = 0; c < calls; ++c)
+      passes.push_back(std::make_unique<SearchPass>(plan, request.sample_bytes, on, queue()));
+  }
+  void push() const {
+    for (const auto& pass : passes) pass->push(spectra.as<std::byte>(), plan.block_samples);
+  }
+
+  PassPlan plan;
+  device::Buffer spectra;
+  std::vector<std::unique_ptr<SearchPass>> passes;
+};
+
 }  // namespace
 
-Measurement measure_detect(const Problem& sizes,
-                           const std::shared_ptr<const device::Device>& device,
-                           const Limits& limits, double budget_s) {
+// One block in the middle of a stream.
+StageRun set_up_detect(const Problem& sizes, const DevicePointer& device) {
   detect::Case problem{"", detect_config(sizes), sizes.at("samples")};
   detect::Config& config = problem.config;
   config.trials = sizes.at("trials");
@@ -112,54 +114,55 @@ Measurement measure_detect(const Problem& sizes,
   config.type = floats ? core::SampleType::f32 : core::SampleType::i32;
   const auto plan = detect::make_plan(config, device);
   require_on_device("detect", plan->backend(), *device);
-  Runner runner(device, budget_s);
-  Measurement m;
-  time_detect(runner, m, *plan, problem.samples);
+  const auto memory = std::make_shared<jit::CaseMemory>(device);
+  const std::size_t values = config.trials * problem.samples;
+  const auto series = std::make_shared<const device::Buffer>(
+      floats ? noise<float>(*memory, values) : noise<std::int32_t>(*memory, values));
+  const std::shared_ptr<detect::State> state = plan->make_state(memory->queue());
+  const core::SampleView<2> view(series->data(), config.type, {config.trials, problem.samples});
+  const auto run = [=, &queue = memory->queue(), keep = series] {
+    plan->execute(queue, *state, view);
+    state->take();
+  };
+  for (std::size_t n = 0; n < samples_before(*plan); n += problem.samples) run();
   const auto samples = static_cast<double>(problem.samples);
-  m.instruction_set = plan->backend() + ", " + std::to_string(plan->widths().size()) + " boxcars";
-  m.operations = problem.operations();
-  m.bytes = problem.bytes();
-  m.rate = static_cast<double>(config.trials) * samples / m.seconds;
-  m.unit = "samples/s";
-  m.bandwidth_hz = samples / m.seconds;
-  m.real_time_factor = samples * config.sample_time_s / m.seconds;
-  // Comparisons have no limit among those measured: reading the series once has.
-  m.fraction_of_limit = m.bytes / limits.copy_bytes_per_s / m.seconds;
-  m.limit = "memory";
-  return m;
+  return {.memory = memory,
+          .run = run,
+          .code = plan->backend() + ", " + std::to_string(plan->widths().size()) + " boxcars",
+          .operations = problem.operations(),
+          .bytes = problem.bytes(),
+          .count = static_cast<double>(config.trials) * samples,
+          .input_samples = samples,
+          .data_s = samples * config.sample_time_s};
 }
 
-Measurement measure_search(const Problem& sizes,
-                           const std::shared_ptr<const device::Device>& device,
-                           const Limits& limits, double budget_s) {
+StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
   const PassRequest request = request_for(sizes, *device);
-  const PassPlan plan = only_pass(request, sizes, device);
+  const auto searches =
+      std::make_shared<const Searches>(only_pass(request, sizes, device), request,
+                                       sizes.at("calls"), sizes.at("from_host") != 0, device);
+  const PassPlan& plan = searches->plan;
   const SearchPart& part = plan.parts.front();
   require_on_device("search", part.detect->backend(), *device);
-  Runner runner(device, budget_s);
-  const std::size_t beams = request.dedisperse.beams, samples = plan.block_samples;
-  const device::Buffer spectra = runner.random_integers(beams * samples * request.sample_bytes);
-  SearchPass pass(plan, request.sample_bytes, device, runner.queue());
-  const auto run = [&] { pass.push(spectra.as<std::byte>(), samples); };
   const std::size_t before = part.dedisperse->max_delay() + samples_before(*part.detect);
-  for (std::size_t n = 0; n < before; n += samples) run();
-  Measurement m;
-  runner.time(m, run);
+  for (std::size_t n = 0; n < before; n += plan.block_samples) searches->push();
   const dedisperse::Case sums{"", part.dedisperse->config()};
-  const detect::Case boxcars{"", part.detect->config(), samples};
-  const double times = static_cast<double>(beams * samples);
-  m.instruction_set = part.detect->backend() + ", " + part.dedisperse->choice().text;
-  m.operations = sums.operations() * times + boxcars.operations();
-  // Spectra in; trials out, and in again.
-  m.bytes = sums.bytes() * times + boxcars.bytes();
-  m.rate = static_cast<double>(sizes.at("channels")) * times / m.seconds;
-  m.unit = "samples/s";
-  m.real_time_factor = static_cast<double>(samples) * request.dedisperse.sample_time_s / m.seconds;
-  m.bandwidth_hz =
-      static_cast<double>(sizes.at("channels") * sizes.at("width_hz")) * *m.real_time_factor;
-  m.fraction_of_limit = m.bytes / limits.copy_bytes_per_s / m.seconds;
-  m.limit = "memory";
-  return m;
+  const detect::Case boxcars{"", part.detect->config(), plan.block_samples};
+  const auto calls = static_cast<double>(sizes.at("calls"));
+  const double times = calls * static_cast<double>(request.dedisperse.beams * plan.block_samples);
+  const double data_s = static_cast<double>(plan.block_samples) * request.dedisperse.sample_time_s;
+  return {
+      .memory = searches,
+      .run = [searches] { searches->push(); },
+      .code = part.detect->backend() + ", " + part.dedisperse->choice().text,
+      .operations = sums.operations() * times + calls * boxcars.operations(),
+      // Spectra in; trials out, and in again.
+      .bytes = sums.bytes() * times + calls * boxcars.bytes(),
+      .count = static_cast<double>(sizes.at("channels")) * times,
+      .input_samples = static_cast<double>(sizes.at("channels") * sizes.at("width_hz")) * data_s,
+      .data_s = data_s,
+      .host_bytes =
+          sizes.at("from_host") != 0 ? times * static_cast<double>(request.sample_bytes) : 0};
 }
 
 }  // namespace tautline::pipeline

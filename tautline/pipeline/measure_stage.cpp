@@ -12,7 +12,6 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using DevicePointer = std::shared_ptr<const device::Device>;
 
 std::vector<std::string> names_of(bool host_fed) {
   std::vector<std::string> names;
@@ -23,9 +22,18 @@ std::vector<std::string> names_of(bool host_fed) {
 
 // Without what was not asked for.
 std::string describe_sizes(Problem sizes) {
-  if (sizes.count("blocks") != 0 && sizes.at("blocks") == 1) sizes.erase("blocks");
-  for (const char* key : {"design", "half", "method", "float", "standard", "zero_dm"})
-    if (sizes.count(key) != 0 && sizes.at(key) == 0) sizes.erase(key);
+  const Problem unsaid{{"blocks", 1},        {"calls", 1},
+                       {"corner_turned", 0}, {"delays", 0},
+                       {"design", 0},        {"float", 0},
+                       {"from_host", 0},     {"half", 0},
+                       {"layout", 0},        {"method", 0},
+                       {"pulse_us", 0},      {"oversample_denominator", 1},
+                       {"real", 0},          {"oversample_numerator", 1},
+                       {"standard", 0},      {"zero_dm", 0}};
+  std::erase_if(sizes, [&](const auto& size) {
+    const auto known = unsaid.find(size.first);
+    return known != unsaid.end() && size.second == known->second;
+  });
   return describe(sizes);
 }
 
@@ -68,7 +76,7 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
                 "data are in the host's memory already");
   Measurement m = of_stage(stage, [&] {
     return host_fed ? entry.measure_fed(sizes, devices, limits, budget_s)
-                    : entry.measure(sizes, devices.front(), limits, budget_s);
+                    : measure_run(entry.set_up(sizes, devices.front()), limits, budget_s);
   });
   m.stage = stage;
   m.problem = describe_sizes(sizes);

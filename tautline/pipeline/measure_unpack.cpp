@@ -1,46 +1,69 @@
-#include "tautline/pipeline/measure_unpack.h"
-
 #include <array>
 #include <random>
+#include <string>
 
-#include "tautline/pipeline/measure_runner.h"
+#include "tautline/core/error.h"
+#include "tautline/pipeline/stage_run.h"
 #include "tautline/stages/unpack/case.h"
 
 namespace tautline::pipeline {
-using device::Buffer;
 
-Measurement measure_unpack(const Problem& p, const std::shared_ptr<const device::Device>& device,
-                           const Limits& limits, double budget_s) {
-  stages::unpack::Case problem{.name = "", .format = complex_format("unpack", p.at("bits"))};
-  problem.channels = p.at("channels");
-  problem.antennas = p.at("inputs");
+namespace unpack = stages::unpack;
+
+// A block in host memory: to a device it has to be carried.
+StageRun set_up_unpack(const Problem& p, const DevicePointer& device) {
+  const auto layouts = unpack::instrument_cases();
+  if (p.at("layout") > layouts.size())
+    throw core::Error(core::ErrorKind::config, "`problem` of unpack: layout",
+                      std::to_string(p.at("layout")), "1 to " + std::to_string(layouts.size()));
+  unpack::Case problem;
+  if (p.at("layout") > 0) {
+    problem = layouts[p.at("layout") - 1];
+  } else {
+    problem.format = complex_format("unpack", p.at("bits"));
+    problem.channels = p.at("channels");
+    problem.antennas = p.at("inputs");
+  }
   problem.samples = p.at("samples");
-  const auto plan = stages::unpack::make_plan(problem.config(), device);
-  Runner runner(device, budget_s);
-  const auto state = plan->make_state(runner.queue());
+  const std::size_t inputs = problem.antennas * problem.polarisations;
+  const auto plan = unpack::make_plan(problem.config(), device);
+  const auto memory = std::make_shared<jit::CaseMemory>(device);
+  const std::shared_ptr<unpack::State> state = plan->make_state(memory->queue());
   std::mt19937_64 random(1);
-  const core::RawBlock block = stages::unpack::make_block(problem, random, false);
-  const core::SampleType type = stages::unpack::unpacked_type(problem.format);
-  const std::array<std::size_t, 3> extents{problem.channels, problem.antennas, problem.samples};
-  const Buffer samples = runner.zeros(extents[0] * extents[1] * extents[2] * core::bytes_of(type));
-  const std::size_t words = core::validity_words(problem.samples);
-  const Buffer validity(problem.antennas * words * sizeof(std::uint64_t));
-  Measurement m;
-  runner.time(m, [&] {
-    plan->execute(runner.queue(), *state, block, {samples.data(), type, extents},
-                  {validity.as<std::uint64_t>(), {problem.antennas, words}});
-  });
-  m.instruction_set = plan->backend();
-  m.bytes = problem.bytes();
-  const auto count = static_cast<double>(problem.channels * problem.antennas * problem.samples);
-  m.rate = count / m.seconds;
-  m.unit = "samples/s";
-  m.bandwidth_hz = static_cast<double>(problem.channels * problem.samples) / m.seconds;
-  const double transfer_s =
-      device->compiles() ? static_cast<double>(problem.block_bytes()) / limits.to_device_bytes_per_s
-                         : 0;
-  relate_to_limits(m, 0, m.bytes / limits.copy_bytes_per_s, transfer_s);
-  return m;
+  const auto block =
+      std::make_shared<const core::RawBlock>(unpack::make_block(problem, random, false));
+  const core::SampleType type = unpack::unpacked_type(problem.format);
+  const std::array<std::size_t, 3> extents{problem.channels, inputs, problem.samples};
+  const auto samples = std::make_shared<device::Buffer>(
+      memory->zeros(problem.channels * inputs * problem.samples * core::bytes_of(type)));
+  const auto valid = std::make_shared<core::ValidityMask>(inputs, problem.samples);
+  const auto count = static_cast<double>(problem.channels * inputs * problem.samples);
+  return {.memory = memory,
+          .run =
+              [=] {
+                plan->execute(memory->queue(), *state, *block, {samples->data(), type, extents},
+                              valid->mutable_view());
+              },
+          .code = plan->backend(),
+          .bytes = problem.bytes(),
+          .count = count,
+          .input_samples = static_cast<double>(problem.channels * problem.samples),
+          .host_bytes = static_cast<double>(problem.block_bytes())};
+}
+
+Problem layout_words(std::string_view word) {
+  const std::string_view layout = "layout";
+  if (!word.starts_with(layout)) return {};
+  word.remove_prefix(layout.size());
+  const auto number = take_number(word);
+  const auto layouts = unpack::instrument_cases();
+  if (!number || *number == 0 || *number > layouts.size() || !word.empty()) return {};
+  const unpack::Case& c = layouts[*number - 1];
+  return {{"layout", *number},
+          {"inputs", c.antennas * c.polarisations},
+          {"channels", c.channels},
+          {"samples", c.samples},
+          {"bits", static_cast<std::size_t>(c.format.bits)}};
 }
 
 }  // namespace tautline::pipeline

@@ -9,21 +9,19 @@
 
 #include "tautline/jit/tunable.h"
 #include "tautline/pipeline/measure_stage.h"
+#include "tautline/pipeline/stage_run.h"
 
 namespace tautline::pipeline {
 
 struct StageEntry {
-  using DevicePointer = std::shared_ptr<const device::Device>;
-
   std::string name = {};
   /// Every size and what it is when it is not named: enough to fill a GPU.
   Problem sizes = {};
   /// Those that are smaller on a CPU: what it does in a tenth of a second.
   Problem on_host = {};
   std::vector<NamedProblem> problems = {};
-  Measurement (*measure)(const Problem&, const DevicePointer&, const Limits&,
-                         double budget_s) = nullptr;
-  /// Instead of `measure`, of what is fed from the host's memory: several devices share the work.
+  StageRun (*set_up)(const Problem&, const DevicePointer&) = nullptr;
+  /// Instead of `set_up`, of what is fed from the host's memory: several devices share the work.
   Measurement (*measure_fed)(const Problem&, const std::vector<DevicePointer>&, const Limits&,
                              double budget_s) = nullptr;
   /// Null: nothing to tune.

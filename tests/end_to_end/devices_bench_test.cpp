@@ -92,7 +92,7 @@ TEST_F(DevicesAndBench, BenchOfTheAutocorrelator) {
   for (const std::string& device : devices) {
     std::vector<std::string> command{"--device", device, "bench", "autocorrelate"};
     if (device != "cpu") command.emplace_back("host_fed_autocorrelate");
-    const std::string problem = "sensors=8,samples=300,bins=4,levels=2,type=u16,ladder=chain";
+    const std::string problem = "sensors=8,samples=300,bins=4,levels=2,type=u16,scheme=chain";
     command.insert(command.end(), {"--problem", problem, "--budget", "0"});
     const auto lines = json_lines(command);
     ASSERT_EQ(lines.size(), device == "cpu" ? 1u : 2u) << device;

@@ -5,6 +5,8 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
 
@@ -36,6 +38,35 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
   EXPECT_THROW(measure_stage("fold", {}, device, limits), core::Error);
 }
 
+// What differs from the usual input, output or layout runs, and shows in the problem.
+TEST(MeasureStage, RunsTheSizesThatAreSeldomAskedFor) {
+  const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
+  const std::vector<std::pair<std::string, std::vector<const char*>>> asked{
+      {"unpack", {"layout1,samples=64", "layout10,samples=64", "layout14,samples=64"}},
+      {"channelize",
+       {"real=1", "delays=1", "oversample=4/3", "output_bits=32,corner_turned=1", "output_bits=4"}},
+      {"dedisperse", {"beams=2,method=2", "method=3,pulse_us=5000"}},
+      {"search", {"calls=3", "from_host=1"}}};
+  const Problem small{
+      {"channels", 12}, {"inputs", 3}, {"spectra", 30}, {"samples", 1024}, {"trials", 9}};
+  for (const auto& [stage, texts] : asked)
+    for (const char* text : texts) {
+      SCOPED_TRACE(stage + " " + text);
+      Problem problem = parse_problem(stage, text);
+      for (const auto& [key, unused] : default_problem(stage, *device))
+        if (stage != "unpack" && small.contains(key)) problem.emplace(key, small.at(key));
+      const Measurement m = measure_stage(stage, problem, device, {}, 0);
+      EXPECT_GT(m.rate, 0);
+      for (const auto& [key, value] : parse_problem(stage, text))
+        EXPECT_NE(("," + m.problem).find("," + key + "=" + std::to_string(value)),
+                  std::string::npos)
+            << m.problem;
+    }
+  EXPECT_THROW(measure_stage("unpack", {{"layout", 99}}, device, {}, 0), core::Error);
+  EXPECT_THROW(measure_stage("channelize", {{"oversample_denominator", 7}}, device, {}, 0),
+               core::Error);
+}
+
 // Every type of counts, at the lags that were asked for.
 TEST(MeasureStage, AutocorrelateHasItsWorkAndItsRealTime) {
   const auto device = device::open(device::parse_selection("cpu:portable"), {.threads = 1});
@@ -49,7 +80,7 @@ TEST(MeasureStage, AutocorrelateHasItsWorkAndItsRealTime) {
     const Measurement m = measure_stage(
         "autocorrelate",
         parse_problem("autocorrelate", "type=" + type + ",sensors=7,bins=8,levels=2,samples=400," +
-                                           "ladder=standard,most=200,rate_hz=1000"),
+                                           "scheme=standard,most=200,rate_hz=1000"),
         device, limits, 0);
     EXPECT_NE(m.problem.find("standard=1"), std::string::npos) << m.problem;
     EXPECT_EQ(m.bytes, 7 * 400.0 * static_cast<double>(bytes));

@@ -266,15 +266,20 @@ TEST(Problem, IsANameOrSizesOrBoth) {
   EXPECT_EQ(parse_problem("correlate", "format=cf16"), (Problem{{"bits", 16}, {"half", 1}}));
   EXPECT_EQ(parse_problem("channelize", "c1024t8"), (Problem{{"channels", 1024}, {"taps", 8}}));
   EXPECT_EQ(
-      parse_problem("autocorrelate", "array1024,type=u16,ladder=standard,bins=16"),
+      parse_problem("autocorrelate", "array1024,type=u16,scheme=standard,bins=16"),
       (Problem{{"sensors", 1024}, {"bits", 16}, {"float", 0}, {"standard", 1}, {"bins", 16}}));
   EXPECT_EQ(parse_problem("host_fed_channelize", "c64t4,spectra=9"),
             (Problem{{"channels", 64}, {"taps", 4}, {"spectra", 9}}));
-  for (const char* wrong : {"c1024", "c1024t", "ct8", "c8t8x", "taps=3,c8t8"})
+  EXPECT_EQ(parse_problem("channelize", "c64t4,oversample=32/27"),
+            (Problem{{"channels", 64},
+                     {"taps", 4},
+                     {"oversample_numerator", 32},
+                     {"oversample_denominator", 27}}));
+  for (const char* wrong : {"c1024", "c1024t", "ct8", "c8t8x", "taps=3,c8t8", "oversample=4/3/2"})
     EXPECT_THROW(parse_problem("channelize", wrong), core::Error) << wrong;
   EXPECT_EQ(parse_problem("host_fed_autocorrelate", "type=f32"),
             (Problem{{"bits", 32}, {"float", 1}}));
-  for (const char* wrong : {"type=i8", "ladder=rope", "standard=0", "array1"})
+  for (const char* wrong : {"type=i8", "scheme=rope", "standard=0", "array1"})
     EXPECT_THROW(parse_problem("autocorrelate", wrong), core::Error) << wrong;
   for (const char* wrong : {"type=u8", "n257", "c1024", "c1024t", "ct8", "c8t8x", "inputs=", "=4",
                             "inputs=0", "inputs=-1", "inputs=4x", "samples=1,n256", "format=i8"})
@@ -325,16 +330,20 @@ TEST(StageTable, DefaultsFollowTheDeviceAndTheCommand) {
   const pipeline::StageEntry& bank = pipeline::find_stage("channelize");
   const auto cpu = device::open(device::parse_selection("cpu"));
   EXPECT_EQ(pipeline::describe(bank.sizes_on(*cpu)),
-            "bits=8,channels=1024,design=0,inputs=16,output_bits=8,spectra=512,taps=8");
+            "bits=8,channels=1024,corner_turned=0,delays=0,design=0,inputs=16,"
+            "output_bits=8,oversample_denominator=1,oversample_numerator=1,real=0,spectra=512,"
+            "taps=8");
   EXPECT_EQ(pipeline::describe(bank.sizes_when_tuned()),
-            "bits=8,channels=1024,inputs=8,output_bits=8,spectra=8192,taps=8");
+            "bits=8,channels=1024,corner_turned=0,inputs=8,output_bits=8,oversample_denominator=1,"
+            "oversample_numerator=1,real=0,spectra=8192,taps=8");
   EXPECT_EQ(pipeline::describe(pipeline::find_stage("autocorrelate").sizes_when_tuned()),
             "bins=32,bits=8,float=0,levels=10,samples=262144,sensors=1024,standard=0");
   EXPECT_EQ(pipeline::describe(pipeline::find_stage("correlate").sizes_when_tuned()),
-            "bits=8,channels=240,half=0,held=0,inputs=512,samples=3072");
-  EXPECT_EQ(pipeline::describe(pipeline::find_stage("dedisperse").sizes_when_tuned()),
-            "bits=8,channels=1024,rate_hz=20000,samples=20000,step_millidm=250,top_khz=1719854,"
-            "trials=2000,width_hz=292969");
+            "bits=8,channels=240,deferred=0,half=0,inputs=512,samples=3072");
+  EXPECT_EQ(
+      pipeline::describe(pipeline::find_stage("dedisperse").sizes_when_tuned()),
+      "beams=1,bits=8,channels=1024,rate_hz=20000,samples=20000,step_millidm=250,top_khz=1719854,"
+      "trials=2000,width_hz=292969");
 }
 
 TEST(Sweep, DoublesStepsAndLists) {

@@ -1,5 +1,5 @@
 // Random counts for autocorrelators: within their range, and never more than 64 bits can hold.
-#include "tautline/pipeline/count_feed.h"
+#include "tautline/stages/autocorrelate/case_run.h"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,8 @@
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 
-namespace tautline::pipeline {
+namespace tautline::stages::autocorrelate {
 namespace {
-
-using core::SampleType;
-using stages::autocorrelate::Config;
 
 std::shared_ptr<const device::Device> one_core() {
   return device::open(device::parse_selection("cpu:portable"), {.threads = 1});
@@ -41,19 +38,19 @@ TEST(DrawCounts, HoldsEveryCountUpToTheLargest) {
   expect_all_up_to<float>(SampleType::f32, 70);
 }
 
-TEST(CountFeed, SumsAreThoseOfItsCounts) {
+TEST(CaseRun, SumsAreThoseOfItsCounts) {
   const Config config{.sensors = 3, .bins = 4, .levels = 2, .max_samples = 50};
   const auto device = one_core();
-  const auto queue = device->make_queue();
-  CountFeed feed(config, 9, device, *queue);
+  CaseRun feed(config, 9, device);
+  feed.use(make_plan(config, device));
   const auto counts = drawn<std::uint8_t>(150, config.type, 9);
   ASSERT_EQ(feed.packet_bytes(), counts.size());
-  feed.give(*queue, counts.data());
-  feed.give(*queue, counts.data());
+  feed.give(counts.data());
+  feed.give(counts.data());
   EXPECT_EQ(feed.state().samples(), 100u);
   std::vector<std::int64_t> curves(feed.read_bytes() / sizeof(std::int64_t), -1);
-  feed.read(*queue, curves.data());
-  const std::size_t lags = stages::autocorrelate::lag_count(config);
+  feed.read(curves.data());
+  const std::size_t lags = lag_count(config);
   ASSERT_EQ(curves.size(), 4 * 3 * lags);
   for (std::size_t s = 0; s < 3; ++s) {
     std::int64_t squares = 0, total = 0;
@@ -68,27 +65,26 @@ TEST(CountFeed, SumsAreThoseOfItsCounts) {
 }
 
 // 65,535 x 2^19 at the last level times the total: the fourth packet would pass 2^62.
-TEST(CountFeed, BeginsAnewBeforeSumsLeave64Bits) {
-  const Config config{.bins = 2, .levels = 20, .type = SampleType::u16, .max_samples = 10'000};
+TEST(CaseRun, BeginsAnewBeforeSumsLeave64Bits) {
+  const Config config{.bins = 2, .levels = 20, .type = core::SampleType::u16, .max_samples = 10'000};
   const auto device = one_core();
-  const auto queue = device->make_queue();
-  CountFeed feed(config, 65535, device, *queue);
+  CaseRun feed(config, 65535, device);
+  feed.use(make_plan(config, device));
   const std::vector<std::uint16_t> full(10'000, 65535);
   for (const std::uint64_t packets : {1u, 2u, 3u, 1u, 2u}) {
-    feed.give(*queue, full.data());
+    feed.give(full.data());
     EXPECT_EQ(feed.state().samples(), 10'000 * packets);
   }
 }
 
-TEST(CountFeed, RefusesCountsThatTheTypeHasNot) {
+TEST(CaseRun, RefusesCountsThatTheTypeHasNot) {
   const auto device = one_core();
-  const auto queue = device->make_queue();
-  EXPECT_THROW(CountFeed({.type = SampleType::u8}, 256, device, *queue), core::Error);
-  EXPECT_THROW(CountFeed({.type = SampleType::u16}, 65536, device, *queue), core::Error);
-  EXPECT_THROW(CountFeed({.type = SampleType::f32}, (1 << 24) + 1, device, *queue), core::Error);
+  EXPECT_THROW(CaseRun({.type = core::SampleType::u8}, 256, device), core::Error);
+  EXPECT_THROW(CaseRun({.type = core::SampleType::u16}, 65536, device), core::Error);
+  EXPECT_THROW(CaseRun({.type = core::SampleType::f32}, (1 << 24) + 1, device), core::Error);
   EXPECT_NO_THROW(
-      CountFeed({.bins = 2, .levels = 1, .type = SampleType::f32}, 1 << 24, device, *queue));
+      CaseRun({.bins = 2, .levels = 1, .type = core::SampleType::f32}, 1 << 24, device));
 }
 
 }  // namespace
-}  // namespace tautline::pipeline
+}  // namespace tautline::stages::autocorrelate
