@@ -36,6 +36,7 @@ StageRun set_up_autocorrelate(const Problem& sizes, const DevicePointer& device)
   const auto plan = autocorrelate::make_plan(config, device);
   const auto packets = std::make_shared<autocorrelate::CaseRun>(config, sizes.at("most"), device);
   packets->use(plan);
+  packets->draw();
   const auto times = static_cast<double>(config.max_samples);
   return {.memory = packets,
           .run = [packets] { packets->execute(); },

@@ -82,14 +82,11 @@ void CaseRun::read(void* to) const {
   plan()->read(queue(), state(), {part(0), part(1), part(2), part(3), {}, {}});
 }
 
-void CaseRun::execute() {
-  if (counts_.bytes() == 0) {
-    const std::size_t count = std::min(config_.sensors * config_.max_samples, kMostDrawn);
-    const device::Buffer drawn(count * core::bytes_of(config_.type));
-    draw_counts(drawn.data(), count, config_.type, most_);
-    counts_ = repeat(drawn, packet_bytes());
-  }
-  give(counts_.data());
+void CaseRun::draw() {
+  const std::size_t count = std::min(config_.sensors * config_.max_samples, kMostDrawn);
+  const device::Buffer drawn(count * core::bytes_of(config_.type));
+  draw_counts(drawn.data(), count, config_.type, most_);
+  counts_ = repeat(drawn, packet_bytes());
 }
 
 }  // namespace tautline::stages::autocorrelate

@@ -27,8 +27,10 @@ class CaseRun : public jit::CaseRun<Plan> {
   void read(void* to) const;
   std::size_t read_bytes() const;
 
-  /// Gives a packet of random counts in the device's memory.
-  void execute() override;
+  /// Puts a packet of random counts into the device's memory.
+  void draw();
+  /// Gives the packet that was drawn.
+  void execute() override { give(counts_.data()); }
 
  private:
   bool could_leave_64_bits(std::size_t samples) const;

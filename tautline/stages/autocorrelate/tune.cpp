@@ -19,7 +19,9 @@ std::size_t most_tuned(core::SampleType type) {
 
 struct TunedRun : CaseRun {
   TunedRun(const Config& config, std::shared_ptr<const device::Device> on)
-      : CaseRun(config, most_tuned(config.type), std::move(on)), sums(zeros(read_bytes())) {}
+      : CaseRun(config, most_tuned(config.type), std::move(on)), sums(zeros(read_bytes())) {
+    draw();
+  }
 
   // The sums of the first packet.
   void run_for_results() {

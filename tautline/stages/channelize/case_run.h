@@ -11,13 +11,21 @@
 
 namespace tautline::stages::channelize {
 
-/// Gains that give the components of random samples (jit::CaseMemory) an rms of 20 steps of 127, or
-/// of 3 of 7.
+/// The gain that gives every channel an rms of `target` steps: of integers of all codes, or of
+/// floats with an rms of 1.
+inline float gain_for(const Config& config, double target) {
+  double input_rms = 1;  // of a component
+  if (!config.input.is_float())
+    input_rms = (config.input.bits == 8 ? 256 : 65536) / std::sqrt(12.0);
+  // A complex output component keeps the rms of a complex input's component; real input shares its
+  // power between two components.
+  if (!config.input.complex) input_rms /= std::sqrt(2.0);
+  return static_cast<float>(target / input_rms);
+}
+
+/// For 20 steps of 127, or 3 of 7.
 inline float case_gain(const Config& config) {
-  const double target = config.output == Output::corner_turned_ci4 ? 3 : 20;
-  double rms = 1;
-  if (!config.input.is_float()) rms = (config.input.bits == 8 ? 256 : 65536) / std::sqrt(12.0);
-  return static_cast<float>(target / (config.input.complex ? rms : rms / std::sqrt(2.0)));
+  return gain_for(config, config.output == Output::corner_turned_ci4 ? 3 : 20);
 }
 
 /// Results of so many spectra, dense; gains and clipped where the output is requantised.

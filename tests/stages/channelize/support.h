@@ -15,6 +15,7 @@
 
 #include "tautline/core/validity.h"
 #include "tautline/stages/channelize/case.h"
+#include "tautline/stages/channelize/case_run.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/channelize/tunables.h"
 #include "tests/support/gpus.h"
@@ -262,17 +263,6 @@ inline double worst_difference(const Result& a, const Result& reference) {
   }
   const double scale = rms(reference.values);
   return scale > 0 ? worst / scale : worst;
-}
-
-/// Gains that give every channel an rms of `target` steps, from the amplitude of the stream.
-inline float gain_for(const Config& config, double target) {
-  double input_rms = 1;  // of a component
-  if (!config.input.is_float())
-    input_rms = (config.input.bits == 8 ? 256 : 65536) / std::sqrt(12.0);
-  // A complex output component keeps the rms of a complex input's component; real input shares its
-  // power between two components.
-  if (!config.input.complex) input_rms /= std::sqrt(2.0);
-  return static_cast<float>(target / input_rms);
 }
 
 }  // namespace tautline::stages::channelize
