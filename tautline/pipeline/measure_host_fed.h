@@ -8,7 +8,7 @@
 // | host_fed_fx         | [input][time] ci8               | [channel][baseline] ci64, int64 |
 //
 // and host_fed_autocorrelate, [time][sensor] counts of a stream without an end, which uploads by
-// itself (measure_autocorrelate.h).
+// itself (stage_run.h).
 //
 // host_fed_copy shows what the way there and back allows; host_fed_correlate takes some channels of
 // an array for a whole integration each time; host_fed_fx runs the filter bank, requantises, and
