@@ -128,7 +128,7 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
 std::size_t wrong_sums(const Results& r) {
   std::vector<core::ci64> sums(r.sums.size());
   std::vector<std::int64_t> counts(r.counts.size());
-  correlate::correlate({r.voltages.data(), {kChannels, kInputs, r.spectra}},
+  correlate::correlate({r.voltages.data(), {kChannels, kInputs, r.spectra}}, {},
                        {sums.data(), {kChannels, kBaselines}},
                        {counts.data(), {kChannels, kBaselines}});
   std::size_t wrong = 0;

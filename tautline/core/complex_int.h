@@ -11,6 +11,11 @@ template <class T>
 struct Complex {
   T re{};
   T im{};
+  constexpr Complex& operator+=(const Complex& other) requires(sizeof(T) == 8) {
+    re += other.re;
+    im += other.im;
+    return *this;
+  }
   friend constexpr bool operator==(const Complex&, const Complex&) = default;
 };
 

@@ -27,6 +27,9 @@ class BasicSampleView {
   /// Dense, last axis fastest.
   BasicSampleView(Pointer data, SampleType type, Extents extents)
       : BasicSampleView(data, type, extents, View<char, Rank>(nullptr, extents).strides()) {}
+  template <class T>
+  requires(!kMutable || !std::is_const_v<T>) BasicSampleView(T* data, Extents extents)
+      : BasicSampleView(data, sample_type_of<std::remove_const_t<T>>, extents) {}
   BasicSampleView(Pointer data, SampleType type, Extents extents, Strides strides)
       : data_(data), type_(type), extents_(extents), strides_(strides) {}
   /// A view of T; of const T where this view is for reading.

@@ -68,12 +68,8 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
   plan_ = of_stage("correlate", [&] { return stages::correlate::make_plan(config, device_); });
 }
 
-stages::correlate::IntegerVisibilities Integrator::integer_sums() const {
-  return {sums_.as<core::ci64>(), {channels_.count, baselines_}};
-}
-
-stages::correlate::FloatVisibilities Integrator::float_sums() const {
-  return {sums_.as<std::complex<double>>(), {channels_.count, baselines_}};
+core::MutableSampleView<2> Integrator::sums_view() const {
+  return {sums_.data(), plan_->config().visibility_type(), {channels_.count, baselines_}};
 }
 
 stages::correlate::Counts Integrator::counts() const {
@@ -134,10 +130,10 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
       chunk.valid.empty() ? stages::correlate::Validity()
                           : of_all_channels(chunk.valid, chunk.spectra, channels_.count);
   if (format_ == core::kCi8)
-    plan_->execute(queue, *state_, channels_of(chunk.ci8, channels_), validity, integer_sums(),
+    plan_->execute(queue, *state_, channels_of(chunk.ci8, channels_), validity, sums_view(),
                    counts());
   else
-    plan_->execute(queue, *state_, channels_of(chunk.ci4, channels_), validity, integer_sums(),
+    plan_->execute(queue, *state_, channels_of(chunk.ci4, channels_), validity, sums_view(),
                    counts());
 }
 
@@ -197,7 +193,7 @@ void Integrator::add_floats(device::Queue& queue, const core::View<const Sample,
   plan_->execute(queue, *state_, samples,
                  masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
                         : stages::correlate::Validity(),
-                 float_sums(), counts());
+                 sums_view(), counts());
 }
 
 void Integrator::add_rest(device::Queue& queue) {
@@ -213,8 +209,7 @@ void Integrator::add_rest(device::Queue& queue) {
 
 void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::size_t part) {
   add_rest(queue);
-  if (state_ && exact()) plan_->flush(queue, *state_, integer_sums(), counts());
-  if (state_ && !exact()) plan_->flush(queue, *state_, float_sums(), counts());
+  if (state_) plan_->flush(queue, *state_, sums_view(), counts());
   spectra_ = 0;
   if (device_->compiles()) {
     SumsInTransit& transit = out.in_transit[part];

@@ -87,8 +87,7 @@ class Integrator {
     return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
   }
   void allocate(device::Queue& queue);
-  stages::correlate::IntegerVisibilities integer_sums() const;
-  stages::correlate::FloatVisibilities float_sums() const;
+  core::MutableSampleView<2> sums_view() const;
   stages::correlate::Counts counts() const;
   template <class Sample>
   core::View<Sample, 3> group() const;

@@ -37,18 +37,9 @@ std::complex<double> product(core::cf16 x, core::cf16 y) {
                  std::complex<double>(core::to_float(y.re), core::to_float(y.im)));
 }
 
-void add(core::ci64& sum, core::ci64 value) {
-  sum.re += value.re;
-  sum.im += value.im;
-}
-
-void add(std::complex<double>& sum, std::complex<double> value) {
-  sum += value;
-}
-
-template <class Sample, class Visibilities>
+template <class Sample>
 void sum_all(const Samples<Sample>& samples, const Validity& validity,
-             const Visibilities& visibilities, const Counts& counts) {
+             const core::View<VisibilityOf<Sample>, 2>& visibilities, const Counts& counts) {
   const auto valid = [&](std::size_t c, std::size_t input, std::size_t t) {
     return validity.data() == nullptr || (validity(c, input, t / 64) >> (t % 64) & 1) != 0;
   };
@@ -58,60 +49,31 @@ void sum_all(const Samples<Sample>& samples, const Validity& validity,
         const std::size_t b = core::baseline_index(i, j);
         for (std::size_t t = 0; t < samples.extent(2); ++t) {
           if (!valid(c, i, t) || !valid(c, j, t)) continue;
-          add(visibilities(c, b), product(samples(c, i, t), samples(c, j, t)));
+          visibilities(c, b) += product(samples(c, i, t), samples(c, j, t));
           ++counts(c, b);
         }
       }
 }
 
-class ReferenceState final : public State {};
-
 class ReferencePlan final : public Plan {
  public:
-  explicit ReferencePlan(const Config& config) : config_(config) {}
-  const Config& config() const override { return config_; }
+  explicit ReferencePlan(const Config& config) : Plan(config) {}
   std::string backend() const override { return "reference"; }
   device::MemoryUse bytes() const override { return {}; }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
-    return std::make_unique<ReferenceState>();
-  }
-
-  void execute(device::Queue& queue, State& state, const Samples<core::ci8>& samples,
-               const Validity& validity, const IntegerVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<core::ci4>& samples,
-               const Validity& validity, const IntegerVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
-               const Validity& validity, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
-               const Validity& validity, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<std::complex<float>>& samples,
-               const Validity& validity, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
+    return std::make_unique<State>(state_plan(config()));
   }
 
  private:
-  template <class Sample, class Visibilities>
-  void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
-           const Validity& validity, const Visibilities& visibilities, const Counts& counts) const {
-    check_call(config_, samples, validity, visibilities, counts);
-    if (samples.extent(2) > 0 && state.take_begin()) clear_on_host(queue, visibilities, counts);
-    sum_all(samples, validity, visibilities, counts);
+  void add(device::Queue& queue, State& state, const core::SampleView<3>& samples,
+           const Validity& validity, const core::MutableSampleView<2>& visibilities,
+           const Counts& counts) const override {
+    if (state.take_begin()) clear_on_host(queue, visibilities, counts);
+    core::with_type<core::ci8, core::ci4, core::ci16, core::cf16, std::complex<float>>(
+        samples, "samples", [&]<class Sample>(const Samples<Sample>& typed) {
+          sum_all<Sample>(typed, validity, visibilities.as<VisibilityOf<Sample>>(), counts);
+        });
   }
-
-  Config config_;
 };
 
 }  // namespace

@@ -193,11 +193,6 @@ struct Masks {
   std::vector<std::uint64_t> words;
 };
 
-template <class Sample>
-using VisibilityOf =
-    std::conditional_t<std::is_same_v<Sample, core::ci8> || std::is_same_v<Sample, core::ci4>,
-                       core::ci64, std::complex<double>>;
-
 /// Visibilities and counts that start from a pattern, since plans add to them.
 template <class Visibility>
 struct Sums {
@@ -232,6 +227,15 @@ Config config_for(const Samples<Sample>& samples) {
           .inputs = samples.extent(1),
           .max_samples = std::max<std::size_t>(1, samples.extent(2)),
           .format = format_of(static_cast<const Sample*>(nullptr))};
+}
+
+/// A new state with all that `state` has.
+inline std::unique_ptr<State> saved_and_loaded(const Plan& plan, const device::Queue& queue,
+                                               const State& state) {
+  auto other = plan.make_state(queue);
+  other->begin();  // to be overwritten
+  other->load(state.save());
+  return other;
 }
 
 /// Runs one execute() of `plan` on new sums.

@@ -55,7 +55,7 @@ TEST_P(Exact, FourBits) {
 }
 
 // After begin() the first call of an integration, masked or not, overwrites the buffers, and so
-// does flush() without calls.
+// does flush() without calls; also when each call has a state that was saved and loaded.
 TEST_P(Exact, BeginOverwritesTheBuffers) {
   Data<core::ci8> data(3, 7, 90);
   Masks masks(3, 7, 90);
@@ -63,14 +63,16 @@ TEST_P(Exact, BeginOverwritesTheBuffers) {
   const auto device = opened(GetParam(), 2);
   const auto queue = device->make_queue(), own = reference_device()->make_queue();
   for (const bool on_device : {false, true})
-    for (const bool hold : {false, true})
+    for (const int kind : {0, 1, 2, 3})
       for (const char* calls : {"", "a", "m", "aa", "am", "ma", "0a"}) {
         if (on_device && !device->compiles()) continue;
+        const bool hold = (kind & 1) != 0, cut = (kind & 2) != 0;
         Config config = config_for(data.samples());
         config.defer_sums = hold;
         const auto plan = make_plan(config, device);
         const auto reference = make_plan(config, reference_device());
-        const auto state = plan->make_state(*queue), own_state = reference->make_state(*own);
+        auto state = plan->make_state(*queue);
+        const auto own_state = reference->make_state(*own);
         Sums<core::ci64> got(3, 7), expected(3, 7);
         const device::Buffer sums = device->allocate(got.visibilities.size() * sizeof(core::ci64));
         const device::Buffer numbers = device->allocate(got.counts.size() * sizeof(std::int64_t));
@@ -85,21 +87,66 @@ TEST_P(Exact, BeginOverwritesTheBuffers) {
         for (auto& n : expected.counts) n = 0;
         state->begin();
         for (const char* call = calls; *call != 0; ++call) {
+          if (cut) state = saved_and_loaded(*plan, *queue, *state);
           const Validity valid = *call == 'm' ? masks.view() : Validity();
           const Samples<core::ci8> some = data.samples().slice(2, 0, *call == '0' ? 0 : 90);
           plan->execute(*queue, *state, some, valid, visibilities, counts);
           reference->execute(*own, *own_state, some, valid, expected.visibility_view(),
                              expected.count_view());
         }
+        if (cut) state = saved_and_loaded(*plan, *queue, *state);
         plan->flush(*queue, *state, visibilities, counts);
+        if (cut) state = saved_and_loaded(*plan, *queue, *state);
         plan->flush(*queue, *state, visibilities, counts);  // adds nothing
         if (on_device) {
           queue->copy(got.visibilities.data(), sums.data(), sums.bytes());
           queue->copy(got.counts.data(), numbers.data(), numbers.bytes());
         }
         queue->synchronise();
-        expect_equal(got, expected, std::string(calls) + (hold ? ", deferred" : ""));
+        expect_equal(got, expected,
+                     std::string(calls) + (hold ? ", deferred" : "") + (cut ? ", cut" : ""));
       }
+}
+
+TEST_P(Exact, StatesOfOtherPlansAreRefused) {
+  const auto device = opened(GetParam(), 2);
+  const auto queue = device->make_queue();
+  const Config config{.channels = 2, .inputs = 5, .max_samples = 100, .defer_sums = true};
+  const auto state = make_plan(config, device)->make_state(*queue);
+  const auto saved = state->save();
+  Config channels = config, inputs = config, format = config;
+  channels.channels = 3, inputs.inputs = 6, format.format = core::kCi4;
+  const auto expect_refused = [&](State& other, std::span<const std::byte> bytes) {
+    try {
+      other.load(bytes);
+      ADD_FAILURE() << "loaded";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::format);
+    }
+  };
+  for (const Config& other : {channels, inputs, format})
+    expect_refused(*make_plan(other, device)->make_state(*queue), saved);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, saved.size() - 1})
+    expect_refused(*state, std::span(saved).first(count));
+  auto longer = saved;
+  longer.push_back({});
+  expect_refused(*state, longer);
+}
+
+TEST_P(Exact, ResetForgetsBeginAndDeferredSums) {
+  Data<core::ci8> data(2, 130, 64);
+  const auto device = opened(GetParam(), 2);
+  const auto queue = device->make_queue();
+  Config config = config_for(data.samples());
+  config.defer_sums = true;
+  const auto plan = make_plan(config, device);
+  const auto state = plan->make_state(*queue);
+  Sums<core::ci64> sums(2, 130), other(2, 130);
+  plan->execute(*queue, *state, data.samples(), {}, other.visibility_view(), other.count_view());
+  state->begin();
+  state->reset();
+  plan->flush(*queue, *state, sums.visibility_view(), sums.count_view());
+  expect_equal(sums, Sums<core::ci64>(2, 130), "untouched");
 }
 
 TEST_P(Exact, EveryPairOfByteValues) {
@@ -252,10 +299,30 @@ TEST(Correlate, LargestNumberOfInputs) {
 }
 
 TEST(Correlate, OneShotIsTheReference) {
-  Data<core::ci8> data(3, 10, 200);
-  Sums<core::ci64> got(3, 10);
-  correlate(data.samples(), got.visibility_view(), got.count_view());
-  expect_equal(got, run_reference(data.samples()), "one shot");
+  // Longer than one execute() of its plan.
+  Data<core::ci8> data(2, 3, (1 << 16) + 70);
+  Masks masks(2, 3, data.extents[2]);
+  masks.randomise(0.1);
+  Sums<core::ci64> got(2, 3);
+  correlate(data.samples(), masks.view(), got.visibility_view(), got.count_view());
+  expect_equal(got, run_reference(data.samples(), masks.view()), "one shot");
+}
+
+TEST_P(Exact, OneShotTakesADeviceAndEveryType) {
+  const auto check_type = [&](auto data) {
+    using Sample = typename decltype(data.storage)::value_type;
+    Sums<VisibilityOf<Sample>> got(2, 9);
+    correlate(data.samples(), {}, got.visibility_view(), got.count_view(), GetParam().selection);
+    const auto device = device::open(GetParam().selection);
+    const auto expected = run(device, data.samples());
+    EXPECT_EQ(got.visibilities, expected.visibilities);
+    EXPECT_EQ(got.counts, expected.counts);
+  };
+  check_type(Data<core::ci8>(2, 9, 70));
+  check_type(Data<core::ci4>(2, 9, 70));
+  check_type(Data<core::ci16>(2, 9, 70));
+  check_type(Data<core::cf16>(2, 9, 70));
+  check_type(Data<std::complex<float>>(2, 9, 70));
 }
 
 TEST(Correlate, KnownProduct) {

@@ -56,7 +56,7 @@ TEST_F(GpuCompile, TiledKernels) {
           compile(jit::make_source(device::Api::cuda, gpu::tiled_kernel_file(config),
                                    gpu::tiled_defines(config, tunables, target)));
       const std::string what = core::to_string(format) + ", " + gpu::describe(tunables);
-      const bool exact = gpu::exact(config);
+      const bool exact = config.exact();
       EXPECT_LE(r.registers, exact ? covering.exact_registers : covering.float_registers) << what;
       EXPECT_LE(r.spilled_bytes, exact ? covering.exact_spilled_bytes : 0) << what;
       RecordProperty(what, static_cast<int>(r.registers));

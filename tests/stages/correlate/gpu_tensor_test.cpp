@@ -257,18 +257,22 @@ TEST_F(GpuTensorSums, DeferredFromCallToCall) {
     queue->copy(counts.data(), got.counts.data(), counts.bytes());
     const auto sums = got.view(visibilities.as<core::ci64>());
     const auto numbers = got.view(counts.as<std::int64_t>());
-    const auto state = plan->make_state(*queue), host_state = host->make_state(*host_queue);
+    auto state = plan->make_state(*queue);
+    const auto host_state = host->make_state(*host_queue);
+    bool cut = false;
     const Samples<core::ci8> on_device(
         memory.as<core::ci8>(), data.extents,
         {static_cast<std::ptrdiff_t>(row * inputs), static_cast<std::ptrdiff_t>(row), 1});
     const auto both = [&](std::size_t length, bool masked) {
       const Validity validity = masked ? masks.view() : Validity();
+      if (cut) state = saved_and_loaded(*plan, *queue, *state);
       plan->execute(*queue, *state, on_device.slice(2, 0, length), validity, sums, numbers);
       host->execute(*host_queue, *host_state, data.samples().slice(2, 0, length), validity,
                     expected.visibility_view(), expected.count_view());
     };
     for (int integration = 0; integration < 4; ++integration) {
-      if (integration >= 2) {  // the buffers are overwritten
+      cut = integration % 2 == 1;  // each call has a state that was saved and loaded
+      if (integration >= 2) {      // the buffers are overwritten
         state->begin();
         host_state->begin();
       }

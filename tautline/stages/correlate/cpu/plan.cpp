@@ -18,8 +18,8 @@ namespace {
 
 class CpuState final : public State {
  public:
-  CpuState(const Layout& layout, std::size_t inputs, std::size_t workers)
-      : sums(layout, workers), counts(inputs, workers) {}
+  CpuState(const Config& config, const Layout& layout, std::size_t workers)
+      : State(state_plan(config)), sums(layout, workers), counts(config.inputs, workers) {}
   static std::size_t bytes(const Layout& layout, std::size_t inputs, std::size_t workers) {
     return layout.bytes(workers) + CountEngine::bytes(inputs, workers);
   }
@@ -33,48 +33,21 @@ class CpuPlan final : public Plan {
  public:
   CpuPlan(const Config& config, std::shared_ptr<const device::Device> device,
           const Kernel<Row, Sum>& kernel, const Tunables& tunables)
-      : config_(config),
+      : Plan(config),
         device_(std::move(device)),
         kernel_(kernel),
         loops_(choose_row_loops(*device_)),
         workers_(device_->make_queue()->workers()),
-        layout_(make_layout(config_, sizes(), tunables, workers_)),
+        layout_(make_layout(config, sizes(), tunables, workers_)),
         order_(layout_.panels, layout_.group_panels) {}
 
-  const Config& config() const override { return config_; }
   std::string backend() const override { return kernel_.backend; }
   device::MemoryUse bytes() const override {
-    return {CpuState::bytes(layout_, config_.inputs, workers_), 0};
+    return {CpuState::bytes(layout_, config().inputs, workers_), 0};
   }
   std::unique_ptr<State> make_state(const device::Queue& queue) const override {
     check_queue(queue);
-    return std::make_unique<CpuState>(layout_, config_.inputs, workers_);
-  }
-
-  void execute(device::Queue& queue, State& state, const Samples<core::ci8>& samples,
-               const Validity& validity, const IntegerVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<core::ci4>& samples,
-               const Validity& validity, const IntegerVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<core::ci16>& samples,
-               const Validity& validity, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<core::cf16>& samples,
-               const Validity& validity, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
-  }
-  void execute(device::Queue& queue, State& state, const Samples<std::complex<float>>& samples,
-               const Validity& validity, const FloatVisibilities& visibilities,
-               const Counts& counts) const override {
-    run(queue, state, samples, validity, visibilities, counts);
+    return std::make_unique<CpuState>(config(), layout_, workers_);
   }
 
  private:
@@ -92,23 +65,25 @@ class CpuPlan final : public Plan {
                       "make the queue from the device that the plan was made for");
   }
 
-  template <class Sample, class View>
-  void run(device::Queue& queue, State& state, const Samples<Sample>& samples,
-           const Validity& validity, const View& visibilities, const Counts& counts) const {
-    check_call(config_, samples, validity, visibilities, counts);
+  void add(device::Queue& queue, State& state, const core::SampleView<3>& samples,
+           const Validity& validity, const core::MutableSampleView<2>& visibilities,
+           const Counts& counts) const override {
     check_queue(queue);
-    if constexpr (std::is_same_v<View, core::View<Visibility, 2>>) {
-      if (samples.extent(2) == 0) return;
-      auto& own = dynamic_cast<CpuState&>(state);
-      if (own.take_begin()) clear_on_host(queue, visibilities, counts);
-      own.counts.add(queue, loops_, validity, samples.extent(2), counts);
-      SumEngine<Row, Sum, Sample, Visibility>(kernel_, loops_, layout_, order_, own.sums, samples,
-                                              validity, visibilities)
+    auto& own = dynamic_cast<CpuState&>(state);
+    if (own.take_begin()) clear_on_host(queue, visibilities, counts);
+    own.counts.add(queue, loops_, validity, samples.extent(2), counts);
+    const auto sums = visibilities.as<Visibility>();
+    const auto add_sums = [&]<class Sample>(const Samples<Sample>& typed) {
+      SumEngine<Row, Sum, Sample, Visibility>(kernel_, loops_, layout_, order_, own.sums, typed,
+                                              validity, sums)
           .add(queue);
-    }
+    };
+    if constexpr (std::is_same_v<Row, core::ci8>)
+      core::with_type<core::ci8, core::ci4>(samples, "samples", add_sums);
+    else
+      core::with_type<core::ci16, core::cf16, std::complex<float>>(samples, "samples", add_sums);
   }
 
-  Config config_;
   std::shared_ptr<const device::Device> device_;
   Kernel<Row, Sum> kernel_;
   const RowLoops& loops_;

@@ -302,14 +302,8 @@ class SumEngine {
     }
     if (stride == 1) return;
     for (std::size_t j = 0; j < columns; ++j)
-      add(out[static_cast<std::ptrdiff_t>(j) * stride], spread[j]);
+      out[static_cast<std::ptrdiff_t>(j) * stride] += spread[j];
   }
-
-  static void add(core::ci64& to, const core::ci64& value) {
-    to.re += value.re;
-    to.im += value.im;
-  }
-  static void add(std::complex<double>& to, const std::complex<double>& value) { to += value; }
 
   const Kernel<Row, Sum>& kernel_;
   const RowLoops& loops_;

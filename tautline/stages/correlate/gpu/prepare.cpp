@@ -89,45 +89,44 @@ SamplePreparer::Memory SamplePreparer::make_memory(const device::Device& device,
 }
 
 bool SamplePreparer::usable_in_place(const device::Device& device,
-                                     const RawSamples& samples) const {
-  if (sample_bytes_ != prepared_sample_bytes_ || !device.holds(samples.data)) return false;
+                                     const core::SampleView<3>& samples) const {
+  if (sample_bytes_ != prepared_sample_bytes_ || !device.holds(samples.data())) return false;
   const auto stride_fits = [&](std::size_t axis) {
-    return samples.extents[axis] == 1 ||
-           aligned(samples.strides[axis] * static_cast<std::ptrdiff_t>(sample_bytes_),
+    return samples.extent(axis) == 1 ||
+           aligned(samples.stride(axis) * static_cast<std::ptrdiff_t>(sample_bytes_),
                    alignment_bytes_);
   };
-  return reinterpret_cast<std::uintptr_t>(samples.data) % alignment_bytes_ == 0 && stride_fits(0) &&
-         stride_fits(1) && (samples.extents[2] == 1 || samples.strides[2] == 1);
+  return reinterpret_cast<std::uintptr_t>(samples.data()) % alignment_bytes_ == 0 &&
+         stride_fits(0) && stride_fits(1) && (samples.extent(2) == 1 || samples.stride(2) == 1);
 }
 
-GpuSamples SamplePreparer::in_place(const RawSamples& samples) const {
+GpuSamples SamplePreparer::in_place(const core::SampleView<3>& samples) const {
   const auto stride_bytes = [&](std::size_t axis) {
-    return samples.extents[axis] == 1
+    return samples.extent(axis) == 1
                ? std::size_t{0}
-               : static_cast<std::size_t>(samples.strides[axis]) * sample_bytes_;
+               : static_cast<std::size_t>(samples.stride(axis)) * sample_bytes_;
   };
-  return {samples.data, stride_bytes(0), stride_bytes(1), samples.extents[0], samples.extents[2]};
+  return {samples.data(), stride_bytes(0), stride_bytes(1), samples.extent(0), samples.extent(2)};
 }
 
 void SamplePreparer::stage_rows(device::Queue& queue, Memory& memory, std::byte* to,
-                                const RawSamples& samples) const {
-  const auto [channels, inputs, count] = samples.extents;
+                                const core::SampleView<3>& samples) const {
+  const auto [channels, inputs, count] = samples.extents();
   const auto bytes = static_cast<std::ptrdiff_t>(sample_bytes_);
   for (std::size_t c = 0; c < channels; ++c) {
-    const std::byte* channel =
-        samples.data + static_cast<std::ptrdiff_t>(c) * samples.strides[0] * bytes;
+    const auto* channel = static_cast<const std::byte*>(samples.slice(0, c, 1).data());
     std::byte* to_channel = to + c * inputs * staged_row_bytes_;
-    if (samples.strides[2] == 1 || count == 1) {
-      copy_rows_up(queue, to_channel, staged_row_bytes_, channel, samples.strides[1] * bytes,
+    if (samples.stride(2) == 1 || count == 1) {
+      copy_rows_up(queue, to_channel, staged_row_bytes_, channel, samples.stride(1) * bytes,
                    count * sample_bytes_, inputs);
       continue;
     }
     for (std::size_t i = 0; i < inputs; ++i) {
-      const std::byte* from = channel + static_cast<std::ptrdiff_t>(i) * samples.strides[1] * bytes;
+      const std::byte* from = channel + static_cast<std::ptrdiff_t>(i) * samples.stride(1) * bytes;
       auto* row = memory.row.as<std::byte>();
       for (std::size_t t = 0; t < count; ++t)
         std::memcpy(row + t * sample_bytes_,
-                    from + static_cast<std::ptrdiff_t>(t) * samples.strides[2] * bytes,
+                    from + static_cast<std::ptrdiff_t>(t) * samples.stride(2) * bytes,
                     sample_bytes_);
       // `row` is not pinned memory, so copy() has read it when it returns.
       queue.copy(to_channel + i * staged_row_bytes_, row, count * sample_bytes_);
@@ -136,30 +135,27 @@ void SamplePreparer::stage_rows(device::Queue& queue, Memory& memory, std::byte*
 }
 
 // Copies host samples to device memory, dense in time.
-RawSamples SamplePreparer::stage(device::Queue& queue, Memory& memory,
-                                 const RawSamples& samples) const {
+core::SampleView<3> SamplePreparer::stage(device::Queue& queue, Memory& memory,
+                                          const core::SampleView<3>& samples) const {
   auto* to = memory.staged.as<std::byte>();
   const auto row = static_cast<std::ptrdiff_t>(staged_row_bytes_ / sample_bytes_);
-  const auto [channels, inputs, count] = samples.extents;
-  const bool dense = samples.strides[2] == 1 && samples.strides[1] == row &&
-                     samples.strides[0] == row * static_cast<std::ptrdiff_t>(inputs) &&
-                     count == static_cast<std::size_t>(row);
+  const auto [channels, inputs, count] = samples.extents();
+  const core::SampleView<3>::Strides strides{row * static_cast<std::ptrdiff_t>(inputs), row, 1};
+  const bool dense = samples.strides() == strides && count == static_cast<std::size_t>(row);
   if (dense)
-    queue.copy(to, samples.data, channels * inputs * staged_row_bytes_);
+    queue.copy(to, samples.data(), channels * inputs * staged_row_bytes_);
   else
     stage_rows(queue, memory, to, samples);
-  RawSamples staged = samples;
-  staged.data = to;
-  staged.strides = {row * static_cast<std::ptrdiff_t>(inputs), row, 1};
-  return staged;
+  return {to, samples.type(), samples.extents(), strides};
 }
 
 GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& device,
-                                   Memory& memory, const RawSamples& samples,
+                                   Memory& memory, const core::SampleView<3>& samples,
                                    const DeviceMask& mask) const {
-  const RawSamples from = device.holds(samples.data) ? samples : stage(queue, memory, samples);
+  const core::SampleView<3> from =
+      device.holds(samples.data()) ? samples : stage(queue, memory, samples);
   if (mask.data == nullptr && usable_in_place(device, from)) return in_place(from);
-  const auto [channels, inputs, count] = from.extents;
+  const auto [channels, inputs, count] = from.extents();
   const std::size_t parts = (count + kPrepareThreads * kPrepareThreadSamples - 1) /
                             (kPrepareThreads * kPrepareThreadSamples);
   device::LaunchShape shape;
@@ -167,10 +163,10 @@ GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& d
   shape.threads.x = kPrepareThreads;
   const auto stride = [](std::ptrdiff_t value) { return static_cast<std::int64_t>(value); };
   const std::array<device::Argument, 12> arguments{
-      device::Argument(from.data),
-      stride(from.strides[0]),
-      stride(from.strides[1]),
-      stride(from.strides[2]),
+      device::Argument(from.data()),
+      stride(from.stride(0)),
+      stride(from.stride(1)),
+      stride(from.stride(2)),
       device::Argument(mask.data),
       stride(mask.channel_stride),
       stride(mask.input_stride),

@@ -1,7 +1,6 @@
 // Copies samples and masks from host memory, and converts samples for the kernels that multiply.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,20 +8,6 @@
 #include "tautline/stages/correlate/gpu/kernels.h"
 
 namespace tautline::stages::correlate::gpu {
-
-/// Samples of any format: [channel][input][time], strides in samples.
-struct RawSamples {
-  const std::byte* data = nullptr;
-  std::array<std::size_t, 3> extents{};
-  std::array<std::ptrdiff_t, 3> strides{};
-
-  RawSamples() = default;
-  template <class Sample>
-  explicit RawSamples(const Samples<Sample>& view)
-      : data(reinterpret_cast<const std::byte*>(view.data())),
-        extents(view.extents()),
-        strides(view.strides()) {}
-};
 
 /// Masks in device memory: [channel][input][word], strides in words. Null data: all valid.
 struct DeviceMask {
@@ -52,19 +37,20 @@ class SamplePreparer {
   Memory make_memory(const device::Device& device, std::size_t slab_channels) const;
 
   /// Whether the kernel can read the samples in place.
-  bool usable_in_place(const device::Device& device, const RawSamples& samples) const;
-  GpuSamples in_place(const RawSamples& samples) const;
+  bool usable_in_place(const device::Device& device, const core::SampleView<3>& samples) const;
+  GpuSamples in_place(const core::SampleView<3>& samples) const;
   /// Enqueues the copy and conversion of `samples`; samples whose bit in `mask` is 0 become zero.
   GpuSamples prepare(device::Queue& queue, const device::Device& device, Memory& memory,
-                     const RawSamples& samples, const DeviceMask& mask) const;
+                     const core::SampleView<3>& samples, const DeviceMask& mask) const;
   /// The mask in device memory; enqueues its copy if it is in host memory.
   DeviceMask mask_on_device(device::Queue& queue, const device::Device& device, Memory& memory,
                             const Validity& validity) const;
 
  private:
-  RawSamples stage(device::Queue& queue, Memory& memory, const RawSamples& samples) const;
+  core::SampleView<3> stage(device::Queue& queue, Memory& memory,
+                            const core::SampleView<3>& samples) const;
   void stage_rows(device::Queue& queue, Memory& memory, std::byte* to,
-                  const RawSamples& samples) const;
+                  const core::SampleView<3>& samples) const;
 
   Config config_;
   std::size_t alignment_bytes_;

@@ -33,7 +33,7 @@ jit::Defines count_defines(const device::Device& device) {
 
 jit::Defines add_defines(const Config& config) {
   jit::Defines defines;
-  defines.set("THREADS", std::int64_t{kAddThreads}).set("VALUE", exact(config) ? "i64" : "double");
+  defines.set("THREADS", std::int64_t{kAddThreads}).set("VALUE", config.exact() ? "i64" : "double");
   return defines;
 }
 
@@ -48,17 +48,6 @@ device::LaunchShape additions(std::size_t channels, std::size_t baselines) {
   return shape;
 }
 
-void add(core::ci64& to, const core::ci64& from) {
-  to.re += from.re;
-  to.im += from.im;
-}
-void add(std::complex<double>& to, const std::complex<double>& from) {
-  to += from;
-}
-void add(std::int64_t& to, std::int64_t from) {
-  to += from;
-}
-
 // to[c][b] += from[c][b], on the host.
 template <class T>
 void add_on_host(device::Queue& queue, const T* from, const core::View<T, 2>& to) {
@@ -66,7 +55,7 @@ void add_on_host(device::Queue& queue, const T* from, const core::View<T, 2>& to
   queue.parallel_for(channels, 1,
                      [&, n = baselines](std::size_t first, std::size_t last, std::size_t) {
                        for (std::size_t c = first; c < last; ++c)
-                         for (std::size_t b = 0; b < n; ++b) add(to(c, b), from[c * n + b]);
+                         for (std::size_t b = 0; b < n; ++b) to(c, b) += from[c * n + b];
                      });
 }
 
@@ -83,13 +72,13 @@ SumAdder::SumAdder(const Config& config, const device::Device& device)
 }
 
 device::MemoryUse SumAdder::bytes(std::size_t slab_channels) const {
-  const std::size_t both = slab_channels * baselines_ * (sizeof(core::ci64) + sizeof(std::int64_t));
+  const std::size_t both = slab_channels * baselines_ * (kVisibilityBytes + sizeof(std::int64_t));
   return {both, both};
 }
 
 SumAdder::Memory SumAdder::make_memory(const device::Device& device,
                                        std::size_t slab_channels) const {
-  const std::size_t sums = slab_channels * baselines_ * sizeof(core::ci64);
+  const std::size_t sums = slab_channels * baselines_ * kVisibilityBytes;
   const std::size_t counts = slab_channels * baselines_ * sizeof(std::int64_t);
   return {device.allocate(sums), device.allocate(counts), device.allocate_pinned(sums),
           device.allocate_pinned(counts)};
@@ -136,6 +125,15 @@ void SumAdder::clear(device::Queue& queue, const device::Device& device,
     for (std::size_t b = 0; b < counts.extent(1); ++b) counts(c, b) = 0;
 }
 
+// A zero of either type is all zero bits: two counts.
+void SumAdder::clear(device::Queue& queue, const device::Device& device,
+                     const core::MutableSampleView<2>& visibilities) const {
+  for (std::ptrdiff_t part = 0; part < 2; ++part)
+    clear(queue, device,
+          Counts(static_cast<std::int64_t*>(visibilities.data()) + part, visibilities.extents(),
+                 {2 * visibilities.stride(0), 2 * visibilities.stride(1)}));
+}
+
 void SumAdder::add_counts(device::Queue& queue, const device::Device& device, Memory& memory,
                           const DeviceMask& mask, std::size_t samples, const Counts& counts,
                           bool replace) const {
@@ -162,9 +160,8 @@ void SumAdder::add_counts(device::Queue& queue, const device::Device& device, Me
   }
 }
 
-template <class Visibility>
 void SumAdder::add_sums(device::Queue& queue, const device::Device& device, Memory& memory,
-                        const core::View<Visibility, 2>& visibilities) const {
+                        const core::MutableSampleView<2>& visibilities) const {
   const std::size_t channels = visibilities.extent(0);
   if (device.holds(visibilities.data())) {
     const std::array<device::Argument, 6> arguments{
@@ -177,15 +174,12 @@ void SumAdder::add_sums(device::Queue& queue, const device::Device& device, Memo
     queue.launch(*add_array_, additions(channels, baselines_), arguments);
     return;
   }
-  queue.copy(memory.host_sums.data(), memory.sums.data(),
-             channels * baselines_ * sizeof(Visibility));
+  queue.copy(memory.host_sums.data(), memory.sums.data(), channels * baselines_ * kVisibilityBytes);
   queue.synchronise();
-  add_on_host(queue, memory.host_sums.as<const Visibility>(), visibilities);
+  core::with_type<core::ci64, std::complex<double>>(
+      visibilities, "visibilities", [&]<class T>(const core::View<T, 2>& to) {
+        add_on_host(queue, memory.host_sums.as<const T>(), to);
+      });
 }
-
-template void SumAdder::add_sums(device::Queue&, const device::Device&, Memory&,
-                                 const core::View<core::ci64, 2>&) const;
-template void SumAdder::add_sums(device::Queue&, const device::Device&, Memory&,
-                                 const core::View<std::complex<double>, 2>&) const;
 
 }  // namespace tautline::stages::correlate::gpu

@@ -10,13 +10,16 @@
 
 namespace tautline::stages::correlate::gpu {
 
+/// Of a ci64 or a complex<double>.
+inline constexpr std::size_t kVisibilityBytes = sizeof(core::ci64);
+
 /// Immutable; the memory is the state's.
 class SumAdder {
  public:
   SumAdder(const Config& config, const device::Device& device);
 
   /// Memory of one channel in the larger of the buffers.
-  std::size_t channel_bytes() const { return baselines_ * sizeof(core::ci64); }
+  std::size_t channel_bytes() const { return baselines_ * kVisibilityBytes; }
 
   struct Memory {
     device::Buffer sums;         ///< [channel][baseline] of 16 bytes; device
@@ -35,22 +38,12 @@ class SumAdder {
 
   /// Clears buffers on the device or the host.
   void clear(device::Queue& queue, const device::Device& device, const Counts& counts) const;
-  template <class Visibility>
   void clear(device::Queue& queue, const device::Device& device,
-             const core::View<Visibility, 2>& visibilities) const {
-    auto* numbers =
-        reinterpret_cast<std::int64_t*>(visibilities.data());  // a double's zero is all zero bits
-    for (std::size_t part = 0; part < 2; ++part)
-      clear(queue, device,
-            {numbers + part,
-             visibilities.extents(),
-             {2 * visibilities.stride(0), 2 * visibilities.stride(1)}});
-  }
+             const core::MutableSampleView<2>& visibilities) const;
 
   /// visibilities[c][b] += memory.sums.
-  template <class Visibility>
   void add_sums(device::Queue& queue, const device::Device& device, Memory& memory,
-                const core::View<Visibility, 2>& visibilities) const;
+                const core::MutableSampleView<2>& visibilities) const;
 
  private:
   void count_pairs(device::Queue& queue, const DeviceMask& mask, std::size_t samples,

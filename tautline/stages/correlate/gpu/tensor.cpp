@@ -43,13 +43,13 @@ void check_shared(const std::string& field, std::size_t stages, std::size_t need
 
 bool wgmma_runs(const Config& config, const device::Device& device) {
   constexpr int kHopper = 90;
-  return (exact(config) || half(config)) && device.api() == device::Api::cuda &&
+  return (config.exact() || half(config)) && device.api() == device::Api::cuda &&
          device.properties().compute_capability == kHopper;
 }
 
 bool mma_runs(const Config& config, const device::Device& device) {
   constexpr int kAmpere = 80;
-  return (exact(config) || half(config)) && device.api() == device::Api::cuda &&
+  return (config.exact() || half(config)) && device.api() == device::Api::cuda &&
          device.properties().compute_capability >= kAmpere;
 }
 

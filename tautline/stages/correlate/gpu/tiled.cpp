@@ -29,13 +29,13 @@ class TiledKernel final : public GpuKernel {
   std::string name() const override { return "tiled " + describe(tunables_); }
   std::size_t alignment_bytes() const override { return tunables_.vector_bytes; }
   std::size_t sample_bytes() const override {
-    return exact(config_) ? sizeof(core::ci8) : sizeof(std::complex<float>);
+    return config_.exact() ? sizeof(core::ci8) : sizeof(std::complex<float>);
   }
   std::size_t work_bytes() const override { return 0; }
 
   void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
            void* /*work*/) const override {
-    const std::size_t most = exact(config_) ? kMaxExactSamples : kMaxFloatSamples;
+    const std::size_t most = config_.exact() ? kMaxExactSamples : kMaxFloatSamples;
     const std::size_t channels_at_once =
         std::max<std::size_t>(1, kMaxGroups / groups_per_channel());
     for (std::size_t first = 0; first < samples.samples; first += most)

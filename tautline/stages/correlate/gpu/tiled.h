@@ -32,9 +32,6 @@ TiledTunables complete(const TiledTunables& wanted, const Config& config,
 /// "8x4 registers, 16x16 threads, ...".
 std::string describe(const TiledTunables& tunables);
 
-/// Whether the config's sums are integers.
-bool exact(const Config& config);
-
 /// The kernel file and its definitions. `tunables` are complete.
 std::string_view tiled_kernel_file(const Config& config);
 jit::Defines tiled_defines(const Config& config, const TiledTunables& tunables,

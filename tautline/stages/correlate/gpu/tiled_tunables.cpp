@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kChunkBytes = 16;
 
 std::size_t sample_bytes(const Config& config) {
-  return exact(config) ? sizeof(core::ci8) : sizeof(std::complex<float>);
+  return config.exact() ? sizeof(core::ci8) : sizeof(std::complex<float>);
 }
 
 void check(const char* field, std::size_t value, std::initializer_list<std::size_t> legal) {
@@ -35,10 +35,6 @@ TiledTarget::TiledTarget(const device::Device& device)
       local_bytes(device.properties().local_bytes),
       max_group_threads(device.properties().max_group_threads),
       host_cpu(device.properties().host_cpu) {}
-
-bool exact(const Config& config) {
-  return config.format == core::kCi4 || config.format == core::kCi8;
-}
 
 std::size_t tiled_local_bytes(const TiledTunables& t) {
   const std::size_t inputs =
@@ -64,7 +60,7 @@ TiledTunables complete(const TiledTunables& wanted, const Config& config,
   fill(t.groups_per_multiprocessor, 1);
   // Integers were 3 % faster with one buffer, which leaves local memory for more groups; floats
   // with two, which need one barrier a stage instead of two.
-  if (t.local_buffers == -1) t.local_buffers = exact(config) ? 1 : 2;
+  if (t.local_buffers == -1) t.local_buffers = config.exact() ? 1 : 2;
 
   check("register_rows", t.register_rows, {1, 2, 4, 8});
   check("register_columns", t.register_columns, {1, 2, 4, 8});
@@ -102,7 +98,7 @@ std::string describe(const TiledTunables& t) {
 }
 
 std::string_view tiled_kernel_file(const Config& config) {
-  return exact(config) ? "correlate/gpu/tiled.kernel" : "correlate/gpu/tiled_float.kernel";
+  return config.exact() ? "correlate/gpu/tiled.kernel" : "correlate/gpu/tiled_float.kernel";
 }
 
 jit::Defines tiled_defines(const Config& config, const TiledTunables& t,
@@ -120,7 +116,7 @@ jit::Defines tiled_defines(const Config& config, const TiledTunables& t,
       .set("SAMPLE_BYTES", number(sample_bytes(config)))
       .set("GROUPS_PER_MULTIPROCESSOR", number(t.groups_per_multiprocessor))
       .set("HOST_CPU", target.host_cpu ? 1 : 0);
-  if (exact(config))
+  if (config.exact())
     defines.set("EMULATE_DOT4", t.emulate_dot4 ? 1 : 0);
   else
     defines.set("FLUSH_STAGES", number(kFloatChunkSamples * sample_bytes(config) / t.stage_bytes));

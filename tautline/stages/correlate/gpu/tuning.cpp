@@ -40,7 +40,7 @@ struct Designs {
 
 Designs designs_for(const Config& config, const device::Device& device) {
   return {wgmma_runs(config, device), mma_runs(config, device), device.api() == device::Api::cuda,
-          exact(config), wgmma_runs(config, device) && DeferredSums::worth(config)};
+          config.exact(), wgmma_runs(config, device) && DeferredSums::worth(config)};
 }
 
 void add_tiled(Fields& fields, const Designs& designs) {

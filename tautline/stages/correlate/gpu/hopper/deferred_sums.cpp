@@ -34,7 +34,7 @@ TileSchedule schedule(const Config& config, std::size_t groups) {
 bool DeferredSums::worth(const Config& config) {
   const std::size_t tiles = tensor_tiles(config.inputs);
   // With few inputs most of a tile is empty.
-  return config.defer_sums && exact(config) &&
+  return config.defer_sums && config.exact() &&
          config.channels <= kTensorMaxItems / kFlushShares / tiles &&
          2 * tiles * kItemBytes <= 3 * core::baseline_count(config.inputs) * sizeof(core::ci64);
 }

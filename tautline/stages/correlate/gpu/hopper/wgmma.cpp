@@ -98,7 +98,7 @@ class WgmmaKernel final : public GpuKernel {
     const std::size_t tiles = tensor_tiles(config_.inputs);
     // Parts of a tile are added in any order, which would change the bits of float sums.
     const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(),
-                                                 step_pairs, !store && exact(config_));
+                                                 step_pairs, !store && config_.exact());
     const device::TensorMap samples_map = map(samples);
     device::LaunchShape shape;
     shape.groups.x = std::min(schedule.items, groups());
