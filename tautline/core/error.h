@@ -50,4 +50,12 @@ class Error : public std::runtime_error {
   std::string field_, value_, limit_, advice_;
 };
 
+/// Throws Error(config) for a value outside [low, high].
+inline void require_range(const std::string& field, std::size_t value, std::size_t low,
+                          std::size_t high, const std::string& advice = {}) {
+  if (value < low || value > high)
+    throw Error(ErrorKind::config, field, std::to_string(value),
+                std::to_string(low) + " to " + std::to_string(high), advice);
+}
+
 }  // namespace tautline::core

@@ -140,6 +140,17 @@ std::shared_ptr<const Device> open(const Selection& selection, const Options& op
   return device;
 }
 
+void Queue::copy_strided(void* to, std::ptrdiff_t to_stride, const void* from,
+                         std::ptrdiff_t from_stride, std::size_t row_bytes, std::size_t rows) {
+  const auto row = static_cast<std::ptrdiff_t>(row_bytes);
+  if (rows == 1 || (to_stride >= row && from_stride >= row))
+    return copy_rows(to, static_cast<std::size_t>(to_stride), from,
+                     static_cast<std::size_t>(from_stride), row_bytes, rows);
+  for (std::ptrdiff_t r = 0; r < static_cast<std::ptrdiff_t>(rows); ++r)
+    copy(static_cast<std::byte*>(to) + r * to_stride,
+         static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
+}
+
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const std::size_t padded = core::round_up(std::max(bytes, std::size_t{1}), kAlignment);
   const bool large = bytes >= 2 * kLargePage;

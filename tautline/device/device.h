@@ -73,11 +73,20 @@ class Queue {
   /// `rows` rows of `row_bytes`, their starts `to_stride` and `from_stride` bytes apart.
   virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                          std::size_t row_bytes, std::size_t rows) = 0;
+  /// The same with strides that may be zero or negative.
+  void copy_strided(void* to, std::ptrdiff_t to_stride, const void* from,
+                    std::ptrdiff_t from_stride, std::size_t row_bytes, std::size_t rows);
   /// Sets every byte.
   virtual void fill(void* to, std::uint8_t value, std::size_t bytes) = 0;
   /// Enqueues a kernel. Arguments are those of the kernel, in order. Devices that compile only.
   virtual void launch(const Kernel& kernel, const LaunchShape& shape,
                       std::span<const Argument> arguments) = 0;
+  /// launch() with the arguments themselves.
+  template <class... Values>
+  void run(const Kernel& kernel, const LaunchShape& shape, const Values&... values) {
+    const Argument arguments[] = {values...};
+    launch(kernel, shape, arguments);
+  }
   /// Marks the work enqueued so far; a later record moves the mark.
   virtual void record(Event& event) = 0;
   /// Later work of this queue starts after the mark (of any queue of the same device).

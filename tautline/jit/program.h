@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,11 @@ namespace tautline::jit {
 /// equal ones give equal text.
 class Defines {
  public:
-  Defines& set(std::string name, std::int64_t value);
+  template <class Number>
+  requires(std::is_integral_v<Number> || std::is_enum_v<Number>) Defines& set(std::string name,
+                                                                              Number value) {
+    return set(std::move(name), std::to_string(static_cast<std::int64_t>(value)));
+  }
   /// Text as it stands: a type's name, say.
   Defines& set(std::string name, std::string value);
   /// "NAME=VALUE".

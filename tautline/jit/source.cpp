@@ -101,10 +101,6 @@ Defines& Defines::set(std::string name, std::string value) {
   return *this;
 }
 
-Defines& Defines::set(std::string name, std::int64_t value) {
-  return set(std::move(name), std::to_string(value));
-}
-
 std::vector<std::string> Defines::list() const {
   std::vector<std::string> list;
   for (const auto& [name, value] : values_) list.push_back(name + "=" + value);

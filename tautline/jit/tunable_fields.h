@@ -32,6 +32,15 @@ class TunableFields {
     return *this;
   }
 
+  /// Of a struct in T.
+  template <class Part, class Value>
+  TunableFields& add(std::string name, Part T::*part, Value Part::*field,
+                     std::vector<std::int64_t> values, std::string why) {
+    return add(
+        std::move(name), [=](auto& t) -> auto& { return t.*part.*field; }, std::move(values),
+        std::move(why));
+  }
+
   Configuration configuration(const T& tunables) const {
     Configuration values;
     for (const Field& field : fields_) values[field.name] = field.get(tunables);

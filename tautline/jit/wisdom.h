@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/error.h"
 #include "tautline/device/device.h"
 #include "tautline/jit/configuration.h"
 #include "tautline/jit/space.h"
@@ -68,5 +69,23 @@ Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space);
 /// The same with the user's wisdom. What was chosen goes to the device's log: a miss as news, a
 /// file that cannot be read and damaged lines as warnings, once.
 Choice choose(const device::Device& device, const TuningKey& key, const Space& space);
+
+/// make(configuration, note) with what choose() says; without values when that is the default, or, with
+/// a warning, when the plan with those values cannot be made.
+template <class Make>
+auto make_tuned(const device::Device& device, const TuningKey& key, const Space& space,
+                const Make& make) {
+  const Choice choice = choose(device, key, space);
+  if (choice.source == Choice::Source::default_configuration)
+    return make(Configuration{}, choice.note);
+  try {
+    return make(choice.configuration, choice.note);
+  } catch (const core::Error& error) {
+    device.shared().warn_once("what tuning found for " + key.stage +
+                              " does not work here any more (" + error.what() +
+                              "): taking the default");
+    return make(Configuration{}, std::string("default"));
+  }
+}
 
 }  // namespace tautline::jit
