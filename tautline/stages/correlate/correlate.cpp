@@ -30,11 +30,6 @@ constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
                     std::move(advice));
 }
 
-void check_range(const char* field, std::size_t value, std::size_t most, const char* advice) {
-  if (value < 1 || value > most)
-    throw_config(field, std::to_string(value), "1 to " + std::to_string(most), advice);
-}
-
 template <std::size_t Rank>
 std::string to_text(const std::array<std::size_t, Rank>& extents) {
   std::string text;
@@ -97,11 +92,12 @@ void check_sums(const Config& config, const core::MutableSampleView<2>& visibili
 }  // namespace
 
 void check_config(const Config& config) {
-  check_range("correlate channels", config.channels, kMaxSamples, "give at least one channel");
-  check_range("correlate inputs", config.inputs, kMaxInputs,
-              "an input is one antenna and polarisation; correlate fewer at a time");
-  check_range("correlate max_samples", config.max_samples, kMaxSamples,
-              "give execute fewer samples at a time; it adds to what is there");
+  core::require_range("correlate channels", config.channels, 1, kMaxSamples,
+                      "give at least one channel");
+  core::require_range("correlate inputs", config.inputs, 1, kMaxInputs,
+                      "an input is one antenna and polarisation; correlate fewer at a time");
+  core::require_range("correlate max_samples", config.max_samples, 1, kMaxSamples,
+                      "give execute fewer samples at a time; it adds to what is there");
   if (std::find(std::begin(kFormats), std::end(kFormats), config.format) == std::end(kFormats))
     throw_config("correlate format", core::to_string(config.format), "ci4, ci8, ci16, cf16 or cf32",
                  "convert the samples first");

@@ -11,30 +11,27 @@ namespace tautline::stages::correlate {
 
 namespace {
 
-core::ci64 product(core::ci8 x, core::ci8 y) {
-  const std::int64_t a = x.re, b = x.im, c = y.re, d = y.im;
-  return {a * c + b * d, b * c - a * d};
+core::ci64 widen(core::ci8 x) {
+  return {x.re, x.im};
+}
+core::ci64 widen(core::ci4 x) {
+  return {x.re(), x.im()};
+}
+std::complex<double> widen(core::ci16 x) {
+  return {double(x.re), double(x.im)};
+}
+std::complex<double> widen(core::cf16 x) {
+  return {core::to_float(x.re), core::to_float(x.im)};
+}
+std::complex<double> widen(std::complex<float> x) {
+  return x;
 }
 
-core::ci64 product(core::ci4 x, core::ci4 y) {
-  return product(core::ci8{x.re(), x.im()}, core::ci8{y.re(), y.im()});
+core::ci64 product(core::ci64 x, core::ci64 y) {
+  return {x.re * y.re + x.im * y.im, x.im * y.re - x.re * y.im};
 }
-
 std::complex<double> product(std::complex<double> x, std::complex<double> y) {
   return {x.real() * y.real() + x.imag() * y.imag(), x.imag() * y.real() - x.real() * y.imag()};
-}
-
-std::complex<double> product(std::complex<float> x, std::complex<float> y) {
-  return product(std::complex<double>(x), std::complex<double>(y));
-}
-
-std::complex<double> product(core::ci16 x, core::ci16 y) {
-  return product(std::complex<double>(x.re, x.im), std::complex<double>(y.re, y.im));
-}
-
-std::complex<double> product(core::cf16 x, core::cf16 y) {
-  return product(std::complex<double>(core::to_float(x.re), core::to_float(x.im)),
-                 std::complex<double>(core::to_float(y.re), core::to_float(y.im)));
 }
 
 template <class Sample>
@@ -49,7 +46,7 @@ void sum_all(const Samples<Sample>& samples, const Validity& validity,
         const std::size_t b = core::baseline_index(i, j);
         for (std::size_t t = 0; t < samples.extent(2); ++t) {
           if (!valid(c, i, t) || !valid(c, j, t)) continue;
-          visibilities(c, b) += product(samples(c, i, t), samples(c, j, t));
+          visibilities(c, b) += product(widen(samples(c, i, t)), widen(samples(c, j, t)));
           ++counts(c, b);
         }
       }

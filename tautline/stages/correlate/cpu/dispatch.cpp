@@ -41,13 +41,4 @@ const FloatKernel& choose_float_kernel(const device::Device& device) {
   return choose_simd_kernel(device, set, simd_float_kernel);
 }
 
-const RowLoops& choose_row_loops(const device::Device& device) {
-  using device::InstructionSet;
-  const InstructionSet most = std::min(device.instruction_set(), InstructionSet::avx512);
-  for (const InstructionSet set : {InstructionSet::avx512, InstructionSet::avx2})
-    if (set <= most)
-      if (const RowLoops* loops = simd_row_loops(set)) return *loops;
-  return *simd_row_loops(InstructionSet::portable);
-}
-
 }  // namespace tautline::stages::correlate::cpu

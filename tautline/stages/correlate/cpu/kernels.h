@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <tuple>
 
 #include "tautline/core/complex_int.h"
 #include "tautline/device/device.h"
@@ -83,11 +84,10 @@ struct RowLoops {
   template <class From, class To>
   using Copy = void (*)(const From* src, std::ptrdiff_t stride, const std::uint64_t* mask,
                         std::size_t samples, std::size_t padded, To* dst);
-  Copy<core::ci8, core::ci8> copy_ci8;
-  Copy<core::ci4, core::ci8> widen_ci4;
-  Copy<core::ci16, std::complex<float>> convert_ci16;
-  Copy<core::cf16, std::complex<float>> convert_cf16;
-  Copy<std::complex<float>, std::complex<float>> copy_cf32;
+  std::tuple<Copy<core::ci8, core::ci8>, Copy<core::ci4, core::ci8>,
+             Copy<core::ci16, std::complex<float>>, Copy<core::cf16, std::complex<float>>,
+             Copy<std::complex<float>, std::complex<float>>>
+      copies;
 
   /// Number of bits set in both masks.
   std::uint64_t (*count_both)(const std::uint64_t* a, const std::uint64_t* b, std::size_t words);
@@ -101,7 +101,6 @@ struct RowLoops {
 /// Highway code of `set` (portable, avx2 or avx512), or null where this build has none.
 const IntegerKernel* simd_integer_kernel(device::InstructionSet set);
 const FloatKernel* simd_float_kernel(device::InstructionSet set);
-const RowLoops* simd_row_loops(device::InstructionSet set);
 
 #if defined(__x86_64__)
 const IntegerKernel& vnni_kernel();

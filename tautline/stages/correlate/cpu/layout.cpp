@@ -17,22 +17,19 @@ constexpr std::size_t kMaxChunk = kMaxSumSamples / kChunkMultiple * kChunkMultip
 // each would take gigabytes.
 constexpr std::size_t kMaxLaneBytes = 16 * 1024 * 1024;
 
-void check(const char* field, std::size_t value, std::size_t least, std::size_t most) {
-  if (value >= least && value <= most) return;
-  throw core::Error(core::ErrorKind::config, std::string("correlate tunable ") + field,
-                    std::to_string(value), std::to_string(least) + " to " + std::to_string(most));
-}
-
 void check(const Tunables& tunables) {
   if (tunables.chunk_samples != 0) {
-    check("chunk_samples", tunables.chunk_samples, kChunkMultiple, kMaxChunk);
+    core::require_range("correlate tunable chunk_samples", tunables.chunk_samples, kChunkMultiple,
+                        kMaxChunk);
     if (tunables.chunk_samples % kChunkMultiple != 0)
       throw core::Error(core::ErrorKind::config, "correlate tunable chunk_samples",
                         std::to_string(tunables.chunk_samples), "a multiple of 64");
   }
-  check("cache_bytes", tunables.cache_bytes, std::size_t{1} << 15, std::size_t{1} << 30);
+  core::require_range("correlate tunable cache_bytes", tunables.cache_bytes, std::size_t{1} << 15,
+                      std::size_t{1} << 30);
   if (tunables.group_panels != 0)
-    check("group_panels", tunables.group_panels, 1, kMaxInputs / kPanel);
+    core::require_range("correlate tunable group_panels", tunables.group_panels, 1,
+                        kMaxInputs / kPanel);
 }
 
 // The panels of one group and as many column panels should fit in the cache.

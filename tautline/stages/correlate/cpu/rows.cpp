@@ -12,7 +12,7 @@
 #include <bit>
 #include <cstring>
 
-#include "tautline/stages/correlate/cpu/kernels.h"
+#include "tautline/stages/correlate/cpu/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::correlate::cpu {
@@ -98,12 +98,11 @@ HWY_ATTR void flush_integer(const std::int32_t* re, const std::int32_t* im,
   }
 }
 
-constexpr RowLoops row_loops(const char*) {
-  return {.copy_ci8 = copy_row<core::ci8, core::ci8>,
-          .widen_ci4 = copy_row<core::ci4, core::ci8>,
-          .convert_ci16 = copy_row<core::ci16, std::complex<float>>,
-          .convert_cf16 = copy_row<core::cf16, std::complex<float>>,
-          .copy_cf32 = copy_row<std::complex<float>, std::complex<float>>,
+constexpr RowLoops row_loops(device::InstructionSet) {
+  return {.copies = {copy_row<core::ci8, core::ci8>, copy_row<core::ci4, core::ci8>,
+                     copy_row<core::ci16, std::complex<float>>,
+                     copy_row<core::cf16, std::complex<float>>,
+                     copy_row<std::complex<float>, std::complex<float>>},
           .count_both = count_both,
           .flush_integer = flush_integer};
 }
@@ -119,8 +118,8 @@ HWY_AFTER_NAMESPACE();
 
 namespace tautline::stages::correlate::cpu {
 
-const RowLoops* simd_row_loops(device::InstructionSet set) {
-  return TAUTLINE_TARGET_OF(row_loops, set);
+const RowLoops& choose_row_loops(const device::Device& device) {
+  return TAUTLINE_BEST_TARGET(row_loops, device.instruction_set());
 }
 
 }  // namespace tautline::stages::correlate::cpu

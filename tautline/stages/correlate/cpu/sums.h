@@ -39,25 +39,6 @@ class SumMemory {
   device::Buffer memory_;
 };
 
-inline RowLoops::Copy<core::ci8, core::ci8> copy_loop(const RowLoops& loops, const core::ci8*) {
-  return loops.copy_ci8;
-}
-inline RowLoops::Copy<core::ci4, core::ci8> copy_loop(const RowLoops& loops, const core::ci4*) {
-  return loops.widen_ci4;
-}
-inline RowLoops::Copy<core::ci16, std::complex<float>> copy_loop(const RowLoops& loops,
-                                                                 const core::ci16*) {
-  return loops.convert_ci16;
-}
-inline RowLoops::Copy<core::cf16, std::complex<float>> copy_loop(const RowLoops& loops,
-                                                                 const core::cf16*) {
-  return loops.convert_cf16;
-}
-inline RowLoops::Copy<std::complex<float>, std::complex<float>> copy_loop(
-    const RowLoops& loops, const std::complex<float>*) {
-  return loops.copy_cf32;
-}
-
 /// Sums of one execute(). Row and Sum are the kernel's types, Sample the caller's; Visibility is
 /// ci64 or complex double.
 template <class Row, class Sum, class Sample, class Visibility>
@@ -245,8 +226,9 @@ class SumEngine {
   const Row* make_row(const Chunk& chunk, std::size_t input, Row* scratch) const {
     if (const Row* row = row_in_place(chunk, input)) return row;
     const Sample* source = &samples_(chunk.channel, input, chunk.first);
-    copy_loop(loops_, source)(source, samples_.stride(2), mask_of(chunk, input), chunk.count,
-                              steps_of(chunk) * kernel_.step_samples, scratch);
+    std::get<RowLoops::Copy<Sample, Row>>(loops_.copies)(
+        source, samples_.stride(2), mask_of(chunk, input), chunk.count,
+        steps_of(chunk) * kernel_.step_samples, scratch);
     return scratch;
   }
 

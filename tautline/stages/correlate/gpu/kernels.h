@@ -5,6 +5,7 @@
 // All functions only enqueue work; none waits, allocates or compiles.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -36,17 +37,14 @@ class GpuKernel {
   virtual std::size_t alignment_bytes() const = 0;
   /// Bytes of a sample that it reads: 2 for ci8, 4 for cf16, 8 for complex<float>.
   virtual std::size_t sample_bytes() const = 0;
-  /// Size of the device memory that the plan passes to `add` as `work`.
-  virtual std::size_t work_bytes() const = 0;
   /// visibilities[c][b(i, j)] += sum over time of x_i conj(x_j). ci64 (exact configs) or
   /// complex<double>, [channel][baseline] in device memory, dense, aligned to 16 bytes.
-  virtual void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
-                   void* work) const = 0;
+  virtual void add(device::Queue& queue, const GpuSamples& samples, void* visibilities) const = 0;
   /// Overwrites `visibility_bytes` of visibilities with the sums.
   virtual void store(device::Queue& queue, const GpuSamples& samples, void* visibilities,
-                     std::size_t visibility_bytes, void* work) const {
+                     std::size_t visibility_bytes) const {
     queue.fill(visibilities, 0, visibility_bytes);
-    add(queue, samples, visibilities, work);
+    add(queue, samples, visibilities);
   }
 
   /// Size of the device memory for deferred sums of all channels, in a layout of the kernel's own
@@ -61,6 +59,23 @@ class GpuKernel {
   /// visibilities += deferred, or = deferred.
   virtual void flush(device::Queue& /*queue*/, void* /*deferred*/, void* /*visibilities*/,
                      bool /*replace*/) const {}
+
+ protected:
+  /// Calls launch(part, its visibilities, whether the part has the first samples) for parts of at
+  /// most so many samples and channels. `baselines`: of one channel.
+  template <class Launch>
+  void for_parts(const GpuSamples& samples, std::size_t most_samples, std::size_t most_channels,
+                 std::size_t baselines, void* visibilities, const Launch& launch) const {
+    for (std::size_t first = 0; first < samples.samples; first += most_samples)
+      for (std::size_t channel = 0; channel < samples.channels; channel += most_channels) {
+        GpuSamples part = samples;
+        part.data = static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
+                    channel * samples.channel_stride_bytes;
+        part.samples = std::min(most_samples, samples.samples - first);
+        part.channels = std::min(most_channels, samples.channels - channel);
+        launch(part, static_cast<core::ci64*>(visibilities) + channel * baselines, first == 0);
+      }
+  }
 };
 
 using GpuKernelPointer = std::shared_ptr<const GpuKernel>;

@@ -1,9 +1,9 @@
 // The kernel for the matrix units of compute capability 8.0 and later.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "tautline/core/baseline.h"
+#include "tautline/core/integers.h"
 #include "tautline/stages/correlate/gpu/kernels.h"
 #include "tautline/stages/correlate/gpu/tensor.h"
 
@@ -25,31 +25,19 @@ class MmaKernel final : public GpuKernel {
   std::string name() const override { return "mma " + describe(tunables_); }
   std::size_t alignment_bytes() const override { return kLoadBytes; }
   std::size_t sample_bytes() const override { return tensor_sample_bytes(config_); }
-  std::size_t work_bytes() const override { return 0; }
 
-  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
-           void* /*work*/) const override {
-    const std::size_t baselines = core::baseline_count(config_.inputs);
-    const std::size_t most = tensor_max_samples(config_);
+  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities) const override {
     const std::size_t tiles = tensor_tiles(config_.inputs);
-    const std::size_t channels_at_once = std::max<std::size_t>(1, kTensorMaxItems / tiles);
-    for (std::size_t first = 0; first < samples.samples; first += most)
-      for (std::size_t channel = 0; channel < samples.channels; channel += channels_at_once) {
-        const std::size_t count = std::min(most, samples.samples - first);
-        device::LaunchShape shape;
-        shape.groups.x = std::min(channels_at_once, samples.channels - channel) * tiles;
-        shape.threads.x = kMmaThreads;
-        shape.local_bytes = mma_shared_bytes(tunables_);
-        const std::array<device::Argument, 6> arguments{
-            device::Argument(static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
-                             channel * samples.channel_stride_bytes),
-            static_cast<std::uint64_t>(samples.channel_stride_bytes),
-            static_cast<std::uint64_t>(samples.input_stride_bytes),
-            static_cast<std::uint32_t>(count * sample_bytes()),
-            static_cast<std::uint32_t>(config_.inputs),
-            device::Argument(static_cast<core::ci64*>(visibilities) + channel * baselines)};
-        queue.launch(*kernel_, shape, arguments);
-      }
+    for_parts(
+        samples, tensor_max_samples(config_), std::max<std::size_t>(1, kTensorMaxItems / tiles),
+        core::baseline_count(config_.inputs), visibilities,
+        [&](const GpuSamples& part, core::ci64* sums, bool /*first*/) {
+          const device::LaunchShape shape{.groups = {part.channels * tiles},
+                                          .threads = {kMmaThreads},
+                                          .local_bytes = mma_shared_bytes(tunables_)};
+          queue.run(*kernel_, shape, part.data, part.channel_stride_bytes, part.input_stride_bytes,
+                    core::u32(part.samples * sample_bytes()), core::u32(config_.inputs), sums);
+        });
   }
 
  private:

@@ -36,7 +36,6 @@ class GpuState final : public State {
 
   SamplePreparer::Memory samples;
   SumAdder::Memory sums;
-  device::Buffer work;
   // Since the last flush, with Config::defer_sums.
   device::Buffer deferred;
   std::uint64_t deferred_samples = 0;  // in `deferred`
@@ -92,9 +91,8 @@ class GpuPlan final : public Plan {
   device::MemoryUse bytes() const override {
     const device::MemoryUse samples = preparer_.bytes(slab_channels_);
     const device::MemoryUse sums = adder_.bytes(slab_channels_);
-    return {samples.host_bytes + sums.host_bytes, samples.device_bytes + sums.device_bytes +
-                                                      kernel_->work_bytes() +
-                                                      kernel_->deferred_bytes()};
+    return {samples.host_bytes + sums.host_bytes,
+            samples.device_bytes + sums.device_bytes + kernel_->deferred_bytes()};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     const std::string deferred =
@@ -104,7 +102,6 @@ class GpuPlan final : public Plan {
         state_plan(config(), kernel_->deferred_bytes() > 0 ? deferred : "counts"), device_);
     state->samples = preparer_.make_memory(*device_, slab_channels_);
     state->sums = adder_.make_memory(*device_, slab_channels_);
-    if (kernel_->work_bytes() > 0) state->work = device_->allocate(kernel_->work_bytes());
     if (kernel_->deferred_bytes() > 0)
       state->deferred = device_->allocate(kernel_->deferred_bytes());
     return state;
@@ -212,15 +209,13 @@ class GpuPlan final : public Plan {
                                  : preparer_.prepare(queue, *device_, state.samples, samples, mask);
     if (add_in_place(visibilities)) {
       if (state.replace_sums)
-        kernel_->store(queue, ready, visibilities.data(), visibilities.size() * kVisibilityBytes,
-                       state.work.data());
+        kernel_->store(queue, ready, visibilities.data(), visibilities.size() * kVisibilityBytes);
       else
-        kernel_->add(queue, ready, visibilities.data(), state.work.data());
+        kernel_->add(queue, ready, visibilities.data());
       return;
     }
     if (state.replace_sums) adder_.clear(queue, *device_, visibilities);
-    kernel_->store(queue, ready, state.sums.sums.data(), visibilities.size() * kVisibilityBytes,
-                   state.work.data());
+    kernel_->store(queue, ready, state.sums.sums.data(), visibilities.size() * kVisibilityBytes);
     adder_.add_sums(queue, *device_, state.sums, visibilities);
   }
 

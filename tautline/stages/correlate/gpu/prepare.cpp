@@ -24,21 +24,10 @@ std::shared_ptr<const device::Kernel> build_conversion(const Config& config,
       .set("HALF", !half        ? 0
                    : stays_half ? 2
                                 : 1)
-      .set("MASKED", masked ? 1 : 0)
-      .set("THREADS", std::int64_t{kPrepareThreads})
-      .set("THREAD_SAMPLES", std::int64_t{kPrepareThreadSamples});
+      .set("MASKED", masked)
+      .set("THREADS", kPrepareThreads)
+      .set("THREAD_SAMPLES", kPrepareThreadSamples);
   return jit::build(device, "correlate/gpu/prepare.kernel", defines)->kernel("prepare_samples");
-}
-
-// Copies rows to the device. Their stride on the host may be zero or negative.
-void copy_rows_up(device::Queue& queue, std::byte* to, std::size_t to_stride, const std::byte* from,
-                  std::ptrdiff_t from_stride, std::size_t row_bytes, std::size_t rows) {
-  if (from_stride >= static_cast<std::ptrdiff_t>(row_bytes)) {
-    queue.copy_rows(to, to_stride, from, static_cast<std::size_t>(from_stride), row_bytes, rows);
-    return;
-  }
-  for (std::size_t r = 0; r < rows; ++r)
-    queue.copy(to + r * to_stride, from + static_cast<std::ptrdiff_t>(r) * from_stride, row_bytes);
 }
 
 bool aligned(std::ptrdiff_t value, std::size_t alignment) {
@@ -117,8 +106,8 @@ void SamplePreparer::stage_rows(device::Queue& queue, Memory& memory, std::byte*
     const auto* channel = static_cast<const std::byte*>(samples.slice(0, c, 1).data());
     std::byte* to_channel = to + c * inputs * staged_row_bytes_;
     if (samples.stride(2) == 1 || count == 1) {
-      copy_rows_up(queue, to_channel, staged_row_bytes_, channel, samples.stride(1) * bytes,
-                   count * sample_bytes_, inputs);
+      queue.copy_strided(to_channel, static_cast<std::ptrdiff_t>(staged_row_bytes_), channel,
+                         samples.stride(1) * bytes, count * sample_bytes_, inputs);
       continue;
     }
     for (std::size_t i = 0; i < inputs; ++i) {
@@ -156,26 +145,13 @@ GpuSamples SamplePreparer::prepare(device::Queue& queue, const device::Device& d
       device.holds(samples.data()) ? samples : stage(queue, memory, samples);
   if (mask.data == nullptr && usable_in_place(device, from)) return in_place(from);
   const auto [channels, inputs, count] = from.extents();
-  const std::size_t parts = (count + kPrepareThreads * kPrepareThreadSamples - 1) /
-                            (kPrepareThreads * kPrepareThreadSamples);
-  device::LaunchShape shape;
-  shape.groups.x = channels * inputs * parts;
-  shape.threads.x = kPrepareThreads;
-  const auto stride = [](std::ptrdiff_t value) { return static_cast<std::int64_t>(value); };
-  const std::array<device::Argument, 12> arguments{
-      device::Argument(from.data()),
-      stride(from.stride(0)),
-      stride(from.stride(1)),
-      stride(from.stride(2)),
-      device::Argument(mask.data),
-      stride(mask.channel_stride),
-      stride(mask.input_stride),
-      static_cast<std::uint32_t>(inputs),
-      static_cast<std::int64_t>(count),
-      static_cast<std::uint32_t>(parts),
-      device::Argument(memory.prepared.data()),
-      static_cast<std::int64_t>(prepared_row_bytes_ / prepared_sample_bytes_)};
-  queue.launch(mask.data == nullptr ? *convert_ : *convert_masked_, shape, arguments);
+  const std::size_t parts = core::divide_up(count, kPrepareThreads * kPrepareThreadSamples);
+  const device::LaunchShape shape{.groups = {channels * inputs * parts},
+                                  .threads = {kPrepareThreads}};
+  queue.run(mask.data == nullptr ? *convert_ : *convert_masked_, shape, from.data(), from.stride(0),
+            from.stride(1), from.stride(2), mask.data, mask.channel_stride, mask.input_stride,
+            core::u32(inputs), count, core::u32(parts), memory.prepared.data(),
+            prepared_row_bytes_ / prepared_sample_bytes_);
   return {memory.prepared.data(), prepared_row_bytes_ * inputs, prepared_row_bytes_, channels,
           count};
 }
@@ -188,10 +164,10 @@ DeviceMask SamplePreparer::mask_on_device(device::Queue& queue, const device::De
   auto* to = memory.mask.as<std::uint64_t>();
   const bool shared = validity.stride(0) == 0;
   for (std::size_t c = 0; c < (shared ? 1 : channels); ++c)
-    copy_rows_up(queue, reinterpret_cast<std::byte*>(to + c * inputs * words), words * sizeof *to,
-                 reinterpret_cast<const std::byte*>(validity.row(c, 0)),
-                 validity.stride(1) * static_cast<std::ptrdiff_t>(sizeof *to), words * sizeof *to,
-                 inputs);
+    queue.copy_strided(to + c * inputs * words, static_cast<std::ptrdiff_t>(words * sizeof *to),
+                       validity.row(c, 0),
+                       validity.stride(1) * static_cast<std::ptrdiff_t>(sizeof *to),
+                       words * sizeof *to, inputs);
   return {to, shared ? 0 : static_cast<std::ptrdiff_t>(inputs * words),
           static_cast<std::ptrdiff_t>(words)};
 }

@@ -1,7 +1,6 @@
 #include "tautline/stages/correlate/gpu/sums.h"
 
-#include <array>
-
+#include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
@@ -19,32 +18,31 @@ constexpr std::size_t kCountTile = kCountRegisters * kCountThreads;
 
 jit::Defines count_defines(const device::Device& device) {
   jit::Defines defines;
-  defines.set("REGISTER_ROWS", std::int64_t{kCountRegisters})
-      .set("REGISTER_COLUMNS", std::int64_t{kCountRegisters})
-      .set("THREAD_ROWS", std::int64_t{kCountThreads})
-      .set("THREAD_COLUMNS", std::int64_t{kCountThreads})
+  defines.set("REGISTER_ROWS", kCountRegisters)
+      .set("REGISTER_COLUMNS", kCountRegisters)
+      .set("THREAD_ROWS", kCountThreads)
+      .set("THREAD_COLUMNS", kCountThreads)
       .set("STAGE_CHUNKS", 1)
       .set("LOCAL_BUFFERS", 0)
       .set("VECTOR_BYTES", 4)
       .set("SAMPLE_BYTES", 2)
-      .set("HOST_CPU", device.properties().host_cpu ? 1 : 0);
+      .set("HOST_CPU", device.properties().host_cpu);
   return defines;
 }
 
 jit::Defines add_defines(const Config& config) {
   jit::Defines defines;
-  defines.set("THREADS", std::int64_t{kAddThreads}).set("VALUE", config.exact() ? "i64" : "double");
+  defines.set("THREADS", kAddThreads).set("VALUE", config.exact() ? "i64" : "double");
   return defines;
 }
 
 std::uint32_t parts_of(std::size_t baselines) {
-  return static_cast<std::uint32_t>((baselines + kAddThreads - 1) / kAddThreads);
+  return core::u32((baselines + kAddThreads - 1) / kAddThreads);
 }
 
 device::LaunchShape additions(std::size_t channels, std::size_t baselines) {
-  device::LaunchShape shape;
-  shape.groups.x = channels * parts_of(baselines);
-  shape.threads.x = kAddThreads;
+  const device::LaunchShape shape{.groups = {channels * parts_of(baselines)},
+                                  .threads = {kAddThreads}};
   return shape;
 }
 
@@ -89,33 +87,18 @@ void SumAdder::count_pairs(device::Queue& queue, const DeviceMask& mask, std::si
                            std::ptrdiff_t channel_stride, std::ptrdiff_t baseline_stride) const {
   const bool shared = mask.channel_stride == 0;
   const std::size_t squares = core::baseline_count((config_.inputs + kCountTile - 1) / kCountTile);
-  device::LaunchShape shape;
-  shape.groups.x = squares * (shared ? 1 : channels);
-  shape.threads.x = kCountThreads * kCountThreads;
-  const std::array<device::Argument, 10> arguments{
-      device::Argument(mask.data),
-      static_cast<std::int64_t>(mask.channel_stride),
-      static_cast<std::int64_t>(mask.input_stride),
-      static_cast<std::uint32_t>(config_.inputs),
-      static_cast<std::int64_t>(samples),
-      static_cast<std::uint32_t>(squares),
-      static_cast<std::uint32_t>(shared ? channels : 1),
-      device::Argument(counts),
-      static_cast<std::int64_t>(channel_stride),
-      static_cast<std::int64_t>(baseline_stride)};
-  queue.launch(*count_pairs_, shape, arguments);
+  const device::LaunchShape shape{.groups = {squares * (shared ? 1 : channels)},
+                                  .threads = {kCountThreads * kCountThreads}};
+  queue.run(*count_pairs_, shape, mask.data, mask.channel_stride, mask.input_stride,
+            core::u32(config_.inputs), samples, core::u32(squares),
+            core::u32(shared ? channels : 1), counts, channel_stride, baseline_stride);
 }
 
 // Runs add_value or set_value.
 void SumAdder::on_all(device::Queue& queue, const device::Kernel& kernel, std::int64_t value,
                       const Counts& counts) const {
-  const std::array<device::Argument, 6> arguments{value,
-                                                  static_cast<std::uint32_t>(baselines_),
-                                                  parts_of(baselines_),
-                                                  device::Argument(counts.data()),
-                                                  static_cast<std::int64_t>(counts.stride(0)),
-                                                  static_cast<std::int64_t>(counts.stride(1))};
-  queue.launch(kernel, additions(counts.extent(0), baselines_), arguments);
+  queue.run(kernel, additions(counts.extent(0), baselines_), value, core::u32(baselines_),
+            parts_of(baselines_), counts.data(), counts.stride(0), counts.stride(1));
 }
 
 void SumAdder::clear(device::Queue& queue, const device::Device& device,
@@ -164,14 +147,9 @@ void SumAdder::add_sums(device::Queue& queue, const device::Device& device, Memo
                         const core::MutableSampleView<2>& visibilities) const {
   const std::size_t channels = visibilities.extent(0);
   if (device.holds(visibilities.data())) {
-    const std::array<device::Argument, 6> arguments{
-        device::Argument(memory.sums.data()),
-        static_cast<std::uint32_t>(baselines_),
-        parts_of(baselines_),
-        device::Argument(visibilities.data()),
-        static_cast<std::int64_t>(visibilities.stride(0)),
-        static_cast<std::int64_t>(visibilities.stride(1))};
-    queue.launch(*add_array_, additions(channels, baselines_), arguments);
+    queue.run(*add_array_, additions(channels, baselines_), memory.sums.data(),
+              core::u32(baselines_), parts_of(baselines_), visibilities.data(),
+              visibilities.stride(0), visibilities.stride(1));
     return;
   }
   queue.copy(memory.host_sums.data(), memory.sums.data(), channels * baselines_ * kVisibilityBytes);

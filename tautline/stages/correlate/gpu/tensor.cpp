@@ -103,17 +103,14 @@ std::string describe(const MmaTunables& t) {
 }
 
 jit::Defines wgmma_defines(const Config& config, const WgmmaTunables& t) {
-  const auto number = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   return jit::Defines()
-      .set("STAGES", number(t.stages))
-      .set("STAGING_COLUMNS", number(t.staging_columns))
-      .set("HALF", half(config) ? 1 : 0);
+      .set("STAGES", t.stages)
+      .set("STAGING_COLUMNS", t.staging_columns)
+      .set("HALF", half(config));
 }
 
 jit::Defines mma_defines(const Config& config, const MmaTunables& t) {
-  return jit::Defines()
-      .set("STAGES", static_cast<std::int64_t>(t.stages))
-      .set("HALF", half(config) ? 1 : 0);
+  return jit::Defines().set("STAGES", t.stages).set("HALF", half(config));
 }
 
 std::size_t wgmma_shared_bytes(const WgmmaTunables& t) {
@@ -148,7 +145,7 @@ double largest_share(std::size_t tiles_of_channel, std::size_t groups) {
 }  // namespace
 
 jit::Defines deferred_defines(const WgmmaTunables& t) {
-  return jit::Defines().set("STAGES", static_cast<std::int64_t>(t.deferred_stages));
+  return jit::Defines().set("STAGES", t.deferred_stages);
 }
 
 std::size_t deferred_shared_bytes(const WgmmaTunables& t) {

@@ -2,9 +2,9 @@
 #include "tautline/stages/correlate/gpu/tiled.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/correlate/gpu/kernels.h"
 
 namespace tautline::stages::correlate::gpu {
@@ -31,29 +31,17 @@ class TiledKernel final : public GpuKernel {
   std::size_t sample_bytes() const override {
     return config_.exact() ? sizeof(core::ci8) : sizeof(std::complex<float>);
   }
-  std::size_t work_bytes() const override { return 0; }
 
-  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
-           void* /*work*/) const override {
-    const std::size_t most = config_.exact() ? kMaxExactSamples : kMaxFloatSamples;
-    const std::size_t channels_at_once =
-        std::max<std::size_t>(1, kMaxGroups / groups_per_channel());
-    for (std::size_t first = 0; first < samples.samples; first += most)
-      for (std::size_t channel = 0; channel < samples.channels; channel += channels_at_once) {
-        GpuSamples part = samples;
-        part.data = static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
-                    channel * samples.channel_stride_bytes;
-        part.samples = std::min(most, samples.samples - first);
-        part.channels = std::min(channels_at_once, samples.channels - channel);
-        launch(queue, part,
-               static_cast<std::byte*>(visibilities) + channel * visibility_bytes_per_channel());
-      }
+  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities) const override {
+    for_parts(samples, config_.exact() ? kMaxExactSamples : kMaxFloatSamples,
+              std::max<std::size_t>(1, kMaxGroups / groups_per_channel()),
+              core::baseline_count(config_.inputs), visibilities,
+              [&](const GpuSamples& part, core::ci64* sums, bool /*first*/) {
+                launch(queue, part, sums);
+              });
   }
 
  private:
-  std::size_t visibility_bytes_per_channel() const {
-    return core::baseline_count(config_.inputs) * sizeof(core::ci64);
-  }
   std::size_t tile_rows() const { return tunables_.register_rows * tunables_.thread_rows; }
   std::size_t tile_columns() const { return tunables_.register_columns * tunables_.thread_columns; }
   // As in tile.kernel: squares of the larger side over the lower triangle, cut into tiles.
@@ -67,19 +55,12 @@ class TiledKernel final : public GpuKernel {
   }
 
   void launch(device::Queue& queue, const GpuSamples& samples, void* visibilities) const {
-    device::LaunchShape shape;
-    shape.groups.x = samples.channels * groups_per_channel();
-    shape.threads.x = tunables_.thread_rows * tunables_.thread_columns;
-    shape.local_bytes = tiled_local_bytes(tunables_);
-    const std::array<device::Argument, 7> arguments{
-        device::Argument(samples.data),
-        static_cast<std::uint64_t>(samples.channel_stride_bytes),
-        static_cast<std::uint64_t>(samples.input_stride_bytes),
-        static_cast<std::int64_t>(samples.samples * sample_bytes()),
-        static_cast<std::uint32_t>(config_.inputs),
-        static_cast<std::uint32_t>(squares()),
-        device::Argument(visibilities)};
-    queue.launch(*kernel_, shape, arguments);
+    const device::LaunchShape shape{.groups = {samples.channels * groups_per_channel()},
+                                    .threads = {tunables_.thread_rows * tunables_.thread_columns},
+                                    .local_bytes = tiled_local_bytes(tunables_)};
+    queue.run(*kernel_, shape, samples.data, samples.channel_stride_bytes,
+              samples.input_stride_bytes, samples.samples * sample_bytes(),
+              core::u32(config_.inputs), core::u32(squares()), visibilities);
   }
 
   Config config_;

@@ -103,23 +103,22 @@ std::string_view tiled_kernel_file(const Config& config) {
 
 jit::Defines tiled_defines(const Config& config, const TiledTunables& t,
                            const TiledTarget& target) {
-  const auto number = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   jit::Defines defines;
-  defines.set("REGISTER_ROWS", number(t.register_rows))
-      .set("REGISTER_COLUMNS", number(t.register_columns))
-      .set("THREAD_ROWS", number(t.thread_rows))
-      .set("THREAD_COLUMNS", number(t.thread_columns))
-      .set("STAGE_CHUNKS", number(t.stage_bytes / kChunkBytes))
+  defines.set("REGISTER_ROWS", t.register_rows)
+      .set("REGISTER_COLUMNS", t.register_columns)
+      .set("THREAD_ROWS", t.thread_rows)
+      .set("THREAD_COLUMNS", t.thread_columns)
+      .set("STAGE_CHUNKS", t.stage_bytes / kChunkBytes)
       .set("LOCAL_BUFFERS", t.local_buffers)
-      .set("LOCAL_BYTES", number(tiled_local_bytes(t)))
-      .set("VECTOR_BYTES", number(t.vector_bytes))
-      .set("SAMPLE_BYTES", number(sample_bytes(config)))
-      .set("GROUPS_PER_MULTIPROCESSOR", number(t.groups_per_multiprocessor))
-      .set("HOST_CPU", target.host_cpu ? 1 : 0);
+      .set("LOCAL_BYTES", tiled_local_bytes(t))
+      .set("VECTOR_BYTES", t.vector_bytes)
+      .set("SAMPLE_BYTES", sample_bytes(config))
+      .set("GROUPS_PER_MULTIPROCESSOR", t.groups_per_multiprocessor)
+      .set("HOST_CPU", target.host_cpu);
   if (config.exact())
-    defines.set("EMULATE_DOT4", t.emulate_dot4 ? 1 : 0);
+    defines.set("EMULATE_DOT4", t.emulate_dot4);
   else
-    defines.set("FLUSH_STAGES", number(kFloatChunkSamples * sample_bytes(config) / t.stage_bytes));
+    defines.set("FLUSH_STAGES", kFloatChunkSamples * sample_bytes(config) / t.stage_bytes);
   return defines;
 }
 

@@ -45,38 +45,29 @@ Designs designs_for(const Config& config, const device::Device& device) {
 
 void add_tiled(Fields& fields, const Designs& designs) {
   fields
-      .add(
-          "register_rows", [](auto& t) -> auto& { return t.tiled.register_rows; }, {1, 2, 4, 8},
-          "tiled: sums of one thread: more reuse of operands in registers, fewer threads, more "
-          "waste at the diagonal")
-      .add(
-          "register_columns", [](auto& t) -> auto& { return t.tiled.register_columns; },
-          {1, 2, 4, 8}, "the same in the other direction")
-      .add(
-          "thread_rows", [](auto& t) -> auto& { return t.tiled.thread_rows; }, {8, 16},
-          "tiled: threads of a group: more reuse in local memory, larger tiles")
-      .add(
-          "thread_columns", [](auto& t) -> auto& { return t.tiled.thread_columns; }, {8, 16},
-          "the same in the other direction")
-      .add(
-          "stage_bytes", [](auto& t) -> auto& { return t.tiled.stage_bytes; }, {32, 64, 128, 256},
-          "tiled: of every input brought to local memory at a time: fewer barriers, fewer groups "
-          "at once")
-      .add(
-          "local_buffers", [](auto& t) -> auto& { return t.tiled.local_buffers; }, {0, 1, 2},
-          "tiled: 0 reads through the cache, 2 fill one while the other is multiplied")
-      .add(
-          "vector_bytes", [](auto& t) -> auto& { return t.tiled.vector_bytes; }, {4, 8, 16},
-          "tiled: of one load: fewer instructions, stricter alignment");
+      .add("register_rows", &GpuTunables::tiled, &TiledTunables::register_rows, {1, 2, 4, 8},
+           "tiled: sums of one thread: more reuse of operands in registers, fewer threads, more "
+           "waste at the diagonal")
+      .add("register_columns", &GpuTunables::tiled, &TiledTunables::register_columns, {1, 2, 4, 8},
+           "the same in the other direction")
+      .add("thread_rows", &GpuTunables::tiled, &TiledTunables::thread_rows, {8, 16},
+           "tiled: threads of a group: more reuse in local memory, larger tiles")
+      .add("thread_columns", &GpuTunables::tiled, &TiledTunables::thread_columns, {8, 16},
+           "the same in the other direction")
+      .add("stage_bytes", &GpuTunables::tiled, &TiledTunables::stage_bytes, {32, 64, 128, 256},
+           "tiled: of every input brought to local memory at a time: fewer barriers, fewer groups "
+           "at once")
+      .add("local_buffers", &GpuTunables::tiled, &TiledTunables::local_buffers, {0, 1, 2},
+           "tiled: 0 reads through the cache, 2 fill one while the other is multiplied")
+      .add("vector_bytes", &GpuTunables::tiled, &TiledTunables::vector_bytes, {4, 8, 16},
+           "tiled: of one load: fewer instructions, stricter alignment");
   if (designs.cuda)
-    fields.add(
-        "groups_per_multiprocessor",
-        [](auto& t) -> auto& { return t.tiled.groups_per_multiprocessor; }, {1, 2, 3, 4},
-        "tiled: fewer registers a thread, more threads to hide latency with");
+    fields.add("groups_per_multiprocessor", &GpuTunables::tiled,
+               &TiledTunables::groups_per_multiprocessor, {1, 2, 3, 4},
+               "tiled: fewer registers a thread, more threads to hide latency with");
   if (designs.exact_sums)
-    fields.add(
-        "emulate_dot4", [](auto& t) -> auto& { return t.tiled.emulate_dot4; }, {0, 1},
-        "tiled: four products instead of the dot-product instruction");
+    fields.add("emulate_dot4", &GpuTunables::tiled, &TiledTunables::emulate_dot4, {0, 1},
+               "tiled: four products instead of the dot-product instruction");
 }
 
 Fields fields_for(const Designs& designs) {
@@ -85,21 +76,17 @@ Fields fields_for(const Designs& designs) {
              "which code multiplies: 1 tiled, 2 mma, 3 wgmma");
   add_tiled(fields, designs);
   if (designs.mma)
-    fields.add(
-        "mma_stages", [](auto& t) -> auto& { return t.mma.stages; }, {3, 4, 5, 6},
-        "mma: steps in shared memory: more fetched ahead, fewer groups at once");
+    fields.add("mma_stages", &GpuTunables::mma, &MmaTunables::stages, {3, 4, 5, 6},
+               "mma: steps in shared memory: more fetched ahead, fewer groups at once");
   if (designs.wgmma)
     fields
-        .add(
-            "wgmma_stages", [](auto& t) -> auto& { return t.wgmma.stages; }, {3, 4, 5, 6},
-            "wgmma: steps in shared memory: more fetched ahead")
-        .add(
-            "wgmma_staging_columns", [](auto& t) -> auto& { return t.wgmma.staging_columns; },
-            {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
+        .add("wgmma_stages", &GpuTunables::wgmma, &WgmmaTunables::stages, {3, 4, 5, 6},
+             "wgmma: steps in shared memory: more fetched ahead")
+        .add("wgmma_staging_columns", &GpuTunables::wgmma, &WgmmaTunables::staging_columns,
+             {32, 64}, "wgmma: sums handed on at a time: memory that stages could have");
   if (designs.deferred)
-    fields.add(
-        "wgmma_held_stages", [](auto& t) -> auto& { return t.wgmma.deferred_stages; },
-        {3, 4, 5, 6, 7}, "wgmma, deferred sums: steps in shared memory");
+    fields.add("wgmma_held_stages", &GpuTunables::wgmma, &WgmmaTunables::deferred_stages,
+               {3, 4, 5, 6, 7}, "wgmma, deferred sums: steps in shared memory");
   return fields;
 }
 
@@ -151,17 +138,10 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
 
 std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
-  const jit::Choice choice =
-      jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
-  if (choice.source == jit::Choice::Source::default_configuration)
-    return make_gpu_plan(config, device, {}, choice.note);
-  try {
-    return make_gpu_plan(config, device, tunables_of(choice.configuration), choice.note);
-  } catch (const core::Error& error) {
-    device->shared().warn_once("what tuning found for correlate does not work here any more (" +
-                               std::string(error.what()) + "): taking the default");
-    return make_gpu_plan(config, std::move(device), {}, "default");
-  }
+  return jit::make_tuned(*device, tuning_key(config, *device), tuning_space(config, *device),
+                         [&](const jit::Configuration& found, const std::string& note) {
+                           return make_gpu_plan(config, device, tunables_of(found), note);
+                         });
 }
 
 }  // namespace tautline::stages::correlate::gpu

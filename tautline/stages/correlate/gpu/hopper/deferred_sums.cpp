@@ -1,9 +1,9 @@
 #include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
 
 #include <algorithm>
-#include <array>
 
 #include "tautline/core/baseline.h"
+#include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t kDeferredThreads = 384, kFlushThreads = 256;
 constexpr std::size_t kFlushShares = 8;  // groups of a tile
 constexpr std::size_t kItemBytes = kTensorTileInputs * kTensorTileInputs * sizeof(core::ci32);
-
-std::uint32_t number(std::size_t value) {
-  return static_cast<std::uint32_t>(value);
-}
 
 TileSchedule schedule(const Config& config, std::size_t groups) {
   const std::size_t tiles = tensor_tiles(config.inputs);
@@ -58,35 +54,23 @@ std::size_t DeferredSums::sums_bytes() const {
 void DeferredSums::add(device::Queue& queue, const device::TensorMap& map, std::size_t samples,
                        void* deferred, bool first) const {
   if (first) queue.fill(of_im(deferred), 0, of_im_bytes());
-  device::LaunchShape shape;
-  shape.groups.x = std::min(schedule_.items, groups_);
-  shape.threads.x = kDeferredThreads;
-  shape.local_bytes = deferred_shared_bytes(tunables_);
-  const std::array<device::Argument, 10> arguments{device::Argument(map),
-                                                   device::Argument(deferred),
-                                                   device::Argument(of_im(deferred)),
-                                                   number(config_.inputs),
-                                                   number(tensor_step_pairs(config_, samples)),
-                                                   number(schedule_.items),
-                                                   number(schedule_.whole),
-                                                   number(schedule_.parts),
-                                                   number(schedule_.rotation),
-                                                   number(first ? 1 : 0)};
-  queue.launch(*add_, shape, arguments);
+  const device::LaunchShape shape{.groups = {std::min(schedule_.items, groups_)},
+                                  .threads = {kDeferredThreads},
+                                  .local_bytes = deferred_shared_bytes(tunables_)};
+  queue.run(*add_, shape, map, deferred, of_im(deferred), core::u32(config_.inputs),
+            core::u32(tensor_step_pairs(config_, samples)), core::u32(schedule_.items),
+            core::u32(schedule_.whole), core::u32(schedule_.parts), core::u32(schedule_.rotation),
+            core::u32(first));
 }
 
 void DeferredSums::flush(device::Queue& queue, void* deferred, void* visibilities,
                          bool replace) const {
   const std::size_t tiles = tensor_tiles(config_.inputs);
-  device::LaunchShape shape;
-  shape.groups.x = config_.channels * tiles * kFlushShares;
-  shape.threads.x = kFlushThreads;
-  const std::array<device::Argument, 8> arguments{
-      device::Argument(deferred),     device::Argument(of_im(deferred)),
-      number(config_.inputs),         number(tiles),
-      number(schedule_.whole),        number(schedule_.parts),
-      device::Argument(visibilities), number(replace ? 1 : 0)};
-  queue.launch(*flush_, shape, arguments);
+  const device::LaunchShape shape{.groups = {config_.channels * tiles * kFlushShares},
+                                  .threads = {kFlushThreads}};
+  queue.run(*flush_, shape, deferred, of_im(deferred), core::u32(config_.inputs), core::u32(tiles),
+            core::u32(schedule_.whole), core::u32(schedule_.parts), visibilities,
+            core::u32(replace));
 }
 
 }  // namespace tautline::stages::correlate::gpu

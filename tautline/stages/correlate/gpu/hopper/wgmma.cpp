@@ -1,9 +1,9 @@
 // The kernels for Hopper's matrix units.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "tautline/core/baseline.h"
+#include "tautline/core/integers.h"
 #include "tautline/stages/correlate/gpu/hopper/deferred_sums.h"
 #include "tautline/stages/correlate/gpu/kernels.h"
 #include "tautline/stages/correlate/gpu/tensor.h"
@@ -31,14 +31,12 @@ class WgmmaKernel final : public GpuKernel {
   std::string name() const override { return "wgmma " + describe(tunables_); }
   std::size_t alignment_bytes() const override { return kEngineAlignment; }
   std::size_t sample_bytes() const override { return tensor_sample_bytes(config_); }
-  std::size_t work_bytes() const override { return 0; }
 
-  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities,
-           void* /*work*/) const override {
+  void add(device::Queue& queue, const GpuSamples& samples, void* visibilities) const override {
     run(queue, samples, visibilities, /*store=*/false);
   }
   void store(device::Queue& queue, const GpuSamples& samples, void* visibilities,
-             std::size_t /*visibility_bytes*/, void* /*work*/) const override {
+             std::size_t /*visibility_bytes*/) const override {
     run(queue, samples, visibilities, /*store=*/true);
   }
   std::size_t deferred_bytes() const override { return deferred_ ? deferred_->bytes() : 0; }
@@ -55,20 +53,12 @@ class WgmmaKernel final : public GpuKernel {
  private:
   // Overwrites with the first samples when `store`, and adds the others.
   void run(device::Queue& queue, const GpuSamples& samples, void* visibilities, bool store) const {
-    const std::size_t baselines = core::baseline_count(config_.inputs);
-    const std::size_t most = tensor_max_samples(config_);
-    const std::size_t channels_at_once =
-        std::max<std::size_t>(1, kTensorMaxItems / tensor_tiles(config_.inputs));
-    for (std::size_t first = 0; first < samples.samples; first += most)
-      for (std::size_t channel = 0; channel < samples.channels; channel += channels_at_once) {
-        GpuSamples part = samples;
-        part.data = static_cast<const std::byte*>(samples.data) + first * sample_bytes() +
-                    channel * samples.channel_stride_bytes;
-        part.samples = std::min(most, samples.samples - first);
-        part.channels = std::min(channels_at_once, samples.channels - channel);
-        launch(queue, part, static_cast<core::ci64*>(visibilities) + channel * baselines,
-               store && first == 0);
-      }
+    for_parts(samples, tensor_max_samples(config_),
+              std::max<std::size_t>(1, kTensorMaxItems / tensor_tiles(config_.inputs)),
+              core::baseline_count(config_.inputs), visibilities,
+              [&](const GpuSamples& part, core::ci64* sums, bool first) {
+                launch(queue, part, sums, store && first);
+              });
   }
 
   device::TensorMap map(const GpuSamples& samples) const {
@@ -100,20 +90,13 @@ class WgmmaKernel final : public GpuKernel {
     const TileSchedule schedule = schedule_tiles(samples.channels * tiles, tiles, groups(),
                                                  step_pairs, !store && config_.exact());
     const device::TensorMap samples_map = map(samples);
-    device::LaunchShape shape;
-    shape.groups.x = std::min(schedule.items, groups());
-    shape.threads.x = kWgmmaThreads;
-    shape.local_bytes = wgmma_shared_bytes(tunables_);
-    const std::array<device::Argument, 9> arguments{
-        device::Argument(samples_map), device::Argument(visibilities),
-        number(config_.inputs),        number(step_pairs),
-        number(schedule.items),        number(schedule.whole),
-        number(schedule.parts),        number(schedule.rotation),
-        number(store ? 1 : 0)};
-    queue.launch(*kernel_, shape, arguments);
+    const device::LaunchShape shape{.groups = {std::min(schedule.items, groups())},
+                                    .threads = {kWgmmaThreads},
+                                    .local_bytes = wgmma_shared_bytes(tunables_)};
+    queue.run(*kernel_, shape, samples_map, visibilities, core::u32(config_.inputs),
+              core::u32(step_pairs), core::u32(schedule.items), core::u32(schedule.whole),
+              core::u32(schedule.parts), core::u32(schedule.rotation), core::u32(store));
   }
-
-  static std::uint32_t number(std::size_t value) { return static_cast<std::uint32_t>(value); }
 
   Config config_;
   std::shared_ptr<const device::Device> device_;
