@@ -60,7 +60,7 @@ void sweep(const Bank& bank) {
   input.row_stride_bytes = samples * sizeof(x[0]);
   input.count = samples;
   stages::channelize::OutputViews output;
-  output.spectra = {y.data(), {kOffsets, 1, kChannels}};
+  output.samples = {y.data(), {kOffsets, 1, kChannels}};
   plan->execute(*queue, *state, input, output);
 
   const double centre = std::norm(std::complex<double>(y[kChannels / 2]));

@@ -65,7 +65,7 @@ Spectra channelized(const std::shared_ptr<const device::Device>& device) {
   input.row_stride_bytes = kSamples * sizeof(core::ci8);
   input.count = kSamples;
   channelize::OutputViews output;
-  output.spectra = spectra.view();
+  output.samples = spectra.view();
   filter->execute(*queue, *state, input, output);
   queue->synchronise();
   std::printf("channelize: %s\n", filter->backend().c_str());

@@ -102,7 +102,7 @@ Results run_chain(const std::shared_ptr<const device::Device>& device,
   const core::View<core::ci8, 3> corner_turned(voltages.as<core::ci8>(),
                                                {kChannels, kInputs, r.spectra});
   channelize::OutputViews output;
-  output.corner_turned_ci8 = corner_turned;
+  output.samples = corner_turned;
   output.valid = spectra_valid.mutable_view();
   output.gains = {gains.data(), {kChannels, kInputs}};
   output.clipped = {clipped.as<std::uint64_t>(), {kInputs}};

@@ -12,23 +12,11 @@
 
 namespace tautline::pipeline {
 
-namespace {
-
-using stages::channelize::Output;
-
-Output output_of(Requantise requantise) {
-  switch (requantise) {
-    case Requantise::off:
-      return Output::corner_turned_float;
-    case Requantise::bits4:
-      return Output::corner_turned_ci4;
-    case Requantise::bits8:
-      return Output::corner_turned_ci8;
-  }
-  return Output::corner_turned_float;
+stages::channelize::Output output_of(Requantise requantise) {
+  using stages::channelize::Output;
+  if (requantise == Requantise::bits8) return Output::corner_turned_ci8;
+  return requantise == Requantise::bits4 ? Output::corner_turned_ci4 : Output::corner_turned_float;
 }
-
-}  // namespace
 
 FilterConfig filter_of(const CorrelateConfig& config) {
   FilterConfig filter = config.filter;

@@ -19,6 +19,8 @@
 
 namespace tautline::pipeline {
 
+/// The corner-turned output that is rounded so.
+stages::channelize::Output output_of(Requantise requantise);
 /// The filter bank with what the config rounds its spectra to.
 FilterConfig filter_of(const CorrelateConfig& config);
 

@@ -9,23 +9,11 @@
 
 namespace tautline::pipeline {
 
-namespace {
-using stages::channelize::Output;
-
-core::SampleFormat output_format(Output output) {
-  switch (output) {
-    case Output::corner_turned_ci8:
-      return core::kCi8;
-    case Output::corner_turned_ci4:
-      return core::kCi4;
-    case Output::spectra_float:
-    case Output::corner_turned_float:
-      break;
-  }
-  return core::kCf32;
+core::SampleFormat output_format(stages::channelize::Output output) {
+  using stages::channelize::Output;
+  if (output == Output::corner_turned_ci8) return core::kCi8;
+  return output == Output::corner_turned_ci4 ? core::kCi4 : core::kCf32;
 }
-
-}  // namespace
 
 FEngine::FEngine(std::shared_ptr<const device::Device> device,
                  const core::VoltageDescription& description, const core::RawLayout& layout,
@@ -93,8 +81,7 @@ std::size_t FEngine::sample_buffer_bytes() const {
 
 std::size_t FEngine::spectra_buffer_bytes() const {
   if (!filter_) return 0;
-  return channels_ * inputs_ * max_spectra_ *
-         static_cast<std::size_t>(output_format(output_).bits_per_sample()) / 8;
+  return channels_ * inputs_ * max_spectra_ * core::bytes_of(filter_->config().output_type());
 }
 
 void FEngine::allocate() {
@@ -228,15 +215,9 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
   SpectraChunk chunk;
   chunk.spectra = count;
   chunk.first_spectrum = next_spectrum_;
-  const auto row = static_cast<std::ptrdiff_t>(row_samples_);
-  const auto view = [&]<class T>(T* base) {
-    return core::View<const T, 3>(base + consumed_, {channels_, inputs_, count},
-                                  {row * static_cast<std::ptrdiff_t>(inputs_), row, 1});
-  };
-  if (unpacked_ == core::kCi8) chunk.ci8 = view(samples_.as<core::ci8>());
-  if (unpacked_ == core::kCi16) chunk.ci16 = view(samples_.as<core::ci16>());
-  if (unpacked_ == core::kCf16) chunk.cf16 = view(samples_.as<core::cf16>());
-  if (unpacked_ == core::kCf32) chunk.cf32 = view(samples_.as<std::complex<float>>());
+  chunk.samples = core::SampleView<3>(samples_.data(), core::sample_type(unpacked_),
+                                      {channels_, inputs_, row_samples_})
+                      .slice(2, consumed_, count);
   for (std::size_t i = 0; i < inputs_; ++i) {
     core::copy_bits(validity_.row(i), consumed_, count, spectra_valid_.row(i), 0);
     if (count % 64 != 0) spectra_valid_.row(i)[count / 64] &= core::low_bits(count % 64);
@@ -269,25 +250,8 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   const std::size_t expected = filter_->spectra(state_->held_samples(), input.count);
 
   stages::channelize::OutputViews out;
-  const core::View<std::uint64_t, 2> valid = spectra_valid_.mutable_view();
-  const auto corner_turned = [&]<class T>(T* base) {
-    return core::View<T, 3>(base, {channels_, inputs_, expected});
-  };
-  switch (output_) {
-    case Output::corner_turned_ci8:
-      out.corner_turned_ci8 = corner_turned(spectra_.as<core::ci8>());
-      break;
-    case Output::corner_turned_ci4:
-      out.corner_turned_ci4 = corner_turned(spectra_.as<core::ci4>());
-      break;
-    case Output::corner_turned_float:
-      out.corner_turned_float = corner_turned(spectra_.as<std::complex<float>>());
-      break;
-    case Output::spectra_float:
-      out.spectra = {spectra_.as<std::complex<float>>(), {inputs_, expected, channels_}};
-      break;
-  }
-  out.valid = valid;
+  out.samples = filter_->config().output_view(spectra_.data(), expected);
+  out.valid = spectra_valid_.mutable_view();
   out.gains = {gains_.data(), {channels_, inputs_}};
   out.clipped = {on_device() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(), {inputs_}};
   const std::size_t spectra = filter_->execute(queue, *state_, input, out);
@@ -296,9 +260,7 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   SpectraChunk chunk;
   chunk.spectra = spectra;
   chunk.first_spectrum = next_spectrum_;
-  chunk.ci8 = out.corner_turned_ci8;
-  chunk.ci4 = out.corner_turned_ci4;
-  chunk.cf32 = output_ == Output::spectra_float ? out.spectra : out.corner_turned_float;
+  chunk.samples = out.samples;
   chunk.valid = spectra_valid_.view();
   next_spectrum_ += spectra;
   return chunk;

@@ -1,18 +1,15 @@
 // Raw blocks to spectra ready to correlate: unpack, delays, filter bank, corner turn.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tautline/core/complex_int.h"
 #include "tautline/core/fields.h"
-#include "tautline/core/half.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/core/validity.h"
-#include "tautline/core/view.h"
 #include "tautline/core/voltage.h"
 #include "tautline/core/window.h"
 #include "tautline/device/device.h"
@@ -40,16 +37,14 @@ struct FilterConfig {
 };
 const core::Fields<FilterConfig>& fields(const FilterConfig&);
 
-/// Spectra in time order; the view that matches the engine's sample type is set, the others empty.
+core::SampleFormat output_format(stages::channelize::Output output);
+
+/// Spectra in time order.
 struct SpectraChunk {
   std::size_t spectra = 0;
   std::uint64_t first_spectrum = 0;  ///< since the segment's start
-  core::View<const core::ci8, 3> ci8;
-  core::View<const core::ci4, 3> ci4;
-  core::View<const core::ci16, 3> ci16;
-  core::View<const core::cf16, 3> cf16;
-  core::View<const std::complex<float>, 3> cf32;  ///< [channel][input][time], or as asked for
-  core::ValidityView valid;                       ///< [input][word]; empty: all valid
+  core::SampleView<3> samples;       ///< [channel][input][time], or [input][spectrum][channel]
+  core::ValidityView valid;          ///< [input][word]; empty: all valid
 };
 
 /// Where an F-engine leaves its spectra.

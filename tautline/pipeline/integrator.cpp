@@ -15,10 +15,8 @@ namespace {
 constexpr std::size_t kSumBytes = 16;  // of a ci64 or a complex<double>
 static_assert(sizeof(core::ci64) == kSumBytes && sizeof(std::complex<double>) == kSumBytes);
 
-template <class T>
-core::View<const T, 3> channels_of(const core::View<const T, 3>& all, const ChannelRange& range) {
-  const bool just_them = all.data() == nullptr || all.extent(0) == range.count;
-  return just_them ? all : all.slice(0, range.first, range.count);
+core::SampleView<3> channels_of(const core::SampleView<3>& all, const ChannelRange& range) {
+  return all.extent(0) == range.count ? all : all.slice(0, range.first, range.count);
 }
 
 // A group is as long as fits these bytes: long ones are added to the sums in memory less often, and
@@ -121,37 +119,27 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   make_ready(queue);
   if (spectra_ == 0) first_spectrum_ = chunk.first_spectrum;
   spectra_ += chunk.spectra;
-  if (format_ == core::kCi16)
-    return add_in_groups(queue, channels_of(chunk.ci16, channels_), chunk.valid);
-  if (format_ == core::kCf16)
-    return add_in_groups(queue, channels_of(chunk.cf16, channels_), chunk.valid);
-  if (!exact()) return add_in_groups(queue, channels_of(chunk.cf32, channels_), chunk.valid);
-  const stages::correlate::Validity validity =
-      chunk.valid.empty() ? stages::correlate::Validity()
-                          : of_all_channels(chunk.valid, chunk.spectra, channels_.count);
-  if (format_ == core::kCi8)
-    plan_->execute(queue, *state_, channels_of(chunk.ci8, channels_), validity, sums_view(),
-                   counts());
-  else
-    plan_->execute(queue, *state_, channels_of(chunk.ci4, channels_), validity, sums_view(),
-                   counts());
+  const core::SampleView<3> samples = channels_of(chunk.samples, channels_);
+  if (!exact()) return add_in_groups(queue, samples, chunk.valid);
+  plan_->execute(queue, *state_, samples,
+                 chunk.valid.empty() ? stages::correlate::Validity()
+                                     : of_all_channels(chunk.valid, chunk.spectra, channels_.count),
+                 sums_view(), counts());
 }
 
-template <class Sample>
-core::View<Sample, 3> Integrator::group() const {
-  return {group_.as<Sample>(), {channels_.count, inputs_, group_spectra_}};
+core::MutableSampleView<3> Integrator::group() const {
+  return {group_.data(), core::sample_type(format_), {channels_.count, inputs_, group_spectra_}};
 }
 
 // Behind those that wait. The rows of `part` are dense.
-template <class Sample>
-void Integrator::copy_to_group(device::Queue& queue,
-                               const core::View<const Sample, 3>& part) const {
-  const auto places = group<Sample>().slice(2, waiting_, part.extent(2));
+void Integrator::copy_to_group(device::Queue& queue, const core::SampleView<3>& part) const {
+  const auto places = group().slice(2, waiting_, part.extent(2));
+  const std::size_t bytes = sample_bytes();
   const auto copy = [&](std::size_t first, std::size_t last, std::size_t) {
     for (std::size_t c = first; c < last; ++c)
-      queue.copy_rows(places.row(c, 0), group_spectra_ * sizeof(Sample), part.row(c, 0),
-                      static_cast<std::size_t>(part.stride(1)) * sizeof(Sample),
-                      part.extent(2) * sizeof(Sample), inputs_);
+      queue.copy_rows(places.slice(0, c, 1).data(), group_spectra_ * bytes,
+                      part.slice(0, c, 1).data(), static_cast<std::size_t>(part.stride(1)) * bytes,
+                      part.extent(2) * bytes, inputs_);
   };
   if (device_->compiles())
     copy(0, channels_.count, 0);
@@ -159,8 +147,7 @@ void Integrator::copy_to_group(device::Queue& queue,
     queue.parallel_for(channels_.count, 1, copy);
 }
 
-template <class Sample>
-void Integrator::add_in_groups(device::Queue& queue, const core::View<const Sample, 3>& samples,
+void Integrator::add_in_groups(device::Queue& queue, const core::SampleView<3>& samples,
                                const core::ValidityView& valid) {
   const std::size_t spectra = samples.extent(2);
   for (std::size_t first = 0; first < spectra;) {
@@ -182,13 +169,12 @@ void Integrator::add_in_groups(device::Queue& queue, const core::View<const Samp
     waiting_ += count;
     if (waiting_ < group_spectra_) continue;
     waiting_ = 0;
-    add_floats<Sample>(queue, group<Sample>());
+    add_floats(queue, group());
   }
 }
 
 // The next group, or what there is of it, with group_valid_.
-template <class Sample>
-void Integrator::add_floats(device::Queue& queue, const core::View<const Sample, 3>& samples) {
+void Integrator::add_floats(device::Queue& queue, const core::SampleView<3>& samples) {
   const bool masked = std::exchange(masked_, false);
   plan_->execute(queue, *state_, samples,
                  masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
@@ -198,13 +184,7 @@ void Integrator::add_floats(device::Queue& queue, const core::View<const Sample,
 
 void Integrator::add_rest(device::Queue& queue) {
   const std::size_t count = std::exchange(waiting_, 0);
-  if (count == 0) return;
-  if (format_ == core::kCi16)
-    add_floats<core::ci16>(queue, group<core::ci16>().slice(2, 0, count));
-  else if (format_ == core::kCf16)
-    add_floats<core::cf16>(queue, group<core::cf16>().slice(2, 0, count));
-  else
-    add_floats<std::complex<float>>(queue, group<std::complex<float>>().slice(2, 0, count));
+  if (count > 0) add_floats(queue, group().slice(2, 0, count));
 }
 
 void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::size_t part) {
@@ -231,8 +211,7 @@ void Integrator::join(device::Queue& host_queue, FinishedIntegration& out, std::
   host_queue.parallel_for(
       channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
         for (std::size_t at = first * baselines_; at < last * baselines_; ++at) {
-          to.sums.as<core::ci64>()[at].re += from.sums.as<core::ci64>()[at].re;
-          to.sums.as<core::ci64>()[at].im += from.sums.as<core::ci64>()[at].im;
+          to.sums.as<core::ci64>()[at] += from.sums.as<core::ci64>()[at];
           to.counts.as<std::int64_t>()[at] += from.counts.as<std::int64_t>()[at];
         }
       });

@@ -81,7 +81,7 @@ class Integrator {
   device::MemoryUse bytes(std::size_t integrations) const;
 
  private:
-  bool exact() const { return format_ == core::kCi8 || format_ == core::kCi4; }
+  bool exact() const { return stages::correlate::Config{.format = format_}.exact(); }
   std::size_t sums() const { return channels_.count * baselines_; }
   std::size_t sample_bytes() const {
     return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
@@ -89,15 +89,11 @@ class Integrator {
   void allocate(device::Queue& queue);
   core::MutableSampleView<2> sums_view() const;
   stages::correlate::Counts counts() const;
-  template <class Sample>
-  core::View<Sample, 3> group() const;
-  template <class Sample>
-  void copy_to_group(device::Queue& queue, const core::View<const Sample, 3>& part) const;
-  template <class Sample>
-  void add_in_groups(device::Queue& queue, const core::View<const Sample, 3>& samples,
+  core::MutableSampleView<3> group() const;
+  void copy_to_group(device::Queue& queue, const core::SampleView<3>& part) const;
+  void add_in_groups(device::Queue& queue, const core::SampleView<3>& samples,
                      const core::ValidityView& valid);
-  template <class Sample>
-  void add_floats(device::Queue& queue, const core::View<const Sample, 3>& samples);
+  void add_floats(device::Queue& queue, const core::SampleView<3>& samples);
   void add_rest(device::Queue& queue);
 
   std::shared_ptr<const device::Device> device_;

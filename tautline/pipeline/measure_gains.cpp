@@ -44,7 +44,7 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
     while (wanted()) {
       const SpectraChunk chunk = engine.take(queue, kGainSpectra - measured % kGainSpectra);
       if (chunk.spectra == 0) break;
-      meter.add(queue, chunk.cf32, chunk.valid, chunk.spectra);
+      meter.add(queue, chunk.samples.as<const std::complex<float>>(), chunk.valid, chunk.spectra);
       measured += chunk.spectra;
       if (measured % kGainSpectra == 0) meter.hold();
     }

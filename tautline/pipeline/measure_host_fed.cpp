@@ -56,7 +56,7 @@ class Correlator {
     plan_->execute(
         queue, *state_,
         correlate::Samples<core::ci8>(voltages, {config_.channels, config_.inputs, samples}), {},
-        {sums, shape}, {counts, shape});
+        core::View<core::ci64, 2>(sums, shape), {counts, shape});
   }
   std::string backend() const { return plan_->backend(); }
   double operations(std::size_t samples) const {

@@ -53,11 +53,12 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
 
 void PowerSink::add_antenna(const SpectraChunk& chunk, std::size_t antenna, std::size_t spectrum) {
   const std::size_t first = antenna * polarisations_;
+  const auto spectra = chunk.samples.as<const std::complex<float>>();
   for (std::size_t p = 0; p < polarisations_; ++p)
     if (!valid(chunk, first + p, spectrum)) return;
   ++valid_;
   for (std::size_t p = 0; p < polarisations_; ++p) {
-    const std::complex<float>* row = chunk.cf32.row(first + p, spectrum);
+    const std::complex<float>* row = spectra.row(first + p, spectrum);
     const double sign = p == 1 ? -1 : 1;
     for (std::size_t c = 0; c < channels_; ++c) {
       const double power = std::norm(std::complex<double>(row[c]));
@@ -66,8 +67,8 @@ void PowerSink::add_antenna(const SpectraChunk& chunk, std::size_t antenna, std:
     }
   }
   if (products_ != 4) return;
-  const std::complex<float>* x = chunk.cf32.row(first, spectrum);
-  const std::complex<float>* y = chunk.cf32.row(first + 1, spectrum);
+  const std::complex<float>* x = spectra.row(first, spectrum);
+  const std::complex<float>* y = spectra.row(first + 1, spectrum);
   for (std::size_t c = 0; c < channels_; ++c) {
     const std::complex<double> cross =
         std::complex<double>(x[c]) * std::conj(std::complex<double>(y[c]));

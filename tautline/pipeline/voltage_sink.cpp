@@ -5,6 +5,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/pipeline/correlation_engines.h"
 #include "tautline/pipeline/frequencies.h"
 #include "tautline/pipeline/power_sink.h"
 
@@ -15,11 +16,6 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 using stages::channelize::Output;
-
-core::SampleFormat format_of(Requantise requantise) {
-  if (requantise == Requantise::bits8) return core::kCi8;
-  return requantise == Requantise::bits4 ? core::kCi4 : core::kCf32;
-}
 
 // The channelized stream as its own description: time stamps so that a spectrum's sample is centred
 // on the span it was made of, and a band whose channel centres are the filter bank's.
@@ -38,25 +34,17 @@ core::VoltageDescription channelized(const ChannelizeConfig& config,
   d.rate_hz =
       core::make_rational(d.rate_hz.numerator / shared, d.rate_hz.denominator * (divisor / shared));
   d.channels = description.channels;
-  d.format = format_of(config.requantise);
+  d.format = output_format(output_of(config.requantise));
   return d;
 }
 
-// Rows of one chunk as bytes.
-struct Rows {
-  const void* data;
-  std::size_t channel_stride_bytes, row_stride_bytes;
-};
-
-template <class T>
-Rows rows_of(const core::View<const T, 3>& view) {
-  return {view.data(), static_cast<std::size_t>(view.stride(0)) * sizeof(T),
-          static_cast<std::size_t>(view.stride(1)) * sizeof(T)};
-}
-
-Rows rows_of(const SpectraChunk& chunk, Output form) {
-  if (form == Output::corner_turned_ci8) return rows_of(chunk.ci8);
-  return form == Output::corner_turned_ci4 ? rows_of(chunk.ci4) : rows_of(chunk.cf32);
+// Writes the rows of one chunk with write(data, channel stride in bytes, row stride in bytes, times).
+template <class Write>
+void write_rows(const SpectraChunk& chunk, const Write& write) {
+  const core::SampleView<3>& rows = chunk.samples;
+  const std::size_t bytes = core::bytes_of(rows.type());
+  write(rows.data(), static_cast<std::size_t>(rows.stride(0)) * bytes,
+        static_cast<std::size_t>(rows.stride(1)) * bytes, chunk.spectra);
 }
 
 class DadaSink final : public VoltageSink {
@@ -67,8 +55,7 @@ class DadaSink final : public VoltageSink {
 
   Output wants() const override { return form_; }
   void write(const SpectraChunk& chunk) override {
-    const Rows rows = rows_of(chunk, form_);
-    writer_.write_rows(rows.data, rows.channel_stride_bytes, rows.row_stride_bytes, chunk.spectra);
+    write_rows(chunk, [this](auto... rows) { writer_.write_rows(rows...); });
   }
   std::uint64_t written() const override { return writer_.samples(); }
   void finish() override { writer_.finish(); }
@@ -89,13 +76,12 @@ class NpySink final : public VoltageSink {
  public:
   NpySink(const ChannelizeConfig& config, const SinkDescription& description)
       : form_(form_wanted(config)),
-        writer_(config.output, format_of(config.requantise), description.channels,
+        writer_(config.output, output_format(output_of(config.requantise)), description.channels,
                 description.input.inputs(), description.spectra, config.overwrite) {}
 
   Output wants() const override { return form_; }
   void write(const SpectraChunk& chunk) override {
-    const Rows rows = rows_of(chunk, form_);
-    writer_.write(rows.data, rows.channel_stride_bytes, rows.row_stride_bytes, chunk.spectra);
+    write_rows(chunk, [this](auto... rows) { writer_.write(rows...); });
   }
   std::uint64_t written() const override { return writer_.samples(); }
   void finish() override { writer_.finish(); }
@@ -113,16 +99,9 @@ Output form_wanted(const ChannelizeConfig& config) {
       throw Error(ErrorKind::config, "requantise", "8 or 4", "off for detected power (.fil)");
     return Output::spectra_float;
   }
-  switch (config.requantise) {
-    case Requantise::off:
-      return Output::corner_turned_float;
-    case Requantise::bits8:
-      return Output::corner_turned_ci8;
-    case Requantise::bits4:
-      break;
-  }
-  if (config.output.ends_with(".npy")) return Output::corner_turned_ci4;
-  throw Error(ErrorKind::unsupported, "requantise", "4", "8 or off for voltages in a DADA file");
+  if (config.requantise == Requantise::bits4 && !config.output.ends_with(".npy"))
+    throw Error(ErrorKind::unsupported, "requantise", "4", "8 or off for voltages in a DADA file");
+  return output_of(config.requantise);
 }
 
 std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,

@@ -169,7 +169,9 @@ flux = 1
     }
   const device::Buffer out(3 * spectra * bank.channels * sizeof(std::complex<float>));
   stages::channelize::OutputViews views;
-  views.spectra = {out.as<std::complex<float>>(), {3, spectra, bank.channels}};
+  const core::View<std::complex<float>, 3> values(out.as<std::complex<float>>(),
+                                                  {3, spectra, bank.channels});
+  views.samples = values;
   stages::channelize::Input input;
   input.samples = samples.data();
   input.row_stride_bytes = count * components * sizeof(float);
@@ -182,7 +184,7 @@ flux = 1
     for (std::size_t k = 2; k + 1 < bank.channels; ++k) {
       std::complex<double> sum = 0, power_i = 0, power_j = 0;
       for (std::size_t s = 0; s < spectra; ++s) {
-        const std::complex<double> a(views.spectra(i, s, k)), b(views.spectra(j, s, k));
+        const std::complex<double> a(values(i, s, k)), b(values(j, s, k));
         sum += a * std::conj(b);
         power_i += std::norm(a);
         power_j += std::norm(b);

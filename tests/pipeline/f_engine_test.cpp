@@ -126,10 +126,11 @@ std::vector<std::complex<float>> engine_spectra(const Stream& stream,
       const SpectraChunk chunk = engine.take(*queue, engine.max_spectra());
       if (chunk.spectra == 0) break;
       EXPECT_EQ(chunk.first_spectrum * kBankChannels * kBankInputs, spectra.size());
+      const auto values = chunk.samples.as<const std::complex<float>>();
       for (std::size_t s = 0; s < chunk.spectra; ++s)
         for (std::size_t c = 0; c < kBankChannels; ++c)
           for (std::size_t i = 0; i < kBankInputs; ++i) {
-            spectra.push_back(chunk.cf32(c, i, s));
+            spectra.push_back(values(c, i, s));
             if (c == 0)
               valid.push_back(chunk.valid.empty() ||
                               (chunk.valid.row(i)[s / 64] >> (s % 64) & 1) != 0);

@@ -39,15 +39,9 @@ struct Spectra {
     SpectraChunk c;
     c.spectra = count;
     c.first_spectrum = first;
-    const core::View<const Sample, 3> view(samples.data() + first,
-                                           {kSumChannels, kSumInputs, count},
-                                           {kSumInputs * kSumSpectra, kSumSpectra, 1});
-    if constexpr (std::is_same_v<Sample, std::complex<float>>)
-      c.cf32 = view;
-    else if constexpr (std::is_same_v<Sample, core::cf16>)
-      c.cf16 = view;
-    else
-      c.ci16 = view;
+    c.samples =
+        core::View<const Sample, 3>(samples.data() + first, {kSumChannels, kSumInputs, count},
+                                    {kSumInputs * kSumSpectra, kSumSpectra, 1});
     part = core::ValidityMask(kSumInputs, count);
     for (std::size_t i = 0; i < kSumInputs; ++i)
       core::copy_bits(mask.view().row(i), first, count, part.row(i), 0);
@@ -164,7 +158,7 @@ TEST_P(IntegratorOnGpu, AgreesWithTheCpu) {
       const std::size_t count = std::min<std::size_t>(first == 0 ? 300 : 260, kSpectra - first);
       SpectraChunk chunk;
       chunk.spectra = count, chunk.first_spectrum = first;
-      chunk.cf32 = core::View<const std::complex<float>, 3>(
+      chunk.samples = core::View<const std::complex<float>, 3>(
           memory.as<std::complex<float>>() + first, {kChannels, kInputs, count},
           {kInputs * kSpectra, kSpectra, 1});
       for (std::size_t i = 0; i < kInputs; ++i)

@@ -100,7 +100,7 @@ class PowerFiles : public Power {
       SpectraChunk chunk;
       chunk.spectra = count;
       chunk.first_spectrum = first;
-      chunk.cf32 = view(first, count);
+      chunk.samples = view(first, count);
       chunk.valid = part.view();
       sink.write(chunk);
       first += count;

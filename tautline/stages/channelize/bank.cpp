@@ -24,11 +24,6 @@ constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
   throw core::Error(core::ErrorKind::config, field, value, limit, advice);
 }
 
-void require_range(const char* field, std::size_t value, std::size_t low, std::size_t high) {
-  if (value < low || value > high)
-    refuse_config(field, fmt::format("{}", value), fmt::format("{} to {}", low, high));
-}
-
 void require_input_format(const core::SampleFormat& format) {
   const bool known = format.is_float() ? format.bits == 32
                                        : format.encoding == core::Encoding::twos_complement &&
@@ -40,8 +35,8 @@ void require_input_format(const core::SampleFormat& format) {
 
 void require_oversampling(const Config& config) {
   const std::size_t p = config.oversample_numerator, q = config.oversample_denominator;
-  require_range("oversample_denominator", q, 1, kMaxChannels);
-  require_range("oversample_numerator", p, q, 2 * kMaxChannels);
+  core::require_range("oversample_denominator", q, 1, kMaxChannels);
+  core::require_range("oversample_numerator", p, q, 2 * kMaxChannels);
   if (config.frame_samples() * q % p != 0)
     refuse_config("oversample", fmt::format("{}/{}", p, q),
                   fmt::format("a ratio P/Q with {} Q / P whole ({} samples a frame)",
@@ -63,10 +58,10 @@ void require_coefficients(const Config& config) {
 }
 
 void validate(const Config& config) {
-  require_range("inputs", config.inputs, 1, kMaxInputs);
-  require_range("channels", config.channels, 2, kMaxChannels);
-  require_range("taps", config.taps, 1, kMaxTaps);
-  require_range("max_samples", config.max_samples, 1, kMaxSamples);
+  core::require_range("inputs", config.inputs, 1, kMaxInputs);
+  core::require_range("channels", config.channels, 2, kMaxChannels);
+  core::require_range("taps", config.taps, 1, kMaxTaps);
+  core::require_range("max_samples", config.max_samples, 1, kMaxSamples);
   require_input_format(config.input);
   if (!(config.cutoff > 0 && config.cutoff <= static_cast<double>(config.channels)))
     refuse_config("cutoff", fmt::format("{}", config.cutoff),

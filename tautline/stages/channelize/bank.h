@@ -25,9 +25,8 @@ struct Bank {
 
   std::size_t span() const { return taps * frame; }
   std::size_t components_per_sample() const { return real ? 1 : 2; }
-  bool requantised() const {
-    return config.output == Output::corner_turned_ci8 || config.output == Output::corner_turned_ci4;
-  }
+  bool requantised() const { return config.requantised(); }
+  std::size_t value_bytes() const { return core::bytes_of(config.output_type()); }
 
   /// The channel at baseband zero; one past the last for real input of the lower sideband.
   std::size_t zero_channel() const {

@@ -42,9 +42,7 @@ struct Case {
 
   /// Bytes of one spectrum that are read from or written to memory: hop samples and all channels.
   double bytes() const {
-    double out = 8;
-    if (config.output == Output::corner_turned_ci8) out = 2;
-    if (config.output == Output::corner_turned_ci4) out = 1;
+    const auto out = static_cast<double>(core::bytes_of(config.output_type()));
     return static_cast<double>(config.hop_samples()) * config.input.bits_per_sample() / 8 +
            static_cast<double>(config.channels) * out;
   }

@@ -1,9 +1,7 @@
 // A case of the filter bank on a device: samples, results and gains in its memory.
 #pragma once
 
-#include <array>
 #include <cmath>
-#include <complex>
 #include <memory>
 
 #include "tautline/jit/case_run.h"
@@ -31,23 +29,9 @@ inline float case_gain(const Config& config) {
 /// Results of so many spectra, dense; gains and clipped where the output is requantised.
 inline OutputViews case_views(const Config& config, void* results, std::size_t spectra,
                               const device::Buffer& gains, const device::Buffer& clipped) {
-  const std::array<std::size_t, 3> extents{config.channels, config.inputs, spectra};
   OutputViews views;
-  switch (config.output) {
-    case Output::spectra_float:
-      views.spectra = {static_cast<std::complex<float>*>(results),
-                       {config.inputs, spectra, config.channels}};
-      return views;
-    case Output::corner_turned_float:
-      views.corner_turned_float = {static_cast<std::complex<float>*>(results), extents};
-      return views;
-    case Output::corner_turned_ci8:
-      views.corner_turned_ci8 = {static_cast<core::ci8*>(results), extents};
-      break;
-    case Output::corner_turned_ci4:
-      views.corner_turned_ci4 = {static_cast<core::ci4*>(results), extents};
-      break;
-  }
+  views.samples = config.output_view(results, spectra);
+  if (!config.requantised()) return views;
   views.gains = {gains.as<float>(), {config.channels, config.inputs}};
   views.clipped = {clipped.as<std::uint64_t>(), {config.inputs}};
   return views;
@@ -68,10 +52,7 @@ class CaseRun : public jit::CaseRun<Plan> {
     samples_ = random(config.input, config.inputs * row / bytes);
     // A call may give one spectrum more than it brings samples for.
     const std::size_t spectra = config.max_samples / config.hop_samples() + 1;
-    const std::size_t value = config.output == Output::corner_turned_ci8   ? 2
-                              : config.output == Output::corner_turned_ci4 ? 1
-                                                                           : 8;
-    results_ = zeros(config.channels * config.inputs * spectra * value);
+    results_ = zeros(config.channels * config.inputs * spectra * core::bytes_of(config.output_type()));
     input_.samples = samples_.data();
     input_.row_stride_bytes = row;
     input_.count = config.max_samples;

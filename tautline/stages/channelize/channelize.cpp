@@ -32,14 +32,27 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                          device->make_queue()->workers());
 }
 
-std::size_t channelize(const Config& config, const Input& input, const OutputViews& output) {
+core::SampleType Config::output_type() const {
+  if (output == Output::corner_turned_ci8) return core::SampleType::ci8;
+  return output == Output::corner_turned_ci4 ? core::SampleType::ci4 : core::SampleType::cf32;
+}
+
+core::MutableSampleView<3> Config::output_view(void* data, std::size_t spectra) const {
+  if (output == Output::spectra_float) return {data, output_type(), {inputs, spectra, channels}};
+  return {data, output_type(), {channels, inputs, spectra}};
+}
+
+std::size_t channelize(const Config& config, const Input& input, const OutputViews& output,
+                       const device::Selection& selection) {
   Config sized = config;
   sized.max_samples = std::max<std::size_t>(1, input.count);
-  const auto device = device::open({});
+  const auto device = device::open(selection);
   const auto plan = make_plan(sized, device);
   const auto queue = device->make_queue();
   const auto state = plan->make_state(*queue);
-  return plan->execute(*queue, *state, input, output);
+  const std::size_t spectra = plan->execute(*queue, *state, input, output);
+  queue->synchronise();
+  return spectra;
 }
 
 }  // namespace tautline::stages::channelize

@@ -19,8 +19,8 @@
 // | samples       | [input][time]              | ci8 ci16 complex<float>  | read        |
 // |               |                            | int8 int16 float (real)  |             |
 // | validity      | [input][word]              | uint64 bits              | read        |
-// | spectra       | [input][spectrum][channel] | complex<float>           | overwritten |
-// | corner_turned | [channel][input][time]     | ci8, ci4, complex<float> | overwritten |
+// | output        | [input][spectrum][channel] | complex<float>, or       | overwritten |
+// |               | [channel][input][time]     | ci8, ci4, complex<float> |             |
 // | valid         | [input][word]              | uint64 bits by spectrum  | overwritten |
 // | gains         | [channel][input]           | float, steps per unit    | read        |
 // | clipped       | [input]                    | uint64, components       | accumulated |
@@ -33,11 +33,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tautline/core/complex_int.h"
 #include "tautline/core/sample_format.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/core/validity.h"
 #include "tautline/core/view.h"
 #include "tautline/core/window.h"
@@ -70,6 +72,12 @@ struct Config {
   std::size_t hop_samples() const {                                                      // D
     return frame_samples() * oversample_denominator / oversample_numerator;
   }
+  bool requantised() const {
+    return output == Output::corner_turned_ci8 || output == Output::corner_turned_ci4;
+  }
+  core::SampleType output_type() const;
+  /// A dense view of the output of `spectra` spectra.
+  core::MutableSampleView<3> output_view(void* data, std::size_t spectra) const;
 };
 
 /// One input's phase correction during one execute(). The caller delays the input by whole samples;
@@ -92,15 +100,12 @@ struct Input {
   std::vector<PhaseModel> phases;    ///< one an input, or empty: none
 };
 
-/// Where results go. Only the config's output has a view; the others are empty.
+/// Where results go.
 struct OutputViews {
-  core::View<std::complex<float>, 3> spectra;              ///< Output::spectra_float
-  core::View<std::complex<float>, 3> corner_turned_float;  ///< Output::corner_turned_float
-  core::View<core::ci8, 3> corner_turned_ci8;              ///< Output::corner_turned_ci8
-  core::View<core::ci4, 3> corner_turned_ci4;              ///< Output::corner_turned_ci4
-  core::View<std::uint64_t, 2> valid;                      ///< empty: not written
-  core::View<const float, 2> gains;                        ///< requantised outputs
-  core::View<std::uint64_t, 1> clipped;                    ///< requantised outputs
+  core::MutableSampleView<3> samples;  ///< of Config::output_type(), in the axes of Config::output
+  core::View<std::uint64_t, 2> valid;  ///< empty: not written
+  core::View<const float, 2> gains;    ///< requantised outputs
+  core::View<std::uint64_t, 1> clipped;  ///< requantised outputs
 };
 
 /// One stream's history: the last samples of every input that later spectra need, with their
@@ -113,7 +118,8 @@ class State {
   /// Samples per input in the history; they precede the first sample of the next execute().
   virtual std::size_t held_samples() const = 0;
   virtual std::vector<std::byte> save() const = 0;
-  virtual void load(const std::vector<std::byte>& saved) = 0;
+  /// Throws Error(format) when a state of another plan saved the bytes. Backends do not matter.
+  virtual void load(std::span<const std::byte> saved) = 0;
 };
 
 /// Immutable; may be shared by threads. make_plan checks the config.
@@ -140,7 +146,9 @@ class Plan {
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
 
-/// One-shot: writes the spectra of a segment on the best CPU path and returns their number.
-std::size_t channelize(const Config& config, const Input& input, const OutputViews& output);
+/// Writes the spectra of a segment and returns their number when they are there.
+/// Config::max_samples does not count.
+std::size_t channelize(const Config& config, const Input& input, const OutputViews& output,
+                       const device::Selection& device = {});
 
 }  // namespace tautline::stages::channelize

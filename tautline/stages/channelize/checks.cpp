@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
+#include <tuple>
 
 #include "tautline/core/error.h"
 #include "tautline/core/validity.h"
@@ -18,9 +18,9 @@ namespace {
 }
 
 // Extents must equal `wanted`; the last axis may be longer, and must be dense.
-template <class T, std::size_t Rank>
-void check_view(const char* field, const core::View<T, Rank>& view,
-                const std::array<std::size_t, Rank>& wanted) {
+template <class View>
+void check_view(const char* field, const View& view, const typename View::Extents& wanted) {
+  constexpr std::size_t Rank = std::tuple_size_v<typename View::Extents>;
   bool fits = view.data() != nullptr && view.extent(Rank - 1) >= wanted[Rank - 1];
   for (std::size_t a = 0; a + 1 < Rank; ++a) fits = fits && view.extent(a) == wanted[a];
   if (!fits)
@@ -52,27 +52,17 @@ void check_input(const Bank& bank, const Input& input) {
 
 void check_output(const Bank& bank, const OutputViews& output, std::size_t spectra) {
   const std::size_t inputs = bank.config.inputs, channels = bank.channels;
-  switch (bank.config.output) {
-    case Output::spectra_float: {
-      // Channels are the last axis here and must match; spectra may be more.
-      const auto& view = output.spectra;
-      if (view.data() == nullptr || view.extent(0) != inputs || view.extent(1) < spectra ||
-          view.extent(2) != channels || view.stride(2) != 1)
-        refuse_argument(
-            "spectra", fmt::format("a view of [{}]", fmt::join(view.extents(), "][")),
-            fmt::format("[{}][{} or more][{}], the last axis dense", inputs, spectra, channels));
-      break;
-    }
-    case Output::corner_turned_float:
-      check_view("corner_turned_float", output.corner_turned_float, {channels, inputs, spectra});
-      break;
-    case Output::corner_turned_ci8:
-      check_view("corner_turned_ci8", output.corner_turned_ci8, {channels, inputs, spectra});
-      break;
-    case Output::corner_turned_ci4:
-      check_view("corner_turned_ci4", output.corner_turned_ci4, {channels, inputs, spectra});
-      break;
-  }
+  const auto& samples = output.samples;
+  if (bank.config.output != Output::spectra_float)
+    check_view("output", samples, {channels, inputs, spectra});
+  // Channels are the last axis here and must match; spectra may be more.
+  else if (samples.data() == nullptr || samples.extent(0) != inputs ||
+           samples.extent(1) < spectra || samples.extent(2) != channels || samples.stride(2) != 1)
+    refuse_argument(
+        "output", fmt::format("a view of [{}]", fmt::join(samples.extents(), "][")),
+        fmt::format("[{}][{} or more][{}], the last axis dense", inputs, spectra, channels));
+  const core::SampleType type = bank.config.output_type();
+  if (samples.type() != type) samples.refuse("output", std::string(to_string(type)));
   if (output.valid.data() != nullptr)
     check_view("valid", output.valid, {inputs, core::validity_words(spectra)});
   if (!bank.requantised()) return;

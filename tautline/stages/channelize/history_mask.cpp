@@ -3,18 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
 #include "tautline/core/error.h"
+#include "tautline/core/saved_state.h"
 #include "tautline/core/validity.h"
 
 namespace tautline::stages::channelize {
 
 namespace {
 
-// "TLchan01": format of a saved state.
-constexpr std::uint64_t kMagic = 0x31306e6168634c54;
+// What the content of a saved state begins with: samples held, then the index of the next spectrum.
+using Head = std::array<std::uint64_t, 2>;
 
 // Calls body(first, last) for every run of zero bits among [0, count).
 template <class Body>
@@ -38,7 +40,9 @@ void for_invalid_runs(const std::uint64_t* row, std::size_t count, Body body) {
 }  // namespace
 
 HistoryMask::HistoryMask(const Bank& bank)
-    : inputs_(bank.config.inputs),
+    : plan_(fmt::format("1 {} {} {} {}", bank.config.inputs, core::to_string(bank.config.input),
+                        bank.span(), bank.hop)),
+      inputs_(bank.config.inputs),
       sample_bytes_(bank.sample_bytes),
       span_(bank.span()),
       hop_(bank.hop),
@@ -89,53 +93,38 @@ void HistoryMask::advance(const core::ValidityView& validity, std::size_t count,
   for (std::size_t input = 0; input < inputs_ && all_valid_; ++input) all_valid_ = row_valid(input);
 }
 
-std::vector<std::uint64_t> HistoryMask::fingerprint() const {
-  return {kMagic, inputs_, sample_bytes_, span_, hop_};
-}
-
 std::vector<std::byte> HistoryMask::save(
     const std::function<const std::byte*(std::size_t row)>& samples) const {
-  std::vector<std::uint64_t> head = fingerprint();
-  head.push_back(held_);
-  head.push_back(index_);
-  const std::size_t words = core::validity_words(held_);
-  std::vector<std::byte> saved(head.size() * 8 + inputs_ * (words * 8 + held_ * sample_bytes_));
-  std::byte* to = saved.data();
-  const auto put = [&to](const void* from, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-    to += bytes;
+  std::vector<std::byte> content;
+  const auto put = [&content](const void* from, std::size_t bytes) {
+    const auto* first = static_cast<const std::byte*>(from);
+    content.insert(content.end(), first, first + bytes);
   };
-  put(head.data(), head.size() * 8);
+  const Head head{held_, index_};
+  put(&head, sizeof head);
   for (std::size_t input = 0; input < inputs_; ++input) {
-    put(row(input), words * 8);
+    put(row(input), core::validity_words(held_) * 8);
     put(samples(input), held_ * sample_bytes_);
   }
-  return saved;
+  return core::seal_state("channelize", plan_, content);
 }
 
 void HistoryMask::load(
-    const std::vector<std::byte>& saved,
+    std::span<const std::byte> saved,
     const std::function<void(std::size_t row, const std::byte* samples)>& restore) {
-  const std::vector<std::uint64_t> expected = fingerprint();
-  std::vector<std::uint64_t> head(expected.size() + 2);
-  const bool whole = saved.size() >= head.size() * 8;
-  if (whole) std::memcpy(head.data(), saved.data(), head.size() * 8);
-  if (!whole || !std::equal(expected.begin(), expected.end(), head.begin()))
-    throw core::Error(core::ErrorKind::format, "saved filter bank state",
-                      fmt::format("{} bytes", saved.size()),
-                      "one that a state of this configuration saved",
-                      "inputs, sample format, channels, taps and oversampling must be the same");
-  const std::uint64_t held = head[expected.size()];
+  const std::span<const std::byte> content = core::open_state("channelize", plan_, saved);
+  Head head{span_, 0};
+  if (content.size() >= sizeof head) std::memcpy(&head, content.data(), sizeof head);
+  const auto [held, index] = head;
   const std::size_t words = core::validity_words(held);
-  if (held >= span_ ||
-      saved.size() != head.size() * 8 + inputs_ * (words * 8 + held * sample_bytes_))
+  if (held >= span_ || content.size() != sizeof head + inputs_ * (words * 8 + held * sample_bytes_))
     throw core::Error(core::ErrorKind::format, "saved filter bank state",
                       fmt::format("{} bytes, {} samples held", saved.size(), held),
                       fmt::format("fewer than {} samples and bytes to match", span_));
   held_ = held;
-  index_ = head.back();
+  index_ = index;
   all_valid_ = true;
-  const std::byte* from = saved.data() + head.size() * 8;
+  const std::byte* from = content.data() + sizeof head;
   for (std::size_t input = 0; input < inputs_ && held_ > 0; ++input) {
     std::memcpy(bits_.data() + input * row_words_, from, words * 8);
     all_valid_ = all_valid_ && row_valid(input);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "tautline/stages/channelize/bank.h"
@@ -40,15 +42,15 @@ class HistoryMask {
       const std::function<const std::byte*(std::size_t row)>& samples) const;
   /// Checks the saved state, then calls `restore(row, samples)` for each input. Throws
   /// Error(format).
-  void load(const std::vector<std::byte>& saved,
+  void load(std::span<const std::byte> saved,
             const std::function<void(std::size_t row, const std::byte* samples)>& restore);
 
   static std::size_t bytes(const Bank& bank);
 
  private:
-  std::vector<std::uint64_t> fingerprint() const;
   bool row_valid(std::size_t input) const;
 
+  std::string plan_;  // of core::seal_state
   std::size_t inputs_, sample_bytes_, span_, hop_, row_words_;
   std::size_t held_ = 0;
   std::uint64_t index_ = 0;

@@ -87,23 +87,25 @@ class ReferenceKernel final : public Kernel {
   }
 
   void write(const Tile& tile, std::size_t k, Complex value, std::uint64_t& clipped) const {
-    const OutputViews& out = *tile.output;
+    const core::MutableSampleView<3>& out = tile.output->samples;
     const std::complex<float> rounded(value);
-    if (bank_->config.output == Output::spectra_float) {
-      out.spectra(tile.input, tile.first, k) = rounded;
-    } else if (bank_->config.output == Output::corner_turned_float) {
-      out.corner_turned_float(k, tile.input, tile.first) = rounded;
-    } else {
-      const bool eight = bank_->config.output == Output::corner_turned_ci8;
-      const int limit = core::requantise_limit(eight ? 8 : 4);
-      const int re = core::requantise(rounded.real(), tile.gains[k], limit, clipped);
-      const int im = core::requantise(rounded.imag(), tile.gains[k], limit, clipped);
-      if (eight)
-        out.corner_turned_ci8(k, tile.input, tile.first) = {static_cast<std::int8_t>(re),
-                                                            static_cast<std::int8_t>(im)};
+    if (!bank_->requantised()) {
+      const auto view = out.as<std::complex<float>>();
+      if (bank_->config.output == Output::spectra_float)
+        view(tile.input, tile.first, k) = rounded;
       else
-        out.corner_turned_ci4(k, tile.input, tile.first) = core::ci4::pack(re, im);
+        view(k, tile.input, tile.first) = rounded;
+      return;
     }
+    const bool eight = bank_->config.output == Output::corner_turned_ci8;
+    const int limit = core::requantise_limit(eight ? 8 : 4);
+    const int re = core::requantise(rounded.real(), tile.gains[k], limit, clipped);
+    const int im = core::requantise(rounded.imag(), tile.gains[k], limit, clipped);
+    if (eight)
+      out.as<core::ci8>()(k, tile.input, tile.first) = {static_cast<std::int8_t>(re),
+                                                        static_cast<std::int8_t>(im)};
+    else
+      out.as<core::ci4>()(k, tile.input, tile.first) = core::ci4::pack(re, im);
   }
 
   std::shared_ptr<const Bank> bank_;

@@ -70,7 +70,7 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   };
   const auto good_output = [&] {
     OutputViews v;
-    v.corner_turned_ci8 = {out.data(), {16, 2, 8}};
+    v.samples = {out.data(), {16, 2, 8}};
     v.gains = {gains.data(), {16, 2}};
     v.clipped = {clipped.data(), {2}};
     return v;
@@ -96,10 +96,13 @@ TEST(Config, RefusesBuffersThatContradictIt) {
   input = good_input(), input.validity = {&word, {1, 1}};
   EXPECT_EQ(field(input, good_output()), "validity");
   OutputViews output = good_output();
-  output.corner_turned_ci8 = output.corner_turned_ci8.slice(2, 0, 2);
-  EXPECT_EQ(field(good_input(), output), "corner_turned_ci8");
-  output = good_output(), output.corner_turned_ci8 = {};
-  EXPECT_EQ(field(good_input(), output), "corner_turned_ci8");
+  output.samples = output.samples.slice(2, 0, 2);
+  EXPECT_EQ(field(good_input(), output), "output");
+  const core::View<core::ci16, 3> wide(reinterpret_cast<core::ci16*>(out.data()), {16, 2, 4});
+  output = good_output(), output.samples = wide;
+  EXPECT_EQ(field(good_input(), output), "output");
+  output = good_output(), output.samples = {};
+  EXPECT_EQ(field(good_input(), output), "output");
   output = good_output(), output.gains = {};
   EXPECT_EQ(field(good_input(), output), "gains");
   output = good_output(), output.clipped = {};
@@ -136,23 +139,42 @@ TEST(Config, OneCallGivesWhatAPlanGives) {
   auto random = tests::generator();
   Config c;
   c.channels = 32, c.taps = 4, c.inputs = 2;
-  c.output = Output::spectra_float;
   Stream stream(c.input, 2, Case{c, 9}.samples());
   stream.randomise(random);
-  const auto opened = open_device("cpu");
-  const Result expected = Runner(make_plan(c, opened), opened).run(stream);
-  std::vector<std::complex<float>> spectra(2 * 9 * 32);
-  Input input;
-  input.samples = stream.bytes.data();
-  input.row_stride_bytes = stream.row_bytes;
-  input.count = stream.samples;
-  OutputViews output;
-  output.spectra = {spectra.data(), {2, 9, 32}};
-  ASSERT_EQ(channelize(c, input, output), 9u);
-  for (std::size_t k = 0; k < 32; ++k)
-    for (std::size_t i = 0; i < 2; ++i)
-      for (std::size_t s = 0; s < 9; ++s)
-        ASSERT_EQ(output.spectra(i, s, k), expected.values[(k * 2 + i) * 9 + s]);
+  for (const std::string& device : all_devices())
+    for (const Output output : {Output::spectra_float, Output::corner_turned_float,
+                                Output::corner_turned_ci8, Output::corner_turned_ci4}) {
+      c.output = output;
+      const auto opened = open_device(device);
+      Runner runner(make_plan(c, opened), opened);
+      const Result expected = runner.run(stream);
+      std::vector<std::complex<float>> memory(2 * 9 * 32);
+      std::vector<std::uint64_t> clipped(2);
+      Input input;
+      input.samples = stream.bytes.data();
+      input.row_stride_bytes = stream.row_bytes;
+      input.count = stream.samples;
+      OutputViews views;
+      views.samples = c.output_view(memory.data(), 9);
+      views.gains = {runner.gains.data(), {32, 2}};
+      views.clipped = {clipped.data(), {2}};
+      ASSERT_EQ(channelize(c, input, views, device::parse_selection(device)), 9u);
+      const auto value = [&](std::size_t k, std::size_t i, std::size_t s) -> std::complex<float> {
+        const auto& view = views.samples;
+        if (output == Output::spectra_float) return view.as<std::complex<float>>()(i, s, k);
+        if (output == Output::corner_turned_float) return view.as<std::complex<float>>()(k, i, s);
+        if (output == Output::corner_turned_ci4) {
+          const core::ci4 x = view.as<core::ci4>()(k, i, s);
+          return {static_cast<float>(x.re()), static_cast<float>(x.im())};
+        }
+        const core::ci8 x = view.as<core::ci8>()(k, i, s);
+        return {static_cast<float>(x.re), static_cast<float>(x.im)};
+      };
+      for (std::size_t k = 0; k < 32; ++k)
+        for (std::size_t i = 0; i < 2; ++i)
+          for (std::size_t s = 0; s < 9; ++s)
+            ASSERT_EQ(value(k, i, s), expected.values[(k * 2 + i) * 9 + s]) << device;
+    }
 }
 
 }  // namespace

@@ -87,12 +87,8 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameBits) {
           input.samples = in.as<std::byte>() + offset + sample * stream.sample_bytes();
           input.row_stride_bytes = stream.row_bytes;
           OutputViews views;
-          views.spectra = core::View<std::complex<float>, 3>(out.as<std::complex<float>>(),
-                                                             {c.inputs, row, c.channels})
-                              .slice(1, done, row - done);
-          views.corner_turned_ci8 =
-              core::View<core::ci8, 3>(out.as<core::ci8>(), {c.channels, c.inputs, row})
-                  .slice(2, done, row - done);
+          views.samples = c.output_view(out.data(), row)
+                              .slice(c.output == Output::spectra_float ? 1 : 2, done, row - done);
           views.gains = {gain_memory.as<float>(), {c.channels, c.inputs}};
           views.clipped = {clipped.as<std::uint64_t>(), {c.inputs}};
           done += plan->execute(*queue_, *state, input, views);
@@ -159,7 +155,7 @@ TEST_P(Gpu, TakesMasksAndGainsFromDeviceMemory) {
     input.count = stream.samples;
     input.validity = {bits.as<const std::uint64_t>(), {c.inputs, words}};
     OutputViews views;
-    views.corner_turned_ci8 = {out.data(), {c.channels, c.inputs, spectra}};
+    views.samples = {out.data(), {c.channels, c.inputs, spectra}};
     views.gains = {
         gains.as<float>(), {c.channels, c.inputs}, {1, static_cast<std::ptrdiff_t>(c.channels)}};
     views.clipped = {clipped.data(), {c.inputs}};

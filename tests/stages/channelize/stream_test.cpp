@@ -197,11 +197,8 @@ TEST(Output, WrittenPastTheCacheIsTheSame) {
         input.samples = stream.bytes.data();
         input.row_stride_bytes = stream.row_bytes;
         input.count = stream.samples;
-        const std::array<std::size_t, 3> extents{32, 2, row};
         OutputViews views;
-        views.corner_turned_float = {out.as<std::complex<float>>(), extents};
-        views.corner_turned_ci8 = {out.as<core::ci8>(), extents};
-        views.corner_turned_ci4 = {out.as<core::ci4>(), extents};
+        views.samples = plan->config().output_view(out.data(), row);
         views.gains = {gains.data(), {32, 2}};
         views.clipped = {clipped.data(), {2}};
         EXPECT_EQ(plan->execute(*queue, *state, input, views), spectra);

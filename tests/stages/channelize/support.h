@@ -175,26 +175,11 @@ class Runner {
                     core::ValidityMask& valid) {
     const Config& c = plan_->config();
     OutputViews out;
-    const std::array<std::size_t, 3> extents{c.channels, c.inputs, total + kGap};
-    switch (c.output) {
-      case Output::spectra_float:
-        out.spectra =
-            core::View<std::complex<float>, 3>(floats_.data(), {c.inputs, total + kGap, c.channels})
-                .slice(1, done, count);
-        break;
-      case Output::corner_turned_float:
-        out.corner_turned_float =
-            core::View<std::complex<float>, 3>(floats_.data(), extents).slice(2, done, count);
-        break;
-      case Output::corner_turned_ci8:
-        out.corner_turned_ci8 =
-            core::View<core::ci8, 3>(ci8_.data(), extents).slice(2, done, count);
-        break;
-      case Output::corner_turned_ci4:
-        out.corner_turned_ci4 =
-            core::View<core::ci4, 3>(ci4_.data(), extents).slice(2, done, count);
-        break;
-    }
+    void* memory = floats_.data();
+    if (c.output == Output::corner_turned_ci8) memory = ci8_.data();
+    if (c.output == Output::corner_turned_ci4) memory = ci4_.data();
+    out.samples = c.output_view(memory, total + kGap)
+                      .slice(c.output == Output::spectra_float ? 1 : 2, done, count);
     out.valid = valid.mutable_view();
     out.gains = core::View<const float, 2>(gains.data(), {c.channels, c.inputs});
     out.clipped = core::View<std::uint64_t, 1>(result_.clipped.data(), {c.inputs});

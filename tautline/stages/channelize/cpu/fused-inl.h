@@ -321,7 +321,7 @@ class FusedKernel final : public GroupKernel {
 
   // Spectra output: transposes lanes back to rows of ascending channels.
   void write_rows(const Tile& tile, const Work& work) const {
-    const auto& spectra = tile.output->spectra;
+    const auto spectra = tile.output->samples.as<std::complex<float>>();
     auto* rows = reinterpret_cast<float*>(&spectra(tile.input, tile.first, 0));
     const std::size_t stride = 2 * static_cast<std::size_t>(spectra.stride(1));
     const std::size_t block = std::min(kColumn, bank_->channels);

@@ -28,17 +28,20 @@ namespace tautline::stages::channelize::HWY_NAMESPACE {
 class GroupKernel : public Kernel {
  public:
   explicit GroupKernel(const Bank& bank)
-      : channels_(bank.channels), output_(bank.config.output), value_bytes_(value_bytes(output_)) {}
+      : channels_(bank.channels),
+        staged_(bank.requantised()),
+        corner_turned_(bank.config.output != Output::spectra_float),
+        value_bytes_(bank.value_bytes()) {}
 
   std::size_t tile_spectra() const final { return kTile; }
   std::size_t scratch_bytes() const final {
-    return staged() ? staging_bytes() + group_scratch_bytes() : group_scratch_bytes();
+    return staged_ ? staging_bytes() + group_scratch_bytes() : group_scratch_bytes();
   }
 
   std::uint64_t run(const Tile& tile, std::byte* scratch) const final {
     const Rows out = output_rows(tile);
     const Rows staging{scratch, static_cast<std::ptrdiff_t>(kTile * value_bytes_)};
-    std::byte* rest = staged() ? scratch + staging_bytes() : scratch;
+    std::byte* rest = staged_ ? scratch + staging_bytes() : scratch;
     std::uint64_t clipped = 0;
     for (std::size_t done = 0; done < tile.count;) {
       Tile group = tile;
@@ -48,12 +51,12 @@ class GroupKernel : public Kernel {
       group.first += done;
       group.index += done;
       group.valid = tile.valid >> done & core::low_bits(group.count);
-      Rows rows = staged() ? staging : out;
+      Rows rows = staged_ ? staging : out;
       rows.first += static_cast<std::ptrdiff_t>(done * value_bytes_);
       clipped += run_group(group, rows, rest);
       done += group.count;
     }
-    if (staged()) flush(staging, out, tile);
+    if (staged_) flush(staging, out, tile);
     if (tile.past_cache) hwy::FlushStream();
     return clipped;
   }
@@ -68,26 +71,13 @@ class GroupKernel : public Kernel {
   /// Times of a channel that are stored at once: two cache lines of ci8, one of ci4.
   static constexpr std::size_t kTile = 64;
 
-  static std::size_t value_bytes(Output output) {
-    if (output == Output::corner_turned_ci8) return sizeof(core::ci8);
-    return output == Output::corner_turned_ci4 ? sizeof(core::ci4) : sizeof(std::complex<float>);
-  }
-  // kLanes complex floats fill whole lines without staging.
-  bool staged() const {
-    return output_ == Output::corner_turned_ci8 || output_ == Output::corner_turned_ci4;
-  }
   std::size_t staging_bytes() const { return channels_ * kTile * value_bytes_; }
 
   Rows output_rows(const Tile& tile) const {
-    const OutputViews& out = *tile.output;
-    const auto rows = [&](const auto& view) {
-      return Rows{reinterpret_cast<std::byte*>(view.row(0, tile.input) + tile.first),
-                  view.stride(0) * static_cast<std::ptrdiff_t>(value_bytes_)};
-    };
-    if (output_ == Output::corner_turned_float) return rows(out.corner_turned_float);
-    if (output_ == Output::corner_turned_ci8) return rows(out.corner_turned_ci8);
-    if (output_ == Output::corner_turned_ci4) return rows(out.corner_turned_ci4);
-    return {};
+    if (!corner_turned_) return {};
+    const auto row = tile.output->samples.slice(1, tile.input, 1).slice(2, tile.first, 1);
+    return {static_cast<std::byte*>(row.data()),
+            row.stride(0) * static_cast<std::ptrdiff_t>(value_bytes_)};
   }
 
   void flush(const Rows& from, const Rows& to, const Tile& tile) const {
@@ -108,7 +98,8 @@ class GroupKernel : public Kernel {
   }
 
   std::size_t channels_;
-  Output output_;
+  bool staged_;  // kLanes complex floats fill whole lines without staging
+  bool corner_turned_;
   std::size_t value_bytes_;
 };
 

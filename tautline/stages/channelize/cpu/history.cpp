@@ -43,7 +43,7 @@ std::vector<std::byte> History::save() const {
   return mask_.save([this](std::size_t row) { return samples(row); });
 }
 
-void History::load(const std::vector<std::byte>& saved) {
+void History::load(std::span<const std::byte> saved) {
   mask_.load(saved, [this](std::size_t row, const std::byte* samples) {
     std::memcpy(samples_.as<std::byte>() + row * row_bytes_, samples, held() * sample_bytes_);
   });

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tautline/device/device.h"
@@ -28,7 +29,7 @@ class History {
   void advance(const Input& input, std::size_t spectra);
 
   std::vector<std::byte> save() const;
-  void load(const std::vector<std::byte>& saved);
+  void load(std::span<const std::byte> saved);
 
   static std::size_t bytes(const Bank& bank);
 

@@ -41,7 +41,7 @@ struct TiledState final : State {
   void reset() override { history.reset(); }
   std::size_t held_samples() const override { return history.held(); }
   std::vector<std::byte> save() const override { return history.save(); }
-  void load(const std::vector<std::byte>& saved) override { history.load(saved); }
+  void load(std::span<const std::byte> saved) override { history.load(saved); }
 
   History history;
   std::size_t workers, worker_bytes;
@@ -135,7 +135,7 @@ class TiledPlan final : public Plan {
   void run_tiles(device::Queue& queue, TiledState& s, const Input& input, const OutputViews& output,
                  std::size_t total) const {
     const std::size_t size = kernel_->tile_spectra();
-    const bool past_cache = bank_->config.inputs * bank_->channels * total * output_value_bytes() >=
+    const bool past_cache = bank_->config.inputs * bank_->channels * total * bank_->value_bytes() >=
                             tunables_.stream_bytes;
     // The position of the call's first spectrum in its tile.
     const std::size_t skew = kernel_->aligned() ? s.history.index() % size : 0;
@@ -152,12 +152,6 @@ class TiledPlan final : public Plan {
                                     worker);
                          }
                        });
-  }
-
-  std::size_t output_value_bytes() const {
-    if (bank_->config.output == Output::corner_turned_ci8) return sizeof(core::ci8);
-    return bank_->config.output == Output::corner_turned_ci4 ? sizeof(core::ci4)
-                                                             : sizeof(std::complex<float>);
   }
 
   void run_tile(TiledState& s, const Input& input, const OutputViews& output, std::size_t row,

@@ -174,7 +174,7 @@ class RowKernel final : public GroupKernel {
         writer.put(channel + done + c, slot, slot);
       }
       if constexpr (kOutput == Output::spectra_float) {
-        const auto& spectra = tile.output->spectra;
+        const auto spectra = tile.output->samples.as<std::complex<float>>();
         lanes_to_rows(lanes, now,
                       reinterpret_cast<float*>(&spectra(tile.input, tile.first, channel + done)),
                       2 * static_cast<std::size_t>(spectra.stride(1)), tile.count);

@@ -1,6 +1,5 @@
 // The fused design: one kernel.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "tautline/core/integers.h"
@@ -47,27 +46,12 @@ class FusedKernels final : public Kernels {
     if (tunables_.fetch == 1) shape.groups.x = std::min(shape.groups.x, persistent_groups_);
     shape.threads.x = sizes_.threads;
     shape.local_bytes = sizes_.local_bytes;
-    const std::array<device::Argument, 19> arguments{
-        device::Argument(slice.samples),
-        std::uint64_t{slice.row_bytes},
-        device::Argument(coefficients_.data()),
-        device::Argument(twiddles_.data()),
-        device::Argument(slice.phases),
-        device::Argument(slice.valid),
-        std::uint64_t{slice.valid_words},
-        device::Argument(slice.gains),
-        device::Argument(slice.out),
-        std::int64_t{slice.slow_stride},
-        std::int64_t{slice.fast_stride},
-        device::Argument(slice.clipped),
-        std::int64_t{slice.clipped_stride},
-        std::uint64_t{slice.first},
-        narrow(inputs),
-        narrow(slice.count),
-        origin_of(slice, *bank_),
-        narrow(bank_->taps / tunables_.filter_spectra),
-        flags_of(slice, *bank_, piece_bytes(tunables_, *bank_))};
-    queue.launch(*kernel_, shape, arguments);
+    queue.run(*kernel_, shape, slice.samples, slice.row_bytes, coefficients_.data(),
+              twiddles_.data(), slice.phases, slice.valid, slice.valid_words, slice.gains,
+              slice.out, slice.slow_stride, slice.fast_stride, slice.clipped, slice.clipped_stride,
+              slice.first, core::u32(inputs), core::u32(slice.count), origin_of(slice, *bank_),
+              core::u32(bank_->taps / tunables_.filter_spectra),
+              flags_of(slice, *bank_, piece_bytes(tunables_, *bank_)));
   }
 
  private:

@@ -52,7 +52,7 @@ std::vector<std::byte> GpuHistory::save(device::Queue& queue) const {
   return mask_.save([&](std::size_t row) { return rows.data() + row * bytes; });
 }
 
-void GpuHistory::load(device::Queue& queue, const std::vector<std::byte>& saved) {
+void GpuHistory::load(device::Queue& queue, std::span<const std::byte> saved) {
   mask_.load(saved, [&](std::size_t row, const std::byte* samples) {
     queue.copy(buffers_[current_].as<std::byte>() + row * row_bytes_, samples,
                held() * sample_bytes_);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "tautline/device/device.h"
@@ -28,7 +29,7 @@ class GpuHistory {
 
   /// Both wait for their copies; work enqueued before on other queues must be done.
   std::vector<std::byte> save(device::Queue& queue) const;
-  void load(device::Queue& queue, const std::vector<std::byte>& saved);
+  void load(device::Queue& queue, std::span<const std::byte> saved);
 
   static std::size_t device_bytes(const Bank& bank);
 

@@ -13,7 +13,7 @@ Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size
   part.count = count;
   part.out +=
       (spectra ? i * slice.slow_stride + s * slice.fast_stride : i * slice.fast_stride + s) *
-      static_cast<std::ptrdiff_t>(value_bytes(bank));
+      static_cast<std::ptrdiff_t>(bank.value_bytes());
   if (slice.phases != nullptr) part.phases += 4 * input;
   if (slice.valid != nullptr) part.valid += input * slice.valid_words;
   if (slice.gains != nullptr) part.gains += input * bank.channels;
@@ -22,7 +22,7 @@ Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size
 }
 
 std::uint32_t flags_of(const Slice& slice, const Bank& bank, std::size_t piece) {
-  const auto bytes = static_cast<std::ptrdiff_t>(value_bytes(bank));
+  const auto bytes = static_cast<std::ptrdiff_t>(bank.value_bytes());
   const auto whole = [piece](std::ptrdiff_t distance) {
     return distance % static_cast<std::ptrdiff_t>(piece) == 0;
   };
@@ -33,7 +33,7 @@ std::uint32_t flags_of(const Slice& slice, const Bank& bank, std::size_t piece) 
 }
 
 std::uint32_t origin_of(const Slice& slice, const Bank& bank) {
-  return narrow(slice.index % bank.frame * bank.hop % bank.frame);
+  return core::u32(slice.index % bank.frame * bank.hop % bank.frame);
 }
 
 }  // namespace tautline::stages::channelize::gpu

@@ -23,10 +23,6 @@ device::Buffer upload(const device::Device& device, const std::vector<T>& table)
   return buffer;
 }
 
-inline std::uint32_t narrow(std::size_t value) {
-  return static_cast<std::uint32_t>(value);
-}
-
 /// Spectra [first, first + count) of one input of a slice.
 Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size_t first,
               std::size_t count);

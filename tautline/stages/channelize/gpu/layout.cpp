@@ -47,11 +47,6 @@ Radices radices_of(std::size_t length, std::size_t points) {
   return radices;
 }
 
-std::size_t value_bytes(const Bank& bank) {
-  if (bank.config.output == Output::corner_turned_ci8) return 2;
-  return bank.config.output == Output::corner_turned_ci4 ? 1 : kValueBytes;
-}
-
 TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
   TransformSizes sizes;
   sizes.length = bank.channels;
@@ -65,7 +60,7 @@ TransformSizes fused_sizes(const GpuTunables& t, const Bank& bank) {
     // output.kernel: two values a word, and 16 bytes between the words of spectra.
     const std::size_t words = bank.config.output == Output::spectra_float
                                   ? 0
-                                  : t.spectra * (bank.channels * value_bytes(bank) + kWidest);
+                                  : t.spectra * (bank.channels * bank.value_bytes() + kWidest);
     sizes.words_at = (rows + kAlignment - 1) / kAlignment * kAlignment;
     sizes.counter = std::max(sizes.local_bytes, sizes.words_at + words);
     sizes.local_bytes = sizes.counter + kWidest;
@@ -136,57 +131,53 @@ std::size_t packet_alignment(const GpuTunables& t, const Bank& bank) {
 
 std::size_t piece_bytes(const GpuTunables& t, const Bank& bank) {
   if (bank.config.output == Output::spectra_float) return 2 * kValueBytes;
-  return std::min<std::size_t>(16, t.spectra * value_bytes(bank));
+  return std::min<std::size_t>(16, t.spectra * bank.value_bytes());
 }
 
 namespace {
 
-std::int64_t as_number(std::size_t value) {
-  return static_cast<std::int64_t>(value);
-}
-
 // Definitions for quantise.kernel and phasor.kernel.
 void set_output(jit::Defines& defines, const Bank& bank) {
-  defines.set("OUTPUT", static_cast<std::int64_t>(bank.config.output))
-      .set("ZERO_CHANNEL", as_number(bank.zero_channel()))
-      .set("REAL", bank.real ? 1 : 0)
-      .set("LOWER", bank.lower ? 1 : 0)
-      .set("MASKED", std::int64_t{kMasked})
-      .set("PHASED", std::int64_t{kPhased})
-      .set("ALIGNED", std::int64_t{kAligned});
+  defines.set("OUTPUT", bank.config.output)
+      .set("ZERO_CHANNEL", bank.zero_channel())
+      .set("REAL", bank.real)
+      .set("LOWER", bank.lower)
+      .set("MASKED", kMasked)
+      .set("PHASED", kPhased)
+      .set("ALIGNED", kAligned);
 }
 
 // Definitions for filter.kernel.
 void set_filter(jit::Defines& defines, const GpuTunables& t, const Bank& bank) {
-  defines.set("TAPS", as_number(bank.taps))
-      .set("FRAME_VALUES", as_number(bank.channels))
-      .set("FRAME_BYTES", as_number(bank.frame * bank.sample_bytes))
-      .set("HOP_BYTES", as_number(bank.hop * bank.sample_bytes))
-      .set("HOP_SAMPLES", as_number(bank.hop))
-      .set("COMPONENT_BYTES", as_number(static_cast<std::size_t>(bank.config.input.bits) / 8))
-      .set("POSITIONS", as_number(t.positions))
-      .set("FILTER_SPECTRA", as_number(t.filter_spectra))
-      .set("ALIGNMENT", as_number(packet_alignment(t, bank)))
+  defines.set("TAPS", bank.taps)
+      .set("FRAME_VALUES", bank.channels)
+      .set("FRAME_BYTES", bank.frame * bank.sample_bytes)
+      .set("HOP_BYTES", bank.hop * bank.sample_bytes)
+      .set("HOP_SAMPLES", bank.hop)
+      .set("COMPONENT_BYTES", static_cast<std::size_t>(bank.config.input.bits) / 8)
+      .set("POSITIONS", t.positions)
+      .set("FILTER_SPECTRA", t.filter_spectra)
+      .set("ALIGNMENT", packet_alignment(t, bank))
       .set("CONVERSION", t.conversion)
-      .set("SYMMETRIC", uses_symmetry(t, bank) ? 1 : 0)
-      .set("UNROLLED_TAPS", as_number(t.unrolled_taps))
-      .set("REAL", bank.real ? 1 : 0)
-      .set("LOWER", bank.lower ? 1 : 0);
+      .set("SYMMETRIC", uses_symmetry(t, bank))
+      .set("UNROLLED_TAPS", t.unrolled_taps)
+      .set("REAL", bank.real)
+      .set("LOWER", bank.lower);
 }
 
 // Definitions for transform.kernel.
 void set_transform(jit::Defines& defines, const GpuTunables& t, const TransformSizes& sizes) {
-  defines.set("POINTS", as_number(t.points))
-      .set("SPECTRUM_STRIDE", as_number(sizes.spectrum_stride))
-      .set("LOCAL_BYTES", as_number(sizes.local_bytes))
-      .set("GROUPS", as_number(t.groups))
-      .set("RADIX_1", as_number(sizes.radices[0]));
+  defines.set("POINTS", t.points)
+      .set("SPECTRUM_STRIDE", sizes.spectrum_stride)
+      .set("LOCAL_BYTES", sizes.local_bytes)
+      .set("GROUPS", t.groups)
+      .set("RADIX_1", sizes.radices[0]);
 }
 
 void set_radices(jit::Defines& defines, const TransformSizes& sizes) {
-  defines.set("LENGTH", as_number(sizes.length))
-      .set("RADIX_2", as_number(sizes.radices[1]))
-      .set("RADIX_3", as_number(sizes.radices[2]));
+  defines.set("LENGTH", sizes.length)
+      .set("RADIX_2", sizes.radices[1])
+      .set("RADIX_3", sizes.radices[2]);
 }
 
 }  // namespace
@@ -198,10 +189,10 @@ jit::Defines fused_defines(const GpuTunables& t, const Bank& bank) {
   set_filter(defines, t, bank);
   set_transform(defines, t, sizes);
   set_radices(defines, sizes);
-  defines.set("SPECTRA", as_number(t.spectra))
+  defines.set("SPECTRA", t.spectra)
       .set("FETCH", t.fetch)
-      .set("WORDS_AT", as_number(sizes.words_at))
-      .set("COUNTER", as_number(sizes.counter));
+      .set("WORDS_AT", sizes.words_at)
+      .set("COUNTER", sizes.counter);
   return defines;
 }
 
@@ -210,9 +201,9 @@ jit::Defines columns_defines(const GpuTunables& t, const Bank& bank) {
   jit::Defines defines;
   set_filter(defines, t, bank);
   set_transform(defines, t, sizes.first);
-  defines.set("SPECTRA", as_number(t.spectra))
-      .set("COLUMNS", as_number(sizes.columns))
-      .set("FRAME_COLUMNS", as_number(bank.channels / sizes.parts));
+  defines.set("SPECTRA", t.spectra)
+      .set("COLUMNS", sizes.columns)
+      .set("FRAME_COLUMNS", bank.channels / sizes.parts);
   return defines;
 }
 
@@ -223,24 +214,24 @@ jit::Defines rows_defines(const GpuTunables& t, const Bank& bank) {
   set_output(defines, bank);
   set_transform(defines, t, sizes.rest);
   set_radices(defines, sizes.rest);
-  defines.set("SPECTRA", as_number(sizes.row_spectra))
-      .set("PARTS", as_number(sizes.parts))
-      .set("PARTS_TOGETHER", together ? 1 : 0);
-  if (together) defines.set("OUTPUT", static_cast<std::int64_t>(Output::corner_turned_float));
+  defines.set("SPECTRA", sizes.row_spectra)
+      .set("PARTS", sizes.parts)
+      .set("PARTS_TOGETHER", together);
+  if (together) defines.set("OUTPUT", Output::corner_turned_float);
   return defines;
 }
 
 jit::Defines fir_defines(const GpuTunables& t, const Bank& bank) {
   jit::Defines defines;
   set_filter(defines, t, bank);
-  defines.set("GROUP_THREADS", std::int64_t{kFirThreads}).set("GROUPS", 2);
+  defines.set("GROUP_THREADS", kFirThreads).set("GROUPS", 2);
   return defines;
 }
 
 jit::Defines finish_defines(const Bank& bank) {
   jit::Defines defines;
   set_output(defines, bank);
-  defines.set("LENGTH", as_number(bank.channels)).set("CENTRED", centred(bank) ? 1 : 0);
+  defines.set("LENGTH", bank.channels).set("CENTRED", centred(bank));
   return defines;
 }
 

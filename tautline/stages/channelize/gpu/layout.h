@@ -56,9 +56,6 @@ bool centred(const Bank& bank);
 /// The alignment of addresses and strides of samples, in bytes.
 std::size_t sample_alignment(const GpuTunables& complete, const Bank& bank);
 
-/// Bytes of one output value.
-std::size_t value_bytes(const Bank& bank);
-
 /// Bytes that corner-turned outputs store at once: consecutive times of one channel.
 std::size_t piece_bytes(const GpuTunables& complete, const Bank& bank);
 

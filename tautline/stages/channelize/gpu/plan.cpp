@@ -45,7 +45,7 @@ class GpuState final : public State {
     done->synchronise();
     return history.save(*device_->make_queue());
   }
-  void load(const std::vector<std::byte>& saved) override {
+  void load(std::span<const std::byte> saved) override {
     done->synchronise();
     history.load(*device_->make_queue(), saved);
   }
@@ -123,7 +123,9 @@ class GpuPlan final : public Plan {
 
   void run(device::Queue& queue, GpuState& s, const Input& input,
            const core::ValidityView& validity, const OutputViews& output, std::size_t total) const {
-    Slice call = results_of(output);
+    Slice call;
+    call.out = static_cast<std::byte*>(output.samples.data());
+    call.slow_stride = output.samples.stride(0), call.fast_stride = output.samples.stride(1);
     call.count = total;
     call.index = s.history.mask().index();
     call.phases = s.uploads.phases(queue, input.phases);
@@ -145,30 +147,6 @@ class GpuPlan final : public Plan {
     if (to_host || count_here) queue.synchronise();
     if (count_here)
       for (std::size_t i = 0; i < s.counts.size(); ++i) output.clipped(i) += s.counts[i];
-  }
-
-  // A slice with the address and the strides of the results.
-  Slice results_of(const OutputViews& output) const {
-    Slice slice;
-    const auto set = [&slice](const auto& view) {
-      slice.out = reinterpret_cast<std::byte*>(view.data());
-      slice.slow_stride = view.stride(0), slice.fast_stride = view.stride(1);
-    };
-    switch (bank_->config.output) {
-      case Output::spectra_float:
-        set(output.spectra);
-        break;
-      case Output::corner_turned_float:
-        set(output.corner_turned_float);
-        break;
-      case Output::corner_turned_ci8:
-        set(output.corner_turned_ci8);
-        break;
-      case Output::corner_turned_ci4:
-        set(output.corner_turned_ci4);
-        break;
-    }
-    return slice;
   }
 
   // Cuts the call's spectra: the samples of the first ones, which begin in the history, are joined;
@@ -209,7 +187,7 @@ class GpuPlan final : public Plan {
     slice.count = count;
     const bool spectra = bank_->config.output == Output::spectra_float;
     slice.out += static_cast<std::ptrdiff_t>(first) * (spectra ? call.fast_stride : 1) *
-                 static_cast<std::ptrdiff_t>(value_bytes(*bank_));
+                 static_cast<std::ptrdiff_t>(bank_->value_bytes());
     return slice;
   }
 

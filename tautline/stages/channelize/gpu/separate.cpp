@@ -7,7 +7,6 @@
 // The spectra left over after whole chunks use one of the latter, or, if too many, a chunk that
 // ends with them, which computes its first spectra twice.
 #include <algorithm>
-#include <array>
 #include <complex>
 #include <numeric>
 #include <utility>
@@ -140,20 +139,15 @@ class SeparateKernels final : public Kernels {
   }
 
   void run_fir(device::Queue& queue, const Slice& part, std::size_t inputs, void* terms) const {
-    device::LaunchShape shape;
-    shape.groups = {core::divide_up(bank_->channels / tunables_.positions *
-                                        core::divide_up(part.count, tunables_.filter_spectra),
-                                    kFirThreads),
-                    inputs, 1};
-    shape.threads.x = kFirThreads;
-    const std::array<device::Argument, 7> arguments{device::Argument(part.samples),
-                                                    std::uint64_t{part.row_bytes},
-                                                    device::Argument(coefficients_.data()),
-                                                    device::Argument(terms),
-                                                    narrow(part.count),
-                                                    origin_of(part, *bank_),
-                                                    narrow(bank_->taps / tunables_.filter_spectra)};
-    queue.launch(*fir_, shape, arguments);
+    const device::LaunchShape shape{
+        .groups = {core::divide_up(bank_->channels / tunables_.positions *
+                                       core::divide_up(part.count, tunables_.filter_spectra),
+                                   kFirThreads),
+                   inputs, 1},
+        .threads = {kFirThreads}};
+    queue.run(*fir_, shape, part.samples, part.row_bytes, coefficients_.data(), terms,
+              core::u32(part.count), origin_of(part, *bank_),
+              core::u32(bank_->taps / tunables_.filter_spectra));
   }
 
   // `work`: the terms of all `inputs`, contiguous. Grids are at most 65,535 groups high and deep.
@@ -163,40 +157,23 @@ class SeparateKernels final : public Kernels {
       Slice some = part;
       if (inputs == 1)
         some = part_of(part, *bank_, 0, first, std::min(most_rows, part.count - first));
-      device::LaunchShape shape;
-      shape.groups = {core::divide_up(bank_->channels, kFinishTile),
-                      core::divide_up(some.count, kFinishTile), inputs};
-      shape.threads.x = kFinishThreads;
-      const std::array<device::Argument, 14> arguments{
-          device::Argument(static_cast<std::byte*>(work) + first * spectrum_bytes()),
-          device::Argument(split_roots_.data()),
-          device::Argument(some.phases),
-          device::Argument(some.valid),
-          std::uint64_t{some.valid_words},
-          device::Argument(some.gains),
-          device::Argument(some.out),
-          std::int64_t{some.slow_stride},
-          std::int64_t{some.fast_stride},
-          device::Argument(some.clipped),
-          std::int64_t{some.clipped_stride},
-          std::uint64_t{some.first},
-          narrow(some.count),
-          flags_of(some, *bank_, 1)};
-      queue.launch(*finish_, shape, arguments);
+      const device::LaunchShape shape{.groups = {core::divide_up(bank_->channels, kFinishTile),
+                                                 core::divide_up(some.count, kFinishTile), inputs},
+                                      .threads = {kFinishThreads}};
+      queue.run(*finish_, shape, static_cast<std::byte*>(work) + first * spectrum_bytes(),
+                split_roots_.data(), some.phases, some.valid, some.valid_words, some.gains,
+                some.out, some.slow_stride, some.fast_stride, some.clipped, some.clipped_stride,
+                some.first, core::u32(some.count), flags_of(some, *bank_, 1));
     }
   }
 
   void run_adjust(device::Queue& queue, const Slice& part) const {
     constexpr std::size_t kMostRows = 65535;
-    device::LaunchShape shape;
-    shape.groups = {core::divide_up(bank_->channels, kFinishThreads),
-                    std::min(kMostRows, part.count), 1};
-    shape.threads.x = kFinishThreads;
-    const std::array<device::Argument, 6> arguments{
-        device::Argument(part.out),   device::Argument(part.phases),
-        device::Argument(part.valid), std::uint64_t{part.first},
-        narrow(part.count),           flags_of(part, *bank_, 1)};
-    queue.launch(*adjust_, shape, arguments);
+    const device::LaunchShape shape{.groups = {core::divide_up(bank_->channels, kFinishThreads),
+                                               std::min(kMostRows, part.count), 1},
+                                    .threads = {kFinishThreads}};
+    queue.run(*adjust_, shape, part.out, part.phases, part.valid, part.first, core::u32(part.count),
+              flags_of(part, *bank_, 1));
   }
 
   BankPointer bank_;

@@ -1,6 +1,5 @@
 // The split design: two kernels, columns and rows, for powers of two too long for one kernel.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "tautline/core/integers.h"
@@ -56,45 +55,27 @@ class SplitKernels final : public Kernels {
   }
 
   void run_columns(device::Queue& queue, const Slice& part, void* work) const {
-    device::LaunchShape shape;
-    shape.groups.x = core::divide_up(part.count, tunables_.spectra) *
-                     (bank_->channels / sizes_.parts / sizes_.columns);
-    shape.threads.x = sizes_.first.threads;
-    shape.local_bytes = sizes_.first.local_bytes;
-    const std::array<device::Argument, 6> arguments{device::Argument(part.samples),
-                                                    std::uint64_t{part.row_bytes},
-                                                    device::Argument(coefficients_.data()),
-                                                    device::Argument(work),
-                                                    narrow(part.count),
-                                                    narrow(bank_->taps / tunables_.filter_spectra)};
-    queue.launch(*columns_, shape, arguments);
+    const device::LaunchShape shape{.groups = {core::divide_up(part.count, tunables_.spectra) *
+                                               (bank_->channels / sizes_.parts / sizes_.columns)},
+                                    .threads = {sizes_.first.threads},
+                                    .local_bytes = sizes_.first.local_bytes};
+    queue.run(*columns_, shape, part.samples, part.row_bytes, coefficients_.data(), work,
+              core::u32(part.count), core::u32(bank_->taps / tunables_.filter_spectra));
   }
 
   void run_rows(device::Queue& queue, const Slice& part, void* work) const {
     const bool together = bank_->config.output == Output::spectra_float;
-    device::LaunchShape shape;
-    shape.groups.x = together ? part.count * (sizes_.parts / sizes_.row_spectra)
-                              : sizes_.parts * core::divide_up(part.count, sizes_.row_spectra);
-    shape.threads.x = sizes_.rest.threads;
-    shape.local_bytes = sizes_.rest.local_bytes;
+    const device::LaunchShape shape{
+        .groups = {together ? part.count * (sizes_.parts / sizes_.row_spectra)
+                            : sizes_.parts * core::divide_up(part.count, sizes_.row_spectra)},
+        .threads = {sizes_.rest.threads},
+        .local_bytes = sizes_.rest.local_bytes};
     GpuTunables pieces = tunables_;
     pieces.spectra = sizes_.row_spectra;
-    const std::array<device::Argument, 14> arguments{
-        device::Argument(work),
-        device::Argument(twiddles_.data()),
-        device::Argument(part.phases),
-        device::Argument(part.valid),
-        std::uint64_t{part.valid_words},
-        device::Argument(part.gains),
-        device::Argument(part.out),
-        std::int64_t{part.slow_stride},
-        std::int64_t{part.fast_stride},
-        device::Argument(part.clipped),
-        std::int64_t{part.clipped_stride},
-        std::uint64_t{part.first},
-        narrow(part.count),
-        flags_of(part, *bank_, piece_bytes(pieces, *bank_))};
-    queue.launch(*rows_, shape, arguments);
+    queue.run(*rows_, shape, work, twiddles_.data(), part.phases, part.valid, part.valid_words,
+              part.gains, part.out, part.slow_stride, part.fast_stride, part.clipped,
+              part.clipped_stride, part.first, core::u32(part.count),
+              flags_of(part, *bank_, piece_bytes(pieces, *bank_)));
   }
 
   BankPointer bank_;

@@ -19,18 +19,18 @@ Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t gr
   const std::size_t inputs = bank.config.inputs;
   const std::size_t most = bank.spectra(bank.span() - 1 + bank.config.max_samples);
   const std::size_t spectrum_bytes =
-      inputs * std::max(bank.hop * bank.sample_bytes, bank.channels * value_bytes(bank));
+      inputs * std::max(bank.hop * bank.sample_bytes, bank.channels * bank.value_bytes());
   Extents e{};
   e.spectra =
       std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule, granule,
                               core::round_up(std::max<std::size_t>(most, 1), granule));
   e.sample_row_bytes = core::round_up(
       ((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kStagedRowAlignment);
-  e.result_row = core::round_up(e.spectra, kStagedRowAlignment / value_bytes(bank));
+  e.result_row = core::round_up(e.spectra, kStagedRowAlignment / bank.value_bytes());
   e.sample_bytes = inputs * e.sample_row_bytes;
   const bool corner_turned = bank.config.output != Output::spectra_float;
   e.result_bytes =
-      inputs * bank.channels * (corner_turned ? e.result_row : e.spectra) * value_bytes(bank);
+      inputs * bank.channels * (corner_turned ? e.result_row : e.spectra) * bank.value_bytes();
   return e;
 }
 
@@ -43,26 +43,6 @@ void copy_out(device::Queue& queue, std::byte* to, std::ptrdiff_t to_stride, con
   }
   for (std::size_t r = 0; r < rows; ++r)
     queue.copy(to + static_cast<std::ptrdiff_t>(r) * to_stride, from + r * from_stride, row_bytes);
-}
-
-template <class T>
-void fetch_corner_turned(device::Queue& queue, const Slice& slice, std::size_t row,
-                         const core::View<T, 3>& view) {
-  const std::size_t channels = view.extent(0), inputs = view.extent(1);
-  const std::size_t bytes = slice.count * sizeof(T);
-  const auto size = static_cast<std::ptrdiff_t>(sizeof(T));
-  const auto at = [&](std::size_t channel) {
-    return reinterpret_cast<std::byte*>(&view(channel, std::size_t{0}, slice.first));
-  };
-  const std::ptrdiff_t together = view.stride(1) * static_cast<std::ptrdiff_t>(inputs);
-  if (view.stride(0) == together) {
-    copy_out(queue, at(0), view.stride(1) * size, slice.out, row * sizeof(T), bytes,
-             channels * inputs);
-    return;
-  }
-  for (std::size_t c = 0; c < channels; ++c)
-    copy_out(queue, at(c), view.stride(1) * size, slice.out + c * inputs * row * sizeof(T),
-             row * sizeof(T), bytes, inputs);
 }
 
 }  // namespace
@@ -121,23 +101,19 @@ void Staging::stage_results(Slice& slice) const {
 
 void Staging::fetch_results(device::Queue& queue, const Slice& slice,
                             const OutputViews& output) const {
-  switch (bank_.config.output) {
-    case Output::spectra_float: {
-      const std::size_t bytes = bank_.channels * sizeof(std::complex<float>);
-      for (std::size_t i = 0; i < bank_.config.inputs; ++i)
-        copy_out(
-            queue, reinterpret_cast<std::byte*>(&output.spectra(i, slice.first, std::size_t{0})),
-            output.spectra.stride(1) * static_cast<std::ptrdiff_t>(sizeof(std::complex<float>)),
-            slice.out + i * spectra_ * bytes, bytes, bytes, slice.count);
-      return;
-    }
-    case Output::corner_turned_float:
-      return fetch_corner_turned(queue, slice, result_row_, output.corner_turned_float);
-    case Output::corner_turned_ci8:
-      return fetch_corner_turned(queue, slice, result_row_, output.corner_turned_ci8);
-    case Output::corner_turned_ci4:
-      return fetch_corner_turned(queue, slice, result_row_, output.corner_turned_ci4);
-  }
+  const auto size = static_cast<std::ptrdiff_t>(bank_.value_bytes());
+  const std::size_t times = bank_.config.output == Output::spectra_float ? 1 : 2;
+  const auto to = output.samples.slice(times, slice.first, slice.count);
+  const auto copy = [&](std::size_t first, std::size_t rows) {
+    const auto row = static_cast<std::ptrdiff_t>(first);
+    queue.copy_strided(static_cast<std::byte*>(to.data()) + row * to.stride(0) * size,
+                       to.stride(1) * size, slice.out + row * slice.slow_stride * size,
+                       slice.fast_stride * size, to.extent(2) * bank_.value_bytes(), rows);
+  };
+  const auto inner = static_cast<std::ptrdiff_t>(to.extent(1));
+  if (to.stride(0) == to.stride(1) * inner && slice.slow_stride == slice.fast_stride * inner)
+    return copy(0, to.extent(0) * to.extent(1));
+  for (std::size_t first = 0; first < to.extent(0); ++first) copy(first, to.extent(1));
 }
 
 }  // namespace tautline::stages::channelize::gpu

@@ -78,19 +78,10 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
 
 std::shared_ptr<const Plan> make_tuned_plan(std::shared_ptr<const Bank> bank,
                                             std::shared_ptr<const device::Device> device) {
-  const jit::Choice choice =
-      jit::choose(*device, tuning_key(*bank, *device), tuning_space(*bank, *device));
-  if (choice.source == jit::Choice::Source::default_configuration)
-    return make_gpu_plan(std::move(bank), std::move(device), {}, choice.note);
-  try {
-    Tunables tunables;
-    tunables.gpu = tunables_of(choice.configuration);
-    return make_gpu_plan(bank, device, tunables, choice.note);
-  } catch (const core::Error& error) {
-    device->shared().warn_once("what tuning found for channelize does not work here any more (" +
-                               std::string(error.what()) + "): taking the default");
-    return make_gpu_plan(std::move(bank), std::move(device), {}, "default");
-  }
+  return jit::make_tuned(*device, tuning_key(*bank, *device), tuning_space(*bank, *device),
+                         [&](const jit::Configuration& found, const std::string& note) {
+                           return make_gpu_plan(bank, device, {.gpu = tunables_of(found)}, note);
+                         });
 }
 
 }  // namespace tautline::stages::channelize::gpu

@@ -112,16 +112,10 @@ const float* Uploads::gains(device::Queue& queue, const core::View<const float, 
   const std::size_t channels = bank_.channels, inputs = bank_.config.inputs;
   if (device_.holds(view.data())) {
     last_gains_.clear();
-    device::LaunchShape shape;
-    shape.groups = {core::divide_up(channels, kGainThreads), inputs, 1};
-    shape.threads.x = kGainThreads;
-    const std::array<device::Argument, 6> arguments{device::Argument(view.data()),
-                                                    std::int64_t{view.stride(0)},
-                                                    std::int64_t{view.stride(1)},
-                                                    device::Argument(gains_.data()),
-                                                    narrow(channels),
-                                                    narrow(parts_)};
-    queue.launch(order_gains, shape, arguments);
+    const device::LaunchShape shape{.groups = {core::divide_up(channels, kGainThreads), inputs, 1},
+                                    .threads = {kGainThreads}};
+    queue.run(order_gains, shape, view.data(), view.stride(0), view.stride(1), gains_.data(),
+              core::u32(channels), core::u32(parts_));
     return gains_.as<float>();
   }
   float* to = next_gains_.data();
