@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <string>
 
@@ -89,6 +90,14 @@ Bank::Bank(const Config& given) : config(given) {
   filter.resize(span());
   for (std::size_t t = 0; t < taps; ++t)
     for (std::size_t p = 0; p < frame; ++p) filter[t * frame + p] = h[(taps - t) * frame - 1 - p];
+}
+
+std::vector<std::complex<float>> split_roots(std::size_t channels, std::size_t count) {
+  std::vector<std::complex<float>> table(count);
+  for (std::size_t k = 0; k < count; ++k)
+    table[k] = std::complex<float>(std::polar(
+        1.0, -std::numbers::pi * static_cast<double>(k) / static_cast<double>(channels)));
+  return table;
 }
 
 }  // namespace tautline::stages::channelize

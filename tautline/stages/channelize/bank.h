@@ -2,6 +2,7 @@
 // sums, and the term of the transform that each channel is.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <vector>
 
@@ -49,5 +50,8 @@ struct Bank {
     return samples < span() ? 0 : (samples - span()) / hop + 1;
   }
 };
+
+/// exp(-2 pi i k / (2 channels)), k from 0 to count - 1: for the split step of real input.
+std::vector<std::complex<float>> split_roots(std::size_t channels, std::size_t count);
 
 }  // namespace tautline::stages::channelize

@@ -35,6 +35,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/complex_int.h"
@@ -122,11 +123,13 @@ class State {
   virtual void load(std::span<const std::byte> saved) = 0;
 };
 
+struct Bank;  ///< a checked Config with what every backend derives from it
+
 /// Immutable; may be shared by threads. make_plan checks the config.
 class Plan {
  public:
   virtual ~Plan() = default;
-  virtual const Config& config() const = 0;
+  const Config& config() const;
   /// "reference", or "portable", "avx2" or "avx512" (also on VNNI and AMX machines) with the kind
   /// of transform: "avx512, fused radix 32x32" or "avx2, fftw".
   virtual std::string backend() const = 0;
@@ -134,13 +137,23 @@ class Plan {
   virtual std::unique_ptr<State> make_state(const device::Queue& queue) const = 0;
 
   /// Spectra that an execute() of `count` samples writes with `held` samples in the history.
-  virtual std::size_t spectra(std::size_t held, std::size_t count) const = 0;
+  std::size_t spectra(std::size_t held, std::size_t count) const;
 
   /// Takes input.count samples of every input, writes every spectrum that they complete, and
   /// returns the number of spectra. A spectrum is invalid, and zero, if any of its T M samples is
   /// invalid. Every split of a stream into calls gives the same bits. Never allocates.
-  virtual std::size_t execute(device::Queue& queue, State& state, const Input& input,
-                              const OutputViews& output) const = 0;
+  std::size_t execute(device::Queue& queue, State& state, const Input& input,
+                      const OutputViews& output) const;
+
+ protected:
+  explicit Plan(std::shared_ptr<const Bank> bank) : bank_(std::move(bank)) {}
+
+  const std::shared_ptr<const Bank> bank_;
+
+ private:
+  // With checked arguments; writes `spectra` spectra, or none.
+  virtual void run(device::Queue& queue, State& state, const Input& input,
+                   const OutputViews& output, std::size_t spectra) const = 0;
 };
 
 std::shared_ptr<const Plan> make_plan(const Config& config,

@@ -1,13 +1,12 @@
 // The definition: the formula of channelize.h in plain loops of double precision, one spectrum at a
 // time.
-#include "tautline/stages/channelize/reference.h"
-
 #include <cmath>
 #include <complex>
 #include <cstring>
 #include <numbers>
 
 #include "tautline/core/requantise.h"
+#include "tautline/stages/channelize/cpu/kernels.h"
 #include "tautline/stages/channelize/reference_transform.h"
 
 namespace tautline::stages::channelize {

@@ -15,7 +15,6 @@
 #include "tautline/stages/correlate/cpu/dispatch.h"
 #include "tautline/stages/correlate/cpu/plan.h"
 #include "tautline/stages/correlate/gpu/tuning.h"
-#include "tautline/stages/correlate/reference.h"
 
 namespace tautline::stages::correlate {
 
@@ -125,18 +124,18 @@ std::vector<std::byte> State::save() const {
   core::ByteWriter write([&](std::span<const std::byte> bytes) {
     content.insert(content.end(), bytes.begin(), bytes.end());
   });
-  write(begins_);
+  write(std::uint8_t{begins_});
   save_sums(write);
   return core::seal_state(kStage, plan_, content);
 }
 
 void State::load(std::span<const std::byte> saved) {
   core::ByteReader read(core::open_state(kStage, plan_, saved), "saved state of correlate");
-  bool begins = false;
+  std::uint8_t begins = 0;
   read(begins);
   load_sums(read);
   read.finish();
-  begins_ = begins;
+  begins_ = begins != 0;
 }
 
 void Plan::execute(device::Queue& queue, State& state, const core::SampleView<3>& samples,

@@ -62,7 +62,8 @@ class FusedKernel final : public GroupKernel {
       : GroupKernel(*bank),
         bank_(std::move(bank)),
         coefficients_(component_coefficients(*bank_)),
-        split_(bank_->real ? split_roots(bank_->channels) : std::vector<std::complex<float>>{}),
+        split_(bank_->real ? split_roots(bank_->channels, bank_->channels / 2 + 1)
+                           : std::vector<std::complex<float>>{}),
         passes_(bank_->channels),
         set_(set) {
     const std::size_t frame = 2 * bank_->channels;

@@ -58,4 +58,7 @@ class Kernel {
   virtual std::uint64_t run(const Tile& tile, std::byte* scratch) const = 0;
 };
 
+/// The plain loops that define the stage.
+std::unique_ptr<Kernel> make_reference_kernel(std::shared_ptr<const Bank> bank);
+
 }  // namespace tautline::stages::channelize

@@ -8,7 +8,6 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/validity.h"
-#include "tautline/stages/channelize/checks.h"
 #include "tautline/stages/channelize/cpu/history.h"
 
 namespace tautline::stages::channelize {
@@ -62,12 +61,8 @@ class TiledPlan final : public Plan {
  public:
   TiledPlan(std::shared_ptr<const Bank> bank, std::unique_ptr<Kernel> kernel,
             const Tunables& tunables, std::size_t workers)
-      : bank_(std::move(bank)),
-        kernel_(std::move(kernel)),
-        tunables_(tunables),
-        workers_(workers) {}
+      : Plan(std::move(bank)), kernel_(std::move(kernel)), tunables_(tunables), workers_(workers) {}
 
-  const Config& config() const override { return bank_->config; }
   std::string backend() const override { return kernel_->name(); }
 
   device::MemoryUse bytes() const override {
@@ -84,26 +79,18 @@ class TiledPlan final : public Plan {
     return std::make_unique<TiledState>(*bank_, *kernel_, queue.workers());
   }
 
-  std::size_t spectra(std::size_t held, std::size_t count) const override {
-    return bank_->spectra(held + count);
-  }
-
-  std::size_t execute(device::Queue& queue, State& state, const Input& input,
-                      const OutputViews& output) const override {
+ private:
+  void run(device::Queue& queue, State& state, const Input& input, const OutputViews& output,
+           std::size_t total) const override {
     auto& s = dynamic_cast<TiledState&>(state);
-    check_input(*bank_, input);
-    const std::size_t total = bank_->spectra(s.history.held() + input.count);
     check_queue(queue, s);
     if (total > 0) {
-      check_output(*bank_, output, total);
       prepare(queue, s, input, output, total);
       run_tiles(queue, s, input, output, total);
     }
     s.history.advance(input, total);
-    return total;
   }
 
- private:
   static void check_queue(const device::Queue& queue, const TiledState& s) {
     if (queue.workers() > s.workers)
       throw core::Error(
@@ -188,7 +175,6 @@ class TiledPlan final : public Plan {
     return joined;
   }
 
-  std::shared_ptr<const Bank> bank_;
   std::unique_ptr<Kernel> kernel_;
   Tunables tunables_;
   std::size_t workers_;  // of the device's queues, for bytes()

@@ -30,7 +30,8 @@ class RowKernel final : public GroupKernel {
       : GroupKernel(*bank),
         bank_(std::move(bank)),
         coefficients_(component_coefficients(*bank_)),
-        split_(bank_->real ? split_roots(bank_->channels) : std::vector<std::complex<float>>{}),
+        split_(bank_->real ? split_roots(bank_->channels, bank_->channels / 2 + 1)
+                           : std::vector<std::complex<float>>{}),
         batch_(kLanes * bank_->channels * sizeof(std::complex<float>) <= tunables.batch_bytes
                    ? kLanes
                    : 1),

@@ -1,7 +1,6 @@
 // Tables that all CPU kernels share.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,9 +12,6 @@ namespace tautline::stages::channelize {
 /// [tap][component] in float: two coefficients a complex sample. The second one is negated for the
 /// lower sideband, which conjugates the voltages at no cost.
 std::vector<float> component_coefficients(const Bank& bank);
-
-/// exp(-2 pi i k / (2 channels)) for k in [0, channels / 2].
-std::vector<std::complex<float>> split_roots(std::size_t channels);
 
 /// (s D) mod M in components, with s counted from the stream's first spectrum.
 inline std::size_t tile_origin(const Bank& bank, std::uint64_t spectrum) {

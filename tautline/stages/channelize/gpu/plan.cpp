@@ -12,7 +12,6 @@
 #include "tautline/core/error.h"
 #include "tautline/core/integers.h"
 #include "tautline/core/validity.h"
-#include "tautline/stages/channelize/checks.h"
 #include "tautline/stages/channelize/gpu/dispatch.h"
 #include "tautline/stages/channelize/gpu/history.h"
 #include "tautline/stages/channelize/gpu/launch.h"
@@ -67,7 +66,7 @@ class GpuState final : public State {
 class GpuPlan final : public Plan {
  public:
   GpuPlan(BankPointer bank, DevicePointer device, const Tunables& tunables, std::string origin)
-      : bank_(std::move(bank)),
+      : Plan(std::move(bank)),
         device_(std::move(device)),
         origin_(std::move(origin)),
         tunables_(choose_tunables(tunables, *bank_, *device_)),
@@ -75,7 +74,6 @@ class GpuPlan final : public Plan {
         order_gains_(
             jit::build(*device_, "channelize/gpu/gains.kernel", {})->kernel("order_gains")) {}
 
-  const Config& config() const override { return bank_->config; }
   std::string backend() const override {
     return (device_->api() == device::Api::cuda ? "cuda " : "opencl ") + kernels_->name() +
            (origin_.empty() ? "" : " (" + origin_ + ")");
@@ -83,31 +81,24 @@ class GpuPlan final : public Plan {
   device::MemoryUse bytes() const override {
     return {.host_bytes = HistoryMask::bytes(*bank_) + Uploads::host_bytes(*bank_),
             .device_bytes = GpuHistory::device_bytes(*bank_) + Uploads::device_bytes(*bank_) +
-                            Staging::device_bytes(*bank_, tunables_, kernels_->granule()) +
+                            StagingSizes(*bank_, tunables_, kernels_->granule()).bytes() +
                             kernels_->work_bytes() + kernels_->table_bytes() +
                             (bank_->requantised() ? bank_->config.inputs * 8 : 0)};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
     return std::make_unique<GpuState>(bank_, device_, tunables_, *kernels_);
   }
-  std::size_t spectra(std::size_t held, std::size_t count) const override {
-    return bank_->spectra(held + count);
-  }
-
-  std::size_t execute(device::Queue& queue, State& state, const Input& input,
-                      const OutputViews& output) const override {
-    auto& s = dynamic_cast<GpuState&>(state);
-    check_input(*bank_, input);
-    const std::size_t total = bank_->spectra(s.history.held() + input.count);
-    if (total > 0) check_output(*bank_, output, total);
-    const core::ValidityView validity = host_validity(queue, s, input);
-    if (total > 0) run(queue, s, input, validity, output, total);
-    s.history.advance(queue, input, validity, total);
-    queue.record(*s.done);
-    return total;
-  }
 
  private:
+  void run(device::Queue& queue, State& state, const Input& input, const OutputViews& output,
+           std::size_t total) const override {
+    auto& s = dynamic_cast<GpuState&>(state);
+    const core::ValidityView validity = host_validity(queue, s, input);
+    if (total > 0) write_spectra(queue, s, input, validity, output, total);
+    s.history.advance(queue, input, validity, total);
+    queue.record(*s.done);
+  }
+
   // Copies a mask in device memory to the host and waits: it is small.
   core::ValidityView host_validity(device::Queue& queue, GpuState& s, const Input& input) const {
     const core::ValidityView& view = input.validity;
@@ -121,8 +112,9 @@ class GpuPlan final : public Plan {
     return {s.mask.data(), {inputs, words}};
   }
 
-  void run(device::Queue& queue, GpuState& s, const Input& input,
-           const core::ValidityView& validity, const OutputViews& output, std::size_t total) const {
+  void write_spectra(device::Queue& queue, GpuState& s, const Input& input,
+                     const core::ValidityView& validity, const OutputViews& output,
+                     std::size_t total) const {
     Slice call;
     call.out = static_cast<std::byte*>(output.samples.data());
     call.slow_stride = output.samples.stride(0), call.fast_stride = output.samples.stride(1);
@@ -222,7 +214,6 @@ class GpuPlan final : public Plan {
     }
   }
 
-  BankPointer bank_;
   DevicePointer device_;
   std::string origin_;
   GpuTunables tunables_;

@@ -39,7 +39,7 @@ class SeparateKernels final : public Kernels {
       split_roots_ = upload(device, split_roots(bank_->channels, bank_->channels + 1));
     fft_ = device.make_fft(bank_->channels, chunk());
     plan_small(device, few());
-    const std::size_t staged = Staging::spectra_of(*bank_, tunables_, granule());
+    const std::size_t staged = StagingSizes(*bank_, tunables_, granule()).spectra;
     if (staged > few()) plan_small(device, staged);
   }
 

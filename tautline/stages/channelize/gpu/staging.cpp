@@ -11,63 +11,31 @@ namespace {
 
 constexpr std::size_t kStagedRowAlignment = 256;
 
-struct Extents {
-  std::size_t spectra, sample_row_bytes, result_row, sample_bytes, result_bytes;
-};
+}  // namespace
 
-Extents extents_of(const Bank& bank, const GpuTunables& tunables, std::size_t granule) {
+StagingSizes::StagingSizes(const Bank& bank, const GpuTunables& tunables, std::size_t granule) {
   const std::size_t inputs = bank.config.inputs;
   const std::size_t most = bank.spectra(bank.span() - 1 + bank.config.max_samples);
   const std::size_t spectrum_bytes =
       inputs * std::max(bank.hop * bank.sample_bytes, bank.channels * bank.value_bytes());
-  Extents e{};
-  e.spectra =
+  spectra =
       std::clamp<std::size_t>(tunables.slab_bytes / spectrum_bytes / granule * granule, granule,
                               core::round_up(std::max<std::size_t>(most, 1), granule));
-  e.sample_row_bytes = core::round_up(
-      ((e.spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes, kStagedRowAlignment);
-  e.result_row = core::round_up(e.spectra, kStagedRowAlignment / bank.value_bytes());
-  e.sample_bytes = inputs * e.sample_row_bytes;
+  sample_row_bytes = core::round_up(((spectra - 1) * bank.hop + bank.span()) * bank.sample_bytes,
+                                    kStagedRowAlignment);
+  result_row = core::round_up(spectra, kStagedRowAlignment / bank.value_bytes());
+  sample_bytes = inputs * sample_row_bytes;
   const bool corner_turned = bank.config.output != Output::spectra_float;
-  e.result_bytes =
-      inputs * bank.channels * (corner_turned ? e.result_row : e.spectra) * bank.value_bytes();
-  return e;
+  result_bytes =
+      inputs * bank.channels * (corner_turned ? result_row : spectra) * bank.value_bytes();
 }
-
-// Copies rows to the caller's memory, where their stride may be zero or negative.
-void copy_out(device::Queue& queue, std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
-              std::size_t from_stride, std::size_t row_bytes, std::size_t rows) {
-  if (rows == 1 || to_stride >= static_cast<std::ptrdiff_t>(row_bytes)) {
-    queue.copy_rows(to, static_cast<std::size_t>(to_stride), from, from_stride, row_bytes, rows);
-    return;
-  }
-  for (std::size_t r = 0; r < rows; ++r)
-    queue.copy(to + static_cast<std::ptrdiff_t>(r) * to_stride, from + r * from_stride, row_bytes);
-}
-
-}  // namespace
 
 Staging::Staging(const Bank& bank, const device::Device& device, const GpuTunables& tunables,
                  std::size_t granule)
-    : bank_(bank) {
-  const Extents e = extents_of(bank, tunables, granule);
-  spectra_ = e.spectra;
-  sample_row_bytes_ = e.sample_row_bytes;
-  result_row_ = e.result_row;
-  samples_ = device.allocate(e.sample_bytes);
-  results_ = device.allocate(e.result_bytes);
-}
-
-std::size_t Staging::spectra_of(const Bank& bank, const GpuTunables& tunables,
-                                std::size_t granule) {
-  return extents_of(bank, tunables, granule).spectra;
-}
-
-std::size_t Staging::device_bytes(const Bank& bank, const GpuTunables& tunables,
-                                  std::size_t granule) {
-  const Extents e = extents_of(bank, tunables, granule);
-  return e.sample_bytes + e.result_bytes;
-}
+    : bank_(bank),
+      sizes_(bank, tunables, granule),
+      samples_(device.allocate(sizes_.sample_bytes)),
+      results_(device.allocate(sizes_.result_bytes)) {}
 
 void Staging::stage_samples(device::Queue& queue, const GpuHistory& history, const Input& input,
                             Slice& slice) const {
@@ -77,25 +45,25 @@ void Staging::stage_samples(device::Queue& queue, const GpuHistory& history, con
   const std::size_t old = std::min(length, history.held() - std::min(begin, history.held()));
   auto* to = samples_.as<std::byte>();
   if (old > 0)
-    queue.copy_rows(to, sample_row_bytes_, history.samples() + begin * bytes, history.row_bytes(),
-                    old * bytes, inputs);
+    queue.copy_rows(to, sizes_.sample_row_bytes, history.samples() + begin * bytes,
+                    history.row_bytes(), old * bytes, inputs);
   if (length > old)
     queue.copy_rows(
-        to + old * bytes, sample_row_bytes_,
+        to + old * bytes, sizes_.sample_row_bytes,
         static_cast<const std::byte*>(input.samples) + (begin + old - history.held()) * bytes,
         input.row_stride_bytes, (length - old) * bytes, inputs);
   slice.samples = to;
-  slice.row_bytes = sample_row_bytes_;
+  slice.row_bytes = sizes_.sample_row_bytes;
 }
 
 void Staging::stage_results(Slice& slice) const {
   slice.out = results_.as<std::byte>();
   if (bank_.config.output == Output::spectra_float) {
-    slice.slow_stride = static_cast<std::ptrdiff_t>(spectra_ * bank_.channels);
+    slice.slow_stride = static_cast<std::ptrdiff_t>(sizes_.spectra * bank_.channels);
     slice.fast_stride = static_cast<std::ptrdiff_t>(bank_.channels);
   } else {
-    slice.slow_stride = static_cast<std::ptrdiff_t>(bank_.config.inputs * result_row_);
-    slice.fast_stride = static_cast<std::ptrdiff_t>(result_row_);
+    slice.slow_stride = static_cast<std::ptrdiff_t>(bank_.config.inputs * sizes_.result_row);
+    slice.fast_stride = static_cast<std::ptrdiff_t>(sizes_.result_row);
   }
 }
 

@@ -10,13 +10,24 @@
 
 namespace tautline::stages::channelize::gpu {
 
+/// Sizes of the buffers, for `granule` of Kernels.
+struct StagingSizes {
+  StagingSizes(const Bank& bank, const GpuTunables& tunables, std::size_t granule);
+  std::size_t bytes() const { return sample_bytes + result_bytes; }
+
+  std::size_t spectra;  ///< most of every input at a time
+  std::size_t sample_row_bytes;
+  std::size_t result_row;  ///< values of a corner-turned row
+  std::size_t sample_bytes, result_bytes;
+};
+
 class Staging {
  public:
   Staging(const Bank& bank, const device::Device& device, const GpuTunables& tunables,
           std::size_t granule);
 
   /// Most spectra of every input at a time.
-  std::size_t spectra() const { return spectra_; }
+  std::size_t spectra() const { return sizes_.spectra; }
 
   /// Joins the samples of the slice's spectra, from the history and the call, in the buffer; sets
   /// the slice's samples to it.
@@ -26,14 +37,9 @@ class Staging {
   void stage_results(Slice& slice) const;
   void fetch_results(device::Queue& queue, const Slice& slice, const OutputViews& output) const;
 
-  /// spectra() of a Staging with these arguments.
-  static std::size_t spectra_of(const Bank& bank, const GpuTunables& tunables, std::size_t granule);
-  static std::size_t device_bytes(const Bank& bank, const GpuTunables& tunables,
-                                  std::size_t granule);
-
  private:
   const Bank& bank_;
-  std::size_t spectra_, sample_row_bytes_, result_row_;  // values of a corner-turned row
+  StagingSizes sizes_;
   device::Buffer samples_, results_;
 };
 

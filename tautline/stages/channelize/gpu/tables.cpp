@@ -67,12 +67,4 @@ std::vector<float> twiddles(const Radices& radices, std::size_t parts) {
   return table;
 }
 
-std::vector<std::complex<float>> split_roots(std::size_t channels, std::size_t count) {
-  std::vector<std::complex<float>> table(count);
-  for (std::size_t k = 0; k < count; ++k)
-    table[k] = std::complex<float>(
-        std::polar(1.0, -pi * static_cast<double>(k) / static_cast<double>(channels)));
-  return table;
-}
-
 }  // namespace tautline::stages::channelize::gpu

@@ -1,7 +1,6 @@
 // The tables of the GPU kernels: coefficients and twiddle factors.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <vector>
 
@@ -18,8 +17,5 @@ std::vector<float> coefficients(const Bank& bank, bool centred);
 /// Twiddle factors, as cosines and tangents, of the passes after the first; of all passes if
 /// another kernel has done a pass of `parts` terms before (transform.kernel).
 std::vector<float> twiddles(const Radices& radices, std::size_t parts);
-
-/// exp(-2 pi i k / (2 channels)), k from 0 to count - 1.
-std::vector<std::complex<float>> split_roots(std::size_t channels, std::size_t count);
 
 }  // namespace tautline::stages::channelize::gpu

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "tautline/core/validity.h"
-#include "tautline/stages/correlate/cpu/for_range.h"
 
 namespace tautline::stages::correlate::cpu {
 

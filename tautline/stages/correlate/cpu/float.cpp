@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "tautline/stages/correlate/cpu/float.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
-#include "tautline/stages/correlate/chunks.h"
+#include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/cpu/kernels.h"
 #include "tautline/stages/correlate/cpu/vector_ops-inl.h"
 

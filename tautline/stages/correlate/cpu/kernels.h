@@ -102,6 +102,19 @@ struct RowLoops {
 const IntegerKernel* simd_integer_kernel(device::InstructionSet set);
 const FloatKernel* simd_float_kernel(device::InstructionSet set);
 
+/// body(first, last, worker) over [0, count): on this thread, as `worker`, when `queue` is null.
+template <class Body>
+void for_range(device::Queue* queue, std::size_t worker, std::size_t count, const Body& body) {
+  if (queue == nullptr) {
+    body(0, count, worker);
+  } else {
+    // A lambda that captures one reference fits std::function without an allocation.
+    queue->parallel_for(count, 1, [&body](std::size_t first, std::size_t last, std::size_t w) {
+      body(first, last, w);
+    });
+  }
+}
+
 #if defined(__x86_64__)
 const IntegerKernel& vnni_kernel();
 const IntegerKernel& amx_kernel();

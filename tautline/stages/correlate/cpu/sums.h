@@ -8,7 +8,6 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/validity.h"
-#include "tautline/stages/correlate/cpu/for_range.h"
 #include "tautline/stages/correlate/cpu/kernels.h"
 #include "tautline/stages/correlate/cpu/layout.h"
 

@@ -46,20 +46,21 @@ class GpuState final : public State {
 
  private:
   void save_sums(core::ByteWriter& write) const override {
-    write(deferred_samples), write(deferred_counts), write(replace_sums), write(replace_counts);
+    write(deferred_samples), write(deferred_counts);
+    write(std::uint8_t{replace_sums}), write(std::uint8_t{replace_counts});
     std::vector<std::byte> bytes(deferred_samples > 0 ? deferred.bytes() : 0);
     if (!bytes.empty()) copy(bytes.data(), deferred.data());
     write(bytes);
   }
   void load_sums(core::ByteReader& read) override {
     std::uint64_t samples_read = 0, counts_read = 0;
-    bool sums_replaced = false, counts_replaced = false;
+    std::uint8_t sums_replaced = 0, counts_replaced = 0;
     std::vector<std::byte> bytes;
     read(samples_read), read(counts_read), read(sums_replaced), read(counts_replaced), read(bytes);
     if (bytes.size() != (samples_read > 0 ? deferred.bytes() : 0)) read.refuse();
     if (!bytes.empty()) copy(deferred.data(), bytes.data());
     deferred_samples = samples_read, deferred_counts = counts_read;
-    replace_sums = sums_replaced, replace_counts = counts_replaced;
+    replace_sums = sums_replaced != 0, replace_counts = counts_replaced != 0;
   }
   void copy(void* to, const void* from) const {
     done->synchronise();

@@ -6,7 +6,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/chunks.h"
+#include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
 namespace tautline::stages::correlate::gpu {

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/chunks.h"
+#include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/gpu/tiled.h"
 
 namespace tautline::stages::correlate::gpu {
