@@ -19,14 +19,17 @@ TEST(CallersGpuQueue, RunsAStageInTurnWithTheCallersCommands) {
   auto random = tests::generator();
   const Case c{"", core::kCi8, 1, 37, 1, "TA", 150};
   const core::RawBlock block = make_block(c, random, false);
-  const std::size_t inputs = 37, row = c.samples * unpacked_bytes(core::kCi8), bytes = row * inputs;
+  const std::size_t inputs = 37, bytes = inputs * c.samples * sizeof(core::ci8);
+  const auto view = [&](void* data) {
+    return core::MutableSampleView<3>(data, core::SampleType::ci8, {1, inputs, c.samples});
+  };
   std::vector<std::byte> expected(bytes), got(bytes), later(bytes);
   core::ValidityMask valid(inputs, c.samples), reference_valid(inputs, c.samples);
   const auto reference = device::open(device::parse_selection("reference"));
   const auto reference_queue = reference->make_queue();
   const auto oracle = make_plan(c.config(), reference);
-  oracle->execute(*reference_queue, *oracle->make_state(*reference_queue), block, expected.data(),
-                  bytes, row, reference_valid.mutable_view());
+  oracle->execute(*reference_queue, *oracle->make_state(*reference_queue), block,
+                  view(expected.data()), reference_valid.mutable_view());
 
   tests::CallersQueue caller(0);
   cl_mem memory = clCreateBuffer(caller.context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr);
@@ -38,7 +41,7 @@ TEST(CallersGpuQueue, RunsAStageInTurnWithTheCallersCommands) {
     const auto state = plan->make_state(*queue);
     const cl_uchar poison = 0xA5, zero = 0;
     clEnqueueFillBuffer(caller.queue, memory, &poison, 1, 0, bytes, 0, nullptr, nullptr);
-    plan->execute(*queue, *state, block, rows.data(), bytes, row, valid.mutable_view());
+    plan->execute(*queue, *state, block, view(rows.data()), valid.mutable_view());
     clEnqueueReadBuffer(caller.queue, memory, CL_FALSE, 0, bytes, got.data(), 0, nullptr, nullptr);
     clEnqueueFillBuffer(caller.queue, memory, &zero, 1, 0, bytes, 0, nullptr, nullptr);
     queue->copy(later.data(), rows.data(), bytes);
