@@ -52,7 +52,8 @@ class CaseRun : public jit::CaseRun<Plan> {
     samples_ = random(config.input, config.inputs * row / bytes);
     // A call may give one spectrum more than it brings samples for.
     const std::size_t spectra = config.max_samples / config.hop_samples() + 1;
-    results_ = zeros(config.channels * config.inputs * spectra * core::bytes_of(config.output_type()));
+    results_ =
+        zeros(config.channels * config.inputs * spectra * core::bytes_of(config.output_type()));
     input_.samples = samples_.data();
     input_.row_stride_bytes = row;
     input_.count = config.max_samples;

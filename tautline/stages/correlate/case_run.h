@@ -20,7 +20,8 @@ class CaseRun : public jit::CaseRun<Plan> {
 
   void execute() override {
     plan()->execute(queue(), state(),
-                    {samples_.data(), core::sample_type(config_.format),
+                    {samples_.data(),
+                     core::sample_type(config_.format),
                      {config_.channels, config_.inputs, config_.max_samples}},
                     {}, sums(), counts());
   }
