@@ -74,6 +74,7 @@ class Argument {
  public:
   enum class Kind { address, value };
 
+  Argument() = default;
   Argument(const void* address) : kind_(Kind::address), address_(address) {}  // NOLINT
   Argument(const TensorMap& map) : size_(sizeof map), map_(&map) {}           // NOLINT
   template <class T>

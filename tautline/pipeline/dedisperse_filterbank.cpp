@@ -22,7 +22,6 @@ namespace {
 
 using stages::dedisperse::DmPlan;
 using stages::dedisperse::Plan;
-using stages::dedisperse::Summary;
 
 constexpr std::size_t kLeastTrialBlock = 1024, kMostTrialBlock = 65536;
 
@@ -33,20 +32,14 @@ using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 struct SegmentStream {
   std::shared_ptr<const Plan> plan;
   std::unique_ptr<stages::dedisperse::State> state;
-  std::vector<std::int32_t> integers;
-  std::vector<float> floats;
-  stages::dedisperse::OutputViews views;
+  std::vector<std::byte> memory;
+  core::MutableSampleView<3> trials;
 
   SegmentStream(std::shared_ptr<const Plan> made, device::Queue& queue)
       : plan(std::move(made)), state(plan->make_state(queue)) {
-    const std::size_t trials = plan->config().dms.size(), room = plan->max_output_samples();
-    if (plan->float_output()) {
-      floats.resize(trials * room);
-      views.floats = {floats.data(), {1, trials, room}};
-    } else {
-      integers.resize(trials * room);
-      views.integers = {integers.data(), {1, trials, room}};
-    }
+    const std::size_t count = plan->config().dms.size(), room = plan->max_output_samples();
+    memory.resize(4 * count * room);
+    trials = {memory.data(), plan->output_type(), {1, count, room}};
   }
 };
 
@@ -213,7 +206,7 @@ std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
 // With the numbers of the shortest blocks.
 void Dedispersion::refuse_memory(const stages::dedisperse::Config& stage) const {
   const std::size_t needed =
-      summarise(make_plans(stage, trials_, device_, 0)).bytes + raw_bytes(stage.max_samples);
+      needed_bytes(make_plans(stage, trials_, device_, 0)) + raw_bytes(stage.max_samples);
   throw core::Error(
       core::ErrorKind::memory, "memory_bytes", std::to_string(config_.memory_bytes) + " bytes",
       "at least " + std::to_string(needed) + " (" + std::to_string((needed >> 20) + 1) + "M) for " +
@@ -223,12 +216,11 @@ void Dedispersion::refuse_memory(const stages::dedisperse::Config& stage) const 
 
 // What the run is expected to take, for people too.
 std::string Dedispersion::expect() {
-  const Summary needs = summarise(plans_);
-  summary_.bytes = needs.bytes + raw_bytes(summary_.block_samples);
+  summary_.bytes = needed_bytes(plans_) + raw_bytes(summary_.block_samples);
   double seconds = 0;
   for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_);
   summary_.expected_s = seconds * static_cast<double>(range_.count);
-  return to_string(needs) + "\nexpected: " +
+  return stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
                            static_cast<double>(range_.count) / rate_hz_);
 }
@@ -263,15 +255,13 @@ void Dedispersion::sum(const SpectraBlock& block) {
     stages::dedisperse::Input input;
     input.data = block.bytes.data();
     input.count = block.samples;
-    const auto result = stream.plan->execute(*queue_, *stream.state, input, stream.views);
+    const auto result = stream.plan->execute(*queue_, *stream.state, input, stream.trials);
     if (k == 0) summary_.not_finite += result.not_finite;
     written_[k] += result.samples;
     if (result.samples == 0) continue;
-    if (stream.plan->float_output()) {
-      sink_->write(k, stream.views.floats, result.samples);
-    } else {
-      sink_->write(k, stream.views.integers, result.samples);
-    }
+    core::with_type<std::int32_t, float>(stream.trials, "trials", [&](const auto& trials) {
+      sink_->write(k, trials, result.samples);
+    });
   }
 }
 

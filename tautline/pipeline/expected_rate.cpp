@@ -95,12 +95,8 @@ double seconds_per_sample(const dedisperse::Plan& plan,
   const std::array<std::size_t, 3> extents{config.beams, config.dms.size(),
                                            plan.max_output_samples()};
   const device::Buffer out = device->allocate(4 * extents[0] * extents[1] * extents[2]);
-  dedisperse::OutputViews views;
-  if (plan.float_output())
-    views.floats = {out.as<float>(), extents};
-  else
-    views.integers = {out.as<std::int32_t>(), extents};
-  const auto call = [&] { plan.execute(*queue, *state, input, views); };
+  const core::MutableSampleView<3> trials(out.data(), plan.output_type(), extents);
+  const auto call = [&] { plan.execute(*queue, *state, input, trials); };
   while (state->held_samples() < plan.max_delay()) call();
   return time_calls(*queue, call) / static_cast<double>(input.count);
 }

@@ -126,12 +126,11 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   const std::size_t raw = block_bytes * config.max_samples;
   const auto plans = dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
   pass.block_samples = plans.front()->config().max_samples;
-  const dedisperse::Summary summary = dedisperse::summarise(plans);
-  pass.bytes = searching + summary.bytes + block_bytes * pass.block_samples;
-  pass.text = dedisperse::to_string(summary);
+  pass.bytes = searching + dedisperse::needed_bytes(plans) + block_bytes * pass.block_samples;
+  pass.text = dedisperse::describe(plans);
   for (std::size_t k = 0; k < plans.size(); ++k) {
     detect::Config found = detect_config(request, piece.segments[k]);
-    found.type = plans[k]->float_output() ? core::SampleType::f32 : core::SampleType::i32;
+    found.type = plans[k]->output_type();
     found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
     found.lengths = lengths_of(request, *plans[k]);
     pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.segments[k].first_trial,
@@ -151,8 +150,8 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   std::size_t needed = 0;
   for (const dedisperse::DmPlan& piece : pieces) {
     const auto plans = dedisperse::make_plans(config, piece, device, 0);
-    needed = std::max(
-        needed, detect_bytes(request, piece, device) + dedisperse::summarise(plans).bytes + raw);
+    needed = std::max(needed,
+                      detect_bytes(request, piece, device) + dedisperse::needed_bytes(plans) + raw);
   }
   throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "memory_bytes",
                     std::to_string(request.memory_bytes) + " bytes",
@@ -301,21 +300,15 @@ struct SearchPass::Stream {
   std::size_t trials() const { return part.dedisperse->config().dms.size(); }
 
   // Where the next block of trials goes: on a GPU to where the search has its series.
-  dedisperse::OutputViews views() const {
+  core::MutableSampleView<3> block() const {
     const std::size_t samples = part.dedisperse->max_output_samples();
     detect::InputArea room = detecting->input_area();
     if (room.data == nullptr) room = {memory.data(), samples, samples};
     const auto stride = static_cast<std::ptrdiff_t>(room.stride);
-    const std::array<std::ptrdiff_t, 3> strides{static_cast<std::ptrdiff_t>(trials()) * stride,
-                                                stride, 1};
-    const std::array<std::size_t, 3> shape{beams(), trials(), samples};
-    dedisperse::OutputViews there;
-    if (part.dedisperse->float_output()) {
-      there.floats = {static_cast<float*>(room.data), shape, strides};
-    } else {
-      there.integers = {static_cast<std::int32_t*>(room.data), shape, strides};
-    }
-    return there;
+    return {room.data,
+            part.dedisperse->output_type(),
+            {beams(), trials(), samples},
+            {static_cast<std::ptrdiff_t>(trials()) * stride, stride, 1}};
   }
 
   // Not-finite floats are taken out by the host.
@@ -348,30 +341,19 @@ SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
 
 SearchPass::~SearchPass() = default;
 
-namespace {
-
-// The first `samples` columns of all beams' trials, one beam behind the other.
-template <class T>
-core::View<const T, 2> columns(const core::View<T, 3>& trials, std::size_t samples) {
-  return {trials.data(),
-          {trials.extent(0) * trials.extent(1), samples},
-          {trials.stride(1), trials.stride(2)}};
-}
-
-}  // namespace
-
 void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t samples) {
   dedisperse::Input input;
   input.data = spectra;
   input.count = samples;
-  const dedisperse::OutputViews views = stream.views();
-  const auto result = stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, views);
+  const core::MutableSampleView<3> block = stream.block();
+  const auto result = stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, block);
   if (&stream == streams_.front().get()) not_finite_ += result.not_finite;
   if (result.samples == 0) return;
-  if (stream.part.dedisperse->float_output())
-    stream.part.detect->execute(queue_, *stream.detecting, columns(views.floats, result.samples));
-  else
-    stream.part.detect->execute(queue_, *stream.detecting, columns(views.integers, result.samples));
+  // One beam behind the other.
+  const core::SampleView<2> series(block.data(), block.type(),
+                                   {block.extent(0) * block.extent(1), result.samples},
+                                   {block.stride(1), block.stride(2)});
+  stream.part.detect->execute(queue_, *stream.detecting, series);
   collect(stream);
 }
 

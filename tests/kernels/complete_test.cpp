@@ -63,13 +63,14 @@ Sources sources_of_all_stages() {
   series.dms = {0, 10, 20};
   series.max_samples = 1000;
   stages::dedisperse::make_plan(series, device);
-  stages::dedisperse::Config shared = series;
-  shared.method = stages::dedisperse::Method::shared;
-  stages::dedisperse::Tunables with_producers;
-  with_producers.gpu.producer_warps = 4;
-  with_producers.gpu.items_dm = 8;
-  with_producers.gpu.block_channels = 4;
-  stages::dedisperse::make_plan(shared, device, with_producers);
+  stages::dedisperse::Config many = series;  // whose sums channel blocks share
+  many.frequencies_mhz.clear();
+  for (int c = 0; c < 1024; ++c) many.frequencies_mhz.push_back(1720 - 0.29 * c);
+  many.sample_time_s = 5e-5;
+  many.dms.clear();
+  for (int i = 0; i < 130; ++i) many.dms.push_back(0.25 * i);
+  many.max_samples = 4096;
+  stages::dedisperse::make_plan(many, device);
 
   for (const auto design :
        {stages::autocorrelate::GpuDesign::portable, stages::autocorrelate::GpuDesign::matrix})

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/detect/backends.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/stages/detect/support.h"
@@ -19,9 +20,8 @@ class EverySearchKernel : public ::testing::TestWithParam<std::string> {
   void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
 };
 
-// dedisperse/: clean.kernel (zero-DM, sums in time), take.kernel of spectra and of rows,
-// corner_turn.kernel, tile.kernel with and without shared sums and local memory,
-// channel_blocks.kernel, sum.kernel; history from call to call.
+// dedisperse/: clean.kernel (spectra, rows, zero-DM, sums in time), corner_turn.kernel, tile.kernel
+// with and without shared sums and local memory, sum.kernel; history from call to call.
 TEST_P(EverySearchKernel, Dedisperse) {
   namespace dedisperse = stages::dedisperse;
   using dedisperse::Method;
@@ -34,7 +34,6 @@ TEST_P(EverySearchKernel, Dedisperse) {
     bool rows;
     std::size_t levels, furthest_trial_steps;
     bool cleaned = false;
-    std::size_t producer_warps = 0;
   };
   for (const Shape& shape : std::vector<Shape>{{33, 1, Method::exact, false, 2, 1},
                                                {33, 2, Method::exact, true, 2, 1},
@@ -47,8 +46,7 @@ TEST_P(EverySearchKernel, Dedisperse) {
                                                {40, 32, Method::shared, false, 2, 1},
                                                {3, 8, Method::exact, false, 2, 24000},
                                                {61, 8, Method::exact, false, 2, 1, true},
-                                               {33, 4, Method::exact, true, 2, 1, true},
-                                               {61, 8, Method::shared, false, 2, 1, false, 2}}) {
+                                               {33, 4, Method::exact, true, 2, 1, true}}) {
     dedisperse::Config config = dedisperse::small_config(shape.channels, shape.bits, 21);
     config.dms = dedisperse::even_dms(2.5 * static_cast<double>(shape.furthest_trial_steps),
                                       shape.furthest_trial_steps > 1 ? 3 : 21);
@@ -59,8 +57,6 @@ TEST_P(EverySearchKernel, Dedisperse) {
     dedisperse::Tunables tunables = quick;
     tunables.gpu.levels = shape.levels;
     tunables.gpu.local_kib = 24;
-    tunables.gpu.producer_warps = shape.producer_warps;
-    if (shape.producer_warps > 0) tunables.gpu.elements_time = 2;
     const auto cpu = device::open({});
     const std::size_t delay = config.downsample * dedisperse::make_plan(config, cpu)->max_delay(),
                       times = delay + 210;
@@ -84,26 +80,39 @@ TEST_P(EverySearchKernel, Dedisperse) {
   }
 }
 
-// Channel blocks, with warps that only fetch on compute capability 9.0.
-void check_bands(const std::shared_ptr<const device::Device>& device) {
+bool runs_channel_blocks(const device::Device& device) {
+  return device.api() == device::Api::cuda && device.properties().compute_capability == 90;
+}
+
+// channel_blocks.cuda.kernel, by a cost that makes plans take it wherever they can.
+void check_channel_blocks(const std::shared_ptr<const device::Device>& device) {
   namespace dedisperse = stages::dedisperse;
   auto random = generator();
-  dedisperse::Tunables tunables{.gpu = {64, 2, 2, 2, 200}};
-  tunables.gpu.producer_warps = 4;
+  dedisperse::GpuCost cost = dedisperse::kH200Cost;
+  cost.staged_row = 1e9;
+  cost.adds_per_cycle = 1e-9;
   dedisperse::Config config = dedisperse::small_config(200, 8, 21);
   config.dms = dedisperse::even_dms(2.5, 21);
   config.method = dedisperse::Method::shared;
   const std::size_t times = dedisperse::make_plan(config, device::open({}))->max_delay() + 210;
   const auto spectra = dedisperse::make_spectra(config, times, random);
   const dedisperse::Series expected = dedisperse::run("cpu", config, spectra, times);
+  const dedisperse::Feed feed{{times - 133, 90}};
+  const auto plan = dedisperse::make_gpu_plan(
+      std::make_shared<const dedisperse::DelayPlan>(dedisperse::fitted(config, times, feed)),
+      device, {}, cost);
+  EXPECT_NE(plan->choice().text.find("channel blocks"), std::string::npos) << plan->choice().text;
   const dedisperse::Series got =
-      dedisperse::run(device, config, spectra, times, {{times - 133, 90}}, tunables);
+      dedisperse::run(*plan, *device->make_queue(), spectra, times, feed);
   ASSERT_FALSE(expected.integers.empty());
   EXPECT_EQ(got.integers, expected.integers);
 }
 
 TEST_P(EverySearchKernel, RolesThatRunAhead) {
-  check_bands(device::open(device::parse_selection(GetParam())));
+  const auto device = device::open(device::parse_selection(GetParam()));
+  if (!runs_channel_blocks(*device))
+    GTEST_SKIP() << "only CUDA on compute capability 9.0 lets roles run ahead";
+  check_channel_blocks(device);
 }
 
 // As in every_kernel_test.cpp: racecheck takes each lane for itself, so here each of them arrives.
@@ -127,9 +136,10 @@ void let_every_producer_lane_arrive(device::ProgramSource& source) {
 
 TEST_P(EverySearchKernel, RolesThatRunAheadWithEveryLaneArriving) {
   auto device = device::open(device::parse_selection(GetParam()));
-  if (device->api() != device::Api::cuda || device->properties().compute_capability != 90)
+  if (!runs_channel_blocks(*device))
     GTEST_SKIP() << "only CUDA on compute capability 9.0 lets roles run ahead";
-  check_bands(std::make_shared<RewritingDevice>(std::move(device), let_every_producer_lane_arrive));
+  check_channel_blocks(
+      std::make_shared<RewritingDevice>(std::move(device), let_every_producer_lane_arrive));
 }
 
 // detect/: baseline, noise, segments, units and boxcars; both types, both estimates of the noise.

@@ -25,10 +25,10 @@ class CaseRun : public jit::CaseRun<Plan> {
 
   void execute() override {
     const Config& config = plan()->config();
-    const std::array<std::size_t, 3> shape{config.beams, config.dms.size(),
-                                           plan()->max_output_samples()};
     plan()->execute(queue(), state(), input_,
-                    {{trials_.as<std::int32_t>(), shape}, {trials_.as<float>(), shape}});
+                    {trials_.data(),
+                     plan()->output_type(),
+                     {config.beams, config.dms.size(), plan()->max_output_samples()}});
   }
   const device::Buffer& results() const { return trials_; }
 

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tautline/core/integers.h"
+
 namespace tautline::stages::dedisperse {
 
 // Up to kCornerTurnTimes times of one beam.
@@ -27,7 +29,7 @@ std::size_t sample_bytes_of(const Config& config) {
 }
 
 std::size_t padded(std::size_t channels) {
-  return (channels + 63) / 64 * 64;
+  return core::round_up(channels, 64);
 }
 
 // Samples of 1, 2 or 4 bits to bytes.
@@ -137,7 +139,7 @@ bool Cleaner::direct() const {
 
 std::uint64_t Cleaner::take(device::Queue& queue, Work& work, const Input& given, const Rows& rows,
                             std::size_t first, std::size_t phase) const {
-  const Input input = with_strides(*plan_, given);
+  const Input input = with_strides(plan_->config(), given);
   if (input.count == 0) return 0;
   // A task begins where an element does, so that no two of them add to one.
   const std::size_t n = plan_->config().downsample;
@@ -262,11 +264,9 @@ std::uint64_t Cleaner::finish(Work& work, std::size_t worker, const Strip& strip
         return static_cast<float>(static_cast<double>(values[t]) - sums[t]);
       });
     } else if (element_bytes_ == 1) {
-      put<std::uint8_t>(strip, position,
-                        [&](std::size_t t) { return static_cast<std::uint8_t>(values[t]); });
+      put<std::uint8_t>(strip, position, [&](std::size_t t) { return values[t]; });
     } else {
-      put<std::uint16_t>(strip, position,
-                         [&](std::size_t t) { return static_cast<std::uint16_t>(values[t]); });
+      put<std::uint16_t>(strip, position, [&](std::size_t t) { return values[t]; });
     }
   }
   return bad;
@@ -279,12 +279,12 @@ void Cleaner::put(const Strip& strip, std::size_t position, const Value& value) 
   auto* row = reinterpret_cast<Element*>(
       strip.rows->at(strip.beam * plan_->positions() + position, strip.element));
   if (n == 1) {
-    for (std::size_t t = 0; t < strip.count; ++t) row[t] = value(t);
+    for (std::size_t t = 0; t < strip.count; ++t) row[t] = static_cast<Element>(value(t));
     return;
   }
   std::size_t phase = strip.phase;
   for (std::size_t t = 0; t < strip.count; ++t) {
-    *row = phase == 0 ? value(t) : static_cast<Element>(*row + value(t));
+    *row = static_cast<Element>(phase == 0 ? value(t) : *row + value(t));
     if (++phase == n) phase = 0, ++row;
   }
 }

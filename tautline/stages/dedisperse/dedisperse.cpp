@@ -1,5 +1,6 @@
 #include "tautline/stages/dedisperse/dedisperse.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -13,72 +14,58 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kMostTile = 65536, kMostBlock = 65536, kMostTunedLevels = 10;
-constexpr std::size_t kLeastBytes = 4096;
-
 void require_tunables(const Tunables& tunables) {
-  const auto refuse = [](const char* field, std::size_t value, const std::string& limit) {
-    throw core::Error(core::ErrorKind::config, std::string("dedisperse ") + field,
-                      std::to_string(value), limit);
+  const GpuTunables& gpu = tunables.gpu;
+  const auto power = [](std::size_t value, std::size_t low, std::size_t high) {
+    return std::has_single_bit(value) && value >= low && value <= high;
   };
-  if (tunables.time_tile % kGranule != 0 || tunables.time_tile > kMostTile)
-    refuse("time_tile", tunables.time_tile, "a multiple of 512 up to 65536");
-  if (tunables.block_trials > kMostBlock)
-    refuse("block_trials", tunables.block_trials, "at most 65536");
-  if (tunables.levels > kMostTunedLevels) refuse("levels", tunables.levels, "at most 10");
-  if (tunables.near_bytes < kLeastBytes) refuse("near_bytes", tunables.near_bytes, "4096 or more");
-  if (tunables.scratch_bytes < kLeastBytes)
-    refuse("scratch_bytes", tunables.scratch_bytes, "4096 or more");
-  const auto require_power = [&](const char* field, std::size_t value, std::size_t low,
-                                 std::size_t high) {
-    if (!std::has_single_bit(value) || value < low || value > high)
-      refuse(field, value,
-             "a power of two from " + std::to_string(low) + " to " + std::to_string(high));
-  };
-  require_power("gpu.items_time", tunables.gpu.items_time, 16, 256);
-  require_power("gpu.items_dm", tunables.gpu.items_dm, 1, 16);
-  if (tunables.gpu.producer_warps == 0) {
-    require_power("gpu.elements_time", tunables.gpu.elements_time, 1, 8);
-    require_power("gpu.elements_dm", tunables.gpu.elements_dm, 1, 16);
-  }
-  if (tunables.gpu.elements_time < 1 || tunables.gpu.elements_time > 8)
-    refuse("gpu.elements_time", tunables.gpu.elements_time, "1 to 8");
-  if (tunables.gpu.elements_dm < 1 || tunables.gpu.elements_dm > 32)
-    refuse("gpu.elements_dm", tunables.gpu.elements_dm, "1 to 32");
-  if (tunables.gpu.items_time * tunables.gpu.items_dm > 1024)
-    refuse("gpu.items_dm", tunables.gpu.items_dm, "at most 1024 threads");
-  if (tunables.gpu.local_kib > 256) refuse("gpu.local_kib", tunables.gpu.local_kib, "at most 256");
-  if (tunables.gpu.groups < 1 || tunables.gpu.groups > 4)
-    refuse("gpu.groups", tunables.gpu.groups, "1 to 4");
-  if (tunables.gpu.levels == 1 || tunables.gpu.levels > 6)
-    refuse("gpu.levels", tunables.gpu.levels, "0, or 2 to 6");
-  if (tunables.gpu.producer_warps > 16)
-    refuse("gpu.producer_warps", tunables.gpu.producer_warps, "at most 16");
-  if (tunables.gpu.items_time * tunables.gpu.items_dm + 32 * tunables.gpu.producer_warps > 1024)
-    refuse("gpu.producer_warps", tunables.gpu.producer_warps, "at most 1024 threads");
-  require_power("gpu.block_channels", tunables.gpu.block_channels, 4, 64);
-  if (tunables.gpu.tiles > 9) refuse("gpu.tiles", tunables.gpu.tiles, "0 to 9");
+  const struct {
+    const char* field;
+    std::size_t value;
+    bool allowed;
+    const char* limit;
+  } rules[] = {
+      {"time_tile", tunables.time_tile,
+       tunables.time_tile % kGranule == 0 && tunables.time_tile <= 65536,
+       "a multiple of 512 up to 65536"},
+      {"block_trials", tunables.block_trials, tunables.block_trials <= 65536, "at most 65536"},
+      {"levels", tunables.levels, tunables.levels <= 10, "at most 10"},
+      {"near_bytes", tunables.near_bytes, tunables.near_bytes >= 4096, "4096 or more"},
+      {"scratch_bytes", tunables.scratch_bytes, tunables.scratch_bytes >= 4096, "4096 or more"},
+      {"gpu.items_time", gpu.items_time, power(gpu.items_time, 16, 256),
+       "a power of two from 16 to 256"},
+      {"gpu.items_dm", gpu.items_dm,
+       power(gpu.items_dm, 1, 16) && gpu.items_time * gpu.items_dm <= 1024,
+       "a power of two up to 16, and at most 1024 threads"},
+      {"gpu.elements_time", gpu.elements_time, power(gpu.elements_time, 1, 8),
+       "a power of two up to 8"},
+      {"gpu.elements_dm", gpu.elements_dm, power(gpu.elements_dm, 1, 16),
+       "a power of two up to 16"},
+      {"gpu.local_kib", gpu.local_kib, gpu.local_kib <= 256, "at most 256"},
+      {"gpu.groups", gpu.groups, gpu.groups >= 1 && gpu.groups <= 4, "1 to 4"},
+      {"gpu.levels", gpu.levels, gpu.levels != 1 && gpu.levels <= 6, "0, or 2 to 6"}};
+  for (const auto& rule : rules)
+    if (!rule.allowed)
+      throw core::Error(core::ErrorKind::config, std::string("dedisperse ") + rule.field,
+                        std::to_string(rule.value), rule.limit);
 }
+
+constexpr std::pair<Method, const char*> kMethods[] = {{Method::automatic, "auto"},
+                                                       {Method::exact, "exact"},
+                                                       {Method::shared, "shared"},
+                                                       {Method::subband, "subband"}};
 
 }  // namespace
 
 std::string to_string(Method method) {
-  switch (method) {
-    case Method::automatic:
-      return "auto";
-    case Method::exact:
-      return "exact";
-    case Method::shared:
-      return "shared";
-    case Method::subband:
-      return "subband";
-  }
+  for (const auto& [value, name] : kMethods)
+    if (value == method) return name;
   return "";
 }
 
 Method parse_method(const std::string& name) {
-  for (const Method method : {Method::automatic, Method::exact, Method::shared, Method::subband})
-    if (name == to_string(method)) return method;
+  for (const auto& [value, one] : kMethods)
+    if (name == one) return value;
   throw core::Error(core::ErrorKind::config, "dedisperse method", name,
                     "auto, exact, shared or subband");
 }
@@ -112,6 +99,31 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                                       const Tunables& tunables) {
   require_tunables(tunables);
   return make_plan_of(std::make_shared<const DelayPlan>(config), std::move(device), &tunables);
+}
+
+Result dedisperse(const Config& config, const Input& input,
+                  const core::MutableSampleView<3>& trials, const device::Selection& selection) {
+  const auto device = device::open(selection);
+  Config sized = config;
+  sized.max_samples = std::min(config.max_samples, std::max<std::size_t>(1, input.count));
+  const auto plan = make_plan(sized, device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  Input part = with_strides(config, input);
+  const std::size_t time_bytes = input.layout == Input::Layout::spectra
+                                     ? part.stride_bytes
+                                     : static_cast<std::size_t>(std::max(8, config.bits)) / 8;
+  Result all;
+  for (std::size_t done = 0; done < input.count; done += part.count) {
+    part.data = static_cast<const std::byte*>(input.data) + done * time_bytes;
+    part.count = std::min(sized.max_samples, input.count - done);
+    const std::size_t room = trials.extent(2) - std::min(trials.extent(2), all.samples);
+    const Result result = plan->execute(*queue, *state, part, trials.slice(2, all.samples, room));
+    all.samples += result.samples;
+    all.not_finite += result.not_finite;
+  }
+  queue->synchronise();
+  return all;
 }
 
 }  // namespace tautline::stages::dedisperse

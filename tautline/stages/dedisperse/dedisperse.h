@@ -19,11 +19,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tautline/core/dispersion.h"
-#include "tautline/core/view.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
 
 namespace tautline::stages::dedisperse {
@@ -82,13 +83,6 @@ struct Input {
   std::size_t beam_stride_bytes = 0;  ///< 0: dense
 };
 
-/// Where trials go: [beam][trial][time]. One
-/// of the two, as Plan::float_output says.
-struct OutputViews {
-  core::View<std::int32_t, 3> integers;
-  core::View<float, 3> floats;
-};
-
 struct Result {
   std::size_t samples = 0;       ///< times written to every trial
   std::uint64_t not_finite = 0;  ///< float samples that were NaN or infinite; taken as zero
@@ -110,7 +104,9 @@ class State {
   /// [beam][channel] since the last reset; empty without measure_channels.
   virtual std::vector<Moments> moments() const = 0;
   virtual std::vector<std::byte> save() const = 0;
-  virtual void load(const std::vector<std::byte>& saved) = 0;
+  /// Throws Error(format) unless a state of an equal Config on the same kind of device saved it; blocks
+  /// and the method of summing may differ.
+  virtual void load(std::span<const std::byte> saved) = 0;
 };
 
 /// Immutable; may be shared by threads. All checking happens in make_plan.
@@ -128,6 +124,9 @@ class Plan {
 
   /// Whether trials are float (float input or zero_dm); else int32.
   virtual bool float_output() const = 0;
+  core::SampleType output_type() const {
+    return float_output() ? core::SampleType::f32 : core::SampleType::i32;
+  }
   /// Whether execute takes input that is in the device's memory.
   virtual bool takes_device_memory() const { return false; }
   /// The largest delay, in times of the trials.
@@ -142,12 +141,19 @@ class Plan {
   /// floor(N / downsample) - max_delay() samples (or none). Throws Error(config) when a view or the
   /// count contradicts the plan. Never allocates.
   virtual Result execute(device::Queue& queue, State& state, const Input& input,
-                         const OutputViews& output) const = 0;
+                         const core::MutableSampleView<3>& trials) const = 0;
 };
 
 /// Throws Error(config) naming the field, the value and the limit, and Error(unsupported) when the
 /// device forces what this stage has no code for.
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
+
+/// The whole of `input`, in the host's memory, by one plan on a device of its own, in blocks of at most
+/// config.max_samples. `trials` has room for all times. Throws as make_plan, Plan::execute and
+/// device::open.
+Result dedisperse(const Config& config, const Input& input,
+                  const core::MutableSampleView<3>& trials,
+                  const device::Selection& selection = {});
 
 }  // namespace tautline::stages::dedisperse

@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
-#include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/backends.h"
-#include "tautline/stages/dedisperse/saved_state.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -38,88 +37,76 @@ double sample_at(const Config& config, const Input& input, std::size_t beam, std
 }
 
 // Everything since the stream's first time that a later sum needs, as numbers: rows of
-// [beam][channel], each beginning at time `first` of the trials.
-class ReferenceState final : public State {
+// [beam][channel], the unfinished element too.
+class ReferenceState final : public StreamState {
  public:
-  explicit ReferenceState(const DelayPlan& plan)
-      : rows(plan.config().beams * plan.channels()),
-        moments_(plan.config().measure_channels ? rows.size() : 0) {
-    for (auto& row : rows) row.reserve(plan.max_delay() + plan.max_new_samples() + 1);
+  explicit ReferenceState(const std::shared_ptr<const DelayPlan>& plan)
+      : StreamState(plan, "reference", plan->config().beams * plan->channels(), sizeof(double)),
+        rows(rows_),
+        sums(plan->config().measure_channels ? rows_ : 0) {
+    for (auto& row : rows) row.reserve(plan->max_delay() + plan->max_new_samples() + 1);
   }
 
   void reset() override {
     for (auto& row : rows) row.clear();
-    std::fill(moments_.begin(), moments_.end(), Moments{});
-    times = 0;
+    std::fill(sums.begin(), sums.end(), Moments{});
+    held = phase = 0;
   }
-  std::size_t held_samples() const override { return complete(); }
-  std::vector<Moments> moments() const override { return moments_; }
-
-  std::vector<std::byte> save() const override {
-    SavedState saved;
-    saved.put(static_cast<std::uint64_t>(times));
-    for (const auto& row : rows) saved.put_all(row);
-    saved.put_all(moments_);
-    return saved.bytes();
-  }
-  void load(const std::vector<std::byte>& bytes) override {
-    SavedState saved(bytes);
-    times = static_cast<std::size_t>(saved.get<std::uint64_t>());
-    for (auto& row : rows) saved.get_all(row);
-    saved.get_all(moments_);
-    saved.require_end();
-  }
-
-  /// Whole times in every row.
-  std::size_t complete() const { return rows[0].size() - (times > 0 ? 1 : 0); }
-  Moments* moments_of(std::size_t row) { return moments_.empty() ? nullptr : &moments_[row]; }
+  std::vector<Moments> moments() const override { return sums; }
 
   std::vector<std::vector<double>> rows;
-  std::size_t times = 0;  ///< of the input in each row's last, unfinished element
+  std::vector<Moments> sums;
 
  private:
-  std::vector<Moments> moments_;
+  std::vector<std::byte> kept() const override {
+    std::vector<std::byte> bytes(rows_ * (held + 1) * sizeof(double));
+    for (std::size_t r = 0; r < rows_ && !rows[r].empty(); ++r)
+      std::memcpy(bytes.data() + r * (held + 1) * sizeof(double), rows[r].data(),
+                  rows[r].size() * sizeof(double));
+    return bytes;
+  }
+  void restore(const std::vector<std::byte>& kept, const std::vector<Moments>& moments) override {
+    for (std::size_t r = 0; r < rows_; ++r) {
+      rows[r].resize(held + 1);
+      std::memcpy(rows[r].data(), kept.data() + r * (held + 1) * sizeof(double),
+                  (held + 1) * sizeof(double));
+      if (phase == 0) rows[r].pop_back();
+    }
+    sums = moments;
+  }
 };
 
-class ReferencePlan final : public Plan {
+class ReferencePlan final : public PlanOfDelays {
  public:
-  explicit ReferencePlan(std::shared_ptr<const DelayPlan> plan)
-      : plan_(std::move(plan)),
-        choice_(plan_->choice(Method::exact, plan_->plain_adds(), "plain loops")) {}
+  explicit ReferencePlan(std::shared_ptr<const DelayPlan> plan) : PlanOfDelays(std::move(plan)) {
+    choice_ = plan_->choice(Method::exact, plan_->plain_adds(), "plain loops");
+  }
 
-  const Config& config() const override { return plan_->config(); }
   std::string backend() const override { return "reference"; }
-  const Choice& choice() const override { return choice_; }
   device::MemoryUse bytes() const override {
     return {8 * config().beams * plan_->channels() *
                 (plan_->max_delay() + plan_->max_new_samples() + 1),
             0};
   }
   std::unique_ptr<State> make_state(device::Queue&) const override {
-    return std::make_unique<ReferenceState>(*plan_);
+    return std::make_unique<ReferenceState>(plan_);
   }
-  bool float_output() const override { return plan_->float_sums(); }
-  std::size_t max_delay() const override { return plan_->max_delay(); }
-  std::int64_t delay(std::size_t trial, std::size_t channel) const override {
-    return plan_->delay(trial, channel);
-  }
-  std::size_t max_output_samples() const override { return plan_->max_new_samples(); }
 
   Result execute(device::Queue&, State& state, const Input& given,
-                 const OutputViews& output) const override {
+                 const core::MutableSampleView<3>& trials) const override {
     auto& own = dynamic_cast<ReferenceState&>(state);
-    const Input input = with_strides(*plan_, given);
-    const std::size_t complete = own.complete() + (own.times + input.count) / config().downsample;
-    const std::size_t samples = complete > max_delay() ? complete - max_delay() : 0;
-    require_call(*plan_, given, output, samples);
-
+    const Input input = with_strides(config(), given);
+    const Step step = step_of(*plan_, own, given, trials);
     Result result;
     for (std::size_t b = 0; b < config().beams; ++b) result.not_finite += take(own, input, b);
-    own.times = (own.times + input.count) % config().downsample;
-    result.samples = samples;
-    sum(own, output, samples);
+    result.samples = step.samples;
+    if (float_output())
+      sum(own, trials.as<float>(), step.samples);
+    else
+      sum(own, trials.as<std::int32_t>(), step.samples);
     for (auto& row : own.rows)
-      row.erase(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(samples));
+      row.erase(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(step.samples));
+    step.take(own);
     return result;
   }
 
@@ -133,8 +120,9 @@ class ReferencePlan final : public Plan {
       for (std::size_t c = 0; c < x.size(); ++c) {
         x[c] = sample_at(config(), input, beam, t, c);
         if (!std::isfinite(x[c])) ++bad, x[c] = 0;
-        if (Moments* m = state.moments_of(beam * x.size() + c))
-          ++m->count, m->sum += x[c], m->sum_of_squares += x[c] * x[c];
+        if (state.sums.empty()) continue;
+        Moments& m = state.sums[beam * x.size() + c];
+        ++m.count, m.sum += x[c], m.sum_of_squares += x[c] * x[c];
       }
       if (config().zero_dm) {
         double mean = 0;
@@ -144,38 +132,30 @@ class ReferencePlan final : public Plan {
       }
       for (std::size_t c = 0; c < x.size(); ++c) {
         auto& row = state.rows[beam * x.size() + c];
-        if ((state.times + t) % n == 0) row.push_back(0);
+        if ((state.phase + t) % n == 0) row.push_back(0);
         row.back() += x[c];
       }
     }
     return bad;
   }
 
-  void sum(const ReferenceState& state, const OutputViews& output, std::size_t samples) const {
+  // Integers in int64, floats in double.
+  template <class T>
+  void sum(const ReferenceState& state, const core::View<T, 3>& trials, std::size_t samples) const {
+    using Sum = std::conditional_t<std::is_same_v<T, float>, double, std::int64_t>;
     const auto& channels = plan_->channel_at();
-    const auto zero =
-        static_cast<std::int64_t>(config().zero_level * config().downsample * channels.size());
+    const std::size_t zero = config().zero_level * config().downsample * channels.size();
     for (std::size_t b = 0; b < config().beams; ++b)
       for (std::size_t i = 0; i < plan_->trials(); ++i)
         for (std::size_t t = 0; t < samples; ++t) {
-          std::int64_t integer = -zero;
-          double real = 0;
+          Sum sum = float_output() ? 0 : -static_cast<Sum>(zero);
           for (std::size_t p = 0; p < channels.size(); ++p) {
             const auto& row = state.rows[b * plan_->channels() + channels[p]];
-            const double x = row[t + static_cast<std::size_t>(plan_->delays()(i, p))];
-            integer += float_output() ? 0 : static_cast<std::int64_t>(x);
-            real += x;
+            sum += static_cast<Sum>(row[t + static_cast<std::size_t>(plan_->delays()(i, p))]);
           }
-          if (float_output()) {
-            output.floats(b, i, t) = static_cast<float>(real);
-          } else {
-            output.integers(b, i, t) = static_cast<std::int32_t>(integer);
-          }
+          trials(b, i, t) = static_cast<T>(sum);
         }
   }
-
-  std::shared_ptr<const DelayPlan> plan_;
-  Choice choice_;
 };
 
 }  // namespace

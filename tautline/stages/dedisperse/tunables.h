@@ -11,14 +11,14 @@ namespace tautline::stages::dedisperse {
 
 /// Of the GPU kernels: the dedispersion paper's four, and how rows are staged. A tile of a group is
 /// items_time x elements_time x 4 times (of bytes; x 1 otherwise) by items_dm x elements_dm trials.
-/// Where all are as they are here, a plan takes others where it knows better: channel blocks of
-/// channels on compute capability 9.0, longer tiles of floats, shorter ones of trials far apart or
-/// where long ones would leave multiprocessors without work.
+/// Where all are as they are here, a plan takes others where it knows better: channel blocks on
+/// compute capability 9.0, longer tiles of floats, shorter ones of trials far apart or where long
+/// ones would leave multiprocessors without work.
 struct GpuTunables {
   std::size_t items_time = 64;    ///< threads along time: 16, 32, 64, 128 or 256
   std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
   std::size_t elements_time = 4;  ///< of a thread along time: 1, 2, 4 or 8
-  std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8, 16 or 32
+  std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8 or 16
   /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of
   /// it means fewer barriers, less leaves room for more groups. 0: rows are read where they lie, as
   /// they are where the delays of a tile's trials lie too far apart.
@@ -29,20 +29,6 @@ struct GpuTunables {
   /// Of shared sums: trials add groups of 2^levels channels, 2 to 6, of which tuning tries 2 to 5;
   /// 0: by counting.
   std::size_t levels = 0;
-  /// Warps of 32 threads that make the sums of a channel block while consumer warps add those
-  /// of the channel block before (channel_blocks.kernel), 1 to 16; 0: tile.kernel. A tile then has
-  /// items_time x elements_time x 2 times. Of shared sums and sub-bands of bytes, where
-  /// local memory has room.
-  std::size_t producer_warps = 0;
-  /// With producer warps elements_time may be any number up to 8 and elements_dm any up to 32.
-  std::size_t block_channels = 16;  ///< of a channel block: 4, 8, 16, 32 or 64
-  /// Of four patterns that a producer warp has in registers: 1 to 9; 0: as many as there is room
-  /// for.
-  std::size_t tiles = 0;
-  bool matrix = true;  ///< producer warps use the matrix units where there are any
-  /// Consumer warps load the rows; producer warps do not. Of no effect where fetch warps do (with
-  /// four producer warps on compute capability 9.0).
-  bool consumers_fetch = true;
 
   friend bool operator==(const GpuTunables&, const GpuTunables&) = default;
 };
@@ -71,8 +57,6 @@ struct Tunables {
   /// Of zero-DM on those: different delays of a trial that are added up; trials with more take a
   /// transform, whose rounding error grows with the number of channels of one delay.
   std::size_t most_delays_added = 128;
-
-  friend bool operator==(const Tunables&, const Tunables&) = default;
 };
 
 /// make_plan with values other than the defaults: tuning and tests. Throws Error(config).

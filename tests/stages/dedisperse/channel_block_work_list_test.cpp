@@ -1,6 +1,6 @@
-// What channel_blocks.kernel is told, and the kernel itself with the matrix units emulated: the
+// What channel_blocks.cuda.kernel is told, and the kernel itself with the matrix units emulated: the
 // sums are those along the delays it was made from.
-#include "tautline/stages/dedisperse/gpu/channel_block_work_list.h"
+#include "tautline/stages/dedisperse/gpu/hopper/channel_block_work_list.h"
 
 #include <gtest/gtest.h>
 
@@ -19,14 +19,11 @@
 #define ITEMS_DM 2
 #define ELEMENTS_TIME 2
 #define ELEMENTS_DM 4
-#define PRODUCER_WARPS 6  // two sets of three
+#define PRODUCER_WARPS 2
+#define FETCH_WARPS 2
 #define CHANNELS 8
 #define TILES 2
-#define MATRIX 1
-#define GROUPS 1
-#define FETCH_WARPS 0
-#define RUN_AHEAD 0
-#define CONSUMERS_FETCH 1
+#define PAIRED_TILES 1
 #define ROW_WORDS static_cast<u32>(now->row_words)
 #define PACKET_WORDS static_cast<u32>(now->packet_words)
 #define LOCAL_WORDS static_cast<u32>(now->local_words)
@@ -37,11 +34,8 @@ const tautline::stages::dedisperse::ChannelBlockWorkList* now = nullptr;  // tha
 using tautline::tests::on_host::add_there;
 using tautline::tests::on_host::arrive;
 using tautline::tests::on_host::await;
-using tautline::tests::on_host::await_copies;
 using tautline::tests::on_host::begin_count;
-using tautline::tests::on_host::copy_row;
 using tautline::tests::on_host::copy_whole;
-using tautline::tests::on_host::copy_word;
 using tautline::tests::on_host::counts_begun;
 using tautline::tests::on_host::cut_word;
 using tautline::tests::on_host::expect_words;
@@ -52,78 +46,33 @@ using tautline::tests::on_host::one_at;
 using tautline::tests::on_host::store_two;
 }  // namespace
 
-// Consumer warps fetch the rows here, and carry what overflows; producer warps fetch below.
+// What overflows is carried here, and below goes to where trials belong.
 namespace window_8 {
 namespace {
 #define WINDOW 8
 #define CARRIES 1
-#define PAIRED_TILES 1
-#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
+#include "tautline/stages/dedisperse/gpu/hopper/channel_blocks.cuda.kernel"
+#undef WINDOW
+#undef CARRIES
 }  // namespace
 }  // namespace window_8
 
-#undef CONSUMERS_FETCH
-#define CONSUMERS_FETCH 0
-#undef PRODUCER_WARPS
-#define PRODUCER_WARPS 2
-// The same, but warps that do nothing else fetch, and no role waits for more than it needs.
-#undef FETCH_WARPS
-#define FETCH_WARPS 2
-#undef RUN_AHEAD
-#define RUN_AHEAD 1
-namespace ahead {
-namespace {
-#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
-#undef WINDOW
-#undef CARRIES
-#define CARRIES 0
-#undef PAIRED_TILES
-}  // namespace
-}  // namespace ahead
-
-#undef FETCH_WARPS
-#define FETCH_WARPS 0
-#undef RUN_AHEAD
-#define RUN_AHEAD 0
 namespace window_16 {
 namespace {
 #define WINDOW 16
-#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
-#undef WINDOW
+#define CARRIES 0
+#include "tautline/stages/dedisperse/gpu/hopper/channel_blocks.cuda.kernel"
 }  // namespace
 }  // namespace window_16
-
-// Warps that do nothing else fetch them here, and meet the others.
-#undef FETCH_WARPS
-#define FETCH_WARPS 2
-namespace window_32 {
-namespace {
-#define WINDOW 32
-#include "tautline/stages/dedisperse/gpu/channel_blocks.kernel"
-#undef WINDOW
-}  // namespace
-}  // namespace window_32
 
 namespace tautline::stages::dedisperse {
 namespace {
 
-// The kernel in one of its forms.
-struct Form {
-  std::size_t warps;  // of producer warps and fetch warps
-  decltype(&window_8::dedisperse_channel_blocks) kernel;
-};
-std::vector<Form> forms_of(std::size_t window) {
-  if (window == 8)
-    return {{6, window_8::dedisperse_channel_blocks}, {4, ahead::dedisperse_channel_blocks}};
-  if (window == 16) return {{2, window_16::dedisperse_channel_blocks}};
-  return {{4, window_32::dedisperse_channel_blocks}};
-}
 constexpr ChannelBlockShape kShape{.span = ITEMS_TIME * ELEMENTS_TIME,
                                    .trials = ITEMS_DM * ELEMENTS_DM,
                                    .channels = CHANNELS,
                                    .local_bytes = 64 << 10,
-                                   .channels_in_sum = 257,
-                                   .carries = true};
+                                   .channels_in_sum = 257};
 
 // Rows of random bytes, with as much before and behind as the kernel may read.
 struct Rows {
@@ -151,28 +100,27 @@ void compare(const Config& config, const Delays& delays, const ChannelBlockShape
   auto random = tests::generator();
   const Rows rows(delays.positions, times + skip + plan.max_delay() + 2 * shape.span, random,
                   least);
-  for (const Form& form : forms_of(window)) {
-    SCOPED_TRACE(std::to_string(form.warps) + " warps");
-    std::vector<std::int32_t> out(trials * times, -123456789);
-    tests::on_host::run_groups(
-        ITEMS_TIME * ITEMS_DM + 32 * form.warps, list->local_words,
-        {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span) *
-                          ((trials + shape.trials - 1) / shape.trials)),
-         1, 1},
-        [&] {
-          form.kernel(rows.bytes.data(), list->packets.data(), plan.order().data(), out.data(),
-                      rows.stride, 0, kMostTimesBefore, static_cast<u32>(list->channel_blocks),
-                      static_cast<u32>(list->blocks_in_sum), static_cast<u32>(trials), skip,
-                      static_cast<u32>(skip + times), times, 0, 1000);
-        });
-    for (std::size_t i = 0; i < trials; ++i)
-      for (std::size_t t = 0; t < times; ++t) {
-        std::int32_t sum = -1000;
-        for (std::size_t p = 0; p < delays.positions; ++p)
-          sum += rows.at(p, skip + t + static_cast<std::size_t>(delays(i, p)));
-        ASSERT_EQ(out[i * times + t], sum) << "trial " << i << ", time " << t;
-      }
-  }
+  const auto kernel =
+      window == 8 ? window_8::dedisperse_channel_blocks : window_16::dedisperse_channel_blocks;
+  std::vector<std::int32_t> out(trials * times, -123456789);
+  tests::on_host::run_groups(
+      ITEMS_TIME * ITEMS_DM + 32 * (PRODUCER_WARPS + FETCH_WARPS), list->local_words,
+      {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span) *
+                        ((trials + shape.trials - 1) / shape.trials)),
+       1, 1},
+      [&] {
+        kernel(rows.bytes.data(), list->packets.data(), plan.order().data(), out.data(),
+               rows.stride, 0, kMostTimesBefore, static_cast<u32>(list->channel_blocks),
+               static_cast<u32>(list->blocks_in_sum), static_cast<u32>(trials), skip,
+               static_cast<u32>(skip + times), times, 0, 1000);
+      });
+  for (std::size_t i = 0; i < trials; ++i)
+    for (std::size_t t = 0; t < times; ++t) {
+      std::int32_t sum = -1000;
+      for (std::size_t p = 0; p < delays.positions; ++p)
+        sum += rows.at(p, skip + t + static_cast<std::size_t>(delays(i, p)));
+      ASSERT_EQ(out[i * times + t], sum) << "trial " << i << ", time " << t;
+    }
 }
 
 Config band(std::size_t channels, std::size_t trials, double step) {
@@ -192,12 +140,10 @@ TEST(ChannelBlockWorkList, SumsByTheMatrixUnitsAreThoseOfTheDelays) {
 }
 
 TEST(ChannelBlockWorkList, WiderWindows) {
-  ChannelBlockShape shape = kShape;
-  shape.carries = false;
   Config config = band(11, 10, 3);
-  compare(config, DelayPlan(config).delays(), shape, 16);
+  compare(config, DelayPlan(config).delays(), kShape, 16);
   config = band(11, 10, 8);
-  compare(config, DelayPlan(config).delays(), shape, 32);
+  EXPECT_FALSE(make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), kShape));
 }
 
 // Delays of a trial's own, so that nothing is shared and rows begin before the first time.
@@ -235,7 +181,6 @@ TEST(ChannelBlockWorkList, MakersWaitForSumsThatAreStillRead) {
 TEST(ChannelBlockWorkList, SumsThatOverflowSixteenBitsGoOn) {
   const Config config = band(11, 10, 3);
   ChannelBlockShape shape = kShape;
-  shape.carries = false;
   shape.channels_in_sum = 9;
   compare(config, DelayPlan(config).delays(), shape, 16);
 }

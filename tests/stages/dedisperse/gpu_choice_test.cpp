@@ -23,7 +23,9 @@ std::string kernel_on(const Config& config, const std::string& architecture = "s
   for (const device::ProgramSource& source : device->sources()) compiled.insert(source.name);
   std::string found;
   for (const std::string name : {"tile", "channel_blocks", "sum"})
-    if (compiled.contains("dedisperse/gpu/" + name + ".kernel")) found += name;
+    if (compiled.contains("dedisperse/gpu/" + name + ".kernel") ||
+        compiled.contains("dedisperse/gpu/hopper/" + name + ".cuda.kernel"))
+      found += name;
   return found;
 }
 

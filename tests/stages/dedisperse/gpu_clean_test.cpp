@@ -48,13 +48,8 @@ class GpuClean : public ::testing::TestWithParam<std::string> {
                         moves.rows ? times * element : line,
                         moves.rows ? channels * times * element : times * line};
       std::vector<T> block(config.beams * trials * room, T{-77});
-      OutputViews views;
-      if constexpr (std::is_same_v<T, float>) {
-        views.floats = {block.data(), {config.beams, trials, room}};
-      } else {
-        views.integers = {block.data(), {config.beams, trials, room}};
-      }
-      const Result result = plan.execute(*queue, *state, input, views);
+      const core::View<T, 3> view(block.data(), {config.beams, trials, room});
+      const Result result = plan.execute(*queue, *state, input, view);
       queue->synchronise();
       for (std::size_t t = 0; t < result.samples; ++t)
         for (std::size_t r = 0; r < config.beams * trials; ++r)

@@ -1,7 +1,6 @@
 // The CUDA text of every kernel compiles for every architecture, without a GPU, and spills nothing.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -14,9 +13,6 @@ namespace tautline::stages::dedisperse {
 namespace {
 
 using tests::kArchitectures;
-
-// Bytes that channel_blocks.kernel may spill, in its slow paths.
-constexpr std::size_t kMostOfChannelBlocks = 256;
 
 // Each text for one architecture, in turns; for every one of them when TAUTLINE_FULL is set.
 class GpuCompile : public ::testing::Test {
@@ -82,80 +78,50 @@ TEST_F(GpuCompile, TilesOfEveryTypeAndLevelWithTheDefaults) {
     }
 }
 
-jit::Defines channel_block_defines(int channels, int window, int producer_warps, int tiles,
-                                   int matrix) {
-  return jit::Defines()
-      .set("ITEMS_TIME", 64)
-      .set("ITEMS_DM", 4)
-      .set("ELEMENTS_TIME", 8)
-      .set("PRODUCER_WARPS", producer_warps)
-      .set("CHANNELS", channels)
-      .set("WINDOW", window)
-      .set("TILES", tiles)
-      .set("MATRIX", matrix)
-      .set("CONSUMERS_FETCH", matrix)
-      .set("ROW_WORDS", 328)
-      .set("PACKET_WORDS", 200)
-      .set("LOCAL_WORDS", 25000)
-      .set("CARRIES", matrix)
-      .set("FETCH_WARPS", 0)
-      .set("PACKETS", 8);
-}
-
-// Producer warps and consumer warps share what a thread may have: a few addresses are spilled.
-TEST_F(GpuCompile, ChannelBlocksWithAndWithoutMatrixUnits) {
-  std::size_t turn = 0;
-  for (const int matrix : {0, 1})
-    for (const int window : {8, 16})
-      for (const auto& [elements_dm, producer_warps, groups, most] :
-           {std::array{16, 4, 1, 168}, {8, 2, 2, 96}, {4, 4, 1, 168}})
-        compile("dedisperse/gpu/channel_blocks.kernel",
-                channel_block_defines(16, window, producer_warps, 2, matrix)
-                    .set("ELEMENTS_DM", elements_dm)
-                    .set("GROUPS", groups),
-                turn++, static_cast<std::size_t>(most), kMostOfChannelBlocks);
-}
-
-// The defaults, of compute capability 9.0 alone: roles that take registers as they need them spill
-// next to nothing.
-TEST_F(GpuCompile, ChannelBlocksOfTheDefaults) {
-  struct Default {
-    int channels, window, producer_warps, tiles;
-    std::size_t registers;
+// Of compute capability 9.0 alone: roles that take registers as they need them spill next to
+// nothing.
+TEST_F(GpuCompile, ChannelBlocks) {
+  struct Shape {
+    int channels, window, tiles, elements_dm;
   };
-  for (const Default& shape :
-       {Default{16, 8, 4, 5, 128}, Default{8, 8, 4, 6, 128}, Default{8, 16, 4, 5, 128}})
-    compile_for(
-        "sm_90a", "dedisperse/gpu/channel_blocks.kernel",
-        channel_block_defines(shape.channels, shape.window, shape.producer_warps, shape.tiles, 1)
-            .set("ELEMENTS_DM", 16)
-            .set("GROUPS", 1)
-            .set("FETCH_WARPS", 4),
-        shape.registers, 16);
-}
-
-TEST_F(GpuCompile, TakesOfEveryWidth) {
-  std::size_t turn = 0;
-  for (const int bits : {1, 2, 4, 8, 16, 32})
-    for (const int spectra : {0, 1})
-      compile("dedisperse/gpu/take.kernel",
-              jit::Defines().set("BITS", bits).set("SPECTRA", spectra), turn++, 48);
-  compile("dedisperse/gpu/corner_turn.kernel", {}, turn++, 48);
+  for (const Shape& shape : {Shape{16, 8, 5, 16}, {16, 8, 5, 12}, {8, 8, 6, 16}, {8, 16, 5, 16}})
+    compile_for("sm_90a", "dedisperse/gpu/hopper/channel_blocks.cuda.kernel",
+                jit::Defines()
+                    .set("ITEMS_TIME", 64)
+                    .set("ITEMS_DM", 4)
+                    .set("ELEMENTS_TIME", 8)
+                    .set("ELEMENTS_DM", shape.elements_dm)
+                    .set("PRODUCER_WARPS", 4)
+                    .set("FETCH_WARPS", 4)
+                    .set("CHANNELS", shape.channels)
+                    .set("WINDOW", shape.window)
+                    .set("TILES", shape.tiles)
+                    .set("ROW_WORDS", 328)
+                    .set("PACKET_WORDS", 200)
+                    .set("LOCAL_WORDS", 25000)
+                    .set("CARRIES", shape.tiles > 5 ? 0 : 1)
+                    .set("PACKETS", 8),
+                128, 16);
 }
 
 TEST_F(GpuCompile, CleaningOfEveryKind) {
   std::size_t turn = 0;
-  for (const int bits : {1, 8, 16})
+  for (const int bits : {1, 2, 4, 8, 16, 32})
     for (const int spectra : {0, 1})
-      for (const int row : {8, 16, 32})
+      for (const int row : {8, 16, 32}) {
+        if (bits == 32 && row < 32) continue;
+        const int cleaned = row == 32 && bits < 32 ? 1 : 0;
         compile("dedisperse/gpu/clean.kernel",
                 jit::Defines()
                     .set("BITS", bits)
                     .set("SPECTRA", spectra)
                     .set("ROW", row)
-                    .set("ZERO_DM", row == 32 ? 1 : 0)
-                    .set("SIGNED", bits == 1 ? 0 : 1),
+                    .set("ZERO_DM", cleaned)
+                    .set("MEASURE", cleaned)
+                    .set("SIGNED", bits == 8 || bits == 16 ? 1 : 0),
                 turn++, 96);
+      }
+  compile("dedisperse/gpu/corner_turn.kernel", {}, turn++, 48);
 }
 
 TEST_F(GpuCompile, ZeroDmOfEverySize) {

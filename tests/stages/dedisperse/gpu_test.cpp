@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/gpu/dispatch.h"
 #include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
@@ -122,8 +123,7 @@ TEST_P(Gpu, LongRowsAreStagedByManyThreads) {
     Config config = small_config(13, bits, 21);
     config.method = Method::exact;
     const GpuTunables shape{32, 4, 1, 2, 2};
-    const SumKernel choice =
-        choose_sum_kernel(DelayPlan(config), *device, static_cast<std::size_t>(bits) / 8, shape);
+    const SumKernel choice = choose_sum_kernel(DelayPlan(config), *device, shape);
     ASSERT_TRUE(choice.tile);
     EXPECT_LE(choice.tile->bundle_rows * 2 * kWarpThreads, choice.group_threads());
     compare(config, 400, {{150, 1, 77}}, {.gpu = shape});
@@ -163,84 +163,39 @@ TEST_P(Gpu, LevelsAreUsed) {
   EXPECT_EQ(make_plan(config, device, kQuick)->choice().text.find("groups of"), std::string::npos);
 }
 
-// Channel blocks, whose sums some threads make and others add, are shared sums all the
-// same. 16 threads of 2 entries: tiles of 64 times for 4 trials.
-Tunables with_producers(std::size_t producer_warps, std::size_t channels) {
-  Tunables tunables{.gpu = {16, 2, 2, 2, 48}};
-  tunables.gpu.producer_warps = producer_warps;
-  tunables.gpu.block_channels = channels;
-  tunables.gpu.tiles = 2;
-  tunables.gpu.consumers_fetch = producer_warps % 2 == 0;
-  return tunables;
+// A cost that makes plans take channel blocks wherever they can.
+GpuCost for_channel_blocks() {
+  GpuCost cost = kH200Cost;
+  cost.staged_row = 1e9;
+  cost.adds_per_cycle = 1e-9;
+  return cost;
 }
 
+// Channel blocks, whose sums some warps make and others add, are shared sums all the same.
 TEST_P(Gpu, SumsOfChannelBlocksAreExact) {
-  struct Shape {
-    std::size_t channels, producer_warps, channel_block;
-    int bits;
-    double dm_step;
-    bool rising;
-  };
   const auto device = device::open(device::parse_selection(GetParam()));
-  std::vector<Shape> shapes{{1, 1, 4, 8, 2.5, false},  {61, 1, 8, 8, 2.5, false},
-                            {61, 2, 16, 4, 2.5, true}, {40, 1, 4, 2, 20, false},
-                            {16, 2, 16, 8, 4, false},  {3, 1, 4, 1, 2.5, true}};
-  // A program takes PoCL seconds to compile.
-  if (!tests::compiles_slowly(GetParam()))
-    for (const std::size_t channels : {1u, 2u, 3u, 32u, 336u, 1024u})
-      for (const int bits : {1, 2, 4, 8})
-        shapes.push_back({channels, bits == 4 ? 2u : 1u, channels > 300 ? 8u : 4u, bits,
-                          channels > 300 ? 0.25 : 2.5, bits == 2});
-  for (const Shape& shape : shapes) {
-    Config config = small_config(shape.channels, shape.bits, 21, shape.rising);
-    config.dms = even_dms(shape.dm_step, 21);
-    config.method = Method::shared;
-    const Tunables tunables = with_producers(shape.producer_warps, shape.channel_block);
-    const auto plan = make_plan(config, device, tunables);
-    EXPECT_NE(plan->choice().text.find("channel blocks of " + std::to_string(shape.channel_block)),
-              std::string::npos)
-        << plan->choice().text;
-    compare(config, plan->max_delay() + 250, {{150, 1, 77}}, tunables);
-  }
-}
-
-// As the defaults are: four producer warps and, on compute capability 9.0, warps that fetch and do
-// nothing else.
-TEST_P(Gpu, ChannelBlocksOfDefaultRolesAreExact) {
-  const auto device = device::open(device::parse_selection(GetParam()));
-  for (const std::size_t channels : {16u, 61u, 300u}) {
-    Config config = small_config(channels, 8, 37);
-    config.method = Method::shared;
-    config.dms = even_dms(channels > 100 ? 0.5 : 2.5, 37);
-    Tunables tunables{.gpu = {64, 2, 2, 2, 200}};
-    tunables.gpu.producer_warps = 4;
-    tunables.gpu.block_channels = 8;
-    const SumKernel choice = choose_sum_kernel(DelayPlan(config), *device, 1, tunables.gpu);
-    ASSERT_TRUE(choice.channel_blocks);
-    const bool apart = choice.matrix && device->properties().compute_capability == 90;
-    EXPECT_EQ(choice.fetch_warps, apart ? 4u : 0u);
-    compare(config, 900, {{150, 1, 477}}, tunables);
-  }
-}
-
-TEST_P(Gpu, ChannelBlocksOfStreamsBeamsAndSavedStates) {
-  Config config = small_config(33, 8, 18);
-  config.method = Method::shared;
-  config.beams = 2;
-  config.ignored_channels = {4, 32};
-  config.zero_level = 77;
-  for (const Feed& feed : std::vector<Feed>{{{61, 1, 130}}, {{70}, true, true}})
-    compare(config, 500, feed, with_producers(1, 8));
-}
-
-TEST_P(Gpu, ChannelBlocksOfFullScaleBytesOverflowNothing) {
-  Config config = small_config(600, 8, 3);
-  config.method = Method::shared;
-  const std::size_t times = 90;
-  const std::vector<std::byte> spectra(times * 600, std::byte{0xff});
-  const Series series = run(GetParam(), config, spectra, times, {}, with_producers(1, 16));
-  ASSERT_FALSE(series.integers.empty());
-  for (const std::int32_t sum : series.integers) ASSERT_EQ(sum, 600 * 255);
+  if (device->api() != device::Api::cuda || device->properties().compute_capability != 90)
+    GTEST_SKIP() << "channel blocks are for CUDA on compute capability 9.0";
+  for (const std::size_t channels : {1u, 2u, 3u, 16u, 61u, 336u, 1024u})
+    for (const int bits : {1, 2, 4, 8})
+      for (const bool full : {false, true}) {
+        Config config = small_config(channels, bits, 37, bits == 2);
+        config.dms = even_dms(channels > 100 ? 0.25 : 2.5, 37);
+        config.method = Method::shared;
+        const std::size_t times = DelayPlan(config).max_delay() + 1250;
+        const Feed feed{{150, 1, 477}, false, bits == 8};
+        const auto plan =
+            make_gpu_plan(std::make_shared<const DelayPlan>(fitted(config, times, feed)), device,
+                          {}, for_channel_blocks());
+        EXPECT_NE(plan->choice().text.find("channel blocks of"), std::string::npos)
+            << plan->choice().text;
+        auto random = tests::generator();
+        auto spectra = make_spectra(config, times, random);
+        if (full) std::fill(spectra.begin(), spectra.end(), std::byte{0xff});
+        EXPECT_TRUE(run(*plan, *device->make_queue(), spectra, times, feed).integers ==
+                    run("cpu", config, spectra, times).integers)
+            << channels << " channels, " << bits << " bits, full scale " << full;
+      }
 }
 
 // The same delays as on the CPU, so the same sums.
@@ -265,12 +220,6 @@ TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
   const Series expected = run("cpu", config, spectra, times, feed);
   const Series got = run(GetParam(), config, spectra, times, feed, tunables);
   EXPECT_EQ(got.integers, expected.integers);
-  const Tunables producers = with_producers(2, 16);
-  EXPECT_NE(make_plan(config, device, producers)->choice().text.find("subband, "),
-            std::string::npos);
-  EXPECT_NE(make_plan(config, device, producers)->choice().text.find("producer warps"),
-            std::string::npos);
-  EXPECT_EQ(run(GetParam(), config, spectra, times, feed, producers).integers, expected.integers);
   config.method = Method::exact;
   EXPECT_NE(run("cpu", config, spectra, times).integers, expected.integers);
 }
@@ -297,13 +246,13 @@ TEST_P(Gpu, RowsAreStagedWhereThatPays) {
     GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
     EXPECT_TRUE(
-        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, 1, {}).tile ||
-        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, 1, {})
+        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, {}).tile ||
+        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, {})
             .channel_blocks);
-  EXPECT_TRUE(choose_sum_kernel(DelayPlan(lofar(4).config), *device, 1, {}).tile);
+  EXPECT_TRUE(choose_sum_kernel(DelayPlan(lofar(4).config), *device, {}).tile);
   Config far = lofar(32).config;
-  EXPECT_FALSE(choose_sum_kernel(DelayPlan(far), *device, 1, {}).tile);
-  EXPECT_TRUE(choose_sum_kernel(DelayPlan(far), *device, 1, {.local_kib = 255}).tile);
+  EXPECT_FALSE(choose_sum_kernel(DelayPlan(far), *device, {}).tile);
+  EXPECT_TRUE(choose_sum_kernel(DelayPlan(far), *device, {.local_kib = 255}).tile);
 }
 
 // What a GPU of NVIDIA's takes when nothing is told. PoCL takes seconds to compile its defaults,
@@ -369,7 +318,7 @@ TEST_P(Gpu, DeviceMemoryGivesTheSameSums) {
       input.data = in.data();
       input.count = times;
       const auto result =
-          plan->execute(*queue, *state, input, {{out.as<std::int32_t>(), {1, 20, times}}, {}});
+          plan->execute(*queue, *state, input, {out.data(), plan->output_type(), {1, 20, times}});
       ASSERT_EQ(result.samples, expected.times);
       std::vector<std::int32_t> got(20 * times);
       queue->copy(got.data(), out.data(), 4 * got.size());

@@ -1,4 +1,4 @@
-// The kernel dialect for a group whose threads are threads of the host: what channel_blocks.kernel
+// The kernel dialect for a group whose threads are threads of the host: what channel_blocks.cuda.kernel
 // does by the matrix units can be followed where there is no GPU.
 //
 // A warp's fragments are those of mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 as the PTX manual
@@ -110,13 +110,6 @@ inline void store_two(u32* to, u32 x, u32 y, u32 wanted) {
 inline u32 join_halves(u32 a, u32 b, u32 which) {
   return which == 0 ? (a & 0xffff) | b << 16 : a >> 16 | (b & 0xffff0000);
 }
-inline void copy_word(u32* to, const u32* from) {
-  *to = *from;
-}
-inline void copy_row(u32* to, const u32* from, u32 length, u32 lane) {
-  for (u32 k = lane; k < length; k += 32) to[k] = from[k];
-}
-inline void await_copies() {}
 inline void begin_count(u32*, u32 which, u32 arrivals) {
   here.group->counts[which].begin(arrivals);
 }
@@ -176,7 +169,6 @@ void run_groups(std::size_t threads, std::size_t local_words, std::array<u32, 3>
 #define GROUP_Y (tautline::tests::on_host::here.y)
 #define GROUP_Z (tautline::tests::on_host::here.z)
 #define BARRIER() tautline::tests::on_host::here.group->meeting.arrive_and_wait()
-#define MEET() BARRIER()
 #define WARP_BARRIER() \
   tautline::tests::on_host::here.group->warp[THREAD_X / 32]->meeting.arrive_and_wait()
 #define TAKE_REGISTERS(count)

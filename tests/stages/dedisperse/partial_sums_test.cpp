@@ -1,11 +1,10 @@
 // The steps in which shared sums are made; that sums are right however they are made is for the
 // exact tests.
-#include "tautline/stages/dedisperse/cpu/partial_sums.h"
-
 #include <gtest/gtest.h>
 
 #include <span>
 
+#include "tautline/stages/dedisperse/cpu/cost.h"
 #include "tautline/stages/dedisperse/cpu/kernels.h"
 #include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"

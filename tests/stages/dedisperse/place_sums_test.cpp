@@ -1,16 +1,15 @@
-#include "tautline/stages/dedisperse/gpu/place_sums.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "tautline/stages/dedisperse/gpu/hopper/channel_block_work_list.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {
 namespace {
 
-// What channel_blocks.kernel relies on.
+// What channel_blocks.cuda.kernel relies on.
 void expect_apart(const std::vector<std::size_t>& words, std::size_t room, std::size_t ahead,
                   const std::vector<SumsPlace>& places) {
   ASSERT_EQ(places.size(), words.size());

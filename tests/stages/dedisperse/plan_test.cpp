@@ -123,7 +123,7 @@ TEST(Plan, CallsThatContradictThePlanAreRefused) {
   std::vector<std::int32_t> out(3 * 100);
   const auto call = [&](std::size_t count, std::size_t trials, std::size_t room) {
     plan->execute(*queue, *state, {.data = spectra.data(), .count = count},
-                  {{out.data(), {1, trials, room}}, {}});
+                  core::View<std::int32_t, 3>(out.data(), {1, trials, room}));
   };
   EXPECT_THROW(call(101, 3, 100), core::Error);
   EXPECT_THROW(call(100, 2, 100), core::Error);
@@ -135,6 +135,80 @@ TEST(Plan, CallsThatContradictThePlanAreRefused) {
   state->reset();
   EXPECT_EQ(state->held_samples(), 0u);
   EXPECT_THROW(state->load({}), core::Error);
+  // Trials of another type.
+  std::vector<float> floats(3 * 100);
+  EXPECT_THROW(plan->execute(*queue, *state, {.data = spectra.data(), .count = 100},
+                             core::View<float, 3>(floats.data(), {1, 3, 100})),
+               core::Error);
+}
+
+TEST(Plan, SavedStatesAreOfOneConfig) {
+  for (const std::string name : {"cpu", "reference"}) {
+    const auto device = device::open(device::parse_selection(name));
+    const auto queue = device->make_queue();
+    Config config = small_config(8, 8, 3);
+    config.max_samples = 100;
+    const auto plan = make_plan(config, device);
+    const auto state = plan->make_state(*queue);
+    std::vector<std::byte> spectra(100 * 8);
+    std::vector<std::int32_t> out(3 * 100);
+    plan->execute(*queue, *state, {.data = spectra.data(), .count = 100},
+                  core::View<std::int32_t, 3>(out.data(), {1, 3, 100}));
+    const std::vector<std::byte> saved = state->save();
+    const auto loads = [&](const auto& change) {
+      Config other = config;
+      change(other);
+      const auto into = make_plan(other, device)->make_state(*queue);
+      try {
+        into->load(saved);
+      } catch (const core::Error& error) {
+        EXPECT_EQ(error.kind(), core::ErrorKind::format);
+        return false;
+      }
+      return into->held_samples() == state->held_samples();
+    };
+    using C = Config&;
+    EXPECT_TRUE(loads([](C) {}));
+    EXPECT_TRUE(loads([](C c) { c.max_samples = 7, c.method = Method::exact; }));
+    EXPECT_FALSE(loads([](C c) { c.dms[1] += 1e-9; }));
+    EXPECT_FALSE(loads([](C c) { c.frequencies_mhz[3] += 1; }));
+    EXPECT_FALSE(loads([](C c) { c.ignored_channels = {2}; }));
+    EXPECT_FALSE(loads([](C c) { c.signed_samples = true; }));
+    EXPECT_FALSE(loads([](C c) { c.zero_dm = true; }));
+    EXPECT_FALSE(loads([](C c) { c.downsample = 2; }));
+    std::vector<std::byte> cut = saved;
+    cut.pop_back();
+    EXPECT_THROW(state->load(cut), core::Error);
+  }
+}
+
+// A pulse of DM 30 in the whole of a short observation, by one call.
+TEST(Dedisperse, FindsAPulseInOneCall) {
+  Config config = small_config(32, 8, 21);
+  const std::size_t times = 400, arrival = 123, trial = 12;
+  ASSERT_EQ(config.dms[trial], 30);
+  std::vector<std::uint8_t> spectra(times * 32, 10);
+  const double highest = config.frequencies_mhz.front();
+  for (std::size_t c = 0; c < 32; ++c)
+    spectra[(arrival + static_cast<std::size_t>(core::dispersion_delay_samples(
+                           30, config.frequencies_mhz[c], highest, config.sample_time_s))) *
+                32 +
+            c] = 20;
+  std::vector<std::int32_t> trials(21 * times, -1);
+  const core::View<std::int32_t, 3> view(trials.data(), {1, 21, times});
+  for (const std::size_t block : {std::size_t{16384}, std::size_t{77}})
+    for (const bool rows : {false, true}) {
+      config.max_samples = block;
+      const auto raw = std::as_bytes(std::span(spectra));
+      const auto bytes = rows ? to_rows(config, {raw.begin(), raw.end()}, times)
+                              : std::vector<std::byte>(raw.begin(), raw.end());
+      const Input input{rows ? Input::Layout::rows : Input::Layout::spectra, bytes.data(), times};
+      const Result result = dedisperse(config, input, view);
+      EXPECT_EQ(result.samples, times - make_plan(config, device::open({}))->max_delay());
+      EXPECT_EQ(view(0, trial, arrival), 32 * 20);
+      EXPECT_EQ(view(0, trial, arrival + 1), 32 * 10);
+      EXPECT_LT(view(0, 0, arrival), 32 * 20);
+    }
 }
 
 }  // namespace

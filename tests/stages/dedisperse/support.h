@@ -105,11 +105,11 @@ inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std:
                 feed.rows ? channels * times * element : times * line};
     const std::size_t room = plan.max_output_samples();
     // A block of its own, poisoned, so that writing beyond it shows.
-    std::vector<std::int32_t> integers(series.beams * series.trials * room, -123456789);
-    std::vector<float> floats(integers.size(), -7e30f);
-    OutputViews views{{integers.data(), {series.beams, series.trials, room}},
-                      {floats.data(), {series.beams, series.trials, room}}};
-    const Result result = plan.execute(queue, *state, input, views);
+    constexpr std::uint32_t kPoison = 0xf2a5c3d1;
+    std::vector<std::uint32_t> block(series.beams * series.trials * room, kPoison);
+    const Result result =
+        plan.execute(queue, *state, input,
+                     {block.data(), plan.output_type(), {series.beams, series.trials, room}});
     series.not_finite += result.not_finite;
     EXPECT_LE(result.samples, room);
     EXPECT_LE(written + result.samples, series.times);
@@ -119,11 +119,11 @@ inline Series run(const Plan& plan, device::Queue& queue, const std::vector<std:
         const std::size_t from = r * room + t, to = r * series.times + written + t;
         const bool mine = t < result.samples;
         if (!mine) {
-          untouched = untouched && floats[from] == -7e30f && integers[from] == -123456789;
+          untouched = untouched && block[from] == kPoison;
         } else if (plan.float_output()) {
-          series.floats[to] = floats[from];
+          std::memcpy(&series.floats[to], &block[from], 4);
         } else {
-          series.integers[to] = integers[from];
+          std::memcpy(&series.integers[to], &block[from], 4);
         }
       }
     EXPECT_TRUE(untouched) << "written behind the samples that were announced";

@@ -77,7 +77,7 @@ TEST(TileWorkList, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
           config.max_samples = 330;
           const DelayPlan plan(config);
           const TileShape shape{16, 8, 32, true, kib << 10, 257};
-          const auto list = make_tile_work_list(plan, plan.delays(), shape, levels);
+          const auto list = make_tile_work_list(plan, shape, levels);
           if (!list) continue;
           EXPECT_LE(list->local_bytes, shape.local_bytes);
           const Lists lists(*list, shape, plan.positions());

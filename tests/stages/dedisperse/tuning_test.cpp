@@ -46,19 +46,6 @@ TEST_P(Tuning, DefaultsAreInTheSpace) {
             GpuTunables{});
 }
 
-TEST(TuningOfChannelBlocks, WhereThereAreMatrixUnits) {
-  jit::Configuration channel_blocks{
-      {"items_time", 64},  {"items_dm", 4},       {"elements_time", 8},
-      {"elements_dm", 16}, {"local_kib", 256},    {"groups", 1},
-      {"levels", 0},       {"producer_warps", 4}, {"block_channels", 8}};
-  const tests::RecordingDevice hopper("sm_90a", 90, 227 << 10), pascal("sm_61", 61, 96 << 10);
-  EXPECT_TRUE(tuning_space(hopper, Method::shared).legal(channel_blocks));
-  EXPECT_FALSE(tuning_space(hopper, Method::exact).legal(channel_blocks));
-  EXPECT_FALSE(tuning_space(pascal, Method::shared).legal(channel_blocks));
-  channel_blocks["producer_warps"] = 0;
-  EXPECT_FALSE(tuning_space(hopper, Method::shared).legal(channel_blocks));
-}
-
 // Plans on a GPU that is not here, with wisdom of their own.
 class TunedPlans : public ::testing::Test {
  protected:
@@ -155,15 +142,14 @@ TEST_F(TunedPlans, AWinnerServesProblemsThatAreNear) {
 // without is what it was when it was timed.
 TEST_F(TunedPlans, SumAsTheCandidateDid) {
   const auto any = std::make_shared<const DelayPlan>(problem(Method::automatic));
-  const auto method = [&](Method runs, std::size_t levels, std::size_t producer_warps) {
+  const auto method = [&](Method runs, std::size_t levels) {
     GpuTunables t;
-    t.levels = levels, t.producer_warps = producer_warps;
+    t.levels = levels;
     return problem_of_candidate(any, runs, t)->config().method;
   };
-  EXPECT_EQ(method(Method::exact, 0, 0), Method::exact);
-  EXPECT_EQ(method(Method::exact, 3, 0), Method::shared);
-  EXPECT_EQ(method(Method::exact, 0, 4), Method::shared);
-  EXPECT_EQ(method(Method::shared, 0, 0), Method::shared);
+  EXPECT_EQ(method(Method::exact, 0), Method::exact);
+  EXPECT_EQ(method(Method::exact, 3), Method::shared);
+  EXPECT_EQ(method(Method::shared, 0), Method::shared);
 }
 
 TEST(TuningOfTheHost, IsRefused) {

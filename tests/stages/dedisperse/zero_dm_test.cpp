@@ -1,6 +1,6 @@
 // Zero-DM of bytes on every device: to the bit what whole numbers give, on GPUs with sums over
 // delays and with transforms of every size, in any split.
-#include "tautline/stages/dedisperse/gpu/zero_dm_tables.h"
+#include "tautline/stages/dedisperse/gpu/zero_dm_plan.h"
 #include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
 #include "tests/support/gpus.h"

@@ -1,26 +1,25 @@
-// What sums cost a processor, counted: how the CPU plan cuts its work.
+// What sums cost a processor, counted: how the CPU plan cuts its work, and in which steps it makes
+// shared sums.
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "tautline/stages/dedisperse/cpu/work_list.h"
 #include "tautline/stages/dedisperse/plan/delays.h"
+#include "tautline/stages/dedisperse/plan/sharing.h"
 #include "tautline/stages/dedisperse/tunables.h"
 
 namespace tautline::stages::dedisperse {
 
 /// Cycles of a core for 64 bytes of sums: relative, not a promise. They decide time, never results.
 struct CpuCost {
-  double accumulate;        ///< a sum added to a trial: a load
-  double accumulate_bytes;  ///< a byte: half a load, an add, half a shift and an add
-  double accumulate_wider;  ///< a row's element that is widened
-  double bundle;            ///< a trial's sums loaded and stored again
-  double output;            ///< sums widened and added to the output
-  double carry;             ///< carries loaded, added to and stored
-  double input;             ///< a line of input from the third-level cache
-  double add_rows;          ///< a shared sum of two rows: two loads that widen, a store
-  double add_sums;          ///< of two sums: two loads, one of which crosses lines, and a store
-  double add_four;          ///< of four: four loads, and a store
+  double accumulate;  ///< a sum added to a trial: a load
+  double bundle;      ///< a trial's sums loaded and stored again
+  double input;       ///< a line of input from the third-level cache
+  double add_rows;    ///< a shared sum of two rows: two loads that widen, a store
+  double add_sums;    ///< of two sums: two loads, one of which crosses lines, and a store
+  double add_four;    ///< of four: four loads, and a store
   /// Times as much where windows leave the first-level cache, or the second-level one, and where
   /// the trials of a tile leave that.
   double windows_beyond_first, windows_beyond_second, trials_beyond_second;
@@ -29,11 +28,7 @@ struct CpuCost {
 /// A core that loads one line-crossing vector a cycle; add_sums and add_four, beside accumulate, as
 /// an Intel Xeon was measured to take them (docs/performance/dedisperse.md).
 inline constexpr CpuCost kXeonCost{.accumulate = 1.1,
-                                   .accumulate_bytes = 0.75,
-                                   .accumulate_wider = 1.6,
                                    .bundle = 4,
-                                   .output = 8,
-                                   .carry = 3,
                                    .input = 6,
                                    .add_rows = 3.6,
                                    .add_sums = 3.3,
@@ -41,6 +36,20 @@ inline constexpr CpuCost kXeonCost{.accumulate = 1.1,
                                    .windows_beyond_first = 1.6,
                                    .windows_beyond_second = 2,
                                    .trials_beyond_second = 1.5};
+
+/// Of a node and of all that it is made of: cycles for 64 bytes of sums of every pattern, and of
+/// every time that patterns are used beyond a tile.
+struct PartialSum {
+  bool from_quarters = false;  ///< at once, without the halves' sums
+  double patterns = 0, spans = 0;
+
+  double for_tile(std::size_t times) const { return patterns + spans / static_cast<double>(times); }
+};
+
+/// [level][node]. Sums of a node are made of its halves', or at once of its quarters' where the
+/// halves would have so many patterns that those cost more than they save.
+using PartialSumSchedule = std::vector<std::vector<PartialSum>>;
+PartialSumSchedule make_partial_sum_schedule(const SharingTree& tree, const CpuCost& cost);
 
 /// The cheapest cut for exact or shared sums as plan.config().method says, of either where it
 /// leaves that open. Sums that hold one channel cannot be shared. What the tunables give is taken

@@ -7,13 +7,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/cpu/cost.h"
-#include "tautline/stages/dedisperse/cpu/rows_ahead.h"
 #include "tautline/stages/dedisperse/cpu/work_list.h"
-#include "tautline/stages/dedisperse/saved_state.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -22,14 +19,63 @@ namespace {
 // Rows are read this many elements beyond their last one: a granule, and a vector.
 constexpr std::size_t kOverread = kGranule + 64;
 
-class CpuState final : public State {
+// The lines that a block of trials reads of some positions' rows, asked for a few at a time while
+// the trials' sums of other positions are made: so they cost nothing but the asking.
+class RowsAhead {
  public:
-  CpuState(const DelayPlan& plan, std::size_t row_elements, std::size_t element_bytes,
-           std::size_t worker_bytes, std::size_t workers)
-      : work(plan, workers),
-        rows_memory(plan.config().beams * plan.positions() * row_elements * element_bytes),
-        rows{rows_memory.as<std::byte>(), row_elements, element_bytes},
-        count(plan.config().beams * plan.positions()) {
+  // Nothing to ask for.
+  RowsAhead() = default;
+  // Of positions [first, last), `times` from each delay between `a` and `b` on: those of the
+  // block's outermost trials, of which either may be later. rows.data is the tile's first time.
+  RowsAhead(const Rows& rows, const std::int32_t* a, const std::int32_t* b, std::size_t times,
+            std::size_t first, std::size_t last)
+      : rows_(rows), a_(a), b_(b), times_(times), position_(first), last_(last) {
+    for (std::size_t p = first; p < last; ++p) lines_ += bytes(p) / kLineBytes + 1;
+    open();
+  }
+
+  std::size_t lines() const { return lines_; }
+
+  void ask(std::size_t lines) {
+    for (; lines > 0 && position_ < last_; --lines) {
+      __builtin_prefetch(at_, 0, kSecondLevel);
+      at_ += kLineBytes;
+      if (at_ < end_) continue;
+      ++position_;
+      open();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLineBytes = 64;
+  static constexpr int kSecondLevel = 2;  // of cache; the first has no room
+
+  std::size_t bytes(std::size_t p) const {
+    const auto span = static_cast<std::size_t>(std::max(a_[p], b_[p]) - std::min(a_[p], b_[p]));
+    return (times_ + span) * rows_.element_bytes;
+  }
+  // A line more than there are bytes, for a window seldom begins where a line does.
+  void open() {
+    if (position_ == last_) return;
+    const auto first = static_cast<std::size_t>(std::min(a_[position_], b_[position_]));
+    at_ = rows_.at(position_, first);
+    end_ = at_ + bytes(position_) + kLineBytes;
+  }
+
+  Rows rows_{};
+  const std::int32_t *a_ = nullptr, *b_ = nullptr;
+  std::size_t times_ = 0, position_ = 0, last_ = 0, lines_ = 0;
+  const std::byte *at_ = nullptr, *end_ = nullptr;
+};
+
+class CpuState final : public StreamState {
+ public:
+  CpuState(const std::shared_ptr<const DelayPlan>& plan, std::size_t row_elements,
+           std::size_t element_bytes, std::size_t worker_bytes, std::size_t workers)
+      : StreamState(plan, "cpu", plan->config().beams * plan->positions(), element_bytes),
+        work(*plan, workers),
+        rows_memory(rows_ * row_elements * element_bytes),
+        rows{rows_memory.as<std::byte>(), row_elements, element_bytes} {
     for (std::size_t w = 0; w < workers; ++w) scratch.emplace_back(worker_bytes);
   }
 
@@ -37,52 +83,35 @@ class CpuState final : public State {
     first = held = phase = 0;
     work.reset_moments();
   }
-  std::size_t held_samples() const override { return held; }
   std::vector<Moments> moments() const override { return work.moments(); }
-
-  std::vector<std::byte> save() const override {
-    SavedState saved;
-    saved.put(held);
-    saved.put(phase);
-    for (std::size_t r = 0; r < count; ++r)
-      saved.put_raw(rows.at(r, first), kept() * rows.element_bytes);
-    saved.put_all(work.moments());
-    return saved.bytes();
-  }
-  void load(const std::vector<std::byte>& bytes) override {
-    SavedState saved(bytes);
-    first = 0;
-    held = saved.get<std::size_t>();
-    phase = saved.get<std::size_t>();
-    if (held >= rows.stride || kept() > rows.stride)
-      throw core::Error(core::ErrorKind::format, "dedisperse saved state",
-                        std::to_string(held) + " times", "what a state of this plan saved");
-    for (std::size_t r = 0; r < count; ++r)
-      saved.get_raw(rows.at(r, 0), kept() * rows.element_bytes);
-    std::vector<Moments> moments;
-    saved.get_all(moments);
-    saved.require_end();
-    work.set_moments(moments);
-  }
-
-  /// Elements of every row that count, the unfinished one too.
-  std::size_t kept() const { return held + (phase > 0 ? 1 : 0); }
 
   Cleaner::Work work;
   device::Buffer rows_memory;
   Rows rows;
-  std::size_t count;
   std::size_t first = 0;                ///< element of the first time held
-  std::size_t held = 0;                 ///< complete times
-  std::size_t phase = 0;                ///< times of the input in the element behind them
   std::vector<device::Buffer> scratch;  ///< of each worker
+
+ private:
+  std::vector<std::byte> kept() const override {
+    const std::size_t bytes = (held + 1) * element_bytes_;
+    std::vector<std::byte> kept(rows_ * bytes);
+    for (std::size_t r = 0; r < rows_; ++r)
+      std::memcpy(kept.data() + r * bytes, rows.at(r, first), bytes);
+    return kept;
+  }
+  void restore(const std::vector<std::byte>& kept, const std::vector<Moments>& moments) override {
+    const std::size_t bytes = (held + 1) * element_bytes_;
+    for (std::size_t r = 0; r < rows_; ++r)
+      std::memcpy(rows.at(r, 0), kept.data() + r * bytes, bytes);
+    work.set_moments(moments);
+  }
 };
 
-class CpuPlan final : public Plan {
+class CpuPlan final : public PlanOfDelays {
  public:
   CpuPlan(std::shared_ptr<const DelayPlan> plan, const device::Device& device,
           const Tunables& tunables, const CpuCost& cost)
-      : plan_(std::move(plan)),
+      : PlanOfDelays(std::move(plan)),
         types_(types_for(*plan_)),
         kernels_(kernels_for(device.instruction_set(), types_)),
         cleaner_(plan_, types_, device.instruction_set()),
@@ -100,9 +129,7 @@ class CpuPlan final : public Plan {
     row_elements_ = (lines | 1) * 64 / kernels_.row_bytes;
   }
 
-  const Config& config() const override { return plan_->config(); }
   std::string backend() const override { return std::string(device::to_string(kernels_.set)); }
-  const Choice& choice() const override { return choice_; }
   device::MemoryUse bytes() const override {
     const std::size_t rows = config().beams * plan_->positions() * row_elements_;
     return {rows * kernels_.row_bytes + workers_ * worker_bytes() + work_.bytes() +
@@ -111,37 +138,24 @@ class CpuPlan final : public Plan {
             0};
   }
   std::unique_ptr<State> make_state(device::Queue&) const override {
-    return std::make_unique<CpuState>(*plan_, row_elements_, kernels_.row_bytes, worker_bytes(),
+    return std::make_unique<CpuState>(plan_, row_elements_, kernels_.row_bytes, worker_bytes(),
                                       workers_);
   }
-  bool float_output() const override { return plan_->float_sums(); }
-  std::size_t max_delay() const override { return plan_->max_delay(); }
-  std::int64_t delay(std::size_t trial, std::size_t channel) const override {
-    return plan_->delay(trial, channel);
-  }
-  std::size_t max_output_samples() const override { return plan_->max_new_samples(); }
-
   Result execute(device::Queue& queue, State& state, const Input& input,
-                 const OutputViews& output) const override {
+                 const core::MutableSampleView<3>& trials) const override {
     auto& own = dynamic_cast<CpuState&>(state);
-    const std::size_t times = own.phase + input.count;
-    const std::size_t complete = own.held + times / config().downsample;
-    const std::size_t samples = complete > max_delay() ? complete - max_delay() : 0;
-    require_call(*plan_, input, output, samples);
-
+    const Step step = step_of(*plan_, own, input, trials);
     Result result;
-    make_room(queue, own, times / config().downsample + 1);
+    make_room(queue, own, step.fresh + 1);
     result.not_finite =
         cleaner_.take(queue, own.work, input, own.rows, own.first + own.held, own.phase);
-    if (plan_->float_sums()) {
-      sum(queue, own, output.floats, samples);
-    } else {
-      sum(queue, own, output.integers, samples);
-    }
-    own.phase = times % config().downsample;
-    own.held = complete - samples;
-    own.first += samples;
-    result.samples = samples;
+    if (float_output())
+      sum(queue, own, trials.as<float>(), step.samples);
+    else
+      sum(queue, own, trials.as<std::int32_t>(), step.samples);
+    step.take(own);
+    own.first += step.samples;
+    result.samples = step.samples;
     return result;
   }
 
@@ -164,11 +178,12 @@ class CpuPlan final : public Plan {
   // Moves what is held to the front of the rows when `more` would not fit behind it.
   void make_room(device::Queue& queue, CpuState& state, std::size_t more) const {
     if (state.first + state.held + more + kOverread <= row_elements_) return;
-    queue.parallel_for(state.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-      for (std::size_t r = first; r < last; ++r)
+    const auto move = [&](std::size_t r, std::size_t last, std::size_t) {
+      for (; r < last; ++r)
         std::memmove(state.rows.at(r, 0), state.rows.at(r, state.first),
-                     state.kept() * kernels_.row_bytes);
-    });
+                     (state.held + 1) * kernels_.row_bytes);
+    };
+    queue.parallel_for(config().beams * plan_->positions(), 1, move);
     state.first = 0;
   }
 
@@ -285,12 +300,10 @@ class CpuPlan final : public Plan {
     }
   }
 
-  std::shared_ptr<const DelayPlan> plan_;
   Types types_;
   const Kernels& kernels_;
   Cleaner cleaner_;
   std::size_t workers_;
-  Choice choice_;
   WorkList work_;
   std::size_t row_elements_ = 0;
   bool streams_ = false;  ///< trials are written past the caches

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/dedisperse/cpu/partial_sums.h"
+#include "tautline/stages/dedisperse/cpu/cost.h"
 #include "tautline/stages/dedisperse/plan/sharing.h"
 
 namespace tautline::stages::dedisperse {
@@ -169,30 +169,25 @@ class BlockWriter {
   Places write_node(std::size_t level, std::size_t g, std::size_t to) {
     const Node& node = tree_.levels[level][g];
     if (level == 1) return write_pairs(node, g, to);
-    if (schedule_[level][g].from_quarters) return write_quarters(node, level, g, to);
-    const Places a = write_lower(level - 1, 2 * g, 0);
-    if (node.single) return a;
-    const Places b = write_lower(level - 1, 2 * g + 1, 1);
-    const Node& first = tree_.levels[level - 1][2 * g];
-    const Node& second = tree_.levels[level - 1][2 * g + 1];
-    return write_sums(node, to, [&](const Pattern& p, Add& add) {
-      add.a = place(a, first, p.a, p.low);
-      add.b = place(b, second, p.b, p.low + p.apart);
-    });
-  }
-  Places write_quarters(const Node& node, std::size_t level, std::size_t g, std::size_t to) {
+    const bool quarters = schedule_[level][g].from_quarters;
+    const std::size_t below = quarters ? level - 2 : level - 1, count = quarters ? 4 : 2;
+    if (node.single && !quarters) return write_lower(below, 2 * g, 0);
     std::array<Places, 4> at;
-    for (std::size_t k = 0; k < 4; ++k) at[k] = write_lower(level - 2, 4 * g + k, k);
-    const std::vector<Node>& halves = tree_.levels[level - 1];
-    const Node* quarters = &tree_.levels[level - 2][4 * g];
+    for (std::size_t k = 0; k < count; ++k) at[k] = write_lower(below, count * g + k, k);
+    const Node* parts = &tree_.levels[below][count * g];
     return write_sums(node, to, [&](const Pattern& p, Add& add) {
-      const Pattern& first = halves[2 * g].patterns[p.a];
-      const Pattern& second = halves[2 * g + 1].patterns[p.b];
       const std::int32_t half = p.low + p.apart;
-      add.a = place(at[0], quarters[0], first.a, p.low);
-      add.b = place(at[1], quarters[1], first.b, p.low + first.apart);
-      add.c = place(at[2], quarters[2], second.a, half);
-      add.d = place(at[3], quarters[3], second.b, half + second.apart);
+      if (!quarters) {
+        add.a = place(at[0], parts[0], p.a, p.low);
+        add.b = place(at[1], parts[1], p.b, half);
+        return;
+      }
+      const Pattern& first = tree_.levels[level - 1][2 * g].patterns[p.a];
+      const Pattern& second = tree_.levels[level - 1][2 * g + 1].patterns[p.b];
+      add.a = place(at[0], parts[0], first.a, p.low);
+      add.b = place(at[1], parts[1], first.b, p.low + first.apart);
+      add.c = place(at[2], parts[2], second.a, half);
+      add.d = place(at[3], parts[3], second.b, half + second.apart);
     });
   }
   Places write_lower(std::size_t level, std::size_t g, std::size_t k) {

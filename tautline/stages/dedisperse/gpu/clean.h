@@ -1,5 +1,5 @@
-// Cleaning on a GPU: integer input in its memory becomes the rows that the host's cleaner would
-// make of it, to the bit (clean.kernel).
+// Input in a GPU's memory becomes the rows that the host's cleaner would make of it, to the bit
+// (clean.kernel; corner_turn.kernel for bytes that need no more than that).
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,9 @@
 
 namespace tautline::stages::dedisperse {
 
-/// Rows of one stream in the device's memory, and the channels that have one.
+/// Rows of one stream in the device's memory.
 struct DeviceRows {
   const void* data = nullptr;
-  const void* positions = nullptr;  ///< [channel], as take.kernel has them
   std::size_t stride_bytes = 0;
 };
 
@@ -23,17 +22,16 @@ class GpuCleaner {
  public:
   /// What a stream has besides its rows.
   struct Work {
+    device::Buffer positions;  ///< [channel] its row, or the number of rows where it has none
     device::Buffer means, sums, squares;
     double times = 0;  ///< measured
   };
 
-  /// Rows hold elements of `element_bytes`. Compiles for both layouts, or nothing where input needs
-  /// no cleaning or is float, which the host cleans.
+  /// Rows hold elements of `element_bytes`.
   GpuCleaner(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
              std::size_t element_bytes);
 
-  /// Whether input is more than corner-turned.
-  static bool needed(const DelayPlan& plan, std::size_t element_bytes);
+  /// Not for floats that are cleaned, measured or downsampled: the host does that.
   bool ready() const { return clean_[0] != nullptr; }
   std::size_t bytes() const;
   Work make_work(device::Queue& queue) const;
@@ -47,10 +45,13 @@ class GpuCleaner {
   void add_moments(device::Queue& queue, const Work& work, std::vector<Moments>& moments) const;
 
  private:
+  bool whole_words(const Input& input) const;
+
   std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const device::Device> device_;
-  std::shared_ptr<const device::Program> programs_[2];  ///< of rows, of spectra
-  std::shared_ptr<const device::Kernel> average_[2], clean_[2], measure_[2];
+  std::shared_ptr<const device::Program> programs_[3];
+  std::shared_ptr<const device::Kernel> average_[2], clean_[2], measure_[2];  ///< of rows, spectra
+  std::shared_ptr<const device::Kernel> corner_turn_;
 };
 
 }  // namespace tautline::stages::dedisperse

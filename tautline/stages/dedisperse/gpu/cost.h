@@ -3,9 +3,6 @@
 
 #include <cstddef>
 
-#include "tautline/device/device.h"
-#include "tautline/stages/dedisperse/plan/delays.h"
-
 namespace tautline::stages::dedisperse {
 
 /// Cycles of a multiprocessor: relative, not a promise. They decide time, never results.
@@ -16,29 +13,22 @@ struct GpuCost {
   double add_sums;    ///< shared sums, and other rows
   double make_sums;   ///< shared sums: held up by the latency of short loops
   double barrier;     ///< for each
-  double tiles;       ///< times what is counted, beside channel_blocks.kernel
-  double staged_row;  ///< beyond that, beside channel_blocks.kernel
-  // channel_blocks.kernel.
-  double channel_block;       ///< for each
-  double columns;             ///< that a producer warp reads, for each tiles_at_once
-  double tile_of_columns;     ///< products of a tile with them
-  std::size_t tiles_at_once;  ///< that a producer warp has registers for
-  double fill;                ///< of a group, until its first sums are made and after the last
+  double staged_row;  ///< beyond that, beside channel_blocks.cuda.kernel
+  // channel_blocks.cuda.kernel.
+  double channel_block;    ///< for each
+  double columns;          ///< that a producer warp reads
+  double tile_of_columns;  ///< products of a tile with them
+  double fill;             ///< of a group, until its first sums are made and after the last
   // sum.kernel.
   double adds_per_cycle;
   double wait_for_position;  ///< for the rows of each, however few groups there are
 };
 
 /// Fitted to an NVIDIA H200 (docs/performance/dedisperse.md): tile.kernel beside
-/// channel_blocks.kernel on 17 problems, within 15 % but for one; sum.kernel at 5.36 T adds/s, and
+/// channel_blocks.cuda.kernel on 17 problems, to choose alike; sum.kernel at 5.36 T adds/s, and
 /// on 16 to 64 trials of LOFAR.
-inline constexpr GpuCost kH200Cost{2,    1.7, 1.2, 3, 300,   0.83, 190,  // tile.kernel
-                                   2140, 14,  1.3, 5, 10000,             // channel_blocks.kernel
-                                   23,   950};                           // sum.kernel
-
-/// Of a call of plan.max_new_samples() on all multiprocessors: `cycles` for a tile of so many times
-/// and all trials, of which `dearest` in the block that takes most. `element_bytes` of the rows.
-double call_cycles(const DelayPlan& plan, const device::Device& device, std::size_t element_bytes,
-                   double cycles, double dearest, std::size_t tile_times);
+inline constexpr GpuCost kH200Cost{2,    1.7, 1.2, 3,     300, 190,  // tile.kernel
+                                   2140, 14,  1.3, 10000,            // channel_blocks.cuda.kernel
+                                   23,   950};                       // sum.kernel
 
 }  // namespace tautline::stages::dedisperse

@@ -1,4 +1,4 @@
-// Which kernel a GPU sums by, in groups of which shape, with which lists: channel_blocks.kernel or
+// Which kernel a GPU sums by, in groups of which shape, with which lists: channel_blocks.cuda.kernel or
 // tile.kernel from local memory, or sum.kernel where rows lie.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tautline/device/device.h"
-#include "tautline/stages/dedisperse/gpu/channel_block_work_list.h"
 #include "tautline/stages/dedisperse/gpu/cost.h"
+#include "tautline/stages/dedisperse/gpu/hopper/channel_block_work_list.h"
 #include "tautline/stages/dedisperse/gpu/tile_work_list.h"
 #include "tautline/stages/dedisperse/plan/delays.h"
 #include "tautline/stages/dedisperse/tunables.h"
@@ -19,24 +19,20 @@ struct SumKernel {
   Choice choice;
   std::optional<TileWorkList> tile;  ///< of tile.kernel
   std::optional<ChannelBlockWorkList>
-      channel_blocks;           ///< of channel_blocks.kernel; neither: sum.kernel
-  bool matrix = false;          ///< the matrix units make the channel blocks' sums
-  std::size_t fetch_warps = 0;  ///< warps of channel_blocks.kernel that fetch rows and nothing else
+      channel_blocks;  ///< of channel_blocks.cuda.kernel; neither: sum.kernel
+  std::size_t tile_times = 0;
 
   std::size_t tile_trials() const { return tunables.items_dm * tunables.elements_dm; }
-  std::size_t tile_times(std::size_t element_bytes) const;
-  std::size_t group_threads() const;
+  std::size_t group_threads() const {
+    return tunables.items_time * tunables.items_dm +
+           (channel_blocks ? kWarpThreads * (kProducerWarps + kFetchWarps) : 0);
+  }
 };
-
-/// Warps of threads of channel_blocks.kernel.
-inline constexpr std::size_t kWarpThreads = 32;
 
 /// Of the rows: 1 or 2 of unsigned integers, or 4 of floats.
 std::size_t gpu_element_bytes(const DelayPlan& plan);
 
-/// `element_bytes` of the rows: 1 or 2 of unsigned integers, or 4 of floats.
 SumKernel choose_sum_kernel(const DelayPlan& plan, const device::Device& device,
-                            std::size_t element_bytes, const GpuTunables& tunables,
-                            const GpuCost& cost = kH200Cost);
+                            const GpuTunables& tunables, const GpuCost& cost = kH200Cost);
 
 }  // namespace tautline::stages::dedisperse

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "tautline/device/device.h"
 #include "tautline/stages/dedisperse/gpu/dispatch.h"
@@ -13,21 +14,16 @@ namespace tautline::stages::dedisperse {
 class GpuSum {
  public:
   GpuSum(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
-         std::size_t element_bytes, const GpuTunables& tunables, const GpuCost& cost);
+         const GpuTunables& tunables, const GpuCost& cost);
 
   const Choice& choice() const { return chosen_.choice; }
   /// Whole tiles of times are read, and as many behind the last one: windows, and the whole runs of
-  /// entries that channel_blocks.kernel makes.
-  std::size_t tile_times() const { return chosen_.tile_times(element_bytes_); }
+  /// entries that channel_blocks.cuda.kernel makes.
+  std::size_t tile_times() const { return chosen_.tile_times; }
   static constexpr std::size_t kBehind = 256;
 
-  /// What kernels read beside rows, in the device's memory.
-  struct Lists {
-    device::Buffer order;                             ///< [trial in order of DM] its row in out
-    device::Buffer delays;                            ///< of sum.kernel
-    device::Buffer staged_rows, starts, ops, places;  ///< of tile.kernel
-    device::Buffer packets;                           ///< of channel_blocks.kernel
-  };
+  /// What the kernel reads beside rows, in the device's memory, in the order of its arguments.
+  using Lists = std::vector<device::Buffer>;
   Lists upload(device::Queue& queue) const;  ///< waits until they are there
   std::size_t bytes() const;                 ///< of all lists
 
@@ -46,22 +42,13 @@ class GpuSum {
 
  private:
   void compile();
-  void compile_channel_blocks();
-  bool too_many_threads() const;
-  device::LaunchShape shape(std::size_t times) const;
-  template <class T>
-  void launch_tiles(device::Queue& queue, const Lists& lists, const Rows& rows,
-                    const Out& out) const;
-  void launch_channel_blocks(device::Queue& queue, const Lists& lists, const Rows& rows,
-                             const Out& out) const;
-  template <class T>
-  void launch_where_they_lie(device::Queue& queue, const Lists& lists, const Rows& rows,
-                             const Out& out) const;
+  std::vector<const std::vector<std::uint32_t>*> lists() const;
 
   std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const device::Device> device_;
   std::size_t element_bytes_;
   SumKernel chosen_;
+  std::vector<std::uint32_t> delays_;  ///< of sum.kernel
   std::shared_ptr<const device::Program> program_;
   std::shared_ptr<const device::Kernel> kernel_;
 };

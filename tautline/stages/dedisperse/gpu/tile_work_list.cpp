@@ -23,15 +23,14 @@ struct Window {
 
 class TileWriter {
  public:
-  TileWriter(const DelayPlan& plan, const Delays& delays, const TileShape& shape,
-             std::size_t levels, const GpuCost& cost)
-      : delays_(delays),
+  TileWriter(const DelayPlan& plan, const TileShape& shape, std::size_t levels, const GpuCost& cost)
+      : delays_(plan.delays()),
         cost_(cost),
         blocks_(plan.blocks(shape.trials)),
         shape_(shape),
         stages_(levels == 0 ? 0 : levels - 1),
         group_rows_(std::size_t{1} << levels),
-        groups_((delays.positions + group_rows_ - 1) / group_rows_),
+        groups_(core::divide_up(delays_.positions, group_rows_)),
         warp_(std::min(kWarp, shape.threads)),
         entry_bytes_(shape.bytes ? 2 * kWordBytes : kWordBytes) {
     list_.levels = levels;
@@ -284,12 +283,11 @@ class TileWriter {
 
 }  // namespace
 
-std::optional<TileWorkList> make_tile_work_list(const DelayPlan& plan, const Delays& delays,
-                                                const TileShape& shape, std::size_t levels,
-                                                const GpuCost& cost) {
+std::optional<TileWorkList> make_tile_work_list(const DelayPlan& plan, const TileShape& shape,
+                                                std::size_t levels, const GpuCost& cost) {
   if (levels == 1 || levels > kMostTileLevels) return std::nullopt;
   if ((std::size_t{1} << levels) > shape.channels_in_sum) return std::nullopt;
-  return TileWriter(plan, delays, shape, levels, cost).write();
+  return TileWriter(plan, shape, levels, cost).write();
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -31,18 +31,14 @@ struct TileWorkList {
   double adds = 0;                                         ///< counted, for one time of all trials
   double cycles = 0;   ///< of a multiprocessor for a tile of all trials: relative, not a promise
   double dearest = 0;  ///< of those, the block's with most
-
-  std::size_t bytes() const {
-    return 4 * (staged.size() + starts.size() + ops.size() + places.size());
-  }
 };
 
 /// The most levels that a program may have; 1 is none of them.
 inline constexpr std::size_t kMostTileLevels = 6;
 
 /// None when not even one group of rows fits local memory.
-std::optional<TileWorkList> make_tile_work_list(const DelayPlan& plan, const Delays& delays,
-                                                const TileShape& shape, std::size_t levels,
+std::optional<TileWorkList> make_tile_work_list(const DelayPlan& plan, const TileShape& shape,
+                                                std::size_t levels,
                                                 const GpuCost& cost = kH200Cost);
 
 }  // namespace tautline::stages::dedisperse

@@ -29,13 +29,7 @@ jit::TunableFields<GpuTunables> fields() {
       .add("groups", &GpuTunables::groups, {1, 2, 3},
            "whose registers a multiprocessor has room for")
       .add("levels", &GpuTunables::levels, {0, 2, 3, 4, 5},
-           "trials add groups of 2^levels channels; 0: by counting")
-      .add("producer_warps", &GpuTunables::producer_warps, {0, 4, 8},
-           "warps that make the sums of a channel_block while others add the channel_block before; "
-           "0: one after the "
-           "other")
-      .add("block_channels", &GpuTunables::block_channels, {8, 16},
-           "of a channel_block: more make fewer sums to add, of more patterns");
+           "trials add groups of 2^levels channels; 0: by counting");
   return list;
 }
 
@@ -43,13 +37,12 @@ jit::TunableFields<GpuTunables> fields() {
 
 Method method_that_runs(const DelayPlan& problem, const device::Device& device) {
   if (problem.config().method == Method::exact) return Method::exact;
-  return choose_sum_kernel(problem, device, gpu_element_bytes(problem), {}).choice.method;
+  return choose_sum_kernel(problem, device, {}).choice.method;
 }
 
 std::shared_ptr<const DelayPlan> problem_of_candidate(std::shared_ptr<const DelayPlan> problem,
                                                       Method runs, const GpuTunables& tunables) {
-  const bool shares = tunables.levels > 0 || tunables.producer_warps > 0;
-  const Method method = runs == Method::exact && shares ? Method::shared : runs;
+  const Method method = runs == Method::exact && tunables.levels > 0 ? Method::shared : runs;
   if (problem->config().method == method) return problem;
   Config config = problem->config();
   config.method = method;
@@ -67,30 +60,10 @@ jit::TuningKey tuning_key(const DelayPlan& problem, const device::Device& device
                           {"max_delay", problem.max_delay() + 1}});
 }
 
-namespace {
-
-bool producers_serve(const device::Device& device, Method method) {
-  constexpr int kMatrixCapability = 80;
-  return method != Method::exact && device.api() == device::Api::cuda &&
-         device.properties().compute_capability >= kMatrixCapability;
-}
-
-// Whole groups of four warps, and all of the local memory.
-bool producers_fit(const GpuTunables& t) {
-  const std::size_t consumers = t.items_time * t.items_dm;
-  return t.groups == 1 && t.levels == 0 && t.local_kib == GpuTunables{}.local_kib &&
-         consumers % 128 == 0 && consumers + 32 * t.producer_warps <= 1024 &&
-         t.elements_time * t.elements_dm <= 128 && t.items_dm * t.elements_dm >= 16;
-}
-
-}  // namespace
-
 jit::Space tuning_space(const device::Device& device, Method method) {
   const std::size_t most = device.properties().max_group_threads;
   const std::size_t local_kib = device.properties().local_bytes >> 10;
-  const bool producer_warps = producers_serve(device, method);
-  return fields().space({}, [most, local_kib, method, producer_warps](const GpuTunables& t) {
-    if (t.producer_warps > 0) return producer_warps && producers_fit(t);
+  return fields().space({}, [most, local_kib, method](const GpuTunables& t) {
     const std::size_t threads = t.items_time * t.items_dm;
     const std::size_t sums = t.elements_time * t.elements_dm;
     // What is like another value, and what needs more registers than there are.
@@ -99,7 +72,6 @@ jit::Space tuning_space(const device::Device& device, Method method) {
       return false;
     if ((method == Method::exact || t.local_kib == 0) && t.levels != 0) return false;
     if (t.local_kib == 0 && t.groups != 1) return false;
-    if (t.block_channels != GpuTunables{}.block_channels) return false;
     return threads <= most && threads <= 1024 && sums <= 64 && t.groups * threads <= 1536;
   });
 }

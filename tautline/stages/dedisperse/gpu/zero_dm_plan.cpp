@@ -6,19 +6,23 @@
 #include <utility>
 
 #include "tautline/core/integers.h"
+#include "tautline/core/saved_state.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/dedisperse/gpu/state.h"
-#include "tautline/stages/dedisperse/gpu/zero_dm_tables.h"
 
 namespace tautline::stages::dedisperse {
 
 namespace {
 
 constexpr std::size_t kMostPoints = 16384, kFewestPoints = 256;
+// Beyond these a sum over the delays is no slower, or takes less memory.
+constexpr std::size_t kMostParts = 16;
+constexpr std::size_t kMostPatternBytes = std::size_t{4} << 30;
 constexpr std::size_t kDriverLocalBytes = 1024;  // the driver's own
 // As zero_dm.kernel has them.
 constexpr std::size_t kSumming = 256, kAtOnce = 4, kRowsOfGroup = 64, kCentring = 256;
 constexpr std::size_t kDigits = 2;
+constexpr const char* kSaved = "dedisperse zero-DM";
 // So many bytes add up to 19 bits: two digits of 10.
 constexpr std::size_t kMostChannels = 2048;
 // What a transform of floats leaves of a whole number (docs/maths/dedisperse.md): a standard
@@ -42,6 +46,13 @@ std::size_t most_points(const device::Device& device) {
   return 0;
 }
 
+template <class... Values>
+void launch(device::Queue& queue, const device::Kernel& kernel, const device::LaunchShape& shape,
+            Values... values) {
+  const device::Argument arguments[] = {values...};
+  queue.launch(kernel, shape, arguments);
+}
+
 class ZeroDmState final : public State {
  public:
   ZeroDmState(std::unique_ptr<State> of_sums, const device::Device& device)
@@ -63,10 +74,12 @@ class ZeroDmState final : public State {
   }
   std::size_t held_samples() const override { return inner->held_samples(); }
   std::vector<Moments> moments() const override { return inner->moments(); }
-  std::vector<std::byte> save() const override { return inner->save(); }
-  void load(const std::vector<std::byte>& saved) override {
+  std::vector<std::byte> save() const override {
+    return core::seal_state(kSaved, {}, inner->save());
+  }
+  void load(std::span<const std::byte> saved) override {
     done->synchronise();
-    inner->load(saved);
+    inner->load(core::open_state(kSaved, {}, saved));
   }
 
   std::unique_ptr<State> inner;
@@ -75,20 +88,20 @@ class ZeroDmState final : public State {
       patterns;
 };
 
-class ZeroDmPlan final : public Plan {
+class ZeroDmPlan final : public PlanOfDelays {
  public:
   ZeroDmPlan(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const Plan> sums,
              std::shared_ptr<const device::Device> device, const Tunables& tunables)
-      : plan_(std::move(plan)),
+      : PlanOfDelays(std::move(plan)),
         sums_(std::move(sums)),
         device_(std::move(device)),
-        choice_(sums_->choice()),
         tables_(make_zero_dm_tables(
             plan_->trials(), plan_->positions(),
             [&](std::size_t trial, std::size_t position) {
-              return static_cast<std::uint32_t>(sums_->delay(trial, plan_->channel_at()[position]));
+              return static_cast<std::uint32_t>(plan_->delays()(trial, position));
             },
             most_points(*device_), tunables.most_delays_added)) {
+    choice_ = sums_->choice();
     choice_.text += ", zero-DM off the sums";
     program_ = jit::build(*device_, "dedisperse/gpu/zero_dm.kernel",
                           jit::Defines()
@@ -103,9 +116,7 @@ class ZeroDmPlan final : public Plan {
     correct_by_transforms_ = program_->kernel("correct_by_transforms");
   }
 
-  const Config& config() const override { return plan_->config(); }
   std::string backend() const override { return sums_->backend(); }
-  const Choice& choice() const override { return choice_; }
   device::MemoryUse bytes() const override {
     device::MemoryUse use = sums_->bytes();
     const std::size_t lists = 4 * (tables_.entries.size() + tables_.starts.size() +
@@ -116,18 +127,12 @@ class ZeroDmPlan final : public Plan {
     return use;
   }
   std::unique_ptr<State> make_state(device::Queue& queue) const override;
-  bool float_output() const override { return true; }
   bool takes_device_memory() const override { return sums_->takes_device_memory(); }
-  std::size_t max_delay() const override { return sums_->max_delay(); }
-  std::int64_t delay(std::size_t trial, std::size_t channel) const override {
-    return sums_->delay(trial, channel);
-  }
-  std::size_t max_output_samples() const override { return sums_->max_output_samples(); }
   Result execute(device::Queue& queue, State& state, const Input& input,
-                 const OutputViews& output) const override;
+                 const core::MutableSampleView<3>& trials) const override;
 
  private:
-  struct Block;  // trials to be corrected
+  using Block = GpuSum::Out;  // trials to be corrected
   std::size_t half() const { return tables_.points / 2; }
   std::size_t local_bytes() const { return transform_local_bytes(tables_.points); }
   bool transforms() const { return !tables_.transformed.empty(); }
@@ -135,7 +140,7 @@ class ZeroDmPlan final : public Plan {
     return core::divide_up(plan_->max_new_samples(), half()) + tables_.parts - 1;
   }
   // Sums over channels of a beam, with what kernels read behind the last one.
-  std::size_t sums_stride() const {
+  std::uint64_t sums_stride() const {
     return plan_->max_new_samples() + max_delay() + kSumming * kAtOnce;
   }
   std::size_t spectra_bytes() const {
@@ -148,6 +153,7 @@ class ZeroDmPlan final : public Plan {
     return static_cast<std::uint64_t>(each * each * static_cast<double>(half()));
   }
   std::uint32_t offset() const { return static_cast<std::uint32_t>(plan_->offset()); }
+  std::uint32_t channels() const { return core::u32(plan_->positions()); }
   double per_channel() const { return 1 / static_cast<double>(plan_->positions()); }
 
   void add_channels(device::Queue& queue, const ZeroDmState& state, const Block& block) const;
@@ -155,19 +161,12 @@ class ZeroDmPlan final : public Plan {
   void correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
                              const Block& block) const;
 
-  std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const Plan> sums_;
   std::shared_ptr<const device::Device> device_;
-  Choice choice_;
   ZeroDmTables tables_;
   std::shared_ptr<const device::Program> program_;
   std::shared_ptr<const device::Kernel> add_channels_, correct_by_delays_, centre_sums_,
       transform_sums_, transform_patterns_, correct_by_transforms_;
-};
-
-struct ZeroDmPlan::Block {
-  void* out;
-  std::size_t trial_stride, beam_stride, samples;
 };
 
 std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
@@ -194,50 +193,42 @@ std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
     upload(state->twiddles, twiddles);
     state->spectra = device_->allocate(spectra_bytes());
     state->patterns = device_->allocate(tables_.pattern_bytes());
-    const device::Argument arguments[] = {
-        state->entries.data(),  state->starts.data(),   state->transformed.data(),
-        state->twiddles.data(), state->patterns.data(), core::u32(tables_.transformed.size())};
-    queue.launch(*transform_patterns_,
-                 {.groups = {tables_.pairs(), tables_.parts, 1},
-                  .threads = {tables_.points / 16, 1, 1},
-                  .local_bytes = local_bytes()},
-                 arguments);
+    launch(queue, *transform_patterns_,
+           {.groups = {tables_.pairs(), tables_.parts, 1},
+            .threads = {tables_.points / 16, 1, 1},
+            .local_bytes = local_bytes()},
+           state->entries.data(), state->starts.data(), state->transformed.data(),
+           state->twiddles.data(), state->patterns.data(), core::u32(tables_.transformed.size()));
   }
   queue.synchronise();
   return state;
 }
 
 Result ZeroDmPlan::execute(device::Queue& queue, State& state, const Input& input,
-                           const OutputViews& output) const {
+                           const core::MutableSampleView<3>& trials) const {
   auto& own = dynamic_cast<ZeroDmState&>(state);
   const GpuState& rows = own.sums();
-  const std::size_t complete = rows.held + (rows.phase + input.count) / config().downsample;
-  const std::size_t expected = complete > max_delay() ? complete - max_delay() : 0;
-  require_call(*plan_, input, output, expected);
+  const std::size_t samples = step_of(*plan_, rows, input, trials).samples;
   // Integers first, where the floats will be, or where the other plan has room for them.
-  const core::View<float, 3>& floats = output.floats;
-  const bool there = floats.data() == nullptr || device_->holds(floats.data());
-  OutputViews integers;
-  const std::size_t trials = plan_->trials();
-  if (there) {
-    integers.integers = {reinterpret_cast<std::int32_t*>(floats.data()),
-                         {floats.extent(0), floats.extent(1), floats.extent(2)},
-                         {floats.stride(0), floats.stride(1), floats.stride(2)}};
-  } else {
-    integers.integers = {rows.out.as<std::int32_t>(), {config().beams, trials, expected}};
-  }
+  const bool there = trials.data() == nullptr || device_->holds(trials.data());
+  constexpr auto kInteger = core::SampleType::i32;
+  const core::MutableSampleView<3> integers =
+      there
+          ? core::MutableSampleView<3>(trials.data(), kInteger, trials.extents(), trials.strides())
+          : core::MutableSampleView<3>(rows.out.data(), kInteger,
+                                       {config().beams, plan_->trials(), samples});
   const Result result = sums_->execute(queue, *own.inner, input, integers);
   if (result.samples == 0) return result;
-  const Block block{integers.integers.data(), static_cast<std::size_t>(integers.integers.stride(1)),
-                    static_cast<std::size_t>(integers.integers.stride(0)), result.samples};
+  const Block block{integers.data(), static_cast<std::size_t>(integers.stride(1)),
+                    static_cast<std::size_t>(integers.stride(0)), result.samples};
   add_channels(queue, own, block);
   if (!tables_.added.empty()) correct_by_delays(queue, own, block);
   if (transforms()) correct_by_transforms(queue, own, block);
-  if (!there)
-    for (std::size_t b = 0; b < config().beams; ++b)
-      queue.copy_rows(floats.row(b, std::size_t{0}), static_cast<std::size_t>(floats.stride(1)) * 4,
-                      rows.out.as<std::byte>() + 4 * b * block.beam_stride, 4 * block.trial_stride,
-                      4 * block.samples, trials);
+  for (std::size_t b = 0; b < config().beams && !there; ++b)
+    queue.copy_rows(trials.as<float>().row(b, std::size_t{0}),
+                    static_cast<std::size_t>(trials.stride(1)) * 4,
+                    rows.out.as<std::byte>() + 4 * b * block.beam_stride, 4 * block.trial_stride,
+                    4 * block.samples, plan_->trials());
   queue.record(*own.done);
   return result;
 }
@@ -249,43 +240,25 @@ void ZeroDmPlan::add_channels(device::Queue& queue, const ZeroDmState& state,
   const std::size_t first = rows.first - block.samples, skip = first % 4;
   const std::size_t times = block.samples + max_delay();
   queue.fill(state.channel_sums.data(), 0, state.channel_sums.bytes());
-  const device::Argument arguments[] = {
-      rows.rows.data(),
-      state.channel_sums.data(),
-      static_cast<std::uint64_t>(rows.stride_bytes),
-      static_cast<std::uint64_t>(rows.stride_bytes * plan_->positions()),
-      static_cast<std::uint64_t>(first - skip),
-      core::u32(plan_->positions()),
-      core::u32(kRowsOfGroup),
-      core::u32(skip),
-      core::u32(times),
-      static_cast<std::uint64_t>(sums_stride())};
-  queue.launch(*add_channels_,
-               {.groups = {core::divide_up(skip + times, 4 * kSumming),
-                           core::divide_up(plan_->positions(), kRowsOfGroup), config().beams},
-                .threads = {kSumming, 1, 1}},
-               arguments);
+  launch(queue, *add_channels_,
+         {.groups = {core::divide_up(skip + times, 4 * kSumming),
+                     core::divide_up(plan_->positions(), kRowsOfGroup), config().beams},
+          .threads = {kSumming, 1, 1}},
+         rows.rows.data(), state.channel_sums.data(), std::uint64_t{rows.stride_bytes},
+         std::uint64_t{rows.stride_bytes * plan_->positions()}, std::uint64_t{first - skip},
+         channels(), core::u32(kRowsOfGroup), core::u32(skip), core::u32(times), sums_stride());
 }
 
 void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& state,
                                    const Block& block) const {
-  const device::Argument arguments[] = {state.channel_sums.data(),
-                                        state.entries.data(),
-                                        state.starts.data(),
-                                        state.added.data(),
-                                        block.out,
-                                        static_cast<std::uint64_t>(sums_stride()),
-                                        static_cast<std::uint64_t>(block.trial_stride),
-                                        static_cast<std::uint64_t>(block.beam_stride),
-                                        core::u32(block.samples),
-                                        core::u32(plan_->positions()),
-                                        offset(),
-                                        per_channel()};
-  queue.launch(*correct_by_delays_,
-               {.groups = {core::divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
-                           config().beams},
-                .threads = {kSumming, 1, 1}},
-               arguments);
+  launch(queue, *correct_by_delays_,
+         {.groups = {core::divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
+                     config().beams},
+          .threads = {kSumming, 1, 1}},
+         state.channel_sums.data(), state.entries.data(), state.starts.data(), state.added.data(),
+         block.data, sums_stride(), std::uint64_t{block.trial_stride},
+         std::uint64_t{block.beam_stride}, core::u32(block.samples), channels(), offset(),
+         per_channel());
 }
 
 void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
@@ -293,44 +266,24 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
   const std::size_t windows = core::divide_up(block.samples, half());
   const std::size_t times = block.samples + max_delay();
   queue.fill(state.centres.data(), 0, state.centres.bytes());
-  const device::Argument centring[] = {state.channel_sums.data(), state.centres.data(),
-                                       static_cast<std::uint64_t>(sums_stride()), core::u32(times),
-                                       most_squares()};
-  queue.launch(
-      *centre_sums_,
+  launch(
+      queue, *centre_sums_,
       {.groups = {core::divide_up(times, half()), config().beams, 1}, .threads = {kCentring, 1, 1}},
-      centring);
-  const device::LaunchShape shape{.groups = {windows + tables_.parts - 1, config().beams, kDigits},
-                                  .threads = {tables_.points / 16, 1, 1},
-                                  .local_bytes = local_bytes()};
-  const device::Argument transforming[] = {state.channel_sums.data(),
-                                           state.centres.data(),
-                                           state.twiddles.data(),
-                                           state.spectra.data(),
-                                           static_cast<std::uint64_t>(sums_stride()),
-                                           core::u32(times)};
-  queue.launch(*transform_sums_, shape, transforming);
-  device::LaunchShape correcting = shape;
-  correcting.groups = {windows * tables_.pairs(), config().beams, 1};
+      state.channel_sums.data(), state.centres.data(), sums_stride(), core::u32(times),
+      most_squares());
+  device::LaunchShape shape{.groups = {windows + tables_.parts - 1, config().beams, kDigits},
+                            .threads = {tables_.points / 16, 1, 1},
+                            .local_bytes = local_bytes()};
+  launch(queue, *transform_sums_, shape, state.channel_sums.data(), state.centres.data(),
+         state.twiddles.data(), state.spectra.data(), sums_stride(), core::u32(times));
+  shape.groups = {windows * tables_.pairs(), config().beams, 1};
   // The second digit's groups go at once where there is none.
-  for (std::size_t digit = 0; digit < kDigits; ++digit) {
-    const device::Argument arguments[] = {state.centres.data(),
-                                          state.spectra.data(),
-                                          state.patterns.data(),
-                                          state.twiddles.data(),
-                                          state.transformed.data(),
-                                          block.out,
-                                          static_cast<std::uint64_t>(block.trial_stride),
-                                          static_cast<std::uint64_t>(block.beam_stride),
-                                          core::u32(windows),
-                                          core::u32(tables_.transformed.size()),
-                                          core::u32(block.samples),
-                                          core::u32(plan_->positions()),
-                                          offset(),
-                                          per_channel(),
-                                          core::u32(digit)};
-    queue.launch(*correct_by_transforms_, correcting, arguments);
-  }
+  for (std::size_t digit = 0; digit < kDigits; ++digit)
+    launch(queue, *correct_by_transforms_, shape, state.centres.data(), state.spectra.data(),
+           state.patterns.data(), state.twiddles.data(), state.transformed.data(), block.data,
+           std::uint64_t{block.trial_stride}, std::uint64_t{block.beam_stride}, core::u32(windows),
+           core::u32(tables_.transformed.size()), core::u32(block.samples), channels(), offset(),
+           per_channel(), core::u32(digit));
 }
 
 }  // namespace
@@ -348,6 +301,46 @@ std::shared_ptr<const Plan> make_zero_dm_plan(std::shared_ptr<const DelayPlan> p
                                               const Tunables& tunables) {
   return std::make_shared<ZeroDmPlan>(std::move(plan), std::move(sums), std::move(device),
                                       tunables);
+}
+
+ZeroDmTables make_zero_dm_tables(
+    std::size_t trials, std::size_t positions,
+    const std::function<std::uint32_t(std::size_t, std::size_t)>& delay, std::size_t most_points,
+    std::size_t most_added) {
+  ZeroDmTables tables;
+  std::vector<std::uint32_t> delays(positions);
+  std::size_t longest = 0;  // of those that may be transformed
+  for (std::size_t trial = 0; trial < trials; ++trial) {
+    tables.starts.push_back(static_cast<std::uint32_t>(tables.entries.size() / 2));
+    for (std::size_t p = 0; p < positions; ++p) delays[p] = delay(trial, p);
+    std::sort(delays.begin(), delays.end());
+    for (std::size_t p = 0; p < positions;) {
+      const std::size_t first = p;
+      while (p < positions && delays[p] == delays[first]) ++p;
+      tables.entries.insert(tables.entries.end(),
+                            {delays[first], static_cast<std::uint32_t>(p - first)});
+    }
+    const std::size_t different = tables.entries.size() / 2 - tables.starts.back();
+    const bool few = different <= most_added;
+    (few ? tables.added : tables.transformed).push_back(static_cast<std::uint32_t>(trial));
+    if (few) continue;
+    longest = std::max<std::size_t>(longest, delays.back());
+    double squares = 0;
+    for (std::size_t e = tables.starts.back(); 2 * e < tables.entries.size(); ++e)
+      squares += std::pow(static_cast<double>(tables.entries[2 * e + 1]), 2);
+    tables.largest_norm = std::max(tables.largest_norm, std::sqrt(squares));
+  }
+  tables.starts.push_back(static_cast<std::uint32_t>(tables.entries.size() / 2));
+  tables.points = kFewestPoints;
+  while (4 * tables.points <= most_points && tables.points / 2 <= longest) tables.points *= 4;
+  tables.parts = longest / (tables.points / 2) + 1;
+  if (most_points < kFewestPoints || tables.parts > kMostParts ||
+      tables.pattern_bytes() > kMostPatternBytes) {
+    tables.added.insert(tables.added.end(), tables.transformed.begin(), tables.transformed.end());
+    tables.transformed.clear();
+    tables.parts = 1;
+  }
+  return tables;
 }
 
 }  // namespace tautline::stages::dedisperse

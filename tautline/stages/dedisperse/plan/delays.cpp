@@ -15,13 +15,7 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kMaxChannels = 65536;
-constexpr std::size_t kMaxTrials = 1 << 20;
-constexpr std::size_t kMaxBeams = 4096;
-constexpr std::size_t kMaxSamples = std::size_t{1} << 30;
-constexpr double kMaxDelay = 1 << 30;  // samples: offsets into rows are 32-bit
-constexpr std::size_t kMaxDownsample = 4096;
-constexpr double kMaxPulse = 1e6;         // seconds
+constexpr double kMaxDelay = 1 << 30;     // samples: offsets into rows are 32-bit
 constexpr double kLossOfSubbands = 0.01;  // of Method::subband, where nothing else is asked for
 
 [[noreturn]] void refuse(const std::string& field, const std::string& value,
@@ -29,46 +23,43 @@ constexpr double kLossOfSubbands = 0.01;  // of Method::subband, where nothing e
   throw core::Error(core::ErrorKind::config, "dedisperse " + field, value, limit, advice);
 }
 
-void require_range(const std::string& field, std::size_t value, std::size_t low, std::size_t high) {
-  if (value < low || value > high)
-    refuse(field, std::to_string(value), std::to_string(low) + " to " + std::to_string(high));
+template <class T>
+void require(bool allowed, const std::string& field, const T& value, const std::string& limit) {
+  if (!allowed) refuse(field, fmt::format("{}", value), limit);
 }
-
-void require_positive(const std::string& field, double value) {
-  if (!(value > 0) || !std::isfinite(value))
-    refuse(field, std::to_string(value), "a finite number above 0");
+void require_range(const std::string& field, std::size_t value, std::size_t high) {
+  require(value >= 1 && value <= high, field, value, fmt::format("1 to {}", high));
+}
+void require_number(const std::string& field, double value, bool positive = true) {
+  require(std::isfinite(value) && (positive ? value > 0 : value >= 0), field, value,
+          positive ? "a finite number above 0" : "0 or more, finite");
 }
 
 void require_config(const Config& c) {
-  require_range("frequencies_mhz", c.frequencies_mhz.size(), 1, kMaxChannels);
-  for (const double f : c.frequencies_mhz) require_positive("frequencies_mhz", f);
-  require_positive("sample_time_s", c.sample_time_s);
-  require_positive("dm_constant", c.dm_constant);
-  require_range("dms", c.dms.size(), 1, kMaxTrials);
-  for (const double dm : c.dms)
-    if (!(dm >= 0) || !std::isfinite(dm)) refuse("dms", fmt::format("{}", dm), "0 or more, finite");
+  require_range("frequencies_mhz", c.frequencies_mhz.size(), 65536);
+  for (const double f : c.frequencies_mhz) require_number("frequencies_mhz", f);
+  require_number("sample_time_s", c.sample_time_s);
+  require_number("dm_constant", c.dm_constant);
+  require_range("dms", c.dms.size(), 1 << 20);
+  for (const double dm : c.dms) require_number("dms", dm, false);
   constexpr int kBits[] = {1, 2, 4, 8, 16, 32};
-  if (std::find(std::begin(kBits), std::end(kBits), c.bits) == std::end(kBits))
-    refuse("bits", std::to_string(c.bits), "1, 2, 4, 8, 16 or 32");
-  if (c.signed_samples && c.bits != 8 && c.bits != 16)
-    refuse("signed_samples", "true", "8 or 16 bits where samples are signed");
-  if (c.bits <= 16 && c.max_value >= 1u << c.bits)
-    refuse("max_value", std::to_string(c.max_value),
-           "at most " + std::to_string((1u << c.bits) - 1) + ", what the bits hold");
-  if (c.bits <= 16 && c.zero_level >= 1u << c.bits)
-    refuse("zero_level", std::to_string(c.zero_level),
-           "at most " + std::to_string((1u << c.bits) - 1) + ", what the bits hold");
-  require_range("beams", c.beams, 1, kMaxBeams);
-  require_range("max_samples", c.max_samples, 1, kMaxSamples);
-  require_range("downsample", c.downsample, 1, kMaxDownsample);
-  if (!(c.max_loss >= 0 && c.max_loss <= 0.5))
-    refuse("max_loss", std::to_string(c.max_loss), "0 to 0.5");
-  if (!(c.pulse_width_s >= 0) || !(c.pulse_width_s <= kMaxPulse))
-    refuse("pulse_width_s", fmt::format("{}", c.pulse_width_s), fmt::format("0 to {}", kMaxPulse));
+  require(std::find(std::begin(kBits), std::end(kBits), c.bits) != std::end(kBits), "bits", c.bits,
+          "1, 2, 4, 8, 16 or 32");
+  require(!c.signed_samples || c.bits == 8 || c.bits == 16, "signed_samples", true,
+          "8 or 16 bits where samples are signed");
+  const std::uint64_t most = (std::uint64_t{1} << c.bits) - 1;
+  const std::string held = fmt::format("at most {}, what the bits hold", most);
+  require(c.max_value <= most, "max_value", c.max_value, held);
+  require(c.zero_level <= most, "zero_level", c.zero_level, held);
+  require_range("beams", c.beams, 4096);
+  require_range("max_samples", c.max_samples, 1 << 30);
+  require_range("downsample", c.downsample, 4096);
+  require(c.max_loss >= 0 && c.max_loss <= 0.5, "max_loss", c.max_loss, "0 to 0.5");
+  require(c.pulse_width_s >= 0 && c.pulse_width_s <= 1e6, "pulse_width_s", c.pulse_width_s,
+          "0 to 1000000");
   for (const std::size_t k : c.ignored_channels)
-    if (k >= c.frequencies_mhz.size())
-      refuse("ignored_channels", std::to_string(k),
-             "below the " + std::to_string(c.frequencies_mhz.size()) + " channels");
+    require(k < c.frequencies_mhz.size(), "ignored_channels", k,
+            fmt::format("below the {} channels", c.frequencies_mhz.size()));
 }
 
 }  // namespace
@@ -198,61 +189,17 @@ std::size_t DelayPlan::max_new_samples() const {
   return (config_.max_samples + config_.downsample - 1) / config_.downsample;
 }
 
-Input with_strides(const DelayPlan& plan, const Input& input) {
+Input with_strides(const Config& config, const Input& input) {
   Input dense = input;
-  const Config& config = plan.config();
+  const std::size_t channels = config.frequencies_mhz.size();
   const std::size_t bits = static_cast<std::size_t>(config.bits);
   const bool spectra = input.layout == Input::Layout::spectra;
   if (dense.stride_bytes == 0)
-    dense.stride_bytes = spectra ? (plan.channels() * bits + 7) / 8
-                                 : input.count * std::max<std::size_t>(1, bits / 8);
+    dense.stride_bytes =
+        spectra ? (channels * bits + 7) / 8 : input.count * std::max<std::size_t>(1, bits / 8);
   if (dense.beam_stride_bytes == 0)
-    dense.beam_stride_bytes = dense.stride_bytes * (spectra ? input.count : plan.channels());
+    dense.beam_stride_bytes = dense.stride_bytes * (spectra ? input.count : channels);
   return dense;
-}
-
-namespace {
-
-template <class T>
-void require_view(const DelayPlan& plan, const core::View<T, 3>& view, std::size_t samples,
-                  const std::string& name) {
-  const auto require = [&](const std::string& axis, std::size_t value, std::size_t needed,
-                           bool exactly) {
-    if (exactly ? value != needed : value < needed)
-      refuse(name + "'s " + axis, std::to_string(value),
-             std::to_string(needed) + (exactly ? "" : " or more"));
-  };
-  if (view.data() == nullptr && samples == 0) return;
-  require("beams", view.extent(0), plan.config().beams, true);
-  require("trials", view.extent(1), plan.trials(), true);
-  require("times", view.extent(2), samples, false);
-  if (view.extent(2) > 1 && view.stride(2) != 1)
-    refuse(name + "'s time stride", std::to_string(view.stride(2)), "1: dense");
-}
-
-}  // namespace
-
-void require_call(const DelayPlan& plan, const Input& input, const OutputViews& output,
-                  std::size_t samples) {
-  const Config& config = plan.config();
-  if (input.count > config.max_samples)
-    refuse("input's count", std::to_string(input.count),
-           "at most max_samples, " + std::to_string(config.max_samples));
-  if (input.count > 0 && input.data == nullptr) refuse("input's data", "null", "an address");
-  const Input dense = with_strides(plan, Input{input.layout, input.data, input.count, 0, 0});
-  if (input.stride_bytes != 0 && input.stride_bytes < dense.stride_bytes)
-    refuse("input's stride_bytes", std::to_string(input.stride_bytes),
-           std::to_string(dense.stride_bytes) + " or more");
-  const std::size_t element = input.layout == Input::Layout::rows || config.bits > 8
-                                  ? static_cast<std::size_t>(std::max(8, config.bits)) / 8
-                                  : 1;
-  if (input.stride_bytes % element != 0 || input.beam_stride_bytes % element != 0)
-    refuse("input's stride_bytes", std::to_string(input.stride_bytes), "whole samples");
-  if (plan.float_sums()) {
-    require_view(plan, output.floats, samples, "floats");
-  } else {
-    require_view(plan, output.integers, samples, "integers");
-  }
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -54,6 +54,9 @@ class DelayPlan {
   /// Largest value of a sample of the trials' rows; integers only.
   std::uint64_t max_value() const;
   bool float_sums() const { return config_.bits == 32 || config_.zero_dm; }
+  core::SampleType output_type() const {
+    return float_sums() ? core::SampleType::f32 : core::SampleType::i32;
+  }
   /// Zero-DM of integers whose rows, less their mean and times the channels that are summed, are
   /// whole numbers that sum to less than 2^31.
   bool whole_zero_dm() const;
@@ -101,11 +104,7 @@ class DelayPlan {
   std::vector<std::uint32_t> order_;
 };
 
-/// Throws Error(config) when the input or the output's views are not the plan's.
-void require_call(const DelayPlan& plan, const Input& input, const OutputViews& output,
-                  std::size_t samples);
-
 /// Strides of a dense input where the caller left them zero.
-Input with_strides(const DelayPlan& plan, const Input& input);
+Input with_strides(const Config& config, const Input& input);
 
 }  // namespace tautline::stages::dedisperse

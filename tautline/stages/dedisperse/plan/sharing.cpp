@@ -1,7 +1,6 @@
 #include "tautline/stages/dedisperse/plan/sharing.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 namespace tautline::stages::dedisperse {
@@ -107,29 +106,6 @@ SharingTree make_sharing_tree(const Delays& delays, std::span<const std::uint32_
     }
   }
   return tree;
-}
-
-double counted_accesses(const DelayPlan& plan, const Delays& delays) {
-  constexpr std::size_t kBlock = 64, kLevels = 6;
-  constexpr double kTile = 1024, kOfSharedSum = 3;
-  std::array<double, kLevels + 1> shared{}, groups{};  // [level]
-  for (const auto block : plan.blocks(kBlock)) {
-    const SharingTree tree = make_sharing_tree(delays, block, kLevels);
-    for (std::size_t l = 1; l <= kLevels; ++l) {
-      groups[l] += static_cast<double>(block.size() * tree.levels[l].size());
-      for (const Node& node : tree.levels[l]) {
-        if (node.single && l > 1) continue;  // its one half's sums
-        for (const Pattern& p : node.patterns)
-          shared[l] += kOfSharedSum * (1 + static_cast<double>(p.high - p.low) / kTile);
-      }
-    }
-  }
-  double least = plan.plain_adds(), below = 0;
-  for (std::size_t l = 1; l <= kLevels; ++l) {
-    below += shared[l];
-    least = std::min(least, below + groups[l]);
-  }
-  return least;
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -36,10 +36,4 @@ struct SharingTree {
 SharingTree make_sharing_tree(const Delays& delays, std::span<const std::uint32_t> block,
                               std::size_t highest);
 
-/// Loads and stores that summing `delays` takes for one time of all trials, whichever of plain sums
-/// and groups of up to 64 channels takes fewest: an addition to a trial loads one value, an
-/// addition of a shared sum loads two and stores one. Counted in blocks of 64 trials and tiles of
-/// 1,024 times for every device, so that nothing measured decides which delays are summed.
-double counted_accesses(const DelayPlan& plan, const Delays& delays);
-
 }  // namespace tautline::stages::dedisperse

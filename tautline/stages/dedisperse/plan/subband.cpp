@@ -1,6 +1,7 @@
 #include "tautline/stages/dedisperse/plan/subband.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -192,6 +193,33 @@ class Subband {
   std::vector<SubbandPattern> patterns_;
   std::vector<Fit> best_;  // [place]: among the patterns so far
 };
+
+// Loads and stores that summing `delays` takes for one time of all trials, whichever of plain sums
+// and groups of up to 64 channels takes fewest: an addition to a trial loads one value, an
+// addition of a shared sum loads two and stores one. Counted in blocks of 64 trials and tiles of
+// 1,024 times for every device, so that nothing measured decides which delays are summed.
+double counted_accesses(const DelayPlan& plan, const Delays& delays) {
+  constexpr std::size_t kLevels = 6;
+  constexpr double kTile = 1024, kOfSharedSum = 3;
+  std::array<double, kLevels + 1> shared{}, groups{};  // [level]
+  for (const auto block : plan.blocks(kBlock)) {
+    const SharingTree tree = make_sharing_tree(delays, block, kLevels);
+    for (std::size_t l = 1; l <= kLevels; ++l) {
+      groups[l] += static_cast<double>(block.size() * tree.levels[l].size());
+      for (const Node& node : tree.levels[l]) {
+        if (node.single && l > 1) continue;  // its one half's sums
+        for (const Pattern& p : node.patterns)
+          shared[l] += kOfSharedSum * (1 + static_cast<double>(p.high - p.low) / kTile);
+      }
+    }
+  }
+  double least = plan.plain_adds(), below = 0;
+  for (std::size_t l = 1; l <= kLevels; ++l) {
+    below += shared[l];
+    least = std::min(least, below + groups[l]);
+  }
+  return least;
+}
 
 }  // namespace
 

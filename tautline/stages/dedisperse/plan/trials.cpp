@@ -1,12 +1,14 @@
 #include "tautline/stages/dedisperse/plan/trials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
+#include <sstream>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -15,9 +17,8 @@ namespace {
 constexpr std::size_t kMostTrials = 1 << 20;
 
 [[noreturn]] void refuse(const std::string& field, double value, const std::string& limit) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  throw core::Error(core::ErrorKind::config, "dedisperse " + field, text, limit);
+  throw core::Error(core::ErrorKind::config, "dedisperse " + field, fmt::format("{:.10g}", value),
+                    limit);
 }
 
 void require_range(double low, double high) {
@@ -25,17 +26,17 @@ void require_range(double low, double high) {
   if (!(high >= low) || !std::isfinite(high)) refuse("highest DM", high, "the lowest DM or more");
 }
 
-struct Middle {
-  double frequency_mhz, step_mhz;  // of the band's middle; between channels, positive
+// Lowest and highest frequency, and the distance between channels; 0 where there is one.
+struct Edges {
+  explicit Edges(const Band& band) {
+    const auto& all = band.frequencies_mhz;
+    if (all.empty()) refuse("frequencies_mhz", 0, "at least one channel");
+    const auto [least, most] = std::minmax_element(all.begin(), all.end());
+    low_mhz = *least, high_mhz = *most;
+    if (all.size() > 1) step_mhz = (high_mhz - low_mhz) / static_cast<double>(all.size() - 1);
+  }
+  double low_mhz = 0, high_mhz = 0, step_mhz = 0;
 };
-
-Middle middle_of(const Band& band) {
-  if (band.frequencies_mhz.empty()) refuse("frequencies_mhz", 0, "at least one channel");
-  const auto [low, high] =
-      std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
-  const auto channels = static_cast<double>(band.frequencies_mhz.size());
-  return {(*low + *high) / 2, channels > 1 ? (*high - *low) / (channels - 1) : 0};
-}
 
 void require_band(const Band& band) {
   if (!(band.sample_time_s > 0) || !std::isfinite(band.sample_time_s))
@@ -82,12 +83,12 @@ std::vector<double> tolerance_dms(const Band& band, double low, double high, dou
     return low == high ? std::vector<double>{low} : std::vector<double>{low, high};
   }
   // Frequencies in GHz and MHz, times in microseconds, as Levin's formula has them.
-  const auto [least, most] =
-      std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
-  const double step_mhz = (*most - *least) / static_cast<double>(channels - 1);
-  if (step_mhz == 0) refuse("frequencies_mhz", *most, "channels of different frequencies");
+  const Edges edges(band);
+  const double step_mhz = edges.step_mhz;
+  if (step_mhz == 0) refuse("frequencies_mhz", edges.high_mhz, "channels of different frequencies");
   // The middle of an even number of channels.
-  const double middle_ghz = (*most - (static_cast<double>(channels / 2) - 0.5) * step_mhz) / 1000;
+  const double middle_ghz =
+      (edges.high_mhz - (static_cast<double>(channels / 2) - 0.5) * step_mhz) / 1000;
   const double sample_us = band.sample_time_s * 1e6, pulse_us = pulse_width_s * 1e6;
   const double a = 8.3 * step_mhz / (middle_ghz * middle_ghz * middle_ghz);
   const double a2 = a * a;
@@ -107,28 +108,20 @@ std::vector<double> tolerance_dms(const Band& band, double low, double high, dou
 
 std::vector<double> parse_dm_list(const std::string& text, const std::string& name) {
   std::vector<double> dms;
-  std::size_t line = 1;
-  for (std::size_t k = 0; k < text.size();) {
-    const char c = text[k];
-    if (c == '\n') ++line;
-    if (c == '#') {
-      while (k < text.size() && text[k] != '\n') ++k;
-      continue;
-    }
-    if (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',') {
-      ++k;
-      continue;
-    }
-    double dm = 0;
-    const auto [end, error] = std::from_chars(text.data() + k, text.data() + text.size(), dm);
-    const std::size_t stop = text.find_first_of(" \t\r\n,#", k);
-    const std::string word = text.substr(k, stop == std::string::npos ? stop : stop - k);
-    if (error != std::errc() || end != text.data() + k + word.size() || !(dm >= 0) ||
-        !std::isfinite(dm))
-      throw core::Error(core::ErrorKind::format, name + ", line " + std::to_string(line), word,
-                        "a DM of 0 or more");
-    dms.push_back(dm);
-    k += word.size();
+  std::istringstream lines(text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line.resize(std::min(line.size(), line.find('#')));
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream words(line);
+    for (std::string word; words >> word;) try {
+        dms.push_back(core::text::read_number(word));
+        if (!(dms.back() >= 0) || !std::isfinite(dms.back())) core::text::refuse(word, "");
+      } catch (const core::Error&) {
+        throw core::Error(core::ErrorKind::format, name + ", line " + std::to_string(number), word,
+                          "a DM of 0 or more");
+      }
   }
   if (dms.empty()) throw core::Error(core::ErrorKind::format, name, "no DM", "at least one");
   std::sort(dms.begin(), dms.end());
@@ -137,9 +130,10 @@ std::vector<double> parse_dm_list(const std::string& text, const std::string& na
 }
 
 double smearing_s(const Band& band, double dm) {
-  const Middle middle = middle_of(band);
-  return core::dispersion_delay_s(dm, middle.frequency_mhz - middle.step_mhz / 2,
-                                  middle.frequency_mhz + middle.step_mhz / 2, band.dm_constant);
+  const Edges edges(band);
+  const double middle = (edges.low_mhz + edges.high_mhz) / 2;
+  return core::dispersion_delay_s(dm, middle - edges.step_mhz / 2, middle + edges.step_mhz / 2,
+                                  band.dm_constant);
 }
 
 DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_width_s,
@@ -171,56 +165,49 @@ Config config_of(const Config& config, const Segment& segment) {
   return own;
 }
 
-Summary summarise(const std::vector<std::shared_ptr<const Plan>>& plans) {
-  Summary summary;
+namespace {
+
+std::size_t bytes_of(const Plan& plan) {
+  const device::MemoryUse use = plan.bytes();
+  return use.host_bytes + use.device_bytes +
+         4 * plan.config().beams * plan.config().dms.size() * plan.max_output_samples();
+}
+
+}  // namespace
+
+std::size_t needed_bytes(const std::vector<std::shared_ptr<const Plan>>& plans) {
+  std::size_t bytes = 0;
+  for (const auto& plan : plans) bytes += bytes_of(*plan);
+  return bytes;
+}
+
+std::string describe(const std::vector<std::shared_ptr<const Plan>>& plans) {
+  constexpr double kMib = 1 << 20;
+  std::string text;
+  std::size_t trials = 0;
+  double adds = 0, plain_adds = 0;  // for one second of data of one beam, in G
   for (const auto& plan : plans) {
     const Config& config = plan->config();
-    const double rate = 1 / (config.sample_time_s * static_cast<double>(config.downsample));
+    const double rate = 1e-9 / (config.sample_time_s * static_cast<double>(config.downsample));
     const auto [low, high] = std::minmax_element(config.dms.begin(), config.dms.end());
-    const device::MemoryUse use = plan->bytes();
-    const Summary::Part part{config.dms.size(),
-                             config.downsample,
-                             *low,
-                             *high,
-                             plan->max_delay(),
-                             plan->choice().text,
-                             plan->choice().adds * rate,
-                             plan->choice().plain_adds * rate,
-                             use.host_bytes + use.device_bytes +
-                                 4 * config.beams * config.dms.size() * plan->max_output_samples()};
-    summary.trials += part.trials;
-    summary.bytes += part.bytes;
-    summary.adds_per_s += part.adds_per_s;
-    summary.plain_adds_per_s += part.plain_adds_per_s;
-    summary.parts.push_back(part);
+    trials += config.dms.size();
+    adds += plan->choice().adds * rate;
+    plain_adds += plan->choice().plain_adds * rate;
+    text += fmt::format(
+        "DM {:.6g} to {:.6g}: {} trials, downsampled by {}, overlap {} times, {:.3g} G adds per "
+        "second of data, {:.0f} MiB; {}\n",
+        *low, *high, config.dms.size(), config.downsample, plan->max_delay(),
+        plan->choice().adds * rate, static_cast<double>(bytes_of(*plan)) / kMib,
+        plan->choice().text);
   }
-  return summary;
-}
-
-double Summary::expected_rate(double rate_adds_per_s) const {
-  return adds_per_s > 0 ? rate_adds_per_s / adds_per_s : 0;
-}
-
-std::string to_string(const Summary& summary) {
-  std::string text;
-  char line[256];
-  for (const Summary::Part& part : summary.parts) {
-    std::snprintf(line, sizeof line,
-                  "DM %.6g to %.6g: %zu trials, downsampled by %zu, overlap %zu times, "
-                  "%.3g G adds per second of data, %.0f MiB; ",
-                  part.low_dm, part.high_dm, part.trials, part.downsample, part.max_delay,
-                  part.adds_per_s / 1e9, static_cast<double>(part.bytes) / (1 << 20));
-    text += line + part.method + "\n";
-  }
-  if (summary.parts.size() == 1) {
+  if (plans.size() == 1) {
     text.pop_back();
     return text;
   }
-  std::snprintf(line, sizeof line,
-                "%zu trials, %.3g G adds per second of data (plain sums: %.3g), %.0f MiB",
-                summary.trials, summary.adds_per_s / 1e9, summary.plain_adds_per_s / 1e9,
-                static_cast<double>(summary.bytes) / (1 << 20));
-  return text + line;
+  return text + fmt::format(
+                    "{} trials, {:.3g} G adds per second of data (plain sums: {:.3g}), "
+                    "{:.0f} MiB",
+                    trials, adds, plain_adds, static_cast<double>(needed_bytes(plans)) / kMib);
 }
 
 std::vector<std::shared_ptr<const Plan>> make_plans(const Config& config, const DmPlan& plan,
@@ -232,7 +219,7 @@ std::vector<std::shared_ptr<const Plan>> make_plans(const Config& config, const 
     std::vector<std::shared_ptr<const Plan>> plans;
     for (const Segment& segment : plan.segments)
       plans.push_back(make_plan(config_of(sized, segment), device));
-    const std::size_t bytes = summarise(plans).bytes;
+    const std::size_t bytes = needed_bytes(plans);
     if (limit_bytes == 0 || bytes <= limit_bytes) return plans;
     if (sized.max_samples <= kLeastSamples)
       throw core::Error(core::ErrorKind::memory, "dedisperse memory",

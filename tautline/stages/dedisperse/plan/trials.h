@@ -57,29 +57,11 @@ DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_wi
 /// Config of a segment: `config` with its trials.
 Config config_of(const Config& config, const Segment& segment);
 
-/// What a plan of several segments will need and do.
-struct Summary {
-  struct Part {
-    std::size_t trials, downsample;
-    double low_dm, high_dm;
-    std::size_t max_delay;  ///< times after downsampling
-    std::string method;     ///< the stage's choice in words
-    double adds_per_s;      ///< additions counted for one second of data of one beam
-    double plain_adds_per_s;
-    std::size_t bytes;  ///< host and device memory: tables, one state, its output
-  };
-  std::vector<Part> parts;
-  std::size_t trials = 0, bytes = 0;
-  double adds_per_s = 0, plain_adds_per_s = 0;
-  /// Times real time, at `rate_adds_per_s` counted additions.
-  double expected_rate(double rate_adds_per_s) const;
-};
-
-/// Of plans made for the segments, in order.
-Summary summarise(const std::vector<std::shared_ptr<const Plan>>& plans);
-
-/// For people, one line a segment and, of several, one of totals.
-std::string to_string(const Summary& summary);
+/// Host and device memory of plans: tables, one state and its output of each.
+std::size_t needed_bytes(const std::vector<std::shared_ptr<const Plan>>& plans);
+/// What plans made for the segments will need and do, for people: one line a segment and, of several,
+/// one of totals.
+std::string describe(const std::vector<std::shared_ptr<const Plan>>& plans);
 
 /// Plans for every segment of `plan`, each with blocks as long as `limit_bytes` (0: no limit)
 /// allows for all together, at most config.max_samples of input. Throws Error(memory) with the

@@ -1,0 +1,268 @@
+#include "tautline/stages/dedisperse/gpu/hopper/channel_block_work_list.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "tautline/core/integers.h"
+
+namespace tautline::stages::dedisperse {
+
+namespace {
+
+// As channel_blocks.cuda.kernel has them.
+constexpr std::size_t kHead = 8, kFewestPackets = 4, kMostPackets = 8, kPacketTile = 4, kRun = 32;
+constexpr std::size_t kAligned = ChannelBlockWorkList::kAligned;
+constexpr std::size_t kTimesAtOnce = 4;   // that one window serves
+constexpr std::uint32_t kNever = 255;     // a delay of no channel
+constexpr std::size_t kBytesOfStep = 32;  // that the matrix units take of all channels
+constexpr std::size_t kMostSteps = 4;     // that a producer warp has registers for
+constexpr std::size_t kBanks = 32, kMostSumPlaces = 65536;
+
+// The least number from `value` on that leaves `rest` of the local memory's banks.
+std::size_t with_rest(std::size_t value, std::size_t rest) {
+  return value + (rest + kBanks - value % kBanks) % kBanks;
+}
+
+// A channel block for a block of trials. Delays are told from those of a channel in the middle,
+// about which patterns differ least.
+struct ChannelBlock {
+  ChannelBlock(const Delays& delays, std::span<const std::uint32_t> block, std::size_t from,
+               std::size_t most, std::size_t span)
+      : first(from), channels(std::min(most, delays.positions - from)), lows(channels, INT32_MAX) {
+    const std::size_t middle = first + channels / 2;
+    std::map<std::vector<std::int32_t>, std::uint32_t> known;
+    std::vector<std::int32_t> highs(channels, INT32_MIN);
+    low = delays(block[0], middle);
+    std::int32_t high = low;
+    for (const std::uint32_t trial : block) {
+      const std::int32_t* row = delays.row(trial);
+      std::vector<std::int32_t> pattern(row + first, row + first + channels);
+      for (std::size_t c = 0; c < channels; ++c) {
+        pattern[c] -= row[middle];
+        lows[c] = std::min(lows[c], pattern[c]);
+        highs[c] = std::max(highs[c], pattern[c]);
+      }
+      low = std::min(low, row[middle]);
+      high = std::max(high, row[middle]);
+      const auto [place, fresh] =
+          known.try_emplace(pattern, static_cast<std::uint32_t>(patterns.size()));
+      if (fresh) patterns.push_back(pattern);
+      pattern_of.push_back(place->second);
+    }
+    for (const std::uint32_t trial : block)
+      shift.push_back(static_cast<std::uint32_t>(delays(trial, middle) - low));
+    for (std::size_t c = 0; c < channels; ++c)
+      range = std::max(range, static_cast<std::size_t>(highs[c] - lows[c]));
+    entries = core::round_up(span + static_cast<std::size_t>(high - low), kRun);
+    stride = with_rest(entries, kBanks / 2);
+  }
+
+  std::size_t tiles() const { return core::divide_up(patterns.size(), kPacketTile); }
+  std::size_t sums_words() const { return patterns.size() * stride; }
+
+  std::size_t first, channels;                      // positions
+  std::int32_t low = 0;                             // delay of the middle channel
+  std::vector<std::int32_t> lows;                   // [channel] least delay after the middle one's
+  std::vector<std::vector<std::int32_t>> patterns;  // [pattern][channel] after the middle one's
+  std::vector<std::uint32_t> pattern_of, shift;     // [trial of the block]
+  std::size_t range = 0;                            // greatest, of any channel's delays
+  std::size_t entries = 0;                          // of a sum
+  std::size_t stride = 0;  // sums of two patterns are written together: half of the banks apart
+};
+
+class ChannelBlockWriter {
+ public:
+  ChannelBlockWriter(const DelayPlan& plan, const Delays& delays, const ChannelBlockShape& shape,
+                     const GpuCost& cost)
+      : shape_(shape), cost_(cost) {
+    list_.channels = shape.channels;
+    list_.channel_blocks = core::divide_up(delays.positions, shape.channels);
+    for (const auto block : plan.blocks(shape.trials))
+      for (std::size_t p = 0; p < delays.positions; p += shape.channels)
+        channel_blocks_.emplace_back(delays, block, p, shape.channels, shape.span);
+  }
+
+  std::optional<ChannelBlockWorkList> write() {
+    if (!lay_out()) return std::nullopt;
+    list_.packets.resize(channel_blocks_.size() * list_.packet_words);
+    for (std::size_t n = 0; n < channel_blocks_.size(); n += list_.channel_blocks) {
+      std::vector<std::size_t> words;
+      for (std::size_t b = n; b < n + list_.channel_blocks; ++b)
+        words.push_back(channel_blocks_[b].sums_words());
+      const auto places = place_sums(words, list_.local_words - sums_at_, list_.packets_held);
+      const double before = list_.cycles;
+      for (std::size_t b = 0; b < list_.channel_blocks; ++b) write_packet(n + b, places[b]);
+      list_.dearest = std::max(list_.dearest, list_.cycles - before);
+    }
+    list_.adds /= static_cast<double>(shape_.span);
+    list_.patterns /= static_cast<double>(channel_blocks_.size());
+    return std::move(list_);
+  }
+
+ private:
+  bool lay_out() {
+    std::size_t most_tiles = 1, range = 0, entries = 0, before = 0, most_sums = 0;
+    for (std::size_t n = 0; n < channel_blocks_.size(); ++n) {
+      const ChannelBlock& block = channel_blocks_[n];
+      most_tiles = std::max(most_tiles, block.tiles());
+      range = std::max(range, block.range);
+      entries = std::max(entries, block.entries);
+      for (const std::int32_t low : block.lows)
+        if (low + block.low < 0)
+          before = std::max(before, static_cast<std::size_t>(-low - block.low));
+      // What neighbouring channel blocks need at once.
+      const bool last = n % list_.channel_blocks + 1 == list_.channel_blocks;
+      most_sums = std::max(most_sums,
+                           block.sums_words() + (last ? 0 : channel_blocks_[n + 1].sums_words()));
+    }
+    most_sums = core::round_up(most_sums, kBanks);
+    list_.window = range + kTimesAtOnce <= 8 ? 8 : 16;
+    const std::size_t bytes = shape_.channels * list_.window;
+    if (range + kTimesAtOnce > list_.window || bytes > kMostSteps * kBytesOfStep ||
+        shape_.channels > shape_.channels_in_sum ||
+        core::round_up(before, kAligned) > kMostTimesBefore)
+      return false;
+    list_.tiles = std::min<std::size_t>(bytes < kMostSteps * kBytesOfStep ? 6 : 5, most_tiles);
+    // Rows that are read together begin at different banks.
+    list_.row_words = with_rest(row_words(entries), list_.window);
+    list_.packet_words = core::round_up(
+        kHead + shape_.channels + shape_.trials / 2 + most_tiles * shape_.channels, 4);
+    const std::size_t room = shape_.local_bytes / 4 / kBanks * kBanks;
+    list_.blocks_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
+    if (before_sums(kFewestPackets) + most_sums > room || most_sums > kMostSumPlaces) return false;
+    if (list_.channel_blocks > list_.blocks_in_sum) try_carries(room - most_sums);
+    // What is left lets producer warps run ahead of consumer warps.
+    std::size_t& packets = list_.packets_held = kFewestPackets;
+    while (packets < kMostPackets && before_sums(packets + 1) + most_sums <= room) ++packets;
+    sums_at_ = before_sums(packets);
+    list_.local_words = std::min(room, sums_at_ + kMostPackets * most_sums);
+    return true;
+  }
+  // Counts, of two words: of the first packets, two of either buffer of rows and of every packet.
+  std::size_t before_sums(std::size_t packets) const {
+    return core::round_up(packets * list_.packet_words + core::round_up(shape_.trials, 4) +
+                              core::round_up(2 * (5 + 2 * packets), 4) +
+                              2 * shape_.channels * list_.row_words,
+                          kBanks) +
+           (list_.carries ? carry_words() : 0);
+  }
+  // Between rows and sums: eight halves in a word.
+  std::size_t carry_words() const {
+    return core::round_up(shape_.span * shape_.trials / 4, kBanks);
+  }
+  void try_carries(std::size_t room) {
+    const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / shape_.channels;
+    if (in_sum == 0 || before_sums(kFewestPackets) + carry_words() > room) return;
+    list_.carries = true;
+    list_.blocks_in_sum = in_sum;
+  }
+  // More where a row begins inside an aligned run of times.
+  std::size_t row_words(std::size_t entries) const {
+    return core::round_up((shape_.span + entries + list_.window + kAligned + 3) / 4, 4);
+  }
+
+  double cycles(const ChannelBlock& block) const {
+    const std::size_t steps = shape_.channels * list_.window / kBytesOfStep;
+    const double columns = static_cast<double>(block.entries / kRun * steps);
+    return cost_.channel_block +
+           columns * (cost_.columns + cost_.tile_of_columns * static_cast<double>(block.tiles()));
+  }
+
+  void write_packet(std::size_t n, const SumsPlace& sums) {
+    const ChannelBlock& block = channel_blocks_[n];
+    std::uint32_t* packet = list_.packets.data() + n * list_.packet_words;
+    const std::size_t head[] = {
+        block.patterns.size(),    block.entries / kRun, block.stride, sums_at_ + sums.at,
+        row_words(block.entries), block.channels,       sums.after};
+    std::transform(std::begin(head), std::end(head), packet, core::u32);
+    for (std::size_t c = 0; c < block.channels; ++c)
+      packet[kHead + c] = static_cast<std::uint32_t>(block.low + block.lows[c]);
+    std::uint32_t* places = packet + kHead + shape_.channels;
+    for (std::size_t i = 0; i < shape_.trials; ++i) {
+      const std::size_t trial = std::min(i, block.shift.size() - 1);
+      const std::size_t place = block.pattern_of[trial] * block.stride + block.shift[trial];
+      places[i / 2] |= static_cast<std::uint32_t>(place) << (i % 2 * 16);
+    }
+    auto* delays = reinterpret_cast<std::uint8_t*>(places + shape_.trials / 2);
+    std::fill_n(delays, block.tiles() * kPacketTile * shape_.channels, kNever);
+    for (std::size_t p = 0; p < block.patterns.size(); ++p)
+      for (std::size_t c = 0; c < block.channels; ++c)
+        delays[p * shape_.channels + c] =
+            static_cast<std::uint8_t>(block.patterns[p][c] - block.lows[c]);
+    list_.patterns += static_cast<double>(block.patterns.size());
+    list_.cycles += cycles(block);
+    list_.adds += static_cast<double>(block.patterns.size() * (block.channels - 1) * block.entries +
+                                      block.shift.size() * shape_.span);
+  }
+
+  const ChannelBlockShape& shape_;
+  const GpuCost& cost_;
+  std::vector<ChannelBlock> channel_blocks_;  // [block][channel block]
+  std::size_t sums_at_ = 0;
+  ChannelBlockWorkList list_;
+};
+
+// Places of channel blocks, one after the other.
+class Placer {
+ public:
+  Placer(std::span<const std::size_t> words, std::size_t ahead) : words_(words), ahead_(ahead) {}
+
+  void add(std::size_t at) { places_.push_back({at, after(at)}); }
+  // Wherever the next channel block waits least, the first such place.
+  void add_best(std::initializer_list<std::size_t> all) {
+    add(*std::min_element(all.begin(), all.end(),
+                          [&](std::size_t a, std::size_t b) { return after(a) < after(b); }));
+  }
+  std::size_t begin() const { return places_.back().at; }  // of the last one
+  std::size_t end() const { return begin() + words_[places_.size() - 1]; }
+  const std::vector<SumsPlace>& places() const { return places_; }
+  bool waits_for_neighbours() const {
+    for (std::size_t b = 1; b < places_.size(); ++b)
+      if (places_[b].after == b) return true;
+    return false;
+  }
+
+ private:
+  // Of the next channel block: after the last one that lies where it would.
+  std::size_t after(std::size_t at) const {
+    const std::size_t n = places_.size(), least = n < ahead_ ? 0 : n + 1 - ahead_;
+    for (std::size_t b = n; b > least; --b)
+      if (at < places_[b - 1].at + words_[b - 1] && places_[b - 1].at < at + words_[n]) return b;
+    return least;
+  }
+
+  std::span<const std::size_t> words_;
+  std::size_t ahead_;
+  std::vector<SumsPlace> places_;
+};
+
+}  // namespace
+
+std::vector<SumsPlace> place_sums(std::span<const std::size_t> words, std::size_t room,
+                                  std::size_t ahead) {
+  Placer ring(words, ahead), ends(words, ahead);
+  for (std::size_t b = 0; b < words.size(); ++b) {
+    const std::size_t last = room - words[b];
+    if (b == 0) {
+      ring.add(0);
+    } else {
+      ring.add_best(
+          {std::min(last, ring.end()), 0, last, ring.begin() - std::min(ring.begin(), words[b])});
+    }
+    ends.add(b % 2 == 0 ? 0 : last);
+  }
+  // Small channel blocks in the middle may leave no room for two large ones, which either end
+  // always has.
+  return (ring.waits_for_neighbours() ? ends : ring).places();
+}
+
+std::optional<ChannelBlockWorkList> make_channel_block_work_list(const DelayPlan& plan,
+                                                                 const Delays& delays,
+                                                                 const ChannelBlockShape& shape,
+                                                                 const GpuCost& cost) {
+  return ChannelBlockWriter(plan, delays, shape, cost).write();
+}
+
+}  // namespace tautline::stages::dedisperse
