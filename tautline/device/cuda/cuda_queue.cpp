@@ -143,6 +143,7 @@ std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context, CUstream wra
 }
 
 std::unique_ptr<Event> make_event(std::shared_ptr<Context> context) {
+  context->check_usable("event");
   return std::make_unique<CudaEvent>(std::move(context));
 }
 

@@ -183,6 +183,7 @@ std::unique_ptr<Queue> make_queue(std::shared_ptr<Context> context, OwnedQueue w
 }
 
 std::unique_ptr<Event> make_event(std::shared_ptr<Context> context) {
+  context->check_usable("event");
   return std::make_unique<OpenclEvent>(std::move(context));
 }
 
