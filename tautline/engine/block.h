@@ -1,0 +1,143 @@
+// What flows along the edges of a graph: streams, described once before the run, and their blocks.
+#pragma once
+
+#include <any>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/core/sample_view.h"
+#include "tautline/core/time.h"
+#include "tautline/core/validity.h"
+#include "tautline/device/device.h"
+
+namespace tautline::engine {
+
+inline constexpr std::size_t kMaxRank = 4;
+
+/// One array of every block of a stream.
+struct ArrayType {
+  std::string name;  ///< "visibilities", "counts"
+  core::SampleType type;
+  std::vector<std::string>
+      axes;  ///< names, slowest first: {"channel", "input", "time"}; at most kMaxRank
+  std::vector<std::size_t> extents;  ///< the largest of any block
+
+  std::size_t elements() const {
+    std::size_t n = 1;
+    for (const std::size_t extent : extents) n *= extent;
+    return n;
+  }
+  std::size_t bytes() const { return elements() * core::bytes_of(type); }
+  /// Which axis is called "time"; axes.size() for none.
+  std::size_t time_axis() const;
+};
+
+/// What a node gives at one of its outputs.
+struct Stream {
+  std::string kind;  ///< "raw voltages", "spectra", "visibilities", "trials", "pulses", "counts"
+  std::vector<ArrayType> arrays;    ///< may be empty: blocks that have a payload alone
+  core::Rational rate_hz;           ///< of the blocks' samples (times)
+  core::Instant start;              ///< of the stream's first sample
+  std::uint64_t total_samples = 0;  ///< to come; 0: not known
+  std::size_t max_samples = 0;      ///< most samples (times) of one block
+  /// Whose memory the arrays lie in; null: the host's.
+  std::shared_ptr<const device::Device> device;
+  /// The node lends memory to each block (Block::lend) before it commits the block; the engine allocates none.
+  bool lent = false;
+  /// Blocks that the node may have begun and not committed yet.
+  std::size_t open_blocks = 1;
+  /// What only pipelines understand (frequencies, antennas, formats), shared by all blocks.
+  std::any details;
+
+  std::size_t block_bytes() const;
+  /// The details, of type T. Throws Error(config) when there are none of that type.
+  template <class T>
+  const T& detail() const {
+    if (const T* found = std::any_cast<T>(&details)) return *found;
+    throw core::Error(core::ErrorKind::config, "stream", kind, "a stream of another kind",
+                      "connect a node that gives one");
+  }
+};
+
+/// One array of one block.
+struct Array {
+  void* data = nullptr;
+  core::SampleType type{};
+  std::size_t rank = 0;
+  std::array<std::size_t, kMaxRank> extents{};
+  std::array<std::ptrdiff_t, kMaxRank> strides{};  ///< in elements
+};
+
+/// A piece of a stream, of one segment. Its memory is made before the run and used again and again.
+class Block {
+ public:
+  std::uint64_t segment = 0;    ///< counts the stream's parts without gaps, from 0
+  core::Instant segment_start;  ///< of the segment's first sample
+  std::uint64_t first = 0;      ///< the block's first sample, counted from the segment's start
+  std::size_t samples = 0;      ///< times in this block
+  core::ValidityMask valid;     ///< of the block's rows; of no rows: all valid
+  std::vector<Array> arrays;    ///< as the stream describes them, with this block's extents
+  std::any payload;             ///< what is no array; the producer's, kept from one use to the next
+
+  /// Segment, time and samples of another block.
+  void set_time(const Block& other) {
+    segment = other.segment;
+    segment_start = other.segment_start;
+    first = other.first;
+    samples = other.samples;
+  }
+  /// Rank must be the array's.
+  template <std::size_t Rank>
+  core::MutableSampleView<Rank> view(std::size_t array = 0) {
+    const Array& a = checked(array, Rank);
+    return {a.data, a.type, head<Rank>(a.extents), head<Rank>(a.strides)};
+  }
+  template <std::size_t Rank>
+  core::SampleView<Rank> view(std::size_t array = 0) const {
+    const Array& a = checked(array, Rank);
+    return {a.data, a.type, head<Rank>(a.extents), head<Rank>(a.strides)};
+  }
+  /// Sets this block's length of one axis; strides stay.
+  void set_extent(std::size_t array, std::size_t axis, std::size_t extent) {
+    arrays.at(array).extents.at(axis) = extent;
+  }
+  /// Of a lent stream: what the array is this time, and who keeps that memory until the block is free again: a window
+  /// of a file, or a block that Outputs::keep() returned.
+  template <std::size_t Rank>
+  void lend(std::size_t array, const core::SampleView<Rank>& view,
+            std::shared_ptr<const void> owner) {
+    lend(array, view.data(), view.extents().data(), view.strides().data(), std::move(owner));
+  }
+  /// The payload, made when there is none yet.
+  template <class T>
+  T& payload_of() {
+    if (!payload.has_value()) payload = T{};
+    return std::any_cast<T&>(payload);
+  }
+  template <class T>
+  const T& payload_of() const {
+    return std::any_cast<const T&>(payload);
+  }
+
+ private:
+  friend class BlockPool;
+  template <std::size_t Rank, class T>
+  static std::array<T, Rank> head(const std::array<T, kMaxRank>& all) {
+    std::array<T, Rank> some;
+    for (std::size_t a = 0; a < Rank; ++a) some[a] = all[a];
+    return some;
+  }
+  const Array& checked(std::size_t array, std::size_t rank) const;
+  void lend(std::size_t array, const void* data, const std::size_t* extents,
+            const std::ptrdiff_t* strides, std::shared_ptr<const void> owner);
+
+  std::vector<device::Buffer> memory_;
+  std::vector<std::shared_ptr<const void>> owners_;
+};
+
+}  // namespace tautline::engine

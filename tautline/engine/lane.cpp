@@ -1,0 +1,77 @@
+#include "tautline/engine/lane.h"
+
+#include <algorithm>
+
+namespace tautline::engine {
+
+void Inbox::push(const Entry& entry) {
+  PooledBlock* given_up = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    RingEdge& edge = *entry.edge;
+    const bool full = entry.kind == Entry::Kind::block && edge.waiting >= edge.options.depth;
+    if (full && edge.options.policy != Policy::wait) {
+      ++edge.dropped;
+      given_up = entry.block;
+      if (edge.options.policy == Policy::drop_oldest) {
+        const auto oldest = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
+          return e.edge == &edge && e.kind == Entry::Kind::block;
+        });
+        given_up = oldest->block;
+        entries_.erase(oldest);
+        entries_.push_back(entry);
+      }
+    } else {
+      entries_.push_back(entry);
+      if (entry.kind == Entry::Kind::block) ++edge.waiting;
+    }
+  }
+  if (given_up != nullptr) entry.edge->pool->release(*given_up);
+  filled_.notify_one();
+}
+
+Entry Inbox::pop() {
+  std::unique_lock lock(mutex_);
+  filled_.wait(lock, [&] { return stopped_ || !entries_.empty(); });
+  if (stopped_) throw Stopped{};
+  const Entry entry = entries_.front();
+  entries_.pop_front();
+  if (entry.kind == Entry::Kind::block) --entry.edge->waiting;
+  return entry;
+}
+
+void Inbox::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  filled_.notify_all();
+}
+
+std::pair<NodeProfile*, LaneClock::Sum> LaneClock::turn_to(NodeProfile* profile, Sum sum) {
+  const Clock::time_point now = Clock::now();
+  if (profile_ != nullptr) profile_->*sum_ += std::chrono::duration<double>(now - since_).count();
+  since_ = now;
+  return {std::exchange(profile_, profile), std::exchange(sum_, sum)};
+}
+
+void LaneClock::credit(double& seconds) {
+  const Clock::time_point now = Clock::now();
+  seconds += std::chrono::duration<double>(now - since_).count();
+  since_ = now;
+}
+
+void Lane::drain() {
+  for (const auto& [device, queue] : queues) try {
+      queue->synchronise();
+    } catch (const core::Error&) {  // the run has failed already
+    }
+}
+
+device::Queue& Lane::queue(const std::shared_ptr<const device::Device>& device) {
+  std::unique_ptr<device::Queue>& queue = queues[device.get()];
+  if (!queue) queue = device->make_queue();
+  return *queue;
+}
+
+}  // namespace tautline::engine

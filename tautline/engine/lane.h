@@ -1,0 +1,87 @@
+// One thread of a run: its inbox of blocks, its queues, and the clock that says what its time went to.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tautline/engine/block_pool.h"
+#include "tautline/engine/graph.h"
+#include "tautline/engine/profile.h"
+
+namespace tautline::engine {
+
+class Member;
+
+/// An edge between two lanes.
+struct RingEdge {
+  Member* to = nullptr;
+  std::size_t input = 0;
+  BlockPool* pool = nullptr;
+  std::size_t reader = 0;  ///< which of the pool's readers
+  EdgeOptions options;
+  bool written_by_device = false;
+  std::size_t waiting = 0;    ///< blocks in the inbox; guarded by its mutex
+  std::uint64_t dropped = 0;  ///< the same
+};
+
+/// What an inbox holds: a block, or one of two marks that come behind the blocks before them.
+struct Entry {
+  enum class Kind { block, end, checkpoint };
+  RingEdge* edge = nullptr;
+  Kind kind = Kind::block;
+  PooledBlock* block = nullptr;
+};
+
+class Inbox {
+ public:
+  /// Puts an entry behind the others, by the edge's policy; releases blocks that are given up.
+  void push(const Entry& entry);
+  /// The oldest entry; waits for one. Throws Stopped after stop().
+  Entry pop();
+  void stop();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<Entry> entries_;
+  bool stopped_ = false;
+};
+
+/// Adds the time of one thread to the profiles of nodes.
+class LaneClock {
+ public:
+  using Sum = double NodeProfile::*;
+  /// From now on time goes to `profile`; what it went to until now is returned.
+  std::pair<NodeProfile*, Sum> turn_to(NodeProfile* profile, Sum sum);
+  void turn_to(std::pair<NodeProfile*, Sum> before) { turn_to(before.first, before.second); }
+  /// Adds the time since the last turn to `seconds`.
+  void credit(double& seconds);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point since_ = Clock::now();
+  NodeProfile* profile_ = nullptr;
+  Sum sum_ = &NodeProfile::busy_s;
+};
+
+struct Lane {
+  std::string name;
+  std::vector<Member*> members;
+  Member* source = nullptr;
+  std::size_t open_inputs = 0;  ///< rings that have not ended
+  Inbox inbox;
+  LaneClock clock;
+  std::map<const device::Device*, std::unique_ptr<device::Queue>> queues;
+
+  device::Queue& queue(const std::shared_ptr<const device::Device>& device);
+  /// Waits for the queues' work, whatever becomes of it.
+  void drain();
+};
+
+}  // namespace tautline::engine

@@ -1,0 +1,32 @@
+// Where a run's time went.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tautline::engine {
+
+struct NodeProfile {
+  std::string node, lane;
+  double busy_s = 0;  ///< in the node's functions, less waiting and the nodes it handed blocks to
+  double waiting_for_input_s = 0;  ///< its lane had nothing to do, and then a block for this node
+  double waiting_for_room_s = 0;   ///< every block of an output was in use
+  std::uint64_t blocks = 0;        ///< given to it; sources: that it gave
+  std::uint64_t bytes = 0;         ///< of their arrays
+  std::uint64_t dropped = 0;       ///< blocks that its inputs' rings gave up
+};
+
+struct Profile {
+  std::vector<NodeProfile> nodes;  ///< in the order of the graph
+  double run_s = 0;                ///< from the start of the lanes to their end
+  std::string bound_by;            ///< the node with most of the time of the busiest lane
+  double efficiency = 0;           ///< busy time of that lane over run_s
+};
+
+/// Fills in bound_by and efficiency.
+void conclude(Profile& profile);
+/// A table for people, and a last line that says what bounds the run and what would make it faster.
+std::string to_text(const Profile& profile);
+
+}  // namespace tautline::engine

@@ -1,0 +1,71 @@
+// Runs a graph: threads, rings, memory of blocks, copies between host and devices, errors, progress and profile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/engine/graph.h"
+#include "tautline/engine/profile.h"
+
+namespace tautline::engine {
+
+/// States of nodes, by name, of one moment of the stream.
+using States = std::map<std::string, std::vector<std::byte>>;
+
+struct RunOptions {
+  std::size_t memory_bytes = 0;  ///< most that blocks and nodes may take on the host; 0: no limit
+  /// Called a few times a second while the run goes on, and at its end: samples (times) of the first source that have
+  /// been taken by its consumers, and how many there will be (0: not known).
+  std::function<void(std::uint64_t samples, std::uint64_t total)> progress;
+  double progress_every_s = 0.25;
+  States resume;  ///< loaded before the first block
+  /// Given the states of a checkpoint when every node has saved its own. Called on a lane's thread.
+  std::function<void(States)> checkpointed;
+};
+
+/// One node as the run has it: for `--plan`.
+struct PlannedNode {
+  std::string name, lane;
+  std::vector<Stream> outputs;
+  device::MemoryUse bytes;      ///< of the node itself
+  std::size_t block_bytes = 0;  ///< of all blocks of its outputs
+  std::size_t blocks = 0;
+};
+
+class Run {
+ public:
+  /// Opens every node, in the order of the graph. Throws Error(config) and what the nodes throw; Error(memory) when more
+  /// than options.memory_bytes are needed. Nothing has started then.
+  Run(Graph graph, RunOptions options = {});
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  const std::vector<PlannedNode>& plan() const;
+  device::MemoryUse bytes() const;
+
+  /// Runs to the end of every source, once. Throws the first error of any node, and Error(io) "interrupted" when a stop
+  /// was asked for and there is a source that is not live.
+  void go(std::stop_token stop = {});
+  /// Asks for a checkpoint. From any thread, while the run goes on.
+  void checkpoint();
+
+  /// Whose error it was; empty: no node's.
+  const std::string& failed_node() const;
+  Node& node(const std::string& name) const;
+  /// Of all nodes, as "node.counter"; also "node.dropped_blocks" where blocks were dropped.
+  Counters counters() const;
+  Profile profile() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tautline::engine

@@ -1,0 +1,36 @@
+// Copies the blocks of a stream to another memory: the engine puts one on each edge between host and device.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "tautline/engine/node.h"
+
+namespace tautline::engine {
+
+class Transfer final : public Node {
+ public:
+  /// To `device`, or null: to the host.
+  explicit Transfer(std::shared_ptr<const device::Device> device) : to_(std::move(device)) {}
+
+  std::vector<Stream> open(std::span<const Stream> inputs) override;
+  Needs needs(std::size_t input) const override;
+  void start(Outputs& outputs) override;
+  void process(std::size_t input, const Block& block, Outputs& outputs) override;
+  void finish(Outputs& outputs) override;
+
+ private:
+  struct OnItsWay {
+    std::shared_ptr<const Block> block;  // not written again before its copy is done
+    std::unique_ptr<device::Event> done;
+  };
+  void wait_for_oldest();
+
+  std::shared_ptr<const device::Device> from_, to_;
+  Stream stream_;
+  std::deque<OnItsWay> on_their_way_;
+  std::vector<std::unique_ptr<device::Event>> events_;  // free ones
+};
+
+}  // namespace tautline::engine
