@@ -80,6 +80,7 @@ tautline_layer(device device BATCH 8
   LINK tautline_core TBB::tbb hwy::hwy kissfft::kissfft-float OpenCL::OpenCL Threads::Threads
        ${CMAKE_DL_LIBS})
 target_include_directories(tautline_device SYSTEM PRIVATE ${TAUTLINE_VKFFT_INCLUDE})
+tautline_layer(engine engine BATCH 10 LINK tautline_device)
 tautline_layer(jit jit BATCH 14 LINK tautline_device nlohmann_json::nlohmann_json)
 include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
 
@@ -138,7 +139,7 @@ if(TAUTLINE_CASACORE)
                                                              ${TAUTLINE_CASACORE_INCLUDE}/casacore)
 endif()
 tautline_layer(stream stream BATCH 8 LINK tautline_formats Threads::Threads)
-tautline_layer(pipeline pipeline BATCH 10 LINK ${tautline_stages} tautline_stream TBB::tbb)
+tautline_layer(pipeline pipeline BATCH 10 LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
 if(TAUTLINE_FIT)
   target_link_libraries(tautline_pipeline PUBLIC ${TAUTLINE_CMINPACK_LIBRARY})
   target_include_directories(tautline_pipeline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})

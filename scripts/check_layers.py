@@ -21,10 +21,11 @@ ALLOWED = {
     "core": {"core"},
     "device": {"core", "device"},
     "jit": {"core", "device", "jit"},
+    "engine": {"core", "device", "engine"},
     "stages": {"core", "device", "jit", "stages"},
     "formats": {"core", "formats"},
-    "stream": {"core", "formats", "stream"},
-    "pipeline": {"core", "device", "jit", "stages", "formats", "stream", "pipeline"},
+    "stream": {"core", "formats", "engine", "stream"},
+    "pipeline": {"core", "device", "jit", "stages", "formats", "engine", "stream", "pipeline"},
 }
 # Third-party header prefix -> folders (relative to tautline/) that may include it.
 THIRD_PARTY = {

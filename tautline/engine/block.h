@@ -41,18 +41,18 @@ struct ArrayType {
 struct Stream {
   std::string kind;  ///< "raw voltages", "spectra", "visibilities", "trials", "pulses", "counts"
   std::vector<ArrayType> arrays;    ///< may be empty: blocks that have a payload alone
-  core::Rational rate_hz;           ///< of the blocks' samples (times)
-  core::Instant start;              ///< of the stream's first sample
+  core::Rational rate_hz = {};      ///< of the blocks' samples (times)
+  core::Instant start = {};         ///< of the stream's first sample
   std::uint64_t total_samples = 0;  ///< to come; 0: not known
   std::size_t max_samples = 0;      ///< most samples (times) of one block
   /// Whose memory the arrays lie in; null: the host's.
-  std::shared_ptr<const device::Device> device;
+  std::shared_ptr<const device::Device> device = {};
   /// The node lends memory to each block (Block::lend) before it commits the block; the engine allocates none.
   bool lent = false;
   /// Blocks that the node may have begun and not committed yet.
   std::size_t open_blocks = 1;
   /// What only pipelines understand (frequencies, antennas, formats), shared by all blocks.
-  std::any details;
+  std::any details = {};
 
   std::size_t block_bytes() const;
   /// The details, of type T. Throws Error(config) when there are none of that type.

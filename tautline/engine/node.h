@@ -17,7 +17,7 @@ namespace tautline::engine {
 /// What a node needs of the blocks of one of its inputs.
 struct Needs {
   /// Whose memory it reads the arrays in; null: the host's. The engine copies blocks that lie elsewhere.
-  std::shared_ptr<const device::Device> device;
+  std::shared_ptr<const device::Device> device = {};
   /// Reads arrays wherever they are: a stage that looks itself, or reads no array.
   bool anywhere = false;
   /// Blocks that it may keep (Outputs::keep) at a time.

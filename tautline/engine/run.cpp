@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "tautline/engine/lane.h"
+#include "tautline/engine/member.h"
 #include "tautline/engine/transfer.h"
 
 namespace tautline::engine {
@@ -18,7 +18,6 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using DevicePointer = std::shared_ptr<const device::Device>;
 
 // The host's memory is nobody's device's.
 DevicePointer memory_of(const DevicePointer& device) {
@@ -26,301 +25,6 @@ DevicePointer memory_of(const DevicePointer& device) {
 }
 
 }  // namespace
-
-/// What members share of the run they are part of.
-struct RunControl {
-  std::atomic<bool> stopping = false;
-  std::stop_source live;  // ends live sources
-  std::mutex mutex;       // of the rest
-  std::exception_ptr error;
-  std::string failed_node;
-  std::condition_variable lane_ended;
-  std::size_t lanes_left = 0;
-  std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0;
-  States states;
-  std::size_t unsaved = 0;
-  std::function<void()> stop_all;
-  std::function<void(States)> checkpointed;
-
-  void fail(const std::string& node) {
-    {
-      const std::lock_guard lock(mutex);
-      if (!error && !stopping) {
-        error = std::current_exception();
-        failed_node = node;
-      }
-    }
-    stop_all();
-  }
-};
-
-/// A node in its run: feeds it, and takes its results further.
-class Member final : public Outputs {
- public:
-  struct DirectEdge {
-    Member* to;
-    std::size_t input;
-  };
-  struct Output {
-    std::unique_ptr<BlockPool> pool;
-    std::vector<std::unique_ptr<RingEdge>> rings;
-    std::vector<DirectEdge> direct;
-    std::deque<PooledBlock*> begun;
-  };
-  struct Input {
-    bool ended = false, marked = false;
-    bool in_segment = false;
-    std::uint64_t segment = 0, next = 0;               // the sample that would follow on
-    std::deque<std::shared_ptr<const Block>> waiting;  // for blocks of inputs in step with it
-  };
-
-  std::string name;
-  std::unique_ptr<Node> node;
-  Lane* lane = nullptr;
-  RunControl* control = nullptr;
-  std::vector<Stream> streams;  // of its outputs
-  std::vector<Output> outputs;
-  std::vector<Input> inputs;
-  std::vector<DevicePointer> reads;  // whose memory each input is read in; null: the host's
-  DevicePointer writes_host_with;    // copies to the host: the device that does it
-  bool in_step = false;
-  bool counts_progress = false;
-  NodeProfile profile;
-
-  // Outputs.
-  using Outputs::begin;
-  Block& begin(std::size_t port) override {
-    const auto before = lane->clock.turn_to(&profile, &NodeProfile::waiting_for_room_s);
-    PooledBlock* block = outputs.at(port).pool->take(true);
-    lane->clock.turn_to(before);
-    return *begun(port, block);
-  }
-  Block* try_begin(std::size_t port) override {
-    return begun(port, outputs.at(port).pool->take(false));
-  }
-
-  void commit(std::size_t port) override {
-    Output& output = outputs.at(port);
-    PooledBlock& block = *output.begun.front();
-    output.begun.pop_front();
-    if (const DevicePointer writer = writer_of(port)) lane->queue(writer).record(*block.written);
-    if (inputs.empty()) {
-      ++profile.blocks;
-      profile.bytes += streams[port].block_bytes();
-    }
-    output.pool->add_users(block, output.rings.size());
-    for (const auto& ring : output.rings)
-      ring->to->lane->inbox.push({ring.get(), Entry::Kind::block, &block});
-    for (const DirectEdge& edge : output.direct)
-      edge.to->take(edge.input, block, nullptr, *output.pool);
-    output.pool->release(block);
-  }
-
-  std::shared_ptr<const Block> keep(const Block&) override {
-    PooledBlock* block = taken_.block;
-    BlockPool* pool = taken_.pool;
-    pool->add_users(*block, 1);
-    return {block, [this, pool, block, taken = taken_](const Block*) {
-              record_read(taken);
-              pool->release(*block);
-            }};
-  }
-
-  device::Queue& queue(const DevicePointer& device) override { return lane->queue(device); }
-  std::stop_token stop() const override { return control->live.get_token(); }
-
-  void forget() {
-    for (Input& in : inputs) in.waiting.clear();
-  }
-
-  /// Calls a function of the node: its time is the node's, and so is its error.
-  template <class Function>
-  auto call(Function function) {
-    const auto before = lane->clock.turn_to(&profile, &NodeProfile::busy_s);
-    try {
-      if constexpr (std::is_void_v<decltype(function(*node))>) {
-        function(*node);
-        lane->clock.turn_to(before);
-      } else {
-        auto result = function(*node);
-        lane->clock.turn_to(before);
-        return result;
-      }
-    } catch (const Stopped&) {
-      throw;
-    } catch (...) {
-      control->fail(name);
-      throw Stopped{};
-    }
-  }
-
-  void take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPool& pool) {
-    const Taken taken{&block, &pool, edge, input};
-    if (inputs[input]
-            .marked) {  // it comes behind a checkpoint that has not come by every input yet
-      pool.add_users(block, 1);
-      put_off_.push_back(taken);
-      return;
-    }
-    ++profile.blocks;
-    profile.bytes += bytes_of(block);
-    taken_ = taken;
-    call([&](Node& n) {
-      wait_for(taken);
-      if (in_step) {
-        inputs[input].waiting.push_back(keep(block));
-        step(n);
-      } else {
-        follow(n, input, block);
-        n.process(input, block, *this);
-      }
-      record_read(taken);
-    });
-    if (counts_progress) control->samples_taken += block.samples;
-  }
-
-  void end(std::size_t input) {
-    call([&](Node& n) {
-      if (std::exchange(inputs[input].in_segment, false)) n.end_segment(input, *this);
-      if (!inputs[input].waiting.empty())
-        refuse_steps(*inputs[input].waiting.front(), "the end of another input");
-    });
-    inputs[input].ended = true;
-    if (std::all_of(inputs.begin(), inputs.end(), [](const Input& in) { return in.ended; }))
-      finish();
-  }
-
-  void finish() {
-    call([&](Node& n) { n.finish(*this); });
-    pass_on(Entry::Kind::end);
-  }
-
-  /// Saves the node's state once the mark has come by every input.
-  void checkpoint(std::size_t input) {
-    inputs[input].marked = true;
-    if (std::all_of(inputs.begin(), inputs.end(),
-                    [](const Input& in) { return in.marked || in.ended; }))
-      save();
-  }
-
-  void save() {
-    std::vector<std::byte> state = call([](Node& n) { return n.save(); });
-    States all;
-    bool last = false;
-    {
-      const std::lock_guard lock(control->mutex);
-      control->states[name] = std::move(state);
-      last = --control->unsaved == 0;
-      if (last) all = std::exchange(control->states, {});
-    }
-    pass_on(Entry::Kind::checkpoint);
-    if (last && control->checkpointed) control->checkpointed(std::move(all));
-    for (Input& in : inputs) in.marked = false;
-    for (const Taken& later : std::exchange(put_off_, {})) {
-      take(later.input, *later.block, later.edge, *later.pool);
-      later.pool->release(*later.block);
-    }
-  }
-
- private:
-  struct Taken {
-    PooledBlock* block = nullptr;
-    BlockPool* pool = nullptr;
-    RingEdge* edge = nullptr;
-    std::size_t input = 0;
-  };
-
-  Block* begun(std::size_t port, PooledBlock* block) {
-    if (block == nullptr) return nullptr;
-    if (const DevicePointer writer = streams[port].device)
-      for (const auto& read : block->read) lane->queue(writer).wait(*read);
-    outputs[port].begun.push_back(block);
-    return block;
-  }
-
-  static std::uint64_t bytes_of(const Block& block) {
-    std::uint64_t bytes = 0;
-    for (const Array& array : block.arrays) {
-      std::uint64_t elements = 1;
-      for (std::size_t a = 0; a < array.rank; ++a) elements *= array.extents[a];
-      bytes += elements * core::bytes_of(array.type);
-    }
-    return bytes;
-  }
-
-  // Until a device has written the block: the queue waits, or this thread.
-  void wait_for(const Taken& taken) {
-    if (taken.edge == nullptr || !taken.edge->written_by_device) return;
-    if (reads[taken.input]) {
-      lane->queue(reads[taken.input]).wait(*taken.block->written);
-    } else {
-      taken.block->written->synchronise();
-    }
-  }
-
-  // Ends a segment and begins another where the block does not follow on.
-  void follow(Node& n, std::size_t input, const Block& block) {
-    Input& in = inputs[input];
-    const bool follows = in.in_segment && in.segment == block.segment && in.next == block.first;
-    if (in.in_segment && !follows) {
-      in.in_segment = false;
-      n.end_segment(input, *this);
-    }
-    if (!follows) n.begin_segment(input, block, *this);
-    in.in_segment = true;
-    in.segment = block.segment;
-    in.next = block.first + block.samples;
-  }
-
-  [[noreturn]] void refuse_steps(const Block& block, const std::string& other) const {
-    throw Error(ErrorKind::config, name + ": inputs",
-                fmt::format("segment {}, samples {} to {} beside {}", block.segment, block.first,
-                            block.first + block.samples, other),
-                "inputs that are cut in the same blocks");
-  }
-
-  void step(Node& n) {
-    for (;;) {
-      std::vector<const Block*> blocks;
-      for (const Input& in : inputs) {
-        if (in.waiting.empty()) return;
-        blocks.push_back(in.waiting.front().get());
-        const Block &a = *blocks.front(), &b = *blocks.back();
-        if (a.segment != b.segment || a.first != b.first || a.samples != b.samples)
-          refuse_steps(a, fmt::format("segment {}, samples {} to {}", b.segment, b.first,
-                                      b.first + b.samples));
-      }
-      follow(n, 0, *blocks.front());
-      n.process_together(blocks, *this);
-      for (Input& in : inputs) in.waiting.pop_front();
-    }
-  }
-
-  void record_read(const Taken& taken) {
-    if (taken.edge == nullptr || !reads[taken.input] || taken.block->read.empty()) return;
-    const auto queue = lane->queues.find(
-        reads[taken.input].get());  // none: nothing was read with it, or the lane is over
-    if (queue != lane->queues.end()) queue->second->record(*taken.block->read[taken.edge->reader]);
-  }
-
-  // The device that writes blocks: in its own memory, or, where this is a copy, in the host's.
-  DevicePointer writer_of(std::size_t port) const {
-    return streams[port].device ? streams[port].device : writes_host_with;
-  }
-
-  void pass_on(Entry::Kind kind) {
-    for (Output& output : outputs) {
-      for (const auto& ring : output.rings) ring->to->lane->inbox.push({ring.get(), kind, nullptr});
-      for (const DirectEdge& edge : output.direct) {
-        if (kind == Entry::Kind::end) edge.to->end(edge.input);
-        if (kind == Entry::Kind::checkpoint) edge.to->checkpoint(edge.input);
-      }
-    }
-  }
-
-  Taken taken_;                 // what `process` was given last
-  std::vector<Taken> put_off_;  // behind a checkpoint
-};
 
 class Run::Impl {
  public:
@@ -591,11 +295,12 @@ void Run::Impl::check_memory() const {
     needed += host_bytes(node);
     if (host_bytes(node) > host_bytes(*largest)) largest = &node;
   }
+  const auto mebibytes = [](std::size_t bytes) { return (bytes + (1 << 20) - 1) >> 20; };
   if (options_.memory_bytes > 0 && needed > options_.memory_bytes)
-    throw Error(ErrorKind::memory, "memory_bytes", fmt::format("{} MiB needed", (needed >> 20) + 1),
+    throw Error(ErrorKind::memory, "memory_bytes", fmt::format("{} MiB needed", mebibytes(needed)),
                 fmt::format("at most {} MiB", options_.memory_bytes >> 20),
                 fmt::format("raise it, or make blocks shorter; most of it, {} MiB, is {}'s",
-                            (host_bytes(*largest) >> 20) + 1, largest->name));
+                            mebibytes(host_bytes(*largest)), largest->name));
 }
 
 bool Run::Impl::all_live() const {

@@ -22,11 +22,11 @@ struct RunOptions {
   std::size_t memory_bytes = 0;  ///< most that blocks and nodes may take on the host; 0: no limit
   /// Called a few times a second while the run goes on, and at its end: samples (times) of the first source that have
   /// been taken by its consumers, and how many there will be (0: not known).
-  std::function<void(std::uint64_t samples, std::uint64_t total)> progress;
+  std::function<void(std::uint64_t samples, std::uint64_t total)> progress = {};
   double progress_every_s = 0.25;
-  States resume;  ///< loaded before the first block
+  States resume = {};  ///< loaded before the first block
   /// Given the states of a checkpoint when every node has saved its own. Called on a lane's thread.
-  std::function<void(States)> checkpointed;
+  std::function<void(States)> checkpointed = {};
 };
 
 /// One node as the run has it: for `--plan`.

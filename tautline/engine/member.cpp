@@ -1,0 +1,200 @@
+#include "tautline/engine/member.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tautline::engine {
+
+namespace {
+
+std::uint64_t bytes_of(const Block& block) {
+  std::uint64_t bytes = 0;
+  for (const Array& array : block.arrays) {
+    std::uint64_t elements = 1;
+    for (std::size_t a = 0; a < array.rank; ++a) elements *= array.extents[a];
+    bytes += elements * core::bytes_of(array.type);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Block& Member::begin(std::size_t port) {
+  const auto before = lane->clock.turn_to(&profile, &NodeProfile::waiting_for_room_s);
+  PooledBlock* block = outputs.at(port).pool->take(true);
+  lane->clock.turn_to(before);
+  return *begun(port, block);
+}
+
+Block* Member::try_begin(std::size_t port) {
+  return begun(port, outputs.at(port).pool->take(false));
+}
+
+void Member::commit(std::size_t port) {
+  Output& output = outputs.at(port);
+  PooledBlock& block = *output.begun.front();
+  output.begun.pop_front();
+  if (const DevicePointer writer = writer_of(port)) lane->queue(writer).record(*block.written);
+  if (inputs.empty()) {
+    ++profile.blocks;
+    profile.bytes += bytes_of(block);
+  }
+  output.pool->add_users(block, output.rings.size());
+  for (const auto& ring : output.rings)
+    ring->to->lane->inbox.push({ring.get(), Entry::Kind::block, &block});
+  for (const DirectEdge& edge : output.direct)
+    edge.to->take(edge.input, block, nullptr, *output.pool);
+  output.pool->release(block);
+}
+
+std::shared_ptr<const Block> Member::keep(const Block&) {
+  PooledBlock* block = taken_.block;
+  BlockPool* pool = taken_.pool;
+  pool->add_users(*block, 1);
+  return {block, [this, pool, block, taken = taken_](const Block*) {
+            record_read(taken);
+            pool->release(*block);
+          }};
+}
+
+void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPool& pool) {
+  const Taken taken{&block, &pool, edge, input};
+  if (inputs[input].marked) {  // behind a checkpoint that has not come by every input yet
+    pool.add_users(block, 1);
+    put_off_.push_back(taken);
+    return;
+  }
+  ++profile.blocks;
+  profile.bytes += bytes_of(block);
+  taken_ = taken;
+  call([&](Node&) { wait_for(taken); }, &NodeProfile::waiting_for_input_s);
+  call([&](Node& n) {
+    if (in_step) {
+      inputs[input].waiting.push_back(keep(block));
+      step(n);
+    } else {
+      follow(n, input, block);
+      n.process(input, block, *this);
+    }
+    record_read(taken);
+  });
+  if (counts_progress) control->samples_taken += block.samples;
+}
+
+void Member::end(std::size_t input) {
+  call([&](Node& n) {
+    if (std::exchange(inputs[input].in_segment, false)) n.end_segment(input, *this);
+    if (!inputs[input].waiting.empty())
+      refuse_steps(*inputs[input].waiting.front(), "the end of another input");
+  });
+  inputs[input].ended = true;
+  if (std::all_of(inputs.begin(), inputs.end(), [](const Input& in) { return in.ended; })) finish();
+}
+
+void Member::finish() {
+  call([&](Node& n) { n.finish(*this); });
+  pass_on(Entry::Kind::end);
+}
+
+/// Saves the node's state once the mark has come by every input.
+void Member::checkpoint(std::size_t input) {
+  inputs[input].marked = true;
+  if (std::all_of(inputs.begin(), inputs.end(),
+                  [](const Input& in) { return in.marked || in.ended; }))
+    save();
+}
+
+void Member::save() {
+  std::vector<std::byte> state = call([](Node& n) { return n.save(); });
+  States all;
+  bool last = false;
+  {
+    const std::lock_guard lock(control->mutex);
+    control->states[name] = std::move(state);
+    last = --control->unsaved == 0;
+    if (last) all = std::exchange(control->states, {});
+  }
+  pass_on(Entry::Kind::checkpoint);
+  if (last && control->checkpointed) control->checkpointed(std::move(all));
+  for (Input& in : inputs) in.marked = false;
+  for (const Taken& later : std::exchange(put_off_, {})) {
+    take(later.input, *later.block, later.edge, *later.pool);
+    later.pool->release(*later.block);
+  }
+}
+
+Block* Member::begun(std::size_t port, PooledBlock* block) {
+  if (block == nullptr) return nullptr;
+  if (const DevicePointer writer = streams[port].device)
+    for (const auto& read : block->read) lane->queue(writer).wait(*read);
+  outputs[port].begun.push_back(block);
+  return block;
+}
+
+// Until a device has written the block: the queue waits, or this thread.
+void Member::wait_for(const Taken& taken) {
+  if (taken.edge == nullptr || !taken.edge->written_by_device) return;
+  if (reads[taken.input]) {
+    lane->queue(reads[taken.input]).wait(*taken.block->written);
+  } else {
+    taken.block->written->synchronise();
+  }
+}
+
+// Ends a segment and begins another where the block does not follow on.
+void Member::follow(Node& n, std::size_t input, const Block& block) {
+  Input& in = inputs[input];
+  const bool follows = in.in_segment && in.segment == block.segment && in.next == block.first;
+  if (in.in_segment && !follows) {
+    in.in_segment = false;
+    n.end_segment(input, *this);
+  }
+  if (!follows) n.begin_segment(input, block, *this);
+  in.in_segment = true;
+  in.segment = block.segment;
+  in.next = block.first + block.samples;
+}
+
+void Member::refuse_steps(const Block& block, const std::string& other) const {
+  throw core::Error(core::ErrorKind::config, name + ": inputs",
+                    fmt::format("segment {}, samples {} to {} beside {}", block.segment,
+                                block.first, block.first + block.samples, other),
+                    "inputs that are cut in the same blocks");
+}
+
+void Member::step(Node& n) {
+  for (;;) {
+    std::vector<const Block*> blocks;
+    for (const Input& in : inputs) {
+      if (in.waiting.empty()) return;
+      blocks.push_back(in.waiting.front().get());
+      const Block &a = *blocks.front(), &b = *blocks.back();
+      if (a.segment != b.segment || a.first != b.first || a.samples != b.samples)
+        refuse_steps(a, fmt::format("segment {}, samples {} to {}", b.segment, b.first,
+                                    b.first + b.samples));
+    }
+    follow(n, 0, *blocks.front());
+    n.process_together(blocks, *this);
+    for (Input& in : inputs) in.waiting.pop_front();
+  }
+}
+
+void Member::record_read(const Taken& taken) {
+  if (taken.edge == nullptr || !reads[taken.input] || taken.block->read.empty()) return;
+  // No queue: nothing was read with it, or the lane is over.
+  const auto queue = lane->queues.find(reads[taken.input].get());
+  if (queue != lane->queues.end()) queue->second->record(*taken.block->read[taken.edge->reader]);
+}
+
+void Member::pass_on(Entry::Kind kind) {
+  for (Output& output : outputs) {
+    for (const auto& ring : output.rings) ring->to->lane->inbox.push({ring.get(), kind, nullptr});
+    for (const DirectEdge& edge : output.direct) {
+      if (kind == Entry::Kind::end) edge.to->end(edge.input);
+      if (kind == Entry::Kind::checkpoint) edge.to->checkpoint(edge.input);
+    }
+  }
+}
+
+}  // namespace tautline::engine

@@ -1,0 +1,165 @@
+// A node in its run: what feeds it blocks and takes its results further.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/engine/lane.h"
+#include "tautline/engine/run.h"
+
+namespace tautline::engine {
+
+using DevicePointer = std::shared_ptr<const device::Device>;
+
+/// What members share of the run they are part of.
+struct RunControl {
+  std::atomic<bool> stopping = false;
+  std::stop_source live;  // ends live sources
+  std::mutex mutex;       // of the rest
+  std::exception_ptr error;
+  std::string failed_node;
+  std::condition_variable lane_ended;
+  std::size_t lanes_left = 0;
+  std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0;
+  States states;
+  std::size_t unsaved = 0;
+  std::function<void()> stop_all;
+  std::function<void(States)> checkpointed;
+
+  void fail(const std::string& node) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!error && !stopping) {
+        error = std::current_exception();
+        failed_node = node;
+      }
+    }
+    stop_all();
+  }
+};
+
+/// A node in its run: feeds it, and takes its results further.
+class Member final : public Outputs {
+ public:
+  struct DirectEdge {
+    Member* to;
+    std::size_t input;
+  };
+  struct Output {
+    std::unique_ptr<BlockPool> pool;
+    std::vector<std::unique_ptr<RingEdge>> rings;
+    std::vector<DirectEdge> direct;
+    std::deque<PooledBlock*> begun;
+  };
+  struct Input {
+    bool ended = false, marked = false;
+    bool in_segment = false;
+    std::uint64_t segment = 0, next = 0;               // the sample that would follow on
+    std::deque<std::shared_ptr<const Block>> waiting;  // for blocks of inputs in step with it
+  };
+
+  std::string name;
+  std::unique_ptr<Node> node;
+  Lane* lane = nullptr;
+  RunControl* control = nullptr;
+  std::vector<Stream> streams;  // of its outputs
+  std::vector<Output> outputs;
+  std::vector<Input> inputs;
+  std::vector<DevicePointer> reads;  // whose memory each input is read in; null: the host's
+  DevicePointer writes_host_with;    // copies to the host: the device that does it
+  bool in_step = false;
+  bool counts_progress = false;
+  NodeProfile profile;
+
+  // Outputs.
+  using Outputs::begin;
+  Block& begin(std::size_t port) override;
+  Block* try_begin(std::size_t port) override;
+
+  void commit(std::size_t port) override;
+
+  std::shared_ptr<const Block> keep(const Block& block) override;
+
+  device::Queue& queue(const DevicePointer& device) override { return lane->queue(device); }
+  std::stop_token stop() const override { return control->live.get_token(); }
+
+  void forget() {
+    for (Input& in : inputs) in.waiting.clear();
+  }
+
+  /// Calls a function with the node: its time is the node's, and so is its error.
+  template <class Function>
+  auto call(Function function, LaneClock::Sum time = &NodeProfile::busy_s) {
+    const auto before = lane->clock.turn_to(&profile, time);
+    try {
+      if constexpr (std::is_void_v<decltype(function(*node))>) {
+        function(*node);
+        lane->clock.turn_to(before);
+      } else {
+        auto result = function(*node);
+        lane->clock.turn_to(before);
+        return result;
+      }
+    } catch (const Stopped&) {
+      throw;
+    } catch (...) {
+      control->fail(name);
+      throw Stopped{};
+    }
+  }
+
+  /// A block for an input, by a ring or (null) on this thread.
+  void take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPool& pool);
+
+  /// No more blocks for an input.
+  void end(std::size_t input);
+
+  void finish();
+
+  void checkpoint(std::size_t input);
+
+  void save();
+
+ private:
+  struct Taken {
+    PooledBlock* block = nullptr;
+    BlockPool* pool = nullptr;
+    RingEdge* edge = nullptr;
+    std::size_t input = 0;
+  };
+
+  Block* begun(std::size_t port, PooledBlock* block);
+
+  void wait_for(const Taken& taken);
+
+  void follow(Node& n, std::size_t input, const Block& block);
+
+  [[noreturn]] void refuse_steps(const Block& block, const std::string& other) const;
+
+  void step(Node& n);
+
+  void record_read(const Taken& taken);
+
+  // The device that writes blocks: in its own memory, or, where this is a copy, in the host's.
+  DevicePointer writer_of(std::size_t port) const {
+    return streams[port].device ? streams[port].device : writes_host_with;
+  }
+
+  void pass_on(Entry::Kind kind);
+
+  Taken taken_;                 // what `process` was given last
+  std::vector<Taken> put_off_;  // behind a checkpoint
+};
+
+}  // namespace tautline::engine
