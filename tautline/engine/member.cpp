@@ -83,13 +83,16 @@ void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPo
 }
 
 void Member::end(std::size_t input) {
-  call([&](Node& n) {
-    if (std::exchange(inputs[input].in_segment, false)) n.end_segment(input, *this);
-    if (!inputs[input].waiting.empty())
-      refuse_steps(*inputs[input].waiting.front(), "the end of another input");
-  });
   inputs[input].ended = true;
-  if (std::all_of(inputs.begin(), inputs.end(), [](const Input& in) { return in.ended; })) finish();
+  const bool all =
+      std::all_of(inputs.begin(), inputs.end(), [](const Input& in) { return in.ended; });
+  call([&](Node& n) {
+    if (in_step) step(n);  // refuses blocks that wait for this input
+    Input& segment_of = inputs[in_step ? 0 : input];
+    if ((all || !in_step) && std::exchange(segment_of.in_segment, false))
+      n.end_segment(input, *this);
+  });
+  if (all) finish();
 }
 
 void Member::finish() {
@@ -166,8 +169,16 @@ void Member::refuse_steps(const Block& block, const std::string& other) const {
 void Member::step(Node& n) {
   for (;;) {
     std::vector<const Block*> blocks;
+    bool incomplete = false, over = false;
     for (const Input& in : inputs) {
-      if (in.waiting.empty()) return;
+      incomplete = incomplete || in.waiting.empty();
+      over = over || (in.waiting.empty() && in.ended);
+    }
+    for (const Input& in : inputs)
+      if (over && !in.waiting.empty())
+        refuse_steps(*in.waiting.front(), "the end of another input");
+    if (incomplete) return;
+    for (const Input& in : inputs) {
       blocks.push_back(in.waiting.front().get());
       const Block &a = *blocks.front(), &b = *blocks.back();
       if (a.segment != b.segment || a.first != b.first || a.samples != b.samples)
