@@ -1,7 +1,6 @@
 // A case of dedispersion on a device: spectra and trials in its memory.
 #pragma once
 
-#include <array>
 #include <memory>
 
 #include "tautline/jit/case_run.h"

@@ -63,13 +63,6 @@ std::string to_string(Method method) {
   return "";
 }
 
-Method parse_method(const std::string& name) {
-  for (const auto& [value, one] : kMethods)
-    if (name == one) return value;
-  throw core::Error(core::ErrorKind::config, "dedisperse method", name,
-                    "auto, exact, shared or subband");
-}
-
 namespace {
 
 // Without `tunables` a GPU takes what tuning found.

@@ -37,8 +37,6 @@ enum class Method {
 };
 
 std::string to_string(Method method);
-/// The inverse: "auto", "exact", "shared" or "subband". Throws Error(config).
-Method parse_method(const std::string& name);
 
 struct Config {
   std::vector<double> frequencies_mhz;             ///< centre of each channel, in any order

@@ -1,6 +1,7 @@
 // Plans: which code and method they chose, what they refuse, what they promise.
 #include <cmath>
 
+#include "tautline/stages/dedisperse/fields.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {
@@ -70,8 +71,8 @@ TEST(Plan, SubbandsRunWhereALossWasAskedFor) {
 
 TEST(Plan, MethodsHaveNames) {
   for (const Method method : {Method::automatic, Method::exact, Method::shared, Method::subband})
-    EXPECT_EQ(parse_method(to_string(method)), method);
-  EXPECT_THROW(parse_method("best"), core::Error);
+    EXPECT_EQ(method_text().read(to_string(method)), method);
+  EXPECT_THROW(method_text().read("best"), core::Error);
 }
 
 TEST(Plan, RefusalsNameTheField) {
