@@ -181,7 +181,7 @@ TEST_P(Gpu, SumsOfChannelBlocksAreExact) {
       for (const bool full : {false, true}) {
         Config config = small_config(channels, bits, 37, bits == 2);
         // Delays within a channel block differ by at most 15 samples.
-        config.dms = even_dms(channels > 100 ? 0.25 : channels > 3 ? 2.5 : 0.05, 37);
+        config.dms = even_dms(channels > 100 ? 0.25 : channels > 16 ? 2.5 : 0.5, 37);
         config.method = Method::shared;
         const std::size_t times = DelayPlan(config).max_delay() + 1250;
         const Feed feed{{150, 1, 477}, false, bits == 8};
