@@ -56,8 +56,10 @@ std::shared_ptr<const std::byte> InputFile::map(std::uint64_t offset, std::size_
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t before = offset % page;
   const std::size_t size = static_cast<std::size_t>(before) + bytes;
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor_, static_cast<off_t>(offset - before));
-  if (address == MAP_FAILED) throw system_error(path_, "cannot be mapped at byte " + std::to_string(offset), errno);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor_,
+                         static_cast<off_t>(offset - before));
+  if (address == MAP_FAILED)
+    throw system_error(path_, "cannot be mapped at byte " + std::to_string(offset), errno);
   const std::shared_ptr<void> owner(address, [size](void* mapped) { ::munmap(mapped, size); });
   return {owner, static_cast<const std::byte*>(address) + before};
 }

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/jit/folders.h"
 #include "tautline/core/hash.h"
+#include "tautline/jit/folders.h"
 #include "tautline/jit/json.h"
 #include "tautline/jit/line_file.h"
 

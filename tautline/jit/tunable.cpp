@@ -34,7 +34,8 @@ TuningKey tuning_key(const device::Device& device, std::string stage, std::strin
 
 TuningKey tuning_key_of_text(const device::Device& device, std::string stage, std::string variant,
                              Sizes problem, std::string_view text) {
-  return make_key(device, std::move(stage), std::move(variant), std::move(problem), core::hash(text));
+  return make_key(device, std::move(stage), std::move(variant), std::move(problem),
+                  core::hash(text));
 }
 
 }  // namespace tautline::jit

@@ -66,7 +66,8 @@ TEST(CaseRun, SumsAreThoseOfItsCounts) {
 
 // 65,535 x 2^19 at the last level times the total: the fourth packet would pass 2^62.
 TEST(CaseRun, BeginsAnewBeforeSumsLeave64Bits) {
-  const Config config{.bins = 2, .levels = 20, .type = core::SampleType::u16, .max_samples = 10'000};
+  const Config config{
+      .bins = 2, .levels = 20, .type = core::SampleType::u16, .max_samples = 10'000};
   const auto device = one_core();
   CaseRun feed(config, 65535, device);
   feed.use(make_plan(config, device));

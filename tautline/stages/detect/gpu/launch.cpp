@@ -1,10 +1,11 @@
 // The launches of one step: baseline, noise, boxcars.
+#include "tautline/device/launch.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "tautline/core/integers.h"
-#include "tautline/device/launch.h"
 #include "tautline/stages/detect/gpu/state.h"
 
 namespace tautline::stages::detect {
