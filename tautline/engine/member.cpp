@@ -48,7 +48,12 @@ void Member::commit(std::size_t port) {
   output.pool->release(block);
 }
 
-std::shared_ptr<const Block> Member::keep(const Block&) {
+std::shared_ptr<const Block> Member::keep(const Block& kept) {
+  // Of inputs in step, blocks that came before the last one are kept already.
+  if (&kept != taken_.block)
+    for (const Input& in : inputs)
+      for (const auto& waiting : in.waiting)
+        if (waiting.get() == &kept) return waiting;
   PooledBlock* block = taken_.block;
   BlockPool* pool = taken_.pool;
   pool->add_users(*block, 1);

@@ -216,6 +216,45 @@ TEST(EngineRun, InputsInStepComeTogether) {
   EXPECT_TRUE(came.finished);
 }
 
+// Gives the first input's blocks one block later.
+class KeepingFirst : public Joining {
+ public:
+  using Joining::Joining;
+  Needs needs(std::size_t) const override { return {.kept_blocks = 2, .in_step = true}; }
+  std::vector<Stream> open(std::span<const Stream> inputs) override {
+    Stream lent = inputs[0];
+    lent.lent = true;
+    return {lent};
+  }
+  void process_together(std::span<const Block* const> blocks, Outputs& outputs) override {
+    const auto before = std::exchange(kept_, outputs.keep(*blocks[0]));
+    if (before) give(before, outputs);
+  }
+  void finish(Outputs& outputs) override { give(std::exchange(kept_, nullptr), outputs); }
+
+ private:
+  static void give(const std::shared_ptr<const Block>& block, Outputs& outputs) {
+    Block& out = outputs.begin(0, *block);
+    out.lend(0, block->view<1>(), block);
+    outputs.commit();
+  }
+  std::shared_ptr<const Block> kept_;
+};
+
+TEST(EngineRun, BlocksOfInputsInStepAreKeptOneByOne) {
+  Came unused, came;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Counting>(300));
+  const NodeId adding = graph.add("adding", std::make_unique<Adding>(1000));
+  const NodeId join = graph.add("join", std::make_unique<KeepingFirst>(unused));
+  graph.connect(source, {join, 0});
+  graph.connect(source, adding);
+  graph.connect(adding, {join, 1});
+  graph.connect(join, graph.add("sink", std::make_unique<Collecting>(came)));
+  engine::Run(std::move(graph)).go();
+  EXPECT_EQ(came.values, counted(300));
+}
+
 TEST(EngineRun, InputsThatFallOutOfStepAreRefused) {
   for (const std::uint64_t other : {90u, 50u}) {
     Came came;
