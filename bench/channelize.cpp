@@ -3,7 +3,7 @@
 
 #include "bench/in_turns.h"
 #include "tautline/core/window.h"
-#include "tautline/pipeline/stage_run.h"
+#include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/stages/channelize/case_run.h"
 
 namespace {

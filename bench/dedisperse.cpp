@@ -2,7 +2,7 @@
 #include "bench/baseline/dedisperse.h"
 
 #include "bench/in_turns.h"
-#include "tautline/pipeline/stage_run.h"
+#include "tautline/pipeline/bench/stage_run.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/jit/timing.h"
-#include "tautline/pipeline/stage_table.h"
+#include "tautline/pipeline/bench/stage_table.h"
 
 namespace tautline::bench {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/pipeline/measure_problem.h"
+#include "tautline/pipeline/bench/measure_problem.h"
 
 namespace tautline::bench {
 

@@ -6,7 +6,7 @@
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
-#include "tautline/pipeline/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_counts.h"
 
 namespace tautline::cli {
 

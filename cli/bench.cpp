@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/limits.h"
 #include "tautline/core/error.h"
-#include "tautline/pipeline/measure_stage.h"
+#include "tautline/pipeline/bench/measure_stage.h"
 
 namespace tautline::cli {
 

@@ -6,7 +6,7 @@
 #include "cli/voltage_run.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
-#include "tautline/pipeline/channelize_voltages.h"
+#include "tautline/pipeline/voltages/channelize_voltages.h"
 
 namespace tautline::cli {
 

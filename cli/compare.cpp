@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
-#include "tautline/pipeline/compare_curves.h"
-#include "tautline/pipeline/compare_truth.h"
+#include "tautline/pipeline/photons/compare_curves.h"
+#include "tautline/pipeline/simulation/compare_truth.h"
 
 namespace tautline::cli {
 

@@ -6,7 +6,7 @@
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
 #include "tautline/formats/file_formats.h"
-#include "tautline/pipeline/correlate_voltages.h"
+#include "tautline/pipeline/voltages/correlate_voltages.h"
 
 namespace tautline::cli {
 

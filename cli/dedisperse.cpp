@@ -6,7 +6,7 @@
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
-#include "tautline/pipeline/dedisperse_filterbank.h"
+#include "tautline/pipeline/search/dedisperse_filterbank.h"
 
 namespace tautline::cli {
 

@@ -9,8 +9,8 @@
 #include "cli/field_options.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/voltage_reader.h"
-#include "tautline/pipeline/correlate_voltages.h"
-#include "tautline/pipeline/f_engine.h"
+#include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/pipeline/voltages/f_engine.h"
 
 namespace tautline::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/dm_options.h"
 #include "tautline/formats/distinct_files.h"
-#include "tautline/pipeline/filterbank_run.h"
+#include "tautline/pipeline/search/filterbank_run.h"
 
 namespace tautline::cli {
 

@@ -8,7 +8,7 @@
 #include "cli/field_options.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
-#include "tautline/pipeline/fit_curves.h"
+#include "tautline/pipeline/photons/fit_curves.h"
 
 namespace tautline::cli {
 

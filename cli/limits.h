@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tautline/pipeline/measure_limits.h"
+#include "tautline/pipeline/bench/measure_limits.h"
 
 namespace tautline::cli {
 

@@ -6,7 +6,7 @@
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
 #include "tautline/formats/file_formats.h"
-#include "tautline/pipeline/search_filterbank.h"
+#include "tautline/pipeline/search/search_filterbank.h"
 
 namespace tautline::cli {
 

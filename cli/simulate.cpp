@@ -5,7 +5,7 @@
 #include "cli/run_output.h"
 #include "cli/simulate_filterbank.h"
 #include "tautline/formats/distinct_files.h"
-#include "tautline/pipeline/simulate_voltages.h"
+#include "tautline/pipeline/simulation/simulate_voltages.h"
 
 namespace tautline::cli {
 

@@ -10,7 +10,7 @@
 #include "tautline/core/exact_double.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/distinct_files.h"
-#include "tautline/pipeline/simulate_filterbank.h"
+#include "tautline/pipeline/simulation/simulate_filterbank.h"
 
 namespace tautline::cli {
 

@@ -1,5 +1,5 @@
 // tautline simulate photons: photon counts or time tags of diffusing particles.
-#include "tautline/pipeline/simulate_photons.h"
+#include "tautline/pipeline/simulation/simulate_photons.h"
 
 #include <fmt/format.h>
 

@@ -16,7 +16,7 @@
 #include "tautline/jit/tuner.h"
 #include "tautline/jit/tuning_sweep.h"
 #include "tautline/jit/wisdom.h"
-#include "tautline/pipeline/tune_stage.h"
+#include "tautline/pipeline/bench/tune_stage.h"
 
 namespace tautline::cli {
 

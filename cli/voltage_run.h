@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "tautline/pipeline/voltage_run.h"
+#include "tautline/pipeline/voltages/voltage_run.h"
 
 namespace tautline::cli {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
 
-- a layer includes only what it may;
+- a layer, and a room of pipeline/, includes only what it may;
 - the command, examples and public headers include public headers only, those that cmake/public_headers.txt lists,
   and each of these is needed by one of them;
 - CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
@@ -26,6 +26,16 @@ ALLOWED = {
     "formats": {"core", "formats"},
     "stream": {"core", "formats", "engine", "stream"},
     "pipeline": {"core", "device", "jit", "stages", "formats", "engine", "stream", "pipeline"},
+}
+# Room of pipeline/ -> the other rooms it may include. What lies in pipeline/ itself serves all of them and includes none.
+ROOMS = {
+    "": set(),
+    "report": set(),
+    "voltages": {"report"},
+    "search": {"report"},
+    "photons": {"report"},
+    "simulation": {"voltages", "search", "photons", "report"},
+    "bench": {"voltages", "search", "photons", "report", "simulation"},
 }
 # Third-party header prefix -> folders (relative to tautline/) that may include it.
 THIRD_PARTY = {
@@ -56,7 +66,7 @@ BANNED = re.compile(
     r"|std::abort|abort|std::exit|exit|_exit|std::terminate|std::signal|setlocale)\s*[(<]"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
-STAGE_TABLE = ROOT / "tautline" / "pipeline" / "stage_table.cpp"
+STAGE_TABLE = ROOT / "tautline" / "pipeline" / "bench" / "stage_table.cpp"
 PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
 PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -89,6 +99,8 @@ def check_source(path):
                 complain(path, f"layer {layer} may not include {header}")
             if layer == "stages" and target[1] == "stages" and target[2] != relative.parts[1]:
                 complain(path, f"stage {relative.parts[1]} may not include another stage: {header}")
+            if layer == "pipeline" and target[1] == "pipeline":
+                check_room(path, room_of(relative.parts), room_of(target[1:]), header)
             if not (ROOT / header).exists():
                 complain(path, f"includes {header}, which does not exist")
             continue
@@ -100,6 +112,17 @@ def check_source(path):
     code = STRING.sub('""', COMMENT.sub("", text))
     for match in BANNED.finditer(code):
         complain(path, f"the library never prints, aborts or exits: {match.group(0)}")
+
+
+def room_of(parts):
+    return parts[1] if len(parts) > 2 else ""
+
+
+def check_room(path, room, target, header):
+    if room not in ROOMS:
+        complain(path, f"{room} is no room of pipeline/")
+    elif target not in ROOMS[room] | {room, ""}:
+        complain(path, f"room {room or 'pipeline/'} may not include {header}")
 
 
 def check_texts(path, text):

@@ -1,6 +1,6 @@
 # Tests that could notice which processor runs them run once more as on each of several lesser ones
-# (TAUTLINE_CPU): memory limits, plans' texts and choices, numbers of threads. cpu_avx2_1/pipeline
-# runs those of tests/pipeline as on AVX2 with one core. Stages' comparisons with the reference are
+# (TAUTLINE_CPU): memory limits, plans' texts and choices, numbers of threads. cpu_avx2_1/pipeline/voltages
+# runs those of tests/pipeline/voltages as on AVX2 with one core. Stages' comparisons with the reference are
 # not among them: they force every instruction set that is here. 15 s of one core for each.
 set(lesser_processors portable:1 avx2:1 avx2:2 avx512:2 vnni:1 amx:2)
 
@@ -27,10 +27,12 @@ tautline_on_lesser_processors(end_to_end
   "Channelize.*:BadInput.TooLittle*:AutocorrelateOptions.ManySensors:DevicesAndBench.DevicesLists*:Demo.ItsCommands*")
 tautline_on_lesser_processors(end_to_end/search "Refusals.TooLittleMemory*:SearchMemory.*")
 # Without those that take long, of statistics and of pages.
-tautline_on_lesser_processors(pipeline
-  "*-PhotonCurves.*:SimulatePhotons.*:Simulated*:*/Simulated*:CompareTruthOfRuns.*:FitCurves.*:Report*:Limit*")
-tautline_on_lesser_processors(pipeline/search "SearchBlocks.*:SearchFilterbank.*")
-tautline_on_lesser_processors(pipeline/dedisperse "DedisperseFilterbank.*")
+tautline_on_lesser_processors(pipeline/voltages "*")
+tautline_on_lesser_processors(pipeline/search "SearchBlocks.*:SearchFilterbank.*:DedisperseFilterbank.*")
+tautline_on_lesser_processors(pipeline/photons "*-PhotonCurves.*:FitCurves.*")
+tautline_on_lesser_processors(pipeline/simulation
+  "*-SimulatePhotons.*:Simulated*:*/Simulated*:CompareTruthOfRuns.*")
+tautline_on_lesser_processors(pipeline/bench "*-Limit*")
 tautline_on_lesser_processors(stages/correlate "CorrelatePlan.*")
 tautline_on_lesser_processors(stages/dedisperse "Plan.*")
 tautline_on_lesser_processors(stages/detect "Plan.*")

@@ -1,6 +1,6 @@
 # Runs tests of a program under TAUTLINE_CPU=CAP, which the caller sets too, or says that this
 # processor has no such instruction set:
-#   cmake -DCAP=avx2:1 -DCOMMAND=tautline -DPROGRAM=test_pipeline -DFILTER=... -P run_on_lesser_processor.cmake
+#   cmake -DCAP=avx2:1 -DCOMMAND=tautline -DPROGRAM=test_pipeline_voltages -DFILTER=... -P run_on_lesser_processor.cmake
 string(REGEX REPLACE ":.*" "" set ${CAP})
 execute_process(COMMAND ${COMMAND} devices OUTPUT_VARIABLE devices COMMAND_ERROR_IS_FATAL ANY)
 if(NOT devices MATCHES "cpu:${set} +supported")

@@ -1,5 +1,7 @@
 #include "tautline/pipeline/progress.h"
 
+#include "tautline/core/error.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -7,6 +9,11 @@ namespace {
 constexpr double kInterval_s = 0.2;
 
 }  // namespace
+
+void require_running(const std::stop_token& stop) {
+  if (stop.stop_requested())
+    throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "nothing was kept");
+}
 
 double Stopwatch::elapsed_s() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 
 namespace tautline::pipeline {
 
@@ -16,6 +17,9 @@ struct Progress {
 };
 
 using ProgressCallback = std::function<void(const Progress&)>;
+
+/// Throws Error(io, "interrupted") once a stop was asked for.
+void require_running(const std::stop_token& stop);
 
 /// Runs from when it is made.
 class Stopwatch {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
-#include "tautline/pipeline/measure_gains.h"
+#include "tautline/pipeline/voltages/measure_gains.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 

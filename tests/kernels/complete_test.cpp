@@ -98,7 +98,7 @@ class KernelFiles : public ::testing::Test {
 TEST_F(KernelFiles, AreAllCompiledBySomePlan) {
   std::set<std::string> missing;
   for (const std::string_view name : jit::kernel_names())
-    // Those of jit/ measure the device's limits: tests/pipeline/measure_test.cpp compiles them.
+    // Those of jit/ measure the device's limits: tests/pipeline/bench/measure_test.cpp compiles them.
     if (!name.starts_with("jit/") &&
         (jit::kernel_text(name).find("KERNEL(") != std::string_view::npos ||
          jit::kernel_text(name).find("KERNEL_SIZED(") != std::string_view::npos))

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tautline/pipeline/f_engine.h"
-#include "tautline/pipeline/integrator.h"
+#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/integrator.h"
 #include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 

@@ -17,7 +17,7 @@
 #include "tautline/formats/array_layout.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/scene/scene.h"
-#include "tautline/pipeline/simulate_voltages.h"
+#include "tautline/pipeline/simulation/simulate_voltages.h"
 #include "tests/support/scratch.h"
 
 namespace tautline::tests {

@@ -1,5 +1,5 @@
 // What the pictures of a candidate show of one simulated pulse.
-#include "tautline/pipeline/candidate_pictures.h"
+#include "tautline/pipeline/search/candidate_pictures.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tautline/core/dispersion.h"
-#include "tautline/pipeline/simulate_filterbank.h"
+#include "tautline/pipeline/simulation/simulate_filterbank.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 

@@ -1,5 +1,5 @@
 // Bad channels among good ones.
-#include "tautline/pipeline/channel_flags.h"
+#include "tautline/pipeline/search/channel_flags.h"
 
 #include <gtest/gtest.h>
 

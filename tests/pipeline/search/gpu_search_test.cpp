@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tautline/formats/sigproc/writers.h"
-#include "tautline/pipeline/search_filterbank.h"
-#include "tautline/pipeline/simulate_filterbank.h"
+#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/simulation/simulate_filterbank.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"

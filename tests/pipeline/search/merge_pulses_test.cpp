@@ -1,5 +1,5 @@
 // Pulses that two neighbouring searches found both become one.
-#include "tautline/pipeline/merge_pulses.h"
+#include "tautline/pipeline/search/merge_pulses.h"
 
 #include <gtest/gtest.h>
 

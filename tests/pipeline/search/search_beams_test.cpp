@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "tautline/core/dispersion.h"
-#include "tautline/pipeline/search_pass.h"
+#include "tautline/pipeline/search/search_pass.h"
 #include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 

@@ -1,5 +1,5 @@
 // From a simulated file to a list of its pulses.
-#include "tautline/pipeline/search_filterbank.h"
+#include "tautline/pipeline/search/search_filterbank.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/presto/dat.h"
 #include "tautline/formats/sigproc/writers.h"
-#include "tautline/pipeline/simulate_filterbank.h"
+#include "tautline/pipeline/simulation/simulate_filterbank.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"

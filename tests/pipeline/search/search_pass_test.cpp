@@ -1,5 +1,5 @@
 // Blocks of a search and the host's memory.
-#include "tautline/pipeline/search_pass.h"
+#include "tautline/pipeline/search/search_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "tautline/core/error.h"
-#include "tautline/pipeline/filterbank_blocks.h"
+#include "tautline/pipeline/search/filterbank_blocks.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {

@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <bit>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/bench/stage_run.h"
+#include "tautline/pipeline/search/search_pass.h"
+#include "tautline/stages/dedisperse/case.h"
+#include "tautline/stages/detect/case.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+namespace dedisperse = stages::dedisperse;
+namespace detect = stages::detect;
+
+constexpr std::size_t kPatternSamples = std::size_t{1} << 22;
+constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;
+
+detect::Config detect_config(const Problem& sizes) {
+  if (sizes.at("rate_hz") == 0)
+    throw core::Error(core::ErrorKind::config, "`problem`: rate_hz", "0", "1 or more");
+  detect::Config config;
+  config.sample_time_s = 1 / static_cast<double>(sizes.at("rate_hz"));
+  config.max_width_s = 1e-3 * static_cast<double>(sizes.at("width_ms"));
+  return config;
+}
+
+// Times that a stream has had before a block of noise can be measured.
+std::size_t samples_before(const detect::Plan& plan) {
+  return plan.baseline_samples() + 2 * plan.noise_samples() + plan.widths().back();
+}
+
+// Noise about a level, as dedispersed bytes have it.
+template <class T>
+device::Buffer noise(const jit::CaseMemory& memory, std::size_t samples) {
+  const device::Buffer pattern(std::min(samples, kPatternSamples) * sizeof(T));
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal(100000.0f, 300.0f);
+  std::generate_n(pattern.as<T>(), pattern.bytes() / sizeof(T),
+                  [&] { return static_cast<T>(normal(random)); });
+  return memory.repeat(pattern, samples * sizeof(T));
+}
+
+PassRequest request_for(const Problem& sizes, const device::Device& device) {
+  const std::size_t samples = sizes.at("samples"), bits = sizes.at("bits");
+  if (!std::has_single_bit(samples))
+    throw core::Error(core::ErrorKind::config, "`problem` of search: samples",
+                      std::to_string(samples), "a power of two: blocks are");
+  if (device.compiles() && bits > 16)
+    throw core::Error(core::ErrorKind::config, "`problem` of search: bits", std::to_string(bits),
+                      "1 to 16 on " + device.name(), "the host cleans floats");
+  PassRequest request;
+  request.detect = detect_config(sizes);
+  request.dedisperse = dedisperse_config(sizes);
+  request.dedisperse.dms.clear();
+  request.dedisperse.zero_dm = sizes.at("zero_dm") != 0;
+  request.samples = kEndless;
+  request.sample_bytes = (sizes.at("channels") * bits + 7) / 8;
+  request.memory_bytes = std::size_t{1} << 40;  // the host's; what is not there is refused there
+  request.most_block_samples = samples;
+  return request;
+}
+
+PassPlan only_pass(const PassRequest& request, const Problem& sizes, const DevicePointer& device) {
+  dedisperse::DmPlan trials;
+  trials.segments = {{dedisperse_config(sizes).dms, 1, 0}};
+  auto passes = plan_passes(request, trials, device);
+  if (passes.size() > 1 || passes.front().block_samples != request.most_block_samples)
+    throw core::Error(core::ErrorKind::memory, device->name() + ": search",
+                      std::to_string(request.dedisperse.beams) + " beams of " +
+                          std::to_string(trials.trials()) + " trials",
+                      "what fits into its memory at once", "take fewer");
+  return std::move(passes.front());
+}
+
+// Streams of spectra, `beams` of them in each of some calls.
+struct Searches : jit::CaseMemory {
+  Searches(PassPlan made, const PassRequest& request, std::size_t calls, bool from_host,
+           const DevicePointer& on)
+      : CaseMemory(on), plan(std::move(made)) {
+    const std::size_t bytes = request.dedisperse.beams * plan.block_samples * request.sample_bytes;
+    spectra = random(core::kI8, bytes);
+    if (from_host) {
+      device::Buffer pinned = on->allocate_pinned(bytes);
+      queue().copy(pinned.data(), spectra.data(), bytes);
+      queue().synchronise();
+      spectra = std::move(pinned);
+    }
+    for (std::size_t c = 0; c < calls; ++c)
+      passes.push_back(std::make_unique<SearchPass>(plan, request.sample_bytes, on, queue()));
+  }
+  void push() const {
+    for (const auto& pass : passes) pass->push(spectra.as<std::byte>(), plan.block_samples);
+  }
+
+  PassPlan plan;
+  device::Buffer spectra;
+  std::vector<std::unique_ptr<SearchPass>> passes;
+};
+
+}  // namespace
+
+// One block in the middle of a stream.
+StageRun set_up_detect(const Problem& sizes, const DevicePointer& device) {
+  detect::Case problem{"", detect_config(sizes), sizes.at("samples")};
+  detect::Config& config = problem.config;
+  config.trials = sizes.at("trials");
+  config.max_samples = problem.samples;
+  const bool floats = sizes.at("float") != 0;
+  config.type = floats ? core::SampleType::f32 : core::SampleType::i32;
+  const auto plan = detect::make_plan(config, device);
+  require_on_device("detect", plan->backend(), *device);
+  const auto memory = std::make_shared<jit::CaseMemory>(device);
+  const std::size_t values = config.trials * problem.samples;
+  const auto series = std::make_shared<const device::Buffer>(
+      floats ? noise<float>(*memory, values) : noise<std::int32_t>(*memory, values));
+  const std::shared_ptr<detect::State> state = plan->make_state(memory->queue());
+  const core::SampleView<2> view(series->data(), config.type, {config.trials, problem.samples});
+  const auto run = [=, &queue = memory->queue(), keep = series] {
+    plan->execute(queue, *state, view);
+    state->take();
+  };
+  for (std::size_t n = 0; n < samples_before(*plan); n += problem.samples) run();
+  const auto samples = static_cast<double>(problem.samples);
+  return {.memory = memory,
+          .run = run,
+          .code = plan->backend() + ", " + std::to_string(plan->widths().size()) + " boxcars",
+          .operations = problem.operations(),
+          .bytes = problem.bytes(),
+          .count = static_cast<double>(config.trials) * samples,
+          .input_samples = samples,
+          .data_s = samples * config.sample_time_s};
+}
+
+StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
+  const PassRequest request = request_for(sizes, *device);
+  const auto searches =
+      std::make_shared<const Searches>(only_pass(request, sizes, device), request,
+                                       sizes.at("calls"), sizes.at("from_host") != 0, device);
+  const PassPlan& plan = searches->plan;
+  const SearchPart& part = plan.parts.front();
+  require_on_device("search", part.detect->backend(), *device);
+  const std::size_t before = part.dedisperse->max_delay() + samples_before(*part.detect);
+  for (std::size_t n = 0; n < before; n += plan.block_samples) searches->push();
+  const dedisperse::Case sums{"", part.dedisperse->config()};
+  const detect::Case boxcars{"", part.detect->config(), plan.block_samples};
+  const auto calls = static_cast<double>(sizes.at("calls"));
+  const double times = calls * static_cast<double>(request.dedisperse.beams * plan.block_samples);
+  const double data_s = static_cast<double>(plan.block_samples) * request.dedisperse.sample_time_s;
+  return {
+      .memory = searches,
+      .run = [searches] { searches->push(); },
+      .code = part.detect->backend() + ", " + part.dedisperse->choice().text,
+      .operations = sums.operations() * times + calls * boxcars.operations(),
+      // Spectra in; trials out, and in again.
+      .bytes = sums.bytes() * times + calls * boxcars.bytes(),
+      .count = static_cast<double>(sizes.at("channels")) * times,
+      .input_samples = static_cast<double>(sizes.at("channels") * sizes.at("width_hz")) * data_s,
+      .data_s = data_s,
+      .host_bytes =
+          sizes.at("from_host") != 0 ? times * static_cast<double>(request.sample_bytes) : 0};
+}
+
+}  // namespace tautline::pipeline

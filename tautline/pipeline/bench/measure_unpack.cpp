@@ -1,0 +1,69 @@
+#include <array>
+#include <random>
+#include <string>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/bench/stage_run.h"
+#include "tautline/stages/unpack/case.h"
+
+namespace tautline::pipeline {
+
+namespace unpack = stages::unpack;
+
+// A block in host memory: to a device it has to be carried.
+StageRun set_up_unpack(const Problem& p, const DevicePointer& device) {
+  const auto layouts = unpack::instrument_cases();
+  if (p.at("layout") > layouts.size())
+    throw core::Error(core::ErrorKind::config, "`problem` of unpack: layout",
+                      std::to_string(p.at("layout")), "1 to " + std::to_string(layouts.size()));
+  unpack::Case problem;
+  if (p.at("layout") > 0) {
+    problem = layouts[p.at("layout") - 1];
+  } else {
+    problem.format = complex_format("unpack", p.at("bits"));
+    problem.channels = p.at("channels");
+    problem.antennas = p.at("inputs");
+  }
+  problem.samples = p.at("samples");
+  const std::size_t inputs = problem.antennas * problem.polarisations;
+  const auto plan = unpack::make_plan(problem.config(), device);
+  const auto memory = std::make_shared<jit::CaseMemory>(device);
+  const std::shared_ptr<unpack::State> state = plan->make_state(memory->queue());
+  std::mt19937_64 random(1);
+  const auto block =
+      std::make_shared<const core::RawBlock>(unpack::make_block(problem, random, false));
+  const core::SampleType type = unpack::unpacked_type(problem.format);
+  const std::array<std::size_t, 3> extents{problem.channels, inputs, problem.samples};
+  const auto samples = std::make_shared<device::Buffer>(
+      memory->zeros(problem.channels * inputs * problem.samples * core::bytes_of(type)));
+  const auto valid = std::make_shared<core::ValidityMask>(inputs, problem.samples);
+  const auto count = static_cast<double>(problem.channels * inputs * problem.samples);
+  return {.memory = memory,
+          .run =
+              [=] {
+                plan->execute(memory->queue(), *state, *block, {samples->data(), type, extents},
+                              valid->mutable_view());
+              },
+          .code = plan->backend(),
+          .bytes = problem.bytes(),
+          .count = count,
+          .input_samples = static_cast<double>(problem.channels * problem.samples),
+          .host_bytes = static_cast<double>(problem.block_bytes())};
+}
+
+Problem layout_words(std::string_view word) {
+  const std::string_view layout = "layout";
+  if (!word.starts_with(layout)) return {};
+  word.remove_prefix(layout.size());
+  const auto number = take_number(word);
+  const auto layouts = unpack::instrument_cases();
+  if (!number || *number == 0 || *number > layouts.size() || !word.empty()) return {};
+  const unpack::Case& c = layouts[*number - 1];
+  return {{"layout", *number},
+          {"inputs", c.antennas * c.polarisations},
+          {"channels", c.channels},
+          {"samples", c.samples},
+          {"bits", static_cast<std::size_t>(c.format.bits)}};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,209 @@
+#include "tautline/pipeline/photons/bin_photons.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+constexpr std::size_t kBlockPhotons = std::size_t{1} << 14;
+constexpr std::uint32_t kNoSensor = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kChannels = std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1;
+// Ticks and bins stay well inside 64 bits.
+constexpr double kMostTicks = 4e18;
+
+std::string seconds(double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.9g s", value);
+  return text;
+}
+
+std::uint64_t whole_ticks(const formats::PhotonDescription& d, double bin_s) {
+  const bool t3 = d.mode == formats::TagMode::t3;
+  const std::string limit =
+      (t3 ? "at least one sync period, " : "at least one tick of the clock, ") +
+      seconds(d.time_unit_s);
+  // A user's 1e-7 stands for a period of 1.00004e-7 too.
+  if (!(bin_s > 0) || bin_s < d.time_unit_s * 0.999)
+    throw Error(
+        ErrorKind::config, "bin", seconds(bin_s), limit,
+        t3 ? "T3 tags count sync pulses: shorter lags need a T2 recording" : "choose longer bins");
+  if (bin_s / d.time_unit_s > kMostTicks)
+    throw Error(ErrorKind::config, "bin", seconds(bin_s),
+                "at most " + seconds(kMostTicks * d.time_unit_s));
+  return static_cast<std::uint64_t>(std::max<long long>(1, std::llround(bin_s / d.time_unit_s)));
+}
+
+std::uint32_t gate_edge(const formats::PhotonDescription& d, double value_s) {
+  const double edge = std::ceil(value_s / d.microtime_unit_s - 1e-9);
+  return static_cast<std::uint32_t>(std::clamp(edge, 0.0, 65536.0));
+}
+
+}  // namespace
+
+PhotonBinner::PhotonBinner(std::unique_ptr<formats::PhotonReader> reader,
+                           const BinPhotonsConfig& config)
+    : reader_(std::move(reader)),
+      detectors_(config.detectors),
+      sensor_of_channel_(kChannels, kNoSensor),
+      ignored_(kChannels),
+      photons_(kBlockPhotons) {
+  const formats::PhotonDescription& d = reader_->description();
+  ticks_per_bin_ = whole_ticks(d, config.bin_s);
+  if (!(config.start_s >= 0) || config.start_s / d.time_unit_s > kMostTicks)
+    throw Error(ErrorKind::config, "start", seconds(config.start_s), "0 or more seconds");
+  first_tick_ = static_cast<std::uint64_t>(std::llround(config.start_s / d.time_unit_s));
+  most_bins_ = std::numeric_limits<std::uint64_t>::max();
+  if (config.duration_s > 0 && config.duration_s / bin_s() < kMostTicks)
+    most_bins_ = static_cast<std::uint64_t>(config.duration_s / bin_s() + 1e-6);
+  gate_high_ = std::numeric_limits<std::uint32_t>::max();
+  if (config.gate) {
+    if (d.microtime_unit_s == 0)
+      throw Error(ErrorKind::config, "gate", seconds(config.gate->low_s),
+                  "none: the tags have no microtimes", "gates need a T3 recording");
+    gate_low_ = gate_edge(d, config.gate->low_s);
+    gate_high_ = gate_edge(d, config.gate->high_s);
+    if (gate_low_ >= gate_high_)
+      throw Error(ErrorKind::config, "gate",
+                  seconds(config.gate->low_s) + " to " + seconds(config.gate->high_s),
+                  "a lower end before the upper one, microtimes of " + seconds(d.microtime_unit_s) +
+                      " between");
+  }
+  if (detectors_.empty())
+    for (const formats::DetectorCount& found : formats::count_detectors(*reader_))
+      if (found.channel != formats::kSyncChannel || d.mode == formats::TagMode::t3)
+        detectors_.push_back(found.channel);
+  if (detectors_.empty()) detectors_.push_back(0);
+  for (std::size_t s = 0; s < detectors_.size(); ++s) {
+    std::uint32_t& sensor = sensor_of_channel_[detectors_[s]];
+    if (sensor != kNoSensor)
+      throw Error(ErrorKind::config, "detectors", std::to_string(detectors_[s]) + " twice",
+                  "each detector once");
+    sensor = static_cast<std::uint32_t>(s);
+  }
+}
+
+formats::CountDescription PhotonBinner::description(core::SampleType type) const {
+  formats::CountDescription description{.format = reader_->description().format,
+                                        .type = type,
+                                        .sensors = sensors(),
+                                        .bin_s = bin_s()};
+  for (const std::uint16_t detector : detectors_)
+    description.labels.push_back("detector " + std::to_string(detector));
+  return description;
+}
+
+double PhotonBinner::bin_s() const {
+  return static_cast<double>(ticks_per_bin_) * reader_->description().time_unit_s;
+}
+
+bool PhotonBinner::refill() {
+  if (place_ < held_) return true;
+  if (ended_) return false;
+  held_ = reader_->read(photons_);
+  place_ = 0;
+  if (held_ == 0) finish_stream();
+  return held_ > 0;
+}
+
+// The run is known to have lasted until its last tag, whichever detector had it.
+void PhotonBinner::finish_stream() {
+  ended_ = true;
+  const formats::TagCounts& counts = reader_->counts();
+  if (counts.photons > 0 && counts.last_time >= first_tick_)
+    whole_bins_ = std::min(most_bins_, (counts.last_time - first_tick_ + 1) / ticks_per_bin_);
+}
+
+bool PhotonBinner::next(BinnedPhoton& event) {
+  while (refill()) {
+    for (; place_ < held_; ++place_) {
+      const formats::Photon& photon = photons_[place_];
+      const std::uint32_t sensor = sensor_of_channel_[photon.channel];
+      if (sensor == kNoSensor) ignored_[photon.channel] += photon.time >= first_tick_ ? 1 : 0;
+      if (sensor == kNoSensor || photon.microtime < gate_low_ || photon.microtime >= gate_high_ ||
+          photon.time < first_tick_)
+        continue;
+      event = {(photon.time - first_tick_) / ticks_per_bin_, sensor};
+      if (event.bin >= most_bins_) {
+        ended_ = true;
+        whole_bins_ = most_bins_;
+        held_ = 0;
+        return false;
+      }
+      ++place_;
+      return true;
+    }
+  }
+  return false;
+}
+
+template <class Count>
+std::size_t PhotonBinner::fill(std::span<Count> counts) {
+  const std::size_t sensors = detectors_.size();
+  if (counts.size() % sensors != 0)
+    throw Error(ErrorKind::config, "counts", std::to_string(counts.size()),
+                "a multiple of the " + std::to_string(sensors) + " sensors");
+  std::uint64_t times = counts.size() / sensors;
+  std::fill(counts.begin(), counts.end(), Count{0});
+  while (has_pending_ || (has_pending_ = next(pending_))) {
+    const std::uint64_t row = pending_.bin - bins_done_;
+    if (row >= times) break;
+    Count& count = counts[static_cast<std::size_t>(row) * sensors + pending_.sensor];
+    if (count == std::numeric_limits<Count>::max())
+      throw Error(ErrorKind::format,
+                  "photons of detector " + std::to_string(detectors_[pending_.sensor]) +
+                      " in bin " + std::to_string(pending_.bin),
+                  "more than " + std::to_string(std::numeric_limits<Count>::max()),
+                  "at most that, what the counts' type holds",
+                  "choose shorter bins or wider counts");
+    ++count;
+    ++kept_;
+    has_pending_ = false;
+  }
+  if (!has_pending_) times = std::min(times, whole_bins_ - std::min(whole_bins_, bins_done_));
+  bins_done_ += times;
+  return static_cast<std::size_t>(times);
+}
+
+std::size_t PhotonBinner::read(std::span<std::uint8_t> counts) {
+  return fill(counts);
+}
+
+std::size_t PhotonBinner::read(std::span<std::uint16_t> counts) {
+  return fill(counts);
+}
+
+std::size_t PhotonBinner::read_events(std::span<BinnedPhoton> events) {
+  std::size_t found = 0;
+  while (found < events.size() && next(events[found])) ++found;
+  kept_ += found;
+  if (found < events.size()) bins_done_ = whole_bins_;
+  return found;
+}
+
+std::vector<formats::DetectorCount> PhotonBinner::ignored() const {
+  std::vector<formats::DetectorCount> found;
+  const bool has_sync = reader_->description().mode == formats::TagMode::t2;
+  for (std::size_t channel = 0; channel < kChannels; ++channel)
+    if (ignored_[channel] > 0 && !(has_sync && channel == formats::kSyncChannel))
+      found.push_back({static_cast<std::uint16_t>(channel), ignored_[channel]});
+  return found;
+}
+
+std::uint64_t PhotonBinner::bins_begun() const {
+  const formats::TagCounts& counts = reader_->counts();
+  if (counts.photons == 0 || counts.last_time < first_tick_) return 0;
+  return (counts.last_time - first_tick_) / ticks_per_bin_;
+}
+
+}  // namespace tautline::pipeline

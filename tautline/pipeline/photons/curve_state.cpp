@@ -1,0 +1,140 @@
+#include "tautline/pipeline/photons/curve_state.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tautline/core/error.h"
+#include "tautline/core/hash.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/partial_file.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using stages::autocorrelate::Coarsening;
+using stages::autocorrelate::LagScheme;
+
+constexpr std::string_view kFirstLine = "tautline autocorrelate state 2\n";
+constexpr std::size_t kChecksumBytes = 17;  // sixteen digits and the end of their line
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string digest_of(const std::vector<stages::autocorrelate::Pair>& pairs) {
+  std::uint64_t value = core::kHashStart;
+  for (const auto& pair : pairs)
+    value = core::hash(std::to_string(pair.a) + ":" + std::to_string(pair.b) + " ", value);
+  return core::hash_name(value);
+}
+
+std::string words(const nlohmann::ordered_json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what, const std::string& found,
+                         const std::string& expected) {
+  throw formats::format_error(path, what, found, expected,
+                              "the state cannot be used: start the run anew");
+}
+
+}  // namespace
+
+StateProblem state_problem(const CurveStreamConfig& config, const std::string& backend) {
+  const stages::autocorrelate::Config& stage = config.stage;
+  // The kernels last: they may be others because another field is, which is what should be named.
+  return {{"version", TAUTLINE_VERSION},
+          {"lags", stage.lag_scheme == LagScheme::chain ? "chain" : "standard"},
+          {"bins", stage.bins},
+          {"levels", stage.levels},
+          {"coarsen", stage.coarsening == Coarsening::sum     ? "sum"
+                      : stage.coarsening == Coarsening::first ? "first"
+                                                              : "second"},
+          {"dtype", core::to_string(stage.type)},
+          {"sensors", stage.sensors},
+          {"pairs", stage.pairs.empty() ? "auto" : std::to_string(stage.pairs.size())},
+          {"which pairs", digest_of(stage.pairs)},
+          {"segments", config.segments},
+          {"block_samples", stage.max_samples},
+          {"kernels", backend}};
+}
+
+std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& stream) {
+  std::vector<std::byte> bytes;
+  const auto append = [&](std::span<const std::byte> some) {
+    bytes.insert(bytes.end(), some.begin(), some.end());
+  };
+  const auto append_text = [&](const std::string& text) {
+    append(std::as_bytes(std::span(text.data(), text.size())));
+  };
+  // File names may hold bytes that are no UTF-8.
+  const std::string line = problem.dump(-1, ' ', false, StateProblem::error_handler_t::replace);
+  append_text(std::string(kFirstLine) + line + "\n");
+  stream.save(append);
+  append_text(core::hash_name(core::hash(text_of(bytes))) + "\n");
+  return bytes;
+}
+
+void write_state(const std::string& path, bool overwrite, std::span<const std::byte> bytes) {
+  formats::PartialFile file(path, overwrite);
+  file.write(bytes);
+  file.finish();
+}
+
+StateFile::StateFile(const std::string& path, std::size_t most_bytes) : path_(path) {
+  const formats::InputFile file(path);
+  if (file.size() > most_bytes)
+    throw Error(ErrorKind::memory, path + ": memory",
+                std::to_string((file.size() >> 20) + 1) + " MiB needed",
+                "at most " + std::to_string(most_bytes >> 20) + " MiB", "raise `memory_bytes`");
+  bytes_ = file.head(static_cast<std::size_t>(file.size()));
+  const std::string_view text = text_of(bytes_);
+  constexpr std::string_view kAnyVersion = kFirstLine.substr(0, kFirstLine.size() - 2);
+  if (!text.starts_with(kAnyVersion))
+    refuse(path, "first line", text.empty() ? "an empty file" : "something else",
+           "\"tautline autocorrelate state\", as `save_state` writes it");
+  if (!text.starts_with(kFirstLine))
+    refuse(path, "version of the state", std::string(text.substr(kAnyVersion.size(), 1)), "2");
+  const std::size_t line = text.find('\n', kFirstLine.size());
+  if (line == std::string_view::npos || line + 1 + kChecksumBytes > text.size())
+    refuse(path, "the file ends", "at byte " + std::to_string(text.size()), "a whole state");
+  payload_ = line + 1;
+  payload_end_ = text.size() - kChecksumBytes;
+  const std::string found = core::hash_name(core::hash(text.substr(0, payload_end_))) + "\n";
+  if (text.substr(payload_end_) != found)
+    refuse(path, "checksum", "not that of the bytes", "a state that is whole and unchanged");
+  problem_ =
+      StateProblem::parse(text.substr(kFirstLine.size(), line - kFirstLine.size()), nullptr, false);
+  if (!problem_.is_object() || !problem_["block_samples"].is_number_unsigned())
+    refuse(path, "second line", "no JSON object", "what run it is");
+}
+
+std::size_t StateFile::block_samples() const {
+  return problem_["block_samples"].get<std::size_t>();
+}
+
+StateProblem StateFile::input() const {
+  const auto saved = problem_.find("input");
+  return saved == problem_.end() ? StateProblem() : *saved;
+}
+
+void StateFile::require(const StateProblem& problem) const {
+  for (const auto& [key, value] : problem.items()) {
+    const auto saved = problem_.find(key);
+    if (saved != problem_.end() && *saved == value) continue;
+    throw Error(ErrorKind::config, path_ + ": state of another problem: " + key,
+                saved == problem_.end() ? "missing" : words(*saved),
+                words(value) + ", as this run has",
+                "resume with the options, the device and the version that saved it");
+  }
+}
+
+void StateFile::load(CurveStream& stream) const {
+  stream.load(std::span<const std::byte>(bytes_).subspan(payload_, payload_end_ - payload_),
+              path_ + ": state");
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,159 @@
+#include "tautline/pipeline/photons/curve_stream.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "tautline/stages/autocorrelate/normalise.h"
+
+namespace tautline::pipeline {
+
+CurveStream::CurveStream(const CurveStreamConfig& config,
+                         std::shared_ptr<const device::Device> device,
+                         std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan)
+    : config_(config),
+      device_(std::move(device)),
+      queue_(device_->make_queue()),
+      plan_(tag_plan != nullptr ? tag_plan
+                                : stages::autocorrelate::make_plan(config.stage, device_)),
+      tag_plan_(std::move(tag_plan)),
+      run_(plan_->make_state(*queue_)),
+      pairs_(config.stage.pair_count()),
+      lags_(stages::autocorrelate::lags_of(config.stage).size()),
+      segments_(config.segments_config()),
+      trace_(config.stage.sensors, config.planned_samples) {}
+
+std::size_t CurveStream::bytes(const CurveStreamConfig& config,
+                               const stages::autocorrelate::Plan& plan) {
+  const std::size_t values =
+      config.stage.pair_count() * stages::autocorrelate::lags_of(config.stage).size();
+  // Sums, lead-in and monitors as they are read, and g and its error twice.
+  constexpr std::size_t kArrays = 4 + 4;
+  return plan.bytes().host_bytes + values * kArrays * sizeof(double) +
+         CurveSegments::bytes(config.segments_config()) +
+         2 * CurveTrace::bytes(config.stage.sensors);
+}
+
+// What is left over after the last whole segment belongs to none.
+void CurveStream::push(const core::SampleView<2>& counts) {
+  const std::size_t samples = counts.extent(0);
+  for (std::size_t t = 0; t < samples;) {
+    const std::uint64_t end = std::min(samples_ + samples, segments_.next_end());
+    const auto part = static_cast<std::size_t>(end - run_->samples());
+    plan_->execute(*queue_, *run_, counts.slice(0, t, part));
+    t += part;
+    close_segment();
+  }
+  trace_.add(counts, samples_);
+  samples_ += samples;
+}
+
+void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until) {
+  trace_.add_tags(tags);
+  while (samples_ < until) {
+    const std::uint64_t end = std::min(until, segments_.next_end());
+    const auto next = std::partition_point(tags.begin(), tags.end(),
+                                           [&](const auto& tag) { return tag.bin < end; });
+    const auto part = static_cast<std::size_t>(next - tags.begin());
+    tag_plan_->execute_tags(*queue_, *run_, tags.first(part), end);
+    tags = tags.subspan(part);
+    samples_ = end;
+    close_segment();
+  }
+}
+
+void CurveStream::close_segment() {
+  if (run_->samples() >= segments_.next_end()) segments_.close(*plan_, *queue_, *run_);
+}
+
+void CurveStream::finish(core::CorrelationCurves& curves) const {
+  SegmentCurves segments = segments_.curves(samples_);
+  curves.curves = pairs_;
+  curves.lags = lags_;
+  curves.samples = samples_;
+  curves.normalization = config_.normalization;
+  curves.detrended = !segments.detrended_g.empty();
+  curves.lag_samples.clear();
+  for (const auto& lag : stages::autocorrelate::lags_of(config_.stage))
+    curves.lag_samples.push_back(lag.samples);
+  curves.segments = segments.segments;
+  curves.segment_samples = segments.segment_samples;
+  curves.segment_g = std::move(segments.g);
+  curves.segment_counts = std::move(segments.counts);
+  curves.standard_error = std::move(segments.standard_error);
+  const bool floats = config_.stage.type == core::SampleType::f32;
+  const auto view = [&](std::vector<std::int64_t>& integers, std::vector<double>& reals,
+                        std::size_t columns) -> core::MutableSampleView<2> {
+    integers.resize(floats ? 0 : pairs_ * columns);
+    reals.resize(floats ? pairs_ * columns : 0);
+    if (floats) return core::View<double, 2>(reals.data(), {pairs_, columns});
+    return core::View<std::int64_t, 2>(integers.data(), {pairs_, columns});
+  };
+  curves.counts.resize(lags_);
+  const stages::autocorrelate::Sums sums{
+      view(curves.sums, curves.sums_float, lags_),
+      view(curves.lead_in, curves.lead_in_float, lags_),
+      view(curves.monitor_direct, curves.monitor_direct_float, lags_),
+      view(curves.monitor_delayed, curves.monitor_delayed_float, lags_),
+      view(curves.totals, curves.totals_float, 2),
+      curves.counts};
+  plan_->read(*queue_, *run_, sums);
+  queue_->synchronise();
+  curves.g.resize(pairs_ * lags_);
+  stages::autocorrelate::normalise(config_.stage, config_.normalization, samples_, sums,
+                                   {curves.g.data(), {pairs_, lags_}});
+  if (config_.normalization == core::Normalization::none)
+    for (std::size_t i = 0; i < curves.standard_error.size(); ++i)
+      curves.standard_error[i] *= static_cast<double>(curves.counts[i % lags_]);
+  if (curves.detrended) curves.g = std::move(segments.detrended_g);
+  finish_traces(curves);
+}
+
+void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
+  // `place` of totals, [pair][2].
+  const auto fill = [&](core::CurveSignal& signal, std::size_t sensor, std::size_t place) {
+    const double total = curves.totals.empty() ? curves.totals_float[place]
+                                               : static_cast<double>(curves.totals[place]);
+    signal.mean_rate_hz = samples_ > 0 ? total / static_cast<double>(samples_)
+                                       : std::numeric_limits<double>::quiet_NaN();
+    const std::uint64_t step = trace_.step_samples();
+    if (step == 0) return;
+    for (std::uint64_t first = 0; first < samples_; first += step) {
+      const std::uint64_t length = std::min(step, samples_ - first);
+      signal.trace.time_s.push_back(static_cast<double>(first) + static_cast<double>(length) / 2);
+      signal.trace.rate_khz.push_back(trace_.counts(first / step, sensor) /
+                                      static_cast<double>(length));
+    }
+  };
+  curves.first.resize(pairs_);
+  curves.second.resize(curves.cross ? pairs_ : 0);
+  for (std::size_t p = 0; p < pairs_; ++p) {
+    const auto [a, b] = config_.stage.pair(p);
+    fill(curves.first[p], a, 2 * p);
+    if (curves.cross) fill(curves.second[p], b, 2 * p + 1);
+  }
+}
+
+void CurveStream::save(const core::ByteWriter::Sink& sink) {
+  queue_->synchronise();
+  core::ByteWriter writer(sink);
+  writer(samples_);
+  writer(run_->save());
+  segments_.save(writer);
+  trace_.exchange(writer);
+}
+
+void CurveStream::load(std::span<const std::byte> bytes, const std::string& what) {
+  core::ByteReader reader(bytes, what);
+  std::vector<std::byte> run;
+  reader(samples_);
+  reader(run);
+  run_->load(run);
+  if (run_->samples() != samples_) reader.refuse();
+  segments_.load(reader);
+  trace_.exchange(reader);
+  if (!trace_.whole()) reader.refuse();
+  reader.finish();
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,131 @@
+#include "tautline/pipeline/photons/curve_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace tautline::pipeline {
+
+namespace {
+
+std::string label_of(const formats::CountDescription& description, const MappedSensor& sensor,
+                     std::size_t index) {
+  if (sensor.row >= 0)
+    return "pixel " + std::to_string(sensor.row) + "," + std::to_string(sensor.column);
+  if (index < description.labels.size()) return description.labels[index];
+  return "sensor " + std::to_string(index);
+}
+
+// Places and names; bins become seconds.
+void name_signal(core::CurveSignal& signal, const formats::CountDescription& description,
+                 const SensorMap& map, std::uint32_t sensor, double bin_s) {
+  const MappedSensor& mapped = map.sensors()[sensor];
+  signal.label = label_of(description, mapped, sensor);
+  signal.row = mapped.row;
+  signal.column = mapped.column;
+  signal.mean_rate_hz /= bin_s;
+  for (double& time : signal.trace.time_s) time *= bin_s;
+  for (double& rate : signal.trace.rate_khz) rate /= bin_s * 1000;
+}
+
+void name_curves(core::CorrelationCurves& curves, const formats::CountDescription& description,
+                 const SensorMap& map, double bin_s) {
+  curves.bin_s = bin_s;
+  curves.duration_s = static_cast<double>(curves.samples) * bin_s;
+  curves.lag_s.clear();
+  for (const std::uint64_t lag : curves.lag_samples)
+    curves.lag_s.push_back(static_cast<double>(lag) * bin_s);
+  curves.mask.assign(curves.curves, 1);
+  for (std::size_t p = 0; p < curves.curves; ++p) {
+    const auto own = static_cast<std::uint32_t>(p);
+    const auto pair = map.pairs().empty() ? stages::autocorrelate::Pair{own, own} : map.pairs()[p];
+    name_signal(curves.first[p], description, map, pair.a, bin_s);
+    if (curves.cross) name_signal(curves.second[p], description, map, pair.b, bin_s);
+    if (!map.sensors()[pair.a].good() || !map.sensors()[pair.b].good()) curves.mask[p] = 0;
+  }
+}
+
+void summarise(const core::CorrelationCurves& curves, const SensorMap& map,
+               AutocorrelateSummary& s) {
+  s.curves = curves.curves;
+  s.lags = curves.lags;
+  s.samples = curves.samples;
+  s.segments = curves.segments;
+  s.sensors = map.sensors().size();
+  for (const MappedSensor& sensor : map.sensors()) s.masked += sensor.good() ? 0 : 1;
+  for (const std::int64_t count : curves.counts) s.lags_too_long += count == 0 ? 1 : 0;
+  std::size_t counted = 0;
+  for (std::size_t p = 0; p < curves.curves; ++p) {
+    if (curves.mask[p] == 0) continue;
+    const auto g = curves.g.begin() + static_cast<std::ptrdiff_t>(p * curves.lags);
+    if (std::all_of(g, g + static_cast<std::ptrdiff_t>(curves.lags),
+                    [](double x) { return std::isnan(x); }))
+      ++s.undefined;
+    if (std::isfinite(curves.first[p].mean_rate_hz)) {
+      s.mean_rate_hz += curves.first[p].mean_rate_hz;
+      ++counted;
+    }
+  }
+  if (counted > 0) s.mean_rate_hz /= static_cast<double>(counted);
+  if (s.samples == 0)
+    s.warnings.push_back("the input holds no bin at all: every g is undefined (NaN)");
+  else if (s.undefined > 0)
+    s.warnings.push_back(std::to_string(s.undefined) + " of " + std::to_string(s.curves) +
+                         " curves have no counts: their g is undefined (NaN)");
+  if (s.samples > 0 && s.lags_too_long > 0)
+    s.warnings.push_back(std::to_string(s.lags_too_long) + " of " + std::to_string(s.lags) +
+                         " lags are longer than the data: their counts are 0 and g is NaN; "
+                         "fewer `levels` leave them out");
+}
+
+// A curve that never changes is 0 at every lag, whatever the light did.
+void warn_constant(const core::CorrelationCurves& curves, AutocorrelateSummary& s) {
+  std::size_t constant = 0;
+  if (curves.normalization == core::Normalization::none) return;
+  for (std::size_t p = 0; p < curves.curves; ++p) {
+    bool any = false, zero = true;
+    for (std::size_t l = 0; l < curves.lags; ++l) {
+      const double g = curves.g[p * curves.lags + l];
+      if (std::isnan(g)) continue;
+      any = true;
+      zero = zero && g == 0;
+    }
+    constant += any && zero ? 1 : 0;
+  }
+  if (constant > 0)
+    s.warnings.push_back(std::to_string(constant) + " of " + std::to_string(s.curves) +
+                         " curves are of counts that never change: g is 0 at every lag");
+}
+
+// Detrended, a lag that fits the run but no segment has no g.
+void warn_beyond_segments(const core::CorrelationCurves& curves, AutocorrelateSummary& s) {
+  std::size_t beyond = 0;
+  for (std::size_t l = 0; l < curves.lags; ++l)
+    beyond += curves.counts[l] > 0 && curves.lag_samples[l] >= curves.segment_samples;
+  if (beyond > 0)
+    s.warnings.push_back(std::to_string(beyond) + " of " + std::to_string(s.lags) +
+                         " lags are longer than a segment: with `detrend` their g is NaN; fewer "
+                         "`segments` or `levels` leave them out");
+}
+
+void add_warnings(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
+                  AutocorrelateSummary& s) {
+  warn_constant(curves, s);
+  if (curves.detrended) warn_beyond_segments(curves, s);
+  if (config.segments > 1 && curves.standard_error.empty())
+    s.warnings.push_back("fewer bins than segments: no standard errors");
+  if (config.detrend && !curves.detrended)
+    s.warnings.push_back("fewer bins than segments: `detrend` has taken nothing off");
+}
+
+}  // namespace
+
+void describe_curves(const AutocorrelateConfig& config,
+                     const formats::CountDescription& description, const SensorMap& map,
+                     core::CorrelationCurves& curves, AutocorrelateSummary& summary) {
+  name_curves(curves, description, map, summary.bin_s);
+  summarise(curves, map, summary);
+  add_warnings(config, curves, summary);
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,17 @@
+// What a run of the autocorrelator is called and what is said of it: names, rates, warnings.
+#pragma once
+
+#include "tautline/core/correlation_curve.h"
+#include "tautline/formats/count_reader.h"
+#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/sensor_map.h"
+
+namespace tautline::pipeline {
+
+/// Turns bins into seconds, of the length summary.bin_s, and names the signals; then counts what is
+/// masked, undefined or too long into the summary, and adds its warnings.
+void describe_curves(const AutocorrelateConfig& config,
+                     const formats::CountDescription& description, const SensorMap& map,
+                     core::CorrelationCurves& curves, AutocorrelateSummary& summary);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,21 @@
+// What is doubtful about a fit that has converged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tautline/pipeline/photons/fit/least_squares.h"
+#include "tautline/pipeline/photons/fit/model.h"
+
+namespace tautline::pipeline::fit {
+
+/// A time is beyond the lags where it is more than this many times above the last or below the first:
+/// of a curve that has then fallen by a tenth, or whose points are all below a tenth, only a guess is left.
+inline constexpr double kFarBeyond = 10;
+
+/// A parameter that the points do not determine: a positive one (n, times, kappa) whose standard error
+/// is larger than its value, a time far beyond the fitted lags. Empty when there is none.
+std::string doubt_of(const std::vector<Parameter>& parameters, const Points& points,
+                     const Solution& solution);
+
+}  // namespace tautline::pipeline::fit

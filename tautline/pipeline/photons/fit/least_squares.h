@@ -1,0 +1,40 @@
+// Weighted least squares of one curve within bounds, by MINPACK's Levenberg-Marquardt.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/pipeline/photons/fit/model.h"
+
+namespace tautline::pipeline::fit {
+
+struct Points {
+  std::vector<double> lag_s, g;
+  std::vector<double> standard_error;  ///< empty: all points weigh the same
+};
+
+struct Solution {
+  bool converged = false;
+  std::string trouble;  ///< why not, or what is doubtful; empty when all is well
+  std::vector<double> values;
+  /// Of each parameter: 0 when fixed, NaN when it ended at a bound or nothing determines it. From
+  /// the points' errors, taken as independent; without errors, from the scatter about the curve.
+  std::vector<double> standard_errors;
+  double chi_squared = 0;  ///< without errors: the sum of squares
+  int degrees_of_freedom = 0;
+};
+
+/// Throws Error(unsupported) in a build without cminpack, Error(config) when a start lies outside
+/// its bounds. Parameters that are fixed keep their value.
+Solution solve(Model model, const std::vector<Parameter>& parameters, const Points& points);
+
+/// Replaces solution.standard_errors by those that segments of the run give: the curve of each
+/// segment less their mean, deviations[segment][point] over solve()'s points, each times the square
+/// root of K and of the segment's share of the point's pairs, moves the parameters by what least squares makes of it, and the scatter of these moves is the error. Neighbouring
+/// lags rise and fall together, which the errors of single lags cannot tell. Parameters without an
+/// error (held, at a bound) stay so. False, and nothing is changed, with fewer than three segments.
+bool use_segments(Model model, const std::vector<Parameter>& parameters, const Points& points,
+                  const std::vector<std::vector<double>>& deviations, Solution& solution);
+
+}  // namespace tautline::pipeline::fit

@@ -1,0 +1,82 @@
+// Correlation curves to numbers of particles and diffusion times, sensor by sensor.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/core/correlation_curve.h"
+#include "tautline/core/fields.h"
+#include "tautline/pipeline/photons/fit/least_squares.h"
+#include "tautline/pipeline/photons/fit/model.h"
+
+namespace tautline::pipeline {
+
+struct FitConfig {
+  std::string input;   ///< G.h5, or one curve: .csv, .SIN, .ASC
+  std::string output;  ///< F.csv; empty: nothing is written
+  std::string report;  ///< F.html; empty: none
+  bool overwrite = false;
+  fit::Model model = fit::Model::diffusion_3d;
+  /// What the user says of parameters, by name: where to start, whether to hold, between what.
+  std::map<std::string, double> starts, fixed;
+  std::map<std::string, std::pair<double, double>> bounds;
+  std::vector<std::string> freed;  ///< of those that are fixed by default: kappa, offset, blur
+  double lowest_lag_s = 0;         ///< lags below are left out; lag 0 always is
+  double highest_lag_s = std::numeric_limits<double>::infinity();
+  double waist_um = 0;   ///< of the focus; 2d-pixel: of the point spread function. 0: no D from it
+  double pixel_um = 0;   ///< side of a pixel, 2d-pixel
+  bool weighted = true;  ///< by the standard errors, where the file has them
+  std::size_t threads = 0;
+  std::string history;
+};
+const core::Fields<FitConfig>& fields(const FitConfig&);
+
+/// One curve's fit. Errors of parameters: fit::Solution.
+struct CurveFit {
+  std::size_t sensor = 0;
+  fit::Solution solution;
+  double g0 = 0;        ///< G(0) without offset
+  double g0_error = 0;  ///< from n's, as far as n carries it
+  double d_um2_per_s = std::numeric_limits<double>::quiet_NaN(), d_error = d_um2_per_s;
+  double rate_hz = std::numeric_limits<double>::quiet_NaN();
+  bool masked = false;  ///< the file's mask calls it bad: not fitted
+  bool hot = false;     ///< counts far more than its neighbours; fitted, left out of the summary
+  std::string status;   ///< "ok", "masked", "hot", or what is wrong
+  bool good() const { return status == "ok"; }
+};
+
+struct FitResult {
+  fit::Model model = fit::Model::diffusion_3d;
+  std::vector<fit::Parameter> parameters;  ///< as they were started, of the first curve
+  std::vector<double> lag_s;               ///< in the range, with a point of a curve
+  std::vector<CurveFit> fits;              ///< one for each curve of the file
+  std::map<std::string, double>
+      medians;  ///< over the good fits, of parameters, g0, reduced_chi2 (NaN unweighted), d
+  std::size_t good = 0, masked = 0, hot = 0, failed = 0;
+  bool weighted = false;
+  bool from_segments = false;  ///< errors of parameters are those that the run's segments give
+  double elapsed_s = 0;
+  std::vector<std::string> warnings;
+};
+
+using FitProgress = std::function<void(double)>;
+
+/// Fits every curve. Throws Error(config) naming the parameter or the range.
+FitResult fit_curves(const core::CorrelationCurves& curves, const FitConfig& config,
+                     const FitProgress& progress = {}, std::stop_token stop = {});
+
+/// One line for each curve: sensor, label, row, column, status, each parameter and its error, d,
+/// g0, chi2, degrees of freedom, reduced_chi2 (NaN unweighted), rate_hz, brightness_hz (rate / n).
+std::string fit_csv(const FitResult& result, const core::CorrelationCurves& curves,
+                    const std::string& history);
+
+/// Reads config.input, fits, and writes what config names.
+FitResult fit_file(const FitConfig& config, const FitProgress& progress = {},
+                   std::stop_token stop = {});
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,120 @@
+// The fields of fits of correlation curves.
+#include <limits>
+#include <tuple>
+
+#include "tautline/pipeline/photons/fit_curves.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::text::write_number;
+using Numbers = std::map<std::string, double>;
+using Bounds = std::map<std::string, std::pair<double, double>>;
+
+// "LO:HI"; either may be left out.
+std::pair<double, double> read_range(const std::string& text, double lowest, double highest) {
+  const auto ends = core::text::split(text, ':');
+  if (ends.size() != 2) core::text::refuse(text, "LO:HI");
+  return {ends[0].empty() ? lowest : core::text::read_number(ends[0]),
+          ends[1].empty() ? highest : core::text::read_number(ends[1])};
+}
+
+// "NAME=VALUE,NAME=VALUE"
+Numbers read_numbers(const std::string& text) {
+  Numbers numbers;
+  if (text.empty()) return numbers;
+  for (const std::string& one : core::text::split(text, ',')) {
+    const auto [name, value] = core::text::split_pair(one);
+    numbers[name] = core::text::read_number(value);
+  }
+  return numbers;
+}
+
+std::string numbers_text(const Numbers& numbers) {
+  std::string text;
+  for (const auto& [name, value] : numbers)
+    text += (text.empty() ? "" : ",") + name + "=" + write_number(value);
+  return text;
+}
+
+Bounds read_bounds(const std::string& text) {
+  Bounds bounds;
+  if (text.empty()) return bounds;
+  for (const std::string& one : core::text::split(text, ',')) {
+    const auto [name, value] = core::text::split_pair(one);
+    bounds[name] = read_range(value, 0, std::numeric_limits<double>::max());
+  }
+  return bounds;
+}
+
+std::string bounds_text(const Bounds& bounds) {
+  std::string text;
+  for (const auto& [name, range] : bounds)
+    text += (text.empty() ? "" : ",") + name + "=" + write_number(range.first) + ":" +
+            write_number(range.second);
+  return text;
+}
+
+core::FieldText<fit::Model> model_text() {
+  std::vector<std::pair<std::string, fit::Model>> models;
+  for (const char* name : {"3d", "3d+triplet", "2x3d+triplet", "2d-pixel"})
+    models.emplace_back(name, fit::parse_model(name));
+  return core::choice<fit::Model>(models);
+}
+
+}  // namespace
+
+const core::Fields<FitConfig>& fields(const FitConfig&) {
+  using C = FitConfig;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "model", .help = "of the diffusion"}, &C::model, model_text())
+          .add({.name = "waist_um",
+                .unit = "um",
+                .help = "waist of the focus, for D; 2d-pixel: of the point spread function"},
+               &C::waist_um, core::at_least(0))
+          .add({.name = "pixel_um", .unit = "um", .help = "side of a pixel, for D of 2d-pixel"},
+               &C::pixel_um, core::at_least(0))
+          .add_text(
+              {.name = "range_s",
+               .unit = "s",
+               .help = "lags to fit; default: all but 0",
+               .form = "LO:HI"},
+              [](const C& c) {
+                const bool all_lags = c.lowest_lag_s == 0 && c.highest_lag_s > 1e300;
+                return all_lags
+                           ? ""
+                           : write_number(c.lowest_lag_s) + ":" + write_number(c.highest_lag_s);
+              },
+              [](C& c, const std::string& text) {
+                std::tie(c.lowest_lag_s, c.highest_lag_s) =
+                    read_range(text, 0, std::numeric_limits<double>::infinity());
+              })
+          .add({.name = "fixed",
+                .help = "holds a parameter; more than once for more",
+                .option = "fix",
+                .form = "NAME=VALUE"},
+               &C::fixed,
+               core::FieldText<Numbers>{core::FieldKind::list, "", {}, read_numbers, numbers_text})
+          .add({.name = "freed",
+                .help = "kappa, offset or blur, which are held by default",
+                .option = "free"},
+               &C::freed)
+          .add({.name = "starts",
+                .help = "where the search starts, else read off the curve",
+                .option = "start-at",
+                .form = "NAME=VALUE"},
+               &C::starts,
+               core::FieldText<Numbers>{core::FieldKind::list, "", {}, read_numbers, numbers_text})
+          .add({.name = "bounds", .help = "of a parameter", .form = "NAME=LO:HI"}, &C::bounds,
+               core::FieldText<Bounds>{core::FieldKind::list, "", {}, read_bounds, bounds_text})
+          .add({.name = "weighted",
+                .help = "weigh lags by their standard errors, where the file has them",
+                .option = "unweighted",
+                .in_option = {.help = "all lags weigh the same, whatever their standard errors"}},
+               &C::weighted);
+  return all;
+}
+
+}  // namespace tautline::pipeline

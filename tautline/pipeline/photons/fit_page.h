@@ -1,0 +1,21 @@
+// The HTML page of a fit: curves with their residuals, and maps of what was fitted.
+#pragma once
+
+#include <string>
+
+#include "tautline/core/correlation_curve.h"
+#include "tautline/pipeline/photons/fit_curves.h"
+
+namespace tautline::pipeline::report {
+
+/// The page's one message. Curves of at most kMostCurves sensors travel with it, the first and the
+/// last among them; maps and the table hold all.
+inline constexpr std::size_t kMostCurves = 4096;
+std::string fit_message(const FitResult& result, const core::CorrelationCurves& curves,
+                        const FitConfig& config);
+
+/// Writes the self-contained page. Throws Error(io); an existing one is refused unless `overwrite`.
+void write_fit_page(const std::string& path, const FitResult& result,
+                    const core::CorrelationCurves& curves, const FitConfig& config, bool overwrite);
+
+}  // namespace tautline::pipeline::report

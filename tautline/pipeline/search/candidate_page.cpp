@@ -1,0 +1,60 @@
+#include "tautline/pipeline/search/candidate_page.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tautline/pipeline/report/base64.h"
+#include "tautline/pipeline/report/html_page.h"
+
+namespace tautline::pipeline::report {
+
+namespace {
+
+nlohmann::ordered_json to_json(const CandidatePictures& p) {
+  return {{"bins", p.bins},
+          {"bin_s", p.bin_s},
+          {"first_s", p.first_s},
+          {"dm_rows", p.dm_rows},
+          {"low_dm", p.low_dm},
+          {"high_dm", p.high_dm},
+          {"sub_bands", p.sub_bands},
+          {"low_mhz", p.low_mhz},
+          {"high_mhz", p.high_mhz},
+          {"profile", base64(p.profile)},
+          {"dm_time", base64(p.dm_time)},
+          {"frequency_time", base64(p.frequency_time)}};
+}
+
+}  // namespace
+
+std::string candidates_message(const CandidatePage& page) {
+  nlohmann::ordered_json message{{"type", "candidates"},
+                                 {"schema", "tautline.candidates"},
+                                 {"version", 1},
+                                 {"title", page.title},
+                                 {"first_s", page.first_s},
+                                 {"duration_s", page.duration_s},
+                                 {"low_dm", page.low_dm},
+                                 {"high_dm", page.high_dm},
+                                 {"threshold", page.threshold},
+                                 {"sample_s", page.sample_s}};
+  message["candidates"] = nlohmann::ordered_json::array();
+  for (const core::Candidate& c : page.candidates)
+    message["candidates"].push_back({{"snr", c.snr},
+                                     {"time_s", c.time_s},
+                                     {"sample", c.sample},
+                                     {"width_samples", c.width_samples},
+                                     {"dm", c.dm},
+                                     {"members", c.members}});
+  message["pictures"] = nlohmann::ordered_json::array();
+  for (const CandidatePictures& pictures : page.pictures)
+    message["pictures"].push_back(to_json(pictures));
+  message["facts"] = nlohmann::ordered_json::array();
+  for (const auto& [name, value] : page.facts) message["facts"].push_back({name, value});
+  return message.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string compose_candidate_page(const CandidatePage& page) {
+  return compose_page(page.title, {candidates_message(page)}, PageKind::candidates);
+}
+
+}  // namespace tautline::pipeline::report

@@ -1,0 +1,31 @@
+// The page of a search: every candidate against DM and time, and what the best ones look like.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/candidate.h"
+#include "tautline/pipeline/search/candidate_pictures.h"
+
+namespace tautline::pipeline::report {
+
+struct CandidatePage {
+  std::string title;
+  double duration_s = 0;  ///< of the data that were searched, from 0 on
+  double first_s = 0;
+  double low_dm = 0, high_dm = 0;  ///< of the trials
+  double threshold = 0;
+  std::vector<core::Candidate> candidates;  ///< best first
+  double sample_s = 0;
+  std::vector<CandidatePictures> pictures;                 ///< of the first of them
+  std::vector<std::pair<std::string, std::string>> facts;  ///< shown in order
+};
+
+/// {"type": "candidates"}: docs/guide/search.md lists its fields.
+std::string candidates_message(const CandidatePage& page);
+
+/// A self-contained page, as compose_page makes them.
+std::string compose_candidate_page(const CandidatePage& page);
+
+}  // namespace tautline::pipeline::report

@@ -1,0 +1,317 @@
+#include "tautline/pipeline/search/dedisperse_filterbank.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/search/expected_rate.h"
+#include "tautline/pipeline/search/filterbank_blocks.h"
+#include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/gapless_reader.h"
+#include "tautline/pipeline/search/left_out_channels.h"
+#include "tautline/pipeline/search/mask_intervals.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using stages::dedisperse::DmPlan;
+using stages::dedisperse::Plan;
+
+constexpr std::size_t kLeastTrialBlock = 1024, kMostTrialBlock = 65536;
+
+// First and last + 1 sample of what holds data, from a range's start.
+using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+// One segment's stream: its plan, its state, and room for a block of its trials.
+struct SegmentStream {
+  std::shared_ptr<const Plan> plan;
+  std::unique_ptr<stages::dedisperse::State> state;
+  std::vector<std::byte> memory;
+  core::MutableSampleView<3> trials;
+
+  SegmentStream(std::shared_ptr<const Plan> made, device::Queue& queue)
+      : plan(std::move(made)), state(plan->make_state(queue)) {
+    const std::size_t count = plan->config().dms.size(), room = plan->max_output_samples();
+    memory.resize(4 * count * room);
+    trials = {memory.data(), plan->output_type(), {1, count, room}};
+  }
+};
+
+// Blocks about as long as memory allows: raw blocks, rows that hold the overlap, and trials.
+std::size_t first_guess(const formats::FilterbankDescription& description, const DmPlan& plan,
+                        std::size_t memory_bytes, std::uint64_t samples) {
+  std::size_t trial_bytes = 0;
+  for (const auto& segment : plan.segments)
+    trial_bytes += 4 * segment.dms.size() / segment.downsample;
+  const std::size_t each =
+      (FilterbankBlocks::kBlocks + 2 * plan.segments.size()) * description.sample_bytes() +
+      trial_bytes;
+  std::size_t block = kMostTrialBlock;
+  while (block > kLeastTrialBlock && (block / 2 >= samples || block * each > memory_bytes * 3 / 4))
+    block /= 2;
+  return block;
+}
+
+std::string record_path(const DedisperseConfig& config) {
+  if (config.format == SeriesFormat::npy || !std::filesystem::is_directory(config.output))
+    return config.output + ".json";
+  return (std::filesystem::path(config.output) / "dedisperse.json").string();
+}
+
+// A plan whose largest delay is longer than the data gives nothing: say so before the run.
+std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Plan>>& plans,
+                                     std::uint64_t samples, double rate_hz) {
+  std::vector<TrialSegment> segments;
+  for (const auto& plan : plans) {
+    const std::uint64_t times = samples / plan->config().downsample;
+    if (times <= plan->max_delay()) {
+      const double delay_s = static_cast<double>(plan->max_delay()) *
+                             static_cast<double>(plan->config().downsample) / rate_hz;
+      refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
+    }
+    segments.push_back({plan->config().dms, plan->config().downsample, times - plan->max_delay()});
+  }
+  return segments;
+}
+
+// Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
+// counts the missing times too. Returns the segments of the range that hold data, first and
+// last + 1, from its start.
+DataSegments fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
+  if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
+  auto filled = std::make_unique<GaplessReader>(std::move(reader));
+  const std::uint64_t first = filled->grid_of(range.first);
+  const std::uint64_t end = filled->grid_of(range.first + range.count - 1) + 1;
+  range = {first, end - first};
+  DataSegments there;
+  for (const auto& [from, to] : filled->filled_segments())
+    if (from < end && to > first)
+      there.emplace_back(std::max(from, first) - first, std::min(to, end) - first);
+  reader = std::move(filled);
+  return there;
+}
+
+// A run: what is read, how it is summed and where that goes.
+class Dedispersion {
+ public:
+  Dedispersion(const DedisperseConfig& config, std::shared_ptr<const device::Device> device,
+               const ProgressCallback& progress, std::stop_token stop)
+      : progress_(progress),
+        config_(config),
+        device_(std::move(device)),
+        stop_(std::move(stop)),
+        reader_(formats::open_filterbank(config.inputs, config.reader)),
+        range_(choose_range(*reader_, config.start_s, config.duration_s)),
+        left_out_(channels_to_leave_out(*reader_, range_, config)),
+        data_segments_(fill_gaps(reader_, range_)) {
+    log_remarks(*reader_, *device_);
+  }
+
+  DedisperseSummary run(const std::function<void(const std::string&)>& announce);
+
+ private:
+  void describe();
+  void plan();
+  std::vector<std::shared_ptr<const Plan>> plans_within_memory(
+      stages::dedisperse::Config stage) const;
+  [[noreturn]] void refuse_memory(const stages::dedisperse::Config& stage) const;
+  std::string expect();
+  void open_output();
+  void sum_all();
+  void sum(const SpectraBlock& block);
+  void summarise_run();
+  std::string record() const;
+  std::size_t raw_bytes(std::size_t block_samples) const {
+    return FilterbankBlocks::kBlocks * block_samples * description_.sample_bytes();
+  }
+
+  ProgressReporter progress_;
+  const DedisperseConfig& config_;
+  std::shared_ptr<const device::Device> device_;
+  std::stop_token stop_;
+  std::unique_ptr<formats::FilterbankReader> reader_;
+  SampleRange range_;
+  LeftOutChannels left_out_;
+  DataSegments data_segments_;
+  formats::FilterbankDescription description_;  // of the range
+  double rate_hz_ = 0;
+  std::unique_ptr<MaskIntervals> mask_;
+  DmPlan trials_;
+  std::vector<std::shared_ptr<const Plan>> plans_;  // [segment]
+  std::vector<TrialSegment> segments_;
+  std::unique_ptr<device::Queue> queue_;
+  std::vector<SegmentStream> streams_;  // [segment]
+  std::vector<std::uint64_t> written_;  // [segment]
+  std::unique_ptr<TrialSink> sink_;
+  DedisperseSummary summary_;
+};
+
+DedisperseSummary Dedispersion::run(const std::function<void(const std::string&)>& announce) {
+  describe();
+  plan();
+  const std::string expected = expect();
+  if (announce) announce(expected);
+  open_output();
+  formats::AppendFile beside(record_path(config_), config_.overwrite);
+  sum_all();
+  sink_->finish();
+  summarise_run();
+  beside.write(record());
+  beside.finish();
+  return std::move(summary_);
+}
+
+void Dedispersion::describe() {
+  description_ = reader_->description();
+  rate_hz_ = description_.rate_hz.value();
+  description_.start = core::advance(description_.start, static_cast<std::int64_t>(range_.first),
+                                     description_.rate_hz);
+  description_.tstart_mjd = core::modified_julian_date(description_.start);
+  if (!config_.mask.empty())
+    mask_ = std::make_unique<MaskIntervals>(formats::presto::read_mask(config_.mask), *reader_);
+}
+
+void Dedispersion::plan() {
+  if (description_.time_series)
+    throw core::Error(core::ErrorKind::config, config_.inputs.front(), "is dedispersed already",
+                      "filterbanks", "tautline search reads such a series as it is");
+  require_trials(config_.dms);
+  stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
+  trials_ = make_dm_plan(config_.dms,
+                         {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
+  stage.max_samples = first_guess(description_, trials_, config_.memory_bytes, range_.count);
+  plans_ = plans_within_memory(std::move(stage));
+  segments_ = lengths_of(plans_, range_.count, rate_hz_);
+  summary_.block_samples = plans_.front()->config().max_samples;
+}
+
+std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
+    stages::dedisperse::Config stage) const {
+  for (;; stage.max_samples = kLeastTrialBlock) try {
+      const std::size_t raw = raw_bytes(stage.max_samples);
+      return make_plans(stage, trials_, device_,
+                        config_.memory_bytes > raw ? config_.memory_bytes - raw : 1);
+    } catch (const core::Error& error) {
+      if (error.kind() != core::ErrorKind::memory) throw;
+      if (stage.max_samples <= kLeastTrialBlock) refuse_memory(stage);
+    }
+}
+
+// With the numbers of the shortest blocks.
+void Dedispersion::refuse_memory(const stages::dedisperse::Config& stage) const {
+  const std::size_t needed =
+      needed_bytes(make_plans(stage, trials_, device_, 0)) + raw_bytes(stage.max_samples);
+  throw core::Error(
+      core::ErrorKind::memory, "memory_bytes", std::to_string(config_.memory_bytes) + " bytes",
+      "at least " + std::to_string(needed) + " (" + std::to_string((needed >> 20) + 1) + "M) for " +
+          std::to_string(trials_.trials()) + " trials",
+      "allow for more, lower the highest DM, or try fewer DMs at once");
+}
+
+// What the run is expected to take, for people too.
+std::string Dedispersion::expect() {
+  summary_.bytes = needed_bytes(plans_) + raw_bytes(summary_.block_samples);
+  double seconds = 0;
+  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_);
+  summary_.expected_s = seconds * static_cast<double>(range_.count);
+  return stages::dedisperse::describe(plans_) + "\nexpected: " +
+         describe_expected("dedispersion", seconds * rate_hz_,
+                           static_cast<double>(range_.count) / rate_hz_);
+}
+
+void Dedispersion::open_output() {
+  sink_ = make_trial_sink({config_.format, config_.output, config_.overwrite,
+                           std::filesystem::path(config_.inputs.front()).stem().string(),
+                           description_, config_.dm_constant, plans_.front()->float_output(),
+                           std::move(segments_), data_segments_});
+}
+
+void Dedispersion::sum_all() {
+  queue_ = device_->make_queue();
+  for (const auto& made : plans_) streams_.emplace_back(made, *queue_);
+  written_.assign(streams_.size(), 0);
+  FilterbankBlocks blocks(*reader_, range_, summary_.block_samples, stop_,
+                          mask_ ? mask_->edit() : FilterbankBlocks::Edit());
+  while (const SpectraBlock* block = blocks.next()) {
+    sum(*block);
+    summary_.samples += block->samples;
+    blocks.release();
+    summary_.elapsed_s = progress_.elapsed_s();
+    summary_.stream_s = static_cast<double>(summary_.samples) / rate_hz_;
+    progress_.report(summary_.samples, range_.count, summary_.stream_s);
+  }
+}
+
+void Dedispersion::sum(const SpectraBlock& block) {
+  for (std::size_t k = 0; k < streams_.size(); ++k) {
+    require_running(stop_);
+    SegmentStream& stream = streams_[k];
+    stages::dedisperse::Input input;
+    input.data = block.bytes.data();
+    input.count = block.samples;
+    const auto result = stream.plan->execute(*queue_, *stream.state, input, stream.trials);
+    if (k == 0) summary_.not_finite += result.not_finite;
+    written_[k] += result.samples;
+    if (result.samples == 0) continue;
+    core::with_type<std::int32_t, float>(stream.trials, "trials", [&](const auto& trials) {
+      sink_->write(k, trials, result.samples);
+    });
+  }
+}
+
+void Dedispersion::summarise_run() {
+  DedisperseSummary& s = summary_;
+  s.trials = trials_.trials();
+  s.channels = description_.channels;
+  s.ignored_channels = left_out_.all.size();
+  s.flagged_channels = left_out_.flagged.size();
+  s.gap_samples = range_.count;
+  for (const auto& [first, end] : data_segments_) s.gap_samples -= end - first;
+  s.written = written_.front();
+  s.masked = mask_ ? mask_->masked() : 0;
+  s.f_ref_mhz = description_.highest_mhz();
+  s.backend = plans_.front()->backend();
+  for (const auto& made : plans_) {
+    s.methods.push_back(made->choice().text);
+    s.loss = std::max(s.loss, made->choice().loss);
+  }
+  s.bandpass = bandpass_of(streams_.front().state->moments(), description_.zero_level);
+  s.paths = sink_->paths();
+  s.damage = reader_->damage();
+}
+
+std::string Dedispersion::record() const {
+  const auto& segments = trials_.segments;
+  nlohmann::ordered_json object = filterbank_record("tautline.dedisperse.record", config_, summary_,
+                                                    description_, left_out_, *device_);
+  object["dms"] = trials_.dms();
+  object["tsamp_s"] = description_.tsamp_s * static_cast<double>(segments[0].downsample);
+  for (std::size_t k = 0; k < segments.size(); ++k)
+    object["segments"].push_back({{"first_trial", segments[k].first_trial},
+                                  {"trials", segments[k].dms.size()},
+                                  {"downsample", segments[k].downsample},
+                                  {"samples", written_[k]},
+                                  {"method", summary_.methods[k]}});
+  for (const auto& [first, end] : data_segments_)
+    object["data_segments"].push_back({{"first_sample", first}, {"samples", end - first}});
+  return object.dump(1) + "\n";
+}
+
+}  // namespace
+
+DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
+                                        std::shared_ptr<const device::Device> device,
+                                        const ProgressCallback& progress,
+                                        const std::function<void(const std::string&)>& announce,
+                                        std::stop_token stop) {
+  core::check(config);
+  return Dedispersion(config, std::move(device), progress, std::move(stop)).run(announce);
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,39 @@
+// Filterbank files to dedispersed time series.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/trial_sink.h"
+
+namespace tautline::pipeline {
+
+struct DedisperseConfig : FilterbankRunConfig {
+  SeriesFormat format = SeriesFormat::npy;
+};
+const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&);
+
+/// Its `samples` count gaps too, which are filled in.
+struct DedisperseSummary : FilterbankRunSummary {
+  std::uint64_t written = 0;  ///< of every trial of the first segment
+  std::size_t block_samples = 0;
+};
+
+/// Beside the series, OUTPUT.json (or dedisperse.json in the folder) records dms, tsamp_s,
+/// f_ref_mhz, dm_constant, what was cleaned, the kernels and all counters. A gap in the data is
+/// filled with the channels' means before it (gapless_reader.h) and counted: a series has one
+/// start. Memory is bounded by config.memory_bytes however long the input. `announce` is given the
+/// plan before the run. Throws core::Error; no file has its final name unless this returns.
+DedisperseSummary dedisperse_filterbank(
+    const DedisperseConfig& config, std::shared_ptr<const device::Device> device,
+    const ProgressCallback& progress = {},
+    const std::function<void(const std::string&)>& announce = {}, std::stop_token stop = {});
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,213 @@
+// The fields of the runs over filterbanks.
+#include "tautline/pipeline/search/dedisperse_filterbank.h"
+#include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/stages/dedisperse/fields.h"
+#include "tautline/stages/detect/fields.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr double kPrestoConstant = 1 / 2.41e-4;
+
+// "LO:HI:STEP", "LO:HI" or one DM.
+void set_trials(DmChoice& dms, const std::string& text) {
+  constexpr const char* kForms = "LO:HI:STEP, LO:HI or one DM, the step above 0";
+  const auto parts = core::text::split(text, ':');
+  try {
+    if (parts.size() > 3) core::text::refuse(text, kForms);
+    dms.low = core::text::read_number(parts[0]);
+    dms.high = parts.size() > 1 ? core::text::read_number(parts[1]) : dms.low;
+    dms.step = parts.size() > 2 ? core::text::read_number(parts[2]) : parts.size() == 1 ? 1 : 0;
+    if (parts.size() > 2 && !(dms.step > 0)) core::text::refuse(text, kForms);
+  } catch (const core::Error&) {
+    core::text::refuse(text, kForms);
+  }
+}
+
+std::string trials_text(const DmChoice& dms) {
+  if (!dms.high) return "";
+  std::string text = core::text::write_number(dms.low) + ":" + core::text::write_number(*dms.high);
+  return dms.step > 0 ? text + ":" + core::text::write_number(dms.step) : text;
+}
+
+// "0:5,34": channels 0 to 5 and 34.
+std::vector<std::size_t> read_channels(const std::string& text) {
+  constexpr std::size_t kMostChannels = 65536;
+  constexpr const char* kForm = "channels and ranges of them from 0, as 0:5,34";
+  std::vector<std::size_t> channels;
+  if (text.empty()) return channels;
+  for (const std::string& part : core::text::split(text, ',')) {
+    const auto ends = core::text::split(part, ':');
+    std::size_t first = 0, last = 0;
+    try {
+      first = core::text::read<std::size_t>(ends.front());
+      last = core::text::read<std::size_t>(ends.back());
+    } catch (const core::Error&) {
+      core::text::refuse(text, kForm);
+    }
+    if (ends.size() > 2 || last < first || last >= kMostChannels) core::text::refuse(text, kForm);
+    for (std::size_t c = first; c <= last; ++c) channels.push_back(c);
+  }
+  return channels;
+}
+
+core::FieldText<std::vector<std::size_t>> channels_text() {
+  return {
+      core::FieldKind::text, "", {}, read_channels, core::text::write<std::vector<std::size_t>>};
+}
+
+core::FieldText<double> dm_constant_text() {
+  auto form = core::plain_text<double>(core::above(0));
+  form.allowed = "a number above 0, or presto";
+  form.read = [](const std::string& text) {
+    if (text == "presto") return kPrestoConstant;
+    try {
+      return core::text::read_number(text);
+    } catch (const core::Error&) {
+      core::text::refuse(text, "a number above 0, or presto");
+    }
+  };
+  return form;
+}
+
+core::Limit zero_or_above_one() {
+  return {"0 (never) or more than 1",
+          [](double value) { return value == 0 || (value > 1 && value < 1e300); }};
+}
+
+core::FieldText<SeriesFormat> series_format_text() {
+  return core::choice<SeriesFormat>(
+      {{"npy", SeriesFormat::npy}, {"dat", SeriesFormat::dat}, {"tim", SeriesFormat::tim}});
+}
+
+// Any run's, whose FilterbankRunConfig is its base.
+template <class C>
+core::Fields<C> filterbank_run_fields() {
+  return core::Fields<C>().include(
+      "", [](auto& config) -> auto& { return config; }, fields(FilterbankRunConfig{}));
+}
+
+}  // namespace
+
+const core::Fields<DmChoice>& fields(const DmChoice&) {
+  using C = DmChoice;
+  static const auto all =
+      core::Fields<C>()
+          .add_text({.name = "range",
+                     .unit = "pc cm^-3",
+                     .help = "trials: LO:HI:STEP with HI among them, LO:HI by `tolerance`, or one",
+                     .option = "dms",
+                     .form = "LO:HI:STEP"},
+                    trials_text, set_trials)
+          .add({.name = "tolerance",
+                .help = "LO:HI: how many times wider a pulse may get between trials",
+                .option = "dm-tolerance"},
+               &C::tolerance, core::above(1))
+          .add({.name = "pulse_width_s",
+                .unit = "s",
+                .help = "of the pulse that tolerances are about",
+                .in_option = {"us", 1e6, "microseconds, 0 or more"}},
+               &C::pulse_width_s, core::at_least(0))
+          .add({.name = "list",
+                .unit = "pc cm^-3",
+                .help = "trials, instead of `range`",
+                .option = "dm-list"},
+               &C::list)
+          .add({.name = "downsample_tolerance",
+                .help = "add neighbouring samples where that widens a smeared pulse at most so "
+                        "many times (1.15)"},
+               &C::downsample_tolerance, zero_or_above_one());
+  return all;
+}
+
+const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&) {
+  using C = FilterbankRunConfig;
+  static const auto all =
+      core::Fields<C>()
+          .include("dms", &C::dms, fields(DmChoice{}))
+          .add({.name = "dm_constant",
+                .unit = "s MHz^2 per pc cm^-3",
+                .help = "of dispersion (presto: 1/2.41e-4)",
+                .form = "NUMBER|presto"},
+               &C::dm_constant, dm_constant_text())
+          .add({.name = "method",
+                .help = "exact, shared (exact sums, fewer adds), subband (loses up to `max_loss`, "
+                        "1 % if not given) or auto: exact or shared; with `max_loss` subband where "
+                        "it saves a fifth"},
+               &C::method, stages::dedisperse::method_text())
+          .add({.name = "max_loss",
+                .help = "of S/N that sub-bands may cost; not given or 0: auto sums exactly",
+                .in_option = {"%", 100, "0 to 50"}},
+               &C::max_loss, core::between(0, 0.5))
+          .add({.name = "ignored_channels",
+                .help = "channels of the file to leave out, from 0",
+                .option = "ignorechan",
+                .form = "0:5,34"},
+               &C::ignored_channels, channels_text())
+          .add({.name = "mask", .help = "rfifind's NAME_rfifind.mask"}, &C::mask)
+          .add({.name = "flag_channels",
+                .help = "leave out channels whose level, noise or spectral kurtosis stands out"},
+               &C::flag_channels)
+          .add({.name = "zero_dm",
+                .help = "subtract the mean over channels at each time (float series)"},
+               &C::zero_dm)
+          .add({.name = "bandpass",
+                .help = "record every channel's mean and standard deviation (OUTPUT.json)"},
+               &C::bandpass)
+          .add(
+              {.name = "reader.ifs",
+               .help = "IFs (polarisations) to add up, from 0; default: all of sigproc, total "
+                       "intensity of PSRFITS"},
+              [](auto& c) -> auto& { return c.reader.ifs; },
+              core::plain_text<std::vector<std::size_t>>())
+          .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
+               core::at_least(0))
+          .add({.name = "duration_s",
+                .unit = "s",
+                .help = "how much to process; negative: to the end"},
+               &C::duration_s)
+          .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
+               &C::memory_bytes, core::byte_size());
+  return all;
+}
+
+const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&) {
+  static const auto all = filterbank_run_fields<DedisperseConfig>().add(
+      {.name = "format", .help = "of the series' files: NumPy, PRESTO or sigproc"},
+      &DedisperseConfig::format, series_format_text());
+  return all;
+}
+
+const core::Fields<SearchConfig>& fields(const SearchConfig&) {
+  using C = SearchConfig;
+  static const auto all =
+      filterbank_run_fields<C>()
+          .add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
+          .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"},
+               &C::max_width_s, core::above(0))
+          .add({.name = "baseline_s",
+                .unit = "s",
+                .help = "of the running mean; 0: 2 s, or 16 of the widest boxcars if that is "
+                        "longer"},
+               &C::baseline_s, core::at_least(0))
+          .add({.name = "noise",
+                .help = "trial: 1.4826 MAD of each series; width: the RMS at each width, as "
+                        "heimdall"},
+               &C::noise, stages::detect::noise_text())
+          .include("links", &C::links, fields(stages::detect::Links{}))
+          .add({.name = "plot_folder",
+                .help = "a folder for candidates.html: the candidates against DM and time, and "
+                        "pictures of the best ones",
+                .option = "plot"},
+               &C::plot_folder)
+          .add({.name = "most_plots", .help = "candidates with pictures"}, &C::most_plots)
+          .add({.name = "memory_bytes",
+                .unit = "bytes",
+                .help = "cap on the memory used; with a GPU on its blocks in the host's"},
+               &C::memory_bytes, core::byte_size());
+  return all;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,123 @@
+#include "tautline/pipeline/search/gapless_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr std::uint64_t kMeasured = 4096;
+
+// The mean of each channel, as one sample of it.
+template <class Sample>
+void write_means(const std::vector<std::byte>& bytes, std::size_t channels, std::size_t samples,
+                 std::vector<std::byte>& line) {
+  std::vector<double> sums(channels, 0), counts(channels, 0);
+  std::vector<Sample> row(channels);
+  for (std::size_t t = 0; t < samples; ++t) {
+    std::memcpy(row.data(), bytes.data() + t * channels * sizeof(Sample),
+                channels * sizeof(Sample));
+    for (std::size_t c = 0; c < channels; ++c) {
+      const auto x = static_cast<double>(row[c]);
+      if (!std::isfinite(x)) continue;
+      sums[c] += x;
+      counts[c] += 1;
+    }
+  }
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double mean = counts[c] > 0 ? sums[c] / counts[c] : 0;
+    if constexpr (std::is_same_v<Sample, float>)
+      row[c] = static_cast<float>(mean);
+    else
+      row[c] = static_cast<Sample>(std::lround(mean));
+  }
+  std::memcpy(line.data(), row.data(), channels * sizeof(Sample));
+}
+
+}  // namespace
+
+GaplessReader::GaplessReader(std::unique_ptr<formats::FilterbankReader> reader)
+    : reader_(std::move(reader)),
+      line_(reader_->description().sample_bytes()),
+      measured_(reader_->segments().size()) {
+  description_ = reader_->description();
+  const formats::Segment& last = reader_->segments().back();
+  const std::uint64_t times = last.grid_sample + last.samples, there = description_.samples;
+  if (times - there > there)
+    throw core::Error(
+        core::ErrorKind::format, "input",
+        "gaps of " + std::to_string(times - there) + " samples in all",
+        "less than the " + std::to_string(there) + " samples of data",
+        "name one segment with `start_s` and `duration_s`, or search it: a search takes "
+        "each segment for itself");
+  description_.samples = times;
+  segments_ = {reader_->segments().front()};
+  segments_.front().samples = times;
+}
+
+std::uint64_t GaplessReader::grid_of(std::uint64_t sample) const {
+  const auto& segments = reader_->segments();
+  std::size_t k = segments.size() - 1;
+  while (k > 0 && sample < segments[k].first_sample) --k;
+  return segments[k].grid_sample + (sample - segments[k].first_sample);
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> GaplessReader::filled_segments() const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> list;
+  for (const formats::Segment& segment : reader_->segments())
+    list.emplace_back(segment.grid_sample, segment.grid_sample + segment.samples);
+  return list;
+}
+
+void GaplessReader::measure(std::size_t segment) {
+  if (measured_ == segment) return;
+  const formats::Segment& before = reader_->segments()[segment];
+  const std::uint64_t count = std::min(kMeasured, before.samples);
+  std::vector<std::byte> bytes(count * line_.size());
+  const std::size_t got = reader_->read(before.first_sample + before.samples - count, count, bytes);
+  switch (description_.delivered) {
+    case formats::Delivered::u8:
+      write_means<std::uint8_t>(bytes, description_.channels, got, line_);
+      break;
+    case formats::Delivered::u16:
+      write_means<std::uint16_t>(bytes, description_.channels, got, line_);
+      break;
+    case formats::Delivered::f32:
+      write_means<float>(bytes, description_.channels, got, line_);
+      break;
+  }
+  measured_ = segment;
+}
+
+void GaplessReader::fill(std::size_t before, std::size_t count, std::span<std::byte> destination) {
+  measure(before);
+  for (std::size_t t = 0; t < count; ++t)
+    std::memcpy(destination.data() + t * line_.size(), line_.data(), line_.size());
+}
+
+std::size_t GaplessReader::read(std::uint64_t first_sample, std::size_t count,
+                                std::span<std::byte> destination) {
+  const auto& segments = reader_->segments();
+  if (destination.size() < count * line_.size())
+    throw core::Error(core::ErrorKind::config, "destination",
+                      std::to_string(destination.size()) + " bytes",
+                      std::to_string(count * line_.size()) + " or more");
+  if (first_sample >= description_.samples) return 0;
+  std::size_t k = segments.size() - 1;
+  while (k > 0 && first_sample < segments[k].grid_sample) --k;
+  const std::uint64_t into = first_sample - segments[k].grid_sample;
+  if (into < segments[k].samples)
+    return reader_->read(segments[k].first_sample + into, count, destination);
+  const std::uint64_t left = segments[k + 1].grid_sample - first_sample;
+  const auto filled = static_cast<std::size_t>(std::min<std::uint64_t>(count, left));
+  fill(k, filled, destination);
+  return filled;
+}
+
+}  // namespace tautline::pipeline

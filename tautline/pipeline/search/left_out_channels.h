@@ -1,0 +1,23 @@
+// Which channels dedispersion and searches leave out, and why.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/filterbank_blocks.h"
+#include "tautline/pipeline/search/filterbank_run.h"
+
+namespace tautline::pipeline {
+
+struct LeftOutChannels {
+  std::vector<std::size_t> all;      ///< each once, rising
+  std::vector<std::size_t> flagged;  ///< those of them that looking at the data found
+};
+
+/// Those that the config names, that its mask zaps and, if it asks for them, that are found bad.
+/// Throws Error(config) when no channel is left.
+LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const SampleRange& range,
+                                      const FilterbankRunConfig& config);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,56 @@
+// rfifind's masks applied to spectra: masked samples are replaced by their channel's mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/search/filterbank_blocks.h"
+
+namespace tautline::pipeline {
+
+/// The mean of a channel is that of its last unmasked interval before, or, when there is none yet,
+/// of the first 4,096 samples of the data: so it does not depend on how the data are cut into
+/// blocks. Rounded to a whole number for integers. Channels masked throughout the file are left to
+/// be ignored.
+class MaskIntervals {
+ public:
+  /// Reads the first samples. Throws Error(config) when the mask was made for other channels.
+  MaskIntervals(formats::presto::Mask mask, formats::FilterbankReader& reader);
+
+  /// Channels in the file's order that are masked throughout.
+  const std::vector<std::size_t>& ignored_channels() const { return ignored_; }
+  /// Blocks in order of time.
+  void apply(std::span<std::byte> spectra, std::uint64_t first_sample, std::size_t samples);
+  /// apply() for blocks whose first samples are counted without the `missing` times of gaps before
+  /// them, which masks count. Valid as long as this object.
+  FilterbankBlocks::Edit edit(std::uint64_t missing = 0) {
+    return [this, missing](std::span<std::byte> bytes, std::uint64_t first, std::size_t samples) {
+      apply(bytes, first + missing, samples);
+    };
+  }
+  /// Samples (times x channels) replaced so far.
+  std::uint64_t masked() const { return masked_; }
+
+ private:
+  void begin_interval(std::size_t interval);
+  template <class Sample>
+  void apply_to(Sample* spectra, std::size_t samples);
+  template <class Sample>
+  void measure(const Sample* spectra, std::size_t samples, bool all);
+
+  formats::presto::Mask mask_;
+  formats::FilterbankDescription description_;
+  std::vector<std::size_t> ignored_;
+  std::vector<std::uint8_t> throughout_, flags_;  ///< [channel]
+  std::vector<double> means_, sums_;              ///< [channel]
+  double counted_ = 0;
+  bool any_flagged_ = false, started_ = false;
+  std::size_t interval_ = 0;
+  std::uint64_t masked_ = 0;
+};
+
+}  // namespace tautline::pipeline

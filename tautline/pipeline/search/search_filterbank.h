@@ -1,0 +1,56 @@
+// Filterbank files to a list of pulses: clean, dedisperse, detect.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/core/candidate.h"
+#include "tautline/device/device.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/stages/detect/detect.h"
+
+namespace tautline::pipeline {
+
+/// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it. A dedispersed series is
+/// searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
+struct SearchConfig : FilterbankRunConfig {
+  SearchConfig() { memory_bytes = std::size_t{2} << 30; }
+  std::string plot_folder;       ///< candidates.html goes there; empty: no page
+  std::size_t most_plots = 100;  ///< candidates drawn, best first
+  double threshold = 6;
+  double max_width_s = 0.1;
+  double baseline_s = 0;  ///< 0: 2 s, or 16 times the widest boxcar
+  stages::detect::Noise noise = stages::detect::Noise::trial;
+  stages::detect::Links links;
+};
+const core::Fields<SearchConfig>& fields(const SearchConfig&);
+
+struct SearchSummary : FilterbankRunSummary {
+  std::size_t widths = 0, passes = 1;
+  std::size_t data_segments = 1;  ///< without a gap, each searched for itself
+  std::uint64_t detections = 0;   ///< events of single trials over the threshold
+  std::string detect_backend;
+  std::vector<core::Candidate> candidates;  ///< best first, samples of the input
+  formats::candidates::Search searched;     ///< what gives them their times
+};
+
+/// Each trial is searched to its last complete sample. A gap in the data ends a search and begins
+/// another; of a segment that is shorter than the highest DMs' delays the lower ones are searched.
+/// When the trials do not fit into memory_bytes at once, the input is read several times: with
+/// exact sums the list is the same to the bit, sub-bands may differ within their loss. `announce`
+/// is given the plan before the run. Throws core::Error; no file has its final name unless this
+/// returns.
+SearchSummary search_filterbank(const SearchConfig& config,
+                                std::shared_ptr<const device::Device> device,
+                                const ProgressCallback& progress = {},
+                                const std::function<void(const std::string&)>& announce = {},
+                                std::stop_token stop = {});
+
+}  // namespace tautline::pipeline

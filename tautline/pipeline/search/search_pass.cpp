@@ -1,0 +1,418 @@
+#include "tautline/pipeline/search/search_pass.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "tautline/core/dispersion.h"
+#include "tautline/core/error.h"
+#include "tautline/pipeline/search/filterbank_blocks.h"
+#include "tautline/pipeline/search/filterbank_run.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+namespace dedisperse = stages::dedisperse;
+namespace detect = stages::detect;
+
+constexpr std::size_t kLeastBlock = 1024;
+
+// Contiguous trials, about as many in each of `count` pieces.
+std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t count) {
+  const std::size_t trials = plan.trials();
+  std::vector<dedisperse::DmPlan> pieces;
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t first = k * trials / count, last = (k + 1) * trials / count;
+    dedisperse::DmPlan piece;
+    for (const dedisperse::Segment& segment : plan.segments) {
+      const std::size_t from = std::max(first, segment.first_trial);
+      const std::size_t to = std::min(last, segment.first_trial + segment.dms.size());
+      if (from >= to) continue;
+      dedisperse::Segment part{{}, segment.downsample, from};
+      for (std::size_t i = from; i < to; ++i)
+        part.dms.push_back(segment.dms[i - segment.first_trial]);
+      piece.segments.push_back(std::move(part));
+    }
+    if (!piece.segments.empty()) pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+// What detecting a segment's trials takes, whatever the blocks.
+detect::Config detect_config(const PassRequest& request, const dedisperse::Segment& segment) {
+  detect::Config config = request.detect;
+  config.trials = request.dedisperse.beams * segment.dms.size();
+  if (request.dedisperse.beams > 1) config.links.beam_trials = segment.dms.size();
+  config.in_place = true;
+  config.sample_time_s = request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
+  // A width that the input has samples for must not be refused for a coarser segment.
+  if (segment.downsample > 1)
+    config.max_width_s = std::max(config.max_width_s, config.sample_time_s);
+  return config;
+}
+
+// Of the memory that is short: a GPU's own.
+std::size_t bytes_of(const device::MemoryUse& use, const device::Device& device) {
+  if (!device.compiles()) return use.host_bytes;
+  return device.properties().host_cpu ? use.host_bytes + use.device_bytes : use.device_bytes;
+}
+
+std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& piece,
+                         const std::shared_ptr<const device::Device>& device) {
+  std::size_t bytes = 0;
+  for (const dedisperse::Segment& segment : piece.segments)
+    bytes += bytes_of(detect::make_plan(detect_config(request, segment), device)->bytes(), *device);
+  return bytes;
+}
+
+// Blocks about as long as what is left of memory allows: raw ones, the rows that hold their
+// overlap, and trials.
+std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& piece,
+                         std::size_t memory_bytes) {
+  std::size_t each = (FilterbankBlocks::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
+  for (const dedisperse::Segment& segment : piece.segments)
+    each += 4 * segment.dms.size() / segment.downsample;
+  each *= request.dedisperse.beams;
+  std::size_t block = request.most_block_samples;
+  while (block > kLeastBlock &&
+         (block / 2 >= request.samples || block * each > memory_bytes * 3 / 4))
+    block /= 2;
+  return block;
+}
+
+// Samples of each beam's trials that are complete. Throws when the highest DM has none.
+std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisperse::Plan& plan) {
+  const dedisperse::Config& config = plan.config();
+  const std::uint64_t times = request.samples / config.downsample;
+  std::vector<bool> ignored(config.frequencies_mhz.size(), false);
+  for (const std::size_t c : config.ignored_channels) ignored[c] = true;
+  std::vector<std::uint64_t> lengths;
+  for (std::size_t trial = 0; trial < config.dms.size(); ++trial) {
+    std::int64_t longest = 0;
+    for (std::size_t c = 0; c < ignored.size(); ++c)
+      if (!ignored[c]) longest = std::max(longest, plan.delay(trial, c));
+    const auto delay = static_cast<std::uint64_t>(longest);
+    if (delay >= times) {
+      const double sample_s = config.sample_time_s * static_cast<double>(config.downsample);
+      refuse_delay(config.dms[trial], static_cast<double>(delay) * sample_s,
+                   static_cast<double>(times) * sample_s);
+    }
+    lengths.push_back(times - delay);
+  }
+  lengths.reserve(config.beams * lengths.size());
+  for (std::size_t b = 1; b < config.beams; ++b)
+    std::copy_n(lengths.begin(), config.dms.size(), std::back_inserter(lengths));
+  return lengths;
+}
+
+std::size_t segment_of(const dedisperse::DmPlan& trials, const dedisperse::Segment& part) {
+  std::size_t k = 0;
+  while (k + 1 < trials.segments.size() && trials.segments[k + 1].first_trial <= part.first_trial)
+    ++k;
+  return k;
+}
+
+PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
+                   const dedisperse::DmPlan& piece,
+                   const std::shared_ptr<const device::Device>& device) {
+  PassPlan pass;
+  const std::size_t searching = detect_bytes(request, piece, device);
+  const std::size_t left = request.memory_bytes > searching ? request.memory_bytes - searching : 0;
+  dedisperse::Config config = request.dedisperse;
+  config.max_samples = choose_block(request, piece, left);
+  const std::size_t block_bytes = FilterbankBlocks::kBlocks * config.beams * request.sample_bytes;
+  const std::size_t raw = block_bytes * config.max_samples;
+  const auto plans = dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
+  pass.block_samples = plans.front()->config().max_samples;
+  pass.bytes = searching + dedisperse::needed_bytes(plans) + block_bytes * pass.block_samples;
+  pass.text = dedisperse::describe(plans);
+  for (std::size_t k = 0; k < plans.size(); ++k) {
+    detect::Config found = detect_config(request, piece.segments[k]);
+    found.type = plans[k]->output_type();
+    found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
+    found.lengths = lengths_of(request, *plans[k]);
+    pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.segments[k].first_trial,
+                          segment_of(trials, piece.segments[k])});
+  }
+  return pass;
+}
+
+// What the passes, a trial each, would take with the shortest blocks.
+[[noreturn]] void refuse_memory(const PassRequest& request,
+                                const std::vector<dedisperse::DmPlan>& pieces,
+                                const std::shared_ptr<const device::Device>& device, bool gpu) {
+  dedisperse::Config config = request.dedisperse;
+  config.max_samples = std::min(kLeastBlock, request.most_block_samples);
+  const std::size_t raw =
+      FilterbankBlocks::kBlocks * config.beams * request.sample_bytes * config.max_samples;
+  std::size_t needed = 0;
+  for (const dedisperse::DmPlan& piece : pieces) {
+    const auto plans = dedisperse::make_plans(config, piece, device, 0);
+    needed = std::max(needed,
+                      detect_bytes(request, piece, device) + dedisperse::needed_bytes(plans) + raw);
+  }
+  throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "memory_bytes",
+                    std::to_string(request.memory_bytes) + " bytes",
+                    "at least " + std::to_string(needed) + " (" +
+                        std::to_string((needed >> 20) + 1) + "M) to search a trial at a time",
+                    "allow for more, lower the highest DM, or make `baseline_s` and `max_width_s` "
+                    "shorter");
+}
+
+// What may have friends in a part of the same segment that another pass has waits for it, the rest
+// is joined in its own pass.
+void tell_what_is_elsewhere(std::vector<PassPlan>& passes,
+                            const std::shared_ptr<const device::Device>& device) {
+  for (PassPlan& pass : passes)
+    for (SearchPart& part : pass.parts) {
+      detect::Links::Elsewhere before, behind;
+      for (const PassPlan& other : passes)
+        for (const SearchPart& there : other.parts) {
+          if (there.segment != part.segment || there.first_trial == part.first_trial) continue;
+          const auto& lengths = there.detect->config().lengths;
+          const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+          auto& side = there.first_trial < part.first_trial ? before : behind;
+          side.shortest = side.any ? std::min(side.shortest, *shortest) : *shortest;
+          side.longest = std::max(side.longest, *longest);
+          side.any = true;
+        }
+      if (!before.any && !behind.any) continue;
+      detect::Config config = part.detect->config();
+      config.links.before = before;
+      config.links.behind = behind;
+      part.detect = detect::make_plan(config, device);
+    }
+}
+
+bool joins_all(const detect::Links& links) {
+  return links.join && !links.before.any && !links.behind.any;
+}
+
+}  // namespace
+
+std::size_t most_in_a_block(const PassRequest& request) {
+  const std::size_t each =
+      FilterbankBlocks::kBlocks * request.dedisperse.beams * request.sample_bytes;
+  const std::size_t wanted =
+      request.most_block_samples == 0 ? kMostBlock : request.most_block_samples;
+  const std::size_t most = std::min(wanted, request.memory_bytes / each);
+  if (most < std::min(kLeastBlock, wanted))
+    throw core::Error(core::ErrorKind::memory, "memory_bytes", std::to_string(request.memory_bytes),
+                      "at least " + std::to_string(kLeastBlock * each) + " bytes for " +
+                          std::to_string(FilterbankBlocks::kBlocks) + " blocks of the input",
+                      "allow for more memory");
+  return std::bit_floor(most);
+}
+
+std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::DmPlan& trials,
+                                  const std::shared_ptr<const device::Device>& device) {
+  PassRequest request = given;
+  const bool gpu = device->compiles() && !device->properties().host_cpu;
+  if (gpu && request.most_block_samples == 0) request.most_block_samples = kMostGpuBlock;
+  try {
+    request.most_block_samples = most_in_a_block(request);
+  } catch (const core::Error&) {
+    // Not even blocks fit: on the processor, what all of it takes is known at once.
+    if (device->compiles()) throw;
+    if (request.most_block_samples == 0) request.most_block_samples = kLeastBlock;
+    refuse_memory(request, cut(trials, trials.trials()), device, gpu);
+  }
+  // A GPU's memory is its own limit, some of it for others.
+  if (gpu) request.memory_bytes = device->free_bytes() / 10 * 9;
+  const std::size_t most = trials.trials();
+  for (std::size_t count = 1;;) {
+    const auto pieces = cut(trials, count);
+    std::size_t needed = 0;
+    for (const dedisperse::DmPlan& piece : pieces)
+      needed = std::max(needed, detect_bytes(request, piece, device));
+    // A third is left for dedispersion and blocks.
+    const bool fits = needed <= request.memory_bytes / 3 * 2;
+    try {
+      if (fits || count == most) {
+        std::vector<PassPlan> passes;
+        for (const dedisperse::DmPlan& piece : pieces)
+          passes.push_back(plan_pass(request, trials, piece, device));
+        tell_what_is_elsewhere(passes, device);
+        return passes;
+      }
+    } catch (const core::Error& error) {
+      if (error.kind() != core::ErrorKind::memory) throw;
+      if (count == most) {
+        if (request.most_block_samples <= kLeastBlock) refuse_memory(request, pieces, device, gpu);
+        request.most_block_samples = kLeastBlock;
+        continue;
+      }
+    }
+    const double ratio =
+        static_cast<double>(needed) / (static_cast<double>(request.memory_bytes) / 3 * 2 + 1);
+    const auto wanted = static_cast<std::size_t>(
+        std::ceil(static_cast<double>(count) * std::max(ratio, fits ? 1.5 : 1.0)));
+    count = std::min(most, std::max(count + 1, wanted));
+  }
+}
+
+std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPlan> passes,
+                                 const std::shared_ptr<const device::Device>& device) {
+  for (PassPlan& pass : passes)
+    for (SearchPart& part : pass.parts) {
+      detect::Config config = part.detect->config();
+      config.lengths = lengths_of(request, *part.dedisperse);
+      part.detect = detect::make_plan(config, device);
+    }
+  tell_what_is_elsewhere(passes, device);
+  return passes;
+}
+
+dedisperse::DmPlan trials_that_fit(const PassRequest& request, const dedisperse::DmPlan& trials) {
+  const auto& mhz = request.dedisperse.frequencies_mhz;
+  const auto [lowest, highest] = std::minmax_element(mhz.begin(), mhz.end());
+  dedisperse::DmPlan fitting;
+  for (const dedisperse::Segment& segment : trials.segments) {
+    const double sample_s =
+        request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
+    dedisperse::Segment part{{}, segment.downsample, segment.first_trial};
+    for (const double dm : segment.dms) {
+      const std::int64_t delay = core::dispersion_delay_samples(dm, *lowest, *highest, sample_s,
+                                                                request.dedisperse.dm_constant);
+      if (static_cast<std::uint64_t>(delay) >= request.samples / segment.downsample) break;
+      part.dms.push_back(dm);
+    }
+    const bool all = part.dms.size() == segment.dms.size();
+    if (!part.dms.empty()) fitting.segments.push_back(std::move(part));
+    if (!all) break;
+  }
+  return fitting;
+}
+
+// One part's states, and room for a block of its trials.
+struct SearchPass::Stream {
+  Stream(const SearchPart& planned, const device::Device& device, device::Queue& queue)
+      : part(planned),
+        dedispersing(part.dedisperse->make_state(queue)),
+        detecting(part.detect->make_state(queue)) {
+    if (!device.compiles())
+      memory = device::Buffer(4 * beams() * trials() * part.dedisperse->max_output_samples());
+  }
+
+  std::size_t beams() const { return part.dedisperse->config().beams; }
+  std::size_t trials() const { return part.dedisperse->config().dms.size(); }
+
+  // Where the next block of trials goes: on a GPU to where the search has its series.
+  core::MutableSampleView<3> block() const {
+    const std::size_t samples = part.dedisperse->max_output_samples();
+    detect::InputArea room = detecting->input_area();
+    if (room.data == nullptr) room = {memory.data(), samples, samples};
+    const auto stride = static_cast<std::ptrdiff_t>(room.stride);
+    return {room.data,
+            part.dedisperse->output_type(),
+            {beams(), trials(), samples},
+            {static_cast<std::ptrdiff_t>(trials()) * stride, stride, 1}};
+  }
+
+  // Not-finite floats are taken out by the host.
+  bool fed_on_device() const {
+    return part.dedisperse->takes_device_memory() && part.dedisperse->config().bits < 32;
+  }
+
+  SearchPart part;
+  std::unique_ptr<dedisperse::State> dedispersing;
+  std::unique_ptr<detect::State> detecting;
+  device::Buffer memory;  ///< a block of trials, in the host's memory
+};
+
+SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
+                       std::shared_ptr<const device::Device> device, device::Queue& queue)
+    : plan_(plan),
+      sample_bytes_(sample_bytes),
+      device_(std::move(device)),
+      queue_(queue),
+      found_(plan.parts.front().dedisperse->config().beams) {
+  for (const SearchPart& part : plan.parts) {
+    streams_.push_back(std::make_unique<Stream>(part, *device_, queue));
+    fed_there_ = fed_there_ || streams_.back()->fed_on_device();
+    for (std::vector<SegmentPulses>& of_beam : found_) {
+      of_beam.resize(std::max(of_beam.size(), part.segment + 1));
+      of_beam[part.segment].joined = joins_all(part.detect->config().links);
+    }
+  }
+}
+
+SearchPass::~SearchPass() = default;
+
+void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t samples) {
+  dedisperse::Input input;
+  input.data = spectra;
+  input.count = samples;
+  const core::MutableSampleView<3> block = stream.block();
+  const auto result = stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, block);
+  if (&stream == streams_.front().get()) not_finite_ += result.not_finite;
+  if (result.samples == 0) return;
+  // One beam behind the other.
+  const core::SampleView<2> series(block.data(), block.type(),
+                                   {block.extent(0) * block.extent(1), result.samples},
+                                   {block.stride(1), block.stride(2)});
+  stream.part.detect->execute(queue_, *stream.detecting, series);
+  collect(stream);
+}
+
+void SearchPass::collect(Stream& stream) {
+  for (detect::Pulse pulse : stream.detecting->take()) {
+    const std::size_t beam = pulse.trial / stream.trials();
+    const std::size_t row = beam * stream.trials();
+    pulse.trial = pulse.trial - row + stream.part.first_trial;
+    pulse.first_trial = pulse.first_trial - row + stream.part.first_trial;
+    pulse.last_trial = pulse.last_trial - row + stream.part.first_trial;
+    found_[beam][stream.part.segment].pulses.push_back(pulse);
+  }
+}
+
+const void* SearchPass::upload(const std::byte* spectra, std::size_t samples) {
+  if (!fed_there_) return nullptr;
+  if (!upload_)
+    upload_ =
+        std::make_unique<SpectraUpload>(device_, beams() * plan_.block_samples * sample_bytes_);
+  return upload_->send(queue_, spectra, beams() * samples * sample_bytes_);
+}
+
+void SearchPass::push(const std::byte* spectra, std::size_t samples) {
+  if (device_->holds(spectra)) {
+    for (const auto& stream : streams_) push_to(*stream, spectra, samples);
+    return;
+  }
+  const void* there = upload(spectra, samples);
+  for (const auto& stream : streams_)
+    push_to(*stream, stream->fed_on_device() ? there : spectra, samples);
+  if (there != nullptr) upload_->wait();
+}
+
+// Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest,
+// and each trial ends where its own data do.
+void SearchPass::finish() {
+  const std::vector<std::byte> nothing(beams() * plan_.block_samples * sample_bytes_);
+  const void* there = upload(nothing.data(), plan_.block_samples);
+  for (const auto& stream : streams_) {
+    const dedisperse::Plan& plan = *stream->part.dedisperse;
+    std::size_t left = (plan.max_delay() + 1) * plan.config().downsample;
+    while (left > 0) {
+      const std::size_t samples = std::min(left, plan_.block_samples);
+      push_to(*stream, stream->fed_on_device() ? there : nothing.data(), samples);
+      left -= samples;
+    }
+    stream->part.detect->finish(queue_, *stream->detecting);
+    collect(*stream);
+  }
+}
+
+std::uint64_t SearchPass::detections() const {
+  std::uint64_t total = 0;
+  for (const auto& stream : streams_) total += stream->detecting->counters().detections;
+  return total;
+}
+
+std::vector<dedisperse::Moments> SearchPass::moments() const {
+  return streams_.front()->dedispersing->moments();
+}
+
+}  // namespace tautline::pipeline

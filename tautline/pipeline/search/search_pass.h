@@ -1,0 +1,118 @@
+// The trials that are searched while the input is read once, and how a plan is cut into such
+// passes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/search/merge_pulses.h"
+#include "tautline/pipeline/search/spectra_upload.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/dedisperse/plan/trials.h"
+#include "tautline/stages/detect/detect.h"
+
+namespace tautline::pipeline {
+
+/// Trials that are sampled alike: both stages' plans.
+struct SearchPart {
+  std::shared_ptr<const stages::dedisperse::Plan> dedisperse;
+  std::shared_ptr<const stages::detect::Plan> detect;
+  std::size_t first_trial = 0;  ///< over all passes
+  std::size_t segment = 0;      ///< of the plan: which trials are sampled alike
+};
+
+struct PassPlan {
+  std::vector<SearchPart> parts;
+  std::size_t block_samples = 0;  ///< of the input
+  std::size_t bytes = 0;          ///< of plans, states and blocks
+  std::string text;               ///< for people
+};
+
+struct PassRequest {
+  stages::dedisperse::Config dedisperse;  ///< without trials; any number of beams
+  stages::detect::Config detect;          ///< threshold, widths, baseline, noise, links
+  std::uint64_t samples = 0;              ///< of the input, to be searched
+  std::size_t sample_bytes = 1;           ///< of one time of one beam of the input
+  std::size_t memory_bytes = 0;
+  /// Of the input, at once; 0: kMostBlock, on a GPU kMostGpuBlock.
+  std::size_t most_block_samples = 0;
+};
+
+/// Longer blocks are no faster. On an H200 those of 65,536 samples take 4 % longer (Apertif's
+/// 2,000 trials), with the zero-DM filter 10 %: what one kernel writes leaves the cache before the
+/// next reads it.
+inline constexpr std::size_t kMostBlock = 65536, kMostGpuBlock = 32768;
+
+/// Times of the input in a block at most: FilterbankBlocks keeps several in the host's memory,
+/// which memory_bytes is a cap on whatever the device has. Throws Error(memory).
+std::size_t most_in_a_block(const PassRequest& request);
+
+/// As few passes as memory allows for. A GPU's own memory is its own limit: there memory_bytes is
+/// for the blocks that wait in the host's. Throws Error(config) when the delay of the highest DM is
+/// longer than the data, Error(memory) when not even one trial fits.
+std::vector<PassPlan> plan_passes(const PassRequest& request,
+                                  const stages::dedisperse::DmPlan& trials,
+                                  const std::shared_ptr<const device::Device>& device);
+
+/// The same passes for another segment of data, `request.samples` long, with the plans for
+/// dedispersion that there are.
+std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPlan> passes,
+                                 const std::shared_ptr<const device::Device>& device);
+
+/// Leading trials of a plan whose delays the data are longer than.
+stages::dedisperse::DmPlan trials_that_fit(const PassRequest& request,
+                                           const stages::dedisperse::DmPlan& trials);
+
+/// What was found in the trials of one segment of one beam: samples and widths are the segment's,
+/// trials are counted over the whole plan.
+struct SegmentPulses {
+  std::vector<stages::detect::Pulse> pulses;
+  bool joined = true;  ///< false: some are detections that may belong to those of other passes
+};
+
+/// One pass: blocks in, pulses out. Beams are searched together, and what is found in each is what
+/// it would be alone.
+class SearchPass {
+ public:
+  SearchPass(const PassPlan& plan, std::size_t sample_bytes,
+             std::shared_ptr<const device::Device> device, device::Queue& queue);
+  ~SearchPass();
+
+  /// `samples` times of the input, plan.block_samples at most, [beam][time], which are the caller's
+  /// again. A device may still be at work on them; what it finds comes with a later call. Spectra
+  /// that lie in the device's memory are read there by the queue's work, and must stay until it is
+  /// done; parts that take none (floats) refuse them with Error(unsupported).
+  void push(const std::byte* spectra, std::size_t samples);
+  /// The input has ended.
+  void finish();
+
+  /// [segment of the plan]
+  const std::vector<SegmentPulses>& found(std::size_t beam = 0) const { return found_[beam]; }
+  std::uint64_t not_finite() const { return not_finite_; }
+  std::uint64_t detections() const;
+  /// [channel] of the input pushed so far, where the plans measure it: before finish().
+  std::vector<stages::dedisperse::Moments> moments() const;
+
+ private:
+  struct Stream;
+  const void* upload(const std::byte* spectra, std::size_t samples);
+  void push_to(Stream& stream, const void* spectra, std::size_t samples);
+  void collect(Stream& stream);
+  std::size_t beams() const { return found_.size(); }
+
+  const PassPlan& plan_;
+  std::size_t sample_bytes_;
+  std::shared_ptr<const device::Device> device_;
+  device::Queue& queue_;
+  bool fed_there_ = false;                 ///< some part takes input on the device
+  std::unique_ptr<SpectraUpload> upload_;  ///< from the first spectra in the host's memory on
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::vector<SegmentPulses>> found_;  ///< [beam][segment]
+  std::uint64_t not_finite_ = 0;
+};
+
+}  // namespace tautline::pipeline

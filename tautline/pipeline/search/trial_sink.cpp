@@ -1,0 +1,196 @@
+#include "tautline/pipeline/search/trial_sink.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/output_folder.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/formats/presto/dat.h"
+#include "tautline/formats/sigproc/sigproc.h"
+#include "tautline/formats/sigproc/writers.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// [dm][time]: rows lie a whole stream apart, and their lengths are known beforehand.
+class ArraySink final : public TrialSink {
+ public:
+  explicit ArraySink(const TrialSinkConfig& config)
+      : trials_(config.segments.front().dms.size()),
+        samples_(config.segments.front().samples),
+        file_(config.output, config.overwrite) {
+    if (config.segments.size() > 1)
+      throw core::Error(core::ErrorKind::config, config.output,
+                        std::to_string(config.segments.size()) + " sample times",
+                        "one for all trials of an array",
+                        "leave downsampling out, or write a folder of files");
+    const std::string header =
+        formats::npy::format_header(config.float_samples ? "<f4" : "<i4", {trials_, samples_});
+    data_offset_ = header.size();
+    file_.allocate(data_offset_ + 4 * trials_ * samples_);
+    file_.write_at(0, std::as_bytes(std::span(header)));
+  }
+
+  void write(std::size_t, const core::View<std::int32_t, 3>& trials, std::size_t samples) override {
+    write_rows(trials, samples);
+  }
+  void write(std::size_t, const core::View<float, 3>& trials, std::size_t samples) override {
+    write_rows(trials, samples);
+  }
+  void finish() override { file_.finish(); }
+  std::vector<std::string> paths() const override { return {file_.path()}; }
+
+ private:
+  template <class T>
+  void write_rows(const core::View<T, 3>& trials, std::size_t samples) {
+    for (std::size_t i = 0; i < trials_; ++i)
+      file_.write_at(data_offset_ + 4 * (i * samples_ + written_),
+                     std::as_bytes(std::span<const T>(trials.row(std::size_t{0}, i), samples)));
+    written_ += samples;
+  }
+
+  std::uint64_t trials_, samples_, written_ = 0, data_offset_ = 0;
+  formats::PartialFile file_;
+};
+
+// One file a trial. Writer takes floats.
+template <class Writer>
+class SeriesSink final : public TrialSink {
+ public:
+  /// make(path, segment, dm) gives a writer.
+  template <class Make>
+  SeriesSink(const TrialSinkConfig& config, const std::string& ending, Make make) {
+    std::vector<double> dms;
+    for (const TrialSegment& segment : config.segments)
+      dms.insert(dms.end(), segment.dms.begin(), segment.dms.end());
+    const bool single = config.output.ends_with(ending);
+    if (single && dms.size() != 1)
+      throw core::Error(core::ErrorKind::config, config.output,
+                        std::to_string(dms.size()) + " trials", "one trial for one file",
+                        "name a folder");
+    if (!single) folder_ = std::make_unique<formats::OutputFolder>("-o", config.output);
+    const std::vector<std::string> names = dm_names(dms);
+    std::size_t k = 0;
+    for (const TrialSegment& segment : config.segments) {
+      first_.push_back(k);
+      for (const double dm : segment.dms) {
+        paths_.push_back(single ? config.output
+                                : (std::filesystem::path(config.output) /
+                                   (config.name + "_DM" + names[k] + ending))
+                                      .string());
+        writers_.push_back(make(paths_.back(), segment, dm));
+        ++k;
+      }
+    }
+    first_.push_back(k);
+  }
+
+  void write(std::size_t segment, const core::View<std::int32_t, 3>& trials,
+             std::size_t samples) override {
+    floats_.resize(samples);
+    for (std::size_t i = first_[segment]; i < first_[segment + 1]; ++i) {
+      const std::int32_t* row = trials.row(std::size_t{0}, i - first_[segment]);
+      for (std::size_t t = 0; t < samples; ++t) floats_[t] = static_cast<float>(row[t]);
+      writers_[i]->write(std::span<const float>(floats_));
+    }
+  }
+  void write(std::size_t segment, const core::View<float, 3>& trials,
+             std::size_t samples) override {
+    for (std::size_t i = first_[segment]; i < first_[segment + 1]; ++i)
+      writers_[i]->write(
+          std::span<const float>(trials.row(std::size_t{0}, i - first_[segment]), samples));
+  }
+  // No file has its final name before all are written: a disk may fill with the last of them.
+  void finish() override {
+    for (const auto& writer : writers_)
+      if constexpr (requires { writer->complete(); }) writer->complete();
+    for (const auto& writer : writers_) writer->finish();
+  }
+  std::vector<std::string> paths() const override { return paths_; }
+
+ private:
+  std::unique_ptr<formats::OutputFolder> folder_;  // goes after the unfinished files in it
+  std::vector<std::size_t> first_;                 // trial of each segment
+  std::vector<std::string> paths_;
+  std::vector<std::unique_ptr<Writer>> writers_;
+  std::vector<float> floats_;
+};
+
+// What the header of a series says of the filterbank it was made from.
+formats::FilterbankDescription of_series(const TrialSinkConfig& config,
+                                         const TrialSegment& segment) {
+  formats::FilterbankDescription description = config.description;
+  description.tsamp_s *= static_cast<double>(segment.downsample);
+  return description;
+}
+
+// First and last bin of each data segment, in bins of a series; none without gaps.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins(const TrialSinkConfig& config,
+                                                             const TrialSegment& segment) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> bins;
+  if (config.data_segments.size() < 2) return bins;
+  for (const auto& [first, end] : config.data_segments) {
+    const std::uint64_t from = (first + segment.downsample - 1) / segment.downsample;
+    // An odd last bin is not written.
+    const std::uint64_t to = std::min(end / segment.downsample, segment.samples / 2 * 2);
+    if (from < to) bins.emplace_back(from, to - 1);
+  }
+  return bins;
+}
+
+std::unique_ptr<TrialSink> make_dat_sink(const TrialSinkConfig& config) {
+  using Writer = formats::presto::DatWriter;
+  return std::make_unique<SeriesSink<Writer>>(
+      config, ".dat", [&](const std::string& path, const TrialSegment& segment, double dm) {
+        auto inf = formats::presto::inf_of(of_series(config, segment), dm, config.dm_constant);
+        inf.on_bins = on_bins(config, segment);
+        return std::make_unique<Writer>(path, std::move(inf), config.overwrite);
+      });
+}
+
+std::unique_ptr<TrialSink> make_tim_sink(const TrialSinkConfig& config) {
+  using Writer = formats::sigproc::TimeSeriesWriter;
+  return std::make_unique<SeriesSink<Writer>>(
+      config, ".tim", [&](const std::string& path, const TrialSegment& segment, double dm) {
+        auto header = formats::sigproc::header_of(of_series(config, segment));
+        header.refdm = dm;
+        return std::make_unique<Writer>(path, header, config.overwrite);
+      });
+}
+
+}  // namespace
+
+std::vector<std::string> dm_names(const std::vector<double>& dms) {
+  std::vector<std::string> names;
+  for (int decimals = 2; decimals <= 17; ++decimals) {
+    names.clear();
+    for (const double dm : dms) {
+      char text[352];
+      std::snprintf(text, sizeof text, "%.*f", decimals, dm);
+      names.push_back(text);
+    }
+    auto sorted = names;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end()) break;
+  }
+  return names;
+}
+
+std::unique_ptr<TrialSink> make_trial_sink(const TrialSinkConfig& config) {
+  switch (config.format) {
+    case SeriesFormat::dat:
+      return make_dat_sink(config);
+    case SeriesFormat::tim:
+      return make_tim_sink(config);
+    case SeriesFormat::npy:
+      break;
+  }
+  return std::make_unique<ArraySink>(config);
+}
+
+}  // namespace tautline::pipeline

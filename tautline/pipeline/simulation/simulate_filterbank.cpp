@@ -1,0 +1,301 @@
+#include "tautline/pipeline/simulation/simulate_filterbank.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/core/exact_double.h"
+#include "tautline/device/device.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/formats/sigproc/writers.h"
+#include "tautline/pipeline/simulation/filterbank_maker.h"
+#include "tautline/pipeline/simulation/truth_name.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using Json = nlohmann::ordered_json;
+
+// "3" or "2:5".
+void parse_range(const std::string& key, std::string_view text, double& low, double& high) {
+  const std::size_t colon = text.find(':');
+  const auto number = [&](std::string_view part) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(value))
+      throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(text),
+                  "LOW:HIGH or a number");
+    return value;
+  };
+  low = number(text.substr(0, colon));
+  high = colon == std::string_view::npos ? low : number(text.substr(colon + 1));
+  if (high < low)
+    throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(text), "LOW below HIGH");
+}
+
+std::uint64_t samples_of(const SimulateFilterbankConfig& config) {
+  const double samples = std::nearbyint(config.duration_s / config.scene.tsamp_s);
+  if (!(samples >= 1 && samples < 1e15))
+    throw Error(ErrorKind::config, "duration_s", fmt::format("{} s", config.duration_s),
+                fmt::format("at least one sample of {} s", config.scene.tsamp_s));
+  return static_cast<std::uint64_t>(samples);
+}
+
+formats::scene::FilterbankScene with_random_pulses(const SimulateFilterbankConfig& config) {
+  formats::scene::FilterbankScene scene = config.scene;
+  formats::scene::check_filterbank_scene(scene);
+  const RandomPulses& wanted = config.random_pulses;
+  std::mt19937_64 random(config.seed ^ 0x70756C736573);
+  const auto draw = [&](double low, double high) {
+    // Not std::uniform_real_distribution, whose values differ between libraries.
+    return low + (high - low) * (static_cast<double>(random() >> 11) * 0x1p-53);
+  };
+  const double share_s =
+      config.duration_s / static_cast<double>(std::max<std::size_t>(wanted.count, 1));
+  for (std::size_t k = 0; k < wanted.count; ++k) {
+    formats::scene::DispersedPulse pulse;
+    pulse.dm = draw(wanted.dm_low, wanted.dm_high);
+    pulse.width_s = draw(wanted.width_s_low, wanted.width_s_high);
+    pulse.snr = draw(wanted.snr_low, wanted.snr_high);
+    pulse.time_s = (static_cast<double>(k) + draw(0.25, 0.75)) * share_s;
+    scene.pulses.push_back(pulse);
+  }
+  formats::scene::check_filterbank_scene(scene);
+  return scene;
+}
+
+formats::sigproc::Header header_of(const formats::scene::FilterbankScene& scene) {
+  formats::sigproc::Header header;
+  header.source_name = scene.name;
+  header.rawdatafile = "simulated by tautline";
+  header.nchans = scene.channels;
+  header.nbits = scene.bits;
+  header.fch1_mhz = scene.fch1_mhz;
+  header.foff_mhz = scene.foff_mhz;
+  header.tstart_mjd = core::modified_julian_date(scene.start);
+  header.tsamp_s = scene.tsamp_s;
+  return header;
+}
+
+class FilterbankSimulation {
+ public:
+  FilterbankSimulation(const SimulateFilterbankConfig& config, const ProgressCallback& progress,
+                       std::stop_token stop)
+      : config_(config),
+        stop_(std::move(stop)),
+        queue_(device::open({}, {.threads = config.threads})->make_queue()),
+        scene_(with_random_pulses(config)),
+        samples_(samples_of(config)),
+        maker_(scene_, config.dm_constant, config.seed),
+        progress_(progress) {}
+
+  SimulateFilterbankSummary run();
+
+ private:
+  std::size_t choose_workspaces() const;
+  void make_all(formats::sigproc::FilterbankWriter& writer);
+  void write(const simulation::FilterbankWorkspace& workspace,
+             formats::sigproc::FilterbankWriter& writer);
+  std::string truth() const;
+  bool is_outside(const simulation::PlacedPulse& pulse) const {
+    return pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_);
+  }
+  bool is_whole(const simulation::PlacedPulse& pulse) const {
+    return pulse.first_sample() >= 0 && pulse.last_sample() <= static_cast<double>(samples_);
+  }
+  double stream_s(std::uint64_t samples) const {
+    return static_cast<double>(samples) * scene_.tsamp_s;
+  }
+
+  const SimulateFilterbankConfig& config_;
+  std::stop_token stop_;
+  std::unique_ptr<device::Queue> queue_;
+  formats::scene::FilterbankScene scene_;
+  std::uint64_t samples_, written_ = 0, clipped_ = 0;
+  simulation::FilterbankMaker maker_;
+  std::vector<simulation::FilterbankWorkspace> workspaces_;
+  ProgressReporter progress_;
+};
+
+std::size_t FilterbankSimulation::choose_workspaces() const {
+  const std::size_t most = config_.memory_bytes / std::max<std::size_t>(maker_.piece_bytes(), 1);
+  if (most == 0)
+    throw Error(ErrorKind::memory, "memory", fmt::format("{} bytes needed", maker_.piece_bytes()),
+                fmt::format("at most {}", config_.memory_bytes), "raise `memory_bytes`");
+  // Several a thread, so that all are busy until a round ends.
+  constexpr std::size_t kPerThread = 4;
+  return std::min(most, queue_->workers() * kPerThread);
+}
+
+void FilterbankSimulation::make_all(formats::sigproc::FilterbankWriter& writer) {
+  const std::size_t piece_samples = maker_.piece_samples();
+  const std::uint64_t pieces = (samples_ + piece_samples - 1) / piece_samples;
+  workspaces_.resize(choose_workspaces());
+  for (std::uint64_t first = 0; first < pieces; first += workspaces_.size()) {
+    if (stop_.stop_requested())
+      throw Error(ErrorKind::io, config_.output, "interrupted", "", "nothing was written");
+    const auto round =
+        static_cast<std::size_t>(std::min<std::uint64_t>(workspaces_.size(), pieces - first));
+    queue_->parallel_for(round, 1, [&](std::size_t from, std::size_t to, std::size_t) {
+      for (std::size_t k = from; k < to; ++k) {
+        const std::uint64_t begin = (first + k) * piece_samples;
+        maker_.make(
+            first + k,
+            static_cast<std::size_t>(std::min<std::uint64_t>(piece_samples, samples_ - begin)),
+            workspaces_[k]);
+      }
+    });
+    for (std::size_t k = 0; k < round; ++k) write(workspaces_[k], writer);
+    progress_.report(written_, samples_, stream_s(written_));
+  }
+}
+
+void FilterbankSimulation::write(const simulation::FilterbankWorkspace& workspace,
+                                 formats::sigproc::FilterbankWriter& writer) {
+  if (scene_.bits == 32)
+    writer.write(workspace.values);
+  else if (scene_.bits == 16)
+    writer.write(workspace.words);
+  else
+    writer.write(workspace.bytes);
+  clipped_ += workspace.clipped;
+  written_ = writer.samples();
+}
+
+std::string FilterbankSimulation::truth() const {
+  Json pulses = Json::array(), impulses = Json::array(), carriers = Json::array();
+  for (const simulation::PlacedPulse& placed : maker_.pulses()) {
+    const auto& p = placed.pulse();
+    pulses.push_back({{"dm", p.dm},
+                      {"time_s", p.time_s},
+                      {"sample", static_cast<std::int64_t>(std::floor(p.time_s / scene_.tsamp_s))},
+                      {"width_s", p.width_s},
+                      {"width_samples", p.width_s / scene_.tsamp_s},
+                      {"snr", p.snr},
+                      {"spectral_index", p.spectral_index},
+                      {"scattering_s", p.scattering_s},
+                      {"sweep_s", placed.sweep_s()},
+                      {"peak_steps", placed.peak_steps()},
+                      {"whole", is_whole(placed)}});
+  }
+  for (const auto& i : scene_.impulses)
+    impulses.push_back(
+        {{"time_s", i.time_s}, {"duration_s", i.duration_s}, {"amplitude", i.amplitude}});
+  for (const auto& c : scene_.carriers)
+    carriers.push_back({{"frequency_mhz", c.frequency_mhz},
+                        {"width_mhz", c.width_mhz},
+                        {"amplitude", c.amplitude},
+                        {"start_s", c.start_s},
+                        {"duration_s", c.duration_s},
+                        {"period_s", c.period_s},
+                        {"duty", c.duty}});
+  const Json truth{{"schema", "tautline.simulation.filterbank"},
+                   {"version", 1},
+                   {"history", config_.history},
+                   {"file", config_.output},
+                   {"seed", config_.seed},
+                   {"nchans", scene_.channels},
+                   {"fch1_mhz", scene_.fch1_mhz},
+                   {"foff_mhz", scene_.foff_mhz},
+                   {"tsamp_s", scene_.tsamp_s},
+                   {"nbits", scene_.bits},
+                   {"samples", samples_},
+                   {"start_utc", core::to_iso(scene_.start)},
+                   {"start_mjd", core::modified_julian_date(scene_.start)},
+                   {"f_ref_mhz", maker_.receiver().f_ref_mhz},
+                   {"dm_constant", config_.dm_constant},
+                   {"smearing", scene_.smearing},
+                   {"mean_steps", maker_.mean_steps()},
+                   {"rms_steps", maker_.rms_steps()},
+                   {"bandpass", scene_.bandpass},
+                   {"summed_rms_steps", maker_.receiver().summed_rms()},
+                   {"clipped", clipped_},
+                   {"pulses", pulses},
+                   {"impulses", impulses},
+                   {"carriers", carriers}};
+  return truth.dump(1) + "\n";
+}
+
+SimulateFilterbankSummary FilterbankSimulation::run() {
+  SimulateFilterbankSummary summary;
+  summary.truth_path = filterbank_truth_path(config_.output);
+  simulation::refuse_existing(summary.truth_path, config_.output, config_.overwrite);
+  formats::PartialFile truth_file(summary.truth_path, config_.overwrite);
+  formats::sigproc::FilterbankWriter writer(config_.output, header_of(scene_), config_.overwrite);
+  make_all(writer);
+  writer.finish();
+  truth_file.write(truth());
+  truth_file.finish();
+  progress_.report(written_, samples_, stream_s(written_));
+  summary.channels = scene_.channels;
+  summary.pulses = maker_.pulses().size();
+  for (const simulation::PlacedPulse& pulse : maker_.pulses()) {
+    if (is_outside(pulse)) summary.pulses_outside_s.push_back(pulse.pulse().time_s);
+    if (!is_outside(pulse) && !is_whole(pulse)) ++summary.pulses_cut;
+  }
+  summary.samples = samples_;
+  summary.clipped = clipped_;
+  summary.elapsed_s = progress_.elapsed_s();
+  summary.stream_s = stream_s(samples_);
+  summary.memory_bytes = workspaces_.size() * maker_.piece_bytes();
+  summary.file = config_.output;
+  return summary;
+}
+
+}  // namespace
+
+RandomPulses parse_random_pulses(const std::string& text) {
+  RandomPulses pulses;
+  double count = 0, most = 0;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    const std::string key(item.substr(0, item.find('=')));
+    const std::string_view value = item.substr(std::min(item.size(), key.size() + 1));
+    if (key == "count")
+      parse_range(key, value, count, most);
+    else if (key == "dm")
+      parse_range(key, value, pulses.dm_low, pulses.dm_high);
+    else if (key == "width")
+      parse_range(key, value, pulses.width_s_low, pulses.width_s_high);
+    else if (key == "snr")
+      parse_range(key, value, pulses.snr_low, pulses.snr_high);
+    else
+      throw Error(ErrorKind::config, "random_pulses", std::string(item),
+                  "count=, dm=, width= and snr=");
+  }
+  if (!(count >= 0 && count <= 1e6 && count == std::floor(count)))
+    throw Error(ErrorKind::config, "`random_pulses`: count", fmt::format("{}", count),
+                "0 to 1000000");
+  if (count > 0 && !(pulses.width_s_low > 0))
+    throw Error(ErrorKind::config, "`random_pulses`: width", fmt::format("{}", pulses.width_s_low),
+                "above 0 s");
+  pulses.count = static_cast<std::size_t>(count);
+  return pulses;
+}
+
+std::string filterbank_truth_path(const std::string& output) {
+  return simulation::truth_name(output, {".fil"});
+}
+
+SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& config,
+                                              const ProgressCallback& progress,
+                                              std::stop_token stop) {
+  if (config.output.empty())
+    throw Error(ErrorKind::config, "output", "missing", "the name of a .fil file");
+  core::check(config);
+  return FilterbankSimulation(config, progress, std::move(stop)).run();
+}
+
+}  // namespace tautline::pipeline

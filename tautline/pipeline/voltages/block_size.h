@@ -1,0 +1,19 @@
+// How many samples of every input go through the pipeline at a time.
+#pragma once
+
+#include <cstddef>
+
+#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/stream/voltage_sequence.h"
+
+namespace tautline::pipeline {
+
+/// Samples (times) a block, so that one copy of it in its largest form (raw, unpacked or spectra)
+/// takes about a sixteenth of `memory_bytes` and no more than 16 MiB (it should stay near the
+/// caches; 128 MiB for a GPU, shared by `devices` that take blocks in turn, each with room for
+/// three), but never less than a spectrum's hop, nor more than the stream holds.
+std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
+                                 const FilterConfig& filter, std::size_t memory_bytes,
+                                 bool gpu = false, std::size_t devices = 1);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,80 @@
+// Voltage files to a visibility file: reading, computing and writing at the same time, in bounded
+// memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+#include "tautline/device/device.h"
+#include "tautline/formats/visibility_writer.h"
+#include "tautline/formats/voltage_reader.h"
+#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/voltage_run.h"
+
+namespace tautline::pipeline {
+
+/// What samples are rounded to between the filter bank and the correlator.
+enum class Requantise { off, bits4, bits8 };
+
+struct CorrelateConfig {
+  std::vector<std::string> inputs;  ///< voltage files, consecutive or receivers
+  std::string output;               ///< .uvh5 or .ms
+  std::string report_path;          ///< a self-contained HTML page; empty: none
+  bool overwrite = false;
+  FilterConfig filter;
+  double integration_s = 1.0;  ///< rounded to whole spectra
+  Requantise requantise = Requantise::bits8;
+  std::string array_path;   ///< array.toml; empty: positions unknown
+  std::string delays_path;  ///< delays.toml: track by delaying the voltages
+  /// NAME=RA_DEG,DEC_DEG: rotate the fringes to that place after correlation. NAME alone: do so
+  /// by the table in delays_path, which has that name, instead of delaying the voltages.
+  std::string phase_centre;
+  formats::EarthOrientation earth;      ///< for tracking and uvw
+  double start_s = 0, duration_s = -1;  ///< part of the input; negative: all
+  formats::ReaderOptions reader;
+  std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
+  std::string history;                                ///< version and command line, for the output
+  /// Told what the input is before it is read.
+  std::function<void(const core::VoltageDescription&)> opened;
+};
+const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&);
+
+/// What one of a run's devices was sent.
+struct DeviceShare {
+  std::string device;
+  std::uint64_t sent_bytes = 0;  ///< of samples and their masks; 0 on the host
+};
+
+struct CorrelateSummary : VoltageRunSummary {
+  std::uint64_t integrations = 0, spectra_per_integration = 0;
+  double integration_s = 0;
+  std::uint64_t gap_samples = 0;  ///< between files
+  /// Means of finite samples that no float holds: flagged.
+  std::uint64_t overflowed = 0;
+  std::size_t memory_bytes = 0;
+  std::vector<DeviceShare> devices;
+  double setup_s = 0;  ///< of elapsed_s, before the first block
+  bool damaged() const { return damage.any() || not_finite > 0 || overflowed > 0; }
+};
+
+/// What to tell the user of visibilities that overflowed.
+std::string overflow_message(const CorrelateSummary& summary);
+
+/// Several devices (GPUs of one host) share the work: each is sent its share of the channels of a
+/// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them
+/// for a share of the channels. The results are the same bits. Throws core::Error; nothing stays
+/// under the final name unless this returns. Stopping throws Error(io, "interrupted").
+CorrelateSummary correlate_voltages(
+    const CorrelateConfig& config,
+    const std::vector<std::shared_ptr<const device::Device>>& devices,
+    const ProgressCallback& progress = {}, std::stop_token stop = {});
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,151 @@
+// Raw blocks to spectra ready to correlate: unpack, delays, filter bank, corner turn.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/fields.h"
+#include "tautline/core/sample_view.h"
+#include "tautline/core/validity.h"
+#include "tautline/core/voltage.h"
+#include "tautline/core/window.h"
+#include "tautline/device/device.h"
+#include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/voltages/channel_range.h"
+#include "tautline/pipeline/voltages/delay_line.h"
+#include "tautline/pipeline/voltages/delay_tracking.h"
+#include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/unpack/unpack.h"
+
+namespace tautline::pipeline {
+
+/// How voltages become channels. A stream that is already channelized ignores all but `output`.
+struct FilterConfig {
+  std::size_t channels = 128;       ///< channels across the band
+  std::size_t taps = 8;             ///< taps of the polyphase filter
+  core::Window window;              ///< window of its prototype
+  double cutoff = 1.0;              ///< of the prototype, in channel widths
+  std::vector<float> coefficients;  ///< the user's own prototype; empty: designed
+  std::size_t oversample_numerator = 1;
+  std::size_t oversample_denominator = 1;
+  stages::channelize::Output output = stages::channelize::Output::corner_turned_ci8;
+  /// Fields that the user gave, as "taps": refused when nothing would be filtered.
+  std::vector<std::string> named;
+};
+const core::Fields<FilterConfig>& fields(const FilterConfig&);
+
+core::SampleFormat output_format(stages::channelize::Output output);
+
+/// Spectra in time order.
+struct SpectraChunk {
+  std::size_t spectra = 0;
+  std::uint64_t first_spectrum = 0;  ///< since the segment's start
+  core::SampleView<3> samples;       ///< [channel][input][time], or [input][spectrum][channel]
+  core::ValidityView valid;          ///< [input][word]; empty: all valid
+};
+
+/// Where an F-engine leaves its spectra.
+enum class Results {
+  on_host,   ///< ready to be read when take() returns
+  on_device  ///< in the device's memory, for later work of the queue
+};
+
+/// One stream's F-engine. Not thread-safe.
+class FEngine {
+ public:
+  /// `share`: of a stream that is already channelized, the channels that this engine is for; none:
+  /// all. Throws core::Error when the filter or the layout is impossible.
+  FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
+          const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
+          Results results = Results::on_host, const ChannelRange& share = {});
+
+  /// Steps per unit for requantised output, [channel][input].
+  void set_gains(const std::vector<float>& gains) { gains_ = gains; }
+
+  /// Delays every input by its model, from the next segment on: whole samples before the filter,
+  /// the rest as phases after it. `end` says how far the stream reaches. Throws Error for a stream
+  /// that is already channelized or models that do not cover it.
+  void set_delays(std::shared_ptr<const formats::delays::Table> table, const core::Instant& end);
+
+  /// Allocates what the first block would, so that it need not wait.
+  void make_ready(device::Queue& queue);
+
+  /// Forgets all history: the next sample is the first of a new segment.
+  void begin_segment(const core::Instant& start);
+  /// Takes a block. Every spectrum of earlier blocks must have been taken.
+  void push(device::Queue& queue, const core::RawBlock& block);
+  /// Forgets all history but `block`, fewer samples than a spectrum spans, with which the next one
+  /// begins: the stream goes on here after another engine had what came before. Filtered streams
+  /// without delays only.
+  void go_on_after(device::Queue& queue, const core::RawBlock& block);
+  /// Up to `limit` of the next spectra; an empty chunk asks for another block. The chunk's memory
+  /// is the engine's and valid until the next call.
+  SpectraChunk take(device::Queue& queue, std::size_t limit);
+
+  std::size_t inputs() const { return inputs_; }
+  /// Of the spectra.
+  std::size_t channels() const { return channels_; }
+  /// Samples from the start of one spectrum to that of the next, and that one spectrum spans.
+  std::size_t hop_samples() const { return hop_; }
+  std::size_t span_samples() const { return span_; }
+  core::SampleFormat sample_format() const;
+  std::size_t max_spectra() const { return max_spectra_; }
+  std::string backend() const;
+  /// Memory that the engine takes once its first segment begins.
+  device::MemoryUse bytes() const;
+
+  /// Components clipped so far, by input. Waits for the queue when they are counted on a device.
+  const std::vector<std::uint64_t>& clipped(device::Queue& queue);
+  std::uint64_t not_finite() const { return not_finite_; }
+  /// Bytes of samples and their masks that went to the device.
+  std::uint64_t sent_bytes() const { return sent_bytes_; }
+
+ private:
+  std::uint64_t unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
+                       std::size_t row_bytes, core::ValidityMask& valid);
+  SpectraChunk take_filtered(device::Queue& queue, std::size_t limit);
+  SpectraChunk take_channelized(std::size_t limit);
+  SpectraChunk take_delayed(device::Queue& queue, std::size_t limit);
+  void begin_run();
+  SpectraChunk filter(device::Queue& queue, stages::channelize::Input& input);
+  std::size_t sample_buffer_bytes() const;
+  std::size_t spectra_buffer_bytes() const;
+  void allocate();
+  bool on_device() const { return results_ == Results::on_device && device_->compiles(); }
+
+  std::shared_ptr<const device::Device> device_;
+  Results results_;
+  core::VoltageDescription description_;
+  core::SampleFormat unpacked_;
+  std::size_t sample_bytes_, inputs_, channels_, hop_, span_, max_block_samples_, max_spectra_;
+  stages::channelize::Output output_;
+  std::shared_ptr<const stages::unpack::Plan> unpack_;
+  std::unique_ptr<stages::unpack::State> unpack_state_;
+  std::shared_ptr<const stages::channelize::Plan> filter_;
+  std::unique_ptr<stages::channelize::State> state_;
+
+  // Delays: the stream's samples wait in a line, runs of spectra share one straight line of delay.
+  std::shared_ptr<const formats::delays::Table> delays_;
+  std::unique_ptr<DelayLine> line_;
+  std::size_t delay_history_ = 0;  // samples that the line keeps
+  std::uint64_t spectra_per_run_ = 1, run_ = 0;
+  RunDelays run_delays_;
+  std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given
+
+  device::Buffer samples_;       // [channel][input][time] as unpacked
+  core::ValidityMask validity_;  // [input][time] of samples_
+  std::size_t row_samples_ = 0;  // capacity of a row of samples_
+  std::size_t filled_ = 0, consumed_ = 0;
+  device::Buffer spectra_;  // the filter's output
+  core::ValidityMask spectra_valid_, input_valid_;
+  std::uint64_t next_spectrum_ = 0;
+  std::vector<float> gains_;
+  std::vector<std::uint64_t> clipped_;
+  device::Buffer clipped_on_device_;  // where the filter counts when results stay there
+  std::uint64_t not_finite_ = 0, sent_bytes_ = 0;
+};
+
+}  // namespace tautline::pipeline

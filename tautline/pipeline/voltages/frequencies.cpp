@@ -1,0 +1,43 @@
+#include "tautline/pipeline/voltages/frequencies.h"
+
+#include <cmath>
+
+namespace tautline::pipeline {
+
+std::vector<double> channel_frequencies_hz(const core::VoltageDescription& description,
+                                           std::size_t channels) {
+  // Long double holds the sums exactly enough that the conversion to double is the only rounding.
+  const long double centre = description.centre_hz;
+  const long double bandwidth = description.bandwidth_hz;
+  const bool channelized = description.channelized();
+  const auto count = static_cast<long double>(channelized ? description.channels : channels);
+  std::vector<double> frequencies(static_cast<std::size_t>(count));
+  for (std::size_t n = 0; n < frequencies.size(); ++n) {
+    const auto k = static_cast<long double>(n);
+    if (channelized) {
+      frequencies[n] =
+          static_cast<double>(centre + (2 * k - (count - 1)) * bandwidth / (2 * count));
+    } else if (description.format.complex) {
+      frequencies[n] =
+          static_cast<double>(centre + (k - std::floor(count / 2)) * std::fabs(bandwidth) / count);
+    } else {
+      frequencies[n] =
+          static_cast<double>(centre + (2 * k - count) * std::fabs(bandwidth) / (2 * count));
+    }
+  }
+  return frequencies;
+}
+
+double channel_width_hz(const core::VoltageDescription& description, std::size_t channels) {
+  const auto count =
+      static_cast<double>(description.channelized() ? description.channels : channels);
+  return std::fabs(description.bandwidth_hz) / count;
+}
+
+double baseband_zero_hz(const core::VoltageDescription& description) {
+  // The bandwidth is negative in a lower sideband.
+  return description.format.complex ? description.centre_hz
+                                    : description.centre_hz - description.bandwidth_hz / 2;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,25 @@
+// The gains of a whole run: its first spectra, read once before it begins.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/stream/voltage_sequence.h"
+
+namespace tautline::pipeline {
+
+/// [channel][input] gains for filter.output (corner_turned_ci8 or corner_turned_ci4) over the first
+/// kGainSpectra spectra of the files, with the filter bank kept in floats. An input that is invalid
+/// throughout those is measured over the next kGainSpectra in which it is not, kMostGainPeriods
+/// times. Runs before anything else takes memory; throws Error(memory) beyond `memory_bytes`.
+std::vector<float> measure_gains(const std::vector<std::string>& files,
+                                 const stream::SequenceOptions& options, FilterConfig filter,
+                                 std::shared_ptr<const device::Device> device, device::Queue& queue,
+                                 std::size_t memory_bytes, const std::stop_token& stop = {});
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,80 @@
+#include "tautline/pipeline/voltages/tracking.h"
+
+#include <charconv>
+#include <optional>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/delays/track.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+// Models reach this far beyond the samples: an integration's middle may lie a filter's span later.
+constexpr double kMargin_s = 60;
+
+struct NamedPlace {
+  std::string name;
+  std::optional<formats::delays::Position> position;
+};
+
+NamedPlace parse_place(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return {text, std::nullopt};
+  formats::delays::Position position;
+  const char* end = text.data() + text.size();
+  const auto ra = std::from_chars(text.data() + equals + 1, end, position.ra_deg);
+  if (ra.ec == std::errc{} && ra.ptr != end && *ra.ptr == ',' && equals > 0) {
+    const auto dec = std::from_chars(ra.ptr + 1, end, position.dec_deg);
+    if (dec.ec == std::errc{} && dec.ptr == end && position.ra_deg >= 0 && position.ra_deg < 360 &&
+        position.dec_deg >= -90 && position.dec_deg <= 90)
+      return {text.substr(0, equals), position};
+  }
+  throw Error(ErrorKind::config, "phase_centre", text,
+              "NAME=RA_DEG,DEC_DEG with RA from 0 to 360 and Dec from -90 to 90");
+}
+
+}  // namespace
+
+Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
+                         const formats::ArrayLayout& array, const core::Instant& start,
+                         const core::Instant& end, const formats::EarthOrientation& earth) {
+  Tracking tracking;
+  if (delays_path.empty() && phase_centre.empty()) return tracking;
+  const NamedPlace place = parse_place(phase_centre);
+  tracking.centre.tracked = true;
+  if (!delays_path.empty()) {
+    auto table = formats::delays::read_delays(delays_path, array);
+    if (!table.position)
+      throw Error(ErrorKind::format, delays_path + ": position", "none",
+                  "ra_deg and dec_deg of the phase centre", "the output must say where it points");
+    if (!phase_centre.empty() && (place.position || place.name != table.phase_centre))
+      throw Error(ErrorKind::config, "phase_centre", phase_centre,
+                  "the name in `delays_path` (" + table.phase_centre + ") or no `delays_path`");
+    tracking.centre.name = table.phase_centre;
+    tracking.centre.ra_deg = table.position->ra_deg;
+    tracking.centre.dec_deg = table.position->dec_deg;
+    tracking.before_filter = phase_centre.empty();
+    formats::delays::require_cover(table, array.inputs.size(), start, end);
+    tracking.table = std::make_shared<const formats::delays::Table>(std::move(table));
+    return tracking;
+  }
+  if (!place.position)
+    throw Error(ErrorKind::config, "phase_centre", phase_centre, "NAME=RA_DEG,DEC_DEG",
+                "a name alone goes with `delays_path`");
+  if (!array.positions_known)
+    throw Error(ErrorKind::config, "phase_centre", phase_centre, "known antenna positions",
+                "give `array_path`");
+  tracking.centre.name = place.name;
+  tracking.centre.ra_deg = place.position->ra_deg;
+  tracking.centre.dec_deg = place.position->dec_deg;
+  const double duration_s = core::seconds_between(start, end);
+  tracking.table = std::make_shared<const formats::delays::Table>(formats::delays::track(
+      array, place.name, *place.position, start, duration_s + kMargin_s, {.earth = earth}));
+  return tracking;
+}
+
+}  // namespace tautline::pipeline

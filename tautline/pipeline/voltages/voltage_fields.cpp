@@ -1,0 +1,123 @@
+// The fields of the runs over voltages.
+#include "tautline/pipeline/voltages/channelize_voltages.h"
+#include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/pipeline/voltages/f_engine.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// "32/27"
+void set_oversample(FilterConfig& config, const std::string& text) {
+  const auto parts = core::text::split(text, '/');
+  std::size_t p = 0, q = 0;
+  try {
+    if (parts.size() == 2) {
+      p = core::text::read<std::size_t>(parts[0]);
+      q = core::text::read<std::size_t>(parts[1]);
+    }
+  } catch (const core::Error&) {
+    p = q = 0;
+  }
+  if (q == 0 || p < q) core::text::refuse(text, "a ratio P/Q of at least one, such as 32/27");
+  config.oversample_numerator = p;
+  config.oversample_denominator = q;
+}
+
+std::string oversample_text(const FilterConfig& config) {
+  return std::to_string(config.oversample_numerator) + "/" +
+         std::to_string(config.oversample_denominator);
+}
+
+core::FieldText<Requantise> requantise_names() {
+  return core::choice<Requantise>(
+      {{"8", Requantise::bits8}, {"4", Requantise::bits4}, {"off", Requantise::off}});
+}
+
+core::FieldText<core::Window> window_text() {
+  return {core::FieldKind::text,
+          "",
+          {},
+          [](const std::string& text) { return core::parse_window(text); },
+          [](const core::Window& window) { return core::to_string(window); }};
+}
+
+// What both runs have: which part of which input, the filter bank, memory.
+template <class C>
+core::Fields<C> voltage_run_fields() {
+  return core::Fields<C>()
+      .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
+           core::at_least(0))
+      .add({.name = "duration_s", .unit = "s", .help = "how much to process; negative: to the end"},
+           &C::duration_s)
+      .include("reader", &C::reader, fields(formats::ReaderOptions{}))
+      .include("filter", &C::filter, fields(FilterConfig{}))
+      .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
+           &C::memory_bytes, core::byte_size());
+}
+
+}  // namespace
+
+const core::Fields<FilterConfig>& fields(const FilterConfig&) {
+  using C = FilterConfig;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "channels", .help = "channels across the band"}, &C::channels,
+               core::between(2, 65536))
+          .add({.name = "taps", .help = "taps of the polyphase filter"}, &C::taps,
+               core::between(1, 4096))
+          .add({.name = "window",
+                .help = "window of the prototype",
+                .form = "hann|hamming|kaiser:B|rect"},
+               &C::window, window_text())
+          .add({.name = "cutoff", .help = "the prototype's cutoff in channel widths"}, &C::cutoff,
+               core::above(0))
+          .add({.name = "coefficients",
+                .help = "the prototype's coefficients instead of a window, taps x channels of them "
+                        "in sample order"},
+               &C::coefficients)
+          .add_text(
+              {.name = "oversample", .help = "oversampling ratio, such as 32/27", .form = "P/Q"},
+              oversample_text, set_oversample);
+  return all;
+}
+
+const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
+  using C = CorrelateConfig;
+  static const auto all =
+      voltage_run_fields<C>()
+          .add({.name = "integration_s",
+                .unit = "s",
+                .help = "length of an integration, rounded to whole spectra"},
+               &C::integration_s, core::above(0))
+          .add({.name = "requantise", .help = "bits between F and X", .option = "requantize"},
+               &C::requantise, requantise_names())
+          .add({.name = "array_path", .help = "array.toml: antenna positions", .option = "array"},
+               &C::array_path)
+          .add({.name = "delays_path",
+                .help = "delays.toml: delay the voltages, and so track its phase centre",
+                .option = "delays"},
+               &C::delays_path)
+          .add({.name = "phase_centre",
+                .help = "NAME=RA_DEG,DEC_DEG: rotate the fringes to it after correlation; the "
+                        "NAME of `delays_path`: do so by that table",
+                .option = "phase-center"},
+               &C::phase_centre)
+          .include("earth", &C::earth, fields(formats::EarthOrientation{}));
+  return all;
+}
+
+const core::Fields<ChannelizeConfig>& fields(const ChannelizeConfig&) {
+  using C = ChannelizeConfig;
+  static const auto all =
+      voltage_run_fields<C>()
+          .add({.name = "requantise", .help = "bits of voltages", .option = "requantize"},
+               &C::requantise, requantise_names())
+          .add({.name = "integrate", .help = "spectra in one power sample (.fil)"}, &C::integrate,
+               core::at_least(1))
+          .add({.name = "stokes", .help = "of power (.fil)"}, &C::stokes,
+               core::choice<Stokes>({{"I", Stokes::i}, {"IQUV", Stokes::iquv}}));
+  return all;
+}
+
+}  // namespace tautline::pipeline

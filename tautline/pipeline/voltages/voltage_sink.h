@@ -1,0 +1,41 @@
+// Where channelized voltages go: DADA or NPY voltages, or detected power.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tautline/core/voltage.h"
+#include "tautline/pipeline/voltages/channelize_voltages.h"
+#include "tautline/pipeline/voltages/f_engine.h"
+
+namespace tautline::pipeline {
+
+class VoltageSink {
+ public:
+  virtual ~VoltageSink() = default;
+  /// Which form of spectra it takes.
+  virtual stages::channelize::Output wants() const = 0;
+  virtual void write(const SpectraChunk& chunk) = 0;
+  /// Times in the output so far.
+  virtual std::uint64_t written() const = 0;
+  virtual void finish() = 0;
+};
+
+/// What the sink must know of the stream.
+struct SinkDescription {
+  core::VoltageDescription input;
+  std::size_t channels = 1;
+  std::size_t hop_samples = 1;
+  std::size_t span_samples = 1;  ///< of one spectrum
+  std::uint64_t spectra = 0;     ///< that will come, as far as sizes tell
+};
+
+/// By the output's ending. Throws core::Error.
+std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
+                                               const SinkDescription& description);
+
+/// The form that an output of this name takes, known before the filter is planned.
+stages::channelize::Output form_wanted(const ChannelizeConfig& config);
+
+}  // namespace tautline::pipeline

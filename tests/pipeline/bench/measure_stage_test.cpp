@@ -1,0 +1,146 @@
+// `tautline bench`: every stage can be measured, on the code that was asked for.
+#include "tautline/pipeline/bench/measure_stage.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+namespace {
+
+TEST(MeasureStage, EveryStageOnSmallProblems) {
+  const auto device =
+      device::open({device::Api::cpu, device::InstructionSet::portable}, {.threads = 1});
+  Limits limits;
+  limits.copy_bytes_per_s = limits.float_operations_per_s = limits.int8_operations_per_s = 1e9;
+  const Problem small{{"inputs", 4},  {"channels", 16}, {"samples", 1024}, {"spectra", 64},
+                      {"trials", 8},  {"beams", 2},     {"rate_hz", 1000}, {"width_ms", 20},
+                      {"sensors", 5}, {"bins", 8},      {"levels", 3}};
+  for (const std::string& stage : measurable_stages()) {
+    SCOPED_TRACE(stage);
+    Problem problem;
+    for (const auto& [key, unused] : default_problem(stage, *device))
+      if (small.contains(key)) problem[key] = small.at(key);
+    const Measurement m = measure_stage(stage, problem, device, limits, 0.001);
+    EXPECT_EQ(m.stage, stage);
+    EXPECT_NE(m.instruction_set.find("portable"), std::string::npos) << m.instruction_set;
+    EXPECT_GT(m.seconds, 0);
+    EXPECT_GT(m.rate, 0);
+    EXPECT_GT(m.bytes, 0);
+    EXPECT_GT(m.fraction_of_limit, 0);
+    EXPECT_THROW(measure_stage(stage, {{"dishes", 3}}, device, limits, 0.001), core::Error);
+  }
+  EXPECT_THROW(measure_stage("fold", {}, device, limits), core::Error);
+}
+
+// What differs from the usual input, output or layout runs, and shows in the problem.
+TEST(MeasureStage, RunsTheSizesThatAreSeldomAskedFor) {
+  const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
+  const std::vector<std::pair<std::string, std::vector<const char*>>> asked{
+      {"unpack", {"layout1,samples=64", "layout10,samples=64", "layout14,samples=64"}},
+      {"channelize",
+       {"real=1", "delays=1", "oversample=4/3", "output_bits=32,corner_turned=1", "output_bits=4"}},
+      {"dedisperse", {"beams=2,method=2", "method=3,pulse_us=5000"}},
+      {"search", {"calls=3", "from_host=1"}}};
+  const Problem small{
+      {"channels", 12}, {"inputs", 3}, {"spectra", 30}, {"samples", 1024}, {"trials", 9}};
+  for (const auto& [stage, texts] : asked)
+    for (const char* text : texts) {
+      SCOPED_TRACE(stage + " " + text);
+      Problem problem = parse_problem(stage, text);
+      for (const auto& [key, unused] : default_problem(stage, *device))
+        if (stage != "unpack" && small.contains(key)) problem.emplace(key, small.at(key));
+      const Measurement m = measure_stage(stage, problem, device, {}, 0);
+      EXPECT_GT(m.rate, 0);
+      for (const auto& [key, value] : parse_problem(stage, text))
+        EXPECT_NE(("," + m.problem).find("," + key + "=" + std::to_string(value)),
+                  std::string::npos)
+            << m.problem;
+    }
+  EXPECT_THROW(measure_stage("unpack", {{"layout", 99}}, device, {}, 0), core::Error);
+  EXPECT_THROW(measure_stage("channelize", {{"oversample_denominator", 7}}, device, {}, 0),
+               core::Error);
+}
+
+// Every type of counts, at the lags that were asked for.
+TEST(MeasureStage, AutocorrelateHasItsWorkAndItsRealTime) {
+  const auto device = device::open(device::parse_selection("cpu:portable"), {.threads = 1});
+  Limits limits;
+  limits.copy_bytes_per_s = 1e9;
+  limits.float_operations_per_s = 1e15;
+  limits.int8_operations_per_s = 1e6;
+  const std::map<std::string, std::size_t> types{{"u8", 1}, {"u16", 2}, {"u32", 4}, {"f32", 4}};
+  for (const auto& [type, bytes] : types) {
+    SCOPED_TRACE(type);
+    const Measurement m = measure_stage(
+        "autocorrelate",
+        parse_problem("autocorrelate", "type=" + type + ",sensors=7,bins=8,levels=2,samples=400," +
+                                           "scheme=standard,most=200,rate_hz=1000"),
+        device, limits, 0);
+    EXPECT_NE(m.problem.find("standard=1"), std::string::npos) << m.problem;
+    EXPECT_EQ(m.bytes, 7 * 400.0 * static_cast<double>(bytes));
+    EXPECT_EQ(m.operations, 2 * 7 * 400 * (9 + 4 / 2.0));
+    EXPECT_DOUBLE_EQ(m.rate, 7 * 400 / m.seconds);
+    EXPECT_DOUBLE_EQ(m.bandwidth_hz, 400 / m.seconds);
+    ASSERT_TRUE(m.real_time_factor.has_value());
+    EXPECT_DOUBLE_EQ(*m.real_time_factor, m.bandwidth_hz / 1000);
+    EXPECT_EQ(m.unit, "samples/s");
+    EXPECT_EQ(m.limit, type == "f32" ? "memory" : "arithmetic");
+  }
+  for (const char* wrong : {"bits=7", "most=256", "bits=16,float=1", "levels=41", "bins=1025"})
+    EXPECT_THROW(
+        measure_stage("autocorrelate", parse_problem("autocorrelate", wrong), device, limits, 0),
+        core::Error)
+        << wrong;
+}
+
+// What a search takes and gives: of all beams, in the time of one.
+TEST(MeasureStage, SearchesHaveTheirWorkAndTheirRealTime) {
+  const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
+  Limits limits;
+  limits.copy_bytes_per_s = 1e9;
+  for (const std::size_t floats : {0u, 1u}) {
+    const Measurement m = measure_stage(
+        "detect",
+        {{"trials", 3}, {"samples", 1000}, {"rate_hz", 500}, {"width_ms", 40}, {"float", floats}},
+        device, limits, 0);
+    EXPECT_EQ(m.bytes, 4 * 3 * 1000);
+    EXPECT_DOUBLE_EQ(m.rate, 3 * 1000 / m.seconds);
+    ASSERT_TRUE(m.real_time_factor.has_value());
+    EXPECT_DOUBLE_EQ(*m.real_time_factor, 2 / m.seconds);
+    EXPECT_EQ(m.problem.find("float=1") != std::string::npos, floats == 1) << m.problem;
+  }
+  for (const std::size_t zero_dm : {0u, 1u}) {
+    const Measurement m = measure_stage("search",
+                                        {{"channels", 8},
+                                         {"trials", 5},
+                                         {"samples", 2048},
+                                         {"rate_hz", 1024},
+                                         {"bits", 4},
+                                         {"beams", 3},
+                                         {"width_ms", 20},
+                                         {"zero_dm", zero_dm}},
+                                        device, limits, 0);
+    EXPECT_EQ(m.bytes, 3 * 2048 * (8 / 2 + 4 * 5 + 4 * 5));
+    EXPECT_DOUBLE_EQ(m.rate, 3 * 2048 * 8 / m.seconds);
+    ASSERT_TRUE(m.real_time_factor.has_value());
+    EXPECT_DOUBLE_EQ(*m.real_time_factor, 2 / m.seconds);
+    EXPECT_EQ(m.problem.find("zero_dm=1") != std::string::npos, zero_dm == 1) << m.problem;
+  }
+  for (const char* wrong : {"samples=1000", "rate_hz=0", "width_ms=0", "beams=0", "bits=5"})
+    EXPECT_THROW(measure_stage("search", parse_problem("search", wrong), device, limits, 0),
+                 core::Error)
+        << wrong;
+  for (const char* wrong : {"rate_hz=0", "width_ms=0", "trials=0", "beams=2"})
+    EXPECT_THROW(measure_stage("detect", parse_problem("detect", wrong), device, limits, 0),
+                 core::Error)
+        << wrong;
+}
+
+}  // namespace
+}  // namespace tautline::pipeline

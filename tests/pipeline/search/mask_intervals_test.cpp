@@ -1,0 +1,102 @@
+// Masked samples become their channel's mean, whatever the blocks.
+#include "tautline/pipeline/search/mask_intervals.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tautline/core/error.h"
+#include "tests/support/seed.h"
+
+namespace tautline::pipeline {
+namespace {
+
+constexpr std::size_t kChannels = 6, kTimes = 250;
+
+// Samples in memory.
+class MemoryReader final : public formats::FilterbankReader {
+ public:
+  MemoryReader(std::vector<std::uint8_t> samples, bool rising) : samples_(std::move(samples)) {
+    description_.channels = kChannels;
+    for (std::size_t c = 0; c < kChannels; ++c)
+      description_.channel_mhz.push_back(1400 +
+                                         static_cast<double>(rising ? c : kChannels - 1 - c));
+    description_.fch1_mhz = description_.channel_mhz.front();
+    description_.foff_mhz = rising ? 1 : -1;
+    description_.tsamp_s = 1e-3;
+    description_.rate_hz = core::make_rational(1000, 1);
+    description_.samples = kTimes;
+  }
+  std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
+    count = std::min<std::size_t>(count, kTimes - first);
+    std::memcpy(to.data(), samples_.data() + first * kChannels, count * kChannels);
+    return count;
+  }
+
+ private:
+  std::vector<std::uint8_t> samples_;
+};
+
+// Intervals of 100 times: the channel at 1401 MHz is zapped, 1403 masked in the second, all in the
+// third.
+formats::presto::Mask make_mask() {
+  formats::presto::Mask mask;
+  mask.interval_s = 0.1;
+  mask.low_channel_mhz = 1400;
+  mask.channel_width_mhz = 1;
+  mask.channels = kChannels;
+  mask.intervals = 3;
+  mask.samples_per_interval = 100;
+  mask.zapped_channels = {1};
+  mask.zapped_intervals = {2};
+  mask.interval_channels = {{1}, {1, 3}, {0, 1, 2, 3, 4, 5}};
+  return mask;
+}
+
+TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
+  auto random = tests::generator();
+  std::vector<std::uint8_t> samples(kChannels * kTimes);
+  for (auto& sample : samples) sample = static_cast<std::uint8_t>(random());
+  for (const bool rising : {true, false}) {
+    MemoryReader reader(samples, rising);
+    const auto channel = [&](std::size_t up) { return rising ? up : kChannels - 1 - up; };
+    const auto mean = [&](std::size_t c, std::size_t from, std::size_t to) {
+      double sum = 0;
+      for (std::size_t t = from; t < to; ++t) sum += samples[t * kChannels + c];
+      return static_cast<int>(std::lround(sum / static_cast<double>(to - from)));
+    };
+    for (const std::size_t block : {kTimes, std::size_t{1}, std::size_t{37}}) {
+      MaskIntervals mask(make_mask(), reader);
+      EXPECT_EQ(mask.ignored_channels(), std::vector<std::size_t>{channel(1)});
+      auto masked = samples;
+      for (std::size_t t = 0; t < kTimes; t += block) {
+        const std::size_t count = std::min(block, kTimes - t);
+        mask.apply(
+            std::as_writable_bytes(std::span(masked).subspan(t * kChannels, count * kChannels)), t,
+            count);
+      }
+      for (std::size_t t = 0; t < kTimes; ++t)
+        for (std::size_t c = 0; c < kChannels; ++c) {
+          int expected = samples[t * kChannels + c];
+          if (t >= 100 && t < 200 && c == channel(3)) expected = mean(c, 0, 100);
+          // The channel that was masked in the second interval still has the first one's mean.
+          if (t >= 200 && c != channel(1))
+            expected = c == channel(3) ? mean(c, 0, 100) : mean(c, 100, 200);
+          if (c == channel(1)) continue;  // ignored by whoever sums
+          ASSERT_EQ(masked[t * kChannels + c], expected) << "time " << t << " channel " << c;
+        }
+      EXPECT_EQ(mask.masked(), 100u + 50u * 5);
+    }
+  }
+}
+
+TEST(MaskIntervals, AMaskOfOtherChannelsIsRefused) {
+  MemoryReader reader(std::vector<std::uint8_t>(kChannels * kTimes), true);
+  auto mask = make_mask();
+  mask.channels = 7;
+  EXPECT_THROW(MaskIntervals(mask, reader), core::Error);
+}
+
+}  // namespace
+}  // namespace tautline::pipeline

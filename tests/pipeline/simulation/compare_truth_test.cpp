@@ -1,0 +1,262 @@
+// Simulated voltages, correlated, against their truth; and visibilities spoilt on purpose, which
+// must not pass.
+#include "tautline/pipeline/simulation/compare_truth.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+
+#include "tautline/core/baseline.h"
+#include "tautline/core/error.h"
+#include "tautline/pipeline/simulation/simulate_voltages.h"
+#include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::pipeline {
+namespace {
+
+const std::string kArray = TAUTLINE_SOURCE_DIR "/examples/demo/array.toml";
+
+struct Case {
+  bool real = false, lower = false;
+  std::string phase_centre{};  // NAME=RA,DEC
+  Requantise requantise = Requantise::bits8;
+};
+
+// Some thousand differences are compared in every run: one of 5 sigma is found once in 100,000
+// runs, one of 7 never. The faults of these tests are of 10 and more.
+const TruthTolerance kTolerance{.sigmas = 7};
+
+/// One simulated and correlated run.
+class CorrelatedRun {
+ public:
+  explicit CorrelatedRun(const Case& which) {
+    formats::scene::Scene scene;
+    scene.start = core::parse_utc("2026-03-20-14:00:00");
+    scene.lower_sideband = which.lower;
+    scene.sources.resize(2);
+    scene.sources[0] = {
+        .name = "bright", .horizontal = true, .azimuth_deg = 40, .elevation_deg = 75, .flux = 0.6};
+    scene.sources[1] = {.name = "faint",
+                        .horizontal = true,
+                        .azimuth_deg = 230,
+                        .elevation_deg = 60,
+                        .flux = 0.2,
+                        .spectral_index = -0.7,
+                        .polarised_fraction = 0.5,
+                        .polarisation_angle_deg = 30};
+    SimulateConfig simulate;
+    simulate.output = folder_ / "v.dada";
+    simulate.duration_s = 0.1;
+    simulate.real = which.real;
+    simulate.seed = tests::generator()();
+    formats::ArrayLayout array = formats::read_array_layout(kArray);
+    truth_path = simulate_voltages(simulate, array, scene).truth_path;
+    CorrelateConfig correlate;
+    correlate.inputs = {simulate.output};
+    correlate.output = folder_ / "v.uvh5";
+    correlate.array_path = kArray;
+    correlate.filter.channels = 64;
+    correlate.integration_s = 0.03;
+    correlate.phase_centre = which.phase_centre;
+    correlate.requantise = which.requantise;
+    correlate_voltages(correlate, {device::open({})});
+    visibilities_path = correlate.output;
+  }
+
+  std::string visibilities_path, truth_path;
+
+ private:
+  tests::ScratchFolder folder_;
+};
+
+/// A file's visibilities, changed on the way.
+class Spoilt : public formats::VisibilityReader {
+ public:
+  using Change = std::function<void(formats::VisibilityDescription&)>;
+  using Spoil = std::function<std::complex<float>(std::complex<float>, std::size_t channel,
+                                                  std::size_t i, std::size_t j)>;
+  Spoilt(const std::string& path, Spoil spoil, const Change& change = {})
+      : reader_(formats::open_visibilities(path)),
+        spoil_(std::move(spoil)),
+        description_(reader_->description()) {
+    if (change) change(description_);
+  }
+  const formats::VisibilityDescription& description() const override { return description_; }
+  const std::vector<core::Instant>& middles() const override { return reader_->middles(); }
+  const std::vector<double>& integration_lengths_s() const override {
+    return reader_->integration_lengths_s();
+  }
+  formats::Integration read(std::size_t k) override {
+    formats::Integration integration = reader_->read(k);
+    const auto& from = integration.visibilities;
+    values_.resize(from.size());
+    for (std::size_t c = 0; c < from.extent(0); ++c)
+      for (std::size_t i = 0; i < description_.array.inputs.size(); ++i)
+        for (std::size_t j = 0; j <= i; ++j) {
+          const std::size_t at = core::baseline_index(i, j);
+          values_[c * from.extent(1) + at] = i == j ? from(c, at) : spoil_(from(c, at), c, i, j);
+        }
+    integration.visibilities = {values_.data(), from.extents()};
+    return integration;
+  }
+
+ private:
+  std::unique_ptr<formats::VisibilityReader> reader_;
+  Spoil spoil_;
+  formats::VisibilityDescription description_;
+  std::vector<std::complex<float>> values_;
+};
+
+std::complex<float> as_it_is(std::complex<float> value, std::size_t, std::size_t, std::size_t) {
+  return value;
+}
+
+/// Those that write visibilities and read them back.
+class CompareTruthOfRuns : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef TAUTLINE_HDF5
+    GTEST_SKIP() << "this build has no HDF5";
+#endif
+  }
+};
+
+TEST_F(CompareTruthOfRuns, AgreesWithTheCorrelator) {
+  for (const Case& which :
+       {Case{}, Case{.lower = true}, Case{.real = true}, Case{.real = true, .lower = true},
+        Case{.phase_centre = "somewhere=201.0,-30.0"}, Case{.requantise = Requantise::bits4}}) {
+    SCOPED_TRACE(std::string(which.real ? "real" : "complex") + (which.lower ? " lower" : "") +
+                 which.phase_centre + (which.requantise == Requantise::bits4 ? "4 bits" : ""));
+    const CorrelatedRun run(which);
+    const TruthComparison found = compare_truth(run.visibilities_path, run.truth_path, kTolerance);
+    EXPECT_TRUE(found.agrees) << found.verdict;
+    EXPECT_EQ(found.outside, 0U);
+    EXPECT_EQ(found.visibilities.size(), 32U * 31);
+    EXPECT_EQ(found.strong, found.visibilities.size());
+    EXPECT_GT(found.closures.size(), 100U);
+    // The noise is what it is expected to be: neither hidden by large errors nor more than they
+    // say. (The sources' own noise is common to all baselines: it moves amplitudes together, and
+    // cancels around triangles. Of a sources' power it is z / sqrt(128,000), half of a baseline's
+    // sigma, so that rms is sqrt(1 + 0.25 z^2) or less: 4 is where |z| is 7.7.)
+    for (double rms : {found.amplitude_rms_sigmas, found.phase_rms_sigmas}) {
+      EXPECT_GT(rms, 0.5);
+      EXPECT_LT(rms, 4);
+    }
+    EXPECT_GT(found.closure_rms_sigmas, 0.3);
+    EXPECT_LT(found.closure_rms_sigmas, 1.5);
+    EXPECT_NEAR(found.mean_amplitude_ratio, 1, 0.02);
+    EXPECT_NEAR(found.power_ratio, 1, 0.02);
+    for (std::size_t k = 1; k < found.visibilities.size(); ++k)
+      EXPECT_GE(found.visibilities[k].length_m, found.visibilities[k - 1].length_m);
+  }
+}
+
+TEST_F(CompareTruthOfRuns, FindsEveryFault) {
+  const CorrelatedRun run({});
+  const simulation::Truth truth = simulation::read_truth(run.truth_path);
+  const auto verdict_of = [&](Spoilt::Spoil spoil, const Spoilt::Change& change = {}) {
+    Spoilt reader(run.visibilities_path, std::move(spoil), change);
+    return compare_truth(reader, truth, kTolerance);
+  };
+  EXPECT_TRUE(verdict_of(as_it_is).agrees);
+  // The wrong sign of every phase.
+  EXPECT_FALSE(
+      verdict_of([](std::complex<float> v, auto, auto, auto) { return std::conj(v); }).agrees);
+  // A tenth too much.
+  const TruthComparison louder =
+      verdict_of([](std::complex<float> v, auto, auto, auto) { return 1.1F * v; });
+  EXPECT_FALSE(louder.agrees);
+  EXPECT_NEAR(louder.mean_amplitude_ratio, 1.1, 0.02);
+  // One antenna's cable: its visibilities are off, closure phases are not.
+  const TruthComparison cable =
+      verdict_of([](std::complex<float> v, auto, std::size_t i, std::size_t j) {
+        const auto turn = std::polar(1.0F, 0.1F);
+        return i / 2 == 7 ? v * turn : j / 2 == 7 ? v * std::conj(turn) : v;
+      });
+  EXPECT_FALSE(cable.agrees);
+  EXPECT_LT(cable.closure_rms_sigmas, 1.6);
+  EXPECT_LE(cable.outside, 2U * 31);
+  EXPECT_GT(cable.outside, 31U);
+  // Two antennas with each other's names.
+  EXPECT_FALSE(verdict_of(as_it_is, [](formats::VisibilityDescription& d) {
+                 std::swap(d.array.antennas[3].number, d.array.antennas[20].number);
+               }).agrees);
+  // The band upside down, and one channel off.
+  EXPECT_FALSE(verdict_of(as_it_is, [](formats::VisibilityDescription& d) {
+                 std::reverse(d.channel_hz.begin(), d.channel_hz.end());
+               }).agrees);
+  EXPECT_FALSE(verdict_of(as_it_is, [](formats::VisibilityDescription& d) {
+                 for (double& hz : d.channel_hz) hz += 10 * d.channel_width_hz;
+               }).agrees);
+}
+
+TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
+  const CorrelatedRun run({});
+  simulation::Truth truth = simulation::read_truth(run.truth_path);
+  // A sky as faint as that is not what was measured, but a faint sky over the same noise is.
+  for (auto& source : truth.sources) source.flux *= 1e-4;
+  for (auto& [key, value] : truth.listed) value *= 1e-4;
+  Spoilt faint(run.visibilities_path, [](std::complex<float>, auto, auto, auto) {
+    return std::complex<float>(0.5F, -0.25F);
+  });
+  const TruthComparison found = compare_truth(faint, truth);
+  EXPECT_EQ(found.strong, 0U);
+  EXPECT_FALSE(found.agrees);
+
+  truth.antenna_numbers.assign(truth.antenna_numbers.size(), -1);
+  Spoilt strangers(run.visibilities_path, as_it_is);
+  EXPECT_THROW(compare_truth(strangers, truth), core::Error);
+
+  // Of another band: the message has both.
+  Spoilt elsewhere(run.visibilities_path, as_it_is, [](formats::VisibilityDescription& d) {
+    for (double& hz : d.channel_hz) hz += 100e6;
+  });
+  try {
+    compare_truth(elsewhere, truth);
+    ADD_FAILURE() << "other frequencies were compared";
+  } catch (const core::Error& error) {
+    const auto mhz = [](double hz) { return std::to_string(hz / 1e6); };
+    for (const double hz :
+         {elsewhere.description().channel_hz.front(), truth.centre_hz - truth.bandwidth_hz / 2,
+          truth.centre_hz + truth.bandwidth_hz / 2})
+      EXPECT_NE(std::string(error.what()).find(mhz(hz)), std::string::npos)
+          << mhz(hz) << " in " << error.what();
+  }
+}
+
+TEST(CompareTruth, RefusesWhatIsNoTruth) {
+  const tests::ScratchFolder folder;
+  const auto refused = [&](const std::string& text, core::ErrorKind kind) {
+    const std::string path = folder / "x.truth.json";
+    std::ofstream(path) << text;
+    try {
+      simulation::read_truth(path);
+      ADD_FAILURE() << text;
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), kind);
+      EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
+      EXPECT_EQ(std::string(error.what()).find("json.exception"), std::string::npos);
+    }
+  };
+  refused("\x89HDF\r\n\x1a\n", core::ErrorKind::format);
+  refused("[1, 2]", core::ErrorKind::format);
+  refused("", core::ErrorKind::format);
+  refused("{}", core::ErrorKind::format);
+  refused(R"({"schema": "tautline.simulation.truth", "version": 2})", core::ErrorKind::format);
+  refused(R"({"schema": "tautline.simulation.truth", "version": 1, "sampling": {}})",
+          core::ErrorKind::format);
+  EXPECT_THROW(simulation::read_truth(folder / "absent"), core::Error);
+}
+
+TEST(CompareTruth, SpreadsRows) {
+  EXPECT_EQ(spread_rows(0, 5), (std::vector<std::size_t>{}));
+  EXPECT_EQ(spread_rows(3, 5), (std::vector<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(spread_rows(101, 3), (std::vector<std::size_t>{0, 50, 100}));
+  EXPECT_EQ(spread_rows(9, 1), (std::vector<std::size_t>{0}));
+}
+
+}  // namespace
+}  // namespace tautline::pipeline

@@ -1,0 +1,210 @@
+// Detected power and gains of spectra [input][spectrum][channel], against plain loops.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <random>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/device/device.h"
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/voltages/gains.h"
+#include "tautline/pipeline/voltages/power_sink.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::pipeline {
+namespace {
+
+constexpr std::size_t kAntennas = 3, kPolarisations = 2, kInputs = 6, kChannels = 5;
+constexpr std::size_t kSpectra = 203;
+
+// Every seventh spectrum or so of an input is invalid; all inputs' from 60 to 79.
+class Power : public ::testing::Test {
+ protected:
+  Power() : samples(kInputs * kSpectra * kChannels), mask(kInputs, kSpectra) {
+    auto random = tests::generator();
+    std::normal_distribution<float> normal(0, 100);
+    for (auto& x : samples) x = {normal(random), normal(random)};
+    for (std::size_t i = 0; i < kInputs; ++i) {
+      for (std::size_t s = 0; s < kSpectra; ++s)
+        if (random() % 7 == 0) mask.set(i, s, 1, false);
+      mask.set(i, 60, 20, false);
+    }
+  }
+
+  std::complex<double> at(std::size_t input, std::size_t spectrum, std::size_t channel) const {
+    return samples[(input * kSpectra + spectrum) * kChannels + channel];
+  }
+  core::View<const std::complex<float>, 3> view(std::size_t first, std::size_t count) const {
+    return {samples.data() + first * kChannels,
+            {kInputs, count, kChannels},
+            {static_cast<std::ptrdiff_t>(kSpectra * kChannels), kChannels, 1}};
+  }
+  core::ValidityMask part_of_mask(std::size_t first, std::size_t count) const {
+    core::ValidityMask part(kInputs, count);
+    for (std::size_t i = 0; i < kInputs; ++i)
+      core::copy_bits(mask.row(i), first, count, part.row(i), 0);
+    return part;
+  }
+
+  std::vector<std::complex<float>> samples;
+  core::ValidityMask mask;
+};
+
+class PowerFiles : public Power {
+ protected:
+  ChannelizeConfig config(Stokes stokes, std::uint64_t integrate) const {
+    ChannelizeConfig config;
+    config.inputs = {"in.dada"};
+    config.output = folder / "out.fil";
+    config.overwrite = true;
+    config.stokes = stokes;
+    config.integrate = integrate;
+    return config;
+  }
+  static SinkDescription description() {
+    SinkDescription description;
+    description.input.antennas = kAntennas;
+    description.input.polarisations = kPolarisations;
+    description.input.rate_hz = {1'000'000, 1};
+    description.input.start = core::parse_utc("2026-03-01-00:00:00");
+    description.input.centre_hz = 1.4e9;
+    description.input.bandwidth_hz = 1e6;
+    description.channels = kChannels;
+    description.hop_samples = kChannels;
+    description.span_samples = 8 * kChannels;
+    return description;
+  }
+  // One product of an output sample: the mean over what is valid, as the header file says.
+  double expected(std::size_t product, std::size_t first, std::size_t integrate,
+                  std::size_t channel) const {
+    double sum = 0, count = 0;
+    for (std::size_t s = first; s < first + integrate; ++s)
+      for (std::size_t antenna = 0; antenna < kAntennas; ++antenna) {
+        if (!mask.valid(2 * antenna, s) || !mask.valid(2 * antenna + 1, s)) continue;
+        const auto x = at(2 * antenna, s, channel), y = at(2 * antenna + 1, s, channel);
+        const double products[] = {std::norm(x) + std::norm(y), std::norm(x) - std::norm(y),
+                                   2 * (x * std::conj(y)).real(), -2 * (x * std::conj(y)).imag()};
+        sum += products[product];
+        count += 1;
+      }
+    return count > 0 ? sum / count : 0;
+  }
+  void write(PowerSink& sink) const {
+    auto random = tests::generator();
+    for (std::size_t first = 0; first < kSpectra;) {
+      const std::size_t count = std::min<std::size_t>(1 + random() % 50, kSpectra - first);
+      const core::ValidityMask part = part_of_mask(first, count);
+      SpectraChunk chunk;
+      chunk.spectra = count;
+      chunk.first_spectrum = first;
+      chunk.samples = view(first, count);
+      chunk.valid = part.view();
+      sink.write(chunk);
+      first += count;
+    }
+    sink.finish();
+  }
+  tests::ScratchFolder folder;
+};
+
+TEST_F(PowerFiles, HoldTheMeansOfEveryProductFromTheHighestFrequencyDown) {
+  for (const Stokes stokes : {Stokes::i, Stokes::iquv})
+    for (const std::size_t integrate : {1, 7, 20, 203}) {
+      PowerSink sink(config(stokes, integrate), description());
+      write(sink);
+      const std::size_t products = stokes == Stokes::iquv ? 4 : 1, times = kSpectra / integrate;
+      EXPECT_EQ(sink.written(), times);
+      for (std::size_t product = 0; product < products; ++product) {
+        formats::FilterbankOptions options;
+        options.ifs = {product};
+        const auto reader = formats::open_filterbank({folder / "out.fil"}, options);
+        const auto& d = reader->description();
+        ASSERT_EQ(d.samples, times);
+        EXPECT_EQ(d.ifs, products);
+        EXPECT_NEAR(d.fch1_mhz, 1400.4, 1e-9);
+        EXPECT_NEAR(d.foff_mhz, -0.2, 1e-9);
+        EXPECT_DOUBLE_EQ(d.tsamp_s, static_cast<double>(integrate * kChannels) * 1e-6);
+        // The middle of the first spectrum's span, less half a hop.
+        EXPECT_NEAR(core::seconds_between(description().input.start, d.start), 17.5e-6, 2e-6);
+        std::vector<float> values(times * kChannels);
+        reader->read(0, times, std::as_writable_bytes(std::span(values)));
+        for (std::size_t t = 0; t < times; ++t)
+          for (std::size_t c = 0; c < kChannels; ++c) {
+            const double wanted = expected(product, t * integrate, integrate, kChannels - 1 - c);
+            ASSERT_NEAR(values[t * kChannels + c], wanted, 1e-6 * std::fabs(wanted) + 1e-3)
+                << "product " << product << ", time " << t << ", channel " << c;
+          }
+      }
+    }
+}
+
+TEST_F(PowerFiles, WhatCannotBeIsRefused) {
+  EXPECT_THROW(PowerSink(config(Stokes::i, 0), description()), core::Error);
+  SinkDescription one = description();
+  one.input.polarisations = 1;
+  EXPECT_THROW(PowerSink(config(Stokes::iquv, 1), one), core::Error);
+  EXPECT_NO_THROW(PowerSink(config(Stokes::i, 1), one));
+}
+
+TEST_F(Power, GainsBringTheRmsToTheTargetHoweverSpectraAreCut) {
+  const auto device = device::open({});
+  const auto queue = device->make_queue();
+  auto random = tests::generator();
+  // Channel 2 of input 1 is silent.
+  for (std::size_t s = 0; s < kSpectra; ++s) samples[(kSpectra + s) * kChannels + 2] = 0;
+  std::vector<float> first_gains;
+  for (int split = 0; split < 5; ++split) {
+    PowerMeter meter(kInputs, kChannels);
+    EXPECT_FALSE(meter.every_input());
+    for (std::size_t first = 0; first < kSpectra;) {
+      const std::size_t most = split == 0 ? kSpectra : 1 + random() % 90;
+      const std::size_t count = std::min(most, kSpectra - first);
+      const core::ValidityMask part = part_of_mask(first, count);
+      meter.add(*queue, view(first, count), part.view(), count);
+      first += count;
+    }
+    EXPECT_TRUE(meter.every_input());
+    const std::vector<float> gains = meter.gains(20);
+    if (split == 0) first_gains = gains;
+    EXPECT_EQ(gains, first_gains);
+  }
+  for (std::size_t i = 0; i < kInputs; ++i)
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      double power = 0, count = 0;
+      for (std::size_t s = 0; s < kSpectra; ++s)
+        if (mask.valid(i, s)) power += std::norm(at(i, s, c)), count += 1;
+      const double wanted = i == 1 && c == 2 ? 1 : 20 / std::sqrt(power / count / 2);
+      EXPECT_NEAR(first_gains[c * kInputs + i], wanted, 1e-6 * wanted);
+    }
+}
+
+// An input whose first spectra are invalid is waited for, while the others' gains stand.
+TEST_F(Power, InputsThatHaveBeenHeardAreHeld) {
+  const auto device = device::open({});
+  const auto queue = device->make_queue();
+  core::ValidityMask none(kInputs, 50), all(kInputs, 50);
+  none.set(4, 0, 50, false);
+  PowerMeter meter(kInputs, kChannels);
+  meter.add(*queue, view(0, 50), none.view(), 50);
+  EXPECT_FALSE(meter.every_input());
+  const auto before = meter.gains(20);
+  meter.hold();
+  meter.add(*queue, view(50, 50), all.view(), 50);
+  EXPECT_TRUE(meter.every_input());
+  const auto after = meter.gains(20);
+  for (std::size_t i = 0; i < kInputs; ++i)
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      if (i != 4) {
+        EXPECT_EQ(after[c * kInputs + i], before[c * kInputs + i]);
+      } else {
+        EXPECT_EQ(before[c * kInputs + i], 1);
+        EXPECT_NE(after[c * kInputs + i], 1);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace tautline::pipeline
