@@ -6,6 +6,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/device_memory.h"
+#include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/voltages/block_reader.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/frequencies.h"

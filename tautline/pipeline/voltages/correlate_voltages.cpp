@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/report/report_builder.h"
 #include "tautline/pipeline/voltages/block_reader.h"
 #include "tautline/pipeline/voltages/correlation_engines.h"

@@ -4,6 +4,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
+#include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/voltages/block_reader.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/gains.h"
