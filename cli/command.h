@@ -27,6 +27,7 @@ struct Global {
   std::string device_memory;  ///< bytes with a suffix; empty: all there is
   bool quiet = false;
   bool json = false;
+  bool profile = false;
   std::string log_level = "info";
   std::string command_line;
   std::stop_token stop;
@@ -49,6 +50,7 @@ void add_inspect(CLI::App& app, const Global& global, Action& action);
 void add_devices(CLI::App& app, const Global& global, Action& action);
 void add_bench(CLI::App& app, const Global& global, Action& action);
 void add_tune(CLI::App& app, const Global& global, Action& action);
+void add_run(CLI::App& app, const Global& global, Action& action);
 /// The process that candidates of `tune` run in. Not shown in the help.
 void add_tune_worker(CLI::App& app, const Global& global, Action& action);
 

@@ -78,6 +78,7 @@ int run_main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--quiet", global.quiet, "no progress, only warnings and errors");
   app.add_flag("--json", global.json, "results as JSON Lines");
+  app.add_flag("--profile", global.profile, "where the run's time went, on standard error");
   app.add_option("--log-level", global.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -100,6 +101,7 @@ int run_main(int argc, char** argv) {
   cli::add_devices(app, global, action);
   cli::add_bench(app, global, action);
   cli::add_tune(app, global, action);
+  cli::add_run(app, global, action);
   cli::add_tune_worker(app, global, action);
   cli::add_options_page(app, global, action);
   cli::say_options_in_help(app);

@@ -36,6 +36,7 @@ ROOMS = {
     "photons": {"report"},
     "simulation": {"voltages", "search", "photons", "report"},
     "bench": {"voltages", "search", "photons", "report", "simulation"},
+    "graph_file": {"voltages", "search", "photons"},
 }
 # Third-party header prefix -> folders (relative to tautline/) that may include it.
 THIRD_PARTY = {

@@ -103,6 +103,22 @@ std::pair<std::string, std::string> split_pair(const std::string& text) {
 
 }  // namespace text
 
+FieldText<std::vector<std::string>> file_names() {
+  FieldText<std::vector<std::string>> form{FieldKind::list, "", {}, {}, {}};
+  form.read = [](const std::string& text) {
+    std::vector<std::string> names;
+    for (std::string& name : text::split(text, text.find('\n') == std::string::npos ? ',' : '\n'))
+      if (!name.empty()) names.push_back(std::move(name));
+    return names;
+  };
+  form.write = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : "\n") + name;
+    return text;
+  };
+  return form;
+}
+
 FieldText<std::size_t> byte_size() {
   constexpr const char* kWords = "bytes, with K, M or G if you like (512M)";
   FieldText<std::size_t> form{FieldKind::text, kWords, {}, {}, {}};

@@ -185,6 +185,9 @@ FieldText<std::optional<T>> maybe(const FieldText<T>& form) {
           [form](const Maybe& value) { return !value || form.allows(*value); }};
 }
 
+/// Names of files: one a line, or, where the text has no line's end, between commas.
+FieldText<std::vector<std::string>> file_names();
+
 /// Bytes with an optional suffix: 4096, 512M, 2G. 0 is refused.
 FieldText<std::size_t> byte_size();
 

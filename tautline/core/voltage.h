@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/block_bytes.h"
 #include "tautline/core/sample_format.h"
 #include "tautline/core/time.h"
 
@@ -55,7 +56,7 @@ struct InvalidSpan {
 /// A piece of a stream as a reader leaves it: bytes that unpack understands. Blocks are reused, so
 /// `bytes` keeps its capacity.
 struct RawBlock {
-  std::vector<std::byte> bytes;
+  BlockBytes bytes;
   RawLayout layout;
   std::uint64_t first_sample = 0;  ///< since the description's start
   std::size_t samples = 0;

@@ -61,6 +61,45 @@ void LaneClock::credit(double& seconds) {
   since_ = now;
 }
 
+std::unique_ptr<device::Event> DeviceClock::event(const DevicePointer& device) {
+  auto& spare = spare_[device.get()];
+  if (spare.empty()) return device->make_event();
+  std::unique_ptr<device::Event> event = std::move(spare.back());
+  spare.pop_back();
+  return event;
+}
+
+void DeviceClock::begin(NodeProfile& profile, const DevicePointer& device, device::Queue& queue) {
+  Span span{&profile,      open_.empty() ? nullptr : open_.back().profile,
+            device,        &queue,
+            event(device), event(device)};
+  queue.record(*span.from);
+  open_.push_back(std::move(span));
+}
+
+void DeviceClock::end() {
+  open_.back().queue->record(*open_.back().to);
+  done_.push_back(std::move(open_.back()));
+  open_.pop_back();
+  collect(false);
+}
+
+// Work that was enqueued so long ago is done: asking for its time waits for nothing.
+void DeviceClock::collect(bool all) {
+  constexpr std::size_t kUnderWay = 64;
+  while (done_.size() > (all ? 0 : kUnderWay)) {
+    Span& span = done_.front();
+    span.to->synchronise();
+    const double seconds = span.device->seconds_between(*span.from, *span.to);
+    span.profile->device_s += seconds;
+    if (span.around != nullptr) span.around->device_s -= seconds;
+    auto& spare = spare_[span.device.get()];
+    spare.push_back(std::move(span.from));
+    spare.push_back(std::move(span.to));
+    done_.pop_front();
+  }
+}
+
 void Lane::drain() {
   for (const auto& [device, queue] : queues) try {
       queue->synchronise();

@@ -70,6 +70,31 @@ class LaneClock {
   Sum sum_ = &NodeProfile::busy_s;
 };
 
+/// Adds the time of a device's queue to the profiles of nodes.
+class DeviceClock {
+ public:
+  using DevicePointer = std::shared_ptr<const device::Device>;
+  /// What is enqueued from now on is the work of `profile`'s node, until the end() that belongs to this.
+  void begin(NodeProfile& profile, const DevicePointer& device, device::Queue& queue);
+  void end();
+  /// Adds what is known by now; `all`: waits for the rest.
+  void collect(bool all);
+
+ private:
+  struct Span {
+    NodeProfile* profile = nullptr;
+    NodeProfile* around = nullptr;  ///< whose span this one is part of
+    DevicePointer device;
+    device::Queue* queue = nullptr;
+    std::unique_ptr<device::Event> from, to;
+  };
+  std::vector<Span> open_;
+  std::deque<Span> done_;
+  std::map<const device::Device*, std::vector<std::unique_ptr<device::Event>>> spare_;
+
+  std::unique_ptr<device::Event> event(const DevicePointer& device);
+};
+
 struct Lane {
   std::string name;
   std::vector<Member*> members;
@@ -77,6 +102,7 @@ struct Lane {
   std::size_t open_inputs = 0;  ///< rings that have not ended
   Inbox inbox;
   LaneClock clock;
+  DeviceClock device_clock;
   std::map<const device::Device*, std::unique_ptr<device::Queue>> queues;
 
   device::Queue& queue(const std::shared_ptr<const device::Device>& device);

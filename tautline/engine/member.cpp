@@ -75,6 +75,8 @@ void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPo
   taken_ = taken;
   call([&](Node&) { wait_for(taken); }, &NodeProfile::waiting_for_input_s);
   call([&](Node& n) {
+    device::Queue* queue = queue_of(input);
+    if (queue != nullptr) lane->device_clock.begin(profile, works_on(input), *queue);
     if (in_step) {
       inputs[input].waiting.push_back(keep(block));
       step(n);
@@ -82,9 +84,18 @@ void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPo
       follow(n, input, block);
       n.process(input, block, *this);
     }
+    if (queue != nullptr) lane->device_clock.end();
     record_read(taken);
   });
   if (counts_progress) control->samples_taken += block.samples;
+}
+
+// Null where it has none, or has not used it yet.
+device::Queue* Member::queue_of(std::size_t input) const {
+  const DevicePointer& device = works_on(input);
+  if (!device) return nullptr;
+  const auto queue = lane->queues.find(device.get());
+  return queue == lane->queues.end() ? nullptr : queue->second.get();
 }
 
 void Member::end(std::size_t input) {

@@ -30,7 +30,8 @@ struct RunControl {
   std::exception_ptr error;
   std::string failed_node;
   std::condition_variable lane_ended;
-  std::size_t lanes_left = 0;
+  std::size_t lanes_left = 0, lanes_to_start = 0;
+  std::chrono::steady_clock::time_point started = {};  // when the last lane had
   std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0;
   States states;
   std::size_t unsaved = 0;
@@ -92,6 +93,11 @@ class Member final : public Outputs {
   std::shared_ptr<const Block> keep(const Block& block) override;
 
   device::Queue& queue(const DevicePointer& device) override { return lane->queue(device); }
+  void wait(const device::Event& event) override {
+    const auto before = lane->clock.turn_to(&profile, &NodeProfile::waiting_for_device_s);
+    event.synchronise();
+    lane->clock.turn_to(before);
+  }
   std::stop_token stop() const override { return control->live.get_token(); }
 
   void forget() {
@@ -155,6 +161,13 @@ class Member final : public Outputs {
   DevicePointer writer_of(std::size_t port) const {
     return streams[port].device ? streams[port].device : writes_host_with;
   }
+
+  // The device that works on blocks of an input; null: the host.
+  const DevicePointer& works_on(std::size_t input) const {
+    if (writes_host_with || reads[input]) return writes_host_with ? writes_host_with : reads[input];
+    return streams.empty() ? reads[input] : streams.front().device;
+  }
+  device::Queue* queue_of(std::size_t input) const;
 
   void pass_on(Entry::Kind kind);
 

@@ -5,6 +5,10 @@ namespace tautline::engine {
 Needs Node::needs(std::size_t) const {
   return {};
 }
+std::string Node::kernels() const {
+  return {};
+}
+
 device::MemoryUse Node::bytes() const {
   return {};
 }

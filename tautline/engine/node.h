@@ -47,6 +47,8 @@ class Outputs {
   virtual std::shared_ptr<const Block> keep(const Block& block) = 0;
   /// The queue for work on a device; one for each lane and device.
   virtual device::Queue& queue(const std::shared_ptr<const device::Device>& device) = 0;
+  /// Waits for work on a device; that time is not the node's own.
+  virtual void wait(const device::Event& event) = 0;
   /// Ends the waiting of live sources.
   virtual std::stop_token stop() const = 0;
 };
@@ -62,6 +64,8 @@ class Node {
   /// here, before any node starts; nothing is created.
   virtual std::vector<Stream> open(std::span<const Stream> inputs) = 0;
   virtual Needs needs(std::size_t input) const;
+  /// What it computes with, as "channelize avx512"; after open().
+  virtual std::string kernels() const;
   /// Memory that it takes, beside the blocks of its outputs.
   virtual device::MemoryUse bytes() const;
   /// Allocates.

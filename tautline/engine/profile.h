@@ -10,18 +10,22 @@ namespace tautline::engine {
 struct NodeProfile {
   std::string node, lane;
   double busy_s = 0;  ///< in the node's functions, less waiting and the nodes it handed blocks to
-  double waiting_for_input_s = 0;  ///< its lane had nothing to do, and then a block for this node
-  double waiting_for_room_s = 0;   ///< every block of an output was in use
-  std::uint64_t blocks = 0;        ///< given to it; sources: that it gave
-  std::uint64_t bytes = 0;         ///< of their arrays
-  std::uint64_t dropped = 0;       ///< blocks that its inputs' rings gave up
+  double device_s =
+      0;  ///< its device's, for what it enqueued there, less the nodes it handed blocks to
+  double waiting_for_input_s = 0;   ///< its lane had nothing to do, and then a block for this node
+  double waiting_for_room_s = 0;    ///< every block of an output was in use
+  double waiting_for_device_s = 0;  ///< for copies to be done
+  std::uint64_t blocks = 0;         ///< given to it; sources: that it gave
+  std::uint64_t bytes = 0;          ///< of their arrays
+  std::uint64_t dropped = 0;        ///< blocks that its inputs' rings gave up
 };
 
 struct Profile {
   std::vector<NodeProfile> nodes;  ///< in the order of the graph
-  double run_s = 0;                ///< from the start of the lanes to their end
+  double setup_s = 0;              ///< until every node had started
+  double run_s = 0;                ///< from then to the end of the lanes
   std::string bound_by;            ///< the node with most of the time of the busiest lane
-  double efficiency = 0;           ///< busy time of that lane over run_s
+  double efficiency = 0;           ///< busy time of that lane, or of its device, over run_s
 };
 
 /// Fills in bound_by and efficiency.

@@ -63,7 +63,7 @@ class Run::Impl {
   void choose_lanes();
   void make_outputs();
   void check_memory() const;
-  void load_states();
+  void check_states() const;
   void serve(Lane& lane);
   void serve(Lane& lane, const Entry& entry);
   void report_progress() const;
@@ -75,7 +75,7 @@ class Run::Impl {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<Member>> nodes_gone_;
   std::map<Member*, std::string> wished_lanes_;
-  double run_s_ = 0;
+  double setup_s_ = 0, run_s_ = 0;
 };
 
 Run::Impl::Impl(Graph graph, RunOptions options) : options_(std::move(options)) {
@@ -83,6 +83,7 @@ Run::Impl::Impl(Graph graph, RunOptions options) : options_(std::move(options)) 
   choose_lanes();
   make_outputs();
   check_memory();
+  check_states();
   control_.checkpointed = options_.checkpointed;
   control_.stop_all = [this] {
     control_.stopping = true;
@@ -158,8 +159,7 @@ void Run::Impl::open(Graph& graph) {
     try {
       member.streams = member.node->open(streams);
     } catch (const Error& error) {
-      control_.failed_node = member.name;
-      throw;
+      throw NodeError(member.name, error);
     }
     for (Stream& stream : member.streams) stream.device = memory_of(stream.device);
     member.inputs.resize(inputs);
@@ -237,8 +237,13 @@ void Run::Impl::choose_lanes() {
 
 void Run::Impl::make_outputs() {
   for (const auto& member : members_) {
-    PlannedNode planned{
-        member->name, member->lane->name, member->streams, member->node->bytes(), 0, 0};
+    PlannedNode planned{member->name,
+                        member->lane->name,
+                        member->node->kernels(),
+                        member->streams,
+                        member->node->bytes(),
+                        0,
+                        0};
     for (std::size_t port = 0; port < member->streams.size(); ++port) {
       const Stream& stream = member->streams[port];
       Member::Output output;
@@ -303,6 +308,14 @@ void Run::Impl::check_memory() const {
                             mebibytes(host_bytes(*largest)), largest->name));
 }
 
+void Run::Impl::check_states() const {
+  for (const auto& [name, state] : options_.resume)
+    if (std::none_of(members_.begin(), members_.end(),
+                     [&](const auto& member) { return member->name == name; }))
+      throw Error(ErrorKind::config, "resume", "state of node " + name,
+                  "states of this graph's nodes");
+}
+
 bool Run::Impl::all_live() const {
   return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
     return !member->inputs.empty() || member->node->live();
@@ -324,10 +337,11 @@ void Run::Impl::go(std::stop_token stop) {
     }
   });
   const auto started = std::chrono::steady_clock::now();
-  const auto elapsed_s = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const auto seconds = [](auto from, auto to) {
+    return std::chrono::duration<double>(to - from).count();
   };
-  control_.lanes_left = lanes_.size();
+  control_.lanes_left = control_.lanes_to_start = lanes_.size();
+  control_.started = started;
   {
     std::vector<std::jthread> threads;
     for (const auto& lane : lanes_) threads.emplace_back([this, &lane = *lane] { serve(lane); });
@@ -340,7 +354,8 @@ void Run::Impl::go(std::stop_token stop) {
       lock.lock();
     }
   }
-  run_s_ = elapsed_s();
+  setup_s_ = seconds(started, control_.started);
+  run_s_ = seconds(control_.started, std::chrono::steady_clock::now());
   if (control_.error) std::rethrow_exception(control_.error);
   report_progress();
   for (const auto& member : members_) member->node->publish();
@@ -360,6 +375,10 @@ void Run::Impl::serve(Lane& lane) {
         if (state != options_.resume.end()) n.load(state->second);
       });
     }
+    {
+      const std::lock_guard lock(control_.mutex);
+      if (--control_.lanes_to_start == 0) control_.started = std::chrono::steady_clock::now();
+    }
     if (lane.source != nullptr) produce(lane);
     while (lane.open_inputs > 0) {
       const Entry entry = lane.inbox.pop();
@@ -368,6 +387,7 @@ void Run::Impl::serve(Lane& lane) {
     }
     lane.members.back()->call([&](Node&) {
       for (const auto& [device, queue] : lane.queues) queue->synchronise();
+      lane.device_clock.collect(true);
     });
   } catch (const Stopped&) {
     lane.drain();
@@ -414,6 +434,7 @@ void Run::Impl::produce(Lane& lane) {
 
 Profile Run::Impl::profile() const {
   Profile all;
+  all.setup_s = setup_s_;
   all.run_s = run_s_;
   for (const auto& member : members_) {
     all.nodes.push_back(member->profile);

@@ -29,9 +29,20 @@ struct RunOptions {
   std::function<void(States)> checkpointed = {};
 };
 
+/// An error of a node that a run could not open.
+class NodeError : public core::Error {
+ public:
+  NodeError(std::string node, const core::Error& error)
+      : core::Error(error), node_(std::move(node)) {}
+  const std::string& node() const { return node_; }
+
+ private:
+  std::string node_;
+};
+
 /// One node as the run has it: for `--plan`.
 struct PlannedNode {
-  std::string name, lane;
+  std::string name, lane, kernels;
   std::vector<Stream> outputs;
   device::MemoryUse bytes;      ///< of the node itself
   std::size_t block_bytes = 0;  ///< of all blocks of its outputs
@@ -40,7 +51,7 @@ struct PlannedNode {
 
 class Run {
  public:
-  /// Opens every node, in the order of the graph. Throws Error(config) and what the nodes throw; Error(memory) when more
+  /// Opens every node, in the order of the graph. Throws Error(config); NodeError for what nodes throw; Error(memory) when more
   /// than options.memory_bytes are needed. Nothing has started then.
   Run(Graph graph, RunOptions options = {});
   ~Run();

@@ -77,7 +77,7 @@ void Transfer::process(std::size_t, const Block& block, Outputs& outputs) {
   }
   out.valid = block.valid;
   out.payload = block.payload;
-  if (on_their_way_.size() == kOnTheirWay) wait_for_oldest();
+  if (on_their_way_.size() == kOnTheirWay) wait_for_oldest(outputs);
   OnItsWay copy{outputs.keep(block), std::move(events_.back())};
   events_.pop_back();
   queue.record(*copy.done);
@@ -85,14 +85,14 @@ void Transfer::process(std::size_t, const Block& block, Outputs& outputs) {
   outputs.commit(0);
 }
 
-void Transfer::wait_for_oldest() {
-  on_their_way_.front().done->synchronise();
+void Transfer::wait_for_oldest(Outputs& outputs) {
+  outputs.wait(*on_their_way_.front().done);
   events_.push_back(std::move(on_their_way_.front().done));
   on_their_way_.pop_front();
 }
 
-void Transfer::finish(Outputs&) {
-  while (!on_their_way_.empty()) wait_for_oldest();
+void Transfer::finish(Outputs& outputs) {
+  while (!on_their_way_.empty()) wait_for_oldest(outputs);
 }
 
 }  // namespace tautline::engine

@@ -25,7 +25,7 @@ class Transfer final : public Node {
     std::shared_ptr<const Block> block;  // not written again before its copy is done
     std::unique_ptr<device::Event> done;
   };
-  void wait_for_oldest();
+  void wait_for_oldest(Outputs& outputs);
 
   std::shared_ptr<const device::Device> from_, to_;
   Stream stream_;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace tautline::formats {
@@ -39,6 +41,43 @@ InputFile::InputFile(InputFile&& other) noexcept
       size_(other.size_) {}
 
 std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+  // Shorter pieces are read in less time than a thread takes to start.
+  constexpr std::size_t kLeastPiece = std::size_t{2} << 20, kMostThreads = 16;
+  static const std::size_t cores = std::thread::hardware_concurrency();
+  return read(offset, bytes, std::min({kMostThreads, cores / 2, bytes.size() / kLeastPiece}));
+}
+
+std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes,
+                            std::size_t threads) const {
+  if (threads < 2) return read_piece(offset, bytes);
+  std::vector<std::size_t> got(threads);
+  std::vector<std::exception_ptr> errors(threads);
+  const auto begin_of = [&](std::size_t k) { return bytes.size() / threads * k; };
+  const auto size_of = [&](std::size_t k) {
+    return (k + 1 == threads ? bytes.size() : begin_of(k + 1)) - begin_of(k);
+  };
+  const auto read_one = [&](std::size_t k) {
+    try {
+      got[k] = read_piece(offset + begin_of(k), bytes.subspan(begin_of(k), size_of(k)));
+    } catch (...) {
+      errors[k] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t k = 1; k < threads; ++k) others.emplace_back(read_one, k);
+    read_one(0);
+  }
+  std::size_t done = 0;
+  for (std::size_t k = 0; k < threads; ++k) {
+    if (errors[k]) std::rethrow_exception(errors[k]);
+    done += got[k];
+    if (got[k] < size_of(k)) break;
+  }
+  return done;
+}
+
+std::size_t InputFile::read_piece(std::uint64_t offset, std::span<std::byte> bytes) const {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t got = ::pread(descriptor_, bytes.data() + done, bytes.size() - done,

@@ -126,7 +126,7 @@ inline Stream read_all(formats::VoltageReader& reader, std::size_t block) {
   Stream stream(reader.description().channels, reader.description().inputs());
   core::RawBlock raw;
   for (;;) {
-    raw.bytes.assign(raw.bytes.size(), std::byte{0xA5});
+    std::fill(raw.bytes.begin(), raw.bytes.end(), std::byte{0xA5});
     raw.invalid.push_back({0, 12345, 6});
     const std::size_t got = reader.read(block, raw);
     if (got != raw.samples || got > block) throw std::runtime_error("read returned a wrong count");

@@ -104,6 +104,16 @@ bool TomlTable::has(std::string_view key) const {
   return as_table(table_).contains(key);
 }
 
+std::vector<std::string> TomlTable::keys() const {
+  std::vector<std::pair<toml::source_position, std::string>> found;
+  for (const auto& [key, value] : as_table(table_))
+    found.emplace_back(key.source().begin, std::string(key.str()));
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> keys;
+  for (auto& [place, key] : found) keys.push_back(std::move(key));
+  return keys;
+}
+
 void TomlTable::allow_only(const std::vector<std::string_view>& known) const {
   for (const auto& [key, value] : as_table(table_)) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
@@ -199,6 +209,34 @@ core::Rational TomlTable::rational(std::string_view key) const {
     // Reported below with the file and the line.
   }
   throw error(key, show(node), "a positive number");
+}
+
+std::vector<std::string> TomlTable::any_texts(std::string_view key) const {
+  const std::string expected = "a text in quotes, a number, true or false, or a list of these";
+  const toml::node& node = needed(*this, table_, key, expected);
+  std::vector<std::string> texts;
+  const auto add = [&](const toml::node& item) {
+    if (item.is_string()) {
+      texts.push_back(*item.value<std::string>());
+    } else if (item.is_number() || item.is_boolean()) {
+      texts.push_back(show(item));
+    } else {
+      throw error(key, show(item), expected);
+    }
+  };
+  if (const toml::array* list = node.as_array()) {
+    for (const toml::node& item : *list) add(item);
+  } else {
+    add(node);
+  }
+  return texts;
+}
+
+TomlTable TomlTable::table(std::string_view key) const {
+  const std::string expected = fmt::format("a table headed [{}]", key);
+  const toml::node& node = needed(*this, table_, key, expected);
+  if (!node.is_table()) throw error(key, show(node), expected);
+  return {document_, node.as_table(), fmt::format("{}: [{}]", place_, key)};
 }
 
 std::vector<TomlTable> TomlTable::tables(std::string_view key) const {

@@ -26,6 +26,8 @@ class TomlTable {
   static TomlTable parse(std::string_view text, const std::string& name);
 
   bool has(std::string_view key) const;
+  /// Names of this table's fields and tables, in the order of the file.
+  std::vector<std::string> keys() const;
   /// Throws unless every key of this table is among `known`: a misspelt field is never ignored.
   void allow_only(const std::vector<std::string_view>& known) const;
 
@@ -44,6 +46,10 @@ class TomlTable {
   core::Instant instant(std::string_view key) const;
   /// A positive number taken by its shortest decimal digits: 1.28e6 and "1.28e6" are 1280000/1.
   core::Rational rational(std::string_view key) const;
+  /// Any value as its text: of a list, that of each item.
+  std::vector<std::string> any_texts(std::string_view key) const;
+  /// The table [key].
+  TomlTable table(std::string_view key) const;
   /// The tables of [[key]] (or of an array of inline tables); none when the key is absent.
   std::vector<TomlTable> tables(std::string_view key) const;
 

@@ -68,6 +68,8 @@ class GpuPlan final : public Plan {
   device::MemoryUse bytes() const override {
     const std::size_t raw = gather_.bytes(config_.max_samples);
     if (kernel_ == nullptr) return {on_host_->bytes().host_bytes + row_bytes() * rows_.size(), 0};
+    if (config_.blocks_on_device)
+      return {kBlocksInFlight * mask_bytes(), kBlocksInFlight * mask_bytes() + rows_.size() * 20};
     return {kBlocksInFlight * (raw + mask_bytes()),
             kBlocksInFlight * (raw + mask_bytes()) + rows_.size() * 20};
   }
@@ -87,7 +89,7 @@ class GpuPlan final : public Plan {
   Result copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
                    const Target& target) const;
   void aim(device::Queue& queue, GpuState& state, const Target& target) const;
-  void launch(device::Queue& queue, const GpuState& state, const Slot& slot,
+  void launch(device::Queue& queue, const GpuState& state, const Slot& slot, const void* raw,
               const core::RawBlock& block, std::byte* samples, bool masked) const;
   void gather(device::Queue& queue, const core::RawBlock& block, std::byte* pinned) const;
 
@@ -109,10 +111,10 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
     return state;
   }
   state->copies = device_->make_queue();
-  const std::size_t raw = gather_.bytes(config_.max_samples);
+  const std::size_t raw = config_.blocks_on_device ? 0 : gather_.bytes(config_.max_samples);
   for (Slot& slot : state->slots)
-    slot = {device_->allocate_pinned(raw),
-            device_->allocate(raw),
+    slot = {raw > 0 ? device_->allocate_pinned(raw) : device::Buffer(),
+            raw > 0 ? device_->allocate(raw) : device::Buffer(),
             device_->allocate_pinned(mask_bytes()),
             device_->allocate(mask_bytes()),
             device_->make_event(),
@@ -151,6 +153,10 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
                         const core::MutableSampleView<3>& samples,
                         const core::View<std::uint64_t, 2>& validity) const {
   auto& own = dynamic_cast<GpuState&>(state);
+  if (config_.blocks_on_device &&
+      !(device_->holds(samples.data()) && device_->holds(block.bytes.data())))
+    throw core::Error(core::ErrorKind::config, "unpack block and samples", "in the host's memory",
+                      "both in the device's, as blocks_on_device says");
   if (!device_->holds(samples.data()))
     return on_host_->execute(queue, *own.host, block, samples, validity);
   const Target target = checked_target(config_, block, samples, validity);
@@ -163,12 +169,17 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   Slot& slot = own.slots[own.next];
   own.next = (own.next + 1) % kBlocksInFlight;
   slot.copied->synchronise();  // the pinned memory may be overwritten
-  const std::size_t bytes = gather_.bytes(block.samples);
   Result result;
-  result.sent_bytes = bytes;
-  gather(queue, block, slot.pinned.as<std::byte>());
-  own.copies->wait(*slot.read);
-  own.copies->copy(slot.raw.data(), slot.pinned.data(), bytes);
+  const void* raw = block.bytes.data();
+  if (!config_.blocks_on_device) {
+    result.sent_bytes = gather_.bytes(block.samples);
+    gather(queue, block, slot.pinned.as<std::byte>());
+    own.copies->wait(*slot.read);
+    own.copies->copy(slot.raw.data(), slot.pinned.data(), result.sent_bytes);
+    raw = slot.raw.data();
+  } else if (masked) {
+    own.copies->wait(*slot.read);
+  }
   if (masked) {
     const std::size_t words = core::validity_words(block.samples);
     for (std::size_t i = 0; i < config_.layout.inputs(); ++i)
@@ -179,7 +190,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   }
   own.copies->record(*slot.copied);
   queue.wait(*slot.copied);
-  launch(queue, own, slot, block, target.samples, masked);
+  launch(queue, own, slot, raw, block, target.samples, masked);
   queue.record(*slot.read);
   return result;
 }
@@ -207,7 +218,7 @@ void GpuPlan::gather(device::Queue& queue, const core::RawBlock& block, std::byt
                      });
 }
 
-void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& slot,
+void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& slot, const void* raw,
                      const core::RawBlock& block, std::byte* samples, bool masked) const {
   const core::SampleFormat& format = config_.layout.format;
   device::launch(
@@ -215,8 +226,8 @@ void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& sl
       {.groups = {(block.samples + kGroupTimes - 1) / kGroupTimes,
                   (rows_.size() + kGroupRows - 1) / kGroupRows, 1},
        .threads = {kGroupThreads, 1, 1}},
-      slot.raw.data(), state.places.data(), state.targets.data(), state.inputs.data(),
-      slot.mask.data(), samples, static_cast<std::uint64_t>(gather_.layout().time_stride_bits),
+      raw, state.places.data(), state.targets.data(), state.inputs.data(), slot.mask.data(),
+      samples, static_cast<std::uint64_t>(gather_.layout().time_stride_bits),
       static_cast<std::uint64_t>(block.samples), static_cast<std::uint32_t>(rows_.size()),
       static_cast<std::uint32_t>(core::validity_words(block.samples)),
       static_cast<std::uint32_t>(masked ? 1 : 0),

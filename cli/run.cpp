@@ -1,0 +1,171 @@
+// tautline run: any graph of sources, stages and sinks, from a TOML file.
+#include "tautline/engine/run.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "cli/profile_output.h"
+#include "cli/run_output.h"
+#include "tautline/core/field_text.h"
+#include "tautline/pipeline/graph_file/graph_file.h"
+
+namespace tautline::cli {
+
+namespace {
+
+struct RunOptions {
+  std::string path, memory = "2G";
+  std::vector<std::string> assignments;
+  bool check = false, plan = false, overwrite = false, strict = false, types = false;
+};
+
+std::string mebibytes(std::size_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string shape_of(const engine::ArrayType& array) {
+  std::string text = fmt::format("{} {} [", array.name, core::to_string(array.type));
+  for (std::size_t a = 0; a < array.axes.size(); ++a)
+    text += fmt::format("{}{} {}", a > 0 ? ", " : "", array.axes[a], array.extents[a]);
+  return text + "]";
+}
+
+// Nodes, their threads, what they give and the memory that they take.
+std::string plan_of(const engine::Run& run) {
+  std::string text;
+  for (const engine::PlannedNode& node : run.plan()) {
+    text += fmt::format("{} on {}", node.name, node.lane);
+    if (!node.kernels.empty()) text += ": " + node.kernels;
+    text += '\n';
+    for (const engine::Stream& stream : node.outputs) {
+      text += fmt::format("  gives {}", stream.kind);
+      for (const engine::ArrayType& array : stream.arrays) text += "; " + shape_of(array);
+      if (stream.device) text += "; in the memory of " + stream.device->name();
+      text += '\n';
+    }
+    text += fmt::format("  takes {} of the host", mebibytes(node.bytes.host_bytes));
+    if (node.bytes.device_bytes > 0)
+      text += fmt::format(", {} of the device", mebibytes(node.bytes.device_bytes));
+    if (node.blocks > 0)
+      text += fmt::format("; {} blocks, {}", node.blocks, mebibytes(node.block_bytes));
+    text += '\n';
+  }
+  const device::MemoryUse all = run.bytes();
+  return text + fmt::format("memory: {} of the host, {} of devices\n", mebibytes(all.host_bytes),
+                            mebibytes(all.device_bytes));
+}
+
+// The types of nodes, with their fields.
+std::string types_text(const std::vector<pipeline::NodeType>& types) {
+  std::string text;
+  for (const pipeline::NodeType& type : types) {
+    text += fmt::format("{}: {}; inputs: {}\n", type.name, type.help, type.inputs);
+    for (const core::FieldDescription& field : type.fields) {
+      text += fmt::format("  {:<24} {}", field.name, field.help);
+      if (!field.unit.empty()) text += ", in " + field.unit;
+      if (!field.allowed.empty()) text += "; " + field.allowed;
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+void summarise_run(const Global& global, const RunOptions& options, const engine::Run& run,
+                   double elapsed_s) {
+  const engine::Profile profile = run.profile();
+  const engine::Counters counters = run.counters();
+  nlohmann::ordered_json object{
+      {"pipeline", options.path}, {"counters", counters}, {"elapsed_s", elapsed_s}};
+  add_profile(object, profile);
+  std::string text = fmt::format("{}: {:.3f} s\n", options.path, elapsed_s);
+  for (const auto& [name, count] : counters) text += fmt::format("  {}: {}\n", name, count);
+  print_summary(global, "tautline.run", object, text);
+  print_profile(global, profile);
+}
+
+// Whether a source or a stage got past damage.
+bool damaged(const engine::Counters& counters) {
+  return std::any_of(counters.begin(), counters.end(), [](const auto& one) {
+    const std::string name = one.first.substr(one.first.find('.') + 1);
+    const bool harm = name == "lost_samples" || name == "dropped_samples" ||
+                      name == "trailing_bytes" || name == "not_finite" || name == "overflowed" ||
+                      name == "dropped_blocks";
+    return harm && one.second > 0;
+  });
+}
+
+int run_pipeline(const Global& global, const RunOptions& options) {
+  const auto types = pipeline::node_types();
+  if (options.types) {
+    fmt::print("{}", types_text(types));
+    return kDone;
+  }
+  if (options.path.empty())
+    throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
+  pipeline::GraphFile file(formats::TomlTable::read(options.path), types);
+  for (const std::string& assignment : options.assignments) file.set(assignment);
+  pipeline::NodeContext context{.devices = open_devices(global),
+                                .memory_bytes = parse_bytes(options.memory),
+                                .history = history_line(global),
+                                .overwrite = options.overwrite,
+                                .log = {}};
+  ProgressLine line(global);
+  const auto progress = drawn_on(line);
+  pipeline::ProgressReporter reporter(progress);
+  engine::Graph graph = file.build(context);
+  double rate_hz = 1;
+  const auto tell = [&](std::uint64_t samples, std::uint64_t total) {
+    reporter.report(samples, total, static_cast<double>(samples) / rate_hz);
+  };
+  std::unique_ptr<engine::Run> run;
+  try {
+    run = std::make_unique<engine::Run>(
+        std::move(graph),
+        engine::RunOptions{.memory_bytes = context.memory_bytes, .progress = tell});
+  } catch (const engine::NodeError& error) {
+    throw file.placed(error.node(), error);
+  }
+  rate_hz = run->plan().front().outputs.front().rate_hz.value();
+  if (options.plan) fmt::print("{}", plan_of(*run));
+  if (options.check || options.plan) return kDone;
+  try {
+    run->go(global.stop);
+  } catch (const core::Error& error) {
+    throw file.placed(run->failed_node(), error);
+  }
+  summarise_run(global, options, *run, reporter.elapsed_s());
+  if (!damaged(run->counters())) return kDone;
+  return options.strict ? kFailed : kDamagedInput;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("run", "a pipeline: any graph of sources, stages and sinks");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("pipeline", options->path, "a TOML file: a table for each node");
+  command
+      ->add_option("--set", options->assignments, "NODE.FIELD=VALUE instead of what the file says")
+      ->allow_extra_args(false);
+  command->add_flag("--check", options->check, "only say whether the pipeline could run");
+  command->add_flag("--plan", options->plan,
+                    "only print the nodes, their threads, memory and kernels");
+  command->add_flag("--types", options->types, "only print the types of nodes and their fields");
+  command
+      ->add_option("--memory", options->memory,
+                   "most memory that the run may take on the host; bytes, with K, M or G")
+      ->capture_default_str();
+  command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
+  command->add_flag("--strict", options->strict,
+                    "status 1 instead of 3 when the input was damaged");
+  command->footer(
+      "Example: tautline run correlate.toml --set voltages.files=night.dada --set "
+      "visibilities.path=night.uvh5");
+  command->callback([&global, &action, options] {
+    action = [&global, options] { return run_pipeline(global, *options); };
+  });
+}
+
+}  // namespace tautline::cli

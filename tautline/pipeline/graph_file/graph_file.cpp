@@ -1,0 +1,215 @@
+#include "tautline/pipeline/graph_file/graph_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+std::string place_of(const formats::TomlTable& table, const std::string& key) {
+  return table.error(key, "", "").field();
+}
+
+template <class Items, class Name>
+std::string names_in(const Items& items, Name name) {
+  std::string names;
+  for (const auto& item : items) names += (names.empty() ? "" : ", ") + name(item);
+  return names;
+}
+
+// "f.1": output 1 of node f.
+std::pair<std::string, std::size_t> split_port(const std::string& text, const std::string& place) {
+  const std::size_t dot = text.find('.');
+  if (dot == std::string::npos) return {text, 0};
+  try {
+    return {text.substr(0, dot), core::text::read<std::size_t>(text.substr(dot + 1))};
+  } catch (const Error&) {
+    throw Error(ErrorKind::config, place, text, "NODE or NODE.OUTPUT");
+  }
+}
+
+core::FieldText<engine::Policy> policies() {
+  return core::choice<engine::Policy>({{"wait", engine::Policy::wait},
+                                       {"drop_oldest", engine::Policy::drop_oldest},
+                                       {"drop_newest", engine::Policy::drop_newest}});
+}
+
+// Names of files may have commas: items of a list end with a line each.
+std::string joined(const std::vector<std::string>& texts, const core::FieldDescription* field) {
+  if (field == nullptr || field->kind != core::FieldKind::list)
+    return texts.empty() ? std::string() : texts.front();
+  std::string text;
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    if (k > 0 && field->separator != '\n') text += field->separator;
+    text += texts[k];
+    if (field->separator == '\n') text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+GraphFile::GraphFile(const formats::TomlTable& file, const std::vector<NodeType>& types) {
+  for (const std::string& name : file.keys()) {
+    const std::string place = place_of(file, name);
+    if (name.find('.') != std::string::npos)
+      throw Error(ErrorKind::config, place, name, "a name without a dot");
+    nodes_.push_back(read(file.table(name), name, place, types));
+  }
+  if (nodes_.empty())
+    throw Error(ErrorKind::config, place_of(file, "nodes"), "none",
+                "a table for each node, as [voltages]");
+}
+
+GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std::string& name,
+                                     const std::string& place, const std::vector<NodeType>& types) {
+  NodeTable node;
+  node.name = name;
+  node.place = place;
+  const std::string type_place = place_of(table, "type"), type = table.text("type");
+  for (const NodeType& one : types)
+    if (one.name == type) node.type = &one;
+  if (node.type == nullptr)
+    throw Error(ErrorKind::config, type_place, type,
+                "one of " + names_in(types, [](const NodeType& t) { return t.name; }));
+  node.inputs_place = place_of(table, "inputs");
+  for (const std::string& key : table.keys()) {
+    const std::string at = place_of(table, key);
+    if (key == "type") continue;
+    const std::vector<std::string> texts = table.any_texts(key);
+    const std::string text = texts.empty() ? "" : texts.front();
+    if (key == "inputs") {
+      node.inputs = texts;
+    } else if (key == "lane") {
+      node.lane = text;
+    } else if (key == "depth") {
+      node.edge.depth = static_cast<std::size_t>(table.integer(key));
+      if (table.integer(key) < 1) throw Error(ErrorKind::config, at, text, "1 or more");
+    } else if (key == "policy") {
+      try {
+        node.edge.policy = policies().read(text);
+      } catch (const Error& error) {
+        throw Error(ErrorKind::config, at, text, policies().allowed);
+      }
+    } else {
+      const auto& fields = node.type->fields;
+      const auto field =
+          std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == key; });
+      if (field == fields.end())
+        throw Error(ErrorKind::config, at, "unknown field",
+                    fmt::format("of a {}: {}", type,
+                                names_in(fields, [](const auto& f) { return f.name; })));
+      if (field->kind != core::FieldKind::list && texts.size() != 1)
+        throw Error(ErrorKind::config, at, fmt::format("a list of {}", texts.size()), "one value");
+      node.values.push_back({key, joined(texts, &*field), at});
+    }
+  }
+  if (node.inputs.size() != node.type->inputs)
+    throw Error(ErrorKind::config, node.inputs_place, fmt::format("{} inputs", node.inputs.size()),
+                fmt::format("{} of a {}", node.type->inputs, type));
+  return node;
+}
+
+std::size_t GraphFile::index_of(const std::string& name, const std::string& place) const {
+  for (std::size_t k = 0; k < nodes_.size(); ++k)
+    if (nodes_[k].name == name) return k;
+  throw Error(ErrorKind::config, place, name,
+              "one of the nodes " + names_in(nodes_, [](const NodeTable& n) { return n.name; }));
+}
+
+void GraphFile::set(const std::string& assignment) {
+  const std::string expected = "NODE.FIELD=VALUE";
+  const std::size_t equals = assignment.find('='), dot = assignment.find('.');
+  if (equals == std::string::npos || dot == std::string::npos || dot > equals)
+    throw Error(ErrorKind::config, "set", assignment, expected);
+  const std::string name = assignment.substr(0, dot),
+                    field = assignment.substr(dot + 1, equals - dot - 1);
+  NodeTable& node = nodes_[index_of(name, "set")];
+  const auto& fields = node.type->fields;
+  if (std::none_of(fields.begin(), fields.end(), [&](const auto& f) { return f.name == field; }))
+    throw Error(ErrorKind::config, "set " + name + "." + field, "unknown field",
+                fmt::format("of a {}: {}", node.type->name,
+                            names_in(fields, [](const auto& f) { return f.name; })));
+  std::erase_if(node.values, [&](const Value& value) { return value.field == field; });
+  node.values.push_back({field, assignment.substr(equals + 1), "set " + name + "." + field});
+}
+
+core::Error GraphFile::placed(const std::string& name, const core::Error& error) const {
+  for (const NodeTable& node : nodes_) {
+    if (node.name != name) continue;
+    std::string place = node.place + ": " + error.field();
+    for (const Value& value : node.values)
+      if (core::is_field({.name = value.field}, error.field())) place = value.place;
+    return {error.kind(), place, error.value(), error.limit(), error.advice()};
+  }
+  return error;
+}
+
+void GraphFile::add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
+                    std::vector<std::pair<std::string, std::vector<engine::Port>>>& added) const {
+  const auto settings = node.type->make();
+  for (const Value& value : node.values) try {
+      settings->set(value.field, value.text);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::config, value.place, error.value(), error.limit(), error.advice());
+    }
+  std::vector<engine::Port> inputs;
+  for (const std::string& text : node.inputs) {
+    const auto [from, port] = split_port(text, node.inputs_place);
+    for (const auto& [name, outputs] : added) {
+      if (name != from) continue;
+      if (port >= outputs.size())
+        throw Error(ErrorKind::config, node.inputs_place, text,
+                    fmt::format("one of {} outputs", outputs.size()));
+      inputs.push_back(outputs[port]);
+    }
+  }
+  try {
+    settings->check();
+    added.emplace_back(node.name, settings->add(graph, node.name, inputs, node.edge, context));
+  } catch (const Error& error) {
+    throw placed(node.name, error);
+  }
+  if (!node.lane.empty()) graph.set_lane(added.back().second.front().node, node.lane);
+}
+
+engine::Graph GraphFile::build(const NodeContext& context) const {
+  engine::Graph graph;
+  std::vector<std::pair<std::string, std::vector<engine::Port>>> added;
+  const auto is_added = [&](const std::string& input, const std::string& place) {
+    const std::string from = split_port(input, place).first;
+    (void)index_of(from, place);
+    return std::any_of(added.begin(), added.end(),
+                       [&](const auto& one) { return one.first == from; });
+  };
+  while (added.size() < nodes_.size()) {
+    const std::size_t before = added.size();
+    for (const NodeTable& node : nodes_) {
+      const auto done = [&](const std::string& input) {
+        return is_added(input, node.inputs_place);
+      };
+      if (std::any_of(added.begin(), added.end(),
+                      [&](const auto& one) { return one.first == node.name; }))
+        continue;
+      if (std::all_of(node.inputs.begin(), node.inputs.end(), done))
+        add(node, context, graph, added);
+    }
+    if (added.size() > before) continue;
+    for (const NodeTable& node : nodes_)
+      if (std::none_of(added.begin(), added.end(),
+                       [&](const auto& one) { return one.first == node.name; }))
+        throw Error(ErrorKind::config, node.inputs_place, node.inputs.front(),
+                    "inputs that do not go round");
+  }
+  return graph;
+}
+
+}  // namespace tautline::pipeline

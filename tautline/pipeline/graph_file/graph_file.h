@@ -1,0 +1,63 @@
+// A pipeline as a TOML file: a table for each node, with its type, its inputs and the fields of its type.
+//
+//   [voltages]
+//   type = "voltage_files"
+//   files = ["night.dada"]
+//
+//   [f]
+//   type = "filter_bank"
+//   inputs = "voltages"          # or a list; "NODE.K" is the node's output K, counted from 0
+//   channels = 256
+//
+// Of every node that has inputs also: depth and policy of the rings before it, and lane, its thread's name.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/engine/graph.h"
+#include "tautline/formats/toml/toml_table.h"
+#include "tautline/pipeline/node_type.h"
+
+namespace tautline::pipeline {
+
+class GraphFile {
+ public:
+  /// `types` outlives this. Throws Error(config) with the place in the file for a table that is no node, Error(io) or
+  /// Error(format) for a file that cannot be read or is not TOML.
+  GraphFile(const formats::TomlTable& file, const std::vector<NodeType>& types);
+
+  /// "NODE.FIELD=VALUE" takes the place of what the file says. Throws Error(config).
+  void set(const std::string& assignment);
+
+  /// Throws Error(config) for a value that is not allowed, inputs that no node has, and circles.
+  engine::Graph build(const NodeContext& context) const;
+
+  /// An error of a node with the place of the field that it names.
+  core::Error placed(const std::string& node, const core::Error& error) const;
+
+ private:
+  struct Value {
+    std::string field, text, place;
+  };
+  struct NodeTable {
+    std::string name, place, inputs_place, lane;
+    const NodeType* type = nullptr;
+    std::vector<std::string> inputs;
+    std::vector<Value> values;
+    engine::EdgeOptions edge;
+  };
+  static NodeTable read(const formats::TomlTable& table, const std::string& name,
+                        const std::string& place, const std::vector<NodeType>& types);
+  std::size_t index_of(const std::string& name, const std::string& place) const;
+  void add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
+           std::vector<std::pair<std::string, std::vector<engine::Port>>>& added) const;
+
+  std::vector<NodeTable> nodes_;
+};
+
+/// Every type there is.
+std::vector<NodeType> node_types();
+
+}  // namespace tautline::pipeline

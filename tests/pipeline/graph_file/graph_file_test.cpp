@@ -1,0 +1,173 @@
+// Pipelines as TOML files, of nodes that count.
+#include "tautline/pipeline/graph_file/graph_file.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/nodes.h"
+
+namespace tautline::pipeline {
+
+struct NumbersConfig {
+  std::uint64_t count = 10;
+  std::size_t block = 3;
+};
+const core::Fields<NumbersConfig>& fields(const NumbersConfig&) {
+  static const auto all =
+      core::Fields<NumbersConfig>()
+          .add({.name = "count", .help = "how many"}, &NumbersConfig::count, core::at_least(1))
+          .add({.name = "block", .help = "numbers in a block"}, &NumbersConfig::block,
+               core::between(1, 100));
+  return all;
+}
+
+struct AddConfig {
+  std::int32_t number = 1;
+};
+const core::Fields<AddConfig>& fields(const AddConfig&) {
+  static const auto all = core::Fields<AddConfig>().add({.name = "number", .help = "what is added"},
+                                                        &AddConfig::number);
+  return all;
+}
+
+struct CollectConfig {
+  std::vector<std::string> paths;
+};
+const core::Fields<CollectConfig>& fields(const CollectConfig&) {
+  static const auto all = core::Fields<CollectConfig>().add(
+      {.name = "paths", .help = "names of files", .separator = '\n'}, &CollectConfig::paths,
+      core::file_names());
+  return all;
+}
+
+namespace {
+
+using engine::Came;
+
+// The types of these tests; what arrives at "collect" nodes goes to `came`, in the order in which they are made.
+std::vector<NodeType> types_with(std::vector<Came>& came,
+                                 std::vector<std::string>* paths = nullptr) {
+  return {
+      node_type<NumbersConfig>("numbers", "0, 1, 2, ...", 0,
+                               [](const NumbersConfig& c, const NodeContext&) {
+                                 return std::make_unique<engine::Counting>(c.count, c.block);
+                               }),
+      node_type<AddConfig>("add", "adds a number", 1,
+                           [](const AddConfig& c, const NodeContext&) {
+                             return std::make_unique<engine::Adding>(c.number);
+                           }),
+      node_type<CollectConfig>("collect", "keeps what comes", 1,
+                               [&came, paths](const CollectConfig& c, const NodeContext&) {
+                                 if (paths != nullptr) *paths = c.paths;
+                                 came.reserve(8);
+                                 return std::make_unique<engine::Collecting>(came.emplace_back());
+                               })};
+}
+
+GraphFile graph_of(const std::string& text, const std::vector<NodeType>& types) {
+  return {formats::TomlTable::parse(text, "graph.toml"), types};
+}
+
+constexpr const char* kFork = R"(
+# Consumers may stand before what they read.
+[sums]
+type = "collect"
+inputs = "add"
+
+[add]
+type = "add"
+inputs = ["numbers"]
+number = 100
+
+[numbers]
+type = "numbers"
+count = 7
+
+[plain]
+type = "collect"
+inputs = "numbers"
+depth = 5
+lane = "other"
+)";
+
+void run(const GraphFile& file) {
+  engine::Run run(file.build({}));
+  run.go();
+}
+
+TEST(GraphFile, RunsAForkAsItIsWritten) {
+  std::vector<Came> came;
+  const auto types = types_with(came);
+  run(graph_of(kFork, types));
+  ASSERT_EQ(came.size(), 2u);
+  const bool first_adds = came[0].values.front() == 100;
+  EXPECT_EQ(came[first_adds ? 0 : 1].values,
+            (std::vector<std::int32_t>{100, 101, 102, 103, 104, 105, 106}));
+  EXPECT_EQ(came[first_adds ? 1 : 0].values, (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST(GraphFile, AssignmentsTakeThePlaceOfWhatTheFileSays) {
+  std::vector<Came> came;
+  std::vector<std::string> paths;
+  const auto types = types_with(came, &paths);
+  GraphFile file = graph_of(
+      "[n]\ntype='numbers'\ncount=50\n[c]\ntype='collect'\ninputs='n'\npaths=['a,b','c']\n", types);
+  file.set("n.count=2");
+  file.set("n.block=1");
+  run(file);
+  EXPECT_EQ(came.at(0).values, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(paths, (std::vector<std::string>{"a,b", "c"}));
+  came.clear();
+  file.set("c.paths=x.fil,y.fil");
+  run(file);
+  EXPECT_EQ(paths, (std::vector<std::string>{"x.fil", "y.fil"}));
+}
+
+// What a user may get wrong: each is refused before anything starts, with the place and what is allowed.
+TEST(GraphFile, SaysWhereAFileIsWrongAndWhatIsAllowed) {
+  std::vector<Came> came;
+  const auto types = types_with(came);
+  const std::string good = "[n]\ntype = 'numbers'\n", sink = "[c]\ntype = 'collect'\n";
+  struct Wrong {
+    std::string text, said;
+  };
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {"", "a table for each node"},
+           {"[n]\n", "graph.toml: [n]: type: missing"},
+           {"[n]\ntype = 'nombres'\n",
+            "graph.toml: [n]: type (line 2): nombres, expected one of numbers, add, collect"},
+           {good + "counts = 3\n",
+            "graph.toml: [n]: counts (line 3): unknown field, expected of a numbers: count, block"},
+           {good + "block = 300\n", "graph.toml: [n]: block (line 3): 300, expected 1 to 100"},
+           {good + "block = [1, 2]\n", "block (line 3): a list of 2, expected one value"},
+           {good + "block = 'many'\n", "block (line 3): many"},
+           {good + sink, "graph.toml: [c]: inputs: 0 inputs, expected 1 of a collect"},
+           {good + sink + "inputs = 'm'\n", "inputs (line 5): m, expected one of the nodes n, c"},
+           {good + sink + "inputs = 'n.3'\n", "inputs (line 5): n.3, expected one of 1 outputs"},
+           {good + sink + "inputs = 'n'\ndepth = 0\n", "depth (line 6): 0, expected 1 or more"},
+           {good + sink + "inputs = 'n'\npolicy = 'hope'\n",
+            "policy (line 6): hope, expected wait, drop_oldest or drop_newest"},
+           {"[a]\ntype = 'add'\ninputs = 'b'\n[b]\ntype = 'add'\ninputs = 'a'\n",
+            "inputs that do not go round"},
+           {"[n]\ntype = [\n", "expected TOML"}})
+    try {
+      run(graph_of(wrong.text, types));
+      ADD_FAILURE() << wrong.text;
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(wrong.said), std::string::npos)
+          << error.what() << "\n"
+          << wrong.said;
+    }
+  GraphFile file = graph_of(good + sink + "inputs = 'n'\n", types);
+  for (const char* assignment : {"n", "n.count", "=", "n=3", "m.count=3", "n.size=3"})
+    EXPECT_THROW(file.set(assignment), core::Error) << assignment;
+  file.set("n.block=101");
+  try {
+    run(file);
+    ADD_FAILURE();
+  } catch (const core::Error& error) {
+    EXPECT_STREQ(error.what(), "set n.block: 101, expected 1 to 100");
+  }
+}
+
+}  // namespace
+}  // namespace tautline::pipeline
