@@ -30,9 +30,9 @@ if(TAUTLINE_SANITIZE)
     add_compile_options(-fno-sanitize-recover=all)
   endif()
 endif()
-# VkFFT is one large header, which writes the text of kernels.
+# VkFFT is one large header of others, which writes the text of kernels.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/device/opencl/opencl_fft.cpp
-                            PROPERTIES COMPILE_OPTIONS "-O0")
+                            PROPERTIES COMPILE_OPTIONS "-O0;-fno-sanitize=all")
 
 # Several files of a layer are compiled as one, which reads their headers once. Files that stand alone:
 # those with options of their own, and the kernels that are compiled for instruction sets beyond the

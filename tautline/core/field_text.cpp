@@ -1,7 +1,11 @@
 #include "tautline/core/field_text.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 
 namespace tautline::core {
 
@@ -141,6 +145,25 @@ FieldText<std::size_t> byte_size() {
     return std::to_string(bytes);
   };
   form.allows = [](const std::size_t& bytes) { return bytes > 0; };
+  return form;
+}
+
+std::size_t half_of_memory() {
+  static const std::size_t bytes = [] {
+    const auto all = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    std::size_t allowed = 0;
+    std::ifstream("/sys/fs/cgroup/memory.max") >> allowed;  // "max", or none: stays 0
+    return (allowed > 0 ? std::min(all, allowed) : all) / 2;
+  }();
+  return bytes;
+}
+
+FieldText<std::size_t> memory_size() {
+  FieldText<std::size_t> form = byte_size();
+  form.write = [write = form.write](const std::size_t& bytes) {
+    return bytes == half_of_memory() ? "half of the machine's" : write(bytes);
+  };
   return form;
 }
 

@@ -191,6 +191,11 @@ FieldText<std::vector<std::string>> file_names();
 /// Bytes with an optional suffix: 4096, 512M, 2G. 0 is refused.
 FieldText<std::size_t> byte_size();
 
+/// Half of the machine's memory, or of what its control group may take, in bytes.
+std::size_t half_of_memory();
+/// A byte_size() whose default is half_of_memory(), and is written so.
+FieldText<std::size_t> memory_size();
+
 /// "LOW:HIGH", LOW below HIGH.
 FieldText<std::pair<double, double>> interval();
 

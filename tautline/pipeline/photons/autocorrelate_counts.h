@@ -48,7 +48,7 @@ struct AutocorrelateConfig {
   TagMethod tag_method = TagMethod::automatic;      ///< automatic: direct where photons are rare
   double start_s = 0;                               ///< seconds to skip, 0 or more
   double duration_s = -1;                           ///< seconds to take; below 0: to the end
-  std::size_t memory_bytes = std::size_t{2} << 30;  ///< most that is taken
+  std::size_t memory_bytes = core::half_of_memory();  ///< most that is taken
   /// Seconds between two writings of what came so far, on a thread of their own (which HDF5 is used
   /// from then); 0: at the end alone.
   double every_s = 0;

@@ -154,7 +154,7 @@ const core::Fields<AutocorrelateConfig>& fields(const AutocorrelateConfig&) {
           .add({.name = "duration_s", .unit = "s", .help = "how much to take; negative: all"},
                &C::duration_s)
           .add({.name = "memory_bytes", .unit = "bytes", .help = "most memory to take"},
-               &C::memory_bytes, core::byte_size())
+               &C::memory_bytes, core::memory_size())
           .add({.name = "every_s",
                 .unit = "s",
                 .help = "time between two writings of what came so far; 0: at the end alone"},

@@ -169,7 +169,7 @@ const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&) {
                 .help = "how much to process; negative: to the end"},
                &C::duration_s)
           .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
-               &C::memory_bytes, core::byte_size());
+               &C::memory_bytes, core::memory_size());
   return all;
 }
 
@@ -206,7 +206,7 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&) {
           .add({.name = "memory_bytes",
                 .unit = "bytes",
                 .help = "cap on the memory used; with a GPU on its blocks in the host's"},
-               &C::memory_bytes, core::byte_size());
+               &C::memory_bytes, core::memory_size());
   return all;
 }
 

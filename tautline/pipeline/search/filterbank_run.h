@@ -43,7 +43,7 @@ struct FilterbankRunConfig {
   bool bandpass = false;       ///< measure every channel on the way
   formats::FilterbankOptions reader;
   double start_s = 0, duration_s = -1;
-  std::size_t memory_bytes = std::size_t{512} << 20;
+  std::size_t memory_bytes = core::half_of_memory();
   std::string history;
 };
 const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&);

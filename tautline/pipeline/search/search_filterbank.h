@@ -21,7 +21,6 @@ namespace tautline::pipeline {
 /// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it. A dedispersed series is
 /// searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
 struct SearchConfig : FilterbankRunConfig {
-  SearchConfig() { memory_bytes = std::size_t{2} << 30; }
   std::string plot_folder;       ///< candidates.html goes there; empty: no page
   std::size_t most_plots = 100;  ///< candidates drawn, best first
   double threshold = 6;

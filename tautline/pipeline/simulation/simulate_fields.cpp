@@ -17,7 +17,7 @@ core::Fields<C> simulation_fields() {
            core::above(0))
       .add({.name = "seed", .help = "the same seed gives the same file"}, &C::seed)
       .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
-           &C::memory_bytes, core::byte_size());
+           &C::memory_bytes, core::memory_size());
 }
 
 // "ROWSxCOLUMNS"

@@ -34,7 +34,7 @@ struct SimulateFilterbankConfig {
   double dm_constant = 4148.808;  ///< s MHz^2 per pc cm^-3
   bool overwrite = false;
   std::size_t threads = 0;                            ///< 0: as many as the process may use
-  std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
+  std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the truth
 };
 const core::Fields<SimulateFilterbankConfig>& fields(const SimulateFilterbankConfig&);

@@ -28,7 +28,7 @@ struct SimulatePhotonsConfig {
   std::uint64_t seed = 0;     ///< the same seed gives the same file on any number of threads
   bool overwrite = false;
   std::size_t threads = 0;                          ///< 0: as many as the process may use
-  std::size_t memory_bytes = std::size_t{1} << 30;  ///< cap on what the run allocates
+  std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                              ///< version and command line, for the truth
 };
 const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&);

@@ -30,7 +30,7 @@ struct SimulateConfig {
   SimulateFormat format = SimulateFormat::dada;       ///< file format
   bool overwrite = false;                             ///< replace existing files
   std::size_t threads = 0;                            ///< 0: as many as the process may use
-  std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
+  std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the truth
 };
 const core::Fields<SimulateConfig>& fields(const SimulateConfig&);

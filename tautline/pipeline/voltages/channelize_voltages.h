@@ -31,7 +31,7 @@ struct ChannelizeConfig {
   Stokes stokes = Stokes::i;  ///< power of all antennas is summed (an incoherent beam)
   double start_s = 0, duration_s = -1;
   formats::ReaderOptions reader;
-  std::size_t memory_bytes = std::size_t{512} << 20;
+  std::size_t memory_bytes = core::half_of_memory();
   std::string history;
   /// Told what the input is before it is read.
   std::function<void(const core::VoltageDescription&)> opened;

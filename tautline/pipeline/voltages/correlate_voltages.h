@@ -40,7 +40,7 @@ struct CorrelateConfig {
   formats::EarthOrientation earth;      ///< for tracking and uvw
   double start_s = 0, duration_s = -1;  ///< part of the input; negative: all
   formats::ReaderOptions reader;
-  std::size_t memory_bytes = std::size_t{512} << 20;  ///< cap on what the run allocates
+  std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the output
   /// Told what the input is before it is read.
   std::function<void(const core::VoltageDescription&)> opened;

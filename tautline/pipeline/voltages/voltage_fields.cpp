@@ -53,7 +53,7 @@ core::Fields<C> voltage_run_fields() {
       .include("reader", &C::reader, fields(formats::ReaderOptions{}))
       .include("filter", &C::filter, fields(FilterConfig{}))
       .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
-           &C::memory_bytes, core::byte_size());
+           &C::memory_bytes, core::memory_size());
 }
 
 }  // namespace
