@@ -19,6 +19,8 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
+constexpr std::size_t kMostOnTheirWay = 2;  // blocks that one copying node has enqueued
+
 // The host's memory is nobody's device's.
 DevicePointer memory_of(const DevicePointer& device) {
   return device && device->compiles() ? device : nullptr;
@@ -58,7 +60,7 @@ class Run::Impl {
   };
 
   Member& add_member(std::string name, std::unique_ptr<Node> node, std::string lane);
-  Member& moved(Member& from, std::size_t port, const DevicePointer& device);
+  Member& moved(Member& from, std::size_t port, const DevicePointer& device, std::size_t depth);
   void open(Graph& graph);
   void choose_lanes();
   void make_outputs();
@@ -104,23 +106,24 @@ Member& Run::Impl::add_member(std::string name, std::unique_ptr<Node> node, std:
   return *members_.back();
 }
 
-// The member that gives the stream in that memory: one copy for all who read it there.
-Member& Run::Impl::moved(Member& from, std::size_t port, const DevicePointer& device) {
+// The member that gives the stream in that memory: one copy for all who read it there, as deep as the edge of the first.
+Member& Run::Impl::moved(Member& from, std::size_t port, const DevicePointer& device,
+                         std::size_t depth) {
   Member*& copy = copies_[{&from, port, device.get()}];
   if (copy != nullptr) return *copy;
   const Stream& stream = from.streams[port];
   if (stream.device && device) {  // by way of the host
-    Member& host = moved(from, port, nullptr);
-    return *(copy = &moved(host, 0, device));
+    Member& host = moved(from, port, nullptr, depth);
+    return *(copy = &moved(host, 0, device, depth));
   }
   const std::string where = device ? device->name() : "the host";
-  copy = &add_member(fmt::format("{} to {}", from.name, where), std::make_unique<Transfer>(device),
-                     {});
+  copy = &add_member(fmt::format("{} to {}", from.name, where),
+                     std::make_unique<Transfer>(device, std::min(depth, kMostOnTheirWay)), {});
   copy->streams = copy->node->open(std::span(&stream, 1));
   copy->inputs.resize(1);
   copy->reads = {stream.device ? stream.device : device};
   if (!device) copy->writes_host_with = stream.device;
-  joints_.push_back({&from, port, copy, 0, {}});
+  joints_.push_back({&from, port, copy, 0, {.depth = std::min(depth, kMostOnTheirWay)}});
   return *copy;
 }
 
@@ -146,7 +149,7 @@ void Run::Impl::open(Graph& graph) {
       const DevicePointer device = memory_of(needs[input].device);
       if (!needs[input].anywhere && device != from->streams[port].device &&
           !from->streams[port].arrays.empty()) {
-        from = &moved(*from, port, device);
+        from = &moved(*from, port, device, edge.options.depth);
         port = 0;
       }
       streams[input] = from->streams[port];
@@ -323,8 +326,14 @@ bool Run::Impl::all_live() const {
 }
 
 void Run::Impl::go(std::stop_token stop) {
-  for (const auto& member : members_)
-    for (Member::Output& output : member->outputs) output.pool->allocate();
+  for (const auto& member : members_) {
+    try {
+      for (Member::Output& output : member->outputs) output.pool->allocate();
+    } catch (...) {
+      control_.failed_node = member->name;
+      throw;
+    }
+  }
   const std::stop_callback on_stop(stop, [this] {
     if (all_live()) {
       control_.live.request_stop();

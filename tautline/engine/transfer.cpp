@@ -4,8 +4,6 @@ namespace tautline::engine {
 
 namespace {
 
-constexpr std::size_t kOnTheirWay = 2;
-
 const std::shared_ptr<const device::Device>& either(
     const std::shared_ptr<const device::Device>& a,
     const std::shared_ptr<const device::Device>& b) {
@@ -42,7 +40,28 @@ void copy(device::Queue& queue, const Array& to, const Array& from, std::size_t 
     copy(queue, to, from, axis + 1, to_data + k * to_stride, from_data + k * from_stride);
 }
 
-void copy(device::Queue& queue, const Array& to, const Array& from) {
+// Makes one of axes that follow each other without holes in both, so that there are few rows to copy.
+void join_axes(Array& to, Array& from) {
+  for (std::size_t a = from.rank; a-- > 1;) {
+    const auto joined = [&](const Array& array) {
+      return array.strides[a - 1] ==
+             array.strides[a] * static_cast<std::ptrdiff_t>(from.extents[a]);
+    };
+    if (!joined(to) || !joined(from)) continue;
+    for (Array* array : {&to, &from}) {
+      array->extents[a - 1] *= array->extents[a];
+      array->strides[a - 1] = array->strides[a];
+      for (std::size_t k = a; k + 1 < array->rank; ++k) {
+        array->extents[k] = array->extents[k + 1];
+        array->strides[k] = array->strides[k + 1];
+      }
+      --array->rank;
+    }
+  }
+}
+
+void copy(device::Queue& queue, Array to, Array from) {
+  join_axes(to, from);
   copy(queue, to, from, 0, static_cast<std::byte*>(to.data),
        static_cast<const std::byte*>(from.data));
 }
@@ -60,11 +79,11 @@ std::vector<Stream> Transfer::open(std::span<const Stream> inputs) {
 
 // It reads wherever its input lies, with the queue of the device that is not the host.
 Needs Transfer::needs(std::size_t) const {
-  return {.device = from_, .kept_blocks = kOnTheirWay};
+  return {.device = from_, .kept_blocks = most_on_their_way_};
 }
 
 void Transfer::start(Outputs&) {
-  for (std::size_t k = 0; k < kOnTheirWay + 1; ++k)
+  for (std::size_t k = 0; k < most_on_their_way_ + 1; ++k)
     events_.push_back(either(to_, from_)->make_event());
 }
 
@@ -77,7 +96,7 @@ void Transfer::process(std::size_t, const Block& block, Outputs& outputs) {
   }
   out.valid = block.valid;
   out.payload = block.payload;
-  if (on_their_way_.size() == kOnTheirWay) wait_for_oldest(outputs);
+  if (on_their_way_.size() == most_on_their_way_) wait_for_oldest(outputs);
   OnItsWay copy{outputs.keep(block), std::move(events_.back())};
   events_.pop_back();
   queue.record(*copy.done);

@@ -11,8 +11,9 @@ namespace tautline::engine {
 
 class Transfer final : public Node {
  public:
-  /// To `device`, or null: to the host.
-  explicit Transfer(std::shared_ptr<const device::Device> device) : to_(std::move(device)) {}
+  /// To `device`, or null: to the host. `on_their_way`: blocks whose copies may be enqueued at a time.
+  Transfer(std::shared_ptr<const device::Device> device, std::size_t on_their_way)
+      : to_(std::move(device)), most_on_their_way_(on_their_way) {}
 
   std::vector<Stream> open(std::span<const Stream> inputs) override;
   Needs needs(std::size_t input) const override;
@@ -28,6 +29,7 @@ class Transfer final : public Node {
   void wait_for_oldest(Outputs& outputs);
 
   std::shared_ptr<const device::Device> from_, to_;
+  std::size_t most_on_their_way_;
   Stream stream_;
   std::deque<OnItsWay> on_their_way_;
   std::vector<std::unique_ptr<device::Event>> events_;  // free ones

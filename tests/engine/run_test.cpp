@@ -391,6 +391,19 @@ TEST(EngineRun, MemoryIsCountedBeforeItIsTaken) {
       std::string::npos);
 }
 
+TEST(EngineRun, BlocksThatFindNoRoomAreOfANode) {
+  Came came;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Counting>(10));
+  const NodeId large =
+      graph.add("large", std::make_unique<Counting>(10, std::size_t{1} << 58));  // an exbibyte
+  graph.connect(source, graph.add("sink", std::make_unique<Collecting>(came)));
+  graph.connect(large, graph.add("other", std::make_unique<Collecting>(came)));
+  engine::Run run(std::move(graph));
+  EXPECT_ANY_THROW(run.go());
+  EXPECT_EQ(run.failed_node(), "large");
+}
+
 TEST(EngineRun, ProgressComesToItsEnd) {
   Came came;
   std::uint64_t last = 0, all = 0;

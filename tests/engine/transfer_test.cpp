@@ -109,7 +109,7 @@ TEST_P(Transfers, BlocksGoThereAndBackUnchanged) {
     sleepy->pause = [] { sleep_ms(1); };
     graph.connect(noise, first);
     graph.connect(first, second);
-    graph.connect(second, graph.add("came", std::make_unique<Reading>(came)));
+    graph.connect(second, graph.add("came", std::make_unique<Reading>(came)), {.depth = 1});
     graph.connect(first, graph.add("there", std::make_unique<Reading>(there)));
     graph.connect(noise, graph.add("slow", std::move(sleepy)));
     engine::Run run(std::move(graph));
@@ -120,6 +120,9 @@ TEST_P(Transfers, BlocksGoThereAndBackUnchanged) {
     std::size_t copies = 0, on_device = 0;
     for (const PlannedNode& node : run.plan()) {
       copies += node.name.find(" to ") != std::string::npos;
+      if (node.name == "second") {
+        EXPECT_EQ(node.blocks, 3u) << "written, waiting, copied";
+      }
       on_device += node.lane == device->name();
     }
     EXPECT_EQ(copies, 3u) << "one copy in, one out of each output that the host reads";

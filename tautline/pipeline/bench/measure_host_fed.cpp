@@ -7,10 +7,10 @@
 
 #include "tautline/core/error.h"
 #include "tautline/jit/timing.h"
+#include "tautline/pipeline/bench/device_team.h"
 #include "tautline/pipeline/bench/host_fed_stream.h"
 #include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/pipeline/voltages/channel_range.h"
-#include "tautline/pipeline/voltages/device_team.h"
 #include "tautline/stages/channelize/case.h"
 #include "tautline/stages/channelize/case_run.h"
 #include "tautline/stages/correlate/case.h"

@@ -10,9 +10,9 @@
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/jit/timing.h"
+#include "tautline/pipeline/bench/device_team.h"
 #include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/pipeline/voltages/channel_range.h"
-#include "tautline/pipeline/voltages/device_team.h"
 #include "tautline/stages/autocorrelate/case.h"
 #include "tautline/stages/autocorrelate/case_run.h"
 

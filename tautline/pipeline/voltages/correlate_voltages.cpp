@@ -2,25 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
-#include <exception>
+#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <mutex>
-#include <thread>
 
 #include "tautline/core/error.h"
-#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/device_memory.h"
+#include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/report/report_builder.h"
-#include "tautline/pipeline/voltages/block_reader.h"
-#include "tautline/pipeline/voltages/correlation_engines.h"
-#include "tautline/pipeline/voltages/frequencies.h"
-#include "tautline/pipeline/voltages/gains.h"
+#include "tautline/pipeline/voltages/block_size.h"
+#include "tautline/pipeline/voltages/block_tail.h"
+#include "tautline/pipeline/voltages/f_engine_node.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
+#include "tautline/pipeline/voltages/rethrow_of_stage.h"
 #include "tautline/pipeline/voltages/tracking.h"
-#include "tautline/stream/ring.h"
-#include "tautline/stream/voltage_sequence.h"
+#include "tautline/pipeline/voltages/visibilities_node.h"
+#include "tautline/pipeline/voltages/visibility_sink_node.h"
+#include "tautline/pipeline/voltages/voltage_source_node.h"
+#include "tautline/pipeline/voltages/x_engine_node.h"
 
 namespace tautline::pipeline {
 
@@ -28,322 +27,293 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
+using Devices = std::vector<std::shared_ptr<const device::Device>>;
 
-constexpr std::size_t kIntegrations = 2;  // one being written, one being filled
-
-// The first exception of several threads wins; the others stop at the next ring operation.
-class FirstError {
- public:
-  void capture() {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::current_exception();
-  }
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::exception_ptr error_;
+// How devices share a stream. Whatever they are sent, each one's link carries it beside the others'.
+enum class Sharing {
+  // A stream that is channelized already: each device is sent its channels and correlates them.
+  channels,
+  // Voltages: blocks in turn, each with the samples before it that its first spectra begin with. Every device correlates
+  // all channels, and sums of integers are added on the host.
+  blocks,
+  // Voltages whose sums are floats, which added in another order would be others, or whose filter depends on more than a
+  // spectrum's samples: every device has all of them and does all of the filter bank, and correlates its channels.
+  filtered_channels
 };
+
+// Integrations are large: one is filled while one is read.
+constexpr engine::EdgeOptions kOneWaits{.depth = 1};
 
 stream::SequenceOptions sequence_options(const CorrelateConfig& config) {
   return {.reader = config.reader, .start_s = config.start_s, .duration_s = config.duration_s};
 }
 
-// One run: owns everything between the files and the writer.
-class Correlation {
- public:
-  Correlation(const CorrelateConfig& config,
-              const std::vector<std::shared_ptr<const device::Device>>& devices,
-              const ProgressCallback& progress, std::stop_token stop)
-      : config_(config),
-        stop_(std::move(stop)),
-        host_(devices.front()->compiles() ? device::open({}) : devices.front()),
-        sequence_(config.inputs, sequence_options(config)),
-        description_(sequence_.description()),
-        progress_(progress),
-        engines_(config, sequence_, devices) {}
-
-  CorrelateSummary run();
-
- private:
-  void plan();
-  void check_memory() const;
-  void describe();
-  void track();
-  void set_gains();
-  void write_integrations(formats::VisibilityWriter& writer);
-  void compute(BlockReader& blocks);
-  void begin_segment(const ReadBlock& block);
-  void compute_block(const ReadBlock& block);
-  void finish_integration();
-  void finish_report(const CorrelateSummary& result,
-                     const std::map<std::string, std::uint64_t>& counters);
-  CorrelateSummary summary();
-  double stream_s() const {
-    return static_cast<double>(samples_done_) / description_.rate_hz.value();
-  }
-
-  const CorrelateConfig& config_;
-  std::stop_token stop_;
-  std::shared_ptr<const device::Device> host_;  // for what is the host's to do
-  stream::VoltageSequence sequence_;
-  const core::VoltageDescription& description_;
-
-  ProgressReporter progress_;
-  std::uint64_t spectra_per_integration_ = 0;
-  formats::VisibilityDescription output_;
-  Tracking tracking_;
-  std::unique_ptr<report::ReportBuilder> report_;
-  core::Instant segment_start_;
-  std::uint64_t segment_samples_ = 0, segment_spectra_ = 0;
-  std::uint64_t integrated_ = 0;  // spectra of the integration that is being filled
-
-  stream::Ring<FinishedIntegration> finished_{kIntegrations, stream::RingPolicy::block};
-  FirstError error_;
-
-  CorrelationEngines engines_;  // given back before what its devices write to
-
-  double setup_s_ = 0;
-  std::uint64_t samples_done_ = 0, spectra_done_ = 0, integrations_ = 0;
-  std::uint64_t overflowed_ = 0;  // of the thread that writes
-};
-
-void Correlation::plan() {
-  const double rate_hz = description_.rate_hz.value();
-  const auto hop_samples = static_cast<double>(engines_.hop_samples());
-  const double spectra = config_.integration_s * rate_hz / hop_samples;
-  if (!(spectra >= 0.5 && spectra < 1e15))
-    throw Error(ErrorKind::config, "integration_s", fmt::format("{} s", config_.integration_s),
-                fmt::format("at least one spectrum ({} s)", hop_samples / rate_hz));
-  spectra_per_integration_ = static_cast<std::uint64_t>(std::llround(spectra));
+FilterConfig filter_of(const CorrelateConfig& config) {
+  FilterConfig filter = config.filter;
+  filter.output = output_of(config.requantise);
+  return filter;
 }
 
-void Correlation::check_memory() const {
-  engines_.require_device_memory(kIntegrations);
-  const std::size_t host_bytes = kRawBlocks * sequence_.block_bytes(engines_.block_samples()) +
-                                 engines_.host_bytes(kIntegrations);
+// Builds the graph of one run, and says afterwards what it did.
+class Correlation {
+ public:
+  Correlation(const CorrelateConfig& config, const Devices& devices,
+              const ProgressCallback& progress);
+  CorrelateSummary run(const std::stop_token& stop);
+
+ private:
+  Sharing choose_sharing() const;
+  ChannelRange share(std::size_t device) const;
+  formats::ArrayLayout array() const;
+  void add_engines(const Tracking& tracking);
+  void add_outputs();
+  void check_memory(const engine::Run& run) const;
+  CorrelateSummary summary(const engine::Run& run) const;
+  std::map<std::string, std::uint64_t> facts() const;
+  std::vector<std::uint64_t> clipped() const;
+  std::uint64_t of_f_engines(const std::string& counter) const;
+  void finish_report(report::ReportBuilder& report) const;
+
+  const CorrelateConfig& config_;
+  const Devices& devices_;
+  ProgressReporter reporter_;
+  std::shared_ptr<const device::Device> host_;  // for what is the host's to do
+  engine::Graph graph_;
+  engine::NodeId voltages_ = 0, means_ = 0;
+  // The graph's, or its run's.
+  VoltageSourceNode* source_ = nullptr;
+  std::vector<FEngineNode*> f_engines_;
+  std::vector<XEngineNode*> x_engines_;
+  VisibilitiesNode* visibilities_ = nullptr;
+  VisibilitySinkNode* report_ = nullptr;
+
+  bool channelized_ = false;
+  std::size_t inputs_ = 0, channels_ = 0, block_samples_ = 0;
+  Sharing sharing_ = Sharing::channels;
+  std::shared_ptr<std::vector<float>> gains_;  // null: nothing is rounded
+};
+
+Correlation::Correlation(const CorrelateConfig& config, const Devices& devices,
+                         const ProgressCallback& progress)
+    : config_(config),
+      devices_(devices),
+      reporter_(progress),
+      host_(devices.front()->compiles() ? device::open({}) : devices.front()) {
+  auto source = std::make_unique<VoltageSourceNode>(
+      VoltageSourceConfig{config.inputs, sequence_options(config)});
+  source_ = source.get();
+  voltages_ = graph_.add("voltages", std::move(source));
+  const stream::VoltageSequence& sequence = source_->sequence();
+  const core::VoltageDescription& description = sequence.description();
+  channelized_ = description.channelized();
+  inputs_ = description.inputs();
+  channels_ = channelized_ ? description.channels : config.filter.channels;
+  // Of a channelized stream each device has a part of a block, else whole ones.
+  const bool gpu = devices.front()->compiles();
+  block_samples_ = choose_block_samples(sequence, filter_of(config), config.memory_bytes, gpu,
+                                        channelized_ ? 1 : devices.size());
+  source_->set_block_samples(block_samples_);
+  if (devices.size() > channels_)
+    throw Error(ErrorKind::config, "device", fmt::format("{} devices", devices.size()),
+                fmt::format("at most one for each of the {} channels", channels_));
+  sharing_ = choose_sharing();
+  if (!channelized_ && config.requantise != Requantise::off)
+    gains_ = std::make_shared<std::vector<float>>();
+}
+
+Sharing Correlation::choose_sharing() const {
+  if (channelized_) return Sharing::channels;
+  const FilterConfig& filter = config_.filter;
+  const bool exact = config_.requantise != Requantise::off;
+  const bool delayed = !config_.delays_path.empty() && config_.phase_centre.empty();
+  const bool by_samples_alone = filter.oversample_numerator == filter.oversample_denominator;
+  return devices_.size() > 1 && exact && !delayed && by_samples_alone &&
+                 ends_with_last_samples(source_->sequence().layout(block_samples_))
+             ? Sharing::blocks
+             : Sharing::filtered_channels;
+}
+
+ChannelRange Correlation::share(std::size_t device) const {
+  return sharing_ == Sharing::blocks ? ChannelRange{0, channels_}
+                                     : share_of(channels_, device, devices_.size());
+}
+
+formats::ArrayLayout Correlation::array() const {
+  const core::VoltageDescription& description = source_->sequence().description();
+  formats::ArrayLayout array =
+      config_.array_path.empty()
+          ? formats::unknown_array(description.antennas, description.polarisations)
+          : formats::read_array_layout(config_.array_path);
+  formats::assume_polarisations(array, description.polarisations);
+  formats::require_inputs(array, inputs_);
+  return array;
+}
+
+void Correlation::add_engines(const Tracking& tracking) {
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const std::string part = devices_.size() > 1 ? fmt::format(".{}", d) : "";
+    FEngineNodeConfig f{.device = devices_[d], .filter = filter_of(config_), .gains = gains_};
+    if (tracking.before_filter) f.delays = tracking.table;
+    if (sharing_ == Sharing::channels) f.channels = share(d);
+    if (sharing_ == Sharing::blocks) f.turns = devices_.size(), f.turn = d;
+    auto f_engine = std::make_unique<FEngineNode>(std::move(f));
+    auto x_engine = std::make_unique<XEngineNode>(
+        XEngineNodeConfig{devices_[d], config_.integration_s, share(d)});
+    f_engines_.push_back(f_engine.get());
+    x_engines_.push_back(x_engine.get());
+    const engine::NodeId f_id = graph_.add("f" + part, std::move(f_engine));
+    const engine::NodeId x_id = graph_.add("x" + part, std::move(x_engine));
+    graph_.connect(voltages_, f_id);
+    graph_.connect(f_id, x_id);
+    graph_.connect(x_id, {means_, d}, kOneWaits);
+  }
+}
+
+void Correlation::add_outputs() {
+  // The page first: it can be taken back when the file cannot be written, and then is.
+  if (!config_.report_path.empty()) {
+    auto page = std::make_unique<VisibilitySinkNode>(VisibilitySinkConfig{
+        config_.report_path, config_.overwrite, true,
+        [this](auto& writer) { finish_report(dynamic_cast<report::ReportBuilder&>(writer)); }});
+    report_ = page.get();
+    graph_.connect(means_, graph_.add("report", std::move(page)), kOneWaits);
+  }
+  auto file = std::make_unique<VisibilitySinkNode>(
+      VisibilitySinkConfig{config_.output, config_.overwrite, false, [this](auto& writer) {
+                             for (const auto& [name, count] : facts())
+                               writer.add_extra(name, std::to_string(count));
+                           }});
+  graph_.connect(means_, graph_.add("visibilities", std::move(file)), kOneWaits);
+}
+
+void Correlation::check_memory(const engine::Run& run) const {
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    std::vector<StageMemory> stages;
+    for (const engine::PlannedNode& node : run.plan())
+      if (!node.outputs.empty() && node.outputs.front().device == devices_[d])
+        stages.push_back({node.outputs.front().kind == "sums" ? "correlate"
+                          : channelized_                      ? "unpack"
+                                                              : "unpack and channelize",
+                          node.bytes.device_bytes + node.block_bytes});
+    require_device_memory(*devices_[d], stages, inputs_, channels_);
+  }
+  const std::size_t host_bytes = run.bytes().host_bytes;
   if (host_bytes > config_.memory_bytes)
     throw Error(ErrorKind::memory, "memory",
                 fmt::format("{} KiB needed for {} inputs and {} channels", host_bytes >> 10,
-                            engines_.inputs(), engines_.channels()),
+                            inputs_, channels_),
                 fmt::format("at most {} KiB", config_.memory_bytes >> 10),
                 "raise `memory_bytes` or lower `channels`");
 }
 
-void Correlation::describe() {
-  output_.array = config_.array_path.empty()
-                      ? formats::unknown_array(description_.antennas, description_.polarisations)
-                      : formats::read_array_layout(config_.array_path);
-  formats::assume_polarisations(output_.array, description_.polarisations);
-  formats::require_inputs(output_.array, engines_.inputs());
-  output_.channel_hz = channel_frequencies_hz(description_, config_.filter.channels);
-  output_.channel_width_hz = channel_width_hz(description_, config_.filter.channels);
-  output_.nominal_count = static_cast<std::int64_t>(spectra_per_integration_);
-  output_.integration_s = static_cast<double>(spectra_per_integration_) *
-                          static_cast<double>(engines_.hop_samples()) /
-                          description_.rate_hz.value();
-  output_.earth = config_.earth;
-  output_.telescope = description_.telescope;
-  output_.instrument = description_.instrument;
-  output_.source = description_.source;
-  output_.history = config_.history;
-  std::string devices;
-  for (const DeviceShare& share : engines_.shares())
-    devices += (devices.empty() ? "" : ", ") + share.device;
-  output_.extra["device"] = devices;
-  output_.extra["kernels"] = engines_.kernels();
-  std::string inputs;
-  for (const std::string& file : sequence_.files()) inputs += (inputs.empty() ? "" : " ") + file;
-  output_.extra["inputs"] = inputs;
-  if (!description_.channelized() && config_.requantise != Requantise::off)
-    output_.extra.emplace(kRequantisedBits, config_.requantise == Requantise::bits4 ? "4" : "8");
-}
-
-void Correlation::set_gains() {
-  if (description_.channelized() || config_.requantise == Requantise::off) return;
-  const std::vector<float> gains =
-      measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
-                    *host_->make_queue(), config_.memory_bytes, stop_);
-  engines_.set_gains(gains);
-  output_.requantisation_gains.assign(gains.begin(), gains.end());
-}
-
-void Correlation::track() {
-  tracking_ = choose_tracking(config_.delays_path, config_.phase_centre, output_.array,
-                              description_.start, sequence_.end(), config_.earth);
-  if (!tracking_.table) return;
-  output_.phase_centre = tracking_.centre;
-  if (!tracking_.before_filter) return;
-  engines_.set_delays(tracking_.table, sequence_.end());
-}
-
-CorrelateSummary Correlation::run() {
-  plan();
-  if (config_.opened) config_.opened(description_);
-  describe();
-  track();
-  check_memory();
-  set_gains();
-  engines_.make_ready();
-  finished_.prepare([this](FinishedIntegration& out) { engines_.prepare(out); });
-  const auto writer = formats::create_visibilities(config_.output, output_, config_.overwrite);
-  if (!config_.report_path.empty())
-    report_ =
-        std::make_unique<report::ReportBuilder>(config_.report_path, output_, config_.overwrite);
-  setup_s_ = progress_.elapsed_s();
-  {
-    BlockReader blocks(sequence_, engines_.block_samples(), stop_);
-    const std::jthread writing([this, &writer, &blocks] {
-      write_integrations(*writer);
-      blocks.close();
-    });
-    compute(blocks);
-  }
-  error_.rethrow();
-  const CorrelateSummary result = summary();
-  if (result.integrations == 0)
-    throw Error(ErrorKind::format, config_.inputs.front() + ": samples",
-                std::to_string(result.samples),
-                fmt::format("{} at least, one spectrum", engines_.span_samples()),
-                "give a longer stream, or fewer `channels` or `taps`");
-  const std::map<std::string, std::uint64_t> counters{
-      {"spectra", result.spectra},
-      {"clipped", result.clipped},
-      {"not_finite", result.not_finite},
-      {"overflowed", result.overflowed},
-      {"lost_samples", result.damage.lost_samples},
-      {"dropped_samples", result.damage.dropped_samples},
-      {"gap_samples", result.gap_samples},
-      {"trailing_bytes", result.damage.trailing_bytes}};
-  for (const auto& [name, count] : counters) writer->add_extra(name, std::to_string(count));
-  if (report_) finish_report(result, counters);
+CorrelateSummary Correlation::run(const std::stop_token& stop) {
+  const stream::VoltageSequence& sequence = source_->sequence();
+  const core::VoltageDescription& description = sequence.description();
+  if (config_.opened) config_.opened(description);
+  const formats::ArrayLayout layout = array();
+  const Tracking tracking = choose_tracking(config_.delays_path, config_.phase_centre, layout,
+                                            description.start, sequence.end(), config_.earth);
+  auto means = std::make_unique<VisibilitiesNode>(
+      VisibilitiesNodeConfig{.host = host_,
+                             .inputs = devices_.size(),
+                             .array = layout,
+                             .phase_centre = tracking.centre,
+                             .earth = config_.earth,
+                             .history = config_.history,
+                             .rotation = tracking.before_filter ? nullptr : tracking.table});
+  visibilities_ = means.get();
+  means_ = graph_.add("means", std::move(means));
+  add_engines(tracking);
+  add_outputs();
+  engine::Run run(std::move(graph_), run_options(reporter_, description.rate_hz));
+  check_memory(run);
+  if (gains_)
+    *gains_ = measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
+                            *host_->make_queue(), config_.memory_bytes, stop);
   try {
-    writer->finish();
-  } catch (...) {  // no page without its visibilities
-    if (report_) std::filesystem::remove(config_.report_path);
-    throw;
-  }
-  return result;
-}
-
-void Correlation::finish_report(const CorrelateSummary& result,
-                                const std::map<std::string, std::uint64_t>& counters) {
-  for (const auto& [name, count] : counters) report_->add_extra(name, std::to_string(count));
-  report_->set_clipped(engines_.clipped(), 2 * result.spectra * result.channels);
-  for (const std::string& message : result.damage.messages) report_->add_warning(message);
-  if (result.overflowed > 0) report_->add_warning(overflow_message(result));
-  report_->finish();
-}
-
-void Correlation::write_integrations(formats::VisibilityWriter& writer) {
-  const std::array<std::size_t, 2> extents{engines_.channels(),
-                                           core::baseline_count(engines_.inputs())};
-  const auto queue = host_->make_queue();
-  try {
-    while (FinishedIntegration* done = finished_.begin_read()) {
-      engines_.complete(*queue, *done);
-      for (const std::uint64_t count : done->overflowed) overflowed_ += count;
-      if (tracking_.table && !tracking_.before_filter)
-        rotate_visibilities(delays_at(*tracking_.table, done->middle), output_.channel_hz,
-                            {done->visibilities.data(), extents});
-      const formats::Integration integration{done->middle,
-                                             done->integration_s,
-                                             {done->visibilities.data(), extents},
-                                             {done->counts.data(), extents}};
-      writer.write(integration);
-      if (report_) report_->write(integration);
-      finished_.end_read();
-    }
+    run.go(stop);
   } catch (...) {
-    error_.capture();
-    finished_.close();
+    if (report_ != nullptr && report_->published())  // no page without its visibilities
+      std::filesystem::remove(config_.report_path);
+    rethrow_of_stage(run.failed_node(), channelized_);
   }
+  return summary(run);
 }
 
-void Correlation::compute(BlockReader& blocks) {
-  try {
-    while (const ReadBlock* block = blocks.next()) {
-      compute_block(*block);
-      blocks.release();
-      progress_.report(samples_done_, sequence_.total_samples(), stream_s());
-    }
-    finish_integration();
-    progress_.report(samples_done_, sequence_.total_samples(), stream_s(), true);
-  } catch (...) {
-    error_.capture();
-  }
-  finished_.close();
+std::map<std::string, std::uint64_t> Correlation::facts() const {
+  engine::Counters counters = source_->counters();
+  counters.erase("samples");
+  for (const char* name : {"clipped", "not_finite"}) counters[name] = of_f_engines(name);
+  counters["spectra"] = f_engines_.front()->counters().at("spectra");
+  counters["overflowed"] = visibilities_->counters().at("overflowed");
+  return counters;
 }
 
-void Correlation::begin_segment(const ReadBlock& block) {
-  finish_integration();
-  engines_.begin_segment(block.segment.start);
-  segment_start_ = block.segment.start;
-  segment_samples_ = segment_spectra_ = 0;
+// Each device that filters all channels of a block counts all of its components.
+std::uint64_t Correlation::of_f_engines(const std::string& counter) const {
+  std::uint64_t sum = 0;
+  for (std::size_t d = 0; d < (sharing_ == Sharing::blocks ? f_engines_.size() : 1); ++d)
+    sum += f_engines_[d]->counters().at(counter);
+  return sum;
 }
 
-void Correlation::compute_block(const ReadBlock& block) {
-  if (block.segment.first_block) begin_segment(block);
-  engines_.push(block.raw);
-  for (;;) {
-    const std::size_t spectra = engines_.add(spectra_per_integration_ - integrated_);
-    if (spectra == 0) break;
-    require_running(stop_);
-    spectra_done_ += spectra;
-    segment_spectra_ += spectra;
-    integrated_ += spectra;
-    if (integrated_ == spectra_per_integration_) finish_integration();
-  }
-  engines_.pass_on(block.raw, segment_samples_, segment_spectra_ * engines_.hop_samples());
-  samples_done_ += block.raw.samples;
-  segment_samples_ += block.raw.samples;
+std::vector<std::uint64_t> Correlation::clipped() const {
+  std::vector<std::uint64_t> sums(inputs_);
+  for (std::size_t d = 0; d < (sharing_ == Sharing::blocks ? f_engines_.size() : 1); ++d)
+    for (std::size_t i = 0; i < inputs_; ++i) sums[i] += f_engines_[d]->clipped()[i];
+  return sums;
 }
 
-void Correlation::finish_integration() {
-  const std::uint64_t spectra = integrated_;
-  if (spectra == 0) return;
-  FinishedIntegration* out = finished_.begin_write();
-  if (out == nullptr) throw Error(ErrorKind::io, "writer", "stopped", "");  // its own error is kept
-  // The middle of the span from the first spectrum's first sample to the last one's last.
-  const std::uint64_t first = segment_spectra_ - spectra;
-  const std::uint64_t twice_middle =
-      (2 * first + spectra - 1) * engines_.hop_samples() + engines_.span_samples();
-  out->middle = core::advance_half(segment_start_, static_cast<std::int64_t>(twice_middle),
-                                   description_.rate_hz);
-  out->integration_s = static_cast<double>(spectra) * static_cast<double>(engines_.hop_samples()) /
-                       description_.rate_hz.value();
-  engines_.finish(*out);
-  finished_.end_write();
-  integrated_ = 0;
-  ++integrations_;
+void Correlation::finish_report(report::ReportBuilder& report) const {
+  const auto counters = facts();
+  for (const auto& [name, count] : counters) report.add_extra(name, std::to_string(count));
+  report.set_clipped(clipped(), 2 * counters.at("spectra") * channels_);
+  for (const std::string& message : source_->sequence().damage().messages)
+    report.add_warning(message);
+  CorrelateSummary result;
+  result.overflowed = counters.at("overflowed");
+  if (result.overflowed > 0) report.add_warning(overflow_message(result));
 }
 
-CorrelateSummary Correlation::summary() {
+CorrelateSummary Correlation::summary(const engine::Run& run) const {
+  const auto counters = facts();
+  const Sums& sums = x_engines_.front()->sums();
+  const core::VoltageDescription& voltages = sums.spectra.voltages;
   CorrelateSummary s;
-  s.inputs = engines_.inputs();
-  s.channels = engines_.channels();
-  s.integrations = integrations_;
-  s.spectra = spectra_done_;
-  s.samples = samples_done_;
-  s.spectra_per_integration = spectra_per_integration_;
-  s.integration_s = output_.integration_s;
-  s.elapsed_s = progress_.elapsed_s();
-  s.setup_s = setup_s_;
-  s.stream_s = stream_s();
-  s.gap_samples = sequence_.gap_samples();
-  for (const std::uint64_t clipped : engines_.clipped()) s.clipped += clipped;
-  s.not_finite = engines_.not_finite();
-  s.overflowed = overflowed_;
-  s.devices = engines_.shares();
-  s.damage = sequence_.damage();
-  s.backend = engines_.kernels();
-  s.memory_bytes = engines_.host_bytes(kIntegrations);
+  s.inputs = inputs_;
+  s.channels = channels_;
+  s.integrations = x_engines_.front()->counters().at("integrations");
+  s.spectra = counters.at("spectra");
+  s.samples = source_->counters().at("samples");
+  s.spectra_per_integration = sums.integration_spectra;
+  s.integration_s = static_cast<double>(sums.integration_spectra) *
+                    static_cast<double>(sums.spectra.hop_samples) / voltages.rate_hz.value();
+  s.elapsed_s = s.setup_s = reporter_.elapsed_s();
+  double since_ready_s = s.elapsed_s;
+  for (const XEngineNode* x : x_engines_)
+    since_ready_s = std::min(since_ready_s, x->since_ready().elapsed_s());
+  s.setup_s -= since_ready_s;
+  s.stream_s = static_cast<double>(s.samples) / voltages.rate_hz.value();
+  s.gap_samples = counters.at("gap_samples");
+  s.clipped = counters.at("clipped");
+  s.not_finite = counters.at("not_finite");
+  s.overflowed = counters.at("overflowed");
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    s.devices.push_back({devices_[d]->name(), f_engines_[d]->counters().at("sent_bytes")});
+  s.damage = source_->sequence().damage();
+  s.backend = sums.spectra.kernels;
+  s.memory_bytes = run.bytes().host_bytes;
+  s.profile = run.profile();
   return s;
 }
 
 }  // namespace
+
+stages::channelize::Output output_of(Requantise requantise) {
+  using stages::channelize::Output;
+  if (requantise == Requantise::bits8) return Output::corner_turned_ci8;
+  return requantise == Requantise::bits4 ? Output::corner_turned_ci4 : Output::corner_turned_float;
+}
 
 std::string overflow_message(const CorrelateSummary& summary) {
   return fmt::format(
@@ -357,7 +327,7 @@ CorrelateSummary correlate_voltages(
     const std::vector<std::shared_ptr<const device::Device>>& devices,
     const ProgressCallback& progress, std::stop_token stop) {
   core::check(config);
-  return Correlation(config, devices, progress, std::move(stop)).run();
+  return Correlation(config, devices, progress).run(stop);
 }
 
 }  // namespace tautline::pipeline

@@ -17,10 +17,9 @@ core::SampleFormat output_format(stages::channelize::Output output) {
 
 FEngine::FEngine(std::shared_ptr<const device::Device> device,
                  const core::VoltageDescription& description, const core::RawLayout& layout,
-                 const FilterConfig& config, std::size_t max_block_samples, Results results,
+                 const FilterConfig& config, std::size_t max_block_samples,
                  const ChannelRange& share)
     : device_(std::move(device)),
-      results_(results),
       description_(description),
       unpacked_(stages::unpack::unpacked_format(description.format)),
       sample_bytes_(static_cast<std::size_t>(unpacked_.bits_per_sample()) / 8),
@@ -76,48 +75,49 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
 }
 
 std::size_t FEngine::sample_buffer_bytes() const {
-  return inputs_ * (filter_ ? 1 : channels_) * row_samples_ * sample_bytes_;
+  return filter_ ? inputs_ * row_samples_ * sample_bytes_ : 0;
 }
 
-std::size_t FEngine::spectra_buffer_bytes() const {
-  if (!filter_) return 0;
-  return channels_ * inputs_ * max_spectra_ * core::bytes_of(filter_->config().output_type());
+// A channelized stream's samples are results already.
+std::array<std::size_t, 3> FEngine::output_extents() const {
+  if (!filter_) return {channels_, inputs_, row_samples_};
+  return filter_->config().output_view(nullptr, max_spectra_).extents();
+}
+
+std::size_t FEngine::output_bytes() const {
+  const auto [a, b, c] = output_extents();
+  return a * b * c * core::bytes_of(core::sample_type(sample_format()));
 }
 
 void FEngine::allocate() {
-  if (samples_.data() != nullptr) return;
+  if (validity_.rows() > 0) return;
   if (delays_)
     line_ = of_stage("delays", [&] {
       return std::make_unique<DelayLine>(*device_, inputs_, sample_bytes_, delay_history_,
                                          max_block_samples_);
     });
-  // A channelized stream's samples are results already.
-  const bool samples_on_device = device_->compiles() && (filter_ || on_device());
-  samples_ = of_stage("unpack", [&] {
-    return samples_on_device ? device_->allocate(sample_buffer_bytes())
-                             : device_->allocate_pinned(sample_buffer_bytes());
-  });
+  if (filter_)
+    samples_ = of_stage("unpack", [&] { return device_->allocate(sample_buffer_bytes()); });
   validity_ = core::ValidityMask(inputs_, max_block_samples_);
   input_valid_ = core::ValidityMask(inputs_, max_block_samples_);
   spectra_valid_ = core::ValidityMask(inputs_, std::max<std::size_t>(1, max_spectra_));
   of_stage("channelize", [&] {
-    spectra_ = on_device() ? device_->allocate(spectra_buffer_bytes())
-                           : device_->allocate_pinned(spectra_buffer_bytes());
-    if (on_device()) clipped_on_device_ = device_->allocate(inputs_ * sizeof(std::uint64_t));
+    if (output_memory_ == nullptr) {
+      own_output_ = device_->allocate(output_bytes());
+      output_memory_ = own_output_.data();
+    }
+    if (device_->compiles())
+      clipped_on_device_ = device_->allocate(inputs_ * sizeof(std::uint64_t));
   });
 }
 
 device::MemoryUse FEngine::bytes() const {
   device::MemoryUse use;
-  const bool gpu = device_->compiles();
-  const auto add = [](std::size_t& sum, std::size_t bytes) { sum += bytes; };
-  add(gpu && (filter_ || on_device()) ? use.device_bytes : use.host_bytes, sample_buffer_bytes());
-  add(on_device() ? use.device_bytes : use.host_bytes, spectra_buffer_bytes());
-  if (delays_)
-    add(gpu ? use.device_bytes : use.host_bytes,
-        DelayLine::bytes(inputs_, sample_bytes_, delay_history_, max_block_samples_));
-  add(use.host_bytes,
-      3 * inputs_ * core::validity_words(std::max(max_block_samples_, max_spectra_)) * 8);
+  (device_->compiles() ? use.device_bytes : use.host_bytes) =
+      sample_buffer_bytes() +
+      (delays_ ? DelayLine::bytes(inputs_, sample_bytes_, delay_history_, max_block_samples_) : 0);
+  use.host_bytes +=
+      3 * inputs_ * core::validity_words(std::max(max_block_samples_, max_spectra_)) * 8;
   const auto add_plan = [&](const device::MemoryUse& plan) {
     use.host_bytes += plan.host_bytes;
     use.device_bytes += plan.device_bytes;
@@ -174,7 +174,8 @@ void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
     line_->append(block.samples);
     return;
   }
-  not_finite_ += unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_);
+  not_finite_ += unpack(queue, block, filter_ ? samples_.data() : output_memory_,
+                        row_samples_ * sample_bytes_, validity_);
   filled_ = block.samples;
   consumed_ = 0;
 }
@@ -215,7 +216,7 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
   SpectraChunk chunk;
   chunk.spectra = count;
   chunk.first_spectrum = next_spectrum_;
-  chunk.samples = core::SampleView<3>(samples_.data(), core::sample_type(unpacked_),
+  chunk.samples = core::SampleView<3>(output_memory_, core::sample_type(unpacked_),
                                       {channels_, inputs_, row_samples_})
                       .slice(2, consumed_, count);
   for (std::size_t i = 0; i < inputs_; ++i) {
@@ -250,12 +251,12 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   const std::size_t expected = filter_->spectra(state_->held_samples(), input.count);
 
   stages::channelize::OutputViews out;
-  out.samples = filter_->config().output_view(spectra_.data(), expected);
+  out.samples = filter_->config().output_view(output_memory_, expected);
   out.valid = spectra_valid_.mutable_view();
   out.gains = {gains_.data(), {channels_, inputs_}};
-  out.clipped = {on_device() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(), {inputs_}};
+  out.clipped = {device_->compiles() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(),
+                 {inputs_}};
   const std::size_t spectra = filter_->execute(queue, *state_, input, out);
-  if (!on_device()) queue.synchronise();
 
   SpectraChunk chunk;
   chunk.spectra = spectra;

@@ -1,6 +1,7 @@
 // Raw blocks to spectra ready to correlate: unpack, delays, filter bank, corner turn.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,12 +48,6 @@ struct SpectraChunk {
   core::ValidityView valid;          ///< [input][word]; empty: all valid
 };
 
-/// Where an F-engine leaves its spectra.
-enum class Results {
-  on_host,   ///< ready to be read when take() returns
-  on_device  ///< in the device's memory, for later work of the queue
-};
-
 /// One stream's F-engine. Not thread-safe.
 class FEngine {
  public:
@@ -60,7 +55,7 @@ class FEngine {
   /// all. Throws core::Error when the filter or the layout is impossible.
   FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
           const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
-          Results results = Results::on_host, const ChannelRange& share = {});
+          const ChannelRange& share = {});
 
   /// Steps per unit for requantised output, [channel][input].
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
@@ -69,6 +64,13 @@ class FEngine {
   /// the rest as phases after it. `end` says how far the stream reaches. Throws Error for a stream
   /// that is already channelized or models that do not cover it.
   void set_delays(std::shared_ptr<const formats::delays::Table> table, const core::Instant& end);
+
+  /// Memory of the device, output_bytes() of it, for the spectra of the next take(), or of all of the next block where the
+  /// stream is channelized already. Without it the engine has its own.
+  void set_output(void* memory) { output_memory_ = memory; }
+  std::size_t output_bytes() const;
+  /// What the largest chunk has in that memory: [channel][input][time], or [input][spectrum][channel].
+  std::array<std::size_t, 3> output_extents() const;
 
   /// Allocates what the first block would, so that it need not wait.
   void make_ready(device::Queue& queue);
@@ -81,8 +83,8 @@ class FEngine {
   /// begins: the stream goes on here after another engine had what came before. Filtered streams
   /// without delays only.
   void go_on_after(device::Queue& queue, const core::RawBlock& block);
-  /// Up to `limit` of the next spectra; an empty chunk asks for another block. The chunk's memory
-  /// is the engine's and valid until the next call.
+  /// Up to `limit` of the next spectra; an empty chunk asks for another block. They lie in the memory of the device: ready
+  /// to be read when the queue has come so far, until that memory is written again.
   SpectraChunk take(device::Queue& queue, std::size_t limit);
 
   std::size_t inputs() const { return inputs_; }
@@ -94,7 +96,7 @@ class FEngine {
   core::SampleFormat sample_format() const;
   std::size_t max_spectra() const { return max_spectra_; }
   std::string backend() const;
-  /// Memory that the engine takes once its first segment begins.
+  /// Memory that the engine takes once its first segment begins, beside that of its output.
   device::MemoryUse bytes() const;
 
   /// Components clipped so far, by input. Waits for the queue when they are counted on a device.
@@ -112,12 +114,9 @@ class FEngine {
   void begin_run();
   SpectraChunk filter(device::Queue& queue, stages::channelize::Input& input);
   std::size_t sample_buffer_bytes() const;
-  std::size_t spectra_buffer_bytes() const;
   void allocate();
-  bool on_device() const { return results_ == Results::on_device && device_->compiles(); }
 
   std::shared_ptr<const device::Device> device_;
-  Results results_;
   core::VoltageDescription description_;
   core::SampleFormat unpacked_;
   std::size_t sample_bytes_, inputs_, channels_, hop_, span_, max_block_samples_, max_spectra_;
@@ -135,16 +134,17 @@ class FEngine {
   RunDelays run_delays_;
   std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given
 
-  device::Buffer samples_;       // [channel][input][time] as unpacked
+  device::Buffer samples_;       // [input][time] as unpacked, for the filter
   core::ValidityMask validity_;  // [input][time] of samples_
   std::size_t row_samples_ = 0;  // capacity of a row of samples_
   std::size_t filled_ = 0, consumed_ = 0;
-  device::Buffer spectra_;  // the filter's output
+  void* output_memory_ = nullptr;
+  device::Buffer own_output_;  // where nobody gave any
   core::ValidityMask spectra_valid_, input_valid_;
   std::uint64_t next_spectrum_ = 0;
   std::vector<float> gains_;
   std::vector<std::uint64_t> clipped_;
-  device::Buffer clipped_on_device_;  // where the filter counts when results stay there
+  device::Buffer clipped_on_device_;  // where a device that compiles counts
   std::uint64_t not_finite_ = 0, sent_bytes_ = 0;
 };
 

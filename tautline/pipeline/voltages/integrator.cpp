@@ -1,9 +1,7 @@
 #include "tautline/pipeline/voltages/integrator.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <limits>
 #include <utility>
 
 #include "tautline/pipeline/device_memory.h"
@@ -11,9 +9,6 @@
 namespace tautline::pipeline {
 
 namespace {
-
-constexpr std::size_t kSumBytes = 16;  // of a ci64 or a complex<double>
-static_assert(sizeof(core::ci64) == kSumBytes && sizeof(std::complex<double>) == kSumBytes);
 
 core::SampleView<3> channels_of(const core::SampleView<3>& all, const ChannelRange& range) {
   return all.extent(0) == range.count ? all : all.slice(0, range.first, range.count);
@@ -29,12 +24,6 @@ constexpr std::size_t kShortestGroup = 8, kLongestGroup = 1024, kLongestGroupOnG
 std::size_t group_spectra(std::size_t bytes_per_spectrum, bool gpu) {
   return std::clamp(std::bit_floor((gpu ? kGroupOnGpu_bytes : kGroup_bytes) / bytes_per_spectrum),
                     kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
-}
-
-// Whether a float holds both parts, whatever fringe rotation comes later. False for NaN.
-bool is_held(std::complex<double> mean) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  return std::norm(mean) < kLargest * kLargest;
 }
 
 // One mask serves all channels: its channel stride is zero.
@@ -53,7 +42,6 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
     : device_(std::move(device)),
       channels_(channels),
       inputs_(inputs),
-      baselines_(core::baseline_count(inputs)),
       format_(format),
       group_spectra_(
           exact() ? 0
@@ -66,45 +54,16 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
   plan_ = of_stage("correlate", [&] { return stages::correlate::make_plan(config, device_); });
 }
 
-core::MutableSampleView<2> Integrator::sums_view() const {
-  return {sums_.data(), plan_->config().visibility_type(), {channels_.count, baselines_}};
-}
-
-stages::correlate::Counts Integrator::counts() const {
-  return {counts_.as<std::int64_t>(), {channels_.count, baselines_}};
-}
-
-device::MemoryUse Integrator::bytes(std::size_t integrations) const {
-  const std::size_t own = sums() * (kSumBytes + sizeof(std::int64_t));
-  const std::size_t means = sums() * (sizeof(std::complex<float>) + sizeof(std::int64_t));
+device::MemoryUse Integrator::bytes() const {
   device::MemoryUse use = plan_->bytes();
-  use.host_bytes +=
-      integrations * means + inputs_ * core::validity_words(group_spectra_) * sizeof(std::uint64_t);
+  use.host_bytes += inputs_ * core::validity_words(group_spectra_) * sizeof(std::uint64_t);
   (device_->compiles() ? use.device_bytes : use.host_bytes) +=
       channels_.count * inputs_ * group_spectra_ * sample_bytes();
-  if (device_->compiles()) {
-    use.device_bytes += own;
-    use.host_bytes += integrations * own;
-  } else {
-    use.host_bytes += own;
-  }
   return use;
-}
-
-void Integrator::prepare(FinishedIntegration& out, std::size_t part) const {
-  if (!device_->compiles()) return;
-  of_stage("correlate", [&] {
-    out.in_transit[part] = {device_->allocate_pinned(sums() * kSumBytes),
-                            device_->allocate_pinned(sums() * sizeof(std::int64_t)),
-                            device_->make_event()};
-  });
 }
 
 void Integrator::allocate(device::Queue& queue) {
   state_ = plan_->make_state(queue);
-  sums_ = device_->allocate(sums() * kSumBytes);
-  counts_ = device_->allocate(sums() * sizeof(std::int64_t));
-  state_->begin();
   if (exact()) return;
   group_ = device_->allocate(channels_.count * inputs_ * group_spectra_ * sample_bytes());
   group_valid_ = core::ValidityMask(inputs_, group_spectra_);
@@ -114,17 +73,21 @@ void Integrator::make_ready(device::Queue& queue) {
   if (!state_) of_stage("correlate", [&] { allocate(queue); });
 }
 
+void Integrator::begin(const core::MutableSampleView<2>& sums,
+                       const stages::correlate::Counts& counts) {
+  sums_ = sums;
+  counts_ = counts;
+  state_->begin();
+}
+
 void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   if (chunk.spectra == 0) return;
-  make_ready(queue);
-  if (spectra_ == 0) first_spectrum_ = chunk.first_spectrum;
-  spectra_ += chunk.spectra;
   const core::SampleView<3> samples = channels_of(chunk.samples, channels_);
   if (!exact()) return add_in_groups(queue, samples, chunk.valid);
   plan_->execute(queue, *state_, samples,
                  chunk.valid.empty() ? stages::correlate::Validity()
                                      : of_all_channels(chunk.valid, chunk.spectra, channels_.count),
-                 sums_view(), counts());
+                 sums_, counts_);
 }
 
 core::MutableSampleView<3> Integrator::group() const {
@@ -179,7 +142,7 @@ void Integrator::add_floats(device::Queue& queue, const core::SampleView<3>& sam
   plan_->execute(queue, *state_, samples,
                  masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
                         : stages::correlate::Validity(),
-                 sums_view(), counts());
+                 sums_, counts_);
 }
 
 void Integrator::add_rest(device::Queue& queue) {
@@ -187,72 +150,9 @@ void Integrator::add_rest(device::Queue& queue) {
   if (count > 0) add_floats(queue, group().slice(2, 0, count));
 }
 
-void Integrator::finish(device::Queue& queue, FinishedIntegration& out, std::size_t part) {
+void Integrator::finish(device::Queue& queue) {
   add_rest(queue);
-  if (state_) plan_->flush(queue, *state_, sums_view(), counts());
-  spectra_ = 0;
-  if (device_->compiles()) {
-    SumsInTransit& transit = out.in_transit[part];
-    queue.copy(transit.sums.data(), sums_.data(), sums_.bytes());
-    queue.copy(transit.counts.data(), counts_.data(), counts_.bytes());
-    queue.record(*transit.arrived);
-  } else {
-    complete(queue, out, part);
-  }
-  if (state_) state_->begin();
-}
-
-void Integrator::join(device::Queue& host_queue, FinishedIntegration& out, std::size_t part,
-                      std::size_t other) const {
-  const SumsInTransit& to = out.in_transit[part];
-  const SumsInTransit& from = out.in_transit[other];
-  to.arrived->synchronise();
-  from.arrived->synchronise();
-  host_queue.parallel_for(
-      channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-        for (std::size_t at = first * baselines_; at < last * baselines_; ++at) {
-          to.sums.as<core::ci64>()[at] += from.sums.as<core::ci64>()[at];
-          to.counts.as<std::int64_t>()[at] += from.counts.as<std::int64_t>()[at];
-        }
-      });
-}
-
-void Integrator::complete(device::Queue& host_queue, FinishedIntegration& out,
-                          std::size_t part) const {
-  const bool transit = device_->compiles();
-  if (transit) out.in_transit[part].arrived->synchronise();
-  const device::Buffer& sums = transit ? out.in_transit[part].sums : sums_;
-  const auto* counts = (transit ? out.in_transit[part].counts : counts_).as<std::int64_t>();
-  std::atomic<std::uint64_t> overflowed{0};
-  host_queue.parallel_for(
-      channels_.count, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-        std::uint64_t too_large = 0;
-        for (std::size_t c = first; c < last; ++c) {
-          const std::size_t channel = channels_.first + c;
-          const float* gain = gains_.empty() ? nullptr : gains_.data() + channel * inputs_;
-          for (std::size_t i = 0; i < inputs_; ++i) {
-            for (std::size_t j = 0; j <= i; ++j) {
-              const std::size_t at = c * baselines_ + core::baseline_index(i, j);
-              const core::ci64 integer = exact() ? sums.as<core::ci64>()[at] : core::ci64{};
-              const std::complex<double> sum =
-                  exact() ? std::complex<double>(static_cast<double>(integer.re),
-                                                 static_cast<double>(integer.im))
-                          : sums.as<std::complex<double>>()[at];
-              double scale = counts[at] > 0 ? 1.0 / static_cast<double>(counts[at]) : 0.0;
-              if (gain != nullptr)
-                scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
-              const std::size_t to = channel * baselines_ + core::baseline_index(i, j);
-              const std::complex<double> mean = sum * scale;
-              const bool held = is_held(mean);
-              too_large += held ? 0 : 1;
-              out.visibilities[to] = held ? std::complex<float>(mean) : std::complex<float>();
-              out.counts[to] = held ? counts[at] : 0;
-            }
-          }
-        }
-        overflowed += too_large;
-      });
-  out.overflowed[part] = overflowed;
+  plan_->flush(queue, *state_, sums_, counts_);
 }
 
 }  // namespace tautline::pipeline

@@ -5,7 +5,6 @@
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
 #include "tautline/pipeline/progress.h"
-#include "tautline/pipeline/voltages/block_reader.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/gains.h"
 
@@ -23,7 +22,8 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
   stream::VoltageSequence sequence(files, options);
   const std::size_t samples = choose_block_samples(sequence, filter, memory_bytes / 2);
   FEngine engine(device, sequence.description(), sequence.layout(samples), filter, samples);
-  const std::size_t needed = engine.bytes().host_bytes + sequence.block_bytes(samples) +
+  const std::size_t needed = engine.bytes().host_bytes + engine.output_bytes() +
+                             sequence.block_bytes(samples) +
                              PowerMeter::bytes(engine.inputs(), engine.channels());
   if (needed > memory_bytes)
     throw core::Error(core::ErrorKind::memory, "memory",

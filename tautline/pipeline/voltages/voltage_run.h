@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tautline/engine/profile.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::pipeline {
@@ -17,6 +18,7 @@ struct VoltageRunSummary {
   double elapsed_s = 0, stream_s = 0;
   formats::Damage damage;
   std::string backend;
+  engine::Profile profile;
 };
 
 }  // namespace tautline::pipeline

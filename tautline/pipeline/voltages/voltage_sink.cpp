@@ -5,7 +5,6 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/npy/npy.h"
-#include "tautline/pipeline/voltages/correlation_engines.h"
 #include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/power_sink.h"
 

@@ -1,5 +1,5 @@
 // Work for several devices at once: all of it is done, and an error of one is the caller's.
-#include "tautline/pipeline/voltages/device_team.h"
+#include "tautline/pipeline/bench/device_team.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tautline/pipeline/voltages/device_team.h"
+#include "tautline/pipeline/bench/device_team.h"
 
 namespace tautline::pipeline {
 

@@ -1,0 +1,166 @@
+#include "tautline/pipeline/voltages/f_engine_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/voltages/block_tail.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+core::Rational divided(const core::Rational& rate_hz, std::size_t by) {
+  const auto divisor = static_cast<std::int64_t>(by);
+  const std::int64_t shared = std::gcd(rate_hz.numerator, divisor);
+  return core::make_rational(rate_hz.numerator / shared, rate_hz.denominator * (divisor / shared));
+}
+
+// Rows of the first `samples` samples.
+void copy_validity(const core::ValidityView& from, std::size_t samples, core::ValidityMask& to) {
+  if (to.rows() != from.extent(0) || to.samples() != samples)
+    to = core::ValidityMask(from.extent(0), samples);
+  for (std::size_t row = 0; row < to.rows(); ++row)
+    core::copy_bits(from.row(row), 0, samples, to.row(row), 0);
+}
+
+}  // namespace
+
+std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> inputs) {
+  using stages::channelize::Output;
+  voltages_ = inputs[0].detail<RawVoltages>();
+  const core::VoltageDescription& description = voltages_.description;
+  engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout, config_.filter,
+                                      inputs[0].max_samples, config_.channels);
+  if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
+  const std::size_t channels = engine_->channels();
+  const Output form = config_.filter.output;
+  const bool rounded = !description.channelized() &&
+                       (form == Output::corner_turned_ci8 || form == Output::corner_turned_ci4);
+  const bool spectra_last = !description.channelized() && form == Output::spectra_float;
+  const auto extents = engine_->output_extents();
+  Spectra details{.voltages = description,
+                  .files = voltages_.files,
+                  .stream_channels = description.channelized() ? description.channels : channels,
+                  .channels = {config_.channels.count > 0 ? config_.channels.first : 0, channels},
+                  .hop_samples = engine_->hop_samples(),
+                  .span_samples = engine_->span_samples(),
+                  .format = engine_->sample_format(),
+                  .gains = rounded ? config_.gains : nullptr,
+                  .requantised_bits = !rounded                            ? 0
+                                      : form == Output::corner_turned_ci4 ? 4
+                                                                          : 8,
+                  .device = config_.device->name(),
+                  .kernels = engine_->backend()};
+  using Axes = std::vector<std::string>;
+  return {{.kind = "spectra",
+           .arrays = {{"spectra",
+                       core::sample_type(engine_->sample_format()),
+                       spectra_last ? Axes{"input", "time", "channel"}
+                                    : Axes{"channel", "input", "time"},
+                       {extents.begin(), extents.end()}}},
+           .rate_hz = divided(inputs[0].rate_hz, engine_->hop_samples()),
+           .start = inputs[0].start,
+           .total_samples = spectra_of(inputs[0].total_samples),
+           .max_samples = engine_->max_spectra(),
+           .device = config_.device,
+           .details = std::move(details)}};
+}
+
+engine::Needs FEngineNode::needs(std::size_t) const {
+  return {.device = config_.device};
+}
+
+std::uint64_t FEngineNode::spectra_of(std::uint64_t samples) const {
+  const std::size_t span = engine_->span_samples();
+  return samples < span ? 0 : (samples - span) / engine_->hop_samples() + 1;
+}
+
+void FEngineNode::start(engine::Outputs& outputs) {
+  if (config_.gains) engine_->set_gains(*config_.gains);
+  next_output(outputs);
+  engine_->make_ready(outputs.queue(config_.device));
+}
+
+engine::Block& FEngineNode::next_output(engine::Outputs& outputs) {
+  if (output_ == nullptr) {
+    output_ = &outputs.begin();
+    engine_->set_output(output_->arrays[0].data);
+  }
+  return *output_;
+}
+
+void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
+  engine_->begin_segment(first.segment_start);
+}
+
+// Hands on the block that was begun, for these spectra of the segment.
+void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
+                       engine::Outputs& outputs) {
+  output_->set_time(raw);
+  output_->first = first;
+  output_->samples = spectra;
+  output_ = nullptr;
+  outputs.commit();
+  spectra_ += spectra;
+}
+
+void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  samples_ += block.samples;
+  if (next_turn_ == config_.turn) {
+    filter(block, outputs);
+  } else if (const std::uint64_t first = spectra_of(block.first),
+             end = spectra_of(block.first + block.samples);
+             end > first) {
+    next_output(outputs).set_extent(0, 2, 0);
+    give(block, first, static_cast<std::size_t>(end - first), outputs);
+  }
+  if (config_.turns > 1) pass_on(block, outputs);
+}
+
+void FEngineNode::filter(const engine::Block& raw, engine::Outputs& outputs) {
+  device::Queue& queue = outputs.queue(config_.device);
+  next_output(outputs);
+  engine_->push(queue, raw.payload_of<core::RawBlock>());
+  for (;;) {
+    engine::Block& out = next_output(outputs);
+    const SpectraChunk chunk = engine_->take(queue, engine_->max_spectra());
+    if (chunk.spectra == 0) return;
+    std::copy_n(chunk.samples.extents().begin(), 3, out.arrays[0].extents.begin());
+    std::copy_n(chunk.samples.strides().begin(), 3, out.arrays[0].strides.begin());
+    copy_validity(chunk.valid, chunk.spectra, out.valid);
+    const std::uint64_t first = config_.turns > 1 ? spectra_of(raw.first) : chunk.first_spectrum;
+    give(raw, first, chunk.spectra, outputs);
+  }
+}
+
+// The next block is the next engine's, which first gets the samples with which the next spectrum begins. When the block
+// has not all of them, the same engine goes on.
+void FEngineNode::pass_on(const engine::Block& raw, engine::Outputs& outputs) {
+  const std::uint64_t needed = spectra_of(raw.first + raw.samples) * engine_->hop_samples();
+  if (needed < raw.first) return;
+  next_turn_ = (next_turn_ + 1) % config_.turns;
+  if (next_turn_ != config_.turn) return;
+  take_tail(raw.payload_of<core::RawBlock>(), static_cast<std::size_t>(needed - raw.first), tail_);
+  engine_->go_on_after(outputs.queue(config_.device), tail_);
+}
+
+void FEngineNode::finish(engine::Outputs& outputs) {
+  clipped_ = engine_->clipped(outputs.queue(config_.device));
+  if (spectra_ == 0)
+    throw core::Error(core::ErrorKind::format, voltages_.files.front() + ": samples",
+                      std::to_string(samples_),
+                      fmt::format("{} at least, one spectrum", engine_->span_samples()),
+                      "give a longer stream, or fewer `channels` or `taps`");
+}
+
+engine::Counters FEngineNode::counters() const {
+  return {{"spectra", spectra_},
+          {"clipped", std::accumulate(clipped_.begin(), clipped_.end(), std::uint64_t{0})},
+          {"not_finite", engine_->not_finite()},
+          {"sent_bytes", engine_->sent_bytes()}};
+}
+
+}  // namespace tautline::pipeline

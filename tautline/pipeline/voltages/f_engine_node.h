@@ -1,0 +1,63 @@
+// The F-engine as a stage: raw voltages to spectra.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline {
+
+struct FEngineNodeConfig {
+  std::shared_ptr<const device::Device> device;
+  FilterConfig filter = {};
+  ChannelRange channels = {};  ///< of a stream that is channelized already; none: all
+  SharedGains gains = {};      ///< of requantised output
+  std::shared_ptr<const formats::delays::Table> delays = {};
+  /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor oversampling; the
+  /// last samples of blocks must be their last bytes (block_tail.h).
+  std::size_t turns = 1, turn = 0;
+};
+
+/// "raw voltages" to "spectra", in the device's memory.
+class FEngineNode final : public engine::Node {
+ public:
+  explicit FEngineNode(FEngineNodeConfig config) : config_(std::move(config)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  engine::Needs needs(std::size_t input) const override;
+  device::MemoryUse bytes() const override { return engine_->bytes(); }
+  void start(engine::Outputs& outputs) override;
+  void begin_segment(std::size_t input, const engine::Block& first,
+                     engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void finish(engine::Outputs& outputs) override;
+  engine::Counters counters() const override;
+
+  const FEngine& f_engine() const { return *engine_; }
+  /// [input] components, of the whole run.
+  const std::vector<std::uint64_t>& clipped() const { return clipped_; }
+
+ private:
+  engine::Block& next_output(engine::Outputs& outputs);
+  void give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
+            engine::Outputs& outputs);
+  void filter(const engine::Block& raw, engine::Outputs& outputs);
+  void pass_on(const engine::Block& raw, engine::Outputs& outputs);
+  std::uint64_t spectra_of(std::uint64_t samples) const;
+
+  FEngineNodeConfig config_;
+  RawVoltages voltages_;
+  std::unique_ptr<FEngine> engine_;
+  engine::Block* output_ = nullptr;  // begun
+  std::uint64_t samples_ = 0, spectra_ = 0;
+  std::vector<std::uint64_t> clipped_;
+  std::size_t next_turn_ = 0;  // gets the next block
+  core::RawBlock tail_;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,173 @@
+#include "tautline/pipeline/voltages/visibilities_node.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <limits>
+
+#include "tautline/core/baseline.h"
+#include "tautline/core/error.h"
+#include "tautline/pipeline/voltages/delay_tracking.h"
+#include "tautline/pipeline/voltages/frequencies.h"
+#include "tautline/pipeline/voltages/gains.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// Whether a float holds both parts, whatever fringe rotation comes later. False for NaN.
+bool is_held(std::complex<double> mean) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return std::norm(mean) < kLargest * kLargest;
+}
+
+std::complex<double> as_double(const core::ci64& sum) {
+  return {static_cast<double>(sum.re), static_cast<double>(sum.im)};
+}
+std::complex<double> as_double(const std::complex<double>& sum) {
+  return sum;
+}
+
+template <class Sum>
+std::uint64_t means_of_channel(const SumsOfChannels& from,
+                               const std::vector<core::View<const Sum, 2>>& sums,
+                               const core::View<std::complex<float>, 2>& visibilities,
+                               const core::View<std::int64_t, 2>& counts, std::size_t channel) {
+  const std::size_t inputs = from.gains.size() / visibilities.extent(0);
+  const float* gain = inputs == 0 ? nullptr : from.gains.data() + channel * inputs;
+  std::complex<float>* means = visibilities.row(channel);
+  std::int64_t* counted = counts.row(channel);
+  std::uint64_t too_large = 0;
+  for (std::size_t i = 0, at = 0; at < visibilities.extent(1); ++i) {
+    for (std::size_t j = 0; j <= i; ++j, ++at) {
+      Sum sum = sums.front().row(channel)[at];
+      std::int64_t count = from.counts.front().row(channel)[at];
+      for (std::size_t k = 1; k < sums.size(); ++k) {
+        sum += sums[k].row(channel)[at];
+        count += from.counts[k].row(channel)[at];
+      }
+      double scale = count > 0 ? 1.0 / static_cast<double>(count) : 0.0;
+      if (gain != nullptr) scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
+      const std::complex<double> mean = as_double(sum) * scale;
+      const bool held = is_held(mean);
+      too_large += held ? 0 : 1;
+      means[at] = held ? std::complex<float>(mean) : std::complex<float>();
+      counted[at] = held ? count : 0;
+    }
+  }
+  return too_large;
+}
+
+}  // namespace
+
+std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
+                       const core::View<std::complex<float>, 2>& visibilities,
+                       const core::View<std::int64_t, 2>& counts) {
+  const auto means = [&](const auto& first) {
+    using View = std::decay_t<decltype(first)>;
+    using Sum = std::decay_t<decltype(*first.data())>;
+    std::vector<View> sums;
+    for (const auto& part : from.sums) sums.push_back(part.template as<const Sum>("sums"));
+    std::atomic<std::uint64_t> too_large{0};
+    const auto of_channels = [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t c = begin; c < end; ++c)
+        too_large += means_of_channel<Sum>(from, sums, visibilities, counts, c);
+    };
+    host_queue.parallel_for(visibilities.extent(0), 1, of_channels);
+    return too_large.load();
+  };
+  return core::with_type<core::ci64, std::complex<double>>(from.sums.front(), "sums", means);
+}
+
+std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Stream> inputs) {
+  for (const engine::Stream& input : inputs)
+    channels_.push_back(input.detail<Sums>().spectra.channels);
+  const Spectra& spectra = inputs[0].detail<Sums>().spectra;
+  gains_ = spectra.gains;
+  Visibilities details{describe(inputs), gains_};
+  channel_hz_ = details.description.channel_hz;
+  const std::vector<std::string> axes{"channel", "baseline"};
+  const std::vector<std::size_t> extents{channel_hz_.size(),
+                                         core::baseline_count(spectra.voltages.inputs())};
+  return {{.kind = "visibilities",
+           .arrays = {{"visibilities", core::SampleType::cf32, axes, extents},
+                      {"counts", core::SampleType::i64, axes, extents}},
+           .rate_hz = inputs[0].rate_hz,
+           .start = inputs[0].start,
+           .total_samples = inputs[0].total_samples,
+           .max_samples = inputs[0].max_samples,
+           .details = std::move(details)}};
+}
+
+formats::VisibilityDescription VisibilitiesNode::describe(
+    std::span<const engine::Stream> inputs) const {
+  const auto& sums = inputs[0].detail<Sums>();
+  const Spectra& spectra = sums.spectra;
+  const core::VoltageDescription& voltages = spectra.voltages;
+  formats::VisibilityDescription output;
+  output.array = config_.array;
+  output.channel_hz = channel_frequencies_hz(voltages, spectra.stream_channels);
+  output.channel_width_hz = channel_width_hz(voltages, spectra.stream_channels);
+  output.nominal_count = static_cast<std::int64_t>(sums.integration_spectra);
+  output.integration_s = static_cast<double>(sums.integration_spectra) *
+                         static_cast<double>(spectra.hop_samples) / voltages.rate_hz.value();
+  output.earth = config_.earth;
+  output.phase_centre = config_.phase_centre;
+  output.telescope = voltages.telescope;
+  output.instrument = voltages.instrument;
+  output.source = voltages.source;
+  output.history = config_.history;
+  std::vector<std::string> devices;
+  for (const engine::Stream& input : inputs) devices.push_back(input.detail<Sums>().spectra.device);
+  output.extra["device"] = fmt::format("{}", fmt::join(devices, ", "));
+  output.extra["kernels"] = spectra.kernels;
+  output.extra["inputs"] = fmt::format("{}", fmt::join(spectra.files, " "));
+  if (!voltages.channelized() && spectra.requantised_bits > 0)
+    output.extra.emplace(kRequantisedBits, std::to_string(spectra.requantised_bits));
+  return output;
+}
+
+void VisibilitiesNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  const engine::Block* only = &block;
+  process_together({&only, 1}, outputs);
+}
+
+void VisibilitiesNode::process_together(std::span<const engine::Block* const> blocks,
+                                        engine::Outputs& outputs) {
+  engine::Block& out = outputs.begin(0, *blocks.front());
+  const auto visibilities = out.view<2>(0).as<std::complex<float>>();
+  const auto counts = out.view<2>(1).as<std::int64_t>();
+  device::Queue& queue = outputs.queue(config_.host);
+  for (std::size_t k = 0; k < blocks.size(); ++k) {
+    if (k > 0 && channels_[k].first == channels_[0].first) continue;  // added to the first
+    const ChannelRange& range = channels_[k];
+    SumsOfChannels from;
+    for (std::size_t other = k; other < blocks.size(); ++other) {
+      if (channels_[other].first != range.first) continue;
+      from.sums.push_back(blocks[other]->view<2>(0));
+      from.counts.push_back(blocks[other]->view<2>(1).as<const std::int64_t>());
+    }
+    if (gains_) {
+      const std::size_t inputs = gains_->size() / channel_hz_.size();
+      from.gains = std::span(*gains_).subspan(range.first * inputs, range.count * inputs);
+    }
+    overflowed_ += means_of(queue, from, visibilities.slice(0, range.first, range.count),
+                            counts.slice(0, range.first, range.count));
+  }
+  const auto& time = blocks.front()->payload_of<IntegrationTime>();
+  if (config_.rotation) rotate(queue, time.middle, visibilities);
+  out.payload = time;
+  outputs.commit();
+}
+
+void VisibilitiesNode::rotate(device::Queue& queue, const core::Instant& middle,
+                              const core::View<std::complex<float>, 2>& visibilities) const {
+  const std::vector<double> delays_s = delays_at(*config_.rotation, middle);
+  const auto of_channels = [&](std::size_t first, std::size_t last, std::size_t) {
+    for (std::size_t c = first; c < last; ++c)
+      rotate_visibilities(delays_s, {channel_hz_[c]}, visibilities.slice(0, c, 1));
+  };
+  queue.parallel_for(channel_hz_.size(), 1, of_channels);
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,77 @@
+// Sums of one or several X-engines to visibilities, their means.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tautline/core/complex_int.h"
+#include "tautline/core/view.h"
+#include "tautline/engine/node.h"
+#include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline {
+
+/// Means of the sums of some channels.
+///
+/// | buffer        | axes                | type             | written     |
+/// | sums          | [channel][baseline] | ci64, cf64       | read        |
+/// | counts        | [channel][baseline] | int64            | read        |
+/// | visibilities  | [channel][baseline] | complex<float>   | overwritten |
+/// | result counts | [channel][baseline] | int64            | overwritten |
+struct SumsOfChannels {
+  /// Of the same channels and baselines; integers, which are added, where there are several.
+  std::vector<core::SampleView<2>> sums;
+  std::vector<core::View<const std::int64_t, 2>> counts;
+  /// [channel][input] that the spectra were multiplied with: divided out; empty: none.
+  std::span<const float> gains;
+};
+
+/// On the threads of `host_queue`. Baselines without a valid sample get a mean of zero; so does one whose mean no float
+/// holds, and its count becomes zero. Returns how many of these there are.
+std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
+                       const core::View<std::complex<float>, 2>& visibilities,
+                       const core::View<std::int64_t, 2>& counts);
+
+struct VisibilitiesNodeConfig {
+  std::shared_ptr<const device::Device> host;  ///< whose threads work
+  std::size_t inputs = 1;                      ///< X-engines that give sums
+  formats::ArrayLayout array = {};
+  formats::PhaseCentre phase_centre = {};
+  formats::EarthOrientation earth = {};
+  std::string history = {};
+  /// Rotates the fringes by these delays; null: not.
+  std::shared_ptr<const formats::delays::Table> rotation = {};
+};
+
+/// "sums" of X-engines, which have some of the channels each, or all of them of some of the spectra, to "visibilities" of all
+/// channels.
+class VisibilitiesNode final : public engine::Node {
+ public:
+  explicit VisibilitiesNode(VisibilitiesNodeConfig config) : config_(std::move(config)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  engine::Needs needs(std::size_t) const override { return {.in_step = config_.inputs > 1}; }
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void process_together(std::span<const engine::Block* const> blocks,
+                        engine::Outputs& outputs) override;
+  engine::Counters counters() const override { return {{"overflowed", overflowed_}}; }
+
+ private:
+  formats::VisibilityDescription describe(std::span<const engine::Stream> inputs) const;
+  void rotate(device::Queue& queue, const core::Instant& middle,
+              const core::View<std::complex<float>, 2>& visibilities) const;
+
+  VisibilitiesNodeConfig config_;
+  std::vector<ChannelRange> channels_;  // of each input
+  std::vector<double> channel_hz_;
+  SharedGains gains_;
+  std::uint64_t overflowed_ = 0;
+};
+
+}  // namespace tautline::pipeline

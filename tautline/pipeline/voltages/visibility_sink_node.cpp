@@ -1,0 +1,34 @@
+#include "tautline/pipeline/voltages/visibility_sink_node.h"
+
+#include "tautline/pipeline/report/report_builder.h"
+
+namespace tautline::pipeline {
+
+std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Stream> inputs) {
+  visibilities_ = inputs[0].detail<Visibilities>();
+  return {};
+}
+
+void VisibilitySinkNode::start(engine::Outputs&) {
+  formats::VisibilityDescription& description = visibilities_.description;
+  if (const SharedGains& gains = visibilities_.gains)
+    description.requantisation_gains.assign(gains->begin(), gains->end());
+  if (config_.page)
+    writer_ = std::make_unique<report::ReportBuilder>(config_.path, description, config_.overwrite);
+  else
+    writer_ = formats::create_visibilities(config_.path, description, config_.overwrite);
+}
+
+void VisibilitySinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  const auto& time = block.payload_of<IntegrationTime>();
+  writer_->write({time.middle, time.integration_s, block.view<2>(0).as<const std::complex<float>>(),
+                  block.view<2>(1).as<const std::int64_t>()});
+}
+
+void VisibilitySinkNode::publish() {
+  if (config_.at_end) config_.at_end(*writer_);
+  writer_->finish();
+  published_ = true;
+}
+
+}  // namespace tautline::pipeline

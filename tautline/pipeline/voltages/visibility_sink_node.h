@@ -1,0 +1,42 @@
+// Where visibilities end: a file, or a page about them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tautline/engine/node.h"
+#include "tautline/formats/visibility_writer.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline {
+
+struct VisibilitySinkConfig {
+  std::string path;  ///< .uvh5 or .ms; of a page: .html
+  bool overwrite = false;
+  bool page = false;  ///< a report::ReportBuilder instead of a file of visibilities
+  /// Called before the output gets its name, when every node has finished: for what is known only then.
+  std::function<void(formats::VisibilityWriter&)> at_end;
+};
+
+/// Takes "visibilities".
+class VisibilitySinkNode final : public engine::Node {
+ public:
+  explicit VisibilitySinkNode(VisibilitySinkConfig config) : config_(std::move(config)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void start(engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void publish() override;
+
+  /// Whether the output lies under its name.
+  bool published() const { return published_; }
+
+ private:
+  VisibilitySinkConfig config_;
+  Visibilities visibilities_;
+  std::unique_ptr<formats::VisibilityWriter> writer_;
+  bool published_ = false;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,52 @@
+#include "tautline/pipeline/voltages/voltage_sink_node.h"
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream> inputs) {
+  const auto& spectra = inputs[0].detail<Spectra>();
+  description_ = {.input = spectra.voltages,
+                  .channels = spectra.stream_channels,
+                  .hop_samples = spectra.hop_samples,
+                  .span_samples = spectra.span_samples,
+                  .spectra = inputs[0].total_samples};
+  return {};
+}
+
+void VoltageSinkNode::start(engine::Outputs&) {
+  sink_ = make_voltage_sink(config_, description_);
+  beside_ = std::make_unique<formats::PartialFile>(config_.output + ".json", config_.overwrite);
+}
+
+void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  SpectraChunk chunk;
+  chunk.spectra = block.samples;
+  chunk.first_spectrum = block.first;
+  chunk.samples = block.view<3>();
+  chunk.valid = block.valid.view();
+  sink_->write(chunk);
+  spectra_ += block.samples;
+  invalid_ += block.valid.rows() * block.samples - block.valid.count();
+}
+
+// An output without a single time is a mistake, not a result.
+void VoltageSinkNode::finish(engine::Outputs&) {
+  if (sink_->written() > 0) return;
+  throw core::Error(core::ErrorKind::format, config_.inputs.front() + ": spectra",
+                    std::to_string(spectra_),
+                    std::to_string(config_.integrate) + " at least, one power sample",
+                    "give a longer stream, or a smaller `integrate`");
+}
+
+void VoltageSinkNode::publish() {
+  sink_->finish();
+  beside_->write(record_());
+  beside_->finish();
+}
+
+engine::Counters VoltageSinkNode::counters() const {
+  return {{"written", sink_->written()}, {"invalid_spectra", invalid_}};
+}
+
+}  // namespace tautline::pipeline

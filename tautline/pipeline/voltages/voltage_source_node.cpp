@@ -1,0 +1,62 @@
+#include "tautline/pipeline/voltages/voltage_source_node.h"
+
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr std::size_t kRawBlocks = 3;  // one being read, one waiting, one being computed
+
+}  // namespace
+
+VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
+    : config_(std::move(config)), sequence_(config_.files, config_.options) {}
+
+std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
+  const core::VoltageDescription& description = sequence_.description();
+  return {{.kind = "raw voltages",
+           .rate_hz = description.rate_hz,
+           .start = description.start,
+           .total_samples = sequence_.total_samples(),
+           .max_samples = block_samples_,
+           .details = RawVoltages{description, sequence_.layout(block_samples_), sequence_.end(),
+                                  sequence_.files()}}};
+}
+
+device::MemoryUse VoltageSourceNode::bytes() const {
+  return {.host_bytes = kRawBlocks * sequence_.block_bytes(block_samples_)};
+}
+
+bool VoltageSourceNode::produce(engine::Outputs& outputs) {
+  engine::Block& block = outputs.begin();
+  stream::Segment segment;
+  block.samples = sequence_.read(block_samples_, block.payload_of<core::RawBlock>(), segment);
+  if (block.samples == 0) return false;
+  if (segment.first_block) next_ = 0;
+  if (segment.first_block && segment.index > 0 && config_.unbroken)
+    throw core::Error(core::ErrorKind::format, "inputs", "a gap between the files",
+                      "one unbroken stream, since the output has one start time",
+                      "channelize each piece on its own");
+  block.segment = segment.index;
+  block.segment_start = segment.start;
+  block.first = next_;
+  next_ += block.samples;
+  samples_ += block.samples;
+  outputs.commit();
+  return true;
+}
+
+engine::Counters VoltageSourceNode::counters() const {
+  const formats::Damage damage = sequence_.damage();
+  return {{"samples", samples_},
+          {"lost_samples", damage.lost_samples},
+          {"dropped_samples", damage.dropped_samples},
+          {"trailing_bytes", damage.trailing_bytes},
+          {"gap_samples", sequence_.gap_samples()}};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,67 @@
+// What the streams of a correlator say of themselves (engine::Stream::details), by kind.
+//
+// | kind         | arrays                                        | payload         | details           |
+// | raw voltages | none                                          | core::RawBlock  | RawVoltages       |
+// | spectra      | spectra [channel][input][time], or            | none            | Spectra           |
+// |              | [input][time][channel]; valid: a row an input |                 |                   |
+// | sums         | sums [channel][baseline] ci64 or cf64,        | IntegrationTime | Sums              |
+// |              | counts [channel][baseline] i64                |                 |                   |
+// | visibilities | visibilities [channel][baseline] cf32,        | IntegrationTime | Visibilities      |
+// |              | counts [channel][baseline] i64                |                 |                   |
+//
+// Times of all but raw voltages are spectra: a block of sums or visibilities is an integration, and its samples are the
+// spectra that went into it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+#include "tautline/formats/visibility_writer.h"
+#include "tautline/pipeline/voltages/channel_range.h"
+
+namespace tautline::pipeline {
+
+/// [channel][input]. Measured after a graph is opened: read when nodes start.
+using SharedGains = std::shared_ptr<const std::vector<float>>;
+
+struct RawVoltages {
+  core::VoltageDescription description;
+  core::RawLayout layout;          ///< of a whole block
+  core::Instant end;               ///< one behind the last sample, as far as sizes tell
+  std::vector<std::string> files;  ///< that they come from
+};
+
+/// Of several F-engines that take blocks in turn each gives blocks for all of the stream; those whose spectra another one
+/// has are of no times.
+struct Spectra {
+  core::VoltageDescription voltages;  ///< that they were made of
+  std::vector<std::string> files;
+  std::size_t stream_channels = 0;  ///< of the whole stream
+  ChannelRange channels;            ///< that the blocks have
+  std::size_t hop_samples = 1, span_samples = 1;
+  core::SampleFormat format;  ///< of their samples
+  SharedGains gains;          ///< that they were multiplied with; null: none
+  int requantised_bits = 0;   ///< of voltages that were rounded; 0: none
+  std::string device, kernels;
+};
+
+/// Not the spectra's gains, but what they were made with.
+struct Sums {
+  Spectra spectra;                        ///< its channels: those of the sums
+  std::uint64_t integration_spectra = 1;  ///< of a whole integration
+};
+
+struct IntegrationTime {
+  core::Instant middle;      ///< of the span of its spectra
+  double integration_s = 0;  ///< spectra x hop / rate
+};
+
+struct Visibilities {
+  formats::VisibilityDescription description;  ///< without the gains
+  SharedGains gains;
+};
+
+}  // namespace tautline::pipeline

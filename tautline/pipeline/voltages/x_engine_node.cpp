@@ -1,0 +1,127 @@
+#include "tautline/pipeline/voltages/x_engine_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tautline/core/baseline.h"
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+std::uint64_t spectra_of_integration(double integration_s, const Spectra& from) {
+  const double rate_hz = from.voltages.rate_hz.value();
+  const auto hop_samples = static_cast<double>(from.hop_samples);
+  const double spectra = integration_s * rate_hz / hop_samples;
+  if (!(spectra >= 0.5 && spectra < 1e15))
+    throw core::Error(core::ErrorKind::config, "integration_s", fmt::format("{} s", integration_s),
+                      fmt::format("at least one spectrum ({} s)", hop_samples / rate_hz));
+  return static_cast<std::uint64_t>(std::llround(spectra));
+}
+
+}  // namespace
+
+std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> inputs) {
+  const engine::Stream& in = inputs[0];
+  sums_.spectra = in.detail<Spectra>();
+  ChannelRange& channels = sums_.spectra.channels;
+  if (in.kind != "spectra" || in.arrays.front().axes.front() != "channel")
+    throw core::Error(core::ErrorKind::config, "input", in.kind, "spectra [channel][input][time]");
+  const ChannelRange come = channels;
+  if (config_.channels.count > 0) channels = config_.channels;
+  if (channels.first < come.first || channels.first + channels.count > come.first + come.count)
+    throw core::Error(core::ErrorKind::config, "channels",
+                      fmt::format("{} from {}", channels.count, channels.first),
+                      fmt::format("some of the {} from {} that come", come.count, come.first));
+  sums_.integration_spectra = spectra_of_integration(config_.integration_s, sums_.spectra);
+  const std::size_t inputs_count = sums_.spectra.voltages.inputs();
+  integrator_ = std::make_unique<Integrator>(
+      config_.device, ChannelRange{channels.first - come.first, channels.count}, inputs_count,
+      sums_.spectra.format, in.max_samples);
+  sums_.spectra.kernels += ", correlate " + integrator_->backend();
+  const std::size_t baselines = core::baseline_count(inputs_count);
+  const std::vector<std::string> axes{"channel", "baseline"};
+  return {{.kind = "sums",
+           .arrays = {{"sums", integrator_->sum_type(), axes, {channels.count, baselines}},
+                      {"counts", core::SampleType::i64, axes, {channels.count, baselines}}},
+           .rate_hz = in.rate_hz,
+           .start = in.start,
+           .total_samples = in.total_samples,
+           .max_samples = static_cast<std::size_t>(sums_.integration_spectra),
+           .device = config_.device,
+           .details = sums_}};
+}
+
+engine::Needs XEngineNode::needs(std::size_t) const {
+  return {.device = config_.device};
+}
+
+void XEngineNode::start(engine::Outputs& outputs) {
+  integrator_->make_ready(outputs.queue(config_.device));
+  since_ready_ = {};
+}
+
+void XEngineNode::begin(const engine::Block& block, std::uint64_t first, engine::Outputs& outputs) {
+  output_ = &outputs.begin(0, block);
+  output_->first = first;
+  output_->samples = 0;
+  integrator_->begin(output_->view<2>(0), output_->view<2>(1).as<std::int64_t>());
+}
+
+void XEngineNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  for (std::size_t done = 0; done < block.samples;) {
+    if (output_ == nullptr) begin(block, block.first + done, outputs);
+    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(
+        sums_.integration_spectra - output_->samples, block.samples - done));
+    if (block.arrays[0].extents[2] > 0) add(block, done, count, outputs);  // else another's
+    output_->samples += count;
+    done += count;
+    if (output_->samples == sums_.integration_spectra) finish_integration(outputs);
+  }
+}
+
+void XEngineNode::add(const engine::Block& block, std::size_t first, std::size_t count,
+                      engine::Outputs& outputs) {
+  SpectraChunk chunk;
+  chunk.spectra = count;
+  chunk.first_spectrum = block.first + first;
+  chunk.samples = block.view<3>().slice(2, first, count);
+  if (count == block.samples) {
+    chunk.valid = block.valid.view();
+  } else if (block.valid.rows() > 0) {
+    part_ = core::ValidityMask(block.valid.rows(), count);
+    for (std::size_t i = 0; i < part_.rows(); ++i)
+      core::copy_bits(block.valid.row(i), first, count, part_.row(i), 0);
+    chunk.valid = part_.view();
+  }
+  integrator_->add(outputs.queue(config_.device), chunk);
+}
+
+void XEngineNode::end_segment(std::size_t, engine::Outputs& outputs) {
+  if (output_ != nullptr) finish_integration(outputs);
+}
+
+void XEngineNode::finish_integration(engine::Outputs& outputs) {
+  integrator_->finish(outputs.queue(config_.device));
+  // The middle of the span from the first spectrum's first sample to the last one's last.
+  const Spectra& from = sums_.spectra;
+  const std::uint64_t twice_middle =
+      (2 * output_->first + output_->samples - 1) * from.hop_samples + from.span_samples;
+  auto& time = output_->payload_of<IntegrationTime>();
+  time.middle = core::advance_half(output_->segment_start, static_cast<std::int64_t>(twice_middle),
+                                   from.voltages.rate_hz);
+  time.integration_s = static_cast<double>(output_->samples) *
+                       static_cast<double>(from.hop_samples) / from.voltages.rate_hz.value();
+  output_ = nullptr;
+  ++integrations_;
+  outputs.commit();
+}
+
+engine::Counters XEngineNode::counters() const {
+  return {{"integrations", integrations_}};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,54 @@
+// The X-engine as a stage: spectra to the sums of whole integrations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/voltages/integrator.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline {
+
+struct XEngineNodeConfig {
+  std::shared_ptr<const device::Device> device;
+  double integration_s = 1.0;  ///< rounded to whole spectra
+  ChannelRange channels;       ///< of the stream, to correlate; none: those that come
+};
+
+/// "spectra" to "sums", in the device's memory: a block for each integration. Integrations begin with segments and are
+/// short at their ends.
+class XEngineNode final : public engine::Node {
+ public:
+  explicit XEngineNode(XEngineNodeConfig config) : config_(std::move(config)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  engine::Needs needs(std::size_t input) const override;
+  device::MemoryUse bytes() const override { return integrator_->bytes(); }
+  void start(engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void end_segment(std::size_t input, engine::Outputs& outputs) override;
+  engine::Counters counters() const override;
+
+  const Sums& sums() const { return sums_; }
+  /// Since when it could take blocks.
+  const Stopwatch& since_ready() const { return since_ready_; }
+
+ private:
+  void begin(const engine::Block& block, std::uint64_t first, engine::Outputs& outputs);
+  void add(const engine::Block& block, std::size_t first, std::size_t count,
+           engine::Outputs& outputs);
+  void finish_integration(engine::Outputs& outputs);
+
+  XEngineNodeConfig config_;
+  Sums sums_;
+  std::unique_ptr<Integrator> integrator_;
+  engine::Block* output_ = nullptr;  // the integration that is being summed
+  core::ValidityMask part_;
+  std::uint64_t integrations_ = 0;
+  Stopwatch since_ready_;
+};
+
+}  // namespace tautline::pipeline

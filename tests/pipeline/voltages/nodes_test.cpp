@@ -1,0 +1,242 @@
+// The nodes of a correlator in graphs that the commands do not build: forks, slow sinks, sources that fail, and X-engines
+// that are given spectra in turn.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "tautline/core/baseline.h"
+#include "tautline/engine/run.h"
+#include "tautline/pipeline/voltages/f_engine_node.h"
+#include "tautline/pipeline/voltages/visibilities_node.h"
+#include "tautline/pipeline/voltages/visibility_sink_node.h"
+#include "tautline/pipeline/voltages/voltage_source_node.h"
+#include "tautline/pipeline/voltages/x_engine_node.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/gpus.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::pipeline {
+namespace {
+
+constexpr std::size_t kNodeInputs = 4, kNodeChannels = 16, kNodeBlock = 1024;
+
+/// Raw voltages of a file, as far as they are wanted.
+class FailingSource final : public engine::Node {
+ public:
+  FailingSource(const std::string& path, std::size_t blocks)
+      : source_({{path}, {}}), left_(blocks) {
+    source_.set_block_samples(kNodeBlock);
+  }
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
+    return source_.open(inputs);
+  }
+  bool produce(engine::Outputs& outputs) override {
+    if (left_-- == 0) throw core::Error(core::ErrorKind::io, "in.dada", "gone", "a file");
+    return source_.produce(outputs);
+  }
+
+ private:
+  VoltageSourceNode source_;
+  std::size_t left_;
+};
+
+/// Keeps the bytes of the first two arrays of its blocks, and when they were.
+struct Kept {
+  std::vector<std::vector<std::byte>> blocks;
+  std::vector<std::uint64_t> first;
+  std::vector<std::size_t> samples;
+  bool operator==(const Kept&) const = default;
+};
+
+class KeepingSink final : public engine::Node {
+ public:
+  KeepingSink(Kept& kept, int pause_ms) : kept_(kept), pause_ms_(pause_ms) {}
+  std::vector<engine::Stream> open(std::span<const engine::Stream>) override { return {}; }
+  void process(std::size_t, const engine::Block& block, engine::Outputs&) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms_));
+    std::vector<std::byte>& bytes = kept_.blocks.emplace_back();
+    for (const engine::Array& array : block.arrays) keep(array, 0, 0, bytes);
+    kept_.first.push_back(block.first);
+    kept_.samples.push_back(block.samples);
+  }
+
+ private:
+  static void keep(const engine::Array& array, std::size_t axis, std::ptrdiff_t at,
+                   std::vector<std::byte>& bytes) {
+    const std::size_t size = core::bytes_of(array.type);
+    if (axis == array.rank) {
+      const auto* from =
+          static_cast<const std::byte*>(array.data) + at * static_cast<std::ptrdiff_t>(size);
+      bytes.insert(bytes.end(), from, from + size);
+      return;
+    }
+    for (std::size_t k = 0; k < array.extents[axis]; ++k)
+      keep(array, axis + 1, at + static_cast<std::ptrdiff_t>(k) * array.strides[axis], bytes);
+  }
+  Kept& kept_;
+  int pause_ms_;
+};
+
+class Nodes : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT_GPU(GetParam());
+    device_ = device::open(device::parse_selection(GetParam()));
+  }
+  void write_voltages(std::size_t samples, const std::string& channels = "1") {
+    tests::DadaFile file;
+    file.nchan = channels;
+    file.payload_bytes = 8 * samples * std::stoul(channels);
+    tests::write_file(path_, file.bytes());
+  }
+  engine::NodeId add_source(engine::Graph& graph) const {
+    auto source = std::make_unique<VoltageSourceNode>(VoltageSourceConfig{{path_}, {}});
+    source->set_block_samples(kNodeBlock);
+    return graph.add("voltages", std::move(source));
+  }
+  engine::NodeId add_f_engine(engine::Graph& graph, engine::NodeId source) const {
+    FEngineNodeConfig config{.device = device_};
+    config.filter.channels = kNodeChannels;
+    config.gains = std::make_shared<std::vector<float>>(kNodeChannels * kNodeInputs, 0.01f);
+    const engine::NodeId f = graph.add("f", std::make_unique<FEngineNode>(std::move(config)));
+    graph.connect(source, f);
+    return f;
+  }
+  engine::NodeId add_x_engine(engine::Graph& graph, const std::string& name, engine::Port from) {
+    const engine::NodeId x =
+        graph.add(name, std::make_unique<XEngineNode>(XEngineNodeConfig{device_, 0.001, {}}));
+    graph.connect(from, x);
+    return x;
+  }
+  engine::NodeId add_means(engine::Graph& graph, std::size_t inputs) const {
+    return graph.add("means", std::make_unique<VisibilitiesNode>(VisibilitiesNodeConfig{
+                                  .host = device::open({}),
+                                  .inputs = inputs,
+                                  .array = formats::unknown_array(kNodeInputs / 2, 2)}));
+  }
+  void add_sink(engine::Graph& graph, const std::string& name, engine::Port from, Kept& kept,
+                int pause_ms = 0) const {
+    graph.connect(from, graph.add(name, std::make_unique<KeepingSink>(kept, pause_ms)));
+  }
+
+  tests::ScratchFolder scratch_;
+  const std::string path_ = scratch_ / "in.dada";
+  std::shared_ptr<const device::Device> device_;
+};
+
+// A stage on the lane, a fast sink and one that is slower than all before it read the same spectra.
+TEST_P(Nodes, SpectraAreForkedWhoeverReadsThem) {
+  for (const std::string channels : {"1", "5"}) {
+    write_voltages(30 * kNodeBlock + 77, channels);
+    Kept fast, slow, visibilities, alone;
+    for (const bool fork : {true, false}) {
+      engine::Graph graph;
+      const engine::NodeId source = add_source(graph), f = add_f_engine(graph, source);
+      const engine::NodeId x = add_x_engine(graph, "x", f), means = add_means(graph, 1);
+      graph.connect(x, means);
+      add_sink(graph, "visibilities", means, fork ? visibilities : alone);
+      if (fork) {
+        add_sink(graph, "fast", f, fast);
+        add_sink(graph, "slow", f, slow, 2);
+      }
+      engine::Run(std::move(graph)).go();
+    }
+    EXPECT_GT(fast.blocks.size(), 25u);
+    EXPECT_EQ(fast, slow);
+    ASSERT_GT(alone.blocks.size(), 5u);
+    EXPECT_EQ(visibilities, alone);
+  }
+}
+
+TEST_P(Nodes, ASourceThatFailsHalfWayLeavesNothing) {
+  write_voltages(30 * kNodeBlock);
+  for (const std::size_t blocks : {0u, 1u, 12u}) {
+    engine::Graph graph;
+    const engine::NodeId source =
+        graph.add("voltages", std::make_unique<FailingSource>(path_, blocks));
+    const engine::NodeId f = add_f_engine(graph, source), x = add_x_engine(graph, "x", f);
+    const engine::NodeId means = add_means(graph, 1);
+    graph.connect(x, means);
+    for (const bool page : {false, true}) {
+      const std::string name = page ? "page" : "file";
+      graph.connect(
+          means,
+          graph.add(name, std::make_unique<VisibilitySinkNode>(VisibilitySinkConfig{
+                              scratch_ / (page ? "out.html" : "out.uvh5"), false, page, {}})));
+    }
+    std::string failed;
+    {
+      engine::Run run(std::move(graph));
+      EXPECT_THROW(run.go(), core::Error);
+      failed = run.failed_node();
+    }
+    EXPECT_EQ(failed, "voltages");
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
+      EXPECT_EQ(entry.path().filename(), "in.dada");
+  }
+}
+
+/// Gives the blocks of spectra that `mine` says, and of the others only when they are.
+class InTurn final : public engine::Node {
+ public:
+  explicit InTurn(std::function<bool(std::size_t)> mine) : mine_(std::move(mine)) {}
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
+    return {inputs[0]};
+  }
+  void process(std::size_t, const engine::Block& block, engine::Outputs& outputs) override {
+    engine::Block& out = outputs.begin(0, block);
+    out.set_extent(0, 2, 0);
+    if (mine_(count_++)) {
+      out.arrays[0].extents = block.arrays[0].extents;
+      const auto from = block.view<3>().as<const core::ci8>();
+      const auto to = out.view<3>().as<core::ci8>();
+      for (std::size_t c = 0; c < from.extent(0); ++c)
+        for (std::size_t i = 0; i < from.extent(1); ++i)
+          std::memcpy(to.row(c, i), from.row(c, i), from.extent(2) * sizeof(core::ci8));
+      out.valid = block.valid;
+    }
+    outputs.commit();
+  }
+
+ private:
+  std::function<bool(std::size_t)> mine_;
+  std::size_t count_ = 0;
+};
+
+TEST_P(Nodes, XEnginesThatAreGivenSpectraInTurnAddUpToOne) {
+  write_voltages(40 * kNodeBlock + 99);
+  Kept one, shared;
+  for (const bool share : {false, true}) {
+    engine::Graph graph;
+    const engine::NodeId f = add_f_engine(graph, add_source(graph)),
+                         means = add_means(graph, share ? 2 : 1);
+    for (std::size_t d = 0; d < (share ? 2 : 1); ++d) {
+      // Integrations of 80 spectra of blocks of 64: some see nothing of theirs.
+      const auto mine = [=](std::size_t block) { return !share || (block / 3) % 2 == d; };
+      const engine::NodeId turn =
+          graph.add("turn" + std::to_string(d), std::make_unique<InTurn>(mine));
+      graph.connect(f, turn);
+      graph.connect(add_x_engine(graph, "x" + std::to_string(d), turn), {means, d});
+    }
+    add_sink(graph, "sink", means, share ? shared : one);
+    engine::Run(std::move(graph)).go();
+  }
+  ASSERT_GT(one.blocks.size(), 30u);
+  EXPECT_EQ(one, shared);
+}
+
+std::vector<std::string> cpu_and_gpus() {
+  std::vector<std::string> names = tests::gpu_names();
+  names.insert(names.begin(), "cpu");
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Nodes, ::testing::ValuesIn(cpu_and_gpus()),
+                         [](const auto& info) { return tests::test_name(info.param); });
+
+}  // namespace
+}  // namespace tautline::pipeline
