@@ -60,8 +60,10 @@ class PhotonReader {
  public:
   virtual ~PhotonReader() = default;
   virtual const PhotonDescription& description() const = 0;
-  /// Fills the front of `photons` and returns how many; 0 at the end only.
+  /// Fills the front of `photons` and returns how many; 0 at the end, or where a stream pauses.
   virtual std::size_t read(std::span<Photon> photons) = 0;
+  /// After read() has given 0: whether no more can come. False of streams that pause.
+  virtual bool ended() const { return true; }
   /// Back to the first record; counts and damage of the stream start again.
   virtual void rewind() = 0;
   virtual const TagCounts& counts() const = 0;

@@ -28,7 +28,7 @@ class LivePhotons final : public formats::PhotonReader {
   void rewind() override;
   const formats::TagCounts& counts() const override { return decoder_->counts(); }
   const formats::Damage& damage() const override { return decoder_->damage(); }
-  bool ended() const { return ended_; }
+  bool ended() const override { return ended_; }
 
  private:
   std::size_t read_header_bytes(std::uint64_t offset, std::span<std::byte> bytes);

@@ -14,6 +14,7 @@
 #include "tautline/core/fields.h"
 #include "tautline/core/log.h"
 #include "tautline/device/device.h"
+#include "tautline/engine/profile.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/photons/sensor_map.h"
 #include "tautline/pipeline/progress.h"
@@ -79,6 +80,7 @@ struct AutocorrelateSummary {
   double elapsed_s = 0, stream_s = 0;
   formats::Damage damage;
   std::vector<std::string> warnings;
+  engine::Profile profile;  ///< where the time went
 };
 
 /// Reads, correlates and normalises. Throws core::Error, of a live run that ends before its first whole

@@ -17,6 +17,7 @@ using core::Error;
 using core::ErrorKind;
 
 constexpr std::size_t kBlockPhotons = std::size_t{1} << 14;
+constexpr std::size_t kTogether = std::size_t{1} << 15;  // photons that read_bins() reads
 constexpr std::uint32_t kNoSensor = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kChannels = std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1;
 // Ticks and bins stay well inside 64 bits.
@@ -200,6 +201,50 @@ std::vector<formats::DetectorCount> PhotonBinner::ignored() const {
   return found;
 }
 
+PhotonSurvey PhotonBinner::survey() {
+  std::vector<std::uint64_t> all(kChannels), gated(kChannels);
+  while (const std::size_t held = reader_->read(photons_))
+    for (const formats::Photon& photon : std::span(photons_).first(held)) {
+      ++all[photon.channel];
+      gated[photon.channel] += photon.microtime >= gate_low_ && photon.microtime < gate_high_;
+    }
+  PhotonSurvey survey;
+  const formats::TagCounts& counts = reader_->counts();
+  if (counts.photons > 0)
+    survey.bins = std::min(most_bins_, (counts.last_time + 1) / ticks_per_bin_);
+  for (std::size_t channel = 0; channel < kChannels; ++channel) {
+    if (all[channel] == 0) continue;
+    survey.detectors.push_back({static_cast<std::uint16_t>(channel), all[channel]});
+    survey.gated.push_back({static_cast<std::uint16_t>(channel), gated[channel]});
+  }
+  reader_->rewind();
+  return survey;
+}
+
+std::uint64_t PhotonBinner::read_bins(std::vector<BinnedPhoton>& photons) {
+  const std::size_t held = unfinished_.size();
+  photons.assign(unfinished_.begin(), unfinished_.end());
+  photons.resize(held + kTogether);
+  const std::size_t found = read_events(std::span(photons).subspan(held));
+  photons.resize(held + found);
+  std::uint64_t until = 0;
+  if (found == kTogether) {
+    until = photons.back().bin;
+  } else if (reader_->ended()) {
+    until = bins_done_;
+    over_ = true;
+  } else {  // a pause: what comes next lies in the last photon's bin or after it
+    until = bins_begun();
+    ended_ = false;
+  }
+  const auto open = std::partition_point(photons.begin(), photons.end(),
+                                         [&](const BinnedPhoton& p) { return p.bin < until; });
+  unfinished_.assign(open, photons.end());
+  photons.erase(open, photons.end());
+  return until;
+}
+
+// Bins that are over when the last photon that was read is: the next one may lie in the same bin.
 std::uint64_t PhotonBinner::bins_begun() const {
   const formats::TagCounts& counts = reader_->counts();
   if (counts.photons == 0 || counts.last_time < first_tick_) return 0;

@@ -32,6 +32,13 @@ struct BinPhotonsConfig {
 /// One photon of a selected detector; its bin is counted from start_s on.
 using BinnedPhoton = stages::autocorrelate::Tag;
 
+/// What a whole file holds.
+struct PhotonSurvey {
+  std::vector<formats::DetectorCount> detectors;  ///< all that have photons
+  std::vector<formats::DetectorCount> gated;      ///< their photons that the gate keeps
+  std::uint64_t bins = 0;                         ///< whole ones, from the file's beginning
+};
+
 /// Owns the reader. Memory: one block of photons, whatever the gap between them. Bin n holds the
 /// photons of ticks [first + n t, first + (n + 1) t), t = ticks_per_bin(); the last bin of a file
 /// is left out unless the last photon is in its last tick, since the run may have ended inside it.
@@ -43,6 +50,8 @@ class PhotonBinner {
 
   std::size_t sensors() const { return detectors_.size(); }
   const std::vector<std::uint16_t>& detectors() const { return detectors_; }
+  /// Reads the whole file and goes back to its beginning.
+  PhotonSurvey survey();
   std::uint64_t ticks_per_bin() const { return ticks_per_bin_; }
   formats::CountDescription description(core::SampleType type) const;
   /// The bins' length: ticks_per_bin() times the clock's unit.
@@ -65,14 +74,16 @@ class PhotonBinner {
   /// with read().
   std::size_t read_events(std::span<BinnedPhoton> events);
 
+  /// The photons of the bins before the value that it returns, less those given before: all of a bin together. Not to be
+  /// mixed with the others. Where the reader pauses, later calls may give more until over().
+  std::uint64_t read_bins(std::vector<BinnedPhoton>& photons);
+  bool over() const { return over_; }
+
   /// Counts bins from this one on: those before it are left out. Before the first read.
   void start_at(std::uint64_t bin) { first_tick_ = bin * ticks_per_bin_; }
-  /// Of a reader whose stream pauses (read() gave 0 and there may be more): forgets that it ended.
-  void resume() { ended_ = false; }
-  /// Bins that are over when the last photon that was read is: the next one may lie in the same bin.
-  std::uint64_t bins_begun() const;
 
  private:
+  std::uint64_t bins_begun() const;
   template <class Count>
   std::size_t fill(std::span<Count> counts);
   bool next(BinnedPhoton& event);
@@ -90,6 +101,8 @@ class PhotonBinner {
   BinnedPhoton pending_;
   bool has_pending_ = false, ended_ = false;
   std::uint64_t bins_done_ = 0, whole_bins_ = 0, kept_ = 0;
+  std::vector<BinnedPhoton> unfinished_;  // read, of the bin that may go on
+  bool over_ = false;
 };
 
 }  // namespace tautline::pipeline

@@ -1,19 +1,12 @@
 #include "tautline/pipeline/photons/curve_output.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
-#include "tautline/formats/input_file.h"
-#include "tautline/formats/input_stream.h"
-#include "tautline/formats/npy/npy.h"
 #include "tautline/formats/partial_file.h"
-#include "tautline/formats/photon_reader.h"
-#include "tautline/formats/tiff/tiff.h"
-#include "tautline/pipeline/photons/photon_counts.h"
 
 namespace tautline::pipeline {
 
@@ -51,105 +44,7 @@ formats::curves::CurvesFacts facts_of(const AutocorrelateConfig& config,
   return facts;
 }
 
-[[noreturn]] void refuse(const AutocorrelateConfig& config, const char* field,
-                         const std::string& limit) {
-  throw Error(ErrorKind::config, field, "given for " + config.input, limit, "leave it out");
-}
-
-// What only a file without a header needs.
-void refuse_raw_fields(const AutocorrelateConfig& config, const char* format) {
-  const std::string limit = std::string("only for raw files: ") + format + " say it themselves";
-  if (config.raw.sensors > 0) refuse(config, "sensors", limit);
-  if (config.raw.header_bytes > 0) refuse(config, "header_bytes", limit);
-}
-
-void check_tag_options(const AutocorrelateConfig& config) {
-  refuse_raw_fields(config, "time tags");
-  if (!(config.bin_s > 0))
-    throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                "seconds, above 0", "give `bin_s`");
-}
-
-void refuse_tag_options(const AutocorrelateConfig& config) {
-  if (!config.detectors.empty()) refuse(config, "detectors", "only for time tags");
-  if (config.gate_s) refuse(config, "gate_s", "only for time tags");
-}
-
-formats::RawCounts raw_of(const AutocorrelateConfig& config) {
-  formats::RawCounts raw = config.raw;
-  if (raw.sensors == 0) raw.sensors = config.sensors.rows * config.sensors.columns;
-  return raw;
-}
-
-std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& config) {
-  constexpr std::size_t kFirstBytes = 64;
-  const auto first = formats::InputFile(config.input).head(kFirstBytes);
-  if (formats::recognise_photons(first, config.input)) {
-    check_tag_options(config);
-    return std::make_unique<PhotonCounts>(config);
-  }
-  refuse_tag_options(config);
-  if (formats::tiff::recognise(first)) {
-    refuse_raw_fields(config, "TIFF stacks");
-    if (config.raw.type) refuse(config, "type", "only for raw files, NPY and time tags");
-    return formats::open_counts(config.input, {});
-  }
-  if (formats::npy::recognise(first, config.input)) {
-    refuse_raw_fields(config, "NPY arrays");
-    return formats::open_counts(config.input, config.raw);
-  }
-  return formats::open_counts(config.input, raw_of(config));
-}
-
-// As many as it takes to tell a format. Counts may come once a second: only where the first one could
-// be a header's is the rest waited for.
-std::vector<std::byte> first_bytes(stream::LiveInput& input) {
-  constexpr std::size_t kFirstBytes = 64;
-  constexpr std::string_view kFirstOfHeaders = "PIM\x93";  // PTU, PT3; TIFF; NPY
-  auto first = input.head(1);
-  if (first.empty() || kFirstOfHeaders.find(static_cast<char>(first[0])) == std::string_view::npos)
-    return first;
-  return input.head(kFirstBytes);
-}
-
 }  // namespace
-
-std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
-  constexpr std::size_t kBytes = std::size_t{256} << 20;
-  return std::min(kBytes, config.memory_bytes / 8);
-}
-
-const formats::CountDescription& CountSource::description() const {
-  if (live_counts != nullptr) return live_counts->description();
-  return live_tags != nullptr ? live_tags->description() : file->description();
-}
-
-const formats::Damage& CountSource::damage() const {
-  if (live_counts != nullptr) return live_counts->damage();
-  return live_tags != nullptr ? live_tags->damage() : file->damage();
-}
-
-CountSource open_count_source(const AutocorrelateConfig& config, std::stop_token stop) {
-  if (!formats::is_stream(config.input)) return {.file = open_file(config)};
-  auto input =
-      std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config), std::move(stop));
-  const auto first = first_bytes(*input);
-  if (formats::recognise_photons(first, "")) {
-    check_tag_options(config);
-    return {.live_tags = std::make_unique<LiveTags>(std::move(input), config)};
-  }
-  if (formats::tiff::recognise(first))
-    throw Error(ErrorKind::unsupported, input->name(), "a TIFF stack",
-                "raw [time][sensor] counts, NPY, PTU or PT3", "give the file's name");
-  refuse_tag_options(config);
-  const bool npy = formats::npy::recognise(first, "");
-  if (npy) refuse_raw_fields(config, "NPY arrays");
-  LiveLayout layout =
-      npy ? npy_layout(*input, config.raw.type)
-          : LiveLayout{
-                formats::describe_raw(raw_of(config), input->name()), config.raw.header_bytes, {}};
-  return {.live_counts = std::make_unique<LiveCounts>(std::move(input), std::move(layout))};
-}
 
 void check_curve_output(const AutocorrelateConfig& config) {
   const std::string& name = config.output;

@@ -8,16 +8,13 @@
 
 namespace tautline::pipeline {
 
-CurveStream::CurveStream(const CurveStreamConfig& config,
-                         std::shared_ptr<const device::Device> device,
-                         std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan)
+CurveStream::CurveStream(const CurveStreamConfig& config, device::Queue& queue,
+                         std::shared_ptr<const stages::autocorrelate::Plan> plan)
     : config_(config),
-      device_(std::move(device)),
-      queue_(device_->make_queue()),
-      plan_(tag_plan != nullptr ? tag_plan
-                                : stages::autocorrelate::make_plan(config.stage, device_)),
-      tag_plan_(std::move(tag_plan)),
-      run_(plan_->make_state(*queue_)),
+      queue_(queue),
+      plan_(std::move(plan)),
+      tag_plan_(dynamic_cast<const stages::autocorrelate::TagPlan*>(plan_.get())),
+      run_(plan_->make_state(queue)),
       pairs_(config.stage.pair_count()),
       lags_(stages::autocorrelate::lags_of(config.stage).size()),
       segments_(config.segments_config()),
@@ -40,11 +37,11 @@ void CurveStream::push(const core::SampleView<2>& counts) {
   for (std::size_t t = 0; t < samples;) {
     const std::uint64_t end = std::min(samples_ + samples, segments_.next_end());
     const auto part = static_cast<std::size_t>(end - run_->samples());
-    plan_->execute(*queue_, *run_, counts.slice(0, t, part));
+    plan_->execute(queue_, *run_, counts.slice(0, t, part));
     t += part;
     close_segment();
   }
-  trace_.add(counts, samples_);
+  trace_.add(queue_, counts, samples_);
   samples_ += samples;
 }
 
@@ -55,7 +52,7 @@ void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, st
     const auto next = std::partition_point(tags.begin(), tags.end(),
                                            [&](const auto& tag) { return tag.bin < end; });
     const auto part = static_cast<std::size_t>(next - tags.begin());
-    tag_plan_->execute_tags(*queue_, *run_, tags.first(part), end);
+    tag_plan_->execute_tags(queue_, *run_, tags.first(part), end);
     tags = tags.subspan(part);
     samples_ = end;
     close_segment();
@@ -63,7 +60,7 @@ void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, st
 }
 
 void CurveStream::close_segment() {
-  if (run_->samples() >= segments_.next_end()) segments_.close(*plan_, *queue_, *run_);
+  if (run_->samples() >= segments_.next_end()) segments_.close(*plan_, queue_, *run_);
 }
 
 void CurveStream::finish(core::CorrelationCurves& curves) const {
@@ -97,8 +94,8 @@ void CurveStream::finish(core::CorrelationCurves& curves) const {
       view(curves.monitor_delayed, curves.monitor_delayed_float, lags_),
       view(curves.totals, curves.totals_float, 2),
       curves.counts};
-  plan_->read(*queue_, *run_, sums);
-  queue_->synchronise();
+  plan_->read(queue_, *run_, sums);
+  queue_.synchronise();
   curves.g.resize(pairs_ * lags_);
   stages::autocorrelate::normalise(config_.stage, config_.normalization, samples_, sums,
                                    {curves.g.data(), {pairs_, lags_}});
@@ -135,7 +132,7 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
 }
 
 void CurveStream::save(const core::ByteWriter::Sink& sink) {
-  queue_->synchronise();
+  queue_.synchronise();
   core::ByteWriter writer(sink);
   writer(samples_);
   writer(run_->save());

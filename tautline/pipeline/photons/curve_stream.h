@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "tautline/core/byte_archive.h"
@@ -36,15 +35,13 @@ struct CurveStreamConfig {
 /// Memory does not depend on the length of the run.
 class CurveStream {
  public:
-  /// `tag_plan`: for push_tags.
-  CurveStream(const CurveStreamConfig& config, std::shared_ptr<const device::Device> device,
-              std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan = nullptr);
+  /// `plan`: of config.stage; a TagPlan for push_tags. `queue` outlives the stream.
+  CurveStream(const CurveStreamConfig& config, device::Queue& queue,
+              std::shared_ptr<const stages::autocorrelate::Plan> plan);
 
-  std::string backend() const { return plan_->backend(); }
   /// Host memory of the states and of everything that is read from them.
   static std::size_t bytes(const CurveStreamConfig& config,
                            const stages::autocorrelate::Plan& plan);
-  const stages::autocorrelate::Plan& plan() const { return *plan_; }
 
   /// Dense [time][sensor] of the stage's type, at most max_samples times.
   void push(const core::SampleView<2>& counts);
@@ -67,10 +64,9 @@ class CurveStream {
   void finish_traces(core::CorrelationCurves& curves) const;
 
   CurveStreamConfig config_;
-  std::shared_ptr<const device::Device> device_;
-  std::unique_ptr<device::Queue> queue_;
+  device::Queue& queue_;
   std::shared_ptr<const stages::autocorrelate::Plan> plan_;
-  std::shared_ptr<const stages::autocorrelate::TagPlan> tag_plan_;  ///< plan_, or null
+  const stages::autocorrelate::TagPlan* tag_plan_;  ///< plan_, or null
   std::unique_ptr<stages::autocorrelate::State> run_;
   std::size_t pairs_, lags_;
   std::uint64_t samples_ = 0;

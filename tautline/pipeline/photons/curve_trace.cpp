@@ -12,6 +12,29 @@ constexpr std::size_t kSteps = 1000;
 constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 constexpr std::size_t kFewestSteps = 10;
 
+// Sensors that are summed together, and the most rows: no 256 counts of u8 overflow 16 bits, nor those of u16 32.
+constexpr std::size_t kColumns = 128, kRowsTogether = 256;
+
+template <class Count>
+using TraceSum =
+    std::conditional_t<sizeof(Count) == 1, std::uint16_t,
+                       std::conditional_t<sizeof(Count) == 2, std::uint32_t, std::uint64_t>>;
+
+// Four rows at a time, so that sums are loaded and stored seldom.
+template <class Count>
+void sum_trace_rows(const Count* from, std::size_t pitch, std::size_t rows, std::size_t columns,
+              TraceSum<Count>* sums) {
+  std::size_t r = 0;
+  for (; r + 4 <= rows; r += 4, from += 4 * pitch) {
+    const Count *a = from, *b = from + pitch, *c = b + pitch, *d = c + pitch;
+    for (std::size_t s = 0; s < columns; ++s)
+      sums[s] = static_cast<TraceSum<Count>>(sums[s] + static_cast<TraceSum<Count>>(a[s]) + b[s] +
+                                        static_cast<TraceSum<Count>>(c[s]) + d[s]);
+  }
+  for (; r < rows; ++r, from += pitch)
+    for (std::size_t s = 0; s < columns; ++s) sums[s] = static_cast<TraceSum<Count>>(sums[s] + from[s]);
+}
+
 std::size_t steps_of(std::size_t sensors) {
   const std::size_t steps = std::min(kSteps, kMaxValues / sensors);
   return steps < kFewestSteps ? 0 : steps;
@@ -30,28 +53,58 @@ std::size_t CurveTrace::bytes(std::size_t sensors) {
   return steps_of(sensors) * sensors * sizeof(double);
 }
 
-void CurveTrace::add(const core::SampleView<2>& samples, std::uint64_t first_sample) {
+// Of sensors side by side, whole numbers are summed in any order and are exact; floats are added in order of time.
+void CurveTrace::add(device::Queue& queue, const core::SampleView<2>& samples,
+                     std::uint64_t first_sample) {
   if (step_ == 0) return;
   core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
       samples, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
-        using Sum = std::conditional_t<std::is_same_v<Count, float>, double, std::uint32_t>;
-        // 32-bit sums of a few times fill vectors; no 256 counts of u16 overflow them.
-        const std::size_t together = sizeof(Count) < 4 ? 256 : 1;
-        std::vector<Sum> sums(sensors_);
         for (std::size_t t = 0; t < counts.extent(0);) {
           make_room(first_sample + t);
-          const std::uint64_t step = (first_sample + t) / step_;
-          const auto end = static_cast<std::size_t>(std::min<std::uint64_t>(
-              {counts.extent(0), t + together, (step + 1) * step_ - first_sample}));
-          std::fill(sums.begin(), sums.end(), Sum{});
-          for (; t < end; ++t) {
-            const Count* row = counts.data() + t * sensors_;
-            for (std::size_t s = 0; s < sensors_; ++s) sums[s] += static_cast<Sum>(row[s]);
-          }
-          double* to = values_.data() + step * sensors_;
-          for (std::size_t s = 0; s < sensors_; ++s) to[s] += static_cast<double>(sums[s]);
+          // As long as no steps are joined.
+          const auto end = static_cast<std::size_t>(
+              std::min<std::uint64_t>(counts.extent(0), step_ * steps_ - first_sample));
+          const std::size_t parts = (sensors_ + kColumns - 1) / kColumns;
+          queue.parallel_for(parts, 1, [&](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t part = first; part < last; ++part)
+              add_part(counts.data() + t * sensors_, first_sample + t, end - t, part * kColumns);
+          });
+          t = end;
         }
       });
+}
+
+// The sensors from `sensor` on, at most kColumns of them.
+template <class Count>
+void CurveTrace::add_part(const Count* rows, std::uint64_t first_sample, std::size_t samples,
+                          std::size_t sensor) {
+  const std::size_t columns = std::min(kColumns, sensors_ - sensor);
+  // Rows of few sensors: some of them side by side fill vectors.
+  const std::size_t beside = std::is_same_v<Count, float> || columns < sensors_
+                                 ? 1
+                                 : std::max<std::size_t>(1, kColumns / sensors_);
+  for (std::size_t t = 0; t < samples;) {
+    const std::uint64_t step = (first_sample + t) / step_;
+    const auto end = static_cast<std::size_t>(
+        std::min<std::uint64_t>(samples, (step + 1) * step_ - first_sample));
+    double* to = values_.data() + step * sensors_ + sensor;
+    while (t < end) {
+      const std::size_t side = end - t < beside ? 1 : beside;
+      const std::size_t count = std::min((end - t) / side, kRowsTogether);
+      const Count* from = rows + t * sensors_ + sensor;
+      if constexpr (std::is_same_v<Count, float>) {
+        for (std::size_t r = 0; r < count; ++r)
+          for (std::size_t c = 0; c < columns; ++c) to[c] += from[r * sensors_ + c];
+      } else {
+        TraceSum<Count> sums[kColumns] = {};
+        sum_trace_rows(from, side * sensors_, count, side * columns, sums);
+        for (std::size_t k = 0; k < side; ++k)
+          for (std::size_t c = 0; c < columns; ++c)
+            to[c] += static_cast<double>(sums[k * columns + c]);
+      }
+      t += count * side;
+    }
+  }
 }
 
 void CurveTrace::add_tags(std::span<const stages::autocorrelate::Tag> tags) {

@@ -19,8 +19,8 @@ class CurveTrace {
   /// The most that a trace of so many sensors takes.
   static std::size_t bytes(std::size_t sensors);
 
-  /// Dense [time][sensor], the first of them `first_sample`.
-  void add(const core::SampleView<2>& counts, std::uint64_t first_sample);
+  /// Dense [time][sensor], the first of them `first_sample`. On the threads of `queue`.
+  void add(device::Queue& queue, const core::SampleView<2>& counts, std::uint64_t first_sample);
   void add_tags(std::span<const stages::autocorrelate::Tag> tags);
 
   /// Samples of a step; 0: no trace, the array is too large for one.
@@ -42,6 +42,9 @@ class CurveTrace {
     while (sample >= step_ * steps_) join_steps();
   }
   void join_steps();
+  template <class Count>
+  void add_part(const Count* rows, std::uint64_t first_sample, std::size_t samples,
+                std::size_t sensor);
 
   std::size_t sensors_, steps_;
   std::uint64_t step_ = 0;

@@ -11,8 +11,8 @@ namespace tautline::pipeline {
 namespace {
 
 // A detector that never counted is more likely mistaken for another than meant.
-void check_detectors(const std::string& path, const std::vector<std::uint16_t>& wanted) {
-  const auto there = formats::count_detectors(*formats::open_photons(path));
+void check_detectors(const std::string& path, const std::vector<std::uint16_t>& wanted,
+                     const std::vector<formats::DetectorCount>& there) {
   std::string names;
   for (const formats::DetectorCount& detector : there)
     names += (names.empty() ? "" : ", ") + std::to_string(detector.channel);
@@ -24,20 +24,45 @@ void check_detectors(const std::string& path, const std::vector<std::uint16_t>& 
                                       : "detectors with photons in " + path + ": " + names);
 }
 
+// Those with photons, the sync input of T2 files left out.
+std::vector<std::uint16_t> all_detectors(const PhotonSurvey& survey,
+                                         const formats::PhotonDescription& description) {
+  std::vector<std::uint16_t> detectors;
+  for (const formats::DetectorCount& found : survey.detectors)
+    if (found.channel != formats::kSyncChannel || description.mode == formats::TagMode::t3)
+      detectors.push_back(found.channel);
+  if (detectors.empty()) detectors.push_back(0);
+  return detectors;
+}
+
 }  // namespace
 
-PhotonCounts::PhotonCounts(const AutocorrelateConfig& config) : path_(config.input) {
-  bin_config_.bin_s = config.bin_s;
-  bin_config_.detectors = config.detectors;
-  if (config.gate_s) bin_config_.gate = MicrotimeGate{config.gate_s->first, config.gate_s->second};
+BinPhotonsConfig bins_of(const AutocorrelateConfig& config) {
+  BinPhotonsConfig bins;
+  bins.bin_s = config.bin_s;
+  bins.detectors = config.detectors;
+  if (config.gate_s) bins.gate = MicrotimeGate{config.gate_s->first, config.gate_s->second};
+  return bins;
+}
+
+// One reading tells detectors and length.
+PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
+    : path_(config.input), bin_config_(bins_of(config)) {
   const core::SampleType type = config.raw.type.value_or(core::SampleType::u8);
   if (core::bytes_of(type) > 2)
     throw core::Error(core::ErrorKind::config, "type", std::string(core::to_string(type)),
                       "u8 or u16 for time tags");
-  if (!config.detectors.empty()) check_detectors(path_, config.detectors);
+  std::vector<std::uint16_t>& detectors = bin_config_.detectors;
+  if (config.detectors.empty()) detectors = {0};  // until it is known which there are
   open();
-  bin_config_.detectors = binner_->detectors();
-  count_bins();
+  const PhotonSurvey survey = binner_->survey();
+  check_detectors(path_, config.detectors, survey.detectors);
+  if (config.detectors.empty()) detectors = all_detectors(survey, binner_->reader().description());
+  for (const formats::DetectorCount& detector : survey.gated)
+    if (std::find(detectors.begin(), detectors.end(), detector.channel) != detectors.end())
+      photons_ += detector.photons;
+  total_ = survey.bins;
+  open();
   description_ = binner_->description(type);
 }
 
@@ -57,16 +82,6 @@ std::size_t PhotonCounts::read(std::span<std::byte> counts) {
 
 void PhotonCounts::open() {
   binner_ = std::make_unique<PhotonBinner>(formats::open_photons(path_), bin_config_);
-}
-
-// The length of the run is where its last tag is: one pass, which bins nothing.
-void PhotonCounts::count_bins() {
-  std::vector<BinnedPhoton> events(std::size_t{1} << 14);
-  while (binner_->read_events(events) == events.size()) {
-  }
-  total_ = binner_->bins_done();
-  photons_ = binner_->photons_kept();
-  open();
 }
 
 }  // namespace tautline::pipeline

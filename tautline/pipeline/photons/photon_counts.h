@@ -11,6 +11,9 @@
 
 namespace tautline::pipeline {
 
+/// The detectors and the gate of a config.
+BinPhotonsConfig bins_of(const AutocorrelateConfig& config);
+
 /// Time tags, binned as they are read.
 class PhotonCounts final : public formats::CountReader {
  public:
@@ -22,14 +25,13 @@ class PhotonCounts final : public formats::CountReader {
   std::uint64_t total_photons() const { return photons_; }
   void seek(std::uint64_t first_sample) override;
   std::size_t read(std::span<std::byte> counts) override;
-  /// The photons themselves, in order of time, their bins counted from where `seek` went; fewer
-  /// than fit at the end only. Not to be mixed with read().
-  std::size_t read_tags(std::span<BinnedPhoton> tags) { return binner_->read_events(tags); }
+  /// The photons themselves, their bins counted from where `seek` went; another one after each `seek`. Not to be mixed
+  /// with read().
+  PhotonBinner& binner() { return *binner_; }
   const formats::Damage& damage() const override { return binner_->damage(); }
 
  private:
   void open();
-  void count_bins();
 
   std::string path_;
   BinPhotonsConfig bin_config_;

@@ -1,0 +1,218 @@
+#include "tautline/pipeline/photons/count_input.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/input_stream.h"
+#include "tautline/formats/npy/npy.h"
+#include "tautline/formats/photon_reader.h"
+#include "tautline/formats/tiff/tiff.h"
+#include "tautline/stream/live_photons.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+[[noreturn]] void refuse(const AutocorrelateConfig& config, const char* field,
+                         const std::string& limit) {
+  throw Error(ErrorKind::config, field, "given for " + config.input, limit, "leave it out");
+}
+
+// What only a file without a header needs.
+void refuse_raw_fields(const AutocorrelateConfig& config, const char* format) {
+  const std::string limit = std::string("only for raw files: ") + format + " say it themselves";
+  if (config.raw.sensors > 0) refuse(config, "sensors", limit);
+  if (config.raw.header_bytes > 0) refuse(config, "header_bytes", limit);
+}
+
+void check_tag_options(const AutocorrelateConfig& config) {
+  refuse_raw_fields(config, "time tags");
+  if (!(config.bin_s > 0))
+    throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
+                "seconds, above 0", "give `bin_s`");
+}
+
+void refuse_tag_options(const AutocorrelateConfig& config) {
+  if (!config.detectors.empty()) refuse(config, "detectors", "only for time tags");
+  if (config.gate_s) refuse(config, "gate_s", "only for time tags");
+}
+
+formats::RawCounts raw_of(const AutocorrelateConfig& config) {
+  formats::RawCounts raw = config.raw;
+  if (raw.sensors == 0) raw.sensors = config.sensors.rows * config.sensors.columns;
+  return raw;
+}
+
+std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& config) {
+  constexpr std::size_t kFirstBytes = 64;
+  const auto first = formats::InputFile(config.input).head(kFirstBytes);
+  if (formats::recognise_photons(first, config.input)) {
+    check_tag_options(config);
+    return std::make_unique<PhotonCounts>(config);
+  }
+  refuse_tag_options(config);
+  if (formats::tiff::recognise(first)) {
+    refuse_raw_fields(config, "TIFF stacks");
+    if (config.raw.type) refuse(config, "type", "only for raw files, NPY and time tags");
+    return formats::open_counts(config.input, {});
+  }
+  if (formats::npy::recognise(first, config.input)) {
+    refuse_raw_fields(config, "NPY arrays");
+    return formats::open_counts(config.input, config.raw);
+  }
+  return formats::open_counts(config.input, raw_of(config));
+}
+
+// As many as it takes to tell a format. Counts may come once a second: only where the first one could
+// be a header's is the rest waited for.
+std::vector<std::byte> first_bytes(stream::LiveInput& input) {
+  constexpr std::size_t kFirstBytes = 64;
+  constexpr std::string_view kFirstOfHeaders = "PIM\x93";  // PTU, PT3; TIFF; NPY
+  auto first = input.head(1);
+  if (first.empty() || kFirstOfHeaders.find(static_cast<char>(first[0])) == std::string_view::npos)
+    return first;
+  return input.head(kFirstBytes);
+}
+
+double bin_of(const AutocorrelateConfig& config, const formats::CountDescription& description) {
+  const double bin_s = description.bin_s > 0 ? description.bin_s : config.bin_s;
+  if (!(bin_s > 0) || !std::isfinite(bin_s))
+    throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
+                "seconds, above 0", "give `bin_s`");
+  return bin_s;
+}
+
+// The first sample that start_s and duration_s choose, and how many.
+std::pair<std::uint64_t, std::uint64_t> part_of(const AutocorrelateConfig& config,
+                                                std::uint64_t total, double bin_s) {
+  const auto whole = [&](double seconds) {
+    const double bins = std::round(seconds / bin_s);
+    return bins >= static_cast<double>(total) ? total : static_cast<std::uint64_t>(bins);
+  };
+  const std::uint64_t first = whole(config.start_s);
+  if (config.duration_s < 0) return {first, total - first};
+  return {first, std::min(total - first, whole(config.duration_s))};
+}
+
+// A photon costs about as much one by one as this many bins (docs/performance/autocorrelate.md).
+constexpr std::uint64_t kBinsForAPhoton = 100;
+
+// The file's photons where they are taken one by one, or null.
+PhotonCounts* tags_to_take(const AutocorrelateConfig& config, formats::CountReader& reader,
+                           const SensorMap& map, const device::Device& device) {
+  auto* photons = dynamic_cast<PhotonCounts*>(&reader);
+  const bool possible = photons != nullptr && !map.adds() &&
+                        config.coarsening == stages::autocorrelate::Coarsening::sum;
+  if (config.tag_method == TagMethod::direct && !possible)
+    throw Error(ErrorKind::config, "tag_method", "direct",
+                "time tags, without `bin_sensors`, and `coarsening` sum", "leave it out");
+  if (!possible || config.tag_method == TagMethod::bins) return nullptr;
+  const bool rare = photons->total_samples() / kBinsForAPhoton >= photons->total_photons();
+  const bool chosen = rare && device.api() == device::Api::cpu;
+  return config.tag_method == TagMethod::direct || chosen ? photons : nullptr;
+}
+
+// Which detectors of a stream have photons would be known only at its end.
+void check_live_tags(const AutocorrelateConfig& config, const std::string& name) {
+  check_tag_options(config);
+  if (config.detectors.empty())
+    throw Error(ErrorKind::config, "detectors", "none given for " + name,
+                "the detectors of a stream, which cannot be read twice to find them",
+                "name them with `detectors`; inspect tells which a recording has");
+  const bool adds = config.sensors.bin_rows * config.sensors.bin_columns != 1;
+  if (adds || config.coarsening != stages::autocorrelate::Coarsening::sum ||
+      config.tag_method == TagMethod::bins)
+    throw Error(ErrorKind::config,
+                adds                                   ? "bin_sensors"
+                : config.tag_method == TagMethod::bins ? "tag_method"
+                                                       : "coarsening",
+                "given for time tags of " + name,
+                "tags that are taken one by one, which those of a stream are", "leave it out");
+}
+
+std::unique_ptr<PhotonBinner> bin_live_tags(std::unique_ptr<stream::LiveInput> input,
+                                            const AutocorrelateConfig& config) {
+  check_live_tags(config, input->name());
+  return std::make_unique<PhotonBinner>(std::make_unique<stream::LivePhotons>(std::move(input)),
+                                        bins_of(config));
+}
+
+void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop_token stop) {
+  auto bytes =
+      std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config), std::move(stop));
+  const auto first = first_bytes(*bytes);
+  if (formats::recognise_photons(first, "")) {
+    input.live_tags = bin_live_tags(std::move(bytes), config);
+    input.description = input.live_tags->description(core::SampleType::u8);
+    return;
+  }
+  if (formats::tiff::recognise(first))
+    throw Error(ErrorKind::unsupported, bytes->name(), "a TIFF stack",
+                "raw [time][sensor] counts, NPY, PTU or PT3", "give the file's name");
+  refuse_tag_options(config);
+  const bool npy = formats::npy::recognise(first, "");
+  if (npy) refuse_raw_fields(config, "NPY arrays");
+  LiveLayout layout =
+      npy ? npy_layout(*bytes, config.raw.type)
+          : LiveLayout{
+                formats::describe_raw(raw_of(config), bytes->name()), config.raw.header_bytes, {}};
+  input.live_counts = std::make_unique<LiveCounts>(std::move(bytes), std::move(layout));
+  input.description = input.live_counts->description();
+}
+
+}  // namespace
+
+std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  return std::min(kBytes, config.memory_bytes / 8);
+}
+
+const formats::Damage& CountInput::damage() const {
+  if (live_counts != nullptr) return live_counts->damage();
+  return live_tags != nullptr ? live_tags->damage() : file->damage();
+}
+
+std::size_t CountInput::row_bytes() const {
+  const std::size_t read = description.sensors * core::bytes_of(description.type);
+  if (!sensors->adds()) return read;
+  return read + sensors->sensors().size() * core::bytes_of(sensors->type_of_sums(description.type));
+}
+
+CountInput open_count_input(const AutocorrelateConfig& config, const device::Device& device,
+                            std::stop_token stop) {
+  CountInput input;
+  input.name = config.input;
+  input.start_s = config.start_s;
+  if (formats::is_stream(config.input)) {
+    open_stream(input, config, std::move(stop));
+  } else {
+    input.file = open_file(config);
+    input.description = input.file->description();
+  }
+  const formats::CountDescription& description = input.description;
+  input.bin_s = bin_of(config, description);
+  input.sensors = std::make_shared<SensorMap>(config.sensors, description.sensors, description.rows,
+                                              description.columns);
+  const std::uint64_t total = input.live() ? kAllThatCome : input.file->total_samples();
+  std::tie(input.first, input.samples) = part_of(config, total, input.bin_s);
+  if (input.live_counts != nullptr) input.live_counts->skip(input.first);
+  if (input.live_tags != nullptr) input.live_tags->start_at(input.first);
+  input.photons = input.live_tags.get();
+  if (input.live()) return input;
+  PhotonCounts* tags = tags_to_take(config, *input.file, *input.sensors, device);
+  if (input.first > 0) input.file->seek(input.first);
+  if (tags != nullptr) input.photons = &tags->binner();
+  return input;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,148 @@
+#include "tautline/pipeline/photons/count_source_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// What live input waits for to fill a block before it gives what there is.
+constexpr std::chrono::milliseconds kPatience{100};
+
+class CountSource final : public engine::Node {
+ public:
+  CountSource(CountInput input, std::size_t block_samples, std::stop_token stop)
+      : input_(std::move(input)), block_samples_(block_samples), stop_(std::move(stop)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream>) override {
+    engine::Stream stream{.kind = input_.photons != nullptr ? "photons" : "counts",
+                          .arrays = {},
+                          .rate_hz = rate_of_bins(input_.bin_s),
+                          .total_samples = input_.samples < kAllThatCome ? input_.samples : 0,
+                          .max_samples = block_samples_};
+    if (input_.photons == nullptr)
+      stream.arrays = {{"counts",
+                        input_.sensors->type_of_sums(input_.description.type),
+                        {"time", "sensor"},
+                        {block_samples_, input_.sensors->sensors().size()}}};
+    stream.details = CountStream{.input = input_.name,
+                                 .description = input_.description,
+                                 .sensors = input_.sensors,
+                                 .bin_s = input_.bin_s,
+                                 .first = input_.first,
+                                 .live = input_.live()};
+    return {std::move(stream)};
+  }
+  device::MemoryUse bytes() const override { return {rows_bytes(), 0}; }
+  void start(engine::Outputs&) override { rows_.resize(rows_bytes()); }
+  bool live() const override { return input_.live(); }
+
+  bool produce(engine::Outputs& outputs) override {
+    engine::Block& block = outputs.begin();
+    auto& payload = block.payload_of<CountPayload>();
+    block.first = given_;
+    block.samples = input_.photons != nullptr ? take_photons(payload.photons) : take_counts(block);
+    given_ += block.samples;
+    over_ = over_ || given_ >= input_.samples;
+    payload.damage = input_.damage();
+    if (input_.live_tags != nullptr) payload.ignored = input_.live_tags->ignored();
+    payload.interrupted = input_.live() && stop_.stop_requested();
+    outputs.commit();
+    return !over_;
+  }
+
+  // Of a live stream that was stopped: what had come by then.
+  void finish(engine::Outputs& outputs) override {
+    while (!over_) produce(outputs);
+    if (input_.live()) require_samples();
+  }
+
+ private:
+  // Where counts are not read into blocks.
+  std::size_t rows_bytes() const {
+    return !input_.live() && input_.sensors->adds() ? block_samples_ * row_bytes() : 0;
+  }
+  std::size_t row_bytes() const {
+    return input_.description.sensors * core::bytes_of(input_.description.type);
+  }
+
+  std::size_t take_photons(std::vector<BinnedPhoton>& photons) {
+    const std::uint64_t until = std::min(input_.photons->read_bins(photons), input_.samples);
+    photons.erase(std::partition_point(photons.begin(), photons.end(),
+                                       [&](const BinnedPhoton& p) { return p.bin < until; }),
+                  photons.end());
+    over_ = input_.photons->over();
+    return static_cast<std::size_t>(until - given_);
+  }
+
+  std::size_t take_counts(engine::Block& block) {
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(block_samples_, input_.samples - given_));
+    const bool adds = input_.sensors->adds();
+    auto* const own = static_cast<std::byte*>(block.arrays[0].data);
+    std::span<const std::byte> rows;
+    std::size_t samples = 0;
+    if (input_.live()) {
+      std::tie(rows, samples) = input_.live_counts->read(wanted, kPatience);
+      over_ = input_.live_counts->ended();
+    } else if (wanted > 0) {
+      const std::span<std::byte> room(adds ? rows_.data() : own, wanted * row_bytes());
+      samples = input_.file->read(room);
+      rows = room;
+      over_ = samples == 0;
+    }
+    block.set_extent(0, 0, samples);
+    if (adds) {
+      input_.sensors->add_sensors(core::SampleView<2>(rows.data(), input_.description.type,
+                                                      {samples, input_.description.sensors}),
+                                  block.view<2>());
+    } else if (rows.data() != own) {
+      std::copy_n(rows.begin(), samples * row_bytes(), own);
+    }
+    return samples;
+  }
+
+  // Of nothing there are no curves: what lies under the output's name stays.
+  void require_samples() const {
+    if (given_ > 0 || input_.samples == 0) return;
+    const auto& messages = input_.damage().messages;
+    throw core::Error(
+        core::ErrorKind::io, input_.name == "-" ? "standard input" : input_.name,
+        std::string("no samples came") + (messages.empty() ? "" : " (" + messages[0] + ")"),
+        input_.start_s > 0
+            ? fmt::format("one or more whole ones after the first {:g} s", input_.start_s)
+            : "one or more whole ones",
+        "nothing was written; see what the program before the pipe said");
+  }
+
+  CountInput input_;
+  std::size_t block_samples_;
+  std::stop_token stop_;
+  std::vector<std::byte> rows_;  // as they are read, before their sensors are added together
+  std::uint64_t given_ = 0;      // samples
+  bool over_ = false;
+};
+
+}  // namespace
+
+core::Rational rate_of_bins(double bin_s) {
+  constexpr double kParts = 1e15, kLong = 1000;
+  if (bin_s >= kLong) return core::make_rational(1, std::llround(std::min(bin_s, 1e18)));
+  return core::make_rational(std::llround(kParts), std::max(1LL, std::llround(bin_s * kParts)));
+}
+
+std::unique_ptr<engine::Node> make_count_source(CountInput input, std::size_t block_samples,
+                                                std::stop_token stop) {
+  return std::make_unique<CountSource>(std::move(input), block_samples, std::move(stop));
+}
+
+}  // namespace tautline::pipeline

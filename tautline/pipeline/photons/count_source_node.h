@@ -1,0 +1,44 @@
+// The source of counts or photons, of a file or live.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/photons/count_input.h"
+
+namespace tautline::pipeline {
+
+/// The details of streams of kind "counts" (array [time][sensor]) and "photons" (blocks without arrays).
+struct CountStream {
+  std::string input;                      ///< as CountInput::name
+  formats::CountDescription description;  ///< of the input, before sensors were added together
+  std::shared_ptr<const SensorMap> sensors;
+  double bin_s = 0;
+  std::uint64_t first = 0;  ///< the input's sample that is the stream's first
+  bool live = false;
+};
+
+/// The payload of their blocks.
+struct CountPayload {
+  formats::Damage damage;  ///< of the input so far
+  std::vector<formats::DetectorCount>
+      ignored;               ///< so far, of a live stream's detectors that were not asked for
+  bool interrupted = false;  ///< a stop ended the live stream
+  /// Of kind "photons": those of the block's bins, counted from the stream's first one.
+  std::vector<BinnedPhoton> photons;
+};
+
+/// Of bins of that length, which is taken to a femtosecond.
+core::Rational rate_of_bins(double bin_s);
+
+/// Blocks of at most `block_samples`. Live ones may hold no sample at all: there are ten of them a second or more, so that
+/// whoever comes behind can look at the clock. `stop`: as it was given to open_count_input().
+std::unique_ptr<engine::Node> make_count_source(CountInput input, std::size_t block_samples,
+                                                std::stop_token stop);
+
+}  // namespace tautline::pipeline

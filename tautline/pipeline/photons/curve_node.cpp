@@ -1,0 +1,258 @@
+#include "tautline/pipeline/photons/curve_node.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/core/hash.h"
+#include "tautline/pipeline/photons/count_source_node.h"
+#include "tautline/pipeline/photons/curve_summary.h"
+#include "tautline/pipeline/progress.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// Which of the file's sensors are which of the run's.
+std::string digest_of(const SensorMap& map) {
+  std::uint64_t value = core::kHashStart;
+  for (const MappedSensor& sensor : map.sensors()) {
+    value = core::hash(";", value);
+    for (const std::uint32_t member : sensor.members)
+      value = core::hash(std::to_string(member) + " ", value);
+  }
+  return core::hash_name(value);
+}
+
+// Of a live run nobody could look before which detectors there are.
+void add_ignored(const std::vector<formats::DetectorCount>& ignored, AutocorrelateSummary& s) {
+  std::string names;
+  for (const formats::DetectorCount& one : ignored) {
+    s.ignored_photons += one.photons;
+    names += (names.empty() ? "" : ", ") + std::to_string(one.channel);
+  }
+  if (!ignored.empty())
+    s.warnings.push_back(fmt::format(
+        "{} photon{} of detector{} {} were not asked for by `detectors`", s.ignored_photons,
+        s.ignored_photons == 1 ? "" : "s", ignored.size() == 1 ? "" : "s", names));
+}
+
+/// Blocks that a device still copies.
+class BlocksOnTheirWay {
+ public:
+  void add(engine::Outputs& outputs, const engine::Block& block, device::Queue& queue,
+           const device::Device& device) {
+    if (blocks_.size() == kMost) wait_for_oldest();
+    blocks_.emplace_back(outputs.keep(block), device.make_event());
+    queue.record(*blocks_.back().second);
+  }
+  void wait_for_all() {
+    while (!blocks_.empty()) wait_for_oldest();
+  }
+
+  static constexpr std::size_t kMost = 2;
+
+ private:
+  void wait_for_oldest() {
+    blocks_.front().second->synchronise();
+    blocks_.pop_front();
+  }
+
+  std::deque<std::pair<std::shared_ptr<const engine::Block>, std::unique_ptr<device::Event>>>
+      blocks_;
+};
+
+class CurveNode final : public engine::Node {
+ public:
+  CurveNode(const AutocorrelateConfig& config, const CurveStreamConfig& stream,
+            std::shared_ptr<const stages::autocorrelate::Plan> plan,
+            std::shared_ptr<const device::Device> device, std::unique_ptr<StateFile> resume)
+      : config_(config),
+        stream_config_(stream),
+        plan_(std::move(plan)),
+        device_(std::move(device)),
+        resume_(std::move(resume)) {}
+
+  // The stage copies counts to a device itself, beside its work, and the trace is summed on the host.
+  engine::Needs needs(std::size_t) const override {
+    if (!device_->compiles()) return {};
+    return {.copies_with = device_, .kept_blocks = BlocksOnTheirWay::kMost};
+  }
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  device::MemoryUse bytes() const override { return plan_->bytes(); }
+  void start(engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void finish(engine::Outputs& outputs) override;
+
+ private:
+  std::uint64_t samples_done() const { return stream_->samples() - resumed_; }
+  void push_photons(const engine::Block& block, std::span<const BinnedPhoton> photons);
+  void give_when_due(engine::Outputs& outputs);
+  std::shared_ptr<CurveSnapshot> snapshot() const;
+  StateProblem problem() const;
+  nlohmann::ordered_json input_record() const;
+  void check_resumed_input();
+
+  AutocorrelateConfig config_;
+  CurveStreamConfig stream_config_;
+  std::shared_ptr<const stages::autocorrelate::Plan> plan_;
+  std::shared_ptr<const device::Device> device_;
+  std::unique_ptr<StateFile> resume_;
+  CountStream input_;
+  bool photons_ = false;
+  device::Queue* queue_ = nullptr;
+  std::unique_ptr<CurveStream> stream_;
+  BlocksOnTheirWay on_their_way_;
+  std::uint64_t resumed_ = 0;        // samples of the state that was taken up
+  std::string resume_warning_;       // what does not follow on the state's part; empty: all well
+  std::vector<BinnedPhoton> later_;  // their bins counted from the resumed run's first
+  CountPayload last_;                // what came with the last block, less its photons
+  Stopwatch stopwatch_;
+  double given_s_ = 0;  // when the last snapshot was given, and of how many samples
+  std::uint64_t given_samples_ = 0;
+};
+
+std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inputs) {
+  const engine::Stream& input = inputs[0];
+  photons_ = input.kind == "photons";
+  if (!photons_ && input.kind != "counts")
+    throw core::Error(core::ErrorKind::config, "input", input.kind, "counts or photons");
+  input_ = input.detail<CountStream>();
+  if (resume_ != nullptr) resume_->require(problem());
+  // None beside those that consumers hold: while a snapshot is being written, there is no other.
+  return {{.kind = "curves", .arrays = {}, .open_blocks = 0}};
+}
+
+void CurveNode::start(engine::Outputs& outputs) {
+  queue_ = &outputs.queue(device_);
+  stream_ = std::make_unique<CurveStream>(stream_config_, *queue_, plan_);
+  if (resume_ != nullptr) {
+    resume_->load(*stream_);
+    resumed_ = stream_->samples();
+    check_resumed_input();
+    resume_.reset();
+  }
+  stopwatch_ = {};
+}
+
+void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  const auto& payload = block.payload_of<CountPayload>();
+  if (photons_) {
+    push_photons(block, payload.photons);
+  } else if (block.samples > 0) {
+    stream_->push(block.view<2>());
+    if (device_->compiles()) on_their_way_.add(outputs, block, *queue_, *device_);
+  }
+  last_ = {payload.damage, payload.ignored, payload.interrupted, {}};
+  if (config_.every_s > 0) give_when_due(outputs);
+}
+
+void CurveNode::push_photons(const engine::Block& block, std::span<const BinnedPhoton> photons) {
+  if (resumed_ > 0) {
+    later_.assign(photons.begin(), photons.end());
+    for (BinnedPhoton& photon : later_) photon.bin += resumed_;
+    photons = later_;
+  }
+  stream_->push_tags(photons, resumed_ + block.first + block.samples);
+}
+
+// Every `every_s` seconds in which something came; again with the next block where the last snapshot is still in use.
+void CurveNode::give_when_due(engine::Outputs& outputs) {
+  const double now_s = stopwatch_.elapsed_s();
+  if (now_s - given_s_ < config_.every_s || samples_done() == given_samples_) return;
+  engine::Block* block = outputs.try_begin();
+  if (block == nullptr) return;
+  block->payload.reset();  // its memory is free before the next one is taken
+  block->payload = snapshot();
+  outputs.commit();
+  given_s_ = now_s;
+  given_samples_ = samples_done();
+}
+
+void CurveNode::finish(engine::Outputs& outputs) {
+  on_their_way_.wait_for_all();
+  engine::Block& block = outputs.begin();
+  block.payload.reset();
+  auto last = snapshot();
+  last->last = true;
+  block.payload = std::move(last);
+  outputs.commit();
+}
+
+std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
+  auto now = std::make_shared<CurveSnapshot>();
+  core::CorrelationCurves& curves = now->curves;
+  AutocorrelateSummary& s = now->summary;
+  curves.cross = input_.sensors->cross();
+  stream_->finish(curves);
+  s.format = input_.description.format;
+  s.bin_s = input_.bin_s;
+  s.backend = plan_->backend();
+  s.damage = last_.damage;
+  s.live = input_.live;
+  s.interrupted = last_.interrupted;
+  s.resumed_samples = resumed_;
+  describe_curves(config_, input_.description, *input_.sensors, curves, s);
+  s.stream_s = static_cast<double>(samples_done()) * input_.bin_s;
+  if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
+  add_ignored(last_.ignored, s);
+  if (!config_.save_state.empty()) {
+    StateProblem saved = problem();
+    saved["input"] = input_record();
+    now->state = state_bytes(saved, *stream_);
+  }
+  return now;
+}
+
+StateProblem CurveNode::problem() const {
+  StateProblem problem = state_problem(stream_config_, plan_->backend());
+  problem["bin_s"] = input_.bin_s;
+  problem["sensors of the input"] = input_.description.sensors;
+  problem["detectors"] = input_.description.labels;
+  problem["mask and sensors added together"] = digest_of(*input_.sensors);
+  problem["gate_s"] = nullptr;
+  if (config_.gate_s) problem["gate_s"] = {config_.gate_s->first, config_.gate_s->second};
+  return problem;
+}
+
+// Which file, and where in it this run has come to. Of live input null: what follows cannot be again.
+nlohmann::ordered_json CurveNode::input_record() const {
+  if (input_.live) return nullptr;
+  return {{"file", std::filesystem::weakly_canonical(input_.input).string()},
+          {"end_sample", input_.first + samples_done()}};
+}
+
+// Of the same file the next part should begin where the state's part ended.
+void CurveNode::check_resumed_input() {
+  const StateProblem before = resume_->input(), now = input_record();
+  if (!before.is_object() || !now.is_object() || before["file"] != now["file"]) return;
+  const auto end = before["end_sample"].get<std::uint64_t>();
+  const std::uint64_t first = input_.first;
+  if (end == first) return;
+  const auto seconds = [&](std::uint64_t samples) {
+    return fmt::format("{:.9g} s", static_cast<double>(samples) * input_.bin_s);
+  };
+  resume_warning_ = fmt::format(
+      "{}: the state's part of this file ended at {} (sample {}), and this one begins at "
+      "{} (sample {}): {} {}; `start_s` {:.15g} follows on",
+      input_.input, seconds(end), end, seconds(first), first,
+      seconds(end > first ? end - first : first - end),
+      end > first ? "may be counted twice" : "are left out",
+      static_cast<double>(end) * input_.bin_s);
+}
+
+}  // namespace
+
+std::unique_ptr<engine::Node> make_curve_node(
+    const AutocorrelateConfig& config, const CurveStreamConfig& stream,
+    std::shared_ptr<const stages::autocorrelate::Plan> plan,
+    std::shared_ptr<const device::Device> device, std::unique_ptr<StateFile> resume) {
+  return std::make_unique<CurveNode>(config, stream, std::move(plan), std::move(device),
+                                     std::move(resume));
+}
+
+}  // namespace tautline::pipeline

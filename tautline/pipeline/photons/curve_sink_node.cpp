@@ -1,0 +1,55 @@
+#include "tautline/pipeline/photons/curve_sink_node.h"
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/photons/curve_output.h"
+#include "tautline/pipeline/photons/curve_state.h"
+
+namespace tautline::pipeline {
+
+std::vector<engine::Stream> CurveSink::open(std::span<const engine::Stream> inputs) {
+  if (inputs[0].kind != "curves")
+    throw core::Error(core::ErrorKind::config, "input", inputs[0].kind, "curves");
+  return {};
+}
+
+void CurveSink::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  const auto& now = block.payload_of<std::shared_ptr<CurveSnapshot>>();
+  if (now->last) {
+    last_ = now;
+  } else {
+    write_on_the_way(*now);
+  }
+}
+
+// A live run goes on when a writing failed: a disk that is full now may have room again.
+void CurveSink::write_on_the_way(const CurveSnapshot& now) {
+  try {
+    write(now);
+    ++writes_;
+    say(core::LogLevel::info, "written after " + std::to_string(now.summary.samples) + " samples");
+  } catch (const core::Error& error) {
+    if (!now.summary.live || error.kind() != core::ErrorKind::io) throw;
+    say(core::LogLevel::warning, std::string(error.what()) + "; the run goes on");
+  }
+}
+
+void CurveSink::publish() {
+  last_->summary.writes = ++writes_;
+  write(*last_);
+}
+
+// What lies under the names after the first time is the run's own.
+void CurveSink::write(const CurveSnapshot& now) {
+  if (!config_.output.empty()) {
+    AutocorrelateConfig config = config_;
+    config.overwrite = config_.overwrite || output_written_;
+    write_curves(config, now.curves, now.summary, device_);
+    output_written_ = true;
+  }
+  if (!config_.save_state.empty()) {
+    write_state(config_.save_state, config_.overwrite || state_written_, now.state);
+    state_written_ = true;
+  }
+}
+
+}  // namespace tautline::pipeline

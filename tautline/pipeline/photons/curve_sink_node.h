@@ -1,0 +1,43 @@
+// Where curves end: the run's output and its state, written again and again or once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/photons/curve_node.h"
+
+namespace tautline::pipeline {
+
+/// Writes config.output (empty: none) and config.save_state. Each is whole at any time: it is written beside its name and
+/// renamed. Of a live run a writing that fails is said, and the next one is tried; the last one must not fail.
+class CurveSink final : public engine::Node {
+ public:
+  /// `device`: for the output, what worked on the curves.
+  CurveSink(const AutocorrelateConfig& config, std::string device)
+      : config_(config), device_(std::move(device)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  /// The last snapshot.
+  void publish() override;
+
+  /// Of a run that has ended.
+  CurveSnapshot& last() { return *last_; }
+
+ private:
+  void write_on_the_way(const CurveSnapshot& now);
+  void write(const CurveSnapshot& now);
+  void say(core::LogLevel level, const std::string& text) const {
+    if (config_.log) config_.log(level, text);
+  }
+
+  AutocorrelateConfig config_;
+  std::string device_;
+  std::uint64_t writes_ = 0;
+  bool output_written_ = false, state_written_ = false;
+  std::shared_ptr<CurveSnapshot> last_;
+};
+
+}  // namespace tautline::pipeline
