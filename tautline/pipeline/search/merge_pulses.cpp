@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "tautline/stages/detect/groups.h"
@@ -50,15 +49,19 @@ std::vector<Pulse> join_detections(const std::vector<Pulse>& found,
   Links joining = links;
   joining.join = true;
   joining.before = joining.behind = {};
-  stages::detect::Groups groups(joining, widest, lengths.size());
   std::vector<stages::detect::Detection> detections;
   std::vector<Pulse> pulses;
+  // Only of the trials searched here: those of other parts are sampled in another way.
+  std::vector<std::uint64_t> own(lengths.size(), 0);
   for (const Pulse& pulse : found) {
-    if (pulse.separate)
+    if (pulse.separate) {
       detections.push_back(stages::detect::detection_of(pulse, lengths[pulse.trial]));
-    else
+      own[pulse.trial] = lengths[pulse.trial];
+    } else {
       pulses.push_back(pulse);
+    }
   }
+  stages::detect::Groups groups(joining, widest, lengths.size(), std::move(own));
   groups.add(detections);
   groups.settle(std::numeric_limits<std::uint64_t>::max(), pulses);
   return pulses;
@@ -80,24 +83,25 @@ std::vector<Pulse> merge_pulses(std::vector<PlacedPulse> pulses, const Links& li
   std::sort(pulses.begin(), pulses.end(), [](const PlacedPulse& a, const PlacedPulse& b) {
     return std::pair(a.pulse.begin, a.pulse.trial) < std::pair(b.pulse.begin, b.pulse.trial);
   });
-  std::uint64_t longest = 0;
-  for (const PlacedPulse& p : pulses)
-    longest = std::max(
-        longest, p.pulse.end - p.pulse.begin + p.pulse.width + links.time_samples * p.downsample);
-  std::vector<std::size_t> parent(pulses.size());
-  std::iota(parent.begin(), parent.end(), std::size_t{0});
-  const auto find = [&](std::size_t i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  for (std::size_t i = 0; i < pulses.size(); ++i)
-    for (std::size_t j = i + 1;
-         j < pulses.size() && pulses[j].pulse.begin <= pulses[i].pulse.begin + 2 * longest; ++j)
-      if (friends(pulses[i], pulses[j], links)) parent[find(j)] = find(i);
+  std::size_t coarsest = 1;
+  bool are_parts = false;
+  for (const PlacedPulse& p : pulses) {
+    coarsest = std::max(coarsest, p.downsample);
+    are_parts = are_parts || p.part != pulses.front().part;
+  }
+  stages::detect::Sets sets;
+  sets.reset(pulses.size());
+  for (std::uint32_t i = 0; are_parts && i < pulses.size(); ++i) {
+    // Later pulses begin beyond the reach of this one.
+    const Pulse& pulse = pulses[i].pulse;
+    const std::uint64_t last = pulse.end + links.time_samples * coarsest + pulse.width / 2;
+    for (std::uint32_t j = i + 1; j < pulses.size() && pulses[j].pulse.begin <= last; ++j)
+      if (friends(pulses[i], pulses[j], links)) sets.join(i, j);
+  }
   std::vector<Pulse> merged;
   std::vector<std::size_t> place(pulses.size(), pulses.size());
-  for (std::size_t i = 0; i < pulses.size(); ++i) {
-    std::size_t& at = place[find(i)];
+  for (std::uint32_t i = 0; i < pulses.size(); ++i) {
+    std::size_t& at = place[sets.find(i)];
     if (at < pulses.size()) {
       absorb(merged[at], pulses[i].pulse);
     } else {

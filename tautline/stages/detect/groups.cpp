@@ -1,6 +1,8 @@
 #include "tautline/stages/detect/groups.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -9,52 +11,9 @@ namespace tautline::stages::detect {
 
 namespace {
 
-// Disjoint sets of the numbers below n.
-class Sets {
- public:
-  explicit Sets(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
-  std::size_t find(std::size_t i) {
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-  void join(std::size_t a, std::size_t b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
-
 bool by_trial_and_time(const Detection& a, const Detection& b) {
   return std::pair(a.trial, a.first_time) < std::pair(b.trial, b.first_time);
 }
-
-// Whether a pulse of `width` looks alike in both trials: their lengths differ as their longest
-// delays do.
-bool alike(const Detection& a, const Detection& b, std::uint64_t width) {
-  if (a.length == 0 || b.length == 0) return false;
-  return (a.length < b.length ? b.length - a.length : a.length - b.length) <= width / 2;
-}
-
-bool of_one_beam(const Detection& a, const Detection& b, const Links& links) {
-  return links.beam_trials == 0 || a.trial / links.beam_trials == b.trial / links.beam_trials;
-}
-
-}  // namespace
-
-bool friends(const Detection& a, const Detection& b, const Links& links) {
-  const std::size_t trials = a.trial < b.trial ? b.trial - a.trial : a.trial - b.trial;
-  const std::uint64_t narrow = std::min(a.width, b.width), wide = std::max(a.width, b.width);
-  if (!of_one_beam(a, b, links)) return false;
-  if (trials > links.dm_trials && !alike(a, b, narrow)) return false;
-  if (wide >> links.width_octaves > narrow ||
-      (wide >> links.width_octaves == narrow && narrow << links.width_octaves != wide))
-    return false;
-  const std::uint64_t gap = a.last_time < b.first_time   ? b.first_time - a.last_time
-                            : b.last_time < a.first_time ? a.first_time - b.last_time
-                                                         : 0;
-  return gap <= links.time_samples + narrow / 2;
-}
-
-namespace {
 
 bool brighter(const Detection& a, const Detection& b) {
   return a.snr > b.snr || (a.snr == b.snr && by_trial_and_time(a, b));
@@ -160,61 +119,226 @@ Detection detection_of(const Pulse& separate, std::uint64_t length) {
           separate.width, length};
 }
 
+namespace {
+
+// Detections that are grouped at once, at least.
+constexpr std::size_t kPart = 8192;
+
+bool any_elsewhere(const Links& links) {
+  return links.before.any || links.behind.any;
+}
+
+// Sorts numbers below 2^bits, and what belongs to them, digit by digit.
+template <class Numbered>
+void sort_by_digits(std::vector<Numbered>& values, std::vector<Numbered>& other, int bits) {
+  constexpr int kDigit = 11;
+  other.resize(values.size());
+  for (int shift = 0; shift < bits; shift += kDigit) {
+    const auto digit = [&](const Numbered& v) { return v.number >> shift & ((1 << kDigit) - 1); };
+    std::array<std::size_t, (1 << kDigit) + 1> place{};
+    for (const Numbered& v : values) ++place[digit(v) + 1];
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    for (const Numbered& v : values) other[place[digit(v)]++] = v;
+    std::swap(values, other);
+  }
+}
+
+}  // namespace
+
+OpenGroup::OpenGroup(const Detection& first) : best_(first), kept_{first} {
+  span_.begin = first.first;
+  span_.end = first.first + first.width;
+  span_.first_trial = span_.last_trial = first.trial;
+}
+
+void OpenGroup::widen(const Pulse& span) {
+  span_.members += span.members;
+  span_.begin = std::min(span_.begin, span.begin);
+  span_.end = std::max(span_.end, span.end);
+  span_.first_trial = std::min(span_.first_trial, span.first_trial);
+  span_.last_trial = std::max(span_.last_trial, span.last_trial);
+}
+
+bool OpenGroup::is_weak(const Detection& d) const {
+  return d.snr <= best_.snr - kEqualSigmas && d.snr < best_.snr;
+}
+
+void OpenGroup::keep(const Detection& d, bool all) {
+  if (!all && is_weak(d)) return;
+  if (kept_.size() == kept_.capacity() && !all && kept_.size() >= kFew) {
+    std::erase_if(kept_, [&](const Detection& k) { return is_weak(k); });
+    if (kept_.size() > kept_.capacity() / 2) kept_.reserve(2 * kept_.capacity());
+  }
+  kept_.push_back(d);
+}
+
+void OpenGroup::add(const Detection& d, bool all) {
+  ++span_.members;
+  span_.begin = std::min(span_.begin, d.first);
+  span_.end = std::max(span_.end, d.first + d.width);
+  span_.first_trial = std::min(span_.first_trial, d.trial);
+  span_.last_trial = std::max(span_.last_trial, d.trial);
+  if (brighter(d, best_)) best_ = d;
+  keep(d, all);
+}
+
+void OpenGroup::add(OpenGroup&& other, bool all) {
+  widen(other.span_);
+  if (brighter(other.best_, best_)) best_ = other.best_;
+  if (other.kept_.size() > kept_.size()) std::swap(kept_, other.kept_);
+  for (const Detection& d : other.kept_) keep(d, all);
+}
+
+void OpenGroup::drop_before(std::uint64_t floor) {
+  std::erase_if(kept_, [&](const Detection& d) {
+    return is_weak(d) || (d.first + d.width <= floor && d.first + d.width <= best_.first) ||
+           (d.first + d.width <= floor && best_.first + best_.width <= d.first);
+  });
+  most_ = std::max(kFew, 2 * kept_.size());
+}
+
+void OpenGroup::give(const Links& links, std::size_t trials, std::vector<Pulse>& pulses) const {
+  give_group(kept_, links, trials, pulses);
+  if (any_elsewhere(links)) return;  // then all members are kept
+  Pulse& pulse = pulses.back();
+  pulse.members = span_.members;
+  pulse.begin = span_.begin;
+  pulse.end = span_.end;
+  pulse.first_trial = span_.first_trial;
+  pulse.last_trial = span_.last_trial;
+}
+
+Groups::Groups(const Links& links, std::size_t widest, std::size_t trials,
+               std::vector<std::uint64_t> lengths)
+    : links_(links),
+      widest_(widest),
+      trials_(trials),
+      lengths_(std::move(lengths)),
+      beams_(links.beam_trials == 0 ? 1 : trials / links.beam_trials),
+      live_(links) {}
+
 void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
-  if (open_.empty()) return;
   if (!links_.join) {
-    for (const Detection& detection : open_) pulses.push_back(separate_pulse(detection));
-    open_.clear();
+    for (const Detection& detection : waiting_) pulses.push_back(separate_pulse(detection));
+    waiting_.clear();
     return;
   }
-  std::sort(open_.begin(), open_.end(), by_trial_and_time);
-  const std::size_t n = open_.size();
-  Sets sets(n);
-  // Events of one trial do not overlap, so they are sorted by their ends, too. For each later
-  // trial, a cursor advances to the first event that does not end too early.
-  std::vector<std::size_t> trial_begin{0};
-  for (std::size_t i = 1; i < n; ++i)
-    if (open_[i].trial != open_[i - 1].trial) trial_begin.push_back(i);
-  trial_begin.push_back(n);
-  const std::uint64_t reach = links_.time_samples + widest_ / 2;
-  for (std::size_t a = 0; a + 1 < trial_begin.size(); ++a)
-    for (std::size_t b = a; b + 1 < trial_begin.size(); ++b) {
-      const Detection &one = open_[trial_begin[a]], &other = open_[trial_begin[b]];
-      if (!of_one_beam(one, other, links_) ||
-          (other.trial - one.trial > links_.dm_trials && !alike(one, other, widest_)))
-        break;
-      std::size_t cursor = trial_begin[b];
-      for (std::size_t i = trial_begin[a]; i < trial_begin[a + 1]; ++i) {
-        while (cursor < trial_begin[b + 1] && open_[cursor].last_time + reach < open_[i].first_time)
-          ++cursor;
-        for (std::size_t j = cursor;
-             j < trial_begin[b + 1] && open_[j].first_time <= open_[i].last_time + reach; ++j)
-          if (friends(open_[i], open_[j], links_)) sets.join(i, j);
-      }
-    }
-  // Groups that later detections could join stay open.
-  std::vector<std::uint64_t> latest(n, 0);
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint64_t& last = latest[sets.find(i)];
-    last = std::max(last, open_[i].last_time);
+  take_begun(horizon);
+  auto next = begun_.cbegin();
+  for (std::size_t b = 0; b < beams_.size(); ++b) {
+    Beam& beam = beams_[b];
+    const auto end = std::find_if(next, begun_.cend(), [&](const Detection& d) {
+      return d.trial >= (b + 1) * beam_trials();
+    });
+    do {
+      // As many as are live, which are looked at with each part; few, so that they stay in the cache.
+      const std::size_t most = std::max({kPart, beam.live.size(), beam.groups.size()});
+      const auto last =
+          next + std::min<std::ptrdiff_t>(end - next, static_cast<std::ptrdiff_t>(most));
+      if (next != last) join(beam, b * beam_trials(), {next, last});
+      close(beam, last == end ? horizon : last->first_time, pulses);
+      next = last;
+    } while (next != end);
   }
-  std::vector<std::vector<Detection>> groups;
-  std::vector<std::size_t> group_of(n, n);
-  std::vector<Detection> waiting;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t set = sets.find(i);
-    if (latest[set] + reach >= horizon) {
-      waiting.push_back(open_[i]);
+}
+
+// Moves the waiting detections that begin before `horizon` to begun_, by beam and time.
+void Groups::take_begun(std::uint64_t horizon) {
+  begun_.clear();
+  order_.clear();
+  std::uint64_t earliest = horizon, latest = 0;
+  for (const Detection& d : waiting_) {
+    if (d.first_time >= horizon) continue;
+    earliest = std::min(earliest, d.first_time);
+    latest = std::max(latest, d.first_time);
+  }
+  if (latest < earliest) return;
+  const auto bits = static_cast<int>(std::bit_width(latest - earliest));
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    const Detection& d = waiting_[i];
+    if (d.first_time < horizon)
+      order_.push_back({(d.trial / beam_trials()) << bits | (d.first_time - earliest),
+                        static_cast<std::uint32_t>(i)});
+  }
+  sort_by_digits(order_, sorted_, bits + static_cast<int>(std::bit_width(beams_.size())));
+  begun_.reserve(order_.size());
+  for (const Begin& begin : order_) begun_.push_back(waiting_[begin.index]);
+  std::erase_if(waiting_, [&](const Detection& d) { return d.first_time < horizon; });
+}
+
+// Adds detections to the groups of a beam, and to what is live there.
+void Groups::join(Beam& beam, std::size_t first_trial, std::span<const Detection> begun) {
+  const std::size_t before = beam.groups.size();
+  sets_.reset(before + begun.size());
+  live_.begin(beam_trials(), lengths_.empty()
+                                 ? std::span<const std::uint64_t>()
+                                 : std::span(lengths_).subspan(first_trial, beam_trials()));
+  for (const LiveDetection& earlier : beam.live) live_.restore(earlier, sets_);
+  for (std::size_t i = 0; i < begun.size(); ++i) {
+    Detection d = begun[i];
+    d.trial -= first_trial;
+    live_.add(d, static_cast<std::uint32_t>(before + i), sets_);
+  }
+  beam.live.clear();
+  live_.drain(beam.live);
+
+  // The smallest number of a set stands for it: the first of its groups or, where it has none, of
+  // its detections.
+  const bool all = any_elsewhere(links_);
+  places_.resize(before + begun.size());
+  std::uint32_t count = 0;
+  for (std::uint32_t n = 0; n < places_.size(); ++n) {
+    const std::uint32_t set = sets_.find(n);
+    if (set == n) places_[n] = count++;
+    if (n < before) {
+      OpenGroup& group = beam.groups[n];
+      if (set != n)
+        beam.groups[places_[set]].add(std::move(group), all);
+      else if (places_[n] != n)
+        beam.groups[places_[n]] = std::move(group);
+      if (n + 1 == before) beam.groups.resize(count);
+    } else if (set != n) {
+      beam.groups[places_[set]].add(begun[n - before], all);
+    } else {
+      beam.groups.emplace_back(begun[n - before]);
+    }
+  }
+  for (LiveDetection& live : beam.live) live.group = places_[sets_.find(live.group)];
+}
+
+// Gives the groups in which nothing is live, as seen from detections that begin at `now` or later.
+void Groups::close(Beam& beam, std::uint64_t now, std::vector<Pulse>& pulses) {
+  std::erase_if(beam.live, [&](const LiveDetection& d) { return !live_.is_live(d, now); });
+  std::vector<OpenGroup>& groups = beam.groups;
+  constexpr std::uint32_t kComplete = ~std::uint32_t{0};
+  places_.assign(groups.size(), kComplete);
+  for (const LiveDetection& d : beam.live) places_[d.group] = 0;
+  // Where the boxcars begin that may become a group's brightest: those to come begin at most two
+  // of the widest before their detections, and those of other groups may be the earliest, `first`,
+  // or for that group itself `second`.
+  std::uint64_t first = now - std::min<std::uint64_t>(now, 2 * widest_), second = first;
+  std::size_t earliest = groups.size(), count = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (places_[g] == kComplete) {
+      groups[g].give(links_, trials_, pulses);
       continue;
     }
-    if (group_of[set] == n) {
-      group_of[set] = groups.size();
-      groups.emplace_back();
+    const std::uint64_t begin = groups[g].best().first;
+    if (begin < first) {
+      second = std::exchange(first, begin);
+      earliest = count;
+    } else {
+      second = std::min(second, begin);
     }
-    groups[group_of[set]].push_back(open_[i]);
+    places_[g] = static_cast<std::uint32_t>(count);
+    if (count != g) groups[count] = std::move(groups[g]);
+    ++count;
   }
-  for (const std::vector<Detection>& group : groups) give_group(group, links_, trials_, pulses);
-  open_ = std::move(waiting);
+  groups.resize(count);
+  for (LiveDetection& d : beam.live) d.group = places_[d.group];
+  if (any_elsewhere(links_)) return;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].has_grown()) groups[g].drop_before(g == earliest ? second : first);
 }
 
 }  // namespace tautline::stages::detect

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -34,7 +35,8 @@ void check_series(const Config& config, const core::SampleView<2>& series, bool 
 
 std::vector<Pulse> StateBase::take() {
   std::sort(pulses_.begin(), pulses_.end(), [](const Pulse& a, const Pulse& b) {
-    return std::pair(a.first, a.trial) < std::pair(b.first, b.trial);
+    return std::tuple(a.first, a.trial, a.width, a.begin) <
+           std::tuple(b.first, b.trial, b.width, b.begin);
   });
   return std::exchange(pulses_, {});
 }
@@ -83,7 +85,7 @@ std::string StateBase::plan_text() const {
   const Config& c = base_.config;
   const Links& l = c.links;
   std::string text = fmt::format(
-      "1 {} {} {} {} {} {} {} {} {} {} {} {} {}", backend_, c.trials, c.sample_time_s,
+      "2 {} {} {} {} {} {} {} {} {} {} {} {} {}", backend_, c.trials, c.sample_time_s,
       core::to_string(c.type), c.threshold, c.max_width_s, c.baseline_s, static_cast<int>(c.noise),
       l.time_samples, l.dm_trials, l.width_octaves, l.beam_trials, l.join, c.lengths.size());
   for (const Links::Elsewhere& e : {l.before, l.behind})

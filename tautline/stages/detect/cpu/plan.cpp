@@ -19,7 +19,7 @@ class CpuState final : public StateBase {
   CpuState(std::shared_ptr<const CpuSetting> setting, std::size_t workers)
       : StateBase(*setting, "cpu"),
         setting_(std::move(setting)),
-        groups_(setting_->config.links, setting_->sizes.widest(), setting_->config.trials) {
+        groups_(*setting_) {
     workspaces_.reserve(workers);
     for (std::size_t w = 0; w < workers; ++w) workspaces_.emplace_back(setting_->sizes);
     make_trials();
@@ -38,7 +38,7 @@ class CpuState final : public StateBase {
                       std::uint64_t* over) { trial.finish(workspace, over); });
   }
   void clear() override {
-    groups_ = Groups(setting_->config.links, setting_->sizes.widest(), setting_->config.trials);
+    groups_ = Groups(*setting_);
     trials_.clear();
     make_trials();
   }

@@ -21,7 +21,7 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
       setting_(std::move(setting)),
       schedule_(setting_->config, setting_->sizes, setting_->rings),
       peaks_(setting_->config, setting_->sizes),
-      groups_(setting_->config.links, setting_->sizes.widest(), setting_->config.trials),
+      groups_(*setting_),
       fetch_queue_(setting_->device->make_queue()),
       stepped_(setting_->device->make_event()) {
   const GpuSetting& s = *setting_;
@@ -107,7 +107,7 @@ void GpuState::clear() {
   pending_ = false;
   schedule_ = GpuSchedule(s.config, s.sizes, s.rings);
   peaks_ = PeakLists(s.config, s.sizes);
-  groups_ = Groups(s.config.links, s.sizes.widest(), s.config.trials);
+  groups_ = Groups(s);
   fetch_queue_->fill(missing_.data(), 0, missing_.bytes());
   fetch_queue_->fill(over_counts_.data(), 0, over_counts_.bytes());
   fetch_queue_->synchronise();
