@@ -10,12 +10,17 @@
 
 namespace tautline::core {
 
-/// A copy has memory of its own. Lent memory may be a device's: then only its address and size are used.
+/// A copy of lent memory is lent the same; of others, has its own. Lent memory may be a device's: then only its address and
+/// size are used.
 class BlockBytes {
  public:
   BlockBytes() = default;
   BlockBytes(std::initializer_list<std::byte> bytes) : own_(bytes), view_(own_) {}
-  BlockBytes(const BlockBytes& other) : own_(other.begin(), other.end()), view_(own_) {}
+  BlockBytes(const BlockBytes& other) : room_(other.room_), view_(other.view_) {
+    if (other.is_lent()) return;
+    own_.assign(other.begin(), other.end());
+    view_ = own_;
+  }
   BlockBytes(BlockBytes&& other) noexcept { swap(other); }
   BlockBytes& operator=(BlockBytes other) noexcept {
     swap(other);
@@ -58,6 +63,7 @@ class BlockBytes {
   }
 
  private:
+  bool is_lent() const { return view_.data() == room_.data(); }
   void swap(BlockBytes& other) noexcept {
     own_.swap(other.own_);
     std::swap(room_, other.room_);

@@ -77,6 +77,7 @@ class Member final : public Outputs {
   std::vector<Stream> streams;  // of its outputs
   std::vector<Output> outputs;
   std::vector<Input> inputs;
+  std::vector<Needs> needs;          // of each input
   std::vector<DevicePointer> reads;  // whose memory each input is read in; null: the host's
   DevicePointer writes_host_with;    // copies to the host: the device that does it
   bool in_step = false;
@@ -99,6 +100,12 @@ class Member final : public Outputs {
     lane->clock.turn_to(before);
   }
   std::stop_token stop() const override { return control->live.get_token(); }
+
+  /// The device that works on blocks of an input; null: the host.
+  const DevicePointer& works_on(std::size_t input) const {
+    if (writes_host_with || reads[input]) return writes_host_with ? writes_host_with : reads[input];
+    return streams.empty() ? reads[input] : streams.front().device;
+  }
 
   void forget() {
     for (Input& in : inputs) in.waiting.clear();
@@ -162,11 +169,6 @@ class Member final : public Outputs {
     return streams[port].device ? streams[port].device : writes_host_with;
   }
 
-  // The device that works on blocks of an input; null: the host.
-  const DevicePointer& works_on(std::size_t input) const {
-    if (writes_host_with || reads[input]) return writes_host_with ? writes_host_with : reads[input];
-    return streams.empty() ? reads[input] : streams.front().device;
-  }
   device::Queue* queue_of(std::size_t input) const;
 
   void pass_on(Entry::Kind kind);

@@ -2,7 +2,7 @@
 
 namespace tautline::engine {
 
-Needs Node::needs(std::size_t) const {
+Needs Node::needs(std::size_t, const Stream&) const {
   return {};
 }
 std::string Node::kernels() const {

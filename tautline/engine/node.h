@@ -66,7 +66,7 @@ class Node {
   /// Given its inputs' streams as this node will get them, what it gives: one stream an output. All checking happens
   /// here, before any node starts; nothing is created.
   virtual std::vector<Stream> open(std::span<const Stream> inputs) = 0;
-  virtual Needs needs(std::size_t input) const;
+  virtual Needs needs(std::size_t input, const Stream& stream) const;
   /// What it computes with, as "channelize avx512"; after open().
   virtual std::string kernels() const;
   /// Memory that it takes, beside the blocks of its outputs.

@@ -121,6 +121,7 @@ Member& Run::Impl::moved(Member& from, std::size_t port, const DevicePointer& de
                      std::make_unique<Transfer>(device, std::min(depth, kMostOnTheirWay)), {});
   copy->streams = copy->node->open(std::span(&stream, 1));
   copy->inputs.resize(1);
+  copy->needs = {copy->node->needs(0, stream)};
   copy->reads = {stream.device ? stream.device : device};
   if (!device) copy->writes_host_with = stream.device;
   joints_.push_back({&from, port, copy, 0, {.depth = std::min(depth, kMostOnTheirWay)}});
@@ -145,7 +146,7 @@ void Run::Impl::open(Graph& graph) {
       if (port >= from->streams.size())
         throw Error(ErrorKind::config, from->name + ": output", std::to_string(port),
                     fmt::format("one of its {} outputs", from->streams.size()));
-      needs[input] = node.needs(input);
+      needs[input] = node.needs(input, from->streams[port]);
       const DevicePointer device = memory_of(needs[input].device);
       if (!needs[input].anywhere && device != from->streams[port].device &&
           !from->streams[port].arrays.empty()) {
@@ -166,6 +167,7 @@ void Run::Impl::open(Graph& graph) {
     }
     for (Stream& stream : member.streams) stream.device = memory_of(stream.device);
     member.inputs.resize(inputs);
+    member.needs = needs;
     for (std::size_t k = 0; k < inputs; ++k) {
       joints[k].to = &member;
       joints_.push_back(joints[k]);
@@ -183,7 +185,7 @@ void Run::Impl::choose_lanes() {
   for (const auto& member : members_) {
     const bool source = member->inputs.empty(), sink = member->streams.empty();
     const bool copy = dynamic_cast<Transfer*>(member->node.get()) != nullptr;
-    const DevicePointer device = member->reads.empty() ? nullptr : member->reads.front();
+    const DevicePointer device = member->reads.empty() ? nullptr : member->works_on(0);
     Lane* lane = nullptr;
     std::string name = wished_lanes_[member.get()];
     if (name.empty() && !source && !sink && !copy) {
@@ -254,7 +256,7 @@ void Run::Impl::make_outputs() {
       DevicePointer pinned;
       for (const Joint& joint : joints_) {
         if (joint.from != member.get() || joint.port != port) continue;
-        const Needs needs = joint.to->node->needs(joint.input);
+        const Needs& needs = joint.to->needs[joint.input];
         kept += needs.kept_blocks + (needs.in_step ? joint.options.depth : 0);
         const DevicePointer copier =
             needs.copies_with ? memory_of(needs.copies_with) : joint.to->reads[joint.input];

@@ -78,7 +78,7 @@ std::vector<Stream> Transfer::open(std::span<const Stream> inputs) {
 }
 
 // It reads wherever its input lies, with the queue of the device that is not the host.
-Needs Transfer::needs(std::size_t) const {
+Needs Transfer::needs(std::size_t, const Stream&) const {
   return {.device = from_, .kept_blocks = most_on_their_way_};
 }
 

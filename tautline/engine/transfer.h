@@ -16,7 +16,7 @@ class Transfer final : public Node {
       : to_(std::move(device)), most_on_their_way_(on_their_way) {}
 
   std::vector<Stream> open(std::span<const Stream> inputs) override;
-  Needs needs(std::size_t input) const override;
+  Needs needs(std::size_t input, const Stream&) const override;
   void start(Outputs& outputs) override;
   void process(std::size_t input, const Block& block, Outputs& outputs) override;
   void finish(Outputs& outputs) override;

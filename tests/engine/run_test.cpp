@@ -183,7 +183,7 @@ TEST(EngineRun, AStopEndsLiveStreamsAndKeepsWhatCame) {
 class Joining : public Node {
  public:
   explicit Joining(Came& came) : came_(came) {}
-  Needs needs(std::size_t) const override { return {.in_step = true}; }
+  Needs needs(std::size_t, const Stream&) const override { return {.in_step = true}; }
   std::vector<Stream> open(std::span<const Stream>) override { return {}; }
   void process_together(std::span<const Block* const> blocks, Outputs&) override {
     for (std::size_t k = 0; k < blocks[0]->samples; ++k) {
@@ -220,7 +220,7 @@ TEST(EngineRun, InputsInStepComeTogether) {
 class KeepingFirst : public Joining {
  public:
   using Joining::Joining;
-  Needs needs(std::size_t) const override { return {.kept_blocks = 2, .in_step = true}; }
+  Needs needs(std::size_t, const Stream&) const override { return {.kept_blocks = 2, .in_step = true}; }
   std::vector<Stream> open(std::span<const Stream> inputs) override {
     Stream lent = inputs[0];
     lent.lent = true;
@@ -278,7 +278,7 @@ class Delaying : public Node {
     lent.lent = true;
     return {lent};
   }
-  Needs needs(std::size_t) const override { return {.kept_blocks = 6}; }
+  Needs needs(std::size_t, const Stream&) const override { return {.kept_blocks = 6}; }
   void process(std::size_t, const Block& block, Outputs& outputs) override {
     kept_.push_back(outputs.keep(block));
     if (kept_.size() > 3) give(outputs);

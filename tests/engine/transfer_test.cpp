@@ -58,7 +58,7 @@ class Noise : public Node {
 class Copying : public Node {
  public:
   explicit Copying(std::shared_ptr<const device::Device> device) : device_(std::move(device)) {}
-  Needs needs(std::size_t) const override { return {.device = device_}; }
+  Needs needs(std::size_t, const Stream&) const override { return {.device = device_}; }
   std::vector<Stream> open(std::span<const Stream> inputs) override {
     EXPECT_EQ(inputs[0].device, device_->compiles() ? device_ : nullptr);
     Stream stream = inputs[0];
@@ -99,7 +99,7 @@ class CopyingItself : public Node {
  public:
   explicit CopyingItself(std::shared_ptr<const device::Device> device)
       : device_(std::move(device)), memory_(device_->allocate(5 * 3 * 64 * 4)) {}
-  Needs needs(std::size_t) const override { return {.copies_with = device_, .kept_blocks = 1}; }
+  Needs needs(std::size_t, const Stream&) const override { return {.copies_with = device_, .kept_blocks = 1}; }
   std::vector<Stream> open(std::span<const Stream> inputs) override {
     EXPECT_EQ(inputs[0].device, nullptr);
     return {inputs[0]};

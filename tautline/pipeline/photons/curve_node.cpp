@@ -78,7 +78,7 @@ class CurveNode final : public engine::Node {
         resume_(std::move(resume)) {}
 
   // The stage copies counts to a device itself, beside its work, and the trace is summed on the host.
-  engine::Needs needs(std::size_t) const override {
+  engine::Needs needs(std::size_t, const engine::Stream&) const override {
     if (!device_->compiles()) return {};
     return {.copies_with = device_, .kept_blocks = BlocksOnTheirWay::kMost};
   }

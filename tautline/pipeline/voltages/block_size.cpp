@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLargestForm_bytes = std::size_t{16} << 20;
 // A GPU's launches and copies cost microseconds each, whatever their size.
-constexpr std::size_t kLargestFormOnGpu_bytes = std::size_t{128} << 20;
+constexpr std::size_t kLargestFormOnGpu_bytes = std::size_t{64} << 20;
 constexpr std::size_t kProbe_samples = 1024;
 // A correlator that is given few spectra at a time mostly pads; this many are worth some memory.
 constexpr std::size_t kFewestSpectra = 8;

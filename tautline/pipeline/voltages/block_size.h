@@ -10,7 +10,7 @@ namespace tautline::pipeline {
 
 /// Samples (times) a block, so that one copy of it in its largest form (raw, unpacked or spectra)
 /// takes about a sixteenth of `memory_bytes` and no more than 16 MiB (it should stay near the
-/// caches; 128 MiB for a GPU, shared by `devices` that take blocks in turn, each with room for
+/// caches; 64 MiB for a GPU, shared by `devices` that take blocks in turn, each with room for
 /// three), but never less than a spectrum's hop, nor more than the stream holds.
 std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
                                  const FilterConfig& filter, std::size_t memory_bytes,

@@ -18,7 +18,7 @@ core::SampleFormat output_format(stages::channelize::Output output) {
 FEngine::FEngine(std::shared_ptr<const device::Device> device,
                  const core::VoltageDescription& description, const core::RawLayout& layout,
                  const FilterConfig& config, std::size_t max_block_samples,
-                 const ChannelRange& share)
+                 const ChannelRange& share, bool blocks_on_device)
     : device_(std::move(device)),
       description_(description),
       unpacked_(stages::unpack::unpacked_format(description.format)),
@@ -36,7 +36,8 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
     return stages::unpack::make_plan({.layout = layout,
                                       .max_samples = max_block_samples,
                                       .first_channel = share.first,
-                                      .channels = share.count},
+                                      .channels = share.count,
+                                      .blocks_on_device = blocks_on_device},
                                      device_);
   });
   if (description.channelized()) {
@@ -191,7 +192,7 @@ std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block,
                         {unpack_->config().unpacked_channels(), inputs_, block.samples},
                         {row * static_cast<std::ptrdiff_t>(inputs_), row, 1}},
                        valid.mutable_view());
-  sent_bytes_ += result.sent_bytes;
+  sent_bytes_ += result.sent_bytes + (unpack_->config().blocks_on_device ? block.bytes.size() : 0);
   return result.not_finite;
 }
 

@@ -52,10 +52,11 @@ struct SpectraChunk {
 class FEngine {
  public:
   /// `share`: of a stream that is already channelized, the channels that this engine is for; none:
-  /// all. Throws core::Error when the filter or the layout is impossible.
+  /// all. `blocks_on_device`: as stages::unpack::Config has it. Throws core::Error when the filter or the layout is
+  /// impossible.
   FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
           const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
-          const ChannelRange& share = {});
+          const ChannelRange& share = {}, bool blocks_on_device = false);
 
   /// Steps per unit for requantised output, [channel][input].
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }

@@ -33,7 +33,8 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
   voltages_ = inputs[0].detail<RawVoltages>();
   const core::VoltageDescription& description = voltages_.description;
   engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout, config_.filter,
-                                      inputs[0].max_samples, config_.channels);
+                                      inputs[0].max_samples, config_.channels,
+                                      takes_blocks_on_device(inputs[0]));
   if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
   const std::size_t channels = engine_->channels();
   const Output form = config_.filter.output;
@@ -69,8 +70,17 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
            .details = std::move(details)}};
 }
 
-engine::Needs FEngineNode::needs(std::size_t) const {
-  return {.device = config_.device};
+// Integers are unpacked where they are computed with. Floats are looked through on the host, which also picks what one of
+// several engines is for.
+bool FEngineNode::takes_blocks_on_device(const engine::Stream& stream) const {
+  const core::VoltageDescription& description = stream.detail<RawVoltages>().description;
+  const bool all = config_.channels.count == 0 || config_.channels.count == description.channels;
+  return config_.device->compiles() && config_.turns == 1 && all && !description.format.is_float();
+}
+
+engine::Needs FEngineNode::needs(std::size_t, const engine::Stream& stream) const {
+  if (takes_blocks_on_device(stream)) return {.device = config_.device};
+  return {};
 }
 
 std::uint64_t FEngineNode::spectra_of(std::uint64_t samples) const {
@@ -123,7 +133,10 @@ void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
 void FEngineNode::filter(const engine::Block& raw, engine::Outputs& outputs) {
   device::Queue& queue = outputs.queue(config_.device);
   next_output(outputs);
-  engine_->push(queue, raw.payload_of<core::RawBlock>());
+  core::RawBlock block = raw.payload_of<core::RawBlock>();
+  const engine::Array& bytes = raw.arrays.front();
+  block.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
+  engine_->push(queue, block);
   for (;;) {
     engine::Block& out = next_output(outputs);
     const SpectraChunk chunk = engine_->take(queue, engine_->max_spectra());

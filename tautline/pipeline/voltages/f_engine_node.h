@@ -29,7 +29,7 @@ class FEngineNode final : public engine::Node {
   explicit FEngineNode(FEngineNodeConfig config) : config_(std::move(config)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
-  engine::Needs needs(std::size_t input) const override;
+  engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override { return engine_->bytes(); }
   void start(engine::Outputs& outputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
@@ -43,6 +43,7 @@ class FEngineNode final : public engine::Node {
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
 
  private:
+  bool takes_blocks_on_device(const engine::Stream& stream) const;
   engine::Block& next_output(engine::Outputs& outputs);
   void give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
             engine::Outputs& outputs);

@@ -56,7 +56,9 @@ class VisibilitiesNode final : public engine::Node {
   explicit VisibilitiesNode(VisibilitiesNodeConfig config) : config_(std::move(config)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
-  engine::Needs needs(std::size_t) const override { return {.in_step = config_.inputs > 1}; }
+  engine::Needs needs(std::size_t, const engine::Stream&) const override {
+    return {.in_step = config_.inputs > 1};
+  }
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
                         engine::Outputs& outputs) override;

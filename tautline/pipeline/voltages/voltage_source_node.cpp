@@ -7,18 +7,14 @@
 
 namespace tautline::pipeline {
 
-namespace {
-
-constexpr std::size_t kRawBlocks = 3;  // one being read, one waiting, one being computed
-
-}  // namespace
-
 VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
     : config_(std::move(config)), sequence_(config_.files, config_.options) {}
 
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = sequence_.description();
   return {{.kind = "raw voltages",
+           .arrays =
+               {{"bytes", core::SampleType::u8, {"byte"}, {sequence_.block_bytes(block_samples_)}}},
            .rate_hz = description.rate_hz,
            .start = description.start,
            .total_samples = sequence_.total_samples(),
@@ -27,20 +23,20 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
                                   sequence_.files()}}};
 }
 
-device::MemoryUse VoltageSourceNode::bytes() const {
-  return {.host_bytes = kRawBlocks * sequence_.block_bytes(block_samples_)};
-}
-
 bool VoltageSourceNode::produce(engine::Outputs& outputs) {
   engine::Block& block = outputs.begin();
+  engine::Array& bytes = block.arrays.front();
+  auto& raw = block.payload_of<core::RawBlock>();
+  raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
   stream::Segment segment;
-  block.samples = sequence_.read(block_samples_, block.payload_of<core::RawBlock>(), segment);
+  block.samples = sequence_.read(block_samples_, raw, segment);
   if (block.samples == 0) return false;
   if (segment.first_block) next_ = 0;
   if (segment.first_block && segment.index > 0 && config_.unbroken)
     throw core::Error(core::ErrorKind::format, "inputs", "a gap between the files",
                       "one unbroken stream, since the output has one start time",
                       "channelize each piece on its own");
+  bytes.extents[0] = raw.bytes.size();
   block.segment = segment.index;
   block.segment_start = segment.start;
   block.first = next_;

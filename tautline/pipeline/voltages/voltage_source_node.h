@@ -27,7 +27,6 @@ class VoltageSourceNode final : public engine::Node {
   void set_block_samples(std::size_t samples) { block_samples_ = samples; }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
-  device::MemoryUse bytes() const override;
   bool produce(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
 

@@ -1,7 +1,7 @@
 // What the streams of a correlator say of themselves (engine::Stream::details), by kind.
 //
 // | kind         | arrays                                        | payload         | details           |
-// | raw voltages | none                                          | core::RawBlock  | RawVoltages       |
+// | raw voltages | bytes [byte], as RawBlock::layout says        | core::RawBlock  | RawVoltages       |
 // | spectra      | spectra [channel][input][time], or            | none            | Spectra           |
 // |              | [input][time][channel]; valid: a row an input |                 |                   |
 // | sums         | sums [channel][baseline] ci64 or cf64,        | IntegrationTime | Sums              |

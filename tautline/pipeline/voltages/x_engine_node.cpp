@@ -55,7 +55,7 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
            .details = sums_}};
 }
 
-engine::Needs XEngineNode::needs(std::size_t) const {
+engine::Needs XEngineNode::needs(std::size_t, const engine::Stream&) const {
   return {.device = config_.device};
 }
 

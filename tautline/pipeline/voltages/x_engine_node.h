@@ -25,7 +25,7 @@ class XEngineNode final : public engine::Node {
   explicit XEngineNode(XEngineNodeConfig config) : config_(std::move(config)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
-  engine::Needs needs(std::size_t input) const override;
+  engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override { return integrator_->bytes(); }
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;

@@ -1,0 +1,26 @@
+// Whole runs of the commands, from a file in the page cache to results: files of random data are made in the folder for
+// temporary files (TMPDIR) and removed afterwards.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tautline/pipeline/bench/measure_stage.h"
+
+namespace tautline::pipeline {
+
+using DevicePointer = std::shared_ptr<const device::Device>;
+
+/// Each: one run that is not counted, then three, and more as long as `budget_s` allows; `seconds` without set-up. The
+/// fraction of the limit is the run's efficiency, the limit the node that bounds it (engine/profile.h).
+Measurement measure_run_correlate(const Problem& sizes, const std::vector<DevicePointer>& devices,
+                                  const Limits& limits, double budget_s);
+Measurement measure_run_search(const Problem& sizes, const std::vector<DevicePointer>& devices,
+                               const Limits& limits, double budget_s);
+Measurement measure_run_dedisperse(const Problem& sizes, const std::vector<DevicePointer>& devices,
+                                   const Limits& limits, double budget_s);
+Measurement measure_run_autocorrelate(const Problem& sizes,
+                                      const std::vector<DevicePointer>& devices,
+                                      const Limits& limits, double budget_s);
+
+}  // namespace tautline::pipeline
