@@ -200,7 +200,7 @@ void Dedispersion::refuse_memory(std::size_t needed) const {
 std::string Dedispersion::expect() {
   summary_.bytes = bytes_of(plans_);
   double seconds = 0;
-  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_);
+  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_, range_.count);
   summary_.expected_s = seconds * static_cast<double>(range_.count);
   return stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,

@@ -126,7 +126,7 @@ class Search {
     std::size_t trials = 0;
     for (const SearchPart& part : passes_.front().parts) {
       const auto downsample = static_cast<double>(part.dedisperse->config().downsample);
-      seconds += seconds_per_sample(*part.dedisperse, device_) +
+      seconds += seconds_per_sample(*part.dedisperse, device_, range_.count) +
                  seconds_per_sample(*part.detect, device_) / downsample;
       trials += part.detect->config().trials;
     }
