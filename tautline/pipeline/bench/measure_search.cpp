@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/bench/spectra_upload.h"
 #include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/pipeline/search/search_pass.h"
 #include "tautline/stages/dedisperse/case.h"
@@ -89,16 +90,23 @@ struct Searches : jit::CaseMemory {
       queue().copy(pinned.data(), spectra.data(), bytes);
       queue().synchronise();
       spectra = std::move(pinned);
+      if (on->compiles()) upload = std::make_unique<SpectraUpload>(on, bytes);
     }
     for (std::size_t c = 0; c < calls; ++c)
       passes.push_back(std::make_unique<SearchPass>(plan, request.sample_bytes, on, queue()));
   }
   void push() const {
-    for (const auto& pass : passes) pass->push(spectra.as<std::byte>(), plan.block_samples);
+    for (const auto& pass : passes) {
+      const void* from =
+          upload ? upload->send(queue(), spectra.as<std::byte>(), spectra.bytes()) : spectra.data();
+      pass->push(static_cast<const std::byte*>(from), plan.block_samples);
+      if (upload) upload->wait();
+    }
   }
 
   PassPlan plan;
   device::Buffer spectra;
+  std::unique_ptr<SpectraUpload> upload;  // of spectra in the host's memory
   std::vector<std::unique_ptr<SearchPass>> passes;
 };
 

@@ -9,7 +9,7 @@
 #include "tautline/core/candidate.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
+#include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
 

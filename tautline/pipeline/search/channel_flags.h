@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
+#include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
 

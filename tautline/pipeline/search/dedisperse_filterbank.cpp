@@ -8,13 +8,15 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/expected_rate.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/gapless_reader.h"
 #include "tautline/pipeline/search/left_out_channels.h"
-#include "tautline/pipeline/search/mask_intervals.h"
+#include "tautline/pipeline/search/trial_sink_node.h"
 
 namespace tautline::pipeline {
 
@@ -28,30 +30,28 @@ constexpr std::size_t kLeastTrialBlock = 1024, kMostTrialBlock = 65536;
 // First and last + 1 sample of what holds data, from a range's start.
 using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-// One segment's stream: its plan, its state, and room for a block of its trials.
-struct SegmentStream {
-  std::shared_ptr<const Plan> plan;
-  std::unique_ptr<stages::dedisperse::State> state;
-  std::vector<std::byte> memory;
-  core::MutableSampleView<3> trials;
+// Blocks that hold trials, beside the one that the plans' own bytes count.
+std::size_t more_trial_blocks(const device::Device& device) {
+  return kTrialBlocks - 1 + (device.compiles() ? kTrialBlocksOnDevice : 0);
+}
 
-  SegmentStream(std::shared_ptr<const Plan> made, device::Queue& queue)
-      : plan(std::move(made)), state(plan->make_state(queue)) {
-    const std::size_t count = plan->config().dms.size(), room = plan->max_output_samples();
-    memory.resize(4 * count * room);
-    trials = {memory.data(), plan->output_type(), {1, count, room}};
-  }
-};
+// Of all plans.
+std::size_t trial_block_bytes(const std::vector<std::shared_ptr<const Plan>>& plans) {
+  std::size_t bytes = 0;
+  for (const auto& plan : plans)
+    bytes += 4 * plan->config().dms.size() * plan->max_output_samples();
+  return bytes;
+}
 
 // Blocks about as long as memory allows: raw blocks, rows that hold the overlap, and trials.
 std::size_t first_guess(const formats::FilterbankDescription& description, const DmPlan& plan,
-                        std::size_t memory_bytes, std::uint64_t samples) {
+                        std::size_t trial_blocks, std::size_t memory_bytes, std::uint64_t samples) {
   std::size_t trial_bytes = 0;
   for (const auto& segment : plan.segments)
     trial_bytes += 4 * segment.dms.size() / segment.downsample;
   const std::size_t each =
-      (FilterbankBlocks::kBlocks + 2 * plan.segments.size()) * description.sample_bytes() +
-      trial_bytes;
+      (FilterbankSourceNode::kBlocks + 2 * plan.segments.size()) * description.sample_bytes() +
+      trial_blocks * trial_bytes;
   std::size_t block = kMostTrialBlock;
   while (block > kLeastTrialBlock && (block / 2 >= samples || block * each > memory_bytes * 3 / 4))
     block /= 2;
@@ -65,19 +65,14 @@ std::string record_path(const DedisperseConfig& config) {
 }
 
 // A plan whose largest delay is longer than the data gives nothing: say so before the run.
-std::vector<TrialSegment> lengths_of(const std::vector<std::shared_ptr<const Plan>>& plans,
-                                     std::uint64_t samples, double rate_hz) {
-  std::vector<TrialSegment> segments;
+void require_samples(const std::vector<std::shared_ptr<const Plan>>& plans, std::uint64_t samples,
+                     double rate_hz) {
   for (const auto& plan : plans) {
-    const std::uint64_t times = samples / plan->config().downsample;
-    if (times <= plan->max_delay()) {
-      const double delay_s = static_cast<double>(plan->max_delay()) *
-                             static_cast<double>(plan->config().downsample) / rate_hz;
-      refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
-    }
-    segments.push_back({plan->config().dms, plan->config().downsample, times - plan->max_delay()});
+    if (samples / plan->config().downsample > plan->max_delay()) continue;
+    const double delay_s = static_cast<double>(plan->max_delay()) *
+                           static_cast<double>(plan->config().downsample) / rate_hz;
+    refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
   }
-  return segments;
 }
 
 // Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
@@ -120,16 +115,12 @@ class Dedispersion {
   void plan();
   std::vector<std::shared_ptr<const Plan>> plans_within_memory(
       stages::dedisperse::Config stage) const;
-  [[noreturn]] void refuse_memory(const stages::dedisperse::Config& stage) const;
+  std::size_t bytes_of(const std::vector<std::shared_ptr<const Plan>>& plans) const;
+  [[noreturn]] void refuse_memory(std::size_t needed) const;
   std::string expect();
-  void open_output();
   void sum_all();
-  void sum(const SpectraBlock& block);
   void summarise_run();
   std::string record() const;
-  std::size_t raw_bytes(std::size_t block_samples) const {
-    return FilterbankBlocks::kBlocks * block_samples * description_.sample_bytes();
-  }
 
   ProgressReporter progress_;
   const DedisperseConfig& config_;
@@ -141,14 +132,9 @@ class Dedispersion {
   DataSegments data_segments_;
   formats::FilterbankDescription description_;  // of the range
   double rate_hz_ = 0;
-  std::unique_ptr<MaskIntervals> mask_;
   DmPlan trials_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // [segment]
-  std::vector<TrialSegment> segments_;
-  std::unique_ptr<device::Queue> queue_;
-  std::vector<SegmentStream> streams_;  // [segment]
-  std::vector<std::uint64_t> written_;  // [segment]
-  std::unique_ptr<TrialSink> sink_;
+  std::vector<std::uint64_t> written_;              // [segment]
   DedisperseSummary summary_;
 };
 
@@ -157,13 +143,7 @@ DedisperseSummary Dedispersion::run(const std::function<void(const std::string&)
   plan();
   const std::string expected = expect();
   if (announce) announce(expected);
-  open_output();
-  formats::AppendFile beside(record_path(config_), config_.overwrite);
   sum_all();
-  sink_->finish();
-  summarise_run();
-  beside.write(record());
-  beside.finish();
   return std::move(summary_);
 }
 
@@ -173,8 +153,6 @@ void Dedispersion::describe() {
   description_.start = core::advance(description_.start, static_cast<std::int64_t>(range_.first),
                                      description_.rate_hz);
   description_.tstart_mjd = core::modified_julian_date(description_.start);
-  if (!config_.mask.empty())
-    mask_ = std::make_unique<MaskIntervals>(formats::presto::read_mask(config_.mask), *reader_);
 }
 
 void Dedispersion::plan() {
@@ -185,28 +163,32 @@ void Dedispersion::plan() {
   stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
   trials_ = make_dm_plan(config_.dms,
                          {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
-  stage.max_samples = first_guess(description_, trials_, config_.memory_bytes, range_.count);
+  stage.max_samples = first_guess(description_, trials_, 1 + more_trial_blocks(*device_),
+                                  config_.memory_bytes, range_.count);
   plans_ = plans_within_memory(std::move(stage));
-  segments_ = lengths_of(plans_, range_.count, rate_hz_);
+  require_samples(plans_, range_.count, rate_hz_);
   summary_.block_samples = plans_.front()->config().max_samples;
 }
 
 std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
     stages::dedisperse::Config stage) const {
-  for (;; stage.max_samples = kLeastTrialBlock) try {
-      const std::size_t raw = raw_bytes(stage.max_samples);
-      return make_plans(stage, trials_, device_,
-                        config_.memory_bytes > raw ? config_.memory_bytes - raw : 1);
-    } catch (const core::Error& error) {
-      if (error.kind() != core::ErrorKind::memory) throw;
-      if (stage.max_samples <= kLeastTrialBlock) refuse_memory(stage);
-    }
+  for (;;) {
+    auto plans = make_plans(stage, trials_, device_, 0);
+    if (bytes_of(plans) <= config_.memory_bytes) return plans;
+    if (stage.max_samples <= kLeastTrialBlock) refuse_memory(bytes_of(plans));
+    stage.max_samples = std::max(kLeastTrialBlock, stage.max_samples / 2);
+  }
+}
+
+// Of plans, states and blocks.
+std::size_t Dedispersion::bytes_of(const std::vector<std::shared_ptr<const Plan>>& plans) const {
+  return needed_bytes(plans) + more_trial_blocks(*device_) * trial_block_bytes(plans) +
+         FilterbankSourceNode::kBlocks * plans.front()->config().max_samples *
+             description_.sample_bytes();
 }
 
 // With the numbers of the shortest blocks.
-void Dedispersion::refuse_memory(const stages::dedisperse::Config& stage) const {
-  const std::size_t needed =
-      needed_bytes(make_plans(stage, trials_, device_, 0)) + raw_bytes(stage.max_samples);
+void Dedispersion::refuse_memory(std::size_t needed) const {
   throw core::Error(
       core::ErrorKind::memory, "memory_bytes", std::to_string(config_.memory_bytes) + " bytes",
       "at least " + std::to_string(needed) + " (" + std::to_string((needed >> 20) + 1) + "M) for " +
@@ -216,53 +198,52 @@ void Dedispersion::refuse_memory(const stages::dedisperse::Config& stage) const 
 
 // What the run is expected to take, for people too.
 std::string Dedispersion::expect() {
-  summary_.bytes = needed_bytes(plans_) + raw_bytes(summary_.block_samples);
+  summary_.bytes = bytes_of(plans_);
   double seconds = 0;
-  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_);
+  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_, range_.count);
   summary_.expected_s = seconds * static_cast<double>(range_.count);
   return stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
                            static_cast<double>(range_.count) / rate_hz_);
 }
 
-void Dedispersion::open_output() {
-  sink_ = make_trial_sink({config_.format, config_.output, config_.overwrite,
-                           std::filesystem::path(config_.inputs.front()).stem().string(),
-                           description_, config_.dm_constant, plans_.front()->float_output(),
-                           std::move(segments_), data_segments_});
-}
-
 void Dedispersion::sum_all() {
-  queue_ = device_->make_queue();
-  for (const auto& made : plans_) streams_.emplace_back(made, *queue_);
-  written_.assign(streams_.size(), 0);
-  FilterbankBlocks blocks(*reader_, range_, summary_.block_samples, stop_,
-                          mask_ ? mask_->edit() : FilterbankBlocks::Edit());
-  while (const SpectraBlock* block = blocks.next()) {
-    sum(*block);
-    summary_.samples += block->samples;
-    blocks.release();
-    summary_.elapsed_s = progress_.elapsed_s();
-    summary_.stream_s = static_cast<double>(summary_.samples) / rate_hz_;
-    progress_.report(summary_.samples, range_.count, summary_.stream_s);
-  }
-}
+  FilterbankSourceConfig read{{{{range_, range_.first}}}, summary_.block_samples};
+  if (!config_.mask.empty()) read.mask = formats::presto::read_mask(config_.mask);
+  read.data_segments = data_segments_;
+  auto source = std::make_unique<FilterbankSourceNode>(*reader_, std::move(read));
+  auto summing = std::make_unique<DedisperseNode>(plans_, device_);
+  auto sink = std::make_unique<TrialSinkNode>(
+      TrialFiles{config_.format, config_.output, config_.overwrite,
+                 std::filesystem::path(config_.inputs.front()).stem().string()});
+  const FilterbankSourceNode& read_by = *source;
+  const DedisperseNode& summed_by = *summing;
+  const TrialSinkNode& written_by = *sink;
 
-void Dedispersion::sum(const SpectraBlock& block) {
-  for (std::size_t k = 0; k < streams_.size(); ++k) {
-    require_running(stop_);
-    SegmentStream& stream = streams_[k];
-    stages::dedisperse::Input input;
-    input.data = block.bytes.data();
-    input.count = block.samples;
-    const auto result = stream.plan->execute(*queue_, *stream.state, input, stream.trials);
-    if (k == 0) summary_.not_finite += result.not_finite;
-    written_[k] += result.samples;
-    if (result.samples == 0) continue;
-    core::with_type<std::int32_t, float>(stream.trials, "trials", [&](const auto& trials) {
-      sink_->write(k, trials, result.samples);
-    });
-  }
+  engine::Graph graph;
+  const auto filterbank = graph.add("filterbank", std::move(source));
+  const auto trials = graph.add("dedisperse", std::move(summing));
+  const auto series = graph.add("series", std::move(sink));
+  graph.connect(filterbank, trials);
+  for (std::size_t k = 0; k < plans_.size(); ++k)
+    graph.connect({trials, k}, {series, k}, {.depth = kTrialBlocks - 1});
+  engine::Run run(std::move(graph), run_options(progress_, description_.rate_hz));
+  formats::AppendFile beside(record_path(config_), config_.overwrite);
+  run.go(stop_);
+
+  DedisperseSummary& s = summary_;
+  s.elapsed_s = progress_.elapsed_s();
+  s.samples = read_by.counters()["samples"];
+  s.stream_s = static_cast<double>(s.samples) / rate_hz_;
+  s.masked = read_by.counters()["masked"];
+  s.not_finite = summed_by.counters()["not_finite"];
+  s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
+  s.paths = written_by.paths();
+  written_ = written_by.written();
+  s.profile = run.profile();
+  summarise_run();
+  beside.write(record());
+  beside.finish();
 }
 
 void Dedispersion::summarise_run() {
@@ -274,15 +255,12 @@ void Dedispersion::summarise_run() {
   s.gap_samples = range_.count;
   for (const auto& [first, end] : data_segments_) s.gap_samples -= end - first;
   s.written = written_.front();
-  s.masked = mask_ ? mask_->masked() : 0;
   s.f_ref_mhz = description_.highest_mhz();
   s.backend = plans_.front()->backend();
   for (const auto& made : plans_) {
     s.methods.push_back(made->choice().text);
     s.loss = std::max(s.loss, made->choice().loss);
   }
-  s.bandpass = bandpass_of(streams_.front().state->moments(), description_.zero_level);
-  s.paths = sink_->paths();
   s.damage = reader_->damage();
 }
 

@@ -20,8 +20,10 @@ namespace detect = stages::detect;
 using core::Clock;
 using core::seconds_since;
 
-constexpr std::size_t kTimes = 4096;  ///< of one call on a host: several tiles
-constexpr double kLeast_s = 0.02;     ///< to time for
+constexpr std::size_t kTimes = 4096;      ///< of one call on a host: several tiles
+constexpr std::size_t kLeastTimes = 512;  ///< for short inputs
+constexpr std::size_t kShare = 16;        ///< that a call takes of such an input
+constexpr double kLeast_s = 0.02;         ///< to time for
 constexpr std::size_t kMostCalls = 8;
 /// That are searched, on a host or a GPU, which fewer would not fill: the others take as long.
 constexpr std::size_t kTrials = 16, kGpuTrials = 512;
@@ -79,13 +81,16 @@ double time_search(const detect::Plan& few, const device::Device& device, device
 }  // namespace
 
 double seconds_per_sample(const dedisperse::Plan& plan,
-                          const std::shared_ptr<const device::Device>& device) {
+                          const std::shared_ptr<const device::Device>& device,
+                          std::uint64_t samples) {
   const dedisperse::Config& config = plan.config();
   const auto queue = device->make_queue();
   const auto state = plan.make_state(*queue);
   dedisperse::Input input;
   const bool there = is_gpu(*device) && plan.takes_device_memory();
-  input.count = there ? config.max_samples : std::min(kTimes, config.max_samples);
+  const auto few =
+      static_cast<std::size_t>(std::clamp<std::uint64_t>(samples / kShare, kLeastTimes, kTimes));
+  input.count = there ? config.max_samples : std::min(few, config.max_samples);
   const std::size_t sample_bytes =
       (config.frequencies_mhz.size() * static_cast<std::size_t>(config.bits) + 7) / 8;
   const std::size_t bytes = config.beams * input.count * sample_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -13,9 +14,10 @@ namespace tautline::pipeline {
 
 /// Seconds that the plan takes for one time of its input when the overlap is full, measured on
 /// zeros that lie in host memory, or a GPU's where it takes them there: additions take as long
-/// whatever is added.
+/// whatever is added. On a host fewer `samples` of the input are measured on fewer times, less well.
 double seconds_per_sample(const stages::dedisperse::Plan& plan,
-                          const std::shared_ptr<const device::Device>& device);
+                          const std::shared_ptr<const device::Device>& device,
+                          std::uint64_t samples);
 
 /// Seconds that searching one column of all trials takes, measured on noise in a few of the
 /// trials.

@@ -61,4 +61,8 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
   return stage;
 }
 
+bool reads_on_device(const stages::dedisperse::Plan& plan) {
+  return plan.takes_device_memory() && plan.config().bits < 32;
+}
+
 }  // namespace tautline::pipeline

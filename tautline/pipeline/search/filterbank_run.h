@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "tautline/core/fields.h"
+#include "tautline/engine/profile.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 
 namespace tautline::pipeline {
@@ -71,6 +73,7 @@ struct FilterbankRunSummary {
   Bandpass bandpass;                 ///< empty unless asked for
   std::vector<std::string> paths;
   formats::Damage damage;
+  engine::Profile profile;
 };
 
 /// Throws Error(config) naming dms.range when nobody said which trials.
@@ -87,5 +90,8 @@ stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
 stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
                                         const formats::FilterbankDescription& description,
                                         const std::vector<std::size_t>& left_out);
+
+/// Whether spectra are to lie in the memory of the plan's device: floats are cleaned by the host.
+bool reads_on_device(const stages::dedisperse::Plan& plan);
 
 }  // namespace tautline::pipeline

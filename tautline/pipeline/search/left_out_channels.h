@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
 #include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
 

@@ -8,7 +8,6 @@
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
 
 namespace tautline::pipeline {
 
@@ -23,15 +22,8 @@ class MaskIntervals {
 
   /// Channels in the file's order that are masked throughout.
   const std::vector<std::size_t>& ignored_channels() const { return ignored_; }
-  /// Blocks in order of time.
+  /// Blocks in order of time. Their first samples count the times of gaps before them, as masks do.
   void apply(std::span<std::byte> spectra, std::uint64_t first_sample, std::size_t samples);
-  /// apply() for blocks whose first samples are counted without the `missing` times of gaps before
-  /// them, which masks count. Valid as long as this object.
-  FilterbankBlocks::Edit edit(std::uint64_t missing = 0) {
-    return [this, missing](std::span<std::byte> bytes, std::uint64_t first, std::size_t samples) {
-      apply(bytes, first + missing, samples);
-    };
-  }
   /// Samples (times x channels) replaced so far.
   std::uint64_t masked() const { return masked_; }
 

@@ -6,18 +6,16 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/candidates/candidates.h"
-#include "tautline/formats/output_folder.h"
-#include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/search/candidate_page.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
+#include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/expected_rate.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/left_out_channels.h"
-#include "tautline/pipeline/search/mask_intervals.h"
-#include "tautline/pipeline/search/search_pass.h"
+#include "tautline/pipeline/search/search_node.h"
 
 namespace tautline::pipeline {
 
@@ -43,30 +41,16 @@ class Search {
   }
 
   SearchSummary run(const std::function<void(const std::string&)>& announce) {
-    // Other endings, and files that exist, are refused before the run.
-    const auto format = formats::candidates::format_of(config_.output);
-    formats::AppendFile list(config_.output, config_.overwrite);
-    formats::AppendFile record(config_.output + ".json", config_.overwrite);
-    if (!config_.plot_folder.empty()) {
-      plot_folder_ = std::make_unique<formats::OutputFolder>("plot_folder", config_.plot_folder);
-      plot_path_ = (std::filesystem::path(config_.plot_folder) / "candidates.html").string();
-      page_ = std::make_unique<formats::PartialFile>(plot_path_, config_.overwrite);
-    }
+    // Other endings, and files that exist, are refused before anything is read.
+    auto sink = std::make_unique<CandidateSinkNode>(
+        CandidateFiles{config_.output, config_.overwrite, config_.plot_folder,
+                       config_.inputs.front(), config_.dm_constant});
+    sink->describe = [this] { return describe(); };
+    sink_ = sink.get();
     clean();
     plan();
     if (announce) announce(text());
-    for (const PlacedRange& data : data_segments_) search_segment(data);
-    rank();
-    if (page_) plot();
-    summary_.searched = search_of();
-    list.write(formats::candidates::to_text(format, summary_.candidates, summary_.searched));
-    summary_.paths = {config_.output, record.path()};
-    if (!plot_path_.empty()) summary_.paths.push_back(plot_path_);
-    summary_.elapsed_s = progress_.elapsed_s();
-    record.write(record_text());
-    if (page_) page_->finish();
-    list.finish();
-    record.finish();
+    search(std::move(sink));
     return std::move(summary_);
   }
 
@@ -101,6 +85,7 @@ class Search {
       request.samples = std::max(request.samples, data.range.count);
     request.sample_bytes = description_.sample_bytes();
     request.memory_bytes = config_.memory_bytes;
+    if (device_->compiles()) request.device_bytes = device_->free_bytes();
     passes_ = plan_passes(request, trials_, device_);
 
     summary_.trials = trials_.trials();
@@ -141,7 +126,7 @@ class Search {
     std::size_t trials = 0;
     for (const SearchPart& part : passes_.front().parts) {
       const auto downsample = static_cast<double>(part.dedisperse->config().downsample);
-      seconds += seconds_per_sample(*part.dedisperse, device_) +
+      seconds += seconds_per_sample(*part.dedisperse, device_, range_.count) +
                  seconds_per_sample(*part.detect, device_) / downsample;
       trials += part.detect->config().trials;
     }
@@ -178,120 +163,106 @@ class Search {
                std::to_string(description_.channels) + " channels left out";
     lines += "\nexpected: " +
              describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
-    if (page_) lines += "; `plot_folder` takes its own time after the search";
+    if (!config_.plot_folder.empty())
+      lines += "; `plot_folder` takes its own time after the search";
     return lines;
   }
 
-  // A data segment's own trials and passes: the plan's, where it is as long as it was made for.
-  std::vector<PassPlan> passes_of(const PlacedRange& data) {
-    if (data.range.count == request_.samples) return passes_;
+  // What all data segments but the longest are searched for.
+  PassRequest request_of(std::size_t part) const {
     PassRequest request = request_;
-    request.samples = data.range.count;
-    const DmPlan trials = trials_that_fit(request, trials_);
-    if (trials.trials() == trials_.trials()) return plan_again(request, passes_, device_);
+    request.samples = data_segments_[part].range.count;
+    return request;
+  }
+
+  // Of a data segment that is too short for some trials: it has passes of its own.
+  std::vector<PassPlan> short_passes(const PassRequest& request, const DmPlan& trials) const {
     if (trials.trials() == 0) return {};
     return plan_passes(request, trials, device_);
   }
 
-  void search_segment(const PlacedRange& data) {
-    const std::vector<PassPlan> passes = passes_of(data);
-    std::vector<SegmentPulses> found(trials_.segments.size());
-    std::vector<std::uint64_t> lengths(trials_.trials(), 0);
-    std::vector<std::size_t> widest(trials_.segments.size(), 1);
-    std::size_t searched = 0;
-    for (std::size_t k = 0; k < passes.size(); ++k) {
-      run_pass(data, passes[k], {k, passes.size()}, found);
-      for (const SearchPart& part : passes[k].parts) {
-        const std::vector<std::uint64_t>& own = part.detect->config().lengths;
-        std::copy(own.begin(), own.end(),
-                  lengths.begin() + static_cast<std::ptrdiff_t>(part.first_trial));
-        widest[part.segment] = part.detect->widths().back();
-        searched += own.size();
+  std::vector<PassPlan> passes_of(std::size_t part) const {
+    const PassRequest request = request_of(part);
+    if (request.samples == request_.samples) return passes_;
+    const DmPlan trials = trials_that_fit(request, trials_);
+    if (trials.trials() == trials_.trials()) return plan_again(request, passes_, device_);
+    return short_passes(request, trials);
+  }
+
+  // Plans of short data segments are made twice, which takes less memory than keeping them.
+  std::vector<FilterbankPart> parts() const {
+    std::vector<FilterbankPart> parts;
+    for (std::size_t k = 0; k < data_segments_.size(); ++k) {
+      const PassRequest request = request_of(k);
+      const DmPlan trials = trials_that_fit(request, trials_);
+      const bool all = request.samples == request_.samples || trials.trials() == trials_.trials();
+      parts.push_back(
+          {data_segments_[k], all ? passes_.size() : short_passes(request, trials).size()});
+    }
+    return parts;
+  }
+
+  void search(std::unique_ptr<CandidateSinkNode> sink) {
+    FilterbankSourceConfig read{parts(), passes_.front().block_samples};
+    for (const PassPlan& pass : passes_)
+      read.block_samples = std::min(read.block_samples, pass.block_samples);
+    if (!config_.mask.empty()) read.mask = formats::presto::read_mask(config_.mask);
+    auto source = std::make_unique<FilterbankSourceNode>(*reader_, std::move(read));
+    SearchNodeConfig stage{trials_, config_.links, [this](std::size_t k) { return passes_of(k); }};
+    for (const SearchPart& part : passes_.front().parts) {
+      stage.reads_on_device = stage.reads_on_device || reads_on_device(*part.dedisperse);
+      for (const auto& use : {part.dedisperse->bytes(), part.detect->bytes()}) {
+        stage.bytes.host_bytes += use.host_bytes;
+        stage.bytes.device_bytes += use.device_bytes;
       }
     }
-    trials_searched_.push_back(searched);
-    samples_done_ += data.range.count;
-    summary_.samples = samples_done_;
-    std::vector<PlacedPulse> placed;
-    for (std::size_t s = 0; s < found.size(); ++s) {
-      if (!found[s].joined)
-        found[s].pulses = join_detections(found[s].pulses, lengths, config_.links, widest[s]);
-      for (const auto& pulse : found[s].pulses)
-        placed.push_back(place_pulse(pulse, s, 0, trials_.segments[s].downsample));
-    }
-    collect(merge_pulses(std::move(placed), config_.links), data.grid_first);
+    auto searching = std::make_unique<SearchNode>(std::move(stage), device_);
+    source_ = source.get();
+    search_ = searching.get();
+
+    engine::Graph graph;
+    const auto filterbank = graph.add("filterbank", std::move(source));
+    const auto pulses = graph.add("search", std::move(searching));
+    graph.connect(filterbank, pulses);
+    graph.connect(pulses, graph.add("candidates", std::move(sink)));
+    engine::RunOptions options;
+    options.progress = [this](std::uint64_t samples, std::uint64_t total) {
+      report(static_cast<double>(samples) / static_cast<double>(total));
+    };
+    engine::Run run(std::move(graph), std::move(options));
+    run.go(stop_);
+    summary_.paths = sink_->paths();
+    summary_.profile = run.profile();
   }
 
-  // `number` of `count` passes over a data segment.
-  struct Turn {
-    std::size_t number = 0, count = 1;
-  };
-
-  void run_pass(const PlacedRange& data, const PassPlan& plan, const Turn& turn,
-                std::vector<SegmentPulses>& found) {
-    const auto queue = device_->make_queue();
-    SearchPass pass(plan, description_.sample_bytes(), device_, *queue);
-    std::unique_ptr<MaskIntervals> mask;
-    FilterbankBlocks::Edit edit;
-    if (!config_.mask.empty()) {
-      mask = std::make_unique<MaskIntervals>(formats::presto::read_mask(config_.mask), *reader_);
-      edit = mask->edit(data.grid_first - data.range.first);
-    }
-    std::uint64_t done = 0;
-    {
-      FilterbankBlocks blocks(*reader_, data.range, plan.block_samples, stop_, edit, device_.get());
-      while (const SpectraBlock* block = blocks.next()) {
-        require_running(stop_);
-        pass.push(block->bytes.data(), block->samples);
-        done += block->samples;
-        blocks.release();
-        report(static_cast<double>(turn.number * data.range.count + done) /
-               static_cast<double>(turn.count));
-      }
-    }
-    if (turn.number == 0) add_moments(pass.moments(), moments_);
-    pass.finish();
-    for (std::size_t s = 0; s < pass.found().size(); ++s) {
-      const SegmentPulses& own = pass.found()[s];
-      found[s].pulses.insert(found[s].pulses.end(), own.pulses.begin(), own.pulses.end());
-      found[s].joined = found[s].joined && own.joined;
-    }
-    summary_.detections += pass.detections();
-    if (turn.number == 0) summary_.not_finite += pass.not_finite();
-    if (turn.number == 0 && mask) summary_.masked += mask->masked();
+  // `done` of all passes over all data segments.
+  void report(double done) {
+    done *= static_cast<double>(range_.count);
+    progress_.report(static_cast<std::uint64_t>(done), range_.count,
+                     done / description_.rate_hz.value());
   }
 
-  // `samples` of the data segment at hand, as far as all its trials together have come.
-  void report(double samples) {
-    const double done = static_cast<double>(samples_done_) + samples;
-    summary_.stream_s = done / description_.rate_hz.value();
-    progress_.report(static_cast<std::uint64_t>(done), range_.count, summary_.stream_s);
+  // When all has been searched.
+  CandidateTexts describe() {
+    summarise_run();
+    CandidateTexts texts;
+    if (!config_.plot_folder.empty()) texts.page = page_text();
+    summary_.elapsed_s = progress_.elapsed_s();
+    texts.record = record_text();
+    return texts;
   }
 
-  void collect(const std::vector<stages::detect::Pulse>& pulses, std::uint64_t offset) {
-    const std::vector<double> dms = trials_.dms();
-    for (const auto& pulse : pulses) {
-      core::Candidate candidate;
-      candidate.dm = dms[pulse.trial];
-      candidate.dm_index = pulse.trial;
-      candidate.snr = pulse.snr;
-      candidate.sample = offset + pulse.sample();
-      candidate.time_s = static_cast<double>(candidate.sample) / description_.rate_hz.value();
-      candidate.width_samples = pulse.width;
-      candidate.members = pulse.members;
-      candidate.first_sample = offset + pulse.begin;
-      candidate.last_sample = offset + pulse.end - 1;
-      candidate.beam = static_cast<std::size_t>(std::max(0, description_.beam));
-      summary_.candidates.push_back(candidate);
-    }
-  }
-
-  // Best first, over all segments of the data.
-  void rank() {
-    summary_.bandpass = bandpass_of(moments_, description_.zero_level);
-    std::stable_sort(
-        summary_.candidates.begin(), summary_.candidates.end(),
-        [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
+  // Before pictures are read, which is no part of the search.
+  void summarise_run() {
+    summary_.samples = range_.count;
+    summary_.stream_s = static_cast<double>(range_.count) / description_.rate_hz.value();
+    summary_.masked = source_->counters()["masked"];
+    const engine::Counters found = search_->counters();
+    summary_.detections = found.at("detections");
+    summary_.not_finite = found.at("not_finite");
+    summary_.bandpass = bandpass_of(search_->moments(), description_.zero_level);
+    summary_.candidates = sink_->candidates();
+    summary_.searched = sink_->searched();
     summary_.damage = reader_->damage();
   }
 
@@ -302,7 +273,7 @@ class Search {
   }
 
   // The page: pictures of the best candidates, read again from the input.
-  void plot() {
+  std::string page_text() const {
     report::CandidatePage page;
     page.title = "Pulses in " + std::filesystem::path(config_.inputs.front()).filename().string();
     page.first_s =
@@ -342,12 +313,7 @@ class Search {
     page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
     page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
     page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
-    page_->write(std::string_view(report::compose_candidate_page(page)));
-  }
-
-  formats::candidates::Search search_of() const {
-    return {description_.start, description_.rate_hz, description_.highest_mhz(),
-            config_.dm_constant, config_.inputs.front()};
+    return report::compose_candidate_page(page);
   }
 
   std::string record_text() const {
@@ -374,7 +340,7 @@ class Search {
     for (std::size_t k = 0; k < data_segments_.size(); ++k)
       object["data_segments"].push_back({{"first_sample", data_segments_[k].grid_first},
                                          {"samples", data_segments_[k].range.count},
-                                         {"trials", trials_searched_[k]}});
+                                         {"trials", sink_->trials_searched()[k]}});
     return object.dump(1) + "\n";
   }
 
@@ -385,16 +351,14 @@ class Search {
   FilterbankDescription description_;
   SampleRange range_;
   std::vector<PlacedRange> data_segments_;
-  std::vector<std::size_t> trials_searched_;  // [data segment]
   LeftOutChannels left_out_;
   DmPlan trials_;
-  PassRequest request_;                               // for the longest data segment
-  std::vector<PassPlan> passes_;                      // for it
-  std::uint64_t samples_done_ = 0;                    // of data segments that are over
-  std::vector<stages::dedisperse::Moments> moments_;  // [channel] of those
-  std::string plot_path_;
-  std::unique_ptr<formats::OutputFolder> plot_folder_;
-  std::unique_ptr<formats::PartialFile> page_;  // in it
+  PassRequest request_;           // for the longest data segment
+  std::vector<PassPlan> passes_;  // for it
+  // Of the run, once it is made.
+  const FilterbankSourceNode* source_ = nullptr;
+  const SearchNode* search_ = nullptr;
+  const CandidateSinkNode* sink_ = nullptr;
   SearchSummary summary_;
   ProgressReporter progress_;
 };

@@ -4,10 +4,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
 #include "tautline/pipeline/search/filterbank_run.h"
 
 namespace tautline::pipeline {
@@ -71,7 +71,8 @@ std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& p
 // overlap, and trials.
 std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& piece,
                          std::size_t memory_bytes) {
-  std::size_t each = (FilterbankBlocks::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
+  std::size_t each =
+      (FilterbankSourceNode::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
   for (const dedisperse::Segment& segment : piece.segments)
     each += 4 * segment.dms.size() / segment.downsample;
   each *= request.dedisperse.beams;
@@ -122,7 +123,8 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   const std::size_t left = request.memory_bytes > searching ? request.memory_bytes - searching : 0;
   dedisperse::Config config = request.dedisperse;
   config.max_samples = choose_block(request, piece, left);
-  const std::size_t block_bytes = FilterbankBlocks::kBlocks * config.beams * request.sample_bytes;
+  const std::size_t block_bytes =
+      FilterbankSourceNode::kBlocks * config.beams * request.sample_bytes;
   const std::size_t raw = block_bytes * config.max_samples;
   const auto plans = dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
   pass.block_samples = plans.front()->config().max_samples;
@@ -146,7 +148,7 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   dedisperse::Config config = request.dedisperse;
   config.max_samples = std::min(kLeastBlock, request.most_block_samples);
   const std::size_t raw =
-      FilterbankBlocks::kBlocks * config.beams * request.sample_bytes * config.max_samples;
+      FilterbankSourceNode::kBlocks * config.beams * request.sample_bytes * config.max_samples;
   std::size_t needed = 0;
   for (const dedisperse::DmPlan& piece : pieces) {
     const auto plans = dedisperse::make_plans(config, piece, device, 0);
@@ -192,16 +194,15 @@ bool joins_all(const detect::Links& links) {
 
 }  // namespace
 
-std::size_t most_in_a_block(const PassRequest& request) {
-  const std::size_t each =
-      FilterbankBlocks::kBlocks * request.dedisperse.beams * request.sample_bytes;
+std::size_t most_in_a_block(const PassRequest& request, std::size_t blocks) {
+  const std::size_t each = blocks * request.dedisperse.beams * request.sample_bytes;
   const std::size_t wanted =
       request.most_block_samples == 0 ? kMostBlock : request.most_block_samples;
   const std::size_t most = std::min(wanted, request.memory_bytes / each);
   if (most < std::min(kLeastBlock, wanted))
     throw core::Error(core::ErrorKind::memory, "memory_bytes", std::to_string(request.memory_bytes),
                       "at least " + std::to_string(kLeastBlock * each) + " bytes for " +
-                          std::to_string(FilterbankBlocks::kBlocks) + " blocks of the input",
+                          std::to_string(blocks) + " blocks of the input",
                       "allow for more memory");
   return std::bit_floor(most);
 }
@@ -211,8 +212,10 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
   PassRequest request = given;
   const bool gpu = device->compiles() && !device->properties().host_cpu;
   if (gpu && request.most_block_samples == 0) request.most_block_samples = kMostGpuBlock;
+  const std::size_t blocks =
+      FilterbankSourceNode::kBlocks + (gpu ? FilterbankSourceNode::kBlocksOnTheirWay : 0);
   try {
-    request.most_block_samples = most_in_a_block(request);
+    request.most_block_samples = most_in_a_block(request, blocks);
   } catch (const core::Error&) {
     // Not even blocks fit: on the processor, what all of it takes is known at once.
     if (device->compiles()) throw;
@@ -220,7 +223,9 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
     refuse_memory(request, cut(trials, trials.trials()), device, gpu);
   }
   // A GPU's memory is its own limit, some of it for others.
-  if (gpu) request.memory_bytes = device->free_bytes() / 10 * 9;
+  if (gpu)
+    request.memory_bytes =
+        (given.device_bytes > 0 ? given.device_bytes : device->free_bytes()) / 10 * 9;
   const std::size_t most = trials.trials();
   for (std::size_t count = 1;;) {
     const auto pieces = cut(trials, count);
@@ -311,11 +316,6 @@ struct SearchPass::Stream {
             {static_cast<std::ptrdiff_t>(trials()) * stride, stride, 1}};
   }
 
-  // Not-finite floats are taken out by the host.
-  bool fed_on_device() const {
-    return part.dedisperse->takes_device_memory() && part.dedisperse->config().bits < 32;
-  }
-
   SearchPart part;
   std::unique_ptr<dedisperse::State> dedispersing;
   std::unique_ptr<detect::State> detecting;
@@ -331,7 +331,7 @@ SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
       found_(plan.parts.front().dedisperse->config().beams) {
   for (const SearchPart& part : plan.parts) {
     streams_.push_back(std::make_unique<Stream>(part, *device_, queue));
-    fed_there_ = fed_there_ || streams_.back()->fed_on_device();
+    fed_there_ = fed_there_ || reads_on_device(*part.dedisperse);
     for (std::vector<SegmentPulses>& of_beam : found_) {
       of_beam.resize(std::max(of_beam.size(), part.segment + 1));
       of_beam[part.segment].joined = joins_all(part.detect->config().links);
@@ -368,36 +368,46 @@ void SearchPass::collect(Stream& stream) {
   }
 }
 
-const void* SearchPass::upload(const std::byte* spectra, std::size_t samples) {
+std::vector<SegmentPulses> SearchPass::take(std::size_t beam) {
+  std::vector<SegmentPulses> taken;
+  for (SegmentPulses& own : found_[beam])
+    taken.push_back({std::exchange(own.pulses, {}), own.joined});
+  return taken;
+}
+
+// The queue works in order: what it has been given has read the spectra that are there by then.
+const std::byte* SearchPass::on_device(const std::byte* spectra, std::size_t samples) {
   if (!fed_there_) return nullptr;
-  if (!upload_)
-    upload_ =
-        std::make_unique<SpectraUpload>(device_, beams() * plan_.block_samples * sample_bytes_);
-  return upload_->send(queue_, spectra, beams() * samples * sample_bytes_);
+  if (there_.bytes() == 0)
+    there_ = device_->allocate(beams() * plan_.block_samples * sample_bytes_);
+  queue_.copy(there_.data(), spectra, beams() * samples * sample_bytes_);
+  queue_.synchronise();
+  return there_.as<std::byte>();
 }
 
 void SearchPass::push(const std::byte* spectra, std::size_t samples) {
-  if (device_->holds(spectra)) {
-    for (const auto& stream : streams_) push_to(*stream, spectra, samples);
-    return;
-  }
-  const void* there = upload(spectra, samples);
+  const std::byte* there = device_->holds(spectra) ? spectra : on_device(spectra, samples);
   for (const auto& stream : streams_)
-    push_to(*stream, stream->fed_on_device() ? there : spectra, samples);
-  if (there != nullptr) upload_->wait();
+    push_to(*stream, reads_on_device(*stream->part.dedisperse) ? there : spectra, samples);
 }
 
 // Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest,
 // and each trial ends where its own data do.
 void SearchPass::finish() {
-  const std::vector<std::byte> nothing(beams() * plan_.block_samples * sample_bytes_);
-  const void* there = upload(nothing.data(), plan_.block_samples);
+  const auto held = [](const dedisperse::Plan& plan) {
+    return (plan.max_delay() + 1) * plan.config().downsample;
+  };
+  std::size_t most = 0;
+  for (const auto& stream : streams_) most = std::max(most, held(*stream->part.dedisperse));
+  most = std::min(most, plan_.block_samples);
+  const std::vector<std::byte> nothing(beams() * most * sample_bytes_);
+  const std::byte* there = on_device(nothing.data(), most);
   for (const auto& stream : streams_) {
     const dedisperse::Plan& plan = *stream->part.dedisperse;
-    std::size_t left = (plan.max_delay() + 1) * plan.config().downsample;
-    while (left > 0) {
-      const std::size_t samples = std::min(left, plan_.block_samples);
-      push_to(*stream, stream->fed_on_device() ? there : nothing.data(), samples);
+    const std::byte* zeros = reads_on_device(plan) ? there : nothing.data();
+    for (std::size_t left = held(plan); left > 0;) {
+      const std::size_t samples = std::min(left, most);
+      push_to(*stream, zeros, samples);
       left -= samples;
     }
     stream->part.detect->finish(queue_, *stream->detecting);

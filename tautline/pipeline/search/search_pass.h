@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tautline/device/device.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/merge_pulses.h"
-#include "tautline/pipeline/search/spectra_upload.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 #include "tautline/stages/detect/detect.h"
@@ -38,6 +38,7 @@ struct PassRequest {
   std::uint64_t samples = 0;              ///< of the input, to be searched
   std::size_t sample_bytes = 1;           ///< of one time of one beam of the input
   std::size_t memory_bytes = 0;
+  std::size_t device_bytes = 0;  ///< a GPU's memory that is free; 0: as much as there is now
   /// Of the input, at once; 0: kMostBlock, on a GPU kMostGpuBlock.
   std::size_t most_block_samples = 0;
 };
@@ -47,9 +48,10 @@ struct PassRequest {
 /// next reads it.
 inline constexpr std::size_t kMostBlock = 65536, kMostGpuBlock = 32768;
 
-/// Times of the input in a block at most: FilterbankBlocks keeps several in the host's memory,
-/// which memory_bytes is a cap on whatever the device has. Throws Error(memory).
-std::size_t most_in_a_block(const PassRequest& request);
+/// Times of the input in a block at most: `blocks` of them are in the host's memory, which
+/// memory_bytes is a cap on whatever the device has. Throws Error(memory).
+std::size_t most_in_a_block(const PassRequest& request,
+                            std::size_t blocks = FilterbankSourceNode::kBlocks);
 
 /// As few passes as memory allows for. A GPU's own memory is its own limit: there memory_bytes is
 /// for the blocks that wait in the host's. Throws Error(config) when the delay of the highest DM is
@@ -82,16 +84,19 @@ class SearchPass {
              std::shared_ptr<const device::Device> device, device::Queue& queue);
   ~SearchPass();
 
-  /// `samples` times of the input, plan.block_samples at most, [beam][time], which are the caller's
-  /// again. A device may still be at work on them; what it finds comes with a later call. Spectra
-  /// that lie in the device's memory are read there by the queue's work, and must stay until it is
-  /// done; parts that take none (floats) refuse them with Error(unsupported).
+  /// `samples` times of the input, plan.block_samples at most, [beam][time]. What a device finds in
+  /// them comes with a later call. Spectra that lie in the device's memory are read there by the
+  /// queue's work, and must stay until it is done; parts that take none (floats) refuse them with
+  /// Error(unsupported). Spectra in the host's memory are the caller's again; where a part reads on
+  /// the device, this waits until they are there.
   void push(const std::byte* spectra, std::size_t samples);
   /// The input has ended.
   void finish();
 
-  /// [segment of the plan]
+  /// [segment of the plan], without what was taken.
   const std::vector<SegmentPulses>& found(std::size_t beam = 0) const { return found_[beam]; }
+  /// What was found since the last call.
+  std::vector<SegmentPulses> take(std::size_t beam = 0);
   std::uint64_t not_finite() const { return not_finite_; }
   std::uint64_t detections() const;
   /// [channel] of the input pushed so far, where the plans measure it: before finish().
@@ -99,7 +104,7 @@ class SearchPass {
 
  private:
   struct Stream;
-  const void* upload(const std::byte* spectra, std::size_t samples);
+  const std::byte* on_device(const std::byte* spectra, std::size_t samples);
   void push_to(Stream& stream, const void* spectra, std::size_t samples);
   void collect(Stream& stream);
   std::size_t beams() const { return found_.size(); }
@@ -108,8 +113,8 @@ class SearchPass {
   std::size_t sample_bytes_;
   std::shared_ptr<const device::Device> device_;
   device::Queue& queue_;
-  bool fed_there_ = false;                 ///< some part takes input on the device
-  std::unique_ptr<SpectraUpload> upload_;  ///< from the first spectra in the host's memory on
+  bool fed_there_ = false;  ///< some part reads on the device
+  device::Buffer there_;    ///< for spectra of the host's memory
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::vector<SegmentPulses>> found_;  ///< [beam][segment]
   std::uint64_t not_finite_ = 0;

@@ -36,24 +36,18 @@ class ArraySink final : public TrialSink {
     file_.write_at(0, std::as_bytes(std::span(header)));
   }
 
-  void write(std::size_t, const core::View<std::int32_t, 3>& trials, std::size_t samples) override {
-    write_rows(trials, samples);
-  }
-  void write(std::size_t, const core::View<float, 3>& trials, std::size_t samples) override {
-    write_rows(trials, samples);
+  void write(std::size_t, const core::SampleView<2>& trials) override {
+    const std::size_t samples = trials.extent(1);
+    const auto* data = static_cast<const std::byte*>(trials.data());
+    for (std::size_t i = 0; i < trials_; ++i)
+      file_.write_at(data_offset_ + 4 * (i * samples_ + written_),
+                     {data + 4 * i * static_cast<std::size_t>(trials.stride(0)), 4 * samples});
+    written_ += samples;
   }
   void finish() override { file_.finish(); }
   std::vector<std::string> paths() const override { return {file_.path()}; }
 
  private:
-  template <class T>
-  void write_rows(const core::View<T, 3>& trials, std::size_t samples) {
-    for (std::size_t i = 0; i < trials_; ++i)
-      file_.write_at(data_offset_ + 4 * (i * samples_ + written_),
-                     std::as_bytes(std::span<const T>(trials.row(std::size_t{0}, i), samples)));
-    written_ += samples;
-  }
-
   std::uint64_t trials_, samples_, written_ = 0, data_offset_ = 0;
   formats::PartialFile file_;
 };
@@ -90,20 +84,11 @@ class SeriesSink final : public TrialSink {
     first_.push_back(k);
   }
 
-  void write(std::size_t segment, const core::View<std::int32_t, 3>& trials,
-             std::size_t samples) override {
-    floats_.resize(samples);
-    for (std::size_t i = first_[segment]; i < first_[segment + 1]; ++i) {
-      const std::int32_t* row = trials.row(std::size_t{0}, i - first_[segment]);
-      for (std::size_t t = 0; t < samples; ++t) floats_[t] = static_cast<float>(row[t]);
-      writers_[i]->write(std::span<const float>(floats_));
-    }
-  }
-  void write(std::size_t segment, const core::View<float, 3>& trials,
-             std::size_t samples) override {
-    for (std::size_t i = first_[segment]; i < first_[segment + 1]; ++i)
-      writers_[i]->write(
-          std::span<const float>(trials.row(std::size_t{0}, i - first_[segment]), samples));
+  void write(std::size_t segment, const core::SampleView<2>& trials) override {
+    core::with_type<std::int32_t, float>(trials, "trials", [&](const auto& typed) {
+      for (std::size_t i = first_[segment]; i < first_[segment + 1]; ++i)
+        write_row(i, {typed.row(i - first_[segment]), typed.extent(1)});
+    });
   }
   // No file has its final name before all are written: a disk may fill with the last of them.
   void finish() override {
@@ -114,6 +99,12 @@ class SeriesSink final : public TrialSink {
   std::vector<std::string> paths() const override { return paths_; }
 
  private:
+  void write_row(std::size_t trial, std::span<const float> row) { writers_[trial]->write(row); }
+  void write_row(std::size_t trial, std::span<const std::int32_t> row) {
+    floats_.assign(row.begin(), row.end());
+    writers_[trial]->write(std::span<const float>(floats_));
+  }
+
   std::unique_ptr<formats::OutputFolder> folder_;  // goes after the unfinished files in it
   std::vector<std::size_t> first_;                 // trial of each segment
   std::vector<std::string> paths_;

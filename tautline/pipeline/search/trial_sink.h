@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/core/view.h"
+#include "tautline/core/sample_view.h"
 #include "tautline/formats/filterbank_reader.h"
 
 namespace tautline::pipeline {
@@ -40,12 +40,8 @@ struct TrialSinkConfig {
 class TrialSink {
  public:
   virtual ~TrialSink() = default;
-  /// Appends `samples` times of every trial of a segment: [beam][trial][time], of which the first
-  /// beam is written.
-  virtual void write(std::size_t segment, const core::View<std::int32_t, 3>& trials,
-                     std::size_t samples) = 0;
-  virtual void write(std::size_t segment, const core::View<float, 3>& trials,
-                     std::size_t samples) = 0;
+  /// Appends times to every trial of a segment: [trial][time], int32 or float, the last axis dense.
+  virtual void write(std::size_t segment, const core::SampleView<2>& trials) = 0;
   /// Every file gets its final name.
   virtual void finish() = 0;
   /// Files that it writes.

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "tautline/core/error.h"
-#include "tautline/pipeline/search/filterbank_blocks.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {
@@ -21,11 +21,12 @@ TEST(SearchBlocks, TakeNoMoreOfTheHostThanAllowed) {
   for (const std::size_t mebibytes : {13, 64, 300, 767, 768, 4000}) {
     request.memory_bytes = mebibytes << 20;
     const std::size_t block = most_in_a_block(request);
-    EXPECT_LE(FilterbankBlocks::kBlocks * block * request.sample_bytes, request.memory_bytes);
+    EXPECT_LE(FilterbankSourceNode::kBlocks * block * request.sample_bytes, request.memory_bytes);
     EXPECT_LE(block, request.most_block_samples);
     // The next power of two is too long.
     if (block < request.most_block_samples) {
-      EXPECT_GT(2 * FilterbankBlocks::kBlocks * block * request.sample_bytes, request.memory_bytes);
+      EXPECT_GT(2 * FilterbankSourceNode::kBlocks * block * request.sample_bytes,
+                request.memory_bytes);
     }
   }
   EXPECT_EQ(most_in_a_block(request), kMostBlock);
@@ -54,7 +55,7 @@ TEST(SearchBlocks, OfAPlanFollowTheMemory) {
   trials.segments = {{{0, 10, 20}, 1, 0}};
   const auto passes = plan_passes(request, trials, device::open({}, {.threads = 2}));
   for (const PassPlan& pass : passes)
-    EXPECT_LE(FilterbankBlocks::kBlocks * pass.block_samples * 256, request.memory_bytes);
+    EXPECT_LE(FilterbankSourceNode::kBlocks * pass.block_samples * 256, request.memory_bytes);
 }
 
 // Of several passes only what may belong to another one waits: the rest is joined at once.

@@ -1,4 +1,4 @@
-#include "tautline/pipeline/search/spectra_upload.h"
+#include "tautline/pipeline/bench/spectra_upload.h"
 
 namespace tautline::pipeline {
 

@@ -1,0 +1,109 @@
+#include "tautline/pipeline/search/candidate_sink_node.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "tautline/pipeline/search/merge_pulses.h"
+
+namespace tautline::pipeline {
+
+CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
+    : files_(std::move(files)),
+      format_(formats::candidates::format_of(files_.output)),
+      list_(files_.output, files_.overwrite),
+      record_(files_.output + ".json", files_.overwrite) {
+  if (files_.plot_folder.empty()) return;
+  plot_folder_ = std::make_unique<formats::OutputFolder>("plot_folder", files_.plot_folder);
+  page_ = std::make_unique<formats::PartialFile>(
+      (std::filesystem::path(files_.plot_folder) / "candidates.html").string(), files_.overwrite);
+}
+
+std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stream> inputs) {
+  stream_ = inputs.front().detail<PulseStream>();
+  const formats::FilterbankDescription& description = stream_.filterbank.description;
+  searched_ = {description.start, description.rate_hz, description.highest_mhz(),
+               files_.dm_constant, files_.searched};
+  dms_ = stream_.trials.dms();
+  trials_searched_.assign(stream_.filterbank.parts.size(), 0);
+  return {};
+}
+
+void CandidateSinkNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
+  turn_ = stream_.filterbank.turn_of(first.segment);
+  if (turn_.pass > 0) return;
+  found_.assign(stream_.trials.segments.size(), {});
+  lengths_.assign(dms_.size(), 0);
+  widest_.assign(found_.size(), 1);
+}
+
+void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  const auto& found = block.payload_of<FoundPulses>();
+  for (std::size_t s = 0; s < found.segments.size(); ++s) {
+    const SegmentPulses& more = found.segments[s];
+    found_[s].pulses.insert(found_[s].pulses.end(), more.pulses.begin(), more.pulses.end());
+    found_[s].joined = found_[s].joined && more.joined;
+  }
+  for (const SearchedTrials& trials : found.searched) {
+    std::copy(trials.lengths.begin(), trials.lengths.end(),
+              lengths_.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
+    widest_[trials.segment] = trials.widest;
+    trials_searched_[turn_.part] += trials.lengths.size();
+  }
+}
+
+void CandidateSinkNode::end_segment(std::size_t, engine::Outputs&) {
+  if (turn_.pass + 1 == stream_.filterbank.parts[turn_.part].passes) end_part();
+}
+
+void CandidateSinkNode::end_part() {
+  std::vector<PlacedPulse> placed;
+  for (std::size_t s = 0; s < found_.size(); ++s) {
+    if (!found_[s].joined)
+      found_[s].pulses = join_detections(found_[s].pulses, lengths_, stream_.links, widest_[s]);
+    for (const auto& pulse : found_[s].pulses)
+      placed.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
+  }
+  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links))
+    add(pulse, stream_.filterbank.parts[turn_.part].placed.grid_first);
+}
+
+void CandidateSinkNode::add(const stages::detect::Pulse& pulse, std::uint64_t grid_first) {
+  const formats::FilterbankDescription& description = stream_.filterbank.description;
+  core::Candidate candidate;
+  candidate.dm = dms_[pulse.trial];
+  candidate.dm_index = pulse.trial;
+  candidate.snr = pulse.snr;
+  candidate.sample = grid_first + pulse.sample();
+  candidate.time_s = static_cast<double>(candidate.sample) / description.rate_hz.value();
+  candidate.width_samples = pulse.width;
+  candidate.members = pulse.members;
+  candidate.first_sample = grid_first + pulse.begin;
+  candidate.last_sample = grid_first + pulse.end - 1;
+  candidate.beam = static_cast<std::size_t>(std::max(0, description.beam));
+  candidates_.push_back(candidate);
+}
+
+void CandidateSinkNode::finish(engine::Outputs&) {
+  std::stable_sort(
+      candidates_.begin(), candidates_.end(),
+      [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
+  list_.write(formats::candidates::to_text(format_, candidates_, searched_));
+  const CandidateTexts texts = describe();
+  if (page_) page_->write(std::string_view(texts.page));
+  record_.write(texts.record);
+}
+
+void CandidateSinkNode::publish() {
+  if (page_) page_->finish();
+  list_.finish();
+  record_.finish();
+}
+
+std::vector<std::string> CandidateSinkNode::paths() const {
+  std::vector<std::string> paths{files_.output, record_.path()};
+  if (page_) paths.push_back(page_->path());
+  return paths;
+}
+
+}  // namespace tautline::pipeline

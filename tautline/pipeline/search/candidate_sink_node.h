@@ -1,0 +1,79 @@
+// What searches find to a list of candidates, its record and its page.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/candidate.h"
+#include "tautline/engine/node.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/output_folder.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/search/search_node.h"
+
+namespace tautline::pipeline {
+
+struct CandidateFiles {
+  std::string output;  ///< the list; its record is OUTPUT.json
+  bool overwrite = false;
+  std::string plot_folder;  ///< of candidates.html; empty: no page
+  std::string searched;     ///< the file that the list says was searched
+  double dm_constant = 0;
+};
+
+/// What is written beside the list.
+struct CandidateTexts {
+  std::string page, record;
+};
+
+/// Takes "pulses". Joins what the passes over a part have found, and ranks the pulses of all parts.
+class CandidateSinkNode final : public engine::Node {
+ public:
+  /// Makes the files under temporary names. Throws Error(config) and Error(io) when one exists or cannot be made.
+  explicit CandidateSinkNode(CandidateFiles files);
+
+  /// Called when all candidates are known, on the run's thread of this node.
+  std::function<CandidateTexts()> describe;
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void begin_segment(std::size_t input, const engine::Block& first,
+                     engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void end_segment(std::size_t input, engine::Outputs& outputs) override;
+  void finish(engine::Outputs& outputs) override;
+  void publish() override;
+
+  /// Best first, once all are known; samples are those of the filterbank's grid.
+  const std::vector<core::Candidate>& candidates() const { return candidates_; }
+  /// [part]: trials that were searched in it.
+  const std::vector<std::size_t>& trials_searched() const { return trials_searched_; }
+  const formats::candidates::Search& searched() const { return searched_; }
+  /// List, record and page.
+  std::vector<std::string> paths() const;
+
+ private:
+  void end_part();
+  void add(const stages::detect::Pulse& pulse, std::uint64_t grid_first);
+
+  CandidateFiles files_;
+  formats::candidates::Format format_;
+  formats::AppendFile list_, record_;
+  std::unique_ptr<formats::OutputFolder> plot_folder_;
+  std::unique_ptr<formats::PartialFile> page_;  // in it
+  PulseStream stream_;
+  formats::candidates::Search searched_;
+  std::vector<double> dms_;  // [trial]
+  // Of the part at hand.
+  FilterbankStream::Turn turn_;
+  std::vector<SegmentPulses> found_;    // [segment of the plan]
+  std::vector<std::uint64_t> lengths_;  // [trial]
+  std::vector<std::size_t> widest_;     // [segment of the plan]
+  std::vector<std::size_t> trials_searched_;
+  std::vector<core::Candidate> candidates_;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,65 @@
+#include "tautline/pipeline/search/search_node.h"
+
+#include <algorithm>
+
+#include "tautline/pipeline/search/filterbank_record.h"
+
+namespace tautline::pipeline {
+
+engine::Needs SearchNode::needs(std::size_t, const engine::Stream&) const {
+  return {.device = config_.reads_on_device ? device_ : nullptr};
+}
+
+std::vector<engine::Stream> SearchNode::open(std::span<const engine::Stream> inputs) {
+  filterbank_ = inputs.front().detail<FilterbankStream>();
+  engine::Stream pulses = inputs.front();
+  pulses.kind = "pulses";
+  pulses.arrays.clear();
+  pulses.device = nullptr;
+  pulses.details = PulseStream{filterbank_, config_.trials, config_.links};
+  return {pulses};
+}
+
+void SearchNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs& outputs) {
+  const FilterbankStream::Turn turn = filterbank_.turn_of(first.segment);
+  if (passes_.empty() || turn.part != turn_.part) passes_ = config_.passes(turn.part);
+  turn_ = turn;
+  pass_ = std::make_unique<SearchPass>(passes_[turn.pass], filterbank_.description.sample_bytes(),
+                                       device_, outputs.queue(device_));
+}
+
+void SearchNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  const auto* spectra = static_cast<const std::byte*>(block.arrays.front().data);
+  // The plans of a short part may be for shorter blocks.
+  const std::size_t most = passes_[turn_.pass].block_samples;
+  for (std::size_t done = 0; done < block.samples; done += most)
+    pass_->push(spectra + done * filterbank_.description.sample_bytes(),
+                std::min(most, block.samples - done));
+  engine::Block& out = outputs.begin(0, block);
+  out.payload_of<FoundPulses>() = {pass_->take(), {}};
+  time_.set_time(block);
+  outputs.commit();
+}
+
+void SearchNode::end_segment(std::size_t, engine::Outputs& outputs) {
+  if (turn_.pass == 0) add_moments(pass_->moments(), moments_);
+  pass_->finish();
+  detections_ += pass_->detections();
+  if (turn_.pass == 0) not_finite_ += pass_->not_finite();
+  engine::Block& out = outputs.begin(0, time_);
+  out.first += out.samples;
+  out.samples = 0;
+  auto& found = out.payload_of<FoundPulses>();
+  found = {pass_->take(), {}};
+  for (const SearchPart& part : passes_[turn_.pass].parts)
+    found.searched.push_back({part.segment, part.first_trial, part.detect->widths().back(),
+                              part.detect->config().lengths});
+  pass_.reset();
+  outputs.commit();
+}
+
+engine::Counters SearchNode::counters() const {
+  return {{"detections", detections_}, {"not_finite", not_finite_}};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,43 @@
+// Dedispersed series of a graph to files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/search/trial_sink.h"
+
+namespace tautline::pipeline {
+
+struct TrialFiles {
+  SeriesFormat format = SeriesFormat::npy;
+  std::string output;
+  bool overwrite = false;
+  std::string name;  ///< TrialSinkConfig's
+};
+
+/// Takes "trials", an input for each kind of sampling.
+class TrialSinkNode final : public engine::Node {
+ public:
+  explicit TrialSinkNode(TrialFiles files) : files_(std::move(files)) {}
+
+  /// Opens the files, so that those which exist are refused before the run.
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void begin_segment(std::size_t input, const engine::Block& first,
+                     engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void publish() override { sink_->finish(); }
+
+  std::vector<std::string> paths() const { return sink_->paths(); }
+  /// Times of each input.
+  const std::vector<std::uint64_t>& written() const { return written_; }
+
+ private:
+  TrialFiles files_;
+  std::unique_ptr<TrialSink> sink_;
+  std::vector<std::uint64_t> written_;
+};
+
+}  // namespace tautline::pipeline
