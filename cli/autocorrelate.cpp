@@ -59,7 +59,8 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
                   static_cast<double>(s.samples - s.resumed_samples) *
                       static_cast<double>(s.sensors) / s.elapsed_s,
                   resumed, s.mean_rate_hz, s.backend, s.damage.lost_samples,
-                  s.damage.dropped_samples, s.damage.trailing_bytes, s.masked, s.undefined));
+                  s.damage.dropped_samples, s.damage.trailing_bytes, s.masked, s.undefined),
+      &s.profile);
 }
 
 // News of a run that goes on. What came by a Ctrl-C is kept: the input is then called cut short.

@@ -89,13 +89,14 @@ class Table {
   std::size_t width_ = 7;  // of the heading and "(below)"
 };
 
-// "host_fed" stands for all of them; nothing for every stage.
+// "host_fed" and "run" stand for all of them; nothing for every stage.
 std::vector<std::string> stages_asked(const BenchOptions& options) {
   if (options.stages.empty()) return pipeline::measurable_stages();
   std::vector<std::string> stages;
   for (const std::string& name : options.stages) {
-    const auto part =
-        name == "host_fed" ? pipeline::host_fed_stages() : std::vector<std::string>{name};
+    const auto part = name == "host_fed" ? pipeline::host_fed_stages()
+                      : name == "run"    ? pipeline::whole_runs()
+                                         : std::vector<std::string>{name};
     stages.insert(stages.end(), part.begin(), part.end());
   }
   return stages;
@@ -171,6 +172,8 @@ std::string problem_help() {
   auto stages = pipeline::measurable_stages();
   const auto fed = pipeline::host_fed_stages();
   stages.insert(stages.end(), fed.begin(), fed.end());
+  const auto runs = pipeline::whole_runs();
+  stages.insert(stages.end(), runs.begin(), runs.end());
   for (const std::string& stage : stages)
     for (const std::string& name : pipeline::problem_names(stage))
       text += fmt::format(" {} {},", stage, name);
@@ -186,7 +189,10 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
   std::string stages;
   for (const std::string& name : pipeline::measurable_stages()) stages += name + ", ";
   command->add_option("stage", options->stages,
-                      stages + "host_fed (data in the host's memory); default: all but host_fed");
+                      stages +
+                          "host_fed (data in the host's memory), run (whole runs from files in "
+                          "TMPDIR); default: the "
+                          "stages");
   command->add_option("--problem", options->problems, "may be repeated: " + problem_help())
       ->allow_extra_args(false);
   command->add_option("--sweep", options->sweep,

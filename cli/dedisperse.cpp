@@ -47,7 +47,8 @@ void summarise_dedisperse(const Global& global, const pipeline::DedisperseConfig
       global, "tautline.dedisperse", object,
       fmt::format("{}: {} of {}, {}\n{}\n{}{}\n", config.output, counted(s.trials, "trial"),
                   counted(s.written, "time"), channels_text(s, config.zero_dm),
-                  speed_line(s.stream_s, s.elapsed_s), methods, counted_line(s)));
+                  speed_line(s.stream_s, s.elapsed_s), methods, counted_line(s)),
+      &s.profile);
 }
 
 // What is known before the trials are: of a folder, its record and what of `read` is named as its

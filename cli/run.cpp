@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "cli/profile_output.h"
 #include "cli/run_output.h"
 #include "tautline/core/field_text.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
@@ -78,11 +77,9 @@ void summarise_run(const Global& global, const RunOptions& options, const engine
   const engine::Counters counters = run.counters();
   nlohmann::ordered_json object{
       {"pipeline", options.path}, {"counters", counters}, {"elapsed_s", elapsed_s}};
-  add_profile(object, profile);
   std::string text = fmt::format("{}: {:.3f} s\n", options.path, elapsed_s);
   for (const auto& [name, count] : counters) text += fmt::format("  {}: {}\n", name, count);
-  print_summary(global, "tautline.run", object, text);
-  print_profile(global, profile);
+  print_summary(global, "tautline.run", object, text, &profile);
 }
 
 // Whether a source or a stage got past damage.
@@ -127,6 +124,7 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   } catch (const engine::NodeError& error) {
     throw file.placed(error.node(), error);
   }
+  *context.counters = [&run] { return run->counters(); };
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
   if (options.plan) fmt::print("{}", plan_of(*run));
   if (options.check || options.plan) return kDone;

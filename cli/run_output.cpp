@@ -8,6 +8,28 @@
 
 namespace tautline::cli {
 
+namespace {
+
+void add_profile(nlohmann::ordered_json& summary, const engine::Profile& profile) {
+  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+  for (const engine::NodeProfile& node : profile.nodes)
+    nodes.push_back({{"node", node.node},
+                     {"lane", node.lane},
+                     {"busy_s", node.busy_s},
+                     {"device_s", node.device_s},
+                     {"waiting_for_input_s", node.waiting_for_input_s},
+                     {"waiting_for_room_s", node.waiting_for_room_s},
+                     {"waiting_for_device_s", node.waiting_for_device_s},
+                     {"blocks", node.blocks},
+                     {"bytes", node.bytes},
+                     {"dropped_blocks", node.dropped}});
+  summary["profile"] = std::move(nodes);
+  summary["bound_by"] = profile.bound_by;
+  summary["efficiency"] = profile.efficiency;
+}
+
+}  // namespace
+
 pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done) {
   return [&line, done](const pipeline::Progress& p) {
     if (p.total_samples == 0) {
@@ -42,9 +64,11 @@ std::string speed_line(double stream_s, double elapsed_s) {
                      real_time_factor(stream_s, elapsed_s));
 }
 
-void print_summary(const Global& global, const std::string& schema,
-                   const nlohmann::ordered_json& object, const std::string& text) {
+void print_summary(const Global& global, const std::string& schema, nlohmann::ordered_json object,
+                   const std::string& text, const engine::Profile* profile) {
+  if (profile != nullptr && global.profile) fmt::print(stderr, "{}", engine::to_text(*profile));
   if (global.json) {
+    if (profile != nullptr) add_profile(object, *profile);
     print_json(schema, 1, object);
   } else if (!global.quiet) {
     fmt::print("{}", text);

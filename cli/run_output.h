@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "tautline/engine/profile.h"
 #include "tautline/pipeline/progress.h"
 
 namespace tautline::cli {
@@ -24,8 +25,9 @@ double real_time_factor(double stream_s, double elapsed_s);
 /// "  10.000 s of data in 2.000 s: 5.00 x real time"
 std::string speed_line(double stream_s, double elapsed_s);
 
-/// With --json one object of version 1 on standard output, else, unless --quiet, the text.
-void print_summary(const Global& global, const std::string& schema,
-                   const nlohmann::ordered_json& object, const std::string& text);
+/// With --json one object of version 1 on standard output, else, unless --quiet, the text. Of a run with a profile also
+/// where its time went: `profile`, `bound_by` and `efficiency` of the object, and with --profile a table on standard error.
+void print_summary(const Global& global, const std::string& schema, nlohmann::ordered_json object,
+                   const std::string& text, const engine::Profile* profile = nullptr);
 
 }  // namespace tautline::cli

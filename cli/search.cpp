@@ -72,7 +72,8 @@ void summarise_search(const Global& global, const pipeline::SearchConfig& config
                             counted(s.detections, "detection"), counted(s.trials, "trial"),
                             channels_text(s, config.zero_dm), candidate_table(s.candidates),
                             speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
-                            counted_line(s)));
+                            counted_line(s)),
+                &s.profile);
 }
 
 int run_search(const Global& global, SearchOptions& options) {

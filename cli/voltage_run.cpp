@@ -26,7 +26,8 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                   output, own.made, counted(s.inputs, "input"), counted(s.channels, "channel"),
                   speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
                   damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ",
-                  s.not_finite, counted(s.clipped, "component"), own.results));
+                  s.not_finite, counted(s.clipped, "component"), own.results),
+      &s.profile);
 }
 
 }  // namespace tautline::cli

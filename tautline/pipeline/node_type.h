@@ -23,6 +23,9 @@ struct NodeContext {
   std::string history;           ///< version and command line, for outputs
   bool overwrite = false;
   core::LogSink log = {};
+  /// The counters of the run, once it has ended: for what outputs say of it.
+  std::shared_ptr<std::function<engine::Counters()>> counters =
+      std::make_shared<std::function<engine::Counters()>>([] { return engine::Counters(); });
 };
 
 /// One node as a file describes it.

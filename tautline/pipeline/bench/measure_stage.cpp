@@ -13,16 +13,18 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-std::vector<std::string> names_of(bool host_fed) {
+template <class Is>
+std::vector<std::string> names_of(Is is) {
   std::vector<std::string> names;
   for (const StageEntry& stage : stage_table())
-    if ((stage.measure_fed != nullptr) == host_fed) names.push_back(stage.name);
+    if (is(stage)) names.push_back(stage.name);
   return names;
 }
 
 // Without what was not asked for.
 std::string describe_sizes(Problem sizes) {
   const Problem unsaid{{"blocks", 1},        {"calls", 1},
+                       {"channelized", 0},  {"impulses", 0},
                        {"corner_turned", 0}, {"delays", 0},
                        {"design", 0},        {"float", 0},
                        {"from_host", 0},     {"half", 0},
@@ -40,11 +42,15 @@ std::string describe_sizes(Problem sizes) {
 }  // namespace
 
 std::vector<std::string> measurable_stages() {
-  return names_of(false);
+  return names_of([](const StageEntry& stage) { return stage.set_up != nullptr; });
 }
 
 std::vector<std::string> host_fed_stages() {
-  return names_of(true);
+  return names_of([](const StageEntry& stage) { return stage.measure_fed != nullptr; });
+}
+
+std::vector<std::string> whole_runs() {
+  return names_of([](const StageEntry& stage) { return stage.measure_whole != nullptr; });
 }
 
 Problem default_problem(const std::string& stage, const device::Device& device) {
@@ -67,7 +73,8 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
   const StageEntry& entry = find_stage(stage);
   const device::Device& first = *devices.front();
   const bool host_fed = entry.measure_fed != nullptr;
-  if (devices.size() > 1 && !host_fed)
+  const bool whole = entry.measure_whole != nullptr;
+  if (devices.size() > 1 && !host_fed && !whole)
     throw Error(ErrorKind::config, "device", std::to_string(devices.size()) + " devices",
                 "one device for " + stage, "the host_fed stages share their work among several");
   const Problem sizes = complete(stage, entry.sizes_on(first), problem);
@@ -75,6 +82,7 @@ Measurement measure_stage(const std::string& stage, const Problem& problem,
     throw Error(ErrorKind::unsupported, stage, first.name(), "cuda:N or opencl:N",
                 "data are in the host's memory already");
   Measurement m = of_stage(stage, [&] {
+    if (whole) return entry.measure_whole(sizes, devices, limits, budget_s);
     return host_fed ? entry.measure_fed(sizes, devices, limits, budget_s)
                     : measure_run(entry.set_up(sizes, devices.front()), limits, budget_s);
   });

@@ -44,6 +44,9 @@ std::vector<std::string> measurable_stages();
 /// What is measured with data in pinned host memory: see measure_host_fed.h.
 std::vector<std::string> host_fed_stages();
 
+/// Whole runs of the commands, from a file: see measure_whole_run.h.
+std::vector<std::string> whole_runs();
+
 /// The sizes that the stage is measured with when none are named: enough to fill a GPU, or what a
 /// CPU does in a tenth of a second.
 Problem default_problem(const std::string& stage, const device::Device& device);

@@ -4,6 +4,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/bench/measure_host_fed.h"
+#include "tautline/pipeline/bench/measure_whole_run.h"
 #include "tautline/pipeline/bench/stage_run.h"
 
 namespace tautline::pipeline {
@@ -37,6 +38,8 @@ const Problem kNoDelays{{"step_millidm", 0}};  // so that all reads can be share
 
 const Problem kArray{{"sensors", 1024}, {"bins", 32},    {"levels", 10}, {"bits", 8},
                      {"float", 0},      {"standard", 0}, {"most", 255},  {"rate_hz", 625'000}};
+
+const Problem kFilterbank{{"channels", 1024}, {"trials", 2000}, {"seconds", 600}, {"zero_dm", 0}};
 
 std::vector<StageEntry> make_table() {
   return {
@@ -192,7 +195,38 @@ std::vector<StageEntry> make_table() {
                      {{"sensors", 100'000}, {"samples", 8192}},
                      "100,000 sensors, bytes"}},
        .measure_fed = measure_host_fed_counts,
-       .words = count_words}};
+       .words = count_words},
+      {.name = "run_correlate",
+       .sizes = {{"inputs", 256},
+                 {"channels", 128},
+                 {"taps", 8},
+                 {"channelized", 0},
+                 {"rate_hz", 1'280'000},
+                 {"integration_ms", 1000},
+                 {"megabytes", 20'000}},
+       .on_host = {{"megabytes", 500}},
+       .problems = {{"mwa128",
+                     {{"channelized", 1}, {"channels", 96}, {"rate_hz", 10'000}},
+                     "MWA, 128 tiles: 96 of 3,072 channels of 10 kHz"}},
+       .measure_whole = measure_run_correlate},
+      {.name = "run_search",
+       .sizes = with(kFilterbank, {{"pulses", 20}, {"snr", 15}, {"impulses", 0}, {"width_ms", 500}}),
+       .on_host = {{"trials", 500}, {"seconds", 12}},
+       .problems = {{"bright",
+                     {{"pulses", 1000}, {"snr", 1000}, {"impulses", 3000}, {"seconds", 30}},
+                     "1,000 pulses of S/N 1,000 and broad-band interference every 10 ms"},
+                    {"interference",
+                     {{"pulses", 1000}, {"snr", 100}, {"impulses", 600}},
+                     "1,000 strong pulses and interference every second"}},
+       .measure_whole = measure_run_search},
+      {.name = "run_dedisperse",
+       .sizes = with(kFilterbank, {{"seconds", 60}, {"pulses", 0}, {"snr", 15}, {"impulses", 0}}),
+       .on_host = {{"trials", 500}, {"seconds", 12}},
+       .measure_whole = measure_run_dedisperse},
+      {.name = "run_autocorrelate",
+       .sizes = {{"sensors", 1024}, {"bits", 8}, {"bins", 32}, {"levels", 10}, {"megabytes", 25'600}},
+       .on_host = {{"megabytes", 1000}},
+       .measure_whole = measure_run_autocorrelate}};
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ struct StageEntry {
   /// Instead of `set_up`, of what is fed from the host's memory: several devices share the work.
   Measurement (*measure_fed)(const Problem&, const std::vector<DevicePointer>&, const Limits&,
                              double budget_s) = nullptr;
+  /// Instead of `set_up`, of whole runs, from a file to results.
+  Measurement (*measure_whole)(const Problem&, const std::vector<DevicePointer>&, const Limits&,
+                               double budget_s) = nullptr;
   /// Null: nothing to tune.
   jit::Tunable (*tune)(const Problem&, const DevicePointer&) = nullptr;
   /// Sizes that tuning has other defaults for or has alone, and those that only measurements have.

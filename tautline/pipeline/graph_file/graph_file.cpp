@@ -144,7 +144,7 @@ void GraphFile::set(const std::string& assignment) {
 
 core::Error GraphFile::placed(const std::string& name, const core::Error& error) const {
   for (const NodeTable& node : nodes_) {
-    if (node.name != name) continue;
+    if (node.name != name.substr(0, name.find_first_of(". "))) continue;
     std::string place = node.place + ": " + error.field();
     for (const Value& value : node.values)
       if (core::is_field({.name = value.field}, error.field())) place = value.place;

@@ -1,9 +1,11 @@
+#include "tautline/pipeline/voltages/node_types.h"
+
 #include "tautline/pipeline/graph_file/graph_file.h"
 
 namespace tautline::pipeline {
 
 std::vector<NodeType> node_types() {
-  return {};
+  return voltage_node_types();
 }
 
 }  // namespace tautline::pipeline

@@ -23,6 +23,7 @@ namespace tautline::pipeline {
 
 /// What samples are rounded to between the filter bank and the correlator.
 enum class Requantise { off, bits4, bits8 };
+core::FieldText<Requantise> requantise_names();
 /// The corner-turned output of the filter bank that is rounded so.
 stages::channelize::Output output_of(Requantise requantise);
 

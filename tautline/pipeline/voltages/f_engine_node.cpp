@@ -7,6 +7,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/voltages/block_tail.h"
+#include "tautline/pipeline/voltages/measure_gains.h"
 
 namespace tautline::pipeline {
 
@@ -42,6 +43,12 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                        (form == Output::corner_turned_ci8 || form == Output::corner_turned_ci4);
   const bool spectra_last = !description.channelized() && form == Output::spectra_float;
   const auto extents = engine_->output_extents();
+  if (rounded && !config_.gains && config_.gains_memory_bytes > 0) {
+    const auto host = config_.device->compiles() ? device::open({}) : config_.device;
+    config_.gains = std::make_shared<std::vector<float>>(
+        measure_gains(voltages_.files, voltages_.options, config_.filter, host, *host->make_queue(),
+                      config_.gains_memory_bytes));
+  }
   Spectra details{.voltages = description,
                   .files = voltages_.files,
                   .stream_channels = description.channelized() ? description.channels : channels,

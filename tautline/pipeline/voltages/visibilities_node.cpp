@@ -105,7 +105,11 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   const Spectra& spectra = sums.spectra;
   const core::VoltageDescription& voltages = spectra.voltages;
   formats::VisibilityDescription output;
-  output.array = config_.array;
+  output.array = config_.array.antennas.empty()
+                     ? formats::unknown_array(voltages.antennas, voltages.polarisations)
+                     : config_.array;
+  formats::assume_polarisations(output.array, voltages.polarisations);
+  formats::require_inputs(output.array, voltages.inputs());
   output.channel_hz = channel_frequencies_hz(voltages, spectra.stream_channels);
   output.channel_width_hz = channel_width_hz(voltages, spectra.stream_channels);
   output.nominal_count = static_cast<std::int64_t>(sums.integration_spectra);

@@ -41,7 +41,7 @@ std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
 struct VisibilitiesNodeConfig {
   std::shared_ptr<const device::Device> host;  ///< whose threads work
   std::size_t inputs = 1;                      ///< X-engines that give sums
-  formats::ArrayLayout array = {};
+  formats::ArrayLayout array = {};             ///< without antennas: positions are unknown
   formats::PhaseCentre phase_centre = {};
   formats::EarthOrientation earth = {};
   std::string history = {};

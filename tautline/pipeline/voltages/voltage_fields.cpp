@@ -29,11 +29,6 @@ std::string oversample_text(const FilterConfig& config) {
          std::to_string(config.oversample_denominator);
 }
 
-core::FieldText<Requantise> requantise_names() {
-  return core::choice<Requantise>(
-      {{"8", Requantise::bits8}, {"4", Requantise::bits4}, {"off", Requantise::off}});
-}
-
 core::FieldText<core::Window> window_text() {
   return {core::FieldKind::text,
           "",
@@ -57,6 +52,11 @@ core::Fields<C> voltage_run_fields() {
 }
 
 }  // namespace
+
+core::FieldText<Requantise> requantise_names() {
+  return core::choice<Requantise>(
+      {{"8", Requantise::bits8}, {"4", Requantise::bits4}, {"off", Requantise::off}});
+}
 
 const core::Fields<FilterConfig>& fields(const FilterConfig&) {
   using C = FilterConfig;

@@ -11,6 +11,9 @@ std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream
                   .hop_samples = spectra.hop_samples,
                   .span_samples = spectra.span_samples,
                   .spectra = inputs[0].total_samples};
+  config_.requantise = spectra.requantised_bits == 8   ? Requantise::bits8
+                       : spectra.requantised_bits == 4 ? Requantise::bits4
+                                                       : Requantise::off;
   return {};
 }
 

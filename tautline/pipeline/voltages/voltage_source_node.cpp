@@ -20,7 +20,7 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .total_samples = sequence_.total_samples(),
            .max_samples = block_samples_,
            .details = RawVoltages{description, sequence_.layout(block_samples_), sequence_.end(),
-                                  sequence_.files()}}};
+                                  sequence_.files(), config_.options}}};
 }
 
 bool VoltageSourceNode::produce(engine::Outputs& outputs) {

@@ -21,6 +21,7 @@
 #include "tautline/core/voltage.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/voltages/channel_range.h"
+#include "tautline/stream/voltage_sequence.h"
 
 namespace tautline::pipeline {
 
@@ -29,9 +30,10 @@ using SharedGains = std::shared_ptr<const std::vector<float>>;
 
 struct RawVoltages {
   core::VoltageDescription description;
-  core::RawLayout layout;          ///< of a whole block
-  core::Instant end;               ///< one behind the last sample, as far as sizes tell
-  std::vector<std::string> files;  ///< that they come from
+  core::RawLayout layout;           ///< of a whole block
+  core::Instant end;                ///< one behind the last sample, as far as sizes tell
+  std::vector<std::string> files;   ///< that they come from
+  stream::SequenceOptions options;  ///< that these were opened with
 };
 
 /// Of several F-engines that take blocks in turn each gives blocks for all of the stream; those whose spectra another one
