@@ -19,6 +19,7 @@ VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = sequence_.description();
   return {{.kind = "raw voltages",
+           .arrays = {},
            .rate_hz = description.rate_hz,
            .start = description.start,
            .total_samples = sequence_.total_samples(),
