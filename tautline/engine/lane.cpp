@@ -108,9 +108,9 @@ void Lane::drain() {
 }
 
 device::Queue& Lane::queue(const std::shared_ptr<const device::Device>& device) {
-  std::unique_ptr<device::Queue>& queue = queues[device.get()];
-  if (!queue) queue = device->make_queue();
-  return *queue;
+  auto queue = queues.find(device.get());
+  if (queue == queues.end()) queue = queues.emplace(device.get(), device->make_queue()).first;
+  return *queue->second;
 }
 
 }  // namespace tautline::engine

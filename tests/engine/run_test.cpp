@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/engine/nodes.h"
+#include "tests/support/rewriting_device.h"
 #include "tests/support/seed.h"
 
 namespace tautline::engine {
@@ -402,6 +403,33 @@ TEST(EngineRun, BlocksThatFindNoRoomAreOfANode) {
   engine::Run run(std::move(graph));
   EXPECT_ANY_THROW(run.go());
   EXPECT_EQ(run.failed_node(), "large");
+}
+
+/// A device that was lost: it makes no queues.
+class LostDevice final : public tests::RewritingDevice {
+ public:
+  LostDevice() : RewritingDevice(device::open({}), {}) {}
+  std::unique_ptr<device::Queue> make_queue() const override {
+    throw core::Error(core::ErrorKind::device, "lost", "queue", "");
+  }
+};
+
+class WantingQueue final : public Collecting {
+ public:
+  using Collecting::Collecting;
+  void process(std::size_t, const Block&, Outputs& outputs) override {
+    outputs.queue(std::make_shared<LostDevice>());
+  }
+};
+
+TEST(EngineRun, AQueueThatCannotBeMadeEndsTheRun) {
+  Came came;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Counting>(10));
+  graph.connect(source, graph.add("wanting", std::make_unique<WantingQueue>(came)));
+  engine::Run run(std::move(graph));
+  EXPECT_THROW(run.go(), core::Error);
+  EXPECT_EQ(run.failed_node(), "wanting");
 }
 
 TEST(EngineRun, ProgressComesToItsEnd) {

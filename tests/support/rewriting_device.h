@@ -12,7 +12,7 @@
 
 namespace tautline::tests {
 
-class RewritingDevice final : public device::Device {
+class RewritingDevice : public device::Device {
  public:
   using Rewrite = std::function<void(device::ProgramSource&)>;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <map>
 
 #include "tautline/core/error.h"
@@ -66,6 +67,7 @@ class Correlation {
   ChannelRange share(std::size_t device) const;
   formats::ArrayLayout array() const;
   void add_engines(const Tracking& tracking);
+  void make_plans() const;
   void add_outputs();
   void check_memory(const engine::Run& run) const;
   CorrelateSummary summary(const engine::Run& run) const;
@@ -169,6 +171,18 @@ void Correlation::add_engines(const Tracking& tracking) {
   }
 }
 
+// Plans of several devices are made side by side; the run finds them when it opens the nodes.
+void Correlation::make_plans() const {
+  if (devices_.size() == 1) return;
+  const std::vector<engine::Stream> voltages = source_->open({});
+  std::vector<std::future<void>> made;
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    made.push_back(std::async(std::launch::async, [this, &voltages, d] {
+      x_engines_[d]->open(f_engines_[d]->open(voltages));
+    }));
+  for (std::future<void>& one : made) one.get();
+}
+
 void Correlation::add_outputs() {
   // The page first: it can be taken back when the file cannot be written, and then is.
   if (!config_.report_path.empty()) {
@@ -224,6 +238,7 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
   visibilities_ = means.get();
   means_ = graph_.add("means", std::move(means));
   add_engines(tracking);
+  make_plans();
   add_outputs();
   engine::Run run(std::move(graph_), run_options(reporter_, description.rate_hz));
   check_memory(run);

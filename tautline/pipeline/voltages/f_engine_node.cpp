@@ -33,10 +33,12 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
   using stages::channelize::Output;
   voltages_ = inputs[0].detail<RawVoltages>();
   const core::VoltageDescription& description = voltages_.description;
-  engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout, config_.filter,
-                                      inputs[0].max_samples, config_.channels,
-                                      takes_blocks_on_device(inputs[0]));
-  if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
+  if (!engine_) {
+    engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout, config_.filter,
+                                        inputs[0].max_samples, config_.channels,
+                                        takes_blocks_on_device(inputs[0]));
+    if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
+  }
   const std::size_t channels = engine_->channels();
   const Output form = config_.filter.output;
   const bool rounded = !description.channelized() &&

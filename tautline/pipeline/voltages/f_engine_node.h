@@ -30,6 +30,7 @@ class FEngineNode final : public engine::Node {
  public:
   explicit FEngineNode(FEngineNodeConfig config) : config_(std::move(config)) {}
 
+  /// Makes the plans, which takes seconds on a GPU, unless it was called with the same input before.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override { return engine_->bytes(); }

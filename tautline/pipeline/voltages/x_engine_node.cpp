@@ -38,9 +38,10 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
                       fmt::format("some of the {} from {} that come", come.count, come.first));
   sums_.integration_spectra = spectra_of_integration(config_.integration_s, sums_.spectra);
   const std::size_t inputs_count = sums_.spectra.voltages.inputs();
-  integrator_ = std::make_unique<Integrator>(
-      config_.device, ChannelRange{channels.first - come.first, channels.count}, inputs_count,
-      sums_.spectra.format, in.max_samples);
+  if (!integrator_)
+    integrator_ = std::make_unique<Integrator>(
+        config_.device, ChannelRange{channels.first - come.first, channels.count}, inputs_count,
+        sums_.spectra.format, in.max_samples);
   sums_.spectra.kernels += ", correlate " + integrator_->backend();
   const std::size_t baselines = core::baseline_count(inputs_count);
   const std::vector<std::string> axes{"channel", "baseline"};

@@ -24,6 +24,7 @@ class XEngineNode final : public engine::Node {
  public:
   explicit XEngineNode(XEngineNodeConfig config) : config_(std::move(config)) {}
 
+  /// Makes the plan unless it was called with the same input before.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override { return integrator_->bytes(); }
