@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 
 namespace tautline::cli {
 
@@ -39,9 +41,13 @@ std::jthread watch_interrupts(std::stop_source& source) {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   return std::jthread([&source](const std::stop_token& done) {
+    // Woken at once at the end, so that the command does not wait for its last pause.
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    std::unique_lock lock(mutex);
     while (!done.stop_requested()) {
       if (interrupted_ns != 0) source.request_stop();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ended.wait_for(lock, done, std::chrono::milliseconds(20), [] { return false; });
     }
   });
 }

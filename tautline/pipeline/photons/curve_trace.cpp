@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "tautline/core/integers.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -12,8 +14,9 @@ constexpr std::size_t kSteps = 1000;
 constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 constexpr std::size_t kFewestSteps = 10;
 
-// Sensors that are summed together, and the most rows: no 256 counts of u8 overflow 16 bits, nor those of u16 32.
-constexpr std::size_t kColumns = 128, kRowsTogether = 256;
+// The most rows and sensors that are summed together: no 256 counts of u8 overflow 16 bits, nor those of u16 32. Long
+// rows are read faster: one core summed 2.4 GB/s of 128 columns of rows of 1,024 bytes, and 4.4 GB/s of whole rows.
+constexpr std::size_t kRowsTogether = 256, kColumns = 1024, kFewColumns = 64;
 
 template <class Count>
 using TraceSum =
@@ -23,16 +26,17 @@ using TraceSum =
 // Four rows at a time, so that sums are loaded and stored seldom.
 template <class Count>
 void sum_trace_rows(const Count* from, std::size_t pitch, std::size_t rows, std::size_t columns,
-              TraceSum<Count>* sums) {
+                    TraceSum<Count>* sums) {
   std::size_t r = 0;
   for (; r + 4 <= rows; r += 4, from += 4 * pitch) {
     const Count *a = from, *b = from + pitch, *c = b + pitch, *d = c + pitch;
     for (std::size_t s = 0; s < columns; ++s)
       sums[s] = static_cast<TraceSum<Count>>(sums[s] + static_cast<TraceSum<Count>>(a[s]) + b[s] +
-                                        static_cast<TraceSum<Count>>(c[s]) + d[s]);
+                                             static_cast<TraceSum<Count>>(c[s]) + d[s]);
   }
   for (; r < rows; ++r, from += pitch)
-    for (std::size_t s = 0; s < columns; ++s) sums[s] = static_cast<TraceSum<Count>>(sums[s] + from[s]);
+    for (std::size_t s = 0; s < columns; ++s)
+      sums[s] = static_cast<TraceSum<Count>>(sums[s] + from[s]);
 }
 
 std::size_t steps_of(std::size_t sensors) {
@@ -64,25 +68,27 @@ void CurveTrace::add(device::Queue& queue, const core::SampleView<2>& samples,
           // As long as no steps are joined.
           const auto end = static_cast<std::size_t>(
               std::min<std::uint64_t>(counts.extent(0), step_ * steps_ - first_sample));
-          const std::size_t parts = (sensors_ + kColumns - 1) / kColumns;
+          const std::size_t columns =
+              std::clamp(core::divide_up(sensors_, queue.workers()), kFewColumns, kColumns);
+          const std::size_t parts = core::divide_up(sensors_, columns);
           queue.parallel_for(parts, 1, [&](std::size_t first, std::size_t last, std::size_t) {
             for (std::size_t part = first; part < last; ++part)
-              add_part(counts.data() + t * sensors_, first_sample + t, end - t, part * kColumns);
+              add_part(counts.data() + t * sensors_, first_sample + t, end - t, part * columns,
+                       std::min(columns, sensors_ - part * columns));
           });
           t = end;
         }
       });
 }
 
-// The sensors from `sensor` on, at most kColumns of them.
+// `columns` sensors from `sensor` on.
 template <class Count>
 void CurveTrace::add_part(const Count* rows, std::uint64_t first_sample, std::size_t samples,
-                          std::size_t sensor) {
-  const std::size_t columns = std::min(kColumns, sensors_ - sensor);
+                          std::size_t sensor, std::size_t columns) {
   // Rows of few sensors: some of them side by side fill vectors.
   const std::size_t beside = std::is_same_v<Count, float> || columns < sensors_
                                  ? 1
-                                 : std::max<std::size_t>(1, kColumns / sensors_);
+                                 : std::max<std::size_t>(1, 2 * kFewColumns / sensors_);
   for (std::size_t t = 0; t < samples;) {
     const std::uint64_t step = (first_sample + t) / step_;
     const auto end = static_cast<std::size_t>(
@@ -96,7 +102,8 @@ void CurveTrace::add_part(const Count* rows, std::uint64_t first_sample, std::si
         for (std::size_t r = 0; r < count; ++r)
           for (std::size_t c = 0; c < columns; ++c) to[c] += from[r * sensors_ + c];
       } else {
-        TraceSum<Count> sums[kColumns] = {};
+        TraceSum<Count> sums[kColumns];
+        std::fill_n(sums, side * columns, TraceSum<Count>{});
         sum_trace_rows(from, side * sensors_, count, side * columns, sums);
         for (std::size_t k = 0; k < side; ++k)
           for (std::size_t c = 0; c < columns; ++c)

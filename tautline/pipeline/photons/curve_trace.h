@@ -44,7 +44,7 @@ class CurveTrace {
   void join_steps();
   template <class Count>
   void add_part(const Count* rows, std::uint64_t first_sample, std::size_t samples,
-                std::size_t sensor);
+                std::size_t sensor, std::size_t columns);
 
   std::size_t sensors_, steps_;
   std::uint64_t step_ = 0;

@@ -1,0 +1,153 @@
+// The nodes of `autocorrelate` in other graphs than its own: forks, sources that fail, slow sinks.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tautline/core/error.h"
+#include "tautline/engine/run.h"
+#include "tautline/pipeline/photons/count_source_node.h"
+#include "tautline/pipeline/photons/curve_sink_node.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::pipeline {
+namespace {
+
+constexpr std::size_t kSensors = 5, kSamples = 40'000, kBlock = 500;
+
+class CurveNodes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream file(scratch / "x.u8", std::ios::binary);
+    for (std::size_t k = 0; k < kSamples * kSensors; ++k) file.put(static_cast<char>(random() % 9));
+  }
+  AutocorrelateConfig config(std::size_t levels) {
+    AutocorrelateConfig config;
+    config.input = scratch / "x.u8";
+    config.raw = {.type = core::SampleType::u8, .sensors = kSensors};
+    config.bin_s = 1e-5;
+    config.bins = 8;
+    config.levels = levels;
+    return config;
+  }
+  std::unique_ptr<engine::Node> source() {
+    return make_count_source(open_count_input(config(1), *device, {}), kBlock, {});
+  }
+  std::unique_ptr<engine::Node> curves(const AutocorrelateConfig& config) {
+    CurveStreamConfig stream;
+    stream.stage = {
+        .sensors = kSensors, .bins = config.bins, .levels = config.levels, .max_samples = kBlock};
+    stream.planned_samples = kSamples;
+    return make_curve_node(config, stream, stages::autocorrelate::make_plan(stream.stage, device),
+                           device, nullptr);
+  }
+
+  std::mt19937_64 random = tests::generator();
+  tests::ScratchFolder scratch;
+  std::shared_ptr<const device::Device> device =
+      device::open(device::parse_selection("cpu"), {.threads = 2});
+};
+
+TEST_F(CurveNodes, AForkGivesBothTheSameCounts) {
+  engine::Graph graph;
+  const auto counts = graph.add("counts", source());
+  for (const std::size_t levels : {3, 6}) {
+    const std::string name = std::to_string(levels);
+    const auto node = graph.add("curves " + name, curves(config(levels)));
+    graph.connect(counts, node);
+    graph.connect(node, graph.add("output " + name,
+                                  std::make_unique<CurveSink>(config(levels), device->name())));
+  }
+  engine::Run run(std::move(graph));
+  run.go();
+  for (const std::size_t levels : {3, 6}) {
+    auto& sink = dynamic_cast<CurveSink&>(run.node("output " + std::to_string(levels)));
+    AutocorrelateSummary summary;
+    const auto alone = correlate_counts(config(levels), device, summary);
+    EXPECT_EQ(sink.last().curves.samples, kSamples);
+    EXPECT_EQ(sink.last().curves.sums, alone.sums);
+    EXPECT_EQ(sink.last().curves.g, alone.g);
+    EXPECT_EQ(sink.last().curves.first[4].trace.rate_khz, alone.first[4].trace.rate_khz);
+    EXPECT_EQ(summary.profile.nodes.size(), 3u);
+  }
+}
+
+// Fails after some blocks of another source.
+class Failing : public engine::Node {
+ public:
+  explicit Failing(std::unique_ptr<engine::Node> source) : source_(std::move(source)) {}
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
+    return source_->open(inputs);
+  }
+  void start(engine::Outputs& outputs) override { source_->start(outputs); }
+  bool produce(engine::Outputs& outputs) override {
+    if (blocks_++ == 20) throw core::Error(core::ErrorKind::io, "x.u8", "the disk is gone", "", "");
+    return source_->produce(outputs);
+  }
+
+ private:
+  std::unique_ptr<engine::Node> source_;
+  std::size_t blocks_ = 0;
+};
+
+TEST_F(CurveNodes, ASourceThatFailsLeavesNothing) {
+  AutocorrelateConfig output = config(4);
+  output.output = scratch / "x.zip";
+  output.save_state = scratch / "state";
+  engine::Graph graph;
+  const auto counts = graph.add("counts", std::make_unique<Failing>(source()));
+  const auto node = graph.add("curves", curves(output));
+  graph.connect(counts, node);
+  graph.connect(node, graph.add("output", std::make_unique<CurveSink>(output, device->name())));
+  {
+    engine::Run run(std::move(graph));
+    EXPECT_THROW(run.go(), core::Error);
+    EXPECT_EQ(run.failed_node(), "counts");
+  }
+  EXPECT_FALSE(std::filesystem::exists(output.output));
+  EXPECT_FALSE(std::filesystem::exists(output.save_state));
+}
+
+class SlowSink : public engine::Node {
+ public:
+  std::vector<engine::Stream> open(std::span<const engine::Stream>) override { return {}; }
+  void process(std::size_t, const engine::Block& block, engine::Outputs&) override {
+    const auto& snapshot = block.payload_of<std::shared_ptr<CurveSnapshot>>();
+    samples.push_back(snapshot->curves.samples);
+    last = last || snapshot->last;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  std::vector<std::uint64_t> samples;
+  bool last = false;
+};
+
+// A snapshot is left out while the one before it is still in use, and counts wait for none.
+TEST_F(CurveNodes, ASlowSinkMissesSnapshots) {
+  AutocorrelateConfig often = config(4);
+  often.every_s = 1e-9;
+  engine::Graph graph;
+  const auto counts = graph.add("counts", source());
+  const auto node = graph.add("curves", curves(often));
+  graph.connect(counts, node);
+  graph.connect(node, graph.add("output", std::make_unique<SlowSink>()), {.depth = 1});
+  engine::Run run(std::move(graph));
+  run.go();
+  const auto& sink = dynamic_cast<SlowSink&>(run.node("output"));
+  EXPECT_TRUE(sink.last);
+  EXPECT_GE(sink.samples.size(), 2u);
+  EXPECT_LT(sink.samples.size(), kSamples / kBlock);
+  EXPECT_TRUE(std::is_sorted(sink.samples.begin(), sink.samples.end()));
+  EXPECT_EQ(sink.samples.back(), kSamples);
+}
+
+// A bin that is not of whole nanoseconds, and one of a day.
+TEST(CurveNodesRate, IsOneOverTheBin) {
+  for (const double bin_s : {1e-9, 1.6e-6, 3.14159e-7, 0.5, 86400.0})
+    EXPECT_NEAR(rate_of_bins(bin_s).value() * bin_s, 1, 1e-6);
+}
+
+}  // namespace
+}  // namespace tautline::pipeline
