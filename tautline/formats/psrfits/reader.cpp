@@ -22,6 +22,10 @@ constexpr std::size_t kStagingBytes = std::size_t{1} << 20;
 // polarisation and channel.
 struct RowScale {
   std::vector<double> gain, level;  // [chosen][channel]
+  // Where values are codes less what stands for 0, or nothing, sums of whole and half numbers are exact in every type:
+  // start[channel] + sum over chosen of code & kept[chosen][channel]. Empty: gains have to be applied.
+  std::vector<std::uint16_t> kept;
+  std::vector<double> start;
 };
 
 class Reader final : public FilterbankReader {
@@ -79,7 +83,22 @@ class Reader final : public FilterbankReader {
                                                     geometry_.zero_off * gain);
       }
     }
+    if (plain(scale)) without_gains(scale);
     return scale;
+  }
+
+  void without_gains(RowScale& scale) const {
+    const FilterbankDescription& d = description_;
+    const double zero = geometry_.zero_off + code_zero();
+    const double most = std::ldexp(static_cast<double>(d.summed_ifs.size()), d.bits);
+    if (d.bits > 16 || 2 * zero != std::floor(2 * zero) || std::abs(zero) > 65536 || most > 4e6)
+      return;
+    scale.start.assign(d.channels, d.zero_level);
+    for (std::size_t k = 0; k < scale.gain.size(); ++k) {
+      const bool silent = scale.gain[k] == 0;
+      scale.kept.push_back(silent ? 0 : 0xffff);
+      if (!silent) scale.start[k % d.channels] -= zero;
+    }
   }
 
   // Half the range that signed codes are moved up by, so that they are unsigned.
@@ -167,7 +186,26 @@ class Reader final : public FilterbankReader {
   }
 
   template <class Code, class Sum>
+  void sum_codes(const Code* codes, std::size_t times, unsigned flip, Sum* to) const {
+    const FilterbankDescription& d = description_;
+    const std::vector<Sum> start(scale_.start.begin(), scale_.start.end());
+    for (std::size_t t = 0; t < times; ++t, to += d.channels) {
+      std::copy(start.begin(), start.end(), to);
+      for (std::size_t n = 0; n < d.summed_ifs.size(); ++n) {
+        const Code* from = codes + (t * geometry_.polarisations + d.summed_ifs[n]) * d.channels;
+        const std::uint16_t* kept = scale_.kept.data() + n * d.channels;
+        for (std::size_t c = 0; c < d.channels; ++c) {
+          const auto code = static_cast<int>((from[c] ^ flip) & kept[c]);
+          to[c] = static_cast<Sum>(to[c] + static_cast<Sum>(code));
+        }
+      }
+    }
+  }
+
+  template <class Code, class Sum>
   void sum(const Code* codes, std::size_t times, unsigned flip, Sum* to) const {
+    if constexpr (!std::is_floating_point_v<Code>)
+      if (!scale_.start.empty()) return sum_codes(codes, times, flip, to);
     const FilterbankDescription& d = description_;
     const std::size_t channels = d.channels;
     const double zero = code_zero();
