@@ -12,16 +12,16 @@
 namespace tautline::pipeline {
 namespace {
 
-constexpr std::size_t kChannels = 6, kTimes = 250;
+constexpr std::size_t kMaskChannels = 6, kTimes = 250;
 
 // Samples in memory.
 class MemoryReader final : public formats::FilterbankReader {
  public:
   MemoryReader(std::vector<std::uint8_t> samples, bool rising) : samples_(std::move(samples)) {
-    description_.channels = kChannels;
-    for (std::size_t c = 0; c < kChannels; ++c)
+    description_.channels = kMaskChannels;
+    for (std::size_t c = 0; c < kMaskChannels; ++c)
       description_.channel_mhz.push_back(1400 +
-                                         static_cast<double>(rising ? c : kChannels - 1 - c));
+                                         static_cast<double>(rising ? c : kMaskChannels - 1 - c));
     description_.fch1_mhz = description_.channel_mhz.front();
     description_.foff_mhz = rising ? 1 : -1;
     description_.tsamp_s = 1e-3;
@@ -30,7 +30,7 @@ class MemoryReader final : public formats::FilterbankReader {
   }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
     count = std::min<std::size_t>(count, kTimes - first);
-    std::memcpy(to.data(), samples_.data() + first * kChannels, count * kChannels);
+    std::memcpy(to.data(), samples_.data() + first * kMaskChannels, count * kMaskChannels);
     return count;
   }
 
@@ -45,7 +45,7 @@ formats::presto::Mask make_mask() {
   mask.interval_s = 0.1;
   mask.low_channel_mhz = 1400;
   mask.channel_width_mhz = 1;
-  mask.channels = kChannels;
+  mask.channels = kMaskChannels;
   mask.intervals = 3;
   mask.samples_per_interval = 100;
   mask.zapped_channels = {1};
@@ -56,14 +56,14 @@ formats::presto::Mask make_mask() {
 
 TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
   auto random = tests::generator();
-  std::vector<std::uint8_t> samples(kChannels * kTimes);
+  std::vector<std::uint8_t> samples(kMaskChannels * kTimes);
   for (auto& sample : samples) sample = static_cast<std::uint8_t>(random());
   for (const bool rising : {true, false}) {
     MemoryReader reader(samples, rising);
-    const auto channel = [&](std::size_t up) { return rising ? up : kChannels - 1 - up; };
+    const auto channel = [&](std::size_t up) { return rising ? up : kMaskChannels - 1 - up; };
     const auto mean = [&](std::size_t c, std::size_t from, std::size_t to) {
       double sum = 0;
-      for (std::size_t t = from; t < to; ++t) sum += samples[t * kChannels + c];
+      for (std::size_t t = from; t < to; ++t) sum += samples[t * kMaskChannels + c];
       return static_cast<int>(std::lround(sum / static_cast<double>(to - from)));
     };
     for (const std::size_t block : {kTimes, std::size_t{1}, std::size_t{37}}) {
@@ -73,18 +73,18 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
       for (std::size_t t = 0; t < kTimes; t += block) {
         const std::size_t count = std::min(block, kTimes - t);
         mask.apply(
-            std::as_writable_bytes(std::span(masked).subspan(t * kChannels, count * kChannels)), t,
+            std::as_writable_bytes(std::span(masked).subspan(t * kMaskChannels, count * kMaskChannels)), t,
             count);
       }
       for (std::size_t t = 0; t < kTimes; ++t)
-        for (std::size_t c = 0; c < kChannels; ++c) {
-          int expected = samples[t * kChannels + c];
+        for (std::size_t c = 0; c < kMaskChannels; ++c) {
+          int expected = samples[t * kMaskChannels + c];
           if (t >= 100 && t < 200 && c == channel(3)) expected = mean(c, 0, 100);
           // The channel that was masked in the second interval still has the first one's mean.
           if (t >= 200 && c != channel(1))
             expected = c == channel(3) ? mean(c, 0, 100) : mean(c, 100, 200);
           if (c == channel(1)) continue;  // ignored by whoever sums
-          ASSERT_EQ(masked[t * kChannels + c], expected) << "time " << t << " channel " << c;
+          ASSERT_EQ(masked[t * kMaskChannels + c], expected) << "time " << t << " channel " << c;
         }
       EXPECT_EQ(mask.masked(), 100u + 50u * 5);
     }
@@ -92,7 +92,7 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
 }
 
 TEST(MaskIntervals, AMaskOfOtherChannelsIsRefused) {
-  MemoryReader reader(std::vector<std::uint8_t>(kChannels * kTimes), true);
+  MemoryReader reader(std::vector<std::uint8_t>(kMaskChannels * kTimes), true);
   auto mask = make_mask();
   mask.channels = 7;
   EXPECT_THROW(MaskIntervals(mask, reader), core::Error);
