@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -35,15 +36,58 @@ std::size_t samples_before(const detect::Plan& plan) {
   return plan.baseline_samples() + 2 * plan.noise_samples() + plan.widths().back();
 }
 
-// Noise about a level, as dedispersed bytes have it.
+constexpr float kNoiseLevel = 100000.0f, kNoiseSigma = 300.0f;
+
+// What a pulse or an impulse adds to every trial: a rectangle, wider and fainter the further its own
+// trial is away. `steps` has the differences of neighbouring samples of a trial.
+void add_smeared(float* steps, std::size_t samples, double trials_away, double time, double width,
+                 double snr) {
+  constexpr double kDelay = 20;  // samples, of a trial more: 1 pc cm^-3 at Apertif
+  const double smeared = width + kDelay * std::abs(trials_away);
+  const double level = kNoiseSigma * snr * std::sqrt(width) / smeared;
+  if (level * std::sqrt(smeared) < kNoiseSigma) return;
+  const double begin = time - kDelay * trials_away / 2 - smeared / 2;
+  const auto at = [&](double t) {
+    return static_cast<std::size_t>(std::clamp(t, 0.0, static_cast<double>(samples)));
+  };
+  steps[at(begin)] += static_cast<float>(level);
+  steps[at(begin + smeared)] -= static_cast<float>(level);
+}
+
+// Noise about a level, as dedispersed bytes have it, with pulses at random and impulses without
+// dispersion in regular succession.
 template <class T>
-device::Buffer noise(const jit::CaseMemory& memory, std::size_t samples) {
-  const device::Buffer pattern(std::min(samples, kPatternSamples) * sizeof(T));
+device::Buffer series_of(const jit::CaseMemory& memory, const Problem& sizes) {
+  const std::size_t trials = sizes.at("trials"), samples = sizes.at("samples");
+  const std::size_t pulses = sizes.at("pulses"), between = sizes.at("impulses_every");
+  const std::size_t values = trials * samples;
   std::mt19937_64 random(1);
-  std::normal_distribution<float> normal(100000.0f, 300.0f);
-  std::generate_n(pattern.as<T>(), pattern.bytes() / sizeof(T),
-                  [&] { return static_cast<T>(normal(random)); });
-  return memory.repeat(pattern, samples * sizeof(T));
+  std::normal_distribution<float> normal(kNoiseLevel, kNoiseSigma);
+  std::vector<float> noise(std::min(values, kPatternSamples));
+  std::generate(noise.begin(), noise.end(), [&] { return normal(random); });
+  const device::Buffer pattern((pulses + between == 0 ? noise.size() : values) * sizeof(T));
+  const std::size_t count = pattern.bytes() / sizeof(T);
+  std::vector<float> steps(samples + 1);
+  for (std::size_t first = 0; first < count; first += samples) {
+    const auto trial = static_cast<double>(first / samples);
+    std::fill(steps.begin(), steps.end(), 0.0f);
+    std::mt19937_64 places(2);  // the same in every trial
+    std::uniform_real_distribution<double> uniform(0, 1);
+    for (std::size_t p = 0; p < pulses; ++p) {
+      const double own = uniform(places) * static_cast<double>(trials);
+      const double time = uniform(places) * static_cast<double>(samples);
+      add_smeared(steps.data(), samples, trial - own, time, 10 + 100 * uniform(places),
+                  static_cast<double>(sizes.at("snr")));
+    }
+    for (std::size_t t = between / 2; between > 0 && t < samples; t += between)
+      add_smeared(steps.data(), samples, trial, static_cast<double>(t), 20, 500);
+    float level = 0;
+    for (std::size_t i = first; i < std::min(first + samples, count); ++i) {
+      level += steps[i - first];
+      pattern.as<T>()[i] = static_cast<T>(noise[i % noise.size()] + level);
+    }
+  }
+  return memory.repeat(pattern, values * sizeof(T));
 }
 
 PassRequest request_for(const Problem& sizes, const device::Device& device) {
@@ -123,9 +167,8 @@ StageRun set_up_detect(const Problem& sizes, const DevicePointer& device) {
   const auto plan = detect::make_plan(config, device);
   require_on_device("detect", plan->backend(), *device);
   const auto memory = std::make_shared<jit::CaseMemory>(device);
-  const std::size_t values = config.trials * problem.samples;
   const auto series = std::make_shared<const device::Buffer>(
-      floats ? noise<float>(*memory, values) : noise<std::int32_t>(*memory, values));
+      floats ? series_of<float>(*memory, sizes) : series_of<std::int32_t>(*memory, sizes));
   const std::shared_ptr<detect::State> state = plan->make_state(memory->queue());
   const core::SampleView<2> view(series->data(), config.type, {config.trials, problem.samples});
   const auto run = [=, &queue = memory->queue(), keep = series] {

@@ -65,23 +65,50 @@ LiveDetections::Octave& LiveDetections::octave_of(std::uint64_t width) {
   return octave;
 }
 
+LiveDetections::Range LiveDetections::neighbours(std::size_t trial) const {
+  const std::size_t apart = std::min(links_.dm_trials, trials_);
+  return {static_cast<std::uint32_t>(trial - std::min(trial, apart)),
+          static_cast<std::uint32_t>(std::min(trials_ - 1, trial + apart))};
+}
+
+// For each trial, those that are near enough for two detections of the octave's widest.
 void LiveDetections::find_ranges(Octave& octave) const {
   octave.trials.resize(trials_);
-  const std::size_t apart = std::min(links_.dm_trials, trials_);
-  const auto number = [](std::size_t trial) { return static_cast<std::uint32_t>(trial); };
-  std::size_t first = 0, last = 0;
+  std::uint32_t first = 0, last = 0;
   for (std::size_t trial = 0; trial < trials_; ++trial) {
+    Range& range = octave.trials[trial] = neighbours(trial);
     if (!falling_.empty()) {
       while (falling_[first] > falling_[trial] + octave.half) ++first;
       while (last + 1 < trials_ && falling_[last + 1] + octave.half >= falling_[trial]) ++last;
+      range = {std::min(range.first, first), std::max(range.last, last)};
     } else if (!lengths_.empty()) {
-      last = trials_ - 1;
-    } else {
-      first = last = trial;
+      range = {0, static_cast<std::uint32_t>(trials_ - 1)};
     }
-    octave.trials[trial] = {number(std::min(first, trial - std::min(trial, apart))),
-                            number(std::max(last, std::min(trials_ - 1, trial + apart)))};
   }
+}
+
+// Trials in which detections of the octave are near enough to `detection`.
+LiveDetections::Range LiveDetections::trials_alike(std::size_t octave, const Detection& detection) {
+  Octave& narrow = octaves_[octave];
+  if (narrow.trials.empty()) find_ranges(narrow);
+  Range range = narrow.trials[detection.trial];
+  const std::uint64_t half = detection.width / 2,
+                      length = falling_.empty() ? 0 : falling_[detection.trial];
+  if (length == 0 || half >= narrow.half) return range;
+  // For a narrower one of the octave they are fewer.
+  const Range beside = neighbours(detection.trial);
+  const auto at = [&](std::uint32_t trial) { return falling_.begin() + trial; };
+  if (range.first < beside.first)
+    range.first = static_cast<std::uint32_t>(
+        std::partition_point(at(range.first), at(beside.first),
+                             [&](std::uint64_t l) { return l > length + half; }) -
+        falling_.begin());
+  if (range.last > beside.last)
+    range.last = static_cast<std::uint32_t>(
+        std::partition_point(at(beside.last) + 1, at(range.last) + 1,
+                             [&](std::uint64_t l) { return l + half >= length; }) -
+        falling_.begin() - 1);
+  return range;
 }
 
 void LiveDetections::add(const Detection& detection, std::uint32_t number, Sets& sets) {
@@ -90,19 +117,22 @@ void LiveDetections::add(const Detection& detection, std::uint32_t number, Sets&
   const std::size_t apart = links_.width_octaves;
   const std::uint64_t half = detection.width / 2;
   Query query{detection, sets.find(number), 0, sets};
-  const auto look_at = [&](std::size_t other) {
+  const auto look = [&](std::size_t other, const auto& trials) {
     Octave& octave = octaves_[other];
     if (octave.nodes.empty()) return;
-    Octave& narrow = octaves_[std::min(own, other)];
-    if (narrow.trials.empty()) find_ranges(narrow);
     const std::uint64_t reach = reach_ + std::min(half, octave.half);
     query.ends = detection.first_time - std::min(detection.first_time, reach);
-    const Range& range = narrow.trials[detection.trial];
+    if (!may_have_friends(octave.nodes.back(), query)) return;
+    const Range range = trials();
     visit(octave, levels_.size() - 2, range.first, range.last, query);
   };
-  look_at(own);
-  for (std::size_t k = own - std::min(own, apart); k < own; ++k) look_at(k);
-  for (std::size_t k = own + 1; k < octaves_.size() && k - own <= apart; ++k) look_at(k);
+  const auto alike = [&] { return trials_alike(own, detection); };
+  // Neighbours first: what is further away is of their group, mostly.
+  look(own, [&] { return neighbours(detection.trial); });
+  if (!lengths_.empty()) look(own, alike);
+  for (std::size_t k = own - std::min(own, apart); k < own; ++k)
+    look(k, [&] { return trials_alike(k, detection); });
+  for (std::size_t k = own + 1; k < octaves_.size() && k - own <= apart; ++k) look(k, alike);
   insert({detection.last_time, static_cast<std::uint32_t>(detection.trial),
           static_cast<std::uint32_t>(detection.width), query.own},
          detection.first_time, sets);
@@ -114,11 +144,7 @@ void LiveDetections::visit(Octave& octave, std::size_t level, std::uint32_t firs
   const std::size_t shift = level * kFanShift;
   for (std::uint32_t n = first >> shift; n <= last >> shift; ++n) {
     Node& node = octave.nodes[levels_[level] + n];
-    if (node.last < query.ends || node.group == query.own || node.group == kEmpty) continue;
-    if (node.group != kMixed) {
-      node.group = query.sets.find(node.group);
-      if (node.group == query.own) continue;
-    }
+    if (!may_have_friends(node, query)) continue;
     if (level == 0) {
       meet(node, n, query);
     } else {

@@ -73,8 +73,15 @@ class LiveDetections {
   };
 
   Octave& octave_of(std::uint64_t width);
+  Range neighbours(std::size_t trial) const;
   void find_ranges(Octave& octave) const;
-  void look(Octave& octave, const Range& trials, Query& query);
+  Range trials_alike(std::size_t octave, const Detection& detection);
+  /// Of a group other than the query's own.
+  static bool may_have_friends(Node& node, const Query& query) {
+    if (node.last < query.ends || node.group == query.own || node.group == kEmpty) return false;
+    if (node.group != kMixed) node.group = query.sets.find(node.group);
+    return node.group != query.own;
+  }
   void visit(Octave& octave, std::size_t level, std::uint32_t first, std::uint32_t last,
              Query& query);
   void meet(const Node& leaf, std::uint32_t trial, Query& query);

@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tests/support/seed.h"
+
 namespace tautline::pipeline {
 namespace {
 
@@ -56,6 +62,39 @@ TEST(MergePulses, WidthsThatDifferTooMuchStayApart) {
       {place_pulse(pulse(9, 0, 1000, 4), 0, 0, 1), place_pulse(pulse(8, 0, 1000, 9), 1, 1, 1)},
       links);
   EXPECT_EQ(merged.size(), 2u);
+}
+
+// Each pulse's number of members is a bit of its own, so that those of a group tell its pulses.
+TEST(MergePulses, GroupsAreThoseOfEveryPair) {
+  std::mt19937_64 random = tests::generator();
+  const auto below = [&](std::size_t n) { return random() % n; };
+  for (int n = 0; n < 500; ++n) {
+    const stages::detect::Links links{below(20), below(10), below(4)};
+    std::vector<PlacedPulse> pulses;
+    for (std::size_t i = below(40); i > 0; --i) {
+      const std::size_t part = below(3);
+      Pulse p = pulse(6 + static_cast<double>(below(20)), below(30), below(1000), 1 + below(60));
+      p.begin -= std::min<std::uint64_t>(p.begin, below(50));
+      p.end += below(n % 2 == 0 ? 30 : 400);
+      p.members = std::uint64_t{1} << i;
+      pulses.push_back(place_pulse(p, part, 10 * part, std::size_t{1} << part));
+    }
+    std::vector<std::uint64_t> groups;  // as bits
+    for (const PlacedPulse& p : pulses) {
+      std::uint64_t joined = p.pulse.members;
+      for (const PlacedPulse& q : pulses)
+        if (&q < &p && merge_pulses({p, q}, links).size() == 1)
+          for (const std::uint64_t group : groups)
+            if (group & q.pulse.members) joined |= group;
+      std::erase_if(groups, [&](std::uint64_t group) { return (group & joined) != 0; });
+      groups.push_back(joined);
+    }
+    std::vector<std::uint64_t> found;
+    for (const Pulse& p : merge_pulses(pulses, links)) found.push_back(p.members);
+    std::sort(groups.begin(), groups.end());
+    std::sort(found.begin(), found.end());
+    ASSERT_EQ(found, groups) << n;
+  }
 }
 
 }  // namespace
