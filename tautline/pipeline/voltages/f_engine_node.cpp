@@ -34,8 +34,8 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
   voltages_ = inputs[0].detail<RawVoltages>();
   const core::VoltageDescription& description = voltages_.description;
   if (!engine_) {
-    engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout, config_.filter,
-                                        inputs[0].max_samples, config_.channels,
+    engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout,
+                                        config_.filter, inputs[0].max_samples, config_.channels,
                                         takes_blocks_on_device(inputs[0]));
     if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
   }

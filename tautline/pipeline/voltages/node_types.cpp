@@ -102,7 +102,8 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
       {.reader = config.reader, .start_s = config.start_s, .duration_s = config.duration_s}});
   constexpr std::size_t kProbe = 4096;
   const bool gpu = context.devices.front()->compiles();
-  const std::size_t most = std::min(context.memory_bytes / 16, (gpu ? std::size_t{64} : std::size_t{16}) << 20);
+  const std::size_t most =
+      std::min(context.memory_bytes / 16, (gpu ? std::size_t{64} : std::size_t{16}) << 20);
   const std::size_t each = std::max<std::size_t>(1, node->sequence().block_bytes(kProbe) / kProbe);
   const std::size_t samples =
       most / each > kProbe ? most / each / kProbe * kProbe : std::max<std::size_t>(1, most / each);
