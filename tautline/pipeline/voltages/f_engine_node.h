@@ -18,8 +18,8 @@ struct FEngineNodeConfig {
   ChannelRange channels = {};  ///< of a stream that is channelized already; none: all
   SharedGains gains = {};      ///< of requantised output
   std::shared_ptr<const formats::delays::Table> delays = {};
-  /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor oversampling; the
-  /// last samples of blocks must be their last bytes (block_tail.h).
+  /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor
+  /// oversampling; the last samples of blocks must be their last bytes (block_tail.h).
   std::size_t turns = 1, turn = 0;
 };
 
