@@ -28,17 +28,18 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using Devices = std::vector<std::shared_ptr<const device::Device>>;
+using DeviceList = std::vector<std::shared_ptr<const device::Device>>;
 
 // How devices share a stream. Whatever they are sent, each one's link carries it beside the others'.
 enum class Sharing {
   // A stream that is channelized already: each device is sent its channels and correlates them.
   channels,
-  // Voltages: blocks in turn, each with the samples before it that its first spectra begin with. Every device correlates
-  // all channels, and sums of integers are added on the host.
+  // Voltages: blocks in turn, each with the samples before it that its first spectra begin with. Every device
+  // correlates all channels, and sums of integers are added on the host.
   blocks,
-  // Voltages whose sums are floats, which added in another order would be others, or whose filter depends on more than a
-  // spectrum's samples: every device has all of them and does all of the filter bank, and correlates its channels.
+  // Voltages whose sums are floats, which added in another order would be others, or whose filter depends on
+  // more than a spectrum's samples: every device has all of them and does all of the filter bank, and
+  // correlates its channels.
   filtered_channels
 };
 
@@ -58,7 +59,7 @@ FilterConfig filter_of(const CorrelateConfig& config) {
 // Builds the graph of one run, and says afterwards what it did.
 class Correlation {
  public:
-  Correlation(const CorrelateConfig& config, const Devices& devices,
+  Correlation(const CorrelateConfig& config, const DeviceList& devices,
               const ProgressCallback& progress);
   CorrelateSummary run(const std::stop_token& stop);
 
@@ -77,7 +78,7 @@ class Correlation {
   void finish_report(report::ReportBuilder& report) const;
 
   const CorrelateConfig& config_;
-  const Devices& devices_;
+  const DeviceList& devices_;
   ProgressReporter reporter_;
   std::shared_ptr<const device::Device> host_;  // for what is the host's to do
   engine::Graph graph_;
@@ -95,7 +96,7 @@ class Correlation {
   std::shared_ptr<std::vector<float>> gains_;  // null: nothing is rounded
 };
 
-Correlation::Correlation(const CorrelateConfig& config, const Devices& devices,
+Correlation::Correlation(const CorrelateConfig& config, const DeviceList& devices,
                          const ProgressCallback& progress)
     : config_(config),
       devices_(devices),

@@ -66,8 +66,8 @@ class FEngine {
   /// that is already channelized or models that do not cover it.
   void set_delays(std::shared_ptr<const formats::delays::Table> table, const core::Instant& end);
 
-  /// Memory of the device, output_bytes() of it, for the spectra of the next take(), or of all of the next block where the
-  /// stream is channelized already. Without it the engine has its own.
+  /// Memory of the device, output_bytes() of it, for the spectra of the next take(), or of all of the next
+  /// block where the stream is channelized already. Without it the engine has its own.
   void set_output(void* memory) { output_memory_ = memory; }
   std::size_t output_bytes() const;
   /// What the largest chunk has in that memory: [channel][input][time], or [input][spectrum][channel].
@@ -84,8 +84,8 @@ class FEngine {
   /// begins: the stream goes on here after another engine had what came before. Filtered streams
   /// without delays only.
   void go_on_after(device::Queue& queue, const core::RawBlock& block);
-  /// Up to `limit` of the next spectra; an empty chunk asks for another block. They lie in the memory of the device: ready
-  /// to be read when the queue has come so far, until that memory is written again.
+  /// Up to `limit` of the next spectra; an empty chunk asks for another block. They lie in the memory of the
+  /// device: ready to be read when the queue has come so far, until that memory is written again.
   SpectraChunk take(device::Queue& queue, std::size_t limit);
 
   std::size_t inputs() const { return inputs_; }

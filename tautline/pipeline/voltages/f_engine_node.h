@@ -20,8 +20,8 @@ struct FEngineNodeConfig {
   /// Where no gains are given: memory that the node may take to measure them when it is opened; 0: it does not.
   std::size_t gains_memory_bytes = 0;
   std::shared_ptr<const formats::delays::Table> delays = {};
-  /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor oversampling; the
-  /// last samples of blocks must be their last bytes (block_tail.h).
+  /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor
+  /// oversampling; the last samples of blocks must be their last bytes (block_tail.h).
   std::size_t turns = 1, turn = 0;
 };
 

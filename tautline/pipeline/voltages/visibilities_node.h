@@ -49,8 +49,8 @@ struct VisibilitiesNodeConfig {
   std::shared_ptr<const formats::delays::Table> rotation = {};
 };
 
-/// "sums" of X-engines, which have some of the channels each, or all of them of some of the spectra, to "visibilities" of all
-/// channels.
+/// "sums" of X-engines, which have some of the channels each, or all of them of some of the spectra, to
+/// "visibilities" of all channels.
 class VisibilitiesNode final : public engine::Node {
  public:
   explicit VisibilitiesNode(VisibilitiesNodeConfig config) : config_(std::move(config)) {}

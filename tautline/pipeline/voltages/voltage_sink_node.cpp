@@ -6,6 +6,11 @@ namespace tautline::pipeline {
 
 std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream> inputs) {
   const auto& spectra = inputs[0].detail<Spectra>();
+  const bool by_input = form_wanted(config_) == stages::channelize::Output::spectra_float;
+  if ((inputs[0].arrays.front().axes.front() == "input") != by_input)
+    throw core::Error(core::ErrorKind::config, "input", inputs[0].kind,
+                      by_input ? "[input][time][channel]" : "[channel][input][time]",
+                      "give the filter bank's `output` the form that the file takes");
   description_ = {.input = spectra.voltages,
                   .channels = spectra.stream_channels,
                   .hop_samples = spectra.hop_samples,
@@ -49,7 +54,7 @@ void VoltageSinkNode::publish() {
 }
 
 engine::Counters VoltageSinkNode::counters() const {
-  return {{"written", sink_->written()}, {"invalid_spectra", invalid_}};
+  return {{"written", sink_ ? sink_->written() : 0}, {"invalid_spectra", invalid_}};
 }
 
 }  // namespace tautline::pipeline

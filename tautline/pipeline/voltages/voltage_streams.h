@@ -36,8 +36,8 @@ struct RawVoltages {
   stream::SequenceOptions options;  ///< that these were opened with
 };
 
-/// Of several F-engines that take blocks in turn each gives blocks for all of the stream; those whose spectra another one
-/// has are of no times.
+/// Each block's array has strides of its own. Of several F-engines that take blocks in turn, each gives blocks for all of
+/// the stream; where another one has the spectra, the array's time axis has no extent.
 struct Spectra {
   core::VoltageDescription voltages;  ///< that they were made of
   std::vector<std::string> files;
@@ -50,7 +50,6 @@ struct Spectra {
   std::string device, kernels;
 };
 
-/// Not the spectra's gains, but what they were made with.
 struct Sums {
   Spectra spectra;                        ///< its channels: those of the sums
   std::uint64_t integration_spectra = 1;  ///< of a whole integration

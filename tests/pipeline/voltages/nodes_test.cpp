@@ -1,5 +1,5 @@
-// The nodes of a correlator in graphs that the commands do not build: forks, slow sinks, sources that fail, and X-engines
-// that are given spectra in turn.
+// The nodes of a correlator in graphs that the commands do not build: forks, slow sinks, sources that fail,
+// and X-engines that are given spectra in turn.
 #include <gtest/gtest.h>
 
 #include <chrono>
