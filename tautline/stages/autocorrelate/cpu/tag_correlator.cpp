@@ -75,20 +75,21 @@ bool TagCorrelator::multiply_arrays(Level& level) {
   if (end - begin > kSparse * (d.size() - from) ||
       level.most > std::numeric_limits<std::uint32_t>::max())
     return false;
-  direct_array_.assign(end - begin, 0);
+  thread_local std::vector<std::uint32_t> direct_array, delayed_array;
+  direct_array.assign(end - begin, 0);
   for (std::size_t n = from; n < d.size(); ++n) {
     if (d[n].count > std::numeric_limits<std::uint32_t>::max()) return false;
-    direct_array_[d[n].index - begin] = static_cast<std::uint32_t>(d[n].count);
+    direct_array[d[n].index - begin] = static_cast<std::uint32_t>(d[n].count);
   }
   // Element i is window begin - last + i.
-  delayed_array_.assign(end - begin + last, 0);
+  delayed_array.assign(end - begin + last, 0);
   std::uint64_t& low = level.oldest;
   while (low < e.size() && e[low].index + last < begin) ++low;
   for (std::size_t i = low; i < e.size() && e[i].index < end; ++i)
-    delayed_array_[e[i].index + last - begin] = static_cast<std::uint32_t>(e[i].count);
+    delayed_array[e[i].index + last - begin] = static_cast<std::uint32_t>(e[i].count);
   for (std::size_t i = 0; i < level.range.steps; ++i) {
-    const std::uint32_t* x = direct_array_.data();
-    const std::uint32_t* y = delayed_array_.data() + (last - first - i);
+    const std::uint32_t* x = direct_array.data();
+    const std::uint32_t* y = delayed_array.data() + (last - first - i);
     std::uint64_t sum = 0;
     for (std::size_t t = 0; t < end - begin; ++t) sum += std::uint64_t{x[t]} * y[t];
     level.sums[i] += sum;
@@ -105,7 +106,7 @@ void TagCorrelator::multiply(Level& level) {
   // Every sum is at most the largest delayed window times the total of the direct windows.
   constexpr std::uint64_t kLimit = std::uint64_t{1} << 63;
   if (Huge{level.most} * std::max(level.direct.total, level.delayed.total) >= kLimit)
-    refused_ = true;
+    level.refused = true;
   if (!multiply_arrays(level)) multiply_lists(level);
 }
 
@@ -141,20 +142,27 @@ void TagCorrelator::push(std::span<const Window> a, std::span<const Window> b,
     Level& level = levels_[l];
     level.direct.close(until / level.range.window);
     if (!level.shared) level.delayed.close((until + level.range.base) / level.range.window);
-    multiply(level);
-    keep(level);
-    if (l + 1 < levels_.size()) {
-      Level& next = levels_[l + 1];
-      const std::vector<Window>& d = level.direct.whole;
-      const std::vector<Window>& e = level.shared ? d : level.delayed.whole;
-      for (std::size_t n = level.shared ? level.fresh : 0; n < d.size(); ++n)
-        next.direct.add({d[n].index / 2, d[n].count});
-      if (!next.shared)
-        for (std::size_t n = level.fresh; n < e.size(); ++n)
-          next.delayed.add({(e[n].index + bins_) / 2, e[n].count});
-    }
-    forget(level, until / level.range.window);
+    if (l + 1 == levels_.size()) break;
+    Level& next = levels_[l + 1];
+    const std::vector<Window>& d = level.direct.whole;
+    const std::vector<Window>& e = level.shared ? d : level.delayed.whole;
+    for (std::size_t n = level.shared ? level.fresh : 0; n < d.size(); ++n)
+      next.direct.add({d[n].index / 2, d[n].count});
+    if (!next.shared)
+      for (std::size_t n = level.fresh; n < e.size(); ++n)
+        next.delayed.add({(e[n].index + bins_) / 2, e[n].count});
   }
+}
+
+void TagCorrelator::multiply_level(std::size_t index, std::uint64_t until) {
+  Level& level = levels_[index];
+  multiply(level);
+  keep(level);
+  forget(level, until / level.range.window);
+}
+
+void TagCorrelator::settle() {
+  for (Level& level : levels_) refused_ = refused_ || level.refused;
 }
 
 void TagCorrelator::read(std::uint64_t samples, std::size_t pair,

@@ -22,8 +22,11 @@ class TagCorrelator {
   /// `same`: the pair is a sensor with itself.
   TagCorrelator(const Config& config, bool same);
 
-  /// Adds the nonzero bins of a and b from the previous call's `until` to this one's.
+  /// Adds the nonzero bins of a and b from the previous call's `until` to this one's, to every level. After it
+  /// multiply_level() of each, in any order or at the same time, and settle().
   void push(std::span<const Window> a, std::span<const Window> b, std::uint64_t until);
+  void multiply_level(std::size_t index, std::uint64_t until);
+  void settle();
   /// Whether a sum could have reached 2^63.
   bool refused() const { return refused_; }
   void read(std::uint64_t samples, std::size_t pair, const TypedSums<std::int64_t>& out) const;
@@ -67,6 +70,7 @@ class TagCorrelator {
     std::vector<std::uint64_t> sums;
     std::uint64_t oldest = 0;  // index of the first delayed window within reach of the lags
     std::uint64_t fresh = 0;   // index of the first delayed window that the next level lacks
+    bool refused = false;      // until settle()
   };
 
   void multiply(Level& level);
@@ -77,7 +81,6 @@ class TagCorrelator {
 
   std::size_t bins_;  // extra delay of a level's delayed series over the previous level's
   std::vector<Level> levels_;
-  std::vector<std::uint32_t> direct_array_, delayed_array_;
   bool refused_ = false;
 };
 

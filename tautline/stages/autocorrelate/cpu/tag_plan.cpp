@@ -104,6 +104,14 @@ class OwnTagPlan final : public BasePlan<TagPlan> {
                            own.correlators[p].push(own.series[pair.a], own.series[pair.b], until);
                          }
                        });
+    // Levels of few pairs keep all threads busy.
+    const std::size_t levels = config_.levels;
+    queue.parallel_for(own.correlators.size() * levels, 1,
+                       [&](std::size_t first, std::size_t last, std::size_t) {
+                         for (std::size_t k = first; k < last; ++k)
+                           own.correlators[k / levels].multiply_level(k % levels, until);
+                       });
+    for (TagCorrelator& correlator : own.correlators) correlator.settle();
     own.taken = until;
     own.refused = std::any_of(own.correlators.begin(), own.correlators.end(),
                               [](const TagCorrelator& one) { return one.refused(); });
