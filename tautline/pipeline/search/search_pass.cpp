@@ -211,7 +211,6 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
                                   const std::shared_ptr<const device::Device>& device) {
   PassRequest request = given;
   const bool gpu = device->compiles() && !device->properties().host_cpu;
-  if (gpu && request.most_block_samples == 0) request.most_block_samples = kMostGpuBlock;
   const std::size_t blocks =
       FilterbankSourceNode::kBlocks + (gpu ? FilterbankSourceNode::kBlocksOnTheirWay : 0);
   try {

@@ -39,14 +39,14 @@ struct PassRequest {
   std::size_t sample_bytes = 1;           ///< of one time of one beam of the input
   std::size_t memory_bytes = 0;
   std::size_t device_bytes = 0;  ///< a GPU's memory that is free; 0: as much as there is now
-  /// Of the input, at once; 0: kMostBlock, on a GPU kMostGpuBlock.
+  /// Of the input, at once; 0: kMostBlock.
   std::size_t most_block_samples = 0;
 };
 
-/// Longer blocks are no faster. On an H200 those of 65,536 samples take 4 % longer (Apertif's
-/// 2,000 trials), with the zero-DM filter 10 %: what one kernel writes leaves the cache before the
-/// next reads it.
-inline constexpr std::size_t kMostBlock = 65536, kMostGpuBlock = 32768;
+/// Longer blocks are no faster. On two cores those of 65,536 samples take a third longer for 12 s of data (Apertif's band,
+/// 500 trials), most of it for clearing 0.3 GB more of memory; those of 16,384 as long. On an H200 they take 4 % longer
+/// (2,000 trials), with the zero-DM filter 10 %: what one kernel writes leaves the cache before the next reads it.
+inline constexpr std::size_t kMostBlock = 32768;
 
 /// Times of the input in a block at most: `blocks` of them are in the host's memory, which
 /// memory_bytes is a cap on whatever the device has. Throws Error(memory).
