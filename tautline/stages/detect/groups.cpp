@@ -231,7 +231,8 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
       return d.trial >= (b + 1) * beam_trials();
     });
     do {
-      // As many as are live, which are looked at with each part; few, so that they stay in the cache.
+      // At least as many as are live, since each part begins with those; no more than that, so that
+      // work memory stays in the cache.
       const std::size_t most = std::max({kPart, beam.live.size(), beam.groups.size()});
       const auto last =
           next + std::min<std::ptrdiff_t>(end - next, static_cast<std::ptrdiff_t>(most));

@@ -46,7 +46,7 @@ class OpenGroup {
   /// Drops members that cannot be equal to the brightest: their boxcars end by `floor` and do not
   /// overlap the brightest, and nothing that begins before `floor` will be brighter.
   void drop_before(std::uint64_t floor);
-  /// Whether as many members have come as drop_before left.
+  /// Whether the members that are kept have doubled since drop_before.
   bool has_grown() const { return kept_.size() >= most_; }
   const Detection& best() const { return best_; }
 
