@@ -31,6 +31,7 @@ struct RunControl {
   std::string failed_node;
   std::condition_variable lane_ended;
   std::size_t lanes_left = 0, lanes_to_start = 0;
+  std::condition_variable all_started;
   std::chrono::steady_clock::time_point started = {};  // when the last lane had
   std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0;
   States states;

@@ -9,7 +9,8 @@ namespace tautline::engine {
 
 struct NodeProfile {
   std::string node, lane;
-  double busy_s = 0;  ///< in the node's functions, less waiting and the nodes it handed blocks to
+  double setup_s = 0;  ///< in its start()
+  double busy_s = 0;   ///< in the node's functions, less waiting and the nodes it handed blocks to
   double device_s =
       0;  ///< its device's, for what it enqueued there, less the nodes it handed blocks to
   double waiting_for_input_s = 0;   ///< its lane had nothing to do, and then a block for this node

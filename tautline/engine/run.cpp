@@ -66,6 +66,7 @@ class Run::Impl {
   void make_outputs();
   void check_memory() const;
   void check_states() const;
+  void wait_for_starts();
   void serve(Lane& lane);
   void serve(Lane& lane, const Entry& entry);
   void report_progress() const;
@@ -93,6 +94,10 @@ Run::Impl::Impl(Graph graph, RunOptions options) : options_(std::move(options)) 
     for (const auto& member : members_)
       for (Member::Output& output : member->outputs) output.pool->stop();
     for (const auto& lane : lanes_) lane->inbox.stop();
+    {
+      const std::lock_guard lock(control_.mutex);
+    }  // whoever waits has seen `stopping`, or is woken
+    control_.all_started.notify_all();
   };
 }
 
@@ -379,29 +384,44 @@ void Run::Impl::report_progress() const {
     options_.progress(control_.samples_taken, members_.front()->streams.front().total_samples);
 }
 
+// No block flows before every node has started: an error there costs no reading, and times are of work alone.
+void Run::Impl::wait_for_starts() {
+  std::unique_lock lock(control_.mutex);
+  if (--control_.lanes_to_start == 0) {
+    control_.started = std::chrono::steady_clock::now();
+    control_.all_started.notify_all();
+  }
+  control_.all_started.wait(lock,
+                            [this] { return control_.lanes_to_start == 0 || control_.stopping; });
+  if (control_.stopping) throw Stopped{};
+}
+
 void Run::Impl::serve(Lane& lane) {
   try {
     for (Member* member : lane.members) {
-      member->call([&](Node& n) {
-        n.start(*member);
-        const auto state = options_.resume.find(member->name);
-        if (state != options_.resume.end()) n.load(state->second);
-      });
+      member->call(
+          [&](Node& n) {
+            n.start(*member);
+            const auto state = options_.resume.find(member->name);
+            if (state != options_.resume.end()) n.load(state->second);
+          },
+          &NodeProfile::setup_s);
     }
-    {
-      const std::lock_guard lock(control_.mutex);
-      if (--control_.lanes_to_start == 0) control_.started = std::chrono::steady_clock::now();
-    }
+    wait_for_starts();
+    double waited_s = 0;  // nobody's
+    lane.clock.credit(waited_s);
     if (lane.source != nullptr) produce(lane);
     while (lane.open_inputs > 0) {
       const Entry entry = lane.inbox.pop();
       lane.clock.credit(entry.edge->to->profile.waiting_for_input_s);
       serve(lane, entry);
     }
-    lane.members.back()->call([&](Node&) {
-      for (const auto& [device, queue] : lane.queues) queue->synchronise();
-      lane.device_clock.collect(true);
-    });
+    lane.members.back()->call(
+        [&](Node&) {
+          for (const auto& [device, queue] : lane.queues) queue->synchronise();
+          lane.device_clock.collect(true);
+        },
+        &NodeProfile::waiting_for_device_s);
   } catch (const Stopped&) {
     lane.drain();
   }

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <exception>
 #include <system_error>
-#include <thread>
 #include <utility>
+
+#include "tautline/core/threads.h"
 
 namespace tautline::formats {
 
@@ -42,37 +42,22 @@ InputFile::InputFile(InputFile&& other) noexcept
 
 std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   // Shorter pieces are read in less time than a thread takes to start.
-  constexpr std::size_t kLeastPiece = std::size_t{2} << 20, kMostThreads = 16;
-  static const std::size_t cores = std::thread::hardware_concurrency();
-  return read(offset, bytes, std::min({kMostThreads, cores / 2, bytes.size() / kLeastPiece}));
+  constexpr std::size_t kLeastPiece = std::size_t{2} << 20;
+  return read(offset, bytes, std::min(core::spare_threads(), bytes.size() / kLeastPiece));
 }
 
 std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes,
                             std::size_t threads) const {
-  if (threads < 2) return read_piece(offset, bytes);
-  std::vector<std::size_t> got(threads);
-  std::vector<std::exception_ptr> errors(threads);
-  const auto begin_of = [&](std::size_t k) { return bytes.size() / threads * k; };
-  const auto size_of = [&](std::size_t k) {
-    return (k + 1 == threads ? bytes.size() : begin_of(k + 1)) - begin_of(k);
-  };
-  const auto read_one = [&](std::size_t k) {
-    try {
-      got[k] = read_piece(offset + begin_of(k), bytes.subspan(begin_of(k), size_of(k)));
-    } catch (...) {
-      errors[k] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t k = 1; k < threads; ++k) others.emplace_back(read_one, k);
-    read_one(0);
-  }
+  std::vector<std::pair<std::size_t, std::size_t>> got(
+      std::max<std::size_t>(1, threads));  // of each piece, and wanted
+  core::in_pieces(
+      bytes.size(), threads, [&](std::size_t piece, std::size_t first, std::size_t last) {
+        got[piece] = {read_piece(offset + first, bytes.subspan(first, last - first)), last - first};
+      });
   std::size_t done = 0;
-  for (std::size_t k = 0; k < threads; ++k) {
-    if (errors[k]) std::rethrow_exception(errors[k]);
-    done += got[k];
-    if (got[k] < size_of(k)) break;
+  for (const auto& [read, wanted] : got) {
+    done += read;
+    if (read < wanted) break;
   }
   return done;
 }

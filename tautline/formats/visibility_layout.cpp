@@ -7,6 +7,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 
 namespace tautline::formats {
 namespace {
@@ -83,24 +84,28 @@ void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>
   rows.flags.resize(values);
   const double nominal = static_cast<double>(nominal_count);
 
-  for (std::size_t tile = 0; tile < channels; tile += kChannelTile) {
-    const std::size_t tile_end = std::min(channels, tile + kChannelTile);
-    for (std::size_t row = 0; row < count; ++row) {
-      for (std::size_t p = 0; p < products; ++p) {
-        const auto product =
-            layout.product(layout.pairs()[first + row], polarisations[p], conjugation);
-        for (std::size_t c = tile; c < tile_end; ++c) {
-          const std::size_t to = (row * channels + c) * products + p;
-          const std::int64_t valid = product.present ? counts(c, product.baseline) : 0;
-          const std::complex<float> mean =
-              valid > 0 ? visibilities(c, product.baseline) : std::complex<float>{};
-          rows.visibilities[to] = product.conjugate ? std::conj(mean) : mean;
-          rows.fractions[to] = static_cast<float>(static_cast<double>(valid) / nominal);
-          rows.flags[to] = valid > 0 ? 0 : 1;
+  const auto gather = [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t tile = 0; tile < channels; tile += kChannelTile) {
+      const std::size_t tile_end = std::min(channels, tile + kChannelTile);
+      for (std::size_t row = begin; row < end; ++row) {
+        for (std::size_t p = 0; p < products; ++p) {
+          const auto product =
+              layout.product(layout.pairs()[first + row], polarisations[p], conjugation);
+          for (std::size_t c = tile; c < tile_end; ++c) {
+            const std::size_t to = (row * channels + c) * products + p;
+            const std::int64_t valid = product.present ? counts(c, product.baseline) : 0;
+            const std::complex<float> mean =
+                valid > 0 ? visibilities(c, product.baseline) : std::complex<float>{};
+            rows.visibilities[to] = product.conjugate ? std::conj(mean) : mean;
+            rows.fractions[to] = static_cast<float>(static_cast<double>(valid) / nominal);
+            rows.flags[to] = valid > 0 ? 0 : 1;
+          }
         }
       }
     }
-  }
+  };
+  constexpr std::size_t kLeastValues = std::size_t{1} << 17;
+  core::in_pieces(count, std::min(core::spare_threads(), values / kLeastValues), gather);
 }
 
 void check(const VisibilityDescription& description) {

@@ -178,10 +178,12 @@ Measurement measure_run_correlate(const Problem& sizes, const std::vector<Device
   config.filter.channels = sizes.at("channels");
   config.filter.taps = sizes.at("taps");
   config.integration_s = 1e-3 * static_cast<double>(sizes.at("integration_ms"));
-  return measure_whole(static_cast<double>(rows * row_bytes), budget_s, [&] {
+  Measurement m = measure_whole(static_cast<double>(rows * row_bytes), budget_s, [&] {
     const CorrelateSummary s = correlate_voltages(config, devices);
     return WholeRun{s.profile, s.backend, s.stream_s};
   });
+  m.bandwidth_hz = *m.real_time_factor * std::abs(description.bandwidth_hz);
+  return m;
 }
 
 Measurement measure_run_search(const Problem& sizes, const std::vector<DevicePointer>& devices,
