@@ -151,6 +151,7 @@ int run_bench(const Global& global, const BenchOptions& options) {
         else
           table.print_row(m);
         std::fflush(stdout);
+        if (m.profile && global.profile) fmt::print(stderr, "{}", engine::to_text(*m.profile));
       } catch (const core::Error& error) {
         // Not every stage has code for every device, and a sweep ends where memory does.
         const bool skip_stage =

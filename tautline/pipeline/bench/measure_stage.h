@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
+#include "tautline/engine/profile.h"
 #include "tautline/pipeline/bench/measure_limits.h"
 #include "tautline/pipeline/bench/measure_problem.h"
 
@@ -36,6 +37,7 @@ struct Measurement {
   std::optional<double> energy_j;
   /// While runs followed each other without a pause, for energy_j.
   std::optional<double> power_w;
+  std::optional<engine::Profile> profile;  ///< of a whole run
 };
 
 /// Stages with their data where the device computes, in order of the pipeline (stage_table.h).

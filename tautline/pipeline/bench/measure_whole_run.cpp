@@ -74,6 +74,7 @@ Measurement measure_whole(double bytes, double budget_s, const std::function<Who
   m.fraction_of_limit = middle.profile.efficiency;
   m.limit = middle.profile.bound_by;
   m.instruction_set = middle.kernels;
+  m.profile = middle.profile;
   m.real_time_factor = middle.stream_s / m.seconds;
   return m;
 }
