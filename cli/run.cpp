@@ -15,7 +15,7 @@ namespace tautline::cli {
 namespace {
 
 struct RunOptions {
-  std::string path, memory = "2G";
+  std::string path, memory;
   std::vector<std::string> assignments;
   bool check = false, plan = false, overwrite = false, strict = false, types = false;
 };
@@ -103,11 +103,12 @@ int run_pipeline(const Global& global, const RunOptions& options) {
     throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
   pipeline::GraphFile file(formats::TomlTable::read(options.path), types);
   for (const std::string& assignment : options.assignments) file.set(assignment);
-  pipeline::NodeContext context{.devices = open_devices(global),
-                                .memory_bytes = parse_bytes(options.memory),
-                                .history = history_line(global),
-                                .overwrite = options.overwrite,
-                                .log = {}};
+  pipeline::NodeContext context{
+      .devices = open_devices(global),
+      .memory_bytes = options.memory.empty() ? core::half_of_memory() : parse_bytes(options.memory),
+      .history = history_line(global),
+      .overwrite = options.overwrite,
+      .log = {}};
   ProgressLine line(global);
   const auto progress = drawn_on(line);
   pipeline::ProgressReporter reporter(progress);
@@ -154,7 +155,7 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
   command
       ->add_option("--memory", options->memory,
                    "most memory that the run may take on the host; bytes, with K, M or G")
-      ->capture_default_str();
+      ->default_str("half of the machine's");
   command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
   command->add_flag("--strict", options->strict,
                     "status 1 instead of 3 when the input was damaged");

@@ -50,10 +50,10 @@ class RunPipeline : public ::testing::Test {
             "--set", "f.taps=4",
             "--set", "x.integration_s=0.004"};
   }
-  Contents of_command() {
+  Contents of_command(const std::string& device = "cpu") {
     const CommandResult result =
-        run({"correlate", scratch / "in.dada", "-o", scratch / "command.uvh5", "--channels", "16",
-             "--taps", "4", "--integration", "0.004"});
+        run({"--device", device, "correlate", scratch / "in.dada", "-o", scratch / "command.uvh5",
+             "--channels", "16", "--taps", "4", "--integration", "0.004"});
     EXPECT_EQ(result.status, 0) << result.err;
     return contents_of(scratch / "command.uvh5");
   }
@@ -73,7 +73,7 @@ TEST_F(RunPipeline, CorrelatesAsTheCommandDoes) {
     arguments.push_back("--overwrite");
     const CommandResult result = run(arguments);
     ASSERT_EQ(result.status, 0) << result.err;
-    expect_same(contents_of(scratch / "run.uvh5"), of_command());
+    expect_same(contents_of(scratch / "run.uvh5"), of_command(device));
     std::filesystem::remove(scratch / "command.uvh5");
     const auto summary = nlohmann::json::parse(result.out);
     EXPECT_EQ(keys_of(summary), documented_object("`tautline.run` 1"));
