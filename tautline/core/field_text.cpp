@@ -161,6 +161,9 @@ std::size_t half_of_memory() {
 
 FieldText<std::size_t> memory_size() {
   FieldText<std::size_t> form = byte_size();
+  form.read = [read = form.read](const std::string& text) {
+    return text == "half of the machine's" ? half_of_memory() : read(text);
+  };
   form.write = [write = form.write](const std::size_t& bytes) {
     return bytes == half_of_memory() ? "half of the machine's" : write(bytes);
   };

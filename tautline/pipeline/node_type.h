@@ -51,12 +51,12 @@ struct NodeType {
   std::function<std::unique_ptr<NodeSettings>()> make;
 };
 
-/// A type of one node, which make(config, context) makes.
-template <class Config, class Make>
-NodeType node_type(std::string name, std::string help, std::size_t inputs, Make make) {
+/// A type whose add(config, graph, name, inputs, edge, context) is NodeSettings::add.
+template <class Config, class Add>
+NodeType composite_type(std::string name, std::string help, std::size_t inputs, Add add) {
   class Settings final : public NodeSettings {
    public:
-    explicit Settings(Make make_node) : make_(std::move(make_node)) {}
+    explicit Settings(Add add_nodes) : add_(std::move(add_nodes)) {}
     void set(const std::string& field, const std::string& text) override {
       core::set(config_, field, text);
     }
@@ -65,19 +65,30 @@ NodeType node_type(std::string name, std::string help, std::size_t inputs, Make 
                                   const std::vector<engine::Port>& from,
                                   const engine::EdgeOptions& edge,
                                   const NodeContext& context) const override {
-      const engine::NodeId id = graph.add(node, make_(config_, context));
-      for (std::size_t k = 0; k < from.size(); ++k) graph.connect(from[k], {id, k}, edge);
-      return {{id, 0}};
+      return add_(config_, graph, node, from, edge, context);
     }
 
    private:
     Config config_;
-    Make make_;
+    Add add_;
   };
   std::vector<core::FieldDescription> described;
   for (const auto& field : fields(Config{}).all()) described.push_back(field);
   return {std::move(name), std::move(help), inputs, std::move(described),
-          [make] { return std::make_unique<Settings>(make); }};
+          [add] { return std::make_unique<Settings>(add); }};
+}
+
+/// A type of one node with one output, which make(config, context) makes.
+template <class Config, class Make>
+NodeType node_type(std::string name, std::string help, std::size_t inputs, Make make) {
+  const auto add = [make](const Config& config, engine::Graph& graph, const std::string& node,
+                          const std::vector<engine::Port>& from, const engine::EdgeOptions& edge,
+                          const NodeContext& context) -> std::vector<engine::Port> {
+    const engine::NodeId id = graph.add(node, make(config, context));
+    for (std::size_t k = 0; k < from.size(); ++k) graph.connect(from[k], {id, k}, edge);
+    return {{id, 0}};
+  };
+  return composite_type<Config>(std::move(name), std::move(help), inputs, add);
 }
 
 }  // namespace tautline::pipeline

@@ -23,15 +23,27 @@ std::vector<std::string> names_of(Is is) {
 
 // Without what was not asked for.
 std::string describe_sizes(Problem sizes) {
-  const Problem unsaid{{"blocks", 1},        {"calls", 1},
-                       {"channelized", 0},  {"impulses", 0},
-                       {"corner_turned", 0}, {"delays", 0},
-                       {"design", 0},        {"float", 0},
-                       {"from_host", 0},     {"half", 0},
-                       {"layout", 0},        {"method", 0},
-                       {"pulse_us", 0},      {"oversample_denominator", 1},
-                       {"real", 0},          {"oversample_numerator", 1},
-                       {"standard", 0},      {"zero_dm", 0}};
+  const Problem unsaid{{"blocks", 1},
+                       {"calls", 1},
+                       {"impulses_every", 0},
+                       {"pulses", 0},
+                       {"snr", 60},
+                       {"channelized", 0},
+                       {"impulses", 0},
+                       {"corner_turned", 0},
+                       {"delays", 0},
+                       {"design", 0},
+                       {"float", 0},
+                       {"from_host", 0},
+                       {"half", 0},
+                       {"layout", 0},
+                       {"method", 0},
+                       {"pulse_us", 0},
+                       {"oversample_denominator", 1},
+                       {"real", 0},
+                       {"oversample_numerator", 1},
+                       {"standard", 0},
+                       {"zero_dm", 0}};
   std::erase_if(sizes, [&](const auto& size) {
     const auto known = unsaid.find(size.first);
     return known != unsaid.end() && size.second == known->second;

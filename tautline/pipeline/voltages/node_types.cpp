@@ -122,38 +122,23 @@ std::unique_ptr<engine::Node> make_filter_bank(const FilterBank& config,
   return std::make_unique<FEngineNode>(std::move(f));
 }
 
-class CorrelatorSettings final : public NodeSettings {
- public:
-  void set(const std::string& field, const std::string& text) override {
-    core::set(config_, field, text);
-  }
-  void check() const override { core::check(config_); }
-  std::vector<engine::Port> add(engine::Graph& graph, const std::string& name,
-                                const std::vector<engine::Port>& inputs,
-                                const engine::EdgeOptions& edge,
-                                const NodeContext& context) const override {
-    const auto& device = context.devices.front();
-    VisibilitiesNodeConfig means{.host = device->compiles() ? device::open({}) : device,
-                                 .history = context.history};
-    if (!config_.array_path.empty()) means.array = formats::read_array_layout(config_.array_path);
-    const auto sums =
-        graph.add(name + ".sums", std::make_unique<XEngineNode>(XEngineNodeConfig{
-                                      .device = device, .integration_s = config_.integration_s}));
-    const auto node = graph.add(name, std::make_unique<VisibilitiesNode>(std::move(means)));
-    graph.connect(inputs.front(), sums, edge);
-    graph.connect(sums, node, {.depth = 1});
-    return {node};
-  }
-
- private:
-  Correlator config_;
-};
-
-NodeType correlator_type() {
-  std::vector<core::FieldDescription> described;
-  for (const auto& field : fields(Correlator{}).all()) described.push_back(field);
-  return {"correlator", "spectra to visibilities, a block for each integration", 1,
-          std::move(described), [] { return std::make_unique<CorrelatorSettings>(); }};
+// The sums on the device, and their means on the host.
+std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph& graph,
+                                         const std::string& name,
+                                         const std::vector<engine::Port>& inputs,
+                                         const engine::EdgeOptions& edge,
+                                         const NodeContext& context) {
+  const auto& device = context.devices.front();
+  VisibilitiesNodeConfig means{.host = device->compiles() ? device::open({}) : device,
+                               .history = context.history};
+  if (!config.array_path.empty()) means.array = formats::read_array_layout(config.array_path);
+  const auto sums =
+      graph.add(name + ".sums", std::make_unique<XEngineNode>(XEngineNodeConfig{
+                                    .device = device, .integration_s = config.integration_s}));
+  const auto node = graph.add(name, std::make_unique<VisibilitiesNode>(std::move(means)));
+  graph.connect(inputs.front(), sums, edge);
+  graph.connect(sums, node, {.depth = 1});
+  return {node};
 }
 
 std::unique_ptr<engine::Node> make_visibility_file(const OutputFile& config,
@@ -183,15 +168,17 @@ std::unique_ptr<engine::Node> make_spectra_file(const OutputFile& config,
 }  // namespace
 
 std::vector<NodeType> voltage_node_types() {
-  return {node_type<VoltageFiles>("voltage_files", "antenna voltages from files of any format", 0,
-                                  make_source),
-          node_type<FilterBank>("filter_bank",
-                                "voltages to spectra; spectra that come from files are handed on",
-                                1, make_filter_bank),
-          correlator_type(),
-          node_type<OutputFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
-                                make_visibility_file),
-          node_type<OutputFile>("spectra_file", "spectra to .dada or .npy", 1, make_spectra_file)};
+  return {
+      node_type<VoltageFiles>("voltage_files", "antenna voltages from files of any format", 0,
+                              make_source),
+      node_type<FilterBank>("filter_bank",
+                            "voltages to spectra; spectra that come from files are handed on", 1,
+                            make_filter_bank),
+      composite_type<Correlator>(
+          "correlator", "spectra to visibilities, a block for each integration", 1, add_correlator),
+      node_type<OutputFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
+                            make_visibility_file),
+      node_type<OutputFile>("spectra_file", "spectra to .dada or .npy", 1, make_spectra_file)};
 }
 
 }  // namespace tautline::pipeline

@@ -1,8 +1,10 @@
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/voltages/block_tail.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -37,6 +39,10 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
                       "one unbroken stream, since the output has one start time",
                       "channelize each piece on its own");
   bytes.extents[0] = raw.bytes.size();
+  if (ends_with_last_samples(raw.layout))  // a short block keeps the room of a whole one
+    bytes.extents[0] =
+        std::min(bytes.extents[0],
+                 (raw.layout.offset_bits + block.samples * raw.layout.time_stride_bits + 7) / 8);
   block.segment = segment.index;
   block.segment_start = segment.start;
   block.first = next_;
