@@ -14,9 +14,12 @@ std::string FaultRecord::after_kernel() const {
   return last_kernel_.empty() ? "" : ", after kernel " + last_kernel_;
 }
 
-void FaultRecord::fail(const std::string& what) {
+void FaultRecord::fail(const std::string& what, const std::string& advice) {
   const std::lock_guard lock(mutex_);
-  if (!failed_) first_failure_ = what;
+  if (!failed_) {
+    first_failure_ = what;
+    advice_ = advice;
+  }
   failed_ = true;
 }
 
@@ -25,7 +28,7 @@ void FaultRecord::require_usable(const std::string& device, const std::string& w
   const std::lock_guard lock(mutex_);
   throw core::Error(core::ErrorKind::device, device + ": " + what,
                     "refused after an earlier failure of the device, " + first_failure_, "",
-                    "start the program again");
+                    advice_);
 }
 
 }  // namespace tautline::device

@@ -16,8 +16,8 @@ class FaultRecord {
   /// wait fails, the kernel that was launched last is the likely one.
   std::string after_kernel() const;
 
-  /// The device is lost; `what` says how. The first call counts.
-  void fail(const std::string& what);
+  /// The device is lost; `what` says how, `advice` what to do. The first call counts.
+  void fail(const std::string& what, const std::string& advice = "start the program again");
   /// Throws Error(device) naming `device` and `what` after a failure, and says which that was:
   /// another thread may come here before the one that met the failure has told anyone.
   void require_usable(const std::string& device, const std::string& what) const;
@@ -25,7 +25,7 @@ class FaultRecord {
  private:
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
-  std::string last_kernel_, first_failure_;
+  std::string last_kernel_, first_failure_, advice_;
 };
 
 }  // namespace tautline::device

@@ -58,7 +58,10 @@ std::shared_ptr<const Block> Member::keep(const Block& kept) {
   BlockPool* pool = taken_.pool;
   pool->add_users(*block, 1);
   return {block, [this, pool, block, taken = taken_](const Block*) {
-            record_read(taken);
+            try {
+              record_read(taken);
+            } catch (const core::Error&) {  // of a device that has failed: its next call says so
+            }
             pool->release(*block);
           }};
 }

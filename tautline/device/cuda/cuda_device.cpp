@@ -235,12 +235,13 @@ void Context::check(CUresult code, const std::string& what) {
                                        error == nullptr ? std::to_string(code) : error);
   if (std::find(kSticky.begin(), kSticky.end(), code) != kSticky.end()) {
     const std::string where = what + faults.after_kernel();
-    faults.fail(where + ": " + said);
     const bool exact = std::getenv("CUDA_LAUNCH_BLOCKING") != nullptr;
-    throw Error(ErrorKind::device, name + ": " + where, said, "",
-                exact ? "start the program again"
-                      : "start the program again; with CUDA_LAUNCH_BLOCKING=1 in the environment "
-                        "this message names the very kernel that failed");
+    const std::string advice =
+        exact ? "start the program again"
+              : "start the program again; with CUDA_LAUNCH_BLOCKING=1 in the environment "
+                "this message names the very kernel that failed";
+    faults.fail(where + ": " + said, advice);
+    throw Error(ErrorKind::device, name + ": " + where, said, "", advice);
   }
   const bool memory = code == kOutOfMemory;
   throw Error(memory ? ErrorKind::memory : ErrorKind::device, name + ": " + what, said, "",
