@@ -234,7 +234,7 @@ void Context::check(CUresult code, const std::string& what) {
   const std::string said = fmt::format("{} ({})", text == nullptr ? "unknown error" : text,
                                        error == nullptr ? std::to_string(code) : error);
   if (std::find(kSticky.begin(), kSticky.end(), code) != kSticky.end()) {
-    const std::string where = what + faults.after_kernel();
+    const std::string where = what + faults.after_kernel(what);
     const bool exact = std::getenv("CUDA_LAUNCH_BLOCKING") != nullptr;
     const std::string advice =
         exact ? "start the program again"

@@ -92,8 +92,8 @@ class CudaQueue final : public Queue {
               std::span<const Argument> arguments) override {
     const auto& own = dynamic_cast<const CudaKernel&>(kernel);
     context_->check_usable("kernel " + own.label());
-    own.enqueue(*context_, stream_, shape, arguments);
     context_->faults.note_launch(own.label());
+    own.enqueue(*context_, stream_, shape, arguments);
   }
   void record(Event& event) override {
     const Current current(*context_);

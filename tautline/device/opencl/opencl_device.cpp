@@ -157,7 +157,7 @@ void Context::check(cl_int code, const std::string& what) {
                 "lower `memory_bytes`, `channels` or the block size");
   if (code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE ||
       code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) {
-    const std::string where = what + faults.after_kernel();
+    const std::string where = what + faults.after_kernel(what);
     faults.fail(where + ": " + error_name(code));
     throw Error(ErrorKind::device, name + ": " + where, error_name(code), "",
                 "start the program again");

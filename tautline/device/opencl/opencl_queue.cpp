@@ -171,8 +171,8 @@ void OpenclQueue::launch(const Kernel& kernel, const LaunchShape& shape,
   context_->check_usable("kernel " + own.label());
   std::unique_lock<std::mutex> turn;
   if (takes_turns_) turn = std::unique_lock(kernel_of_cpus());
-  own.enqueue(*context_, queue_.get(), shape, arguments);
   context_->faults.note_launch(own.label());
+  own.enqueue(*context_, queue_.get(), shape, arguments);
   if (takes_turns_) context_->check(clFinish(queue_.get()), "kernel " + own.label());
 }
 
