@@ -1,36 +1,91 @@
 #include "tautline/core/threads.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace tautline::core {
 
+namespace {
+
+// Pieces that threads take one after the other.
+struct Job {
+  explicit Job(std::size_t pieces, const std::function<void(std::size_t)>& task)
+      : work(task), left(pieces), errors(pieces) {}
+
+  const std::function<void(std::size_t)>& work;
+  std::size_t next = 0;  // piece to take
+  std::size_t left;      // pieces that are not done
+  std::vector<std::exception_ptr> errors;
+  std::condition_variable done;
+};
+
+// Threads that start when they are first needed and wait for jobs until the process ends. In a forked child, which has none
+// of them, the caller does every piece.
+class Crew {
+ public:
+  void run(std::size_t pieces, const std::function<void(std::size_t)>& work) {
+    Job job(pieces, work);
+    std::unique_lock lock(mutex_);
+    while (threads_.size() + 1 < std::min(pieces, spare_threads()))
+      threads_.emplace_back([this] { serve(); });
+    jobs_.push_back(&job);
+    wake_.notify_all();
+    while (job.next < job.errors.size()) do_piece(job, lock);
+    job.done.wait(lock, [&] { return job.left == 0; });
+    lock.unlock();
+    for (const std::exception_ptr& error : job.errors)
+      if (error) std::rethrow_exception(error);
+  }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [&] { return !jobs_.empty(); });
+      do_piece(*jobs_.front(), lock);
+    }
+  }
+
+  // Called with the lock, which is open while the piece is worked on.
+  void do_piece(Job& job, std::unique_lock<std::mutex>& lock) {
+    const std::size_t piece = job.next++;
+    if (job.next == job.errors.size()) std::erase(jobs_, &job);
+    lock.unlock();
+    try {
+      job.work(piece);
+    } catch (...) {
+      job.errors[piece] = std::current_exception();
+    }
+    lock.lock();
+    if (--job.left == 0) job.done.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job*> jobs_;  // with pieces to take
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
 std::size_t spare_threads() {
-  static const std::size_t half = std::thread::hardware_concurrency() / 2;
-  return std::clamp<std::size_t>(half, 1, 16);
+  static const std::size_t most = std::thread::hardware_concurrency() * 3 / 4;
+  return std::clamp<std::size_t>(most, 2, 16);
 }
 
 void in_pieces(std::size_t items, std::size_t pieces,
                const std::function<void(std::size_t, std::size_t, std::size_t)>& work) {
   pieces = std::clamp<std::size_t>(pieces, 1, std::max<std::size_t>(1, items));
   if (pieces == 1) return work(0, 0, items);
-  std::vector<std::exception_ptr> errors(pieces);
-  const auto one = [&](std::size_t piece) {
-    try {
-      work(piece, piece * items / pieces, (piece + 1) * items / pieces);
-    } catch (...) {
-      errors[piece] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t piece = 1; piece < pieces; ++piece) others.emplace_back(one, piece);
-    one(0);
-  }
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  static Crew& crew = *new Crew;  // never destroyed: its threads end with the process
+  crew.run(pieces, [&](std::size_t piece) {
+    work(piece, piece * items / pieces, (piece + 1) * items / pieces);
+  });
 }
 
 }  // namespace tautline::core

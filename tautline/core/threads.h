@@ -6,11 +6,12 @@
 
 namespace tautline::core {
 
-/// Half of the cores, 16 at most and 1 at least: the others compute.
+/// Three quarters of the cores, 2 at least and 16 at most.
 std::size_t spare_threads();
 
-/// Calls work(piece, first, last) for `pieces` pieces of [0, items), each on a thread of its own but one, which is the
-/// caller's. Throws what the first piece that failed threw, when all are done.
+/// Calls work(piece, first, last) for `pieces` pieces of [0, items), on spare_threads() threads at most: the caller's and
+/// others, which stay for later calls. A thread that is done with a piece takes the next one. Throws what the first piece
+/// that failed threw, when all are done.
 void in_pieces(
     std::size_t items, std::size_t pieces,
     const std::function<void(std::size_t piece, std::size_t first, std::size_t last)>& work);

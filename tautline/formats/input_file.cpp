@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
+#include "tautline/core/copy_past_caches.h"
 #include "tautline/core/threads.h"
 
 namespace tautline::formats {
@@ -41,23 +43,35 @@ InputFile::InputFile(InputFile&& other) noexcept
       size_(other.size_) {}
 
 std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
-  // Shorter pieces are read in less time than a thread takes to start.
-  constexpr std::size_t kLeastPiece = std::size_t{2} << 20;
-  return read(offset, bytes, std::min(core::spare_threads(), bytes.size() / kLeastPiece));
+  // Shorter pieces are read in less time than it takes to hand them to another thread.
+  constexpr std::size_t kPiece = std::size_t{2} << 20;
+  // Blocks of this length do not stay in the caches until they are used.
+  constexpr std::size_t kLong = std::size_t{32} << 20;
+  std::atomic<std::size_t> done = bytes.size();
+  core::in_pieces(
+      bytes.size(), bytes.size() / kPiece, [&](std::size_t, std::size_t first, std::size_t last) {
+        const auto piece = bytes.subspan(first, last - first);
+        const std::size_t got = bytes.size() >= kLong ? read_past_caches(offset + first, piece)
+                                                      : read_piece(offset + first, piece);
+        // The earliest end counts: the file may grow meanwhile.
+        for (std::size_t end = done; got < piece.size() && first + got < end;)
+          if (done.compare_exchange_weak(end, first + got)) break;
+      });
+  return done;
 }
 
-std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes,
-                            std::size_t threads) const {
-  std::vector<std::pair<std::size_t, std::size_t>> got(
-      std::max<std::size_t>(1, threads));  // of each piece, and wanted
-  core::in_pieces(
-      bytes.size(), threads, [&](std::size_t piece, std::size_t first, std::size_t last) {
-        got[piece] = {read_piece(offset + first, bytes.subspan(first, last - first)), last - first};
-      });
+// By way of memory that stays in the core's cache: pread alone would fetch each line of `bytes` before it overwrites it.
+std::size_t InputFile::read_past_caches(std::uint64_t offset, std::span<std::byte> bytes) const {
+  constexpr std::size_t kNear = std::size_t{256} << 10;
+  thread_local std::vector<std::byte> near;
+  near.resize(kNear);
   std::size_t done = 0;
-  for (const auto& [read, wanted] : got) {
-    done += read;
-    if (read < wanted) break;
+  while (done < bytes.size()) {
+    const auto part = std::span(near).first(std::min(kNear, bytes.size() - done));
+    const std::size_t got = read_piece(offset + done, part);
+    core::copy_past_caches(bytes.data() + done, part.data(), got);
+    done += got;
+    if (got < part.size()) break;
   }
   return done;
 }

@@ -24,11 +24,9 @@ class InputFile {
   const std::string& path() const { return path_; }
   /// The size when the file was opened.
   std::uint64_t size() const { return size_; }
-  /// Fills `bytes` from `offset` on; fewer only at the end of the file. Long reads are divided among several threads, half
-  /// as many as there are cores: one thread copies 3 to 4 GB/s from the page cache. Throws Error(io).
+  /// Fills `bytes` from `offset` on; fewer only at the end of the file. Long reads are divided among several threads
+  /// (core/threads.h): one copies 3 to 5 GB/s from the page cache. Throws Error(io).
   std::size_t read(std::uint64_t offset, std::span<std::byte> bytes) const;
-  /// The same with so many threads.
-  std::size_t read(std::uint64_t offset, std::span<std::byte> bytes, std::size_t threads) const;
   /// The bytes from `offset` on, mapped: whoever reads them on the host after the file has shrunk gets a signal, so they are
   /// for devices that copy registered pages, and holds() says afterwards whether the file was whole. Throws Error(io).
   std::shared_ptr<const std::byte> map(std::uint64_t offset, std::size_t bytes) const;
@@ -43,6 +41,7 @@ class InputFile {
 
  private:
   std::size_t read_piece(std::uint64_t offset, std::span<std::byte> bytes) const;
+  std::size_t read_past_caches(std::uint64_t offset, std::span<std::byte> bytes) const;
 
   std::string path_;
   int descriptor_ = -1;

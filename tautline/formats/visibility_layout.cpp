@@ -105,7 +105,7 @@ void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>
     }
   };
   constexpr std::size_t kLeastValues = std::size_t{1} << 17;
-  core::in_pieces(count, std::min(core::spare_threads(), values / kLeastValues), gather);
+  core::in_pieces(count, values / kLeastValues, gather);
 }
 
 void check(const VisibilityDescription& description) {

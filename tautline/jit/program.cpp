@@ -1,6 +1,9 @@
 #include "tautline/jit/program.h"
 
+#include <fmt/format.h>
+
 #include "tautline/core/error.h"
+#include "tautline/core/stopwatch.h"
 #include "tautline/jit/folders.h"
 #include "tautline/jit/program_cache.h"
 
@@ -79,7 +82,10 @@ std::shared_ptr<const Program> build(const Device& device, const ProgramSource& 
   auto program = load_cached(device, source, key, cache);
   if (program == nullptr) {
     program = named(source, [&] {
+      const auto start = core::Clock::now();
       const auto binary = device.compile(source);
+      shared.log(core::LogLevel::debug, fmt::format("kernel file {} compiled in {:.2f} s",
+                                                    source.name, core::seconds_since(start)));
       auto loaded = device.load(source.name, binary);
       if (const std::string problem = cache.store(key, binary); !problem.empty())
         shared.warn_once("compiled kernels are not kept, so each run compiles again: " + problem +

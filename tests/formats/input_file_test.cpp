@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <span>
+#include <vector>
 
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -11,26 +13,32 @@
 namespace tautline::formats {
 namespace {
 
-TEST(InputFile, GivesTheSameBytesWhateverTheThreads) {
+// Lengths on both sides of a piece, of what is read past the caches, and of the file's end.
+TEST(InputFile, GivesTheFilesBytes) {
   auto random = tests::generator();
   const tests::ScratchFolder scratch;
   const std::string path = scratch / "x";
-  std::vector<char> bytes(100'003);
-  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
+  constexpr std::size_t kPiece = std::size_t{2} << 20, kLong = std::size_t{32} << 20;
+  std::vector<std::uint64_t> words((kLong + kPiece) / 8 + 12'501);
+  std::generate(words.begin(), words.end(), [&] { return random(); });
+  const auto bytes = std::as_bytes(std::span(words));
   std::ofstream(path, std::ios::binary)
-      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
   const InputFile file(path);
-  for (const std::size_t threads : {0, 1, 2, 3, 7, 16})
-    for (const std::size_t size : {0, 1, 5, 99'000, 100'003, 120'000}) {
-      const std::size_t offset = random() % 2000;
-      std::vector<std::byte> got(size, std::byte{0xA5});
-      const std::size_t expected = std::min(size, bytes.size() - offset);
-      EXPECT_EQ(file.read(offset, got, threads), expected)
-          << threads << " threads, " << size << " from " << offset;
-      EXPECT_TRUE(std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(expected),
-                             reinterpret_cast<const std::byte*>(bytes.data()) + offset));
-      EXPECT_TRUE(expected == size || got[expected] == std::byte{0xA5});
-    }
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{63}, kPiece - 1, 2 * kPiece, 5 * kPiece + 7,
+        kLong - 1, kLong, kLong + 3, bytes.size(), bytes.size() + kPiece}) {
+    const std::size_t offset = random() % 3000;
+    std::vector<std::byte> got(size + 1 + random() % 64, std::byte{0xA5});
+    const auto room = std::span(got).last(size);  // at any alignment
+    const std::size_t expected = std::min(size, bytes.size() - offset);
+    EXPECT_EQ(file.read(offset, room), expected) << size << " from " << offset;
+    EXPECT_TRUE(std::equal(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(expected),
+                           bytes.data() + offset));
+    EXPECT_TRUE(expected == size || room[expected] == std::byte{0xA5});
+    EXPECT_EQ(got.front(), std::byte{0xA5});
+  }
 }
 
 }  // namespace
