@@ -28,19 +28,24 @@ struct KernelResources {
   std::size_t max_group_threads = 0;
 };
 
+/// Where a program is still being compiled (jit/program.h), all but name() wait, and throw what the compiler said.
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual const std::string& name() const = 0;
   virtual const KernelResources& resources() const = 0;
+  /// The device's own kernel.
+  virtual const Kernel& loaded() const { return *this; }
 };
 
-/// Loaded code. Kernels live as long as somebody holds them.
+/// Loaded code, or code that is being compiled. Kernels live as long as somebody holds them.
 class Program {
  public:
   virtual ~Program() = default;
   /// Throws Error(device) when the program has no such kernel.
   virtual std::shared_ptr<const Kernel> kernel(const std::string& name) const = 0;
+  /// The same, loaded: waits for it, and throws what the compiler or the driver said.
+  virtual const Program& loaded() const { return *this; }
 };
 
 struct Extent3 {

@@ -1,6 +1,7 @@
 #include "tautline/device/shared_state.h"
 
 #include <utility>
+#include <vector>
 
 namespace tautline::device {
 
@@ -33,6 +34,16 @@ std::shared_ptr<const Program> SharedState::keep_program(const std::string& key,
   if (auto first = entry.lock()) return first;
   entry = program;
   return program;
+}
+
+void SharedState::wait_for_programs() {
+  std::vector<std::shared_ptr<const Program>> held;
+  {
+    const std::lock_guard lock(programs_mutex_);
+    for (const auto& [key, program] : programs_)
+      if (auto one = program.lock()) held.push_back(std::move(one));
+  }
+  for (const auto& program : held) program->loaded();
 }
 
 }  // namespace tautline::device

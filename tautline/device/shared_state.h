@@ -29,6 +29,8 @@ class SharedState {
   /// program is given back, and should be used.
   std::shared_ptr<const Program> keep_program(const std::string& key,
                                               std::shared_ptr<const Program> program);
+  /// Returns when all programs that somebody holds are loaded; throws the first one's error.
+  void wait_for_programs();
 
  private:
   std::mutex programs_mutex_, log_mutex_;

@@ -407,6 +407,11 @@ void Run::Impl::serve(Lane& lane) {
           },
           &NodeProfile::setup_s);
     }
+    lane.members.back()->call(  // what the lane's nodes have compiled side by side
+        [&](Node&) {
+          for (const auto& [device, queue] : lane.queues) device->shared().wait_for_programs();
+        },
+        &NodeProfile::setup_s);
     wait_for_starts();
     double waited_s = 0;  // nobody's
     lane.clock.credit(waited_s);

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <future>
+#include <mutex>
+#include <utility>
+
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/jit/folders.h"
@@ -70,6 +74,56 @@ std::shared_ptr<const Program> load_cached(const Device& device, const ProgramSo
   }
 }
 
+std::shared_ptr<const Program> compile(const Device& device, const ProgramSource& source,
+                                       const std::string& key, const ProgramCache& cache) {
+  return named(source, [&] {
+    const auto start = core::Clock::now();
+    const auto binary = device.compile(source);
+    device.shared().log(core::LogLevel::debug,
+                        fmt::format("kernel file {} compiled in {:.2f} s", source.name,
+                                    core::seconds_since(start)));
+    auto loaded = device.load(source.name, binary);
+    if (const std::string problem = cache.store(key, binary); !problem.empty())
+      device.shared().warn_once("compiled kernels are not kept, so each run compiles again: " +
+                                problem + "; TAUTLINE_CACHE can name another folder");
+    return loaded;
+  });
+}
+
+using Compilation = std::shared_future<std::shared_ptr<const Program>>;
+
+class CompilingKernel final : public device::Kernel {
+ public:
+  CompilingKernel(Compilation program, std::string name)
+      : program_(std::move(program)), name_(std::move(name)) {}
+
+  const std::string& name() const override { return name_; }
+  const device::KernelResources& resources() const override { return loaded().resources(); }
+  const device::Kernel& loaded() const override {
+    std::call_once(once_, [this] { kernel_ = program_.get()->kernel(name_); });
+    return *kernel_;
+  }
+
+ private:
+  Compilation program_;
+  std::string name_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const device::Kernel> kernel_;
+};
+
+class CompilingProgram final : public Program {
+ public:
+  explicit CompilingProgram(Compilation program) : program_(std::move(program)) {}
+
+  std::shared_ptr<const device::Kernel> kernel(const std::string& name) const override {
+    return std::make_shared<CompilingKernel>(program_, name);
+  }
+  const Program& loaded() const override { return *program_.get(); }
+
+ private:
+  Compilation program_;
+};
+
 }  // namespace
 
 std::shared_ptr<const Program> build(const Device& device, const ProgramSource& source) {
@@ -80,19 +134,11 @@ std::shared_ptr<const Program> build(const Device& device, const ProgramSource& 
   const auto folder = cache_folder();
   const ProgramCache cache(folder.empty() ? folder : folder / "programs");
   auto program = load_cached(device, source, key, cache);
-  if (program == nullptr) {
-    program = named(source, [&] {
-      const auto start = core::Clock::now();
-      const auto binary = device.compile(source);
-      shared.log(core::LogLevel::debug, fmt::format("kernel file {} compiled in {:.2f} s",
-                                                    source.name, core::seconds_since(start)));
-      auto loaded = device.load(source.name, binary);
-      if (const std::string problem = cache.store(key, binary); !problem.empty())
-        shared.warn_once("compiled kernels are not kept, so each run compiles again: " + problem +
-                         "; TAUTLINE_CACHE can name another folder");
-      return loaded;
-    });
-  }
+  if (program == nullptr)
+    program = std::make_shared<CompilingProgram>(
+        std::async(std::launch::async, [&device, source, key, cache] {
+          return compile(device, source, key, cache);
+        }).share());
   return shared.keep_program(key, std::move(program));
 }
 

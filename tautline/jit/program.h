@@ -47,10 +47,11 @@ device::ProgramSource make_source(device::Api api, std::string_view kernel_file,
 device::ProgramSource make_source(device::Api api, std::string_view name, std::string_view text,
                                   const Defines& defines);
 
-/// Compiles and loads, or loads what an earlier call, perhaps of another process, left in the cache
-/// folder (jit/folders.h; none usable: compiles, and warns the device's log once). A program that
-/// somebody in this process still holds for this device is shared, not loaded again. Throws what
-/// the device throws, with the kernel file and its definitions named.
+/// Loads what an earlier call, perhaps of another process, left in the cache folder (jit/folders.h; none usable: the
+/// device's log is warned once), or compiles, on a thread of its own: the kernels of a run compile side by side. The
+/// program comes back at once; its kernels wait until it is loaded, and throw what the device throws, with the kernel file
+/// and its definitions named. The device must live until then (device.shared().wait_for_programs()). A program that
+/// somebody in this process still holds for this device is shared, not loaded again.
 std::shared_ptr<const device::Program> build(const device::Device& device,
                                              std::string_view kernel_file, const Defines& defines,
                                              const std::vector<std::string>& options = {});

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +34,8 @@ class FakeDevice final : public device::Device {
   // What tests turn.
   device::Properties properties_value;
   std::string compiler_value = "fakec 1";
-  bool refuses_binaries = false;  ///< load fails for whatever was compiled before this call
+  bool refuses_binaries = false;         ///< load fails for whatever was compiled before this call
+  std::shared_future<void> may_compile;  ///< compile waits for it, where there is one
   mutable std::atomic<int> compiled{0}, loaded{0};
 
   device::Api api() const override { return api_; }
@@ -49,6 +51,7 @@ class FakeDevice final : public device::Device {
   /// text with "#error" does not compile.
   std::vector<std::byte> compile(const device::ProgramSource& source) const override {
     const int serial = ++compiled;
+    if (may_compile.valid()) may_compile.wait();
     if (source.text.find("#error") != std::string::npos)
       throw core::Error(core::ErrorKind::device, source.name, "error: refused",
                         "text that compiles");
@@ -85,7 +88,7 @@ class FakeDevice final : public device::Device {
 };
 
 inline const std::string& binary_of(const std::shared_ptr<const device::Program>& program) {
-  return dynamic_cast<const FakeProgram&>(*program).binary;
+  return dynamic_cast<const FakeProgram&>(program->loaded()).binary;
 }
 
 }  // namespace tautline::tests

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "tautline/core/error.h"
@@ -25,6 +26,14 @@ namespace fs = std::filesystem;
 
 device::ProgramSource toy(std::int64_t size = 3, const std::string& text = "BODY\n") {
   return jit::make_source(device::Api::opencl, "toy", text, jit::Defines().set("SIZE", size));
+}
+
+// Compiled and loaded when it returns.
+std::shared_ptr<const device::Program> build(const device::Device& device,
+                                             const device::ProgramSource& source) {
+  auto program = jit::build(device, source);
+  program->loaded();
+  return program;
 }
 
 std::vector<fs::path> files_in(const fs::path& folder) {
@@ -51,8 +60,8 @@ class BuildWithCache : public testing::Test {
 
 TEST_F(BuildWithCache, CompilesOnceForAllProcesses) {
   const FakeDevice first, second;
-  const auto a = jit::build(first, toy());
-  const auto b = jit::build(second, toy());
+  const auto a = build(first, toy());
+  const auto b = build(second, toy());
   EXPECT_EQ(first.compiled, 1);
   EXPECT_EQ(second.compiled, 0);
   EXPECT_EQ(second.loaded, 1);
@@ -62,11 +71,11 @@ TEST_F(BuildWithCache, CompilesOnceForAllProcesses) {
 
 TEST_F(BuildWithCache, SharesWhatSomebodyHolds) {
   const FakeDevice device;
-  auto a = jit::build(device, toy());
-  EXPECT_EQ(jit::build(device, toy()), a);
+  auto a = build(device, toy());
+  EXPECT_EQ(build(device, toy()), a);
   EXPECT_EQ(device.loaded, 1);
   a.reset();
-  const auto again = jit::build(device, toy());
+  const auto again = build(device, toy());
   EXPECT_EQ(device.loaded, 2);
   EXPECT_EQ(device.compiled, 1);
 }
@@ -76,7 +85,7 @@ TEST_F(BuildWithCache, TellsApartWhateverChangesTheBinary) {
   std::vector<std::shared_ptr<const device::Program>> held;
   int expected = 0;
   const auto build_anew = [&](const device::ProgramSource& source, const char* what) {
-    held.push_back(jit::build(device, source));
+    held.push_back(build(device, source));
     EXPECT_EQ(device.compiled, ++expected) << what;
   };
   build_anew(toy(), "first");
@@ -103,12 +112,12 @@ TEST_F(BuildWithCache, TellsApartWhateverChangesTheBinary) {
   device.properties_value.product = "Fake 2";
   build_anew(toy(), "product");
   const FakeDevice cuda(device::Api::cuda);
-  jit::build(cuda, toy());
+  build(cuda, toy());
   EXPECT_EQ(cuda.compiled, 1);
 }
 
 TEST_F(BuildWithCache, RebuildsAnEntryThatWasDamagedAnywhere) {
-  { jit::build(FakeDevice(), toy()); }
+  { build(FakeDevice(), toy()); }
   const fs::path entry = files_in(programs()).at(0);
   const std::string whole = read(entry);
   auto random = tests::generator();
@@ -117,21 +126,21 @@ TEST_F(BuildWithCache, RebuildsAnEntryThatWasDamagedAnywhere) {
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
     write(entry, damaged);
     const FakeDevice device;
-    ASSERT_NE(jit::build(device, toy()), nullptr);
+    ASSERT_NE(build(device, toy()), nullptr);
     ASSERT_EQ(device.compiled, 1) << "byte " << at;
     ASSERT_EQ(read(entry), whole) << "byte " << at;
   }
   for (std::size_t size = 0; size < whole.size(); size += 1 + random() % 97) {
     write(entry, whole.substr(0, size));
     const FakeDevice device;
-    jit::build(device, toy());
+    build(device, toy());
     ASSERT_EQ(device.compiled, 1) << size << " bytes left";
   }
   write(entry, whole + "x");
   const FakeDevice longer, healed;
-  jit::build(longer, toy());
+  build(longer, toy());
   EXPECT_EQ(longer.compiled, 1);
-  jit::build(healed, toy());
+  build(healed, toy());
   EXPECT_EQ(healed.compiled, 0);
 }
 
@@ -164,10 +173,10 @@ TEST_F(BuildWithCache, DropsWhatWasNotUsedForLongest) {
 }
 
 TEST_F(BuildWithCache, CompilesAgainWhenTheDriverRefusesABinary) {
-  { jit::build(FakeDevice(), toy()); }
+  { build(FakeDevice(), toy()); }
   FakeDevice device;
   device.refuses_binaries = true;
-  EXPECT_NE(jit::build(device, toy()), nullptr);
+  EXPECT_NE(build(device, toy()), nullptr);
   EXPECT_EQ(device.compiled, 1);
 }
 
@@ -179,8 +188,8 @@ TEST_F(BuildWithCache, WithoutAFolderItCompilesEachTimeAndWarnsOnce) {
   device.shared().set_log([&](core::LogLevel level, const std::string& text) {
     if (level == core::LogLevel::warning) warnings.push_back(text);
   });
-  jit::build(device, toy());
-  jit::build(device, toy());
+  build(device, toy());
+  build(device, toy());
   EXPECT_EQ(device.compiled, 2);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find(folder_ / "file"), std::string::npos) << warnings[0];
@@ -190,7 +199,7 @@ TEST_F(BuildWithCache, WithoutAFolderItCompilesEachTimeAndWarnsOnce) {
 TEST_F(BuildWithCache, ErrorsNameTheKernelFileAndItsDefinitions) {
   const FakeDevice device;
   try {
-    jit::build(device, toy(12, "#error\n"));
+    build(device, toy(12, "#error\n"));
     FAIL();
   } catch (const core::Error& error) {
     EXPECT_EQ(error.kind(), core::ErrorKind::device);
@@ -217,7 +226,7 @@ int wrong_programs() {
   for (int round = 0; round < 12; ++round) {
     const FakeDevice device;
     const std::string text = big + std::to_string(round % 3) + "\n";
-    const auto program = jit::build(device, toy(round % 3, text));
+    const auto program = build(device, toy(round % 3, text));
     wrong += binary_of(program) != "serial 1\n" + toy(round % 3, text).text;
   }
   return wrong;
@@ -247,12 +256,30 @@ TEST_F(BuildWithCache, IsSafeAmongThreads) {
   EXPECT_EQ(files_in(programs()).size(), 3u);
 }
 
+// What compiles waits until it may go on: no call waits for another's compilation, a kernel does.
+TEST_F(BuildWithCache, CompilesSideBySide) {
+  FakeDevice device;
+  std::promise<void> go;
+  device.may_compile = go.get_future().share();
+  const auto a = jit::build(device, toy(1)), b = jit::build(device, toy(2, "#error\n"));
+  EXPECT_EQ(jit::build(device, toy(1)), a);
+  const auto kernel = b->kernel("k");
+  EXPECT_EQ(kernel->name(), "k");
+  while (device.compiled < 2) std::this_thread::yield();
+  EXPECT_EQ(device.loaded, 0);
+  go.set_value();
+  EXPECT_THROW(kernel->resources(), core::Error);
+  EXPECT_THROW(kernel->resources(), core::Error);  // again
+  EXPECT_THROW(device.shared().wait_for_programs(), core::Error);
+  a->loaded();
+  EXPECT_EQ(device.loaded, 1);
+}
+
 TEST_F(BuildWithCache, ThreadsOfOneDeviceShareOneProgram) {
   const FakeDevice device;
   std::vector<std::shared_ptr<const device::Program>> programs_seen(8);
   std::vector<std::thread> threads;
-  for (auto& program : programs_seen)
-    threads.emplace_back([&] { program = jit::build(device, toy()); });
+  for (auto& program : programs_seen) threads.emplace_back([&] { program = build(device, toy()); });
   for (auto& thread : threads) thread.join();
   for (const auto& program : programs_seen) EXPECT_EQ(program, programs_seen[0]);
 }

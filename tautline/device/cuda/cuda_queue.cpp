@@ -90,7 +90,7 @@ class CudaQueue final : public Queue {
   }
   void launch(const Kernel& kernel, const LaunchShape& shape,
               std::span<const Argument> arguments) override {
-    const auto& own = dynamic_cast<const CudaKernel&>(kernel);
+    const auto& own = dynamic_cast<const CudaKernel&>(kernel.loaded());
     context_->check_usable("kernel " + own.label());
     context_->faults.note_launch(own.label());
     own.enqueue(*context_, stream_, shape, arguments);

@@ -167,7 +167,7 @@ void OpenclQueue::fill(void* to, std::uint8_t value, std::size_t bytes) {
 
 void OpenclQueue::launch(const Kernel& kernel, const LaunchShape& shape,
                          std::span<const Argument> arguments) {
-  const auto& own = dynamic_cast<const OpenclKernel&>(kernel);
+  const auto& own = dynamic_cast<const OpenclKernel&>(kernel.loaded());
   context_->check_usable("kernel " + own.label());
   std::unique_lock<std::mutex> turn;
   if (takes_turns_) turn = std::unique_lock(kernel_of_cpus());
