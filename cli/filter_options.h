@@ -22,7 +22,8 @@ struct FilterOptions {
   template <class Config>
   void add_to(CLI::App& to, Config& config) {
     command = &to;
-    add_fields(to, config, {"filter.channels", "filter.taps", "filter.window", "filter.cutoff"});
+    add_fields(to, config,
+               {"filter.channels", "filter.fine", "filter.taps", "filter.window", "filter.cutoff"});
     note_field(*to.add_option("--coefficients", coefficients_path,
                               "text file with the prototype's coefficients instead of a window"),
                fields(config).named("filter.coefficients"));

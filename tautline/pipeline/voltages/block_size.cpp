@@ -20,7 +20,7 @@ std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
                                  const FilterConfig& filter, std::size_t memory_bytes, bool gpu,
                                  std::size_t devices) {
   const core::VoltageDescription& d = sequence.description();
-  const bool filtered = !d.channelized();
+  const bool filtered = is_filtered(d, filter);
   const std::size_t streams = d.inputs() * d.channels;
   const std::size_t raw = sequence.block_bytes(kProbe_samples) / kProbe_samples;
   // Floats out of the filter bank are the largest form; they are only kept when asked for.
@@ -32,7 +32,7 @@ std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
       {raw, streams * unpacked_bits / 8, floats ? streams * 8 : streams * 2, std::size_t{1}});
   const std::size_t most = gpu ? kLargestFormOnGpu_bytes / devices : kLargestForm_bytes;
   const std::size_t target = std::min(memory_bytes / 16, most);
-  const std::size_t hop = filtered ? filter.channels * (d.format.complex ? 1 : 2) : 1;
+  const std::size_t hop = filtered ? bank_channels(d, filter) * (d.format.complex ? 1 : 2) : 1;
   std::size_t samples = target / bytes_per_time;
   // Whole hops, and many of them in multiples of 64: masks and vectors then align.
   const std::size_t group = samples >= 64 * hop ? 64 * hop : hop;

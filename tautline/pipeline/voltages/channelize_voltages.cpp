@@ -65,12 +65,12 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
       VoltageSourceConfig{config.inputs, options, /*unbroken=*/true});
   const stream::VoltageSequence& sequence = source->sequence();
   const core::VoltageDescription description = sequence.description();
-  if (description.channelized())
+  FilterConfig filter = config.filter;
+  if (!is_filtered(description, filter))
     throw Error(ErrorKind::unsupported, config.inputs.front(),
                 std::to_string(description.channels) + " channels already",
-                "voltages that are not channelized");
+                "voltages that are not channelized", "give `fine` channels inside each of them");
   if (config.opened) config.opened(description);
-  FilterConfig filter = config.filter;
   filter.output = form_wanted(config);
   source->set_block_samples(choose_block_samples(sequence, filter, config.memory_bytes));
   const bool rounded = filter.output == stages::channelize::Output::corner_turned_ci8 ||
@@ -109,7 +109,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   engine::Run run(std::move(graph), run_options(reporter, description.rate_hz));
   check_memory(run.bytes().host_bytes, config.memory_bytes);
   const StageMemory stages[] = {{"unpack and channelize", run.bytes().device_bytes}};
-  require_device_memory(*device, stages, description.inputs(), filter.channels);
+  require_device_memory(*device, stages, description.inputs(), channels_of(description, filter));
   if (rounded) {
     // Always on the host, so that they do not depend on the device.
     const auto host = device->compiles() ? device::open({}) : device;

@@ -65,6 +65,7 @@ class Correlation {
 
  private:
   Sharing choose_sharing() const;
+  // What a device correlates; none: all that its F-engine gives.
   ChannelRange share(std::size_t device) const;
   formats::ArrayLayout array() const;
   void add_engines(const Tracking& tracking);
@@ -90,7 +91,7 @@ class Correlation {
   VisibilitiesNode* visibilities_ = nullptr;
   VisibilitySinkNode* report_ = nullptr;
 
-  bool channelized_ = false;
+  bool channelized_ = false, filtered_ = true;
   std::size_t inputs_ = 0, channels_ = 0, block_samples_ = 0;
   Sharing sharing_ = Sharing::channels;
   std::shared_ptr<std::vector<float>> gains_;  // null: nothing is rounded
@@ -110,17 +111,19 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
   const core::VoltageDescription& description = sequence.description();
   channelized_ = description.channelized();
   inputs_ = description.inputs();
-  channels_ = channelized_ ? description.channels : config.filter.channels;
+  channels_ = channels_of(description, config.filter);
   // Of a channelized stream each device has a part of a block, else whole ones.
   const bool gpu = devices.front()->compiles();
   block_samples_ = choose_block_samples(sequence, filter_of(config), config.memory_bytes, gpu,
                                         channelized_ ? 1 : devices.size());
   source_->set_block_samples(block_samples_);
-  if (devices.size() > channels_)
+  const std::size_t shared = channelized_ ? description.channels : channels_;
+  if (devices.size() > shared)
     throw Error(ErrorKind::config, "device", fmt::format("{} devices", devices.size()),
-                fmt::format("at most one for each of the {} channels", channels_));
+                fmt::format("at most one for each of the {} channels", shared));
   sharing_ = choose_sharing();
-  if (!channelized_ && config.requantise != Requantise::off)
+  filtered_ = is_filtered(description, config.filter);
+  if (filtered_ && config.requantise != Requantise::off)
     gains_ = std::make_shared<std::vector<float>>();
 }
 
@@ -137,8 +140,15 @@ Sharing Correlation::choose_sharing() const {
 }
 
 ChannelRange Correlation::share(std::size_t device) const {
-  return sharing_ == Sharing::blocks ? ChannelRange{0, channels_}
-                                     : share_of(channels_, device, devices_.size());
+  switch (sharing_) {
+    case Sharing::channels:
+      return {};
+    case Sharing::blocks:
+      return {0, channels_};
+    case Sharing::filtered_channels:
+      break;
+  }
+  return share_of(channels_, device, devices_.size());
 }
 
 formats::ArrayLayout Correlation::array() const {
@@ -157,7 +167,8 @@ void Correlation::add_engines(const Tracking& tracking) {
     const std::string part = devices_.size() > 1 ? fmt::format(".{}", d) : "";
     FEngineNodeConfig f{.device = devices_[d], .filter = filter_of(config_), .gains = gains_};
     if (tracking.before_filter) f.delays = tracking.table;
-    if (sharing_ == Sharing::channels) f.channels = share(d);
+    if (sharing_ == Sharing::channels)
+      f.channels = share_of(source_->sequence().description().channels, d, devices_.size());
     if (sharing_ == Sharing::blocks) f.turns = devices_.size(), f.turn = d;
     auto f_engine = std::make_unique<FEngineNode>(std::move(f));
     auto x_engine = std::make_unique<XEngineNode>(
@@ -207,8 +218,8 @@ void Correlation::check_memory(const engine::Run& run) const {
     for (const engine::PlannedNode& node : run.plan())
       if (!node.outputs.empty() && node.outputs.front().device == devices_[d])
         stages.push_back({node.outputs.front().kind == "sums" ? "correlate"
-                          : channelized_                      ? "unpack"
-                                                              : "unpack and channelize",
+                          : filtered_                         ? "unpack and channelize"
+                                                              : "unpack",
                           node.bytes.device_bytes + node.block_bytes});
     require_device_memory(*devices_[d], stages, inputs_, channels_);
   }
@@ -251,7 +262,7 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
   } catch (...) {
     if (report_ != nullptr && report_->published())  // no page without its visibilities
       std::filesystem::remove(config_.report_path);
-    rethrow_of_stage(run.failed_node(), channelized_);
+    rethrow_of_stage(run.failed_node(), !filtered_);
   }
   return summary(run);
 }

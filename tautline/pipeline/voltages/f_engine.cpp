@@ -3,11 +3,71 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/device_memory.h"
 
 namespace tautline::pipeline {
+
+bool is_filtered(const core::VoltageDescription& description, const FilterConfig& filter) {
+  return !description.channelized() || filter.fine > 0;
+}
+
+std::size_t bank_channels(const core::VoltageDescription& description, const FilterConfig& filter) {
+  return description.channelized() ? filter.fine : filter.channels;
+}
+
+std::size_t channels_of(const core::VoltageDescription& description, const FilterConfig& filter) {
+  return is_filtered(description, filter)
+             ? description.channels * bank_channels(description, filter)
+             : description.channels;
+}
+
+namespace {
+
+// A rate that fits the bandwidth better than this is rounded, not oversampled.
+constexpr double kRateRounding = 1e-6;
+
+void require_fitting(const core::VoltageDescription& description, const FilterConfig& config) {
+  using core::Error;
+  using core::ErrorKind;
+  if (!description.channelized()) {
+    if (config.fine > 0)
+      throw Error(ErrorKind::config, "fine", std::to_string(config.fine),
+                  "input that is channelized already", "take `channels` for these voltages");
+    return;
+  }
+  if (!description.format.complex)
+    throw Error(ErrorKind::unsupported, "input", "channelized real samples",
+                "complex samples when the input is already channelized");
+  if (config.fine == 0) {
+    if (!config.named.empty())
+      throw Error(ErrorKind::config, config.named.front(),
+                  fmt::format("given for input of {} channels", description.channels),
+                  "only for voltages that are not channelized yet",
+                  "leave it out: this input is correlated in the channels it has; or give `fine` "
+                  "channels inside each of them");
+    return;
+  }
+  if (std::find(config.named.begin(), config.named.end(), "channels") != config.named.end())
+    throw Error(ErrorKind::config, "channels",
+                fmt::format("given for input of {} channels", description.channels),
+                "`fine` alone: channels inside each of them", "leave it out");
+  if (config.fine == 1)
+    throw Error(ErrorKind::config, "fine", "1", "2 or more, or 0: the channels are kept");
+  const double width_hz =
+      std::abs(description.bandwidth_hz) / static_cast<double>(description.channels);
+  const double rate_hz = description.rate_hz.value();
+  if (std::abs(rate_hz / width_hz - 1) > kRateRounding)
+    throw Error(ErrorKind::unsupported, "fine",
+                fmt::format("input whose channels are {:.9g} Hz apart, of {:.9g} samples a second",
+                            width_hz, rate_hz),
+                "channels that are sampled critically: as many samples a second as Hz apart",
+                "oversampled channels overlap; correlate them as they are, or resample them first");
+}
+
+}  // namespace
 
 core::SampleFormat output_format(stages::channelize::Output output) {
   using stages::channelize::Output;
@@ -24,14 +84,15 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
       unpacked_(stages::unpack::unpacked_format(description.format)),
       sample_bytes_(static_cast<std::size_t>(unpacked_.bits_per_sample()) / 8),
       inputs_(description.inputs()),
-      channels_(!description.channelized() ? config.channels
-                : share.count > 0          ? share.count
-                                           : description.channels),
+      coarse_(share.count > 0 ? share.count : description.channels),
+      channels_(is_filtered(description, config) ? coarse_ * bank_channels(description, config)
+                                                 : coarse_),
       hop_(1),
       span_(1),
       max_block_samples_(max_block_samples),
       max_spectra_(max_block_samples),
       output_(config.output) {
+  require_fitting(description, config);
   unpack_ = of_stage("unpack", [&] {
     return stages::unpack::make_plan({.layout = layout,
                                       .max_samples = max_block_samples,
@@ -40,19 +101,15 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
                                       .blocks_on_device = blocks_on_device},
                                      device_);
   });
-  if (description.channelized()) {
-    if (!config.named.empty())
-      throw core::Error(core::ErrorKind::config, config.named.front(),
-                        fmt::format("given for input of {} channels", channels_),
-                        "only for voltages that are not channelized yet",
-                        "leave it out: this input is correlated in the channels it has");
-    if (!description.format.complex)
-      throw core::Error(core::ErrorKind::unsupported, "input", "channelized real samples",
-                        "complex samples when the input is already channelized");
-  } else {
+  const std::size_t banks_before = description.channelized() && description.bandwidth_hz < 0
+                                       ? description.channels - share.first - coarse_
+                                       : share.first;
+  range_ = {share.first, channels_};
+  if (is_filtered(description, config)) {
+    range_.first = banks_before * bank_channels(description, config);
     stages::channelize::Config filter;
     filter.inputs = inputs_;
-    filter.channels = config.channels;
+    filter.channels = bank_channels(description, config);
     filter.taps = config.taps;
     filter.input = unpacked_;
     filter.window = config.window;
@@ -60,7 +117,8 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
     filter.coefficients = config.coefficients;
     filter.oversample_numerator = config.oversample_numerator;
     filter.oversample_denominator = config.oversample_denominator;
-    filter.lower_sideband = description.bandwidth_hz < 0;
+    // Coarse channels of a negative bandwidth are in descending order, no more.
+    filter.lower_sideband = !description.channelized() && description.bandwidth_hz < 0;
     filter.output = config.output;
     filter.max_samples = max_block_samples;
     filter_ =
@@ -76,13 +134,15 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
 }
 
 std::size_t FEngine::sample_buffer_bytes() const {
-  return filter_ ? inputs_ * row_samples_ * sample_bytes_ : 0;
+  return filter_ ? coarse_ * inputs_ * row_samples_ * sample_bytes_ : 0;
 }
 
 // A channelized stream's samples are results already.
 std::array<std::size_t, 3> FEngine::output_extents() const {
   if (!filter_) return {channels_, inputs_, row_samples_};
-  return filter_->config().output_view(nullptr, max_spectra_).extents();
+  if (output_ == stages::channelize::Output::spectra_float)
+    return {inputs_, max_spectra_, channels_};
+  return {channels_, inputs_, max_spectra_};
 }
 
 std::size_t FEngine::output_bytes() const {
@@ -124,12 +184,12 @@ device::MemoryUse FEngine::bytes() const {
     use.device_bytes += plan.device_bytes;
   };
   add_plan(unpack_->bytes());
-  if (filter_) add_plan(filter_->bytes());
+  for (std::size_t k = 0; filter_ && k < coarse_; ++k) add_plan(filter_->bytes());
   return use;
 }
 
 const std::vector<std::uint64_t>& FEngine::clipped(device::Queue& queue) {
-  if (clipped_on_device_.data() != nullptr && state_) {
+  if (clipped_on_device_.data() != nullptr && !states_.empty()) {
     queue.copy(clipped_.data(), clipped_on_device_.data(), clipped_on_device_.bytes());
     queue.synchronise();
   }
@@ -145,10 +205,14 @@ std::string FEngine::backend() const {
   return filter_ ? unpack + ", channelize " + filter_->backend() : unpack;
 }
 
+void FEngine::reset_filters() {
+  for (const auto& state : states_) state->reset();
+}
+
 void FEngine::begin_segment(const core::Instant& start) {
   allocate();
   description_.start = start;
-  if (state_) state_->reset();
+  reset_filters();
   filled_ = consumed_ = 0;
   next_spectrum_ = 0;
   if (line_) {
@@ -162,8 +226,10 @@ void FEngine::make_ready(device::Queue& queue) {
   allocate();
   if (!unpack_state_)
     unpack_state_ = of_stage("unpack", [&] { return unpack_->make_state(queue); });
-  if (!filter_ || state_) return;
-  state_ = of_stage("channelize", [&] { return filter_->make_state(queue); });
+  if (!filter_ || !states_.empty()) return;
+  of_stage("channelize", [&] {
+    while (states_.size() < coarse_) states_.push_back(filter_->make_state(queue));
+  });
   queue.fill(clipped_on_device_.data(), 0, clipped_on_device_.bytes());
 }
 
@@ -199,7 +265,7 @@ std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block,
 // Whoever had these samples first has counted those that are not finite.
 void FEngine::go_on_after(device::Queue& queue, const core::RawBlock& block) {
   make_ready(queue);
-  state_->reset();
+  reset_filters();
   unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_);
   filled_ = block.samples;
   consumed_ = 0;
@@ -232,7 +298,7 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
 
 SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
   // Samples that complete exactly `limit` spectra, or all there are.
-  const std::size_t held = state_->held_samples();
+  const std::size_t held = states_.front()->held_samples();
   const std::size_t needed = (limit - 1) * hop_ + span_;
   const std::size_t count =
       std::min(filled_ - consumed_, needed > held ? needed - held : std::size_t{0});
@@ -246,23 +312,38 @@ SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
   return filter(queue, input);
 }
 
+// The banks of coarse channels one after the other, each to its place in ascending order of frequency.
 SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& input) {
   input.row_stride_bytes = row_samples_ * sample_bytes_;
   input.validity = input_valid_.view();
-  const std::size_t expected = filter_->spectra(state_->held_samples(), input.count);
+  const auto* samples = static_cast<const std::byte*>(input.samples);
+  const std::size_t expected = filter_->spectra(states_.front()->held_samples(), input.count);
+  const bool spectra_last = output_ == stages::channelize::Output::spectra_float;
+  const std::size_t each = channels_ / coarse_;
+  const bool descending = coarse_ > 1 && description_.bandwidth_hz < 0;
+  const core::MutableSampleView<3> all(
+      output_memory_, filter_->config().output_type(),
+      spectra_last ? std::array<std::size_t, 3>{inputs_, expected, channels_}
+                   : std::array<std::size_t, 3>{channels_, inputs_, expected});
 
   stages::channelize::OutputViews out;
-  out.samples = filter_->config().output_view(output_memory_, expected);
   out.valid = spectra_valid_.mutable_view();
-  out.gains = {gains_.data(), {channels_, inputs_}};
   out.clipped = {device_->compiles() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(),
                  {inputs_}};
-  const std::size_t spectra = filter_->execute(queue, *state_, input, out);
+  std::size_t spectra = 0;
+  for (std::size_t k = 0; k < coarse_; ++k) {
+    const std::size_t first = (descending ? coarse_ - 1 - k : k) * each;
+    input.samples = samples + k * inputs_ * input.row_stride_bytes;
+    out.samples = all.slice(spectra_last ? 2 : 0, first, each);
+    out.gains = {gains_.empty() ? nullptr : gains_.data() + (range_.first + first) * inputs_,
+                 {each, inputs_}};
+    spectra = filter_->execute(queue, *states_[k], input, out);
+  }
 
   SpectraChunk chunk;
   chunk.spectra = spectra;
   chunk.first_spectrum = next_spectrum_;
-  chunk.samples = out.samples;
+  chunk.samples = all;
   chunk.valid = spectra_valid_.view();
   next_spectrum_ += spectra;
   return chunk;

@@ -23,9 +23,11 @@
 
 namespace tautline::pipeline {
 
-/// How voltages become channels. A stream that is already channelized ignores all but `output`.
+/// How voltages become channels. A stream that is channelized already keeps its (coarse) channels, and ignores all but
+/// `output`, unless `fine` is given: then each of them goes through a filter bank of its own.
 struct FilterConfig {
   std::size_t channels = 128;       ///< channels across the band
+  std::size_t fine = 0;             ///< channels inside each coarse channel; 0: none
   std::size_t taps = 8;             ///< taps of the polyphase filter
   core::Window window;              ///< window of its prototype
   double cutoff = 1.0;              ///< of the prototype, in channel widths
@@ -37,6 +39,11 @@ struct FilterConfig {
   std::vector<std::string> named;
 };
 const core::Fields<FilterConfig>& fields(const FilterConfig&);
+
+/// Whether voltages go through a filter bank at all, how many channels each bank makes, and how many there are then.
+bool is_filtered(const core::VoltageDescription& description, const FilterConfig& filter);
+std::size_t bank_channels(const core::VoltageDescription& description, const FilterConfig& filter);
+std::size_t channels_of(const core::VoltageDescription& description, const FilterConfig& filter);
 
 core::SampleFormat output_format(stages::channelize::Output output);
 
@@ -51,14 +58,14 @@ struct SpectraChunk {
 /// One stream's F-engine. Not thread-safe.
 class FEngine {
  public:
-  /// `share`: of a stream that is already channelized, the channels that this engine is for; none:
+  /// `share`: of a stream that is already channelized, the coarse channels that this engine is for; none:
   /// all. `blocks_on_device`: as stages::unpack::Config has it. Throws core::Error when the filter or the layout is
   /// impossible.
   FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
           const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
           const ChannelRange& share = {}, bool blocks_on_device = false);
 
-  /// Steps per unit for requantised output, [channel][input].
+  /// Steps per unit for requantised output, [channel][input], of all channels of the stream.
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
   /// Delays every input by its model, from the next segment on: whole samples before the filter,
@@ -89,8 +96,9 @@ class FEngine {
   SpectraChunk take(device::Queue& queue, std::size_t limit);
 
   std::size_t inputs() const { return inputs_; }
-  /// Of the spectra.
+  /// Of the spectra, and which of the stream's channels they are: ascending in frequency where a filter bank made them.
   std::size_t channels() const { return channels_; }
+  ChannelRange range() const { return range_; }
   /// Samples from the start of one spectrum to that of the next, and that one spectrum spans.
   std::size_t hop_samples() const { return hop_; }
   std::size_t span_samples() const { return span_; }
@@ -114,18 +122,22 @@ class FEngine {
   SpectraChunk take_delayed(device::Queue& queue, std::size_t limit);
   void begin_run();
   SpectraChunk filter(device::Queue& queue, stages::channelize::Input& input);
+  void reset_filters();
   std::size_t sample_buffer_bytes() const;
   void allocate();
 
   std::shared_ptr<const device::Device> device_;
   core::VoltageDescription description_;
   core::SampleFormat unpacked_;
-  std::size_t sample_bytes_, inputs_, channels_, hop_, span_, max_block_samples_, max_spectra_;
+  std::size_t sample_bytes_, inputs_;
+  std::size_t coarse_;  // filter banks: one, or one in each coarse channel of this engine
+  std::size_t channels_, hop_, span_, max_block_samples_, max_spectra_;
+  ChannelRange range_;
   stages::channelize::Output output_;
   std::shared_ptr<const stages::unpack::Plan> unpack_;
   std::unique_ptr<stages::unpack::State> unpack_state_;
   std::shared_ptr<const stages::channelize::Plan> filter_;
-  std::unique_ptr<stages::channelize::State> state_;
+  std::vector<std::unique_ptr<stages::channelize::State>> states_;  // [coarse channel]
 
   // Delays: the stream's samples wait in a line, runs of spectra share one straight line of delay.
   std::shared_ptr<const formats::delays::Table> delays_;

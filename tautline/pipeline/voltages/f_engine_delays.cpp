@@ -52,7 +52,7 @@ Range whole_sample_range(const formats::delays::Table& table, const core::Instan
 
 void FEngine::set_delays(std::shared_ptr<const formats::delays::Table> table,
                          const core::Instant& end) {
-  if (!filter_)
+  if (description_.channelized())
     throw Error(ErrorKind::unsupported, "delays_path", "input that is already channelized",
                 "voltages before the filter bank",
                 "apply the delays to the visibilities with `phase_centre`");
@@ -81,7 +81,7 @@ void FEngine::begin_run() {
   std::vector<std::int64_t> before = std::move(run_delays_.whole_samples);
   run_delays_ = run_delays(*delays_, run);
   if (before != run_delays_.whole_samples) {
-    if (state_) state_->reset();
+    reset_filters();
     next_sample_ = static_cast<std::int64_t>(next_spectrum_ * hop_);
   }
 }

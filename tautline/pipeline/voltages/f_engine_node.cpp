@@ -39,11 +39,11 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                                         takes_blocks_on_device(inputs[0]));
     if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
   }
-  const std::size_t channels = engine_->channels();
   const Output form = config_.filter.output;
-  const bool rounded = !description.channelized() &&
-                       (form == Output::corner_turned_ci8 || form == Output::corner_turned_ci4);
-  const bool spectra_last = !description.channelized() && form == Output::spectra_float;
+  const bool filtered = is_filtered(description, config_.filter);
+  const bool rounded =
+      filtered && (form == Output::corner_turned_ci8 || form == Output::corner_turned_ci4);
+  const bool spectra_last = filtered && form == Output::spectra_float;
   const auto extents = engine_->output_extents();
   if (rounded && !config_.gains && config_.gains_memory_bytes > 0) {
     const auto host = config_.device->compiles() ? device::open({}) : config_.device;
@@ -53,8 +53,8 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
   }
   Spectra details{.voltages = description,
                   .files = voltages_.files,
-                  .stream_channels = description.channelized() ? description.channels : channels,
-                  .channels = {config_.channels.count > 0 ? config_.channels.first : 0, channels},
+                  .stream_channels = channels_of(description, config_.filter),
+                  .channels = engine_->range(),
                   .hop_samples = engine_->hop_samples(),
                   .span_samples = engine_->span_samples(),
                   .format = engine_->sample_format(),

@@ -10,11 +10,19 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
   const long double centre = description.centre_hz;
   const long double bandwidth = description.bandwidth_hz;
   const bool channelized = description.channelized();
-  const auto count = static_cast<long double>(channelized ? description.channels : channels);
-  std::vector<double> frequencies(static_cast<std::size_t>(count));
+  const auto count = static_cast<long double>(channels);
+  const std::size_t fine = channels / description.channels;
+  std::vector<double> frequencies(channels);
   for (std::size_t n = 0; n < frequencies.size(); ++n) {
     const auto k = static_cast<long double>(n);
-    if (channelized) {
+    if (channelized && fine > 1) {
+      // Everywhere 1/C of the band apart: the highest fine channel of one coarse channel is next to the lowest of another.
+      const auto coarse = static_cast<long double>(description.channels);
+      const auto below =
+          (coarse - 1) * static_cast<long double>(fine) + static_cast<long double>(fine / 2 * 2);
+      frequencies[n] =
+          static_cast<double>(centre + (2 * k - below) * std::fabs(bandwidth) / (2 * count));
+    } else if (channelized) {
       frequencies[n] =
           static_cast<double>(centre + (2 * k - (count - 1)) * bandwidth / (2 * count));
     } else if (description.format.complex) {
@@ -29,9 +37,7 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
 }
 
 double channel_width_hz(const core::VoltageDescription& description, std::size_t channels) {
-  const auto count =
-      static_cast<double>(description.channelized() ? description.channels : channels);
-  return std::fabs(description.bandwidth_hz) / count;
+  return std::fabs(description.bandwidth_hz) / static_cast<double>(channels);
 }
 
 double baseband_zero_hz(const core::VoltageDescription& description) {

@@ -12,7 +12,8 @@ namespace tautline::pipeline {
 ///   real samples, C channels       centre - |BW|/2 + k |BW|/C
 ///   complex samples, C channels    centre + (k - floor(C/2)) |BW|/C
 ///   already channelized, N         centre + (k - (N-1)/2) BW/N   (descending when BW < 0)
-/// `channels` is ignored for a channelized stream.
+///   F inside each of N, C = N F    centre + (j - (N-1)/2) |BW|/N + (k - floor(F/2)) |BW|/C,
+///                                  channel j F + k, k < F
 std::vector<double> channel_frequencies_hz(const core::VoltageDescription& description,
                                            std::size_t channels);
 

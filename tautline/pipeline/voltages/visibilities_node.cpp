@@ -126,7 +126,7 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   output.extra["device"] = fmt::format("{}", fmt::join(devices, ", "));
   output.extra["kernels"] = spectra.kernels;
   output.extra["inputs"] = fmt::format("{}", fmt::join(spectra.files, " "));
-  if (!voltages.channelized() && spectra.requantised_bits > 0)
+  if (spectra.requantised_bits > 0)
     output.extra.emplace(kRequantisedBits, std::to_string(spectra.requantised_bits));
   return output;
 }

@@ -64,6 +64,10 @@ const core::Fields<FilterConfig>& fields(const FilterConfig&) {
       core::Fields<C>()
           .add({.name = "channels", .help = "channels across the band"}, &C::channels,
                core::between(2, 65536))
+          .add({.name = "fine",
+                .help =
+                    "channels inside each channel of input that is channelized already; 0: none"},
+               &C::fine, core::between(0, 65536))
           .add({.name = "taps", .help = "taps of the polyphase filter"}, &C::taps,
                core::between(1, 4096))
           .add({.name = "window",
