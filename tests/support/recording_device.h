@@ -2,14 +2,17 @@
 // tests see the very text that a GPU of some compute capability would be given.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/device/device.h"
+#include "tautline/device/shared_state.h"
 
 namespace tautline::tests {
 
@@ -28,10 +31,15 @@ class RecordingDevice final : public device::Device {
     properties_.total_bytes = std::size_t{64} << 30;
   }
 
-  /// In the order of compilation.
+  /// Of the plans so far, in order of name and definitions.
   std::vector<device::ProgramSource> sources() const {
+    shared().wait_for_programs();
     const std::lock_guard lock(mutex_);
-    return sources_;
+    auto sources = sources_;
+    std::sort(sources.begin(), sources.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.name, a.defines) < std::tie(b.name, b.defines);
+    });
+    return sources;
   }
 
   device::Api api() const override { return device::Api::cuda; }

@@ -236,20 +236,26 @@ void FEngine::make_ready(device::Queue& queue) {
 void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
   make_ready(queue);
   if (line_) {
-    not_finite_ +=
-        unpack(queue, block, line_->rows(queue), line_->row_stride_bytes(), line_->mask());
+    not_finite_ += unpack(queue, block, line_->rows(queue), line_->row_stride_bytes(),
+                          line_->mask().mutable_view());
     line_->append(block.samples);
     return;
   }
   not_finite_ += unpack(queue, block, filter_ ? samples_.data() : output_memory_,
-                        row_samples_ * sample_bytes_, validity_);
+                        row_samples_ * sample_bytes_, validity_of(block));
   filled_ = block.samples;
   consumed_ = 0;
 }
 
+// Where the next block's goes: nowhere if all of it is valid, since masks of every sample take longer than a GPU's filter.
+core::View<std::uint64_t, 2> FEngine::validity_of(const core::RawBlock& block) {
+  all_valid_ = stages::unpack::all_valid(block);
+  return all_valid_ ? core::View<std::uint64_t, 2>() : validity_.mutable_view();
+}
+
 // Returns how many samples are not finite.
 std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
-                              std::size_t row_bytes, core::ValidityMask& valid) {
+                              std::size_t row_bytes, core::View<std::uint64_t, 2> valid) {
   const auto row = static_cast<std::ptrdiff_t>(row_bytes / sample_bytes_);
   const stages::unpack::Result result =
       unpack_->execute(queue, *unpack_state_, block,
@@ -257,7 +263,7 @@ std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block,
                         core::sample_type(unpacked_),
                         {unpack_->config().unpacked_channels(), inputs_, block.samples},
                         {row * static_cast<std::ptrdiff_t>(inputs_), row, 1}},
-                       valid.mutable_view());
+                       valid);
   sent_bytes_ += result.sent_bytes + (unpack_->config().blocks_on_device ? block.bytes.size() : 0);
   return result.not_finite;
 }
@@ -266,7 +272,7 @@ std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block,
 void FEngine::go_on_after(device::Queue& queue, const core::RawBlock& block) {
   make_ready(queue);
   reset_filters();
-  unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_);
+  unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_of(block));
   filled_ = block.samples;
   consumed_ = 0;
   if (filled_ > 0) take_filtered(queue, 1);
@@ -286,14 +292,19 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
   chunk.samples = core::SampleView<3>(output_memory_, core::sample_type(unpacked_),
                                       {channels_, inputs_, row_samples_})
                       .slice(2, consumed_, count);
-  for (std::size_t i = 0; i < inputs_; ++i) {
-    core::copy_bits(validity_.row(i), consumed_, count, spectra_valid_.row(i), 0);
-    if (count % 64 != 0) spectra_valid_.row(i)[count / 64] &= core::low_bits(count % 64);
-  }
-  chunk.valid = spectra_valid_.view();
+  if (!all_valid_) chunk.valid = copy_validity(count, spectra_valid_);
   consumed_ += count;
   next_spectrum_ += count;
   return chunk;
+}
+
+// Of the block's next `count` samples.
+core::ValidityView FEngine::copy_validity(std::size_t count, core::ValidityMask& to) const {
+  for (std::size_t i = 0; i < inputs_; ++i) {
+    core::copy_bits(validity_.row(i), consumed_, count, to.row(i), 0);
+    if (count % 64 != 0) to.row(i)[count / 64] &= core::low_bits(count % 64);
+  }
+  return to.view();
 }
 
 SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
@@ -306,8 +317,7 @@ SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
   const std::size_t size = sample_bytes_;
   input.samples = samples_.as<std::byte>() + consumed_ * size;
   input.count = count;
-  for (std::size_t i = 0; i < inputs_; ++i)
-    core::copy_bits(validity_.row(i), consumed_, count, input_valid_.row(i), 0);
+  if (!all_valid_) input.validity = copy_validity(count, input_valid_);
   consumed_ += count;
   return filter(queue, input);
 }
@@ -315,7 +325,6 @@ SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
 // The banks of coarse channels one after the other, each to its place in ascending order of frequency.
 SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& input) {
   input.row_stride_bytes = row_samples_ * sample_bytes_;
-  input.validity = input_valid_.view();
   const auto* samples = static_cast<const std::byte*>(input.samples);
   const std::size_t expected = filter_->spectra(states_.front()->held_samples(), input.count);
   const bool spectra_last = output_ == stages::channelize::Output::spectra_float;

@@ -116,7 +116,9 @@ class FEngine {
 
  private:
   std::uint64_t unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
-                       std::size_t row_bytes, core::ValidityMask& valid);
+                       std::size_t row_bytes, core::View<std::uint64_t, 2> valid);
+  core::View<std::uint64_t, 2> validity_of(const core::RawBlock& block);
+  core::ValidityView copy_validity(std::size_t count, core::ValidityMask& to) const;
   SpectraChunk take_filtered(device::Queue& queue, std::size_t limit);
   SpectraChunk take_channelized(std::size_t limit);
   SpectraChunk take_delayed(device::Queue& queue, std::size_t limit);
@@ -148,7 +150,8 @@ class FEngine {
   std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given
 
   device::Buffer samples_;       // [input][time] as unpacked, for the filter
-  core::ValidityMask validity_;  // [input][time] of samples_
+  core::ValidityMask validity_;  // [input][time] of samples_, unless
+  bool all_valid_ = false;       // every sample of the last block is valid
   std::size_t row_samples_ = 0;  // capacity of a row of samples_
   std::size_t filled_ = 0, consumed_ = 0;
   void* output_memory_ = nullptr;

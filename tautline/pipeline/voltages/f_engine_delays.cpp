@@ -107,6 +107,7 @@ SpectraChunk FEngine::take_delayed(device::Queue& queue, std::size_t limit) {
   stages::channelize::Input input;
   input.samples = samples_.data();
   input.count = static_cast<std::size_t>(count);
+  input.validity = input_valid_.view();
   input.phases = run_delays_.phases;
   const auto passed = static_cast<double>(next_spectrum_ - run_first);
   for (stages::channelize::PhaseModel& phase : input.phases) {

@@ -19,8 +19,12 @@ core::Rational divided(const core::Rational& rate_hz, std::size_t by) {
   return core::make_rational(rate_hz.numerator / shared, rate_hz.denominator * (divisor / shared));
 }
 
-// Rows of the first `samples` samples.
+// Rows of the first `samples` samples; none where all are valid.
 void copy_validity(const core::ValidityView& from, std::size_t samples, core::ValidityMask& to) {
+  if (from.empty()) {
+    to = {};
+    return;
+  }
   if (to.rows() != from.extent(0) || to.samples() != samples)
     to = core::ValidityMask(from.extent(0), samples);
   for (std::size_t row = 0; row < to.rows(); ++row)

@@ -61,7 +61,7 @@ std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
                                           const Tunables& tunables);
 
 /// Writes the validity of [first, last), with `first` a multiple of 64: samples in invalid spans
-/// are invalid, all others valid.
+/// are invalid, all others valid. Nothing without a view.
 void mark_lost(const core::RawBlock& block, const Target& target, std::size_t first,
                std::size_t last);
 

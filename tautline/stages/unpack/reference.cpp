@@ -1,6 +1,7 @@
 // The definition: plain loops, one sample at a time through core/sample_decode.h.
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "tautline/core/half.h"
 #include "tautline/core/sample_decode.h"
@@ -73,7 +74,9 @@ Result unpack_reference(const Config& config, const core::RawBlock& block, const
   Result result;
   if (block.samples == 0) return result;
   for (std::size_t i = 0; i < layout.inputs(); ++i) {
-    std::uint64_t* valid = target.validity.row(i);
+    std::vector<std::uint64_t> unread(target.validity.empty() ? core::validity_words(block.samples)
+                                                              : 0);
+    std::uint64_t* valid = target.validity.empty() ? unread.data() : target.validity.row(i);
     for (std::size_t w = 0; w < core::validity_words(block.samples); ++w) valid[w] = 0;
     for (std::size_t t = 0; t < block.samples; ++t) {
       const bool present = !lost(block, i, t);

@@ -142,8 +142,10 @@ Target checked_target(const Config& config, const core::RawBlock& block,
   if (samples.stride(2) != 1)
     throw core::Error(core::ErrorKind::config, "unpack samples' time stride",
                       std::to_string(samples.stride(2)), "1");
-  require_at_least("validity [input]", validity.extent(0), config.layout.inputs());
-  require_at_least("validity [word]", validity.extent(1), core::validity_words(block.samples));
+  if (!validity.empty() || !all_valid(block)) {
+    require_at_least("validity [input]", validity.extent(0), config.layout.inputs());
+    require_at_least("validity [word]", validity.extent(1), core::validity_words(block.samples));
+  }
   const std::size_t bytes_of_one = core::bytes_of(type);
   return {static_cast<std::byte*>(samples.data()),
           static_cast<std::size_t>(samples.stride(0)) * bytes_of_one,
@@ -152,6 +154,7 @@ Target checked_target(const Config& config, const core::RawBlock& block,
 
 void mark_lost(const core::RawBlock& block, const Target& target, std::size_t first,
                std::size_t last) {
+  if (target.validity.empty()) return;
   const std::size_t inputs = block.layout.inputs();
   for (std::size_t i = 0; i < inputs; ++i) {
     std::uint64_t* words = target.validity.row(i);

@@ -59,6 +59,11 @@ class State {
   virtual ~State() = default;
 };
 
+/// Whether no sample of the block can be invalid: integers without invalid spans.
+inline bool all_valid(const core::RawBlock& block) {
+  return block.invalid.empty() && !block.layout.format.is_float();
+}
+
 /// Immutable; may be shared by threads.
 class Plan {
  public:
@@ -70,7 +75,7 @@ class Plan {
 
   /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose
   /// type is unpacked_type and whose times have stride 1. `validity` rows get bits for these
-  /// samples. `samples` may be in the memory of the plan's device: when the call returns the block's
+  /// samples; no view does where all_valid(block). `samples` may be in the memory of the plan's device: when the call returns the block's
   /// bytes have been read (blocks on the device: they will be, by work on the queue), and work
   /// enqueued later on the queue finds its samples. Throws
   /// Error(format) if the block's layout is not the plan's or the block has too few bytes, and

@@ -75,7 +75,7 @@ std::shared_ptr<const device::Device> open_device(const std::string& name, std::
 }
 
 Output run(const std::string& device, const Config& config, const core::RawBlock& block,
-           std::size_t threads = 2) {
+           std::size_t threads = 2, bool masked = true) {
   const auto opened = open_device(device, threads);
   const auto plan = make_plan(config, opened);
   const auto queue = opened->make_queue();
@@ -96,7 +96,8 @@ Output run(const std::string& device, const Config& config, const core::RawBlock
     queue->copy(raw.data(), block.bytes.data(), raw.bytes());
     given.bytes.lend({raw.as<std::byte>(), raw.bytes()});
   }
-  out.result = plan->execute(*queue, *state, given, out.view(samples), out.validity);
+  out.result = plan->execute(*queue, *state, given, out.view(samples),
+                             masked ? out.validity : core::View<std::uint64_t, 2>());
   if (opened->compiles()) queue->copy(out.samples_bytes.data(), samples, bytes);
   queue->synchronise();
   return out;
@@ -328,6 +329,20 @@ TEST_P(Backend, OneCallGivesTheSame) {
   }
 }
 
+TEST_P(Backend, NeedsNoMaskWhereAllSamplesAreValid) {
+  auto random = tests::generator();
+  for (const char* format : {"ci8", "i2", "ci16"})
+    for (const std::size_t samples : {1, 63, 64, 200}) {
+      const Case c{"", core::parse_sample_format(format), 3, 5, 2, "TFAP", samples};
+      core::RawBlock block = make_block(c, random, true);
+      block.invalid.clear();
+      const Output masked = run("reference", c.config(), block);
+      const Output other = run(GetParam(), c.config(), block, 2, false);
+      EXPECT_TRUE(masked.samples_bytes == other.samples_bytes) << format << ", " << samples;
+      EXPECT_EQ(other.words, Output(c.layout(), c.samples).words) << "the mask was written";
+    }
+}
+
 TEST_P(Backend, RefusesABlockThatIsNotThePlans) {
   auto random = tests::generator();
   const Case c{"", core::kCi8, 1, 4, 1, "TA", 100};
@@ -411,7 +426,7 @@ TEST(Reference, CountsFloatsThatAreNotFiniteOnceAndNotWhenLost) {
 TEST(Config, ViewsMustFitTheBlock) {
   auto random = tests::generator();
   const Case c{"", core::kCi8, 2, 4, 1, "TFA", 100};
-  const core::RawBlock block = make_block(c, random, false);
+  core::RawBlock block = make_block(c, random, false);
   std::vector<core::ci16> memory(2 * 4 * 100);
   std::vector<std::uint64_t> words(8);
   const auto field_of = [&](core::SampleType type, std::array<std::size_t, 3> extents,
@@ -433,6 +448,9 @@ TEST(Config, ViewsMustFitTheBlock) {
   EXPECT_EQ(field_of(ci8, {2, 4, 100}, 2, 4), "unpack samples' time stride");
   EXPECT_EQ(field_of(ci8, {2, 4, 100}, 1, 3), "unpack validity [input]");
   EXPECT_EQ(field_of(ci8, {2, 4, 100}, 1, 4), "accepted");
+  EXPECT_EQ(field_of(ci8, {2, 4, 100}, 1, 0), "accepted");  // all are valid
+  block.invalid = {{1, 7, 1}};
+  EXPECT_EQ(field_of(ci8, {2, 4, 100}, 1, 0), "unpack validity [input]");
 }
 
 TEST(Config, RefusalsNameTheField) {

@@ -76,7 +76,7 @@ class CpuPlan final : public Plan {
                                layout_.format.bits == 16
                                    ? mark_not_finite<core::Half>(block, target, first, last)
                                    : mark_not_finite<float>(block, target, first, last);
-                         zero_invalid(target, first, last);
+                         if (!target.validity.empty()) zero_invalid(target, first, last);
                        });
     return {not_finite.load()};
   }
