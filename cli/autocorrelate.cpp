@@ -81,14 +81,10 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   if (config.input != "-") inputs.push_back({"input", config.input});
   formats::require_distinct({{"-o", config.output}, {"--save-state", config.save_state}}, inputs);
   config.history = history_line(global);
-  config.log = [](core::LogLevel level, const std::string& text) {
-    spdlog::log(level == core::LogLevel::warning ? spdlog::level::warn : spdlog::level::info, "{}",
-                text);
-  };
+  config.log = log_text;
   ProgressLine line(global);
   const auto summary =
       pipeline::autocorrelate_counts(config, open_device(global), drawn_on(line), global.stop);
-  for (const std::string& warning : summary.warnings) spdlog::warn("{}", warning);
   summarise_autocorrelate(global, config.output, summary);
   return run_status(summary, options);
 }
@@ -116,7 +112,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   pipeline::AutocorrelateConfig& config = options->config;
   add_input(*command, *options);
   add_fields(*command, config, {"every_s", "save_state", "resume"}, "Runs that go on");
-  add_fields(*command, config, {"raw.type", "raw.sensors", "raw.header_bytes"}, "Raw files");
+  add_fields(*command, config, {"raw.dtype", "raw.sensors", "raw.header_bytes"}, "Raw files");
   add_fields(*command, config, {"detectors", "tag_method", "gate_s"}, "Time tags");
   add_fields(*command, config,
              {"bin_s", "lag_scheme", "bins", "levels", "coarsening", "normalization", "segments",

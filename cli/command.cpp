@@ -13,18 +13,20 @@
 
 namespace tautline::cli {
 
+void log_text(core::LogLevel level, const std::string& text) {
+  const auto spdlog_level = level == core::LogLevel::warning ? spdlog::level::warn
+                            : level == core::LogLevel::info  ? spdlog::level::info
+                                                             : spdlog::level::debug;
+  spdlog::log(spdlog_level, "{}", text);
+}
+
 std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global) {
   std::string name = global.device;
   if (const char* environment = std::getenv("TAUTLINE_DEVICE"); name == "auto" && environment)
     name = environment;
   device::Options options;
   options.threads = global.threads;
-  options.log = [](core::LogLevel level, const std::string& text) {
-    const auto spdlog_level = level == core::LogLevel::warning ? spdlog::level::warn
-                              : level == core::LogLevel::info  ? spdlog::level::info
-                                                               : spdlog::level::debug;
-    spdlog::log(spdlog_level, "{}", text);
-  };
+  options.log = log_text;
   if (!global.device_memory.empty())
     options.device_memory_bytes = parse_bytes(global.device_memory, "--device-memory");
   const std::vector<device::Selection> selections = device::parse_selections(name);

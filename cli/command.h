@@ -57,6 +57,9 @@ void add_tune_worker(CLI::App& app, const Global& global, Action& action);
 /// Prints docs/guide/options.md. Not shown in the help.
 void add_options_page(CLI::App& app, const Global& global, Action& action);
 
+/// The library's log sink: to standard error.
+void log_text(core::LogLevel level, const std::string& text);
+
 /// Opens --device (or TAUTLINE_DEVICE) with --threads and --device-memory; several GPUs if so named.
 std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global);
 /// The same where one device does the work. Throws core::Error(config) when several are named.

@@ -108,7 +108,7 @@ int run_pipeline(const Global& global, const RunOptions& options) {
       .memory_bytes = options.memory.empty() ? core::half_of_memory() : parse_bytes(options.memory),
       .history = history_line(global),
       .overwrite = options.overwrite,
-      .log = {}};
+      .log = log_text};
   ProgressLine line(global);
   const auto progress = drawn_on(line);
   pipeline::ProgressReporter reporter(progress);

@@ -53,12 +53,12 @@ std::size_t first_bad_float(std::span<const std::byte> floats);
 
 /// What a file without a header cannot say.
 struct RawCounts {
-  std::optional<core::SampleType> type;  ///< needed for raw files; NPY: the type to count in
-  std::size_t sensors = 0;               ///< needed for raw files
-  std::uint64_t header_bytes = 0;        ///< skipped
+  std::optional<core::SampleType> dtype;  ///< needed for raw files; NPY: the type to count in
+  std::size_t sensors = 0;                ///< needed for raw files
+  std::uint64_t header_bytes = 0;         ///< skipped
 };
 
-/// Throws Error(config) when type or sensors are missing. `name`: of the file or stream.
+/// Throws Error(config) when dtype or sensors are missing. `name`: of the file or stream.
 CountDescription describe_raw(const RawCounts& raw, const std::string& name);
 
 /// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian

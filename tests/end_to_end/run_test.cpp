@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tautline/formats/visibility_reader.h"
 #include "tests/end_to_end/documented_json.h"
@@ -95,6 +96,120 @@ TEST_F(RunPipeline, AForkGivesBothFilesWhatTheCommandsGive) {
                                   "--channels", "16", "--taps", "4", "--requantize", "8"});
   ASSERT_EQ(bank.status, 0) << bank.err;
   EXPECT_TRUE(read_file(scratch / "run.npy") == read_file(scratch / "command.npy"));
+}
+
+// Counts of one sensor and photons of a simulation, to files whose bytes tell everything but how they came about.
+class RunAutocorrelation : public RunPipeline {
+ protected:
+  void SetUp() override {
+    const CommandResult counts = run({"simulate", "photons", "--duration", "0.2", "--bin", "1e-5",
+                                      "--seed", "3", "--shape", "2x2", "--sensors", "4", "--model",
+                                      "diffusion:n=1,tau=2e-4,rate=2e5", "-o", scratch / "x.npy"});
+    ASSERT_EQ(counts.status, 0) << counts.err;
+    const CommandResult tags =
+        run({"simulate", "photons", "--duration", "0.2", "--tags", "t2", "--seed", "3", "--model",
+             "diffusion:n=1,tau=2e-4,rate=1e5", "-o", scratch / "x.ptu"});
+    ASSERT_EQ(tags.status, 0) << tags.err;
+  }
+  std::vector<std::string> of_run(const std::string& input, const std::string& output,
+                                  const std::vector<std::string>& fields = {}) {
+    std::vector<std::string> arguments{"--device", "cpu",
+                                       "run",      example("autocorrelate.toml"),
+                                       "--set",    "counts.path=" + (scratch / input),
+                                       "--set",    "counts.bin_s=1e-5",
+                                       "--set",    "curves.levels=6",
+                                       "--set",    "file.path=" + (scratch / output)};
+    for (const std::string& field : fields) arguments.insert(arguments.end(), {"--set", field});
+    return arguments;
+  }
+  // A .csv without its first lines' history, which names the command.
+  std::string without_history(const std::string& name) {
+    std::istringstream file(read_file(scratch / name));
+    std::string text, line;
+    while (std::getline(file, line))
+      if (line.find("tautline ") == std::string::npos) text += line + "\n";
+    return text;
+  }
+};
+
+TEST_F(RunAutocorrelation, GivesTheBytesOfTheCommand) {
+  for (const char* input : {"x.npy", "x.ptu"})
+    for (const char* method : {"bins", "auto"}) {
+      const bool tags = std::string(input) == "x.ptu";
+      if (!tags && std::string(method) == "bins") continue;
+      SCOPED_TRACE(std::string(input) + " " + method);
+      std::vector<std::string> fields{"counts.bin_sensors=2x2"};
+      std::vector<std::string> command{"--device",
+                                       "cpu",
+                                       "autocorrelate",
+                                       scratch / input,
+                                       "-o",
+                                       scratch / "command.csv",
+                                       "--bin",
+                                       "1e-5",
+                                       "--levels",
+                                       "6"};
+      if (tags) {
+        fields = {std::string("counts.tag_method=") + method};
+        command.insert(command.end(), {"--tags", method});
+      } else {
+        command.insert(command.end(), {"--bin-sensors", "2x2"});
+      }
+      const CommandResult piped = run(of_run(input, "run.csv", fields)), alone = run(command);
+      ASSERT_EQ(piped.status, 0) << piped.err;
+      ASSERT_EQ(alone.status, 0) << alone.err;
+      const std::string text = without_history("run.csv");
+      EXPECT_GT(text.size(), 1000u);
+      EXPECT_EQ(text, without_history("command.csv"));
+      std::filesystem::remove(scratch / "run.csv");
+      std::filesystem::remove(scratch / "command.csv");
+    }
+}
+
+TEST_F(RunAutocorrelation, SaysWhatItCountedAndWhereItIsWrong) {
+  std::vector<std::string> arguments = of_run("x.npy", "run.h5");
+  arguments.insert(arguments.begin(), "--json");
+  const CommandResult result = run(arguments);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto counters = nlohmann::json::parse(result.out)["counters"];
+  EXPECT_EQ(counters["counts.samples"], 20000);
+  EXPECT_EQ(counters["curves.curves"], 4);
+  struct Wrong {
+    std::vector<std::string> fields;
+    std::string said;
+  };
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {{"curves.levels=0"}, "set curves.levels: 0, expected 1 to 40"},
+           {{"curves.lag_scheme=log"}, "set curves.lag_scheme: log, expected chain or standard"},
+           {{"counts.path=-"}, "set counts.path: -, expected a file"},
+           {{"counts.detectors=1"}, "set counts.detectors"},
+           {{"counts.gain=1"}, "expected of a count_file: path, bin_s"},
+           {{"file.path=x.txt"},
+            "set file.path: x.txt, expected a name that ends in .csv, .zip or .h5"},
+           {{"file.path=x.csv"}, "set file.path: x.csv for 4 curves"},
+           {{"curves.detrend=true", "curves.segments=1"}, "set curves.detrend: 1 segments"}}) {
+    std::vector<std::string> checked = of_run("x.npy", "other.h5", wrong.fields);
+    checked.push_back("--check");
+    const CommandResult refused = run(checked);
+    EXPECT_EQ(refused.status, 2) << wrong.said;
+    EXPECT_NE(refused.err.find(wrong.said), std::string::npos) << refused.err;
+  }
+  // Photons that come one by one cannot be thinned out; their bins can.
+  const CommandResult first =
+      run(of_run("x.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=direct"}));
+  EXPECT_EQ(first.status, 2);
+  EXPECT_NE(first.err.find("tag_method"), std::string::npos) << first.err;
+  EXPECT_EQ(
+      run(of_run("x.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=bins"})).status,
+      0);
+  // In a file, with the line.
+  write_file(scratch / "bad.toml", "[counts]\ntype = \"count_file\"\npath = \"" +
+                                       (scratch / "x.npy") + "\"\nbin_s = 0\n");
+  const CommandResult bad = run({"run", scratch / "bad.toml", "--check"});
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_NE(bad.err.find("bad.toml: [counts]: bin_s (line 4): 0, expected above 0"),
+            std::string::npos)
+      << bad.err;
 }
 
 TEST_F(RunPipeline, PlansAndChecksWithoutWriting) {

@@ -133,7 +133,7 @@ class RowReader final : public CountReader {
                       [&](const auto& all) { return std::to_string(all(good)); }),
         "a count of 0 or more that " + std::string(core::to_string(description_.type)) + " holds",
         description_.type == SampleType::f32 ? "correct the file"
-                                             : "choose a wider `type`, or correct the file");
+                                             : "choose a wider `dtype`, or correct the file");
   }
 
   InputFile file_;
@@ -174,7 +174,7 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   const npy::Header header = npy::parse_header(file.head(npy::kMaxHeaderBytes), path);
   CountDescription description = describe_npy(header, path);
   Rows rows{description.type, header.data_offset_bytes, 0};
-  description.type = raw.type.value_or(natural_type(rows.element));
+  description.type = raw.dtype.value_or(natural_type(rows.element));
   Damage damage;
   const std::uint64_t row_bytes = description.sensors * core::bytes_of(rows.element);
   rows.count = header.shape[0];
@@ -195,7 +195,7 @@ std::unique_ptr<CountReader> open_raw(InputFile file, const RawCounts& raw) {
     throw core::Error(core::ErrorKind::config, file.path() + ": header",
                       std::to_string(raw.header_bytes) + " bytes",
                       "at most the file's " + std::to_string(file.size()));
-  Rows rows{*raw.type, raw.header_bytes, 0};
+  Rows rows{*raw.dtype, raw.header_bytes, 0};
   Damage damage;
   rows.count =
       whole_rows(file, rows.offset_bytes, raw.sensors * core::bytes_of(rows.element), damage);
@@ -224,13 +224,13 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
 }
 
 CountDescription describe_raw(const RawCounts& raw, const std::string& name) {
-  if (!raw.type)
+  if (!raw.dtype)
     throw core::Error(core::ErrorKind::config, name + ": type of the counts", "unknown",
-                      "u8, u16, u32 or f32, which raw counts cannot say", "give `type`");
+                      "u8, u16, u32 or f32, which raw counts cannot say", "give `dtype`");
   if (raw.sensors == 0)
     throw core::Error(core::ErrorKind::config, name + ": number of sensors", "unknown",
                       "1 or more, which raw counts cannot say", "give `sensors` or `shape`");
-  return {.format = "raw", .type = *raw.type, .sensors = raw.sensors};
+  return {.format = "raw", .type = *raw.dtype, .sensors = raw.sensors};
 }
 
 CountDescription describe_npy(const npy::Header& header, const std::string& path) {

@@ -109,7 +109,7 @@ GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std:
                                 names_in(fields, [](const auto& f) { return f.name; })));
       if (field->kind != core::FieldKind::list && texts.size() != 1)
         throw Error(ErrorKind::config, at, fmt::format("a list of {}", texts.size()), "one value");
-      node.values.push_back({key, joined(texts, &*field), at});
+      node.values.push_back({&*field, joined(texts, &*field), at});
     }
   }
   if (node.inputs.size() != node.type->inputs)
@@ -134,12 +134,14 @@ void GraphFile::set(const std::string& assignment) {
                     field = assignment.substr(dot + 1, equals - dot - 1);
   NodeTable& node = nodes_[index_of(name, "set")];
   const auto& fields = node.type->fields;
-  if (std::none_of(fields.begin(), fields.end(), [&](const auto& f) { return f.name == field; }))
+  const auto described =
+      std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == field; });
+  if (described == fields.end())
     throw Error(ErrorKind::config, "set " + name + "." + field, "unknown field",
                 fmt::format("of a {}: {}", node.type->name,
                             names_in(fields, [](const auto& f) { return f.name; })));
-  std::erase_if(node.values, [&](const Value& value) { return value.field == field; });
-  node.values.push_back({field, assignment.substr(equals + 1), "set " + name + "." + field});
+  std::erase_if(node.values, [&](const Value& value) { return value.field->name == field; });
+  node.values.push_back({&*described, assignment.substr(equals + 1), "set " + name + "." + field});
 }
 
 core::Error GraphFile::placed(const std::string& name, const core::Error& error) const {
@@ -147,7 +149,7 @@ core::Error GraphFile::placed(const std::string& name, const core::Error& error)
     if (node.name != name.substr(0, name.find_first_of(". "))) continue;
     std::string place = node.place + ": " + error.field();
     for (const Value& value : node.values)
-      if (core::is_field({.name = value.field}, error.field())) place = value.place;
+      if (value.means(error.field())) place = value.place;
     return {error.kind(), place, error.value(), error.limit(), error.advice()};
   }
   return error;
@@ -157,7 +159,7 @@ void GraphFile::add(const NodeTable& node, const NodeContext& context, engine::G
                     std::vector<std::pair<std::string, std::vector<engine::Port>>>& added) const {
   const auto settings = node.type->make();
   for (const Value& value : node.values) try {
-      settings->set(value.field, value.text);
+      settings->set(value.field->name, value.text);
     } catch (const Error& error) {
       throw Error(ErrorKind::config, value.place, error.value(), error.limit(), error.advice());
     }

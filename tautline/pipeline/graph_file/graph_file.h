@@ -39,7 +39,12 @@ class GraphFile {
 
  private:
   struct Value {
-    std::string field, text, place;
+    const core::FieldDescription* field;  ///< of the node's type
+    std::string text, place;
+    /// Whether an error that names `name` is one of this field, whose option may be what it names.
+    bool means(const std::string& name) const {
+      return core::is_field(*field, name) || field->option == name;
+    }
   };
   struct NodeTable {
     std::string name, place, inputs_place, lane;

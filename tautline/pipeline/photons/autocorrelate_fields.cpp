@@ -1,5 +1,5 @@
 // The fields of the run over photon counts.
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_fields.h"
 
 namespace tautline::pipeline {
 
@@ -58,18 +58,18 @@ core::FieldText<double> bin_text() {
   return form;
 }
 
+}  // namespace
+
 core::Fields<formats::RawCounts> raw_fields() {
   using C = formats::RawCounts;
   return core::Fields<C>()
-      .add({.name = "type",
-            .help = "of a count; of NPY and time tags: the type to count in",
-            .option = "dtype"},
-           &C::type, core::maybe(count_type_text()))
+      .add({.name = "dtype", .help = "of a count; of NPY and time tags: the type to count in"},
+           &C::dtype, core::maybe(count_type_text()))
       .add({.name = "sensors", .help = "sensors in a row; else `shape` says it"}, &C::sensors)
       .add({.name = "header_bytes", .unit = "bytes", .help = "how much to skip"}, &C::header_bytes);
 }
 
-core::Fields<AutocorrelateConfig> lag_fields() {
+core::Fields<AutocorrelateConfig> input_fields() {
   using C = AutocorrelateConfig;
   return core::Fields<C>()
       .add({.name = "bin_s",
@@ -77,6 +77,25 @@ core::Fields<AutocorrelateConfig> lag_fields() {
             .help = "length of a bin; of time tags, rounded to whole ticks",
             .option = "bin,bin-time"},
            &C::bin_s, bin_text())
+      .add({.name = "detectors", .help = "channels, each a sensor; default: all"}, &C::detectors)
+      .add({.name = "gate_s", .unit = "s", .help = "microtimes to keep", .form = "LO:HI"},
+           &C::gate_s, core::maybe(core::interval()))
+      .add({.name = "tag_method",
+            .help = "bins; direct: photon by photon; auto: direct where photons are rare",
+            .option = "tags"},
+           &C::tag_method,
+           core::choice<TagMethod>({{"auto", TagMethod::automatic},
+                                    {"bins", TagMethod::bins},
+                                    {"direct", TagMethod::direct}}))
+      .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
+           core::at_least(0))
+      .add({.name = "duration_s", .unit = "s", .help = "how much to take; negative: all"},
+           &C::duration_s);
+}
+
+core::Fields<AutocorrelateConfig> curve_fields() {
+  using C = AutocorrelateConfig;
+  return core::Fields<C>()
       .add(
           {.name = "lag_scheme",
            .help = "chain: groups of `bins` lags; standard: the lags of multipletau, `bins` even",
@@ -103,8 +122,6 @@ core::Fields<AutocorrelateConfig> lag_fields() {
                     "(symmetric normalisation)"},
            &C::detrend);
 }
-
-}  // namespace
 
 const core::Fields<SensorConfig>& fields(const SensorConfig&) {
   using C = SensorConfig;
@@ -134,25 +151,15 @@ const core::Fields<SensorConfig>& fields(const SensorConfig&) {
 
 const core::Fields<AutocorrelateConfig>& fields(const AutocorrelateConfig&) {
   using C = AutocorrelateConfig;
+  const auto self = [](auto& config) -> auto& {
+    return config;
+  };
   static const auto all =
-      lag_fields()
+      core::Fields<C>()
+          .include("", self, input_fields())
+          .include("", self, curve_fields())
           .include("sensors", &C::sensors, fields(SensorConfig{}))
           .include("raw", &C::raw, raw_fields())
-          .add({.name = "detectors", .help = "channels, each a sensor; default: all"},
-               &C::detectors)
-          .add({.name = "gate_s", .unit = "s", .help = "microtimes to keep", .form = "LO:HI"},
-               &C::gate_s, core::maybe(core::interval()))
-          .add({.name = "tag_method",
-                .help = "bins; direct: photon by photon; auto: direct where photons are rare",
-                .option = "tags"},
-               &C::tag_method,
-               core::choice<TagMethod>({{"auto", TagMethod::automatic},
-                                        {"bins", TagMethod::bins},
-                                        {"direct", TagMethod::direct}}))
-          .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
-               core::at_least(0))
-          .add({.name = "duration_s", .unit = "s", .help = "how much to take; negative: all"},
-               &C::duration_s)
           .add({.name = "memory_bytes", .unit = "bytes", .help = "most memory to take"},
                &C::memory_bytes, core::memory_size())
           .add({.name = "every_s",

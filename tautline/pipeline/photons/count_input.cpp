@@ -63,7 +63,7 @@ std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& confi
   refuse_tag_options(config);
   if (formats::tiff::recognise(first)) {
     refuse_raw_fields(config, "TIFF stacks");
-    if (config.raw.type) refuse(config, "type", "only for raw files, NPY and time tags");
+    if (config.raw.dtype) refuse(config, "dtype", "only for raw files, NPY and time tags");
     return formats::open_counts(config.input, {});
   }
   if (formats::npy::recognise(first, config.input)) {
@@ -163,7 +163,7 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
   const bool npy = formats::npy::recognise(first, "");
   if (npy) refuse_raw_fields(config, "NPY arrays");
   LiveLayout layout =
-      npy ? npy_layout(*bytes, config.raw.type)
+      npy ? npy_layout(*bytes, config.raw.dtype)
           : LiveLayout{
                 formats::describe_raw(raw_of(config), bytes->name()), config.raw.header_bytes, {}};
   input.live_counts = std::make_unique<LiveCounts>(std::move(bytes), std::move(layout));

@@ -21,7 +21,11 @@ constexpr std::chrono::milliseconds kPatience{100};
 class CountSource final : public engine::Node {
  public:
   CountSource(CountInput input, std::size_t block_samples, std::stop_token stop)
-      : input_(std::move(input)), block_samples_(block_samples), stop_(std::move(stop)) {}
+      : input_(std::move(input)),
+        most_samples_(block_samples),
+        block_samples_(
+            static_cast<std::size_t>(std::clamp<std::uint64_t>(input_.samples, 1, block_samples))),
+        stop_(std::move(stop)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream>) override {
     engine::Stream stream{.kind = input_.photons != nullptr ? "photons" : "counts",
@@ -34,17 +38,28 @@ class CountSource final : public engine::Node {
                         input_.sensors->type_of_sums(input_.description.type),
                         {"time", "sensor"},
                         {block_samples_, input_.sensors->sensors().size()}}};
-    stream.details = CountStream{.input = input_.name,
-                                 .description = input_.description,
-                                 .sensors = input_.sensors,
-                                 .bin_s = input_.bin_s,
-                                 .first = input_.first,
-                                 .live = input_.live()};
+    stream.details =
+        CountStream{.input = input_.name,
+                    .description = input_.description,
+                    .sensors = input_.sensors,
+                    .bin_s = input_.bin_s,
+                    .first = input_.first,
+                    .rest = input_.live() ? 0 : input_.file->total_samples() - input_.first,
+                    .block_samples = most_samples_,
+                    .row_bytes = input_.row_bytes(),
+                    .live = input_.live()};
     return {std::move(stream)};
   }
   device::MemoryUse bytes() const override { return {rows_bytes(), 0}; }
   void start(engine::Outputs&) override { rows_.resize(rows_bytes()); }
   bool live() const override { return input_.live(); }
+  engine::Counters counters() const override {
+    const formats::Damage& damage = input_.damage();
+    return {{"samples", given_},
+            {"lost_samples", damage.lost_samples},
+            {"dropped_samples", damage.dropped_samples},
+            {"trailing_bytes", damage.trailing_bytes}};
+  }
 
   bool produce(engine::Outputs& outputs) override {
     engine::Block& block = outputs.begin();
@@ -125,7 +140,7 @@ class CountSource final : public engine::Node {
   }
 
   CountInput input_;
-  std::size_t block_samples_;
+  std::size_t most_samples_, block_samples_;
   std::stop_token stop_;
   std::vector<std::byte> rows_;  // as they are read, before their sensors are added together
   std::uint64_t given_ = 0;      // samples

@@ -19,7 +19,10 @@ struct CountStream {
   formats::CountDescription description;  ///< of the input, before sensors were added together
   std::shared_ptr<const SensorMap> sensors;
   double bin_s = 0;
-  std::uint64_t first = 0;  ///< the input's sample that is the stream's first
+  std::uint64_t first = 0;        ///< the input's sample that is the stream's first
+  std::uint64_t rest = 0;         ///< samples from there to the end of the file; live: 0
+  std::size_t block_samples = 0;  ///< most of a block, where the stream is long enough
+  std::size_t row_bytes = 0;      ///< CountInput::row_bytes()
   bool live = false;
 };
 
@@ -36,7 +39,7 @@ struct CountPayload {
 /// Of bins of that length, which is taken to a femtosecond.
 core::Rational rate_of_bins(double bin_s);
 
-/// Blocks of at most `block_samples`. Live ones may hold no sample at all: there are ten of them a second or more, so that
+/// Blocks of at most `block_samples`; a short file takes short ones. Live ones may hold no sample at all: there are ten of them a second or more, so that
 /// whoever comes behind can look at the clock. `stop`: as it was given to open_count_input().
 std::unique_ptr<engine::Node> make_count_source(CountInput input, std::size_t block_samples,
                                                 std::stop_token stop);

@@ -10,8 +10,10 @@
 #include "tautline/core/error.h"
 #include "tautline/core/hash.h"
 #include "tautline/pipeline/photons/count_source_node.h"
+#include "tautline/pipeline/photons/curve_plan.h"
 #include "tautline/pipeline/photons/curve_summary.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::pipeline {
 
@@ -68,14 +70,9 @@ class BlocksOnTheirWay {
 
 class CurveNode final : public engine::Node {
  public:
-  CurveNode(const AutocorrelateConfig& config, const CurveStreamConfig& stream,
-            std::shared_ptr<const stages::autocorrelate::Plan> plan,
-            std::shared_ptr<const device::Device> device, std::unique_ptr<StateFile> resume)
-      : config_(config),
-        stream_config_(stream),
-        plan_(std::move(plan)),
-        device_(std::move(device)),
-        resume_(std::move(resume)) {}
+  CurveNode(const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
+            std::unique_ptr<StateFile> resume)
+      : config_(config), device_(std::move(device)), resume_(std::move(resume)) {}
 
   // The stage copies counts to a device itself, beside its work, and the trace is summed on the host.
   engine::Needs needs(std::size_t, const engine::Stream&) const override {
@@ -83,10 +80,14 @@ class CurveNode final : public engine::Node {
     return {.copies_with = device_, .kept_blocks = BlocksOnTheirWay::kMost};
   }
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
-  device::MemoryUse bytes() const override { return plan_->bytes(); }
+  std::string kernels() const override { return plan_->backend(); }
+  device::MemoryUse bytes() const override {
+    return {CurveStream::bytes(stream_config_, *plan_), plan_->bytes().device_bytes};
+  }
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
+  engine::Counters counters() const override { return counters_; }
 
  private:
   std::uint64_t samples_done() const { return stream_->samples() - resumed_; }
@@ -110,6 +111,7 @@ class CurveNode final : public engine::Node {
   std::uint64_t resumed_ = 0;        // samples of the state that was taken up
   std::string resume_warning_;       // what does not follow on the state's part; empty: all well
   std::vector<BinnedPhoton> later_;  // their bins counted from the resumed run's first
+  engine::Counters counters_;        // of the end
   CountPayload last_;                // what came with the last block, less its photons
   Stopwatch stopwatch_;
   double given_s_ = 0;  // when the last snapshot was given, and of how many samples
@@ -117,14 +119,19 @@ class CurveNode final : public engine::Node {
 };
 
 std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inputs) {
-  const engine::Stream& input = inputs[0];
-  photons_ = input.kind == "photons";
-  if (!photons_ && input.kind != "counts")
-    throw core::Error(core::ErrorKind::config, "input", input.kind, "counts or photons");
-  input_ = input.detail<CountStream>();
+  CurvePlan curves = plan_curves(config_, inputs[0], resume_.get(), device_);
+  stream_config_ = std::move(curves.stream);
+  plan_ = std::move(curves.plan);
+  photons_ = inputs[0].kind == "photons";
+  input_ = inputs[0].detail<CountStream>();
   if (resume_ != nullptr) resume_->require(problem());
   // None beside those that consumers hold: while a snapshot is being written, there is no other.
-  return {{.kind = "curves", .arrays = {}, .open_blocks = 0}};
+  return {
+      {.kind = "curves",
+       .arrays = {},
+       .open_blocks = 0,
+       .details = CurvesDescription{input_.sensors->good_curves(),
+                                    stages::autocorrelate::lag_count(stream_config_.stage) == 1}}};
 }
 
 void CurveNode::start(engine::Outputs& outputs) {
@@ -179,6 +186,11 @@ void CurveNode::finish(engine::Outputs& outputs) {
   block.payload.reset();
   auto last = snapshot();
   last->last = true;
+  const AutocorrelateSummary& s = last->summary;
+  counters_ = {{"curves", s.curves},
+               {"masked_sensors", s.masked},
+               {"undefined_curves", s.undefined},
+               {"lags_too_long", s.lags_too_long}};
   block.payload = std::move(last);
   outputs.commit();
 }
@@ -200,6 +212,7 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   s.stream_s = static_cast<double>(samples_done()) * input_.bin_s;
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
   add_ignored(last_.ignored, s);
+  now->facts = curve_facts(config_, input_.input, s, device_->name());
   if (!config_.save_state.empty()) {
     StateProblem saved = problem();
     saved["input"] = input_record();
@@ -247,12 +260,10 @@ void CurveNode::check_resumed_input() {
 
 }  // namespace
 
-std::unique_ptr<engine::Node> make_curve_node(
-    const AutocorrelateConfig& config, const CurveStreamConfig& stream,
-    std::shared_ptr<const stages::autocorrelate::Plan> plan,
-    std::shared_ptr<const device::Device> device, std::unique_ptr<StateFile> resume) {
-  return std::make_unique<CurveNode>(config, stream, std::move(plan), std::move(device),
-                                     std::move(resume));
+std::unique_ptr<engine::Node> make_curve_node(const AutocorrelateConfig& config,
+                                              std::shared_ptr<const device::Device> device,
+                                              std::unique_ptr<StateFile> resume) {
+  return std::make_unique<CurveNode>(config, std::move(device), std::move(resume));
 }
 
 }  // namespace tautline::pipeline

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 #include "tautline/pipeline/photons/curve_state.h"
-#include "tautline/pipeline/photons/curve_stream.h"
 
 namespace tautline::pipeline {
 
@@ -17,14 +18,20 @@ namespace tautline::pipeline {
 struct CurveSnapshot {
   core::CorrelationCurves curves;
   AutocorrelateSummary summary;
-  std::vector<std::byte> state;  ///< of config.save_state; empty: none is saved
+  std::map<std::string, std::string> facts;  ///< curve_facts()
+  std::vector<std::byte> state;              ///< of config.save_state; empty: none is saved
   bool last = false;
 };
 
-/// `plan`: of stream.stage, a TagPlan where photons come one by one. `resume`: a state to go on from, or null.
-std::unique_ptr<engine::Node> make_curve_node(
-    const AutocorrelateConfig& config, const CurveStreamConfig& stream,
-    std::shared_ptr<const stages::autocorrelate::Plan> plan,
-    std::shared_ptr<const device::Device> device, std::unique_ptr<StateFile> resume);
+/// The details of these streams.
+struct CurvesDescription {
+  std::size_t good_curves = 0;  ///< without those that a mask excludes
+  bool only_zero_lag = false;
+};
+
+/// `resume`: a state to go on from, or null.
+std::unique_ptr<engine::Node> make_curve_node(const AutocorrelateConfig& config,
+                                              std::shared_ptr<const device::Device> device,
+                                              std::unique_ptr<StateFile> resume);
 
 }  // namespace tautline::pipeline

@@ -1,21 +1,23 @@
 // Where curves go to, by the names of the files.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/core/correlation_curve.h"
+#include "tautline/formats/curves/curves.h"
 
 namespace tautline::pipeline {
 
-/// Throws Error(config) unless the output's name ends as one that can be written, before anything
-/// is computed.
-void check_curve_output(const AutocorrelateConfig& config);
+/// Throws Error(config) unless the name ends as one that can be written, and Error(io) where a file is in the way: before
+/// anything is computed.
+void check_curve_output(const std::string& path, bool overwrite);
 
-/// Throws Error(config) when so many curves of good sensors do not fit the output.
-void check_curve_count(const AutocorrelateConfig& config, std::size_t curves);
+/// Throws Error(config) when so many curves of good sensors do not fit the output, or lag 0 alone.
+void check_curves_fit(const std::string& path, std::size_t curves, bool only_zero_lag);
 
 /// One curve as CSV, several as a .zip of CSVs (masked ones left out), all as HDF5.
-void write_curves(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
-                  const AutocorrelateSummary& summary, const std::string& device);
+void write_curves(const std::string& path, const core::CorrelationCurves& curves,
+                  const formats::curves::CurvesFacts& facts, bool overwrite);
 
 }  // namespace tautline::pipeline

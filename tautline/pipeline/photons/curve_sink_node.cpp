@@ -9,6 +9,9 @@ namespace tautline::pipeline {
 std::vector<engine::Stream> CurveSink::open(std::span<const engine::Stream> inputs) {
   if (inputs[0].kind != "curves")
     throw core::Error(core::ErrorKind::config, "input", inputs[0].kind, "curves");
+  const auto& curves = inputs[0].detail<CurvesDescription>();
+  if (!config_.output.empty())
+    check_curves_fit(config_.output, curves.good_curves, curves.only_zero_lag);
   return {};
 }
 
@@ -36,14 +39,14 @@ void CurveSink::write_on_the_way(const CurveSnapshot& now) {
 void CurveSink::publish() {
   last_->summary.writes = ++writes_;
   write(*last_);
+  for (const std::string& warning : last_->summary.warnings) say(core::LogLevel::warning, warning);
 }
 
 // What lies under the names after the first time is the run's own.
 void CurveSink::write(const CurveSnapshot& now) {
   if (!config_.output.empty()) {
-    AutocorrelateConfig config = config_;
-    config.overwrite = config_.overwrite || output_written_;
-    write_curves(config, now.curves, now.summary, device_);
+    write_curves(config_.output, now.curves, {config_.history, now.facts},
+                 config_.overwrite || output_written_);
     output_written_ = true;
   }
   if (!config_.save_state.empty()) {

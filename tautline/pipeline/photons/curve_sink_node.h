@@ -4,19 +4,25 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/photons/curve_node.h"
 
 namespace tautline::pipeline {
 
-/// Writes config.output (empty: none) and config.save_state. Each is whole at any time: it is written beside its name and
-/// renamed. Of a live run a writing that fails is said, and the next one is tried; the last one must not fail.
+struct CurveSinkConfig {
+  std::string output, save_state;  ///< empty: none
+  bool overwrite = false;
+  std::string history;
+  core::LogSink log;  ///< warnings, and news of a run that goes on
+};
+
+/// Writes the output and the state. Each is whole at any time: it is written beside its name and renamed. Of a live run a
+/// writing that fails is said, and the next one is tried; the last one must not fail.
 class CurveSink final : public engine::Node {
  public:
-  /// `device`: for the output, what worked on the curves.
-  CurveSink(const AutocorrelateConfig& config, std::string device)
-      : config_(config), device_(std::move(device)) {}
+  explicit CurveSink(CurveSinkConfig config) : config_(std::move(config)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
@@ -33,8 +39,7 @@ class CurveSink final : public engine::Node {
     if (config_.log) config_.log(level, text);
   }
 
-  AutocorrelateConfig config_;
-  std::string device_;
+  CurveSinkConfig config_;
   std::uint64_t writes_ = 0;
   bool output_written_ = false, state_written_ = false;
   std::shared_ptr<CurveSnapshot> last_;

@@ -128,4 +128,33 @@ void describe_curves(const AutocorrelateConfig& config,
   add_warnings(config, curves, summary);
 }
 
+std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config,
+                                               const std::string& input,
+                                               const AutocorrelateSummary& s,
+                                               const std::string& device) {
+  using stages::autocorrelate::Coarsening;
+  using stages::autocorrelate::LagScheme;
+  return {{"device", device},
+          {"kernels", s.backend},
+          {"input", input},
+          {"input_format", s.format},
+          {"lags", config.lag_scheme == LagScheme::chain ? "chain" : "standard"},
+          {"bins", std::to_string(config.bins)},
+          {"levels", std::to_string(config.levels)},
+          {"coarsening", config.coarsening == Coarsening::sum     ? "sum"
+                         : config.coarsening == Coarsening::first ? "first"
+                                                                  : "second"},
+          {"segments", std::to_string(config.segments)},
+          {"segments_used", std::to_string(s.segments)},
+          {"samples", std::to_string(s.samples)},
+          {"resumed", config.resume.empty() ? "none" : config.resume},
+          {"resumed_samples", std::to_string(s.resumed_samples)},
+          {"live", s.live ? "true" : "false"},
+          {"interrupted", s.interrupted ? "true" : "false"},
+          {"lost_samples", std::to_string(s.damage.lost_samples)},
+          {"dropped_samples", std::to_string(s.damage.dropped_samples)},
+          {"trailing_bytes", std::to_string(s.damage.trailing_bytes)},
+          {"ignored_photons", std::to_string(s.ignored_photons)}};
+}
+
 }  // namespace tautline::pipeline

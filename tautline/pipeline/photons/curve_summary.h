@@ -1,6 +1,9 @@
 // What a run of the autocorrelator is called and what is said of it: names, rates, warnings.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "tautline/core/correlation_curve.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
@@ -13,5 +16,11 @@ namespace tautline::pipeline {
 void describe_curves(const AutocorrelateConfig& config,
                      const formats::CountDescription& description, const SensorMap& map,
                      core::CorrelationCurves& curves, AutocorrelateSummary& summary);
+
+/// What outputs say of how the curves came about. `device`: what worked on them.
+std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config,
+                                               const std::string& input,
+                                               const AutocorrelateSummary& summary,
+                                               const std::string& device);
 
 }  // namespace tautline::pipeline

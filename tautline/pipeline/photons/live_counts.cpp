@@ -33,7 +33,7 @@ std::vector<std::byte> npy_header(stream::LiveInput& input) {
 
 }  // namespace
 
-LiveLayout npy_layout(stream::LiveInput& input, std::optional<SampleType> type) {
+LiveLayout npy_layout(stream::LiveInput& input, std::optional<SampleType> dtype) {
   const std::string& name = input.name();
   const formats::npy::Header header = formats::npy::parse_header(npy_header(input), name);
   LiveLayout layout{formats::describe_npy(header, name), header.data_offset_bytes, header.shape[0]};
@@ -43,8 +43,8 @@ LiveLayout npy_layout(stream::LiveInput& input, std::optional<SampleType> type) 
     throw formats::format_error(name, "type of the elements, descr", header.type,
                                 "bool or little-endian u1, u2, u4 or f4 through a pipe",
                                 "convert the array, for example with astype('uint16')");
-  if (type && *type != layout.description.type)
-    throw Error(ErrorKind::config, "type", std::string(core::to_string(*type)),
+  if (dtype && *dtype != layout.description.type)
+    throw Error(ErrorKind::config, "dtype", std::string(core::to_string(*dtype)),
                 std::string(core::to_string(layout.description.type)) + ", what the array holds",
                 "leave it out: counts that come through a pipe are not converted");
   return layout;

@@ -25,8 +25,8 @@ struct LiveLayout {
 };
 
 /// Of the NPY header that the stream begins with. Throws Error(format) on what is no array of counts,
-/// Error(config) when `type` is given and is another one.
-LiveLayout npy_layout(stream::LiveInput& input, std::optional<core::SampleType> type);
+/// Error(config) when `dtype` is given and is another one.
+LiveLayout npy_layout(stream::LiveInput& input, std::optional<core::SampleType> dtype);
 
 class LiveCounts {
  public:

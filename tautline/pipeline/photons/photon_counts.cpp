@@ -48,9 +48,9 @@ BinPhotonsConfig bins_of(const AutocorrelateConfig& config) {
 // One reading tells detectors and length.
 PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
     : path_(config.input), bin_config_(bins_of(config)) {
-  const core::SampleType type = config.raw.type.value_or(core::SampleType::u8);
+  const core::SampleType type = config.raw.dtype.value_or(core::SampleType::u8);
   if (core::bytes_of(type) > 2)
-    throw core::Error(core::ErrorKind::config, "type", std::string(core::to_string(type)),
+    throw core::Error(core::ErrorKind::config, "dtype", std::string(core::to_string(type)),
                       "u8 or u16 for time tags");
   std::vector<std::uint16_t>& detectors = bin_config_.detectors;
   if (config.detectors.empty()) detectors = {0};  // until it is known which there are

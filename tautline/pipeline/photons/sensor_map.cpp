@@ -44,7 +44,7 @@ std::vector<bool> read_text_mask(const std::string& path) {
 std::vector<bool> read_mask(const std::string& path) {
   if (!path.ends_with(".npy")) return read_text_mask(path);
   // An array of any shape, element after element, is a series of one sensor a time.
-  const auto reader = formats::open_counts(path, {.type = SampleType::f32});
+  const auto reader = formats::open_counts(path, {.dtype = SampleType::f32});
   const std::size_t sensors = reader->description().sensors;
   std::vector<float> values(sensors * static_cast<std::size_t>(reader->total_samples()));
   std::span<std::byte> rest = std::as_writable_bytes(std::span(values));

@@ -64,7 +64,7 @@ TEST(Counts, TypesAreConvertedWhenTheyFit) {
   const auto natural = open_counts(wide, {});
   EXPECT_EQ(natural->description().type, SampleType::u32);
   EXPECT_EQ(read_all<std::uint32_t>(*natural), (std::vector<std::uint32_t>{1, 70'000, 0, 255}));
-  const auto narrow = open_counts(wide, {.type = SampleType::u16});
+  const auto narrow = open_counts(wide, {.dtype = SampleType::u16});
   try {
     read_all<std::uint16_t>(*narrow);
     ADD_FAILURE() << "70,000 was taken for 16 bits";
@@ -101,14 +101,14 @@ TEST(Counts, FloatsThatAreNoCountsAreRefused) {
     const std::string raw = scratch / "x.f32";
     std::ofstream(raw, std::ios::binary)
         .write(reinterpret_cast<const char*>(floats.data()), 4 * 12);
-    check(raw, {.type = SampleType::f32, .sensors = 2});
+    check(raw, {.dtype = SampleType::f32, .sensors = 2});
   }
   std::vector<double> large(12, 0.5);
   large[9] = 1e39;  // beyond a float
   check(write_npy(scratch, "<f8", {6, 2}, large), {});
   std::vector<std::int8_t> negative(12, 1);
   negative[9] = -1;
-  check(write_npy(scratch, "|i1", {6, 2}, negative), {.type = SampleType::f32});
+  check(write_npy(scratch, "|i1", {6, 2}, negative), {.dtype = SampleType::f32});
 }
 
 TEST(Counts, RawFilesNeedTypeAndSensors) {
@@ -117,11 +117,12 @@ TEST(Counts, RawFilesNeedTypeAndSensors) {
   const std::vector<std::uint16_t> values{9, 9, 9, 1, 2, 3, 4, 5, 6, 7};
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(values.data()), 20);
   EXPECT_THROW(open_counts(path, {}), core::Error);
-  EXPECT_THROW(open_counts(path, {.type = SampleType::u16}), core::Error);
-  EXPECT_THROW(open_counts(path, {.type = SampleType::u16, .sensors = 2, .header_bytes = 21}),
+  EXPECT_THROW(open_counts(path, {.dtype = SampleType::u16}), core::Error);
+  EXPECT_THROW(open_counts(path, {.dtype = SampleType::u16, .sensors = 2, .header_bytes = 21}),
                core::Error);
   // 7 counts for 3 sensors: one is left over, counted and named.
-  const auto reader = open_counts(path, {.type = SampleType::u16, .sensors = 3, .header_bytes = 6});
+  const auto reader =
+      open_counts(path, {.dtype = SampleType::u16, .sensors = 3, .header_bytes = 6});
   EXPECT_EQ(reader->total_samples(), 2u);
   EXPECT_EQ(read_all<std::uint16_t>(*reader), (std::vector<std::uint16_t>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(reader->damage().trailing_bytes, 2u);

@@ -27,7 +27,7 @@ class CurveNodes : public ::testing::Test {
   AutocorrelateConfig config(std::size_t levels) {
     AutocorrelateConfig config;
     config.input = scratch / "x.u8";
-    config.raw = {.type = core::SampleType::u8, .sensors = kSensors};
+    config.raw = {.dtype = core::SampleType::u8, .sensors = kSensors};
     config.bin_s = 1e-5;
     config.bins = 8;
     config.levels = levels;
@@ -37,12 +37,7 @@ class CurveNodes : public ::testing::Test {
     return make_count_source(open_count_input(config(1), *device, {}), kBlock, {});
   }
   std::unique_ptr<engine::Node> curves(const AutocorrelateConfig& config) {
-    CurveStreamConfig stream;
-    stream.stage = {
-        .sensors = kSensors, .bins = config.bins, .levels = config.levels, .max_samples = kBlock};
-    stream.planned_samples = kSamples;
-    return make_curve_node(config, stream, stages::autocorrelate::make_plan(stream.stage, device),
-                           device, nullptr);
+    return make_curve_node(config, device, nullptr);
   }
 
   std::mt19937_64 random = tests::generator();
@@ -58,8 +53,8 @@ TEST_F(CurveNodes, AForkGivesBothTheSameCounts) {
     const std::string name = std::to_string(levels);
     const auto node = graph.add("curves " + name, curves(config(levels)));
     graph.connect(counts, node);
-    graph.connect(node, graph.add("output " + name,
-                                  std::make_unique<CurveSink>(config(levels), device->name())));
+    graph.connect(node,
+                  graph.add("output " + name, std::make_unique<CurveSink>(CurveSinkConfig{})));
   }
   engine::Run run(std::move(graph));
   run.go();
@@ -101,7 +96,10 @@ TEST_F(CurveNodes, ASourceThatFailsLeavesNothing) {
   const auto counts = graph.add("counts", std::make_unique<Failing>(source()));
   const auto node = graph.add("curves", curves(output));
   graph.connect(counts, node);
-  graph.connect(node, graph.add("output", std::make_unique<CurveSink>(output, device->name())));
+  CurveSinkConfig files;
+  files.output = output.output;
+  files.save_state = output.save_state;
+  graph.connect(node, graph.add("output", std::make_unique<CurveSink>(files)));
   {
     engine::Run run(std::move(graph));
     EXPECT_THROW(run.go(), core::Error);

@@ -75,7 +75,7 @@ class CurveState : public ::testing::Test {
     }
     AutocorrelateConfig config;
     config.input = scratch / "counts.raw";
-    config.raw = {.type = type, .sensors = kSensors};
+    config.raw = {.dtype = type, .sensors = kSensors};
     config.bin_s = 1;
     config.bins = 8;
     config.levels = 6;
@@ -310,7 +310,7 @@ TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
   expect_refused("levels", [](auto& c) { c.levels = 5; });
   expect_refused("coarsen",
                  [](auto& c) { c.coarsening = stages::autocorrelate::Coarsening::first; });
-  expect_refused("dtype", [](auto& c) { c.raw = {.type = SampleType::u16, .sensors = 3}; });
+  expect_refused("dtype", [](auto& c) { c.raw = {.dtype = SampleType::u16, .sensors = 3}; });
   expect_refused("sensors", [](auto& c) { c.raw.sensors = 3; });
   expect_refused("pairs", [](auto& c) { c.sensors.pairs = "1:0"; });
   expect_refused("segments", [](auto& c) { c.segments = 5; });

@@ -1,0 +1,126 @@
+#include "tautline/pipeline/photons/curve_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/photons/count_source_node.h"
+#include "tautline/stages/autocorrelate/tags.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+// Bytes read at a time: large beside a state's levels, so that those are seldom left and entered again, and small beside
+// everything else. A GPU takes counts as fast as many threads read them, which long reads keep busy.
+std::size_t most_block_bytes(const device::Device& device) {
+  return (device.compiles() ? std::size_t{64} : std::size_t{16}) << 20;
+}
+
+std::size_t block_bytes(const AutocorrelateConfig& config, const device::Device& device) {
+  return std::min(most_block_bytes(device), config.memory_bytes / 8);
+}
+
+bool kept(const AutocorrelateConfig& config) {
+  return !config.save_state.empty() || !config.resume.empty();
+}
+
+CurveStreamConfig stream_config(const AutocorrelateConfig& config, const engine::Stream& input,
+                                const StateFile* state) {
+  const auto& counts = input.detail<CountStream>();
+  const SensorMap& map = *counts.sensors;
+  CurveStreamConfig stream{
+      .stage = {.sensors = map.sensors().size(),
+                .lag_scheme = config.lag_scheme,
+                .bins = config.bins,
+                .levels = config.levels,
+                .coarsening = config.coarsening,
+                .type = map.type_of_sums(counts.description.type),
+                .pairs = map.pairs(),
+                .max_samples = state != nullptr ? state->block_samples() : counts.block_samples},
+      .normalization = config.normalization,
+      .segments = config.segments,
+      .detrend = config.detrend,
+      .open_ended = counts.live || kept(config)};
+  // The state of a file's part plans for the rest of the file. What was asked for of a stream need not come: nothing is
+  // planned by it.
+  if (!counts.live) stream.planned_samples = kept(config) ? counts.rest : input.total_samples;
+  return stream;
+}
+
+// Blocks and the buffer of live input are shorter where there is little memory: what is advised has
+// room for whole ones.
+void require_memory(const AutocorrelateConfig& config, bool live, const device::Device& device,
+                    std::size_t needed, std::size_t without_segments) {
+  if (needed <= config.memory_bytes) return;
+  AutocorrelateConfig ample = config;
+  ample.memory_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t more = kCountBlocks * (block_bytes(ample, device) - block_bytes(config, device));
+  if (live) more += live_buffer_bytes(ample) - live_buffer_bytes(config);
+  const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes >> 20) + 1); };
+  std::string advice = "give `memory_bytes` " + mebibytes(needed + more) + "M";
+  if (without_segments < needed)
+    advice += ", or `segments` 1 (no standard errors), which needs " +
+              mebibytes(without_segments + more) + " MiB";
+  throw Error(ErrorKind::memory, "memory", mebibytes(needed) + " MiB needed",
+              "at most " + std::to_string(config.memory_bytes >> 20) + " MiB",
+              advice + ", or take fewer sensors, pairs or levels");
+}
+
+void check_memory(const AutocorrelateConfig& config, const engine::Stream& input,
+                  const device::Device& device, const CurvePlan& curves) {
+  const auto& counts = input.detail<CountStream>();
+  const std::size_t buffer = counts.live ? live_buffer_bytes(config) : 0;
+  // The state as it is written, and as it is read.
+  const std::size_t copies = kept(config) ? 2 : 1;
+  const std::size_t rows =
+      input.arrays.empty() ? 0 : kCountBlocks * curves.stream.stage.max_samples * counts.row_bytes;
+  const auto needed = [&](const CurveStreamConfig& one) {
+    return copies * CurveStream::bytes(one, *curves.plan) + buffer + rows;
+  };
+  CurveStreamConfig without_segments = curves.stream;
+  without_segments.segments = 1;
+  without_segments.detrend = false;
+  require_memory(config, counts.live, device, needed(curves.stream), needed(without_segments));
+}
+
+}  // namespace
+
+std::size_t count_block_samples(const AutocorrelateConfig& config, const CountInput& input,
+                                const device::Device& device) {
+  return std::max<std::size_t>(1, block_bytes(config, device) / input.row_bytes());
+}
+
+void check_curve_settings(const AutocorrelateConfig& config) {
+  if (!config.detrend) return;
+  if (config.segments < 2)
+    throw Error(ErrorKind::config, "detrend", std::to_string(config.segments) + " segments",
+                "2 or more `segments`, between which the mean may change");
+  if (config.normalization != core::Normalization::symmetric)
+    throw Error(ErrorKind::config, "detrend",
+                std::string("with `normalization` ") + core::to_string(config.normalization),
+                "`normalization` symmetric, whose means it takes segment by segment",
+                "leave one of them out");
+}
+
+CurvePlan plan_curves(const AutocorrelateConfig& config, const engine::Stream& input,
+                      const StateFile* state, const std::shared_ptr<const device::Device>& device) {
+  const bool photons = input.kind == "photons";
+  if (!photons && input.kind != "counts")
+    throw Error(ErrorKind::config, "input", input.kind, "counts or photons");
+  if (photons && config.coarsening != stages::autocorrelate::Coarsening::sum)
+    throw Error(ErrorKind::config, "coarsening", "given for photons that come one by one", "sum",
+                "give their source `tag_method` bins");
+  CurvePlan curves{stream_config(config, input, state), {}};
+  curves.plan = photons ? stages::autocorrelate::make_tag_plan(curves.stream.stage)
+                        : stages::autocorrelate::make_plan(curves.stream.stage, device);
+  check_memory(config, input, *device, curves);
+  return curves;
+}
+
+}  // namespace tautline::pipeline
