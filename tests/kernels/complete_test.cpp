@@ -9,6 +9,7 @@
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
+#include "tautline/stages/autocorrelate/step_sums.h"
 #include "tautline/stages/channelize/tunables.h"
 #include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/dedisperse/tunables.h"
@@ -78,6 +79,7 @@ Sources sources_of_all_stages() {
          {stages::autocorrelate::SampleType::u8, stages::autocorrelate::SampleType::f32})
       stages::autocorrelate::gpu::make_plan({.sensors = 100, .type = type}, device,
                                             {.design = design});
+  stages::autocorrelate::StepSums(*device, core::SampleType::u8, 100, 10);
   stages::detect::make_plan({}, device);
   series.dms = {0, 1e8};  // too far apart for local memory
   stages::dedisperse::make_plan(series, device);

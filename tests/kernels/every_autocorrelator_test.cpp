@@ -1,5 +1,6 @@
 // Every GPU kernel of the autocorrelator, on problems small enough for compute-sanitizer.
 #include "tautline/stages/autocorrelate/gpu/plan.h"
+#include "tautline/stages/autocorrelate/step_sums.h"
 #include "tests/stages/autocorrelate/support.h"
 #include "tests/support/gpus.h"
 
@@ -66,6 +67,21 @@ TEST_P(EveryAutocorrelator, Portable) {
 TEST_P(EveryAutocorrelator, Matrix) {
   if (!gpu::has_matrix_design(*device_)) GTEST_SKIP() << "no matrix units to use";
   check_all(GpuDesign::matrix);
+}
+
+// autocorrelate/gpu/step_sums.kernel.
+TEST_P(EveryAutocorrelator, StepSums) {
+  const std::size_t sensors = 33, steps = 7, times = 300;
+  for (const SampleType type : {SampleType::u8, SampleType::f32}) {
+    StepSums sums(*device_, type, sensors, steps);
+    std::vector<double> values(sensors * steps, 1);
+    sums.write(*queue_, values);
+    const device::Buffer counts = device_->allocate(times * sensors * core::bytes_of(type));
+    queue_->fill(counts.data(), 0, counts.bytes());
+    sums.add(*queue_, {counts.data(), type, {times, sensors}}, 5, 50);
+    sums.read(*queue_, values);
+    EXPECT_EQ(values, std::vector<double>(sensors * steps, 1));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EveryAutocorrelator,

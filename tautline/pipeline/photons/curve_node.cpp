@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <deque>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -43,41 +42,15 @@ void add_ignored(const std::vector<formats::DetectorCount>& ignored, Autocorrela
         s.ignored_photons == 1 ? "" : "s", ignored.size() == 1 ? "" : "s", names));
 }
 
-/// Blocks that a device still copies.
-class BlocksOnTheirWay {
- public:
-  void add(engine::Outputs& outputs, const engine::Block& block, device::Queue& queue,
-           const device::Device& device) {
-    if (blocks_.size() == kMost) wait_for_oldest();
-    blocks_.emplace_back(outputs.keep(block), device.make_event());
-    queue.record(*blocks_.back().second);
-  }
-  void wait_for_all() {
-    while (!blocks_.empty()) wait_for_oldest();
-  }
-
-  static constexpr std::size_t kMost = 2;
-
- private:
-  void wait_for_oldest() {
-    blocks_.front().second->synchronise();
-    blocks_.pop_front();
-  }
-
-  std::deque<std::pair<std::shared_ptr<const engine::Block>, std::unique_ptr<device::Event>>>
-      blocks_;
-};
-
 class CurveNode final : public engine::Node {
  public:
   CurveNode(const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
             std::unique_ptr<StateFile> resume)
       : config_(config), device_(std::move(device)), resume_(std::move(resume)) {}
 
-  // The stage copies counts to a device itself, beside its work, and the trace is summed on the host.
-  engine::Needs needs(std::size_t, const engine::Stream&) const override {
-    if (!device_->compiles()) return {};
-    return {.copies_with = device_, .kept_blocks = BlocksOnTheirWay::kMost};
+  engine::Needs needs(std::size_t, const engine::Stream& stream) const override {
+    if (!device_->compiles() || stream.kind == "photons") return {};
+    return {.device = device_};
   }
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   std::string kernels() const override { return plan_->backend(); }
@@ -107,7 +80,6 @@ class CurveNode final : public engine::Node {
   bool photons_ = false;
   device::Queue* queue_ = nullptr;
   std::unique_ptr<CurveStream> stream_;
-  BlocksOnTheirWay on_their_way_;
   std::uint64_t resumed_ = 0;        // samples of the state that was taken up
   std::string resume_warning_;       // what does not follow on the state's part; empty: all well
   std::vector<BinnedPhoton> later_;  // their bins counted from the resumed run's first
@@ -136,7 +108,8 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
 
 void CurveNode::start(engine::Outputs& outputs) {
   queue_ = &outputs.queue(device_);
-  stream_ = std::make_unique<CurveStream>(stream_config_, *queue_, plan_);
+  stream_ = std::make_unique<CurveStream>(
+      stream_config_, *queue_, plan_, device_->compiles() && !photons_ ? device_.get() : nullptr);
   if (resume_ != nullptr) {
     resume_->load(*stream_);
     resumed_ = stream_->samples();
@@ -152,7 +125,6 @@ void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs
     push_photons(block, payload.photons);
   } else if (block.samples > 0) {
     stream_->push(block.view<2>());
-    if (device_->compiles()) on_their_way_.add(outputs, block, *queue_, *device_);
   }
   last_ = {payload.damage, payload.ignored, payload.interrupted, {}};
   if (config_.every_s > 0) give_when_due(outputs);
@@ -181,7 +153,6 @@ void CurveNode::give_when_due(engine::Outputs& outputs) {
 }
 
 void CurveNode::finish(engine::Outputs& outputs) {
-  on_their_way_.wait_for_all();
   engine::Block& block = outputs.begin();
   block.payload.reset();
   auto last = snapshot();

@@ -9,7 +9,8 @@
 namespace tautline::pipeline {
 
 CurveStream::CurveStream(const CurveStreamConfig& config, device::Queue& queue,
-                         std::shared_ptr<const stages::autocorrelate::Plan> plan)
+                         std::shared_ptr<const stages::autocorrelate::Plan> plan,
+                         const device::Device* counts_on)
     : config_(config),
       queue_(queue),
       plan_(std::move(plan)),
@@ -18,7 +19,9 @@ CurveStream::CurveStream(const CurveStreamConfig& config, device::Queue& queue,
       pairs_(config.stage.pair_count()),
       lags_(stages::autocorrelate::lags_of(config.stage).size()),
       segments_(config.segments_config()),
-      trace_(config.stage.sensors, config.planned_samples) {}
+      trace_(config.stage.sensors, config.planned_samples) {
+  if (counts_on != nullptr) trace_.use_device(*counts_on, config.stage.type);
+}
 
 std::size_t CurveStream::bytes(const CurveStreamConfig& config,
                                const stages::autocorrelate::Plan& plan) {
@@ -63,7 +66,8 @@ void CurveStream::close_segment() {
   if (run_->samples() >= segments_.next_end()) segments_.close(*plan_, queue_, *run_);
 }
 
-void CurveStream::finish(core::CorrelationCurves& curves) const {
+void CurveStream::finish(core::CorrelationCurves& curves) {
+  trace_.collect(queue_);
   SegmentCurves segments = segments_.curves(samples_);
   curves.curves = pairs_;
   curves.lags = lags_;
@@ -132,6 +136,7 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
 }
 
 void CurveStream::save(const core::ByteWriter::Sink& sink) {
+  trace_.collect(queue_);
   queue_.synchronise();
   core::ByteWriter writer(sink);
   writer(samples_);

@@ -35,9 +35,11 @@ struct CurveStreamConfig {
 /// Memory does not depend on the length of the run.
 class CurveStream {
  public:
-  /// `plan`: of config.stage; a TagPlan for push_tags. `queue` outlives the stream.
+  /// `plan`: of config.stage; a TagPlan for push_tags. `queue` outlives the stream. `counts_on`: the GPU in whose memory
+  /// counts come; null: the host's.
   CurveStream(const CurveStreamConfig& config, device::Queue& queue,
-              std::shared_ptr<const stages::autocorrelate::Plan> plan);
+              std::shared_ptr<const stages::autocorrelate::Plan> plan,
+              const device::Device* counts_on = nullptr);
 
   /// Host memory of the states and of everything that is read from them.
   static std::size_t bytes(const CurveStreamConfig& config,
@@ -51,7 +53,7 @@ class CurveStream {
 
   /// Everything but labels, mask and seconds: those are left as they are, but for the traces,
   /// whose times are in bins and whose rates are counts a bin. The stream may go on after it.
-  void finish(core::CorrelationCurves& curves) const;
+  void finish(core::CorrelationCurves& curves);
 
   /// Of open-ended runs: everything, for `load` into a stream of the same config, device and
   /// tunables, which then goes on as this one would have.

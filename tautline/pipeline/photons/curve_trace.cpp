@@ -57,17 +57,48 @@ std::size_t CurveTrace::bytes(std::size_t sensors) {
   return steps_of(sensors) * sensors * sizeof(double);
 }
 
+void CurveTrace::use_device(const device::Device& device, core::SampleType type) {
+  if (step_ > 0)
+    on_device_ = std::make_unique<stages::autocorrelate::StepSums>(device, type, sensors_, steps_);
+}
+
+void CurveTrace::collect(device::Queue& queue) {
+  if (!on_device_newer_) return;
+  on_device_->read(queue, values_);
+  on_device_newer_ = false;
+}
+
+// How many of them come before steps must be joined.
+std::size_t CurveTrace::samples_until_full(std::size_t samples, std::uint64_t first_sample) const {
+  return static_cast<std::size_t>(std::min<std::uint64_t>(samples, step_ * steps_ - first_sample));
+}
+
+void CurveTrace::add_on_device(device::Queue& queue, const core::SampleView<2>& counts,
+                               std::uint64_t first_sample) {
+  for (std::size_t t = 0; t < counts.extent(0);) {
+    if (!has_room(first_sample + t)) {
+      collect(queue);
+      make_room(first_sample + t);
+      on_host_newer_ = true;
+    }
+    if (on_host_newer_) on_device_->write(queue, values_);
+    on_host_newer_ = false, on_device_newer_ = true;
+    const std::size_t count = samples_until_full(counts.extent(0) - t, first_sample + t);
+    on_device_->add(queue, counts.slice(0, t, count), first_sample + t, step_);
+    t += count;
+  }
+}
+
 // Of sensors side by side, whole numbers are summed in any order and are exact; floats are added in order of time.
 void CurveTrace::add(device::Queue& queue, const core::SampleView<2>& samples,
                      std::uint64_t first_sample) {
   if (step_ == 0) return;
+  if (on_device_ != nullptr) return add_on_device(queue, samples, first_sample);
   core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
       samples, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
         for (std::size_t t = 0; t < counts.extent(0);) {
           make_room(first_sample + t);
-          // As long as no steps are joined.
-          const auto end = static_cast<std::size_t>(
-              std::min<std::uint64_t>(counts.extent(0), step_ * steps_ - first_sample));
+          const std::size_t end = t + samples_until_full(counts.extent(0) - t, first_sample + t);
           const std::size_t columns =
               std::clamp(core::divide_up(sensors_, queue.workers()), kFewColumns, kColumns);
           const std::size_t parts = core::divide_up(sensors_, columns);

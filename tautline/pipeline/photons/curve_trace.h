@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "tautline/stages/autocorrelate/step_sums.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
 namespace tautline::pipeline {
@@ -16,13 +18,18 @@ class CurveTrace {
  public:
   /// `planned_samples` are what the steps are cut by; 0: not known, steps of one sample at first.
   CurveTrace(std::size_t sensors, std::uint64_t planned_samples);
-  /// The most that a trace of so many sensors takes.
+  /// The most that a trace of so many sensors takes, and as much again on the device that counts lie on.
   static std::size_t bytes(std::size_t sensors);
+  /// Counts will come in the memory of this device.
+  void use_device(const device::Device& device, core::SampleType type);
 
-  /// Dense [time][sensor], the first of them `first_sample`. On the threads of `queue`.
+  /// Dense [time][sensor], the first of them `first_sample`; on the threads of `queue`, or on the device that use_device
+  /// named.
   void add(device::Queue& queue, const core::SampleView<2>& counts, std::uint64_t first_sample);
   void add_tags(std::span<const stages::autocorrelate::Tag> tags);
 
+  /// Before counts() and exchange(): brings what a device has to the host. Waits for the queue.
+  void collect(device::Queue& queue);
   /// Samples of a step; 0: no trace, the array is too large for one.
   std::uint64_t step_samples() const { return step_; }
   double counts(std::uint64_t step, std::size_t sensor) const {
@@ -33,14 +40,19 @@ class CurveTrace {
   void exchange(Archive& archive) {
     archive(step_);
     archive(values_);
+    on_device_newer_ = false, on_host_newer_ = true;
   }
   /// Whether what was loaded is of such a trace.
   bool whole() const { return step_ == 0 ? values_.empty() : values_.size() == steps_ * sensors_; }
 
  private:
+  bool has_room(std::uint64_t sample) const { return sample < step_ * steps_; }
   void make_room(std::uint64_t sample) {
-    while (sample >= step_ * steps_) join_steps();
+    while (!has_room(sample)) join_steps();
   }
+  std::size_t samples_until_full(std::size_t samples, std::uint64_t first_sample) const;
+  void add_on_device(device::Queue& queue, const core::SampleView<2>& counts,
+                     std::uint64_t first_sample);
   void join_steps();
   template <class Count>
   void add_part(const Count* rows, std::uint64_t first_sample, std::size_t samples,
@@ -49,6 +61,8 @@ class CurveTrace {
   std::size_t sensors_, steps_;
   std::uint64_t step_ = 0;
   std::vector<double> values_;  // [step][sensor]
+  std::unique_ptr<stages::autocorrelate::StepSums> on_device_;
+  bool on_device_newer_ = false, on_host_newer_ = true;  // than the other's values
 };
 
 }  // namespace tautline::pipeline
