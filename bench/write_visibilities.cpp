@@ -1,5 +1,6 @@
-// How fast visibilities are written, beside a plain fwrite of the same bytes in the same run:
-//   bench_write_visibilities [FOLDER [ANTENNAS [CHANNELS [INTEGRATIONS]]]]
+// How fast visibilities are written, beside a plain fwrite of the same bytes in the same run, with every sample valid and
+// with some lost:
+//   bench_write_visibilities [FOLDER [ANTENNAS [CHANNELS [INTEGRATIONS [uvh5|ms]]]]]
 #include <sys/resource.h>
 
 #include <chrono>
@@ -49,11 +50,12 @@ int main(int argc, char** argv) {
   description.nominal_count = 10000;
   const std::size_t baselines = core::baseline_count(2 * antennas);
   const std::vector<std::complex<float>> values(channels * baselines, {1, -2});
-  const std::vector<std::int64_t> counts(channels * baselines, 10000);
+  const std::vector<std::int64_t> all(channels * baselines, description.nominal_count);
+  std::vector<std::int64_t> some = all;
+  for (std::size_t b = 0; b < some.size(); b += 3) --some[b];
   formats::Integration integration;
   integration.integration_s = 1;
   integration.visibilities = {values.data(), {channels, baselines}};
-  integration.counts = {counts.data(), {channels, baselines}};
 
   // Of the file: 8 bytes of visibility, 4 of weight and 1 of flag for each of four products.
   const double bytes = 13.0 * 4 * static_cast<double>(antennas * (antennas + 1) / 2 * channels);
@@ -75,20 +77,24 @@ int main(int argc, char** argv) {
   report("plain fwrite", now_s() - start);
   std::filesystem::remove(raw);
 
-  for (const char* name : {"bench.uvh5", "bench.ms"}) {
-    const std::string path = folder + "/" + name;
-    try {
-      start = now_s();
-      const auto writer = formats::create_visibilities(path, description, true);
-      for (std::size_t k = 0; k < integrations; ++k) {
-        integration.middle = {static_cast<std::int64_t>(1'600'000'000 + k), 0, 1};
-        writer->write(integration);
+  for (const std::string ending : {"uvh5", "ms"}) {
+    if (argc > 5 && ending != argv[5]) continue;
+    for (const bool lost : {false, true}) {
+      integration.counts = {lost ? some.data() : all.data(), {channels, baselines}};
+      const std::string path = folder + "/bench." + ending;
+      try {
+        start = now_s();
+        const auto writer = formats::create_visibilities(path, description, true);
+        for (std::size_t k = 0; k < integrations; ++k) {
+          integration.middle = {static_cast<std::int64_t>(1'600'000'000 + k), 0, 1};
+          writer->write(integration);
+        }
+        writer->finish();
+        report((ending + (lost ? ", some lost" : "")).c_str(), now_s() - start);
+      } catch (const core::Error& error) {
+        std::printf("%s\n", error.what());
       }
-      writer->finish();
-      report(name, now_s() - start);
-    } catch (const core::Error& error) {
-      std::printf("%s\n", error.what());
+      std::filesystem::remove_all(path);
     }
-    std::filesystem::remove_all(path);
   }
 }

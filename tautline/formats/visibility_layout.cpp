@@ -23,6 +23,49 @@ std::size_t feed_index(char feed) {
   return feed == 'y' ? 1 : 0;
 }
 
+// Where one product of one row comes from and goes to.
+struct Source {
+  std::size_t baseline, to;
+  float imaginary_sign;
+};
+
+// A product that the pair lacks.
+void clear(std::size_t channels, std::size_t products, std::size_t to, const RowsOut& out) {
+  for (std::size_t c = 0; c < channels; ++c, to += products) {
+    out.visibilities[to] = {};
+    if (out.fractions == nullptr) continue;
+    out.fractions[to] = 0;
+    out.flags[to] = 1;
+  }
+}
+
+template <bool WithCounts>
+void gather_tile(const std::vector<Source>& sources, const Integration& integration,
+                 std::size_t first_channel, std::size_t channels, std::size_t products,
+                 std::size_t to_tile, double nominal_count, const RowsOut& out) {
+  const auto visibilities = integration.visibilities.slice(0, first_channel, channels);
+  const auto counts = integration.counts.slice(0, first_channel, channels);
+  const std::ptrdiff_t next = visibilities.stride(0), next_count = counts.stride(0);
+  for (const Source& source : sources) {
+    const std::complex<float>* mean = visibilities.data() + source.baseline;
+    const std::int64_t* count = counts.data() + source.baseline;
+    std::size_t to = source.to + to_tile;
+    for (std::size_t c = 0; c < channels; ++c, to += products, mean += next) {
+      if (!WithCounts) {
+        out.visibilities[to] = {mean->real(), source.imaginary_sign * mean->imag()};
+        continue;
+      }
+      const std::int64_t valid = *count;
+      count += next_count;
+      out.visibilities[to] =
+          valid > 0 ? std::complex<float>(mean->real(), source.imaginary_sign * mean->imag())
+                    : std::complex<float>();
+      out.fractions[to] = static_cast<float>(static_cast<double>(valid) / nominal_count);
+      out.flags[to] = valid > 0 ? 0 : 1;
+    }
+  }
+}
+
 }  // namespace
 
 VisibilityLayout::VisibilityLayout(const ArrayLayout& array) : inputs_(array.inputs.size()) {
@@ -73,36 +116,43 @@ VisibilityLayout::Product VisibilityLayout::product(const AntennaPair& pair,
 
 void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>& polarisations,
                  Conjugation conjugation, const Integration& integration,
+                 std::int64_t nominal_count, const RowRange& range, const RowsOut& out) {
+  const std::size_t products = polarisations.size();
+  std::vector<Source> sources;
+  sources.reserve(range.pairs * products);
+  for (std::size_t row = 0; row < range.pairs; ++row)
+    for (std::size_t p = 0; p < products; ++p) {
+      const auto product =
+          layout.product(layout.pairs()[range.first_pair + row], polarisations[p], conjugation);
+      if (product.present)
+        sources.push_back({product.baseline, row * out.row_channels * products + p,
+                           product.conjugate ? -1.0F : 1.0F});
+      else
+        clear(range.channels, products, row * out.row_channels * products + p, out);
+    }
+  // In the order in which the triangle holds them, so that neighbours in a cache line are read together.
+  std::sort(sources.begin(), sources.end(),
+            [](const Source& a, const Source& b) { return a.baseline < b.baseline; });
+  const auto gather = out.fractions == nullptr ? gather_tile<false> : gather_tile<true>;
+  for (std::size_t tile = 0; tile < range.channels; tile += kChannelTile)
+    gather(sources, integration, range.first_channel + tile,
+           std::min(kChannelTile, range.channels - tile), products, tile * products,
+           static_cast<double>(nominal_count), out);
+}
+
+void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>& polarisations,
+                 Conjugation conjugation, const Integration& integration,
                  std::int64_t nominal_count, std::size_t first, std::size_t count,
                  VisibilityRows& rows) {
-  const auto& visibilities = integration.visibilities;
-  const auto& counts = integration.counts;
-  const std::size_t channels = visibilities.extent(0), products = polarisations.size();
-  const std::size_t values = count * channels * products;
-  rows.visibilities.resize(values);
-  rows.fractions.resize(values);
-  rows.flags.resize(values);
-  const double nominal = static_cast<double>(nominal_count);
-
+  const std::size_t channels = integration.visibilities.extent(0);
+  const std::size_t row_values = channels * polarisations.size(), values = count * row_values;
+  rows.resize(values);
   const auto gather = [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t tile = 0; tile < channels; tile += kChannelTile) {
-      const std::size_t tile_end = std::min(channels, tile + kChannelTile);
-      for (std::size_t row = begin; row < end; ++row) {
-        for (std::size_t p = 0; p < products; ++p) {
-          const auto product =
-              layout.product(layout.pairs()[first + row], polarisations[p], conjugation);
-          for (std::size_t c = tile; c < tile_end; ++c) {
-            const std::size_t to = (row * channels + c) * products + p;
-            const std::int64_t valid = product.present ? counts(c, product.baseline) : 0;
-            const std::complex<float> mean =
-                valid > 0 ? visibilities(c, product.baseline) : std::complex<float>{};
-            rows.visibilities[to] = product.conjugate ? std::conj(mean) : mean;
-            rows.fractions[to] = static_cast<float>(static_cast<double>(valid) / nominal);
-            rows.flags[to] = valid > 0 ? 0 : 1;
-          }
-        }
-      }
-    }
+    const std::size_t at = begin * row_values;
+    gather_rows(layout, polarisations, conjugation, integration, nominal_count,
+                {first + begin, end - begin, 0, channels},
+                {rows.visibilities.data() + at, rows.fractions.data() + at, rows.flags.data() + at,
+                 channels});
   };
   constexpr std::size_t kLeastValues = std::size_t{1} << 17;
   core::in_pieces(count, values / kLeastValues, gather);

@@ -60,14 +60,40 @@ class VisibilityLayout {
   std::size_t inputs_ = 0;
 };
 
-/// One block of rows as a file holds them, [pair][channel][polarisation]. Reused between blocks.
-struct VisibilityRows {
-  std::vector<std::complex<float>> visibilities;  ///< 0 where nothing valid was summed
-  std::vector<float> fractions;                   ///< valid over nominal samples
-  std::vector<std::uint8_t> flags;                ///< 1 where the fraction is 0
+/// Some pairs and channels of an integration.
+struct RowRange {
+  std::size_t first_pair = 0, pairs = 0, first_channel = 0, channels = 0;
 };
 
-/// Fills `rows` with the pairs [first, first + count).
+/// Where rows go, [pair][channel][polarisation].
+struct RowsOut {
+  std::complex<float>* visibilities = nullptr;  ///< 0 where nothing valid was summed
+  /// Valid over nominal samples, and 1 where that is 0. Null, both: the caller knows that every count is the nominal
+  /// one, and counts are not read.
+  float* fractions = nullptr;
+  std::uint8_t* flags = nullptr;
+  std::size_t row_channels = 0;  ///< from one pair to the next
+};
+
+/// Fills `out` with a range of an integration.
+void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>& polarisations,
+                 Conjugation conjugation, const Integration& integration,
+                 std::int64_t nominal_count, const RowRange& range, const RowsOut& out);
+
+/// One block of rows as a file holds them, [pair][channel][polarisation]. Reused between blocks.
+struct VisibilityRows {
+  std::vector<std::complex<float>> visibilities;
+  std::vector<float> fractions;
+  std::vector<std::uint8_t> flags;
+
+  void resize(std::size_t values) {
+    visibilities.resize(values);
+    fractions.resize(values);
+    flags.resize(values);
+  }
+};
+
+/// The same, of all channels of the pairs [first, first + count), on several threads.
 void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>& polarisations,
                  Conjugation conjugation, const Integration& integration,
                  std::int64_t nominal_count, std::size_t first, std::size_t count,

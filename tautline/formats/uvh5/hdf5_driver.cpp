@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace tautline::formats::hdf5 {
 namespace {
@@ -34,7 +35,8 @@ const OpenFile* of(const H5FD_t* file) {
 }
 
 void remember(FileState* state, int error) {
-  if (state->first_error == 0) state->first_error = error;
+  int none = 0;
+  state->first_error.compare_exchange_strong(none, error);
 }
 
 H5FD_t* open_file(const char*, unsigned, hid_t access, haddr_t) {
@@ -103,21 +105,13 @@ herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
   return 0;
 }
 
-herr_t write_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size,
+herr_t write_bytes(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size,
                    const void* buffer) {
   FileState* state = of(file)->state;
-  const auto* from = static_cast<const char*>(buffer);
-  while (size > 0 && state->first_error == 0) {
-    const ssize_t put = ::pwrite(state->descriptor, from, size, static_cast<off_t>(address));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) {
-      remember(state, errno);
-      break;
-    }
-    from += put;
-    address += static_cast<haddr_t>(put);
-    size -= static_cast<std::size_t>(put);
-  }
+  if (state->reserved != nullptr && type == H5FD_MEM_DRAW)
+    *std::exchange(state->reserved, nullptr) = address;
+  else
+    state->write(address, size, buffer);
   return 0;
 }
 
@@ -156,6 +150,18 @@ H5FD_class_t driver_class() {
 }
 
 }  // namespace
+
+void FileState::write(haddr_t address, std::size_t bytes, const void* data) {
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0 && first_error == 0) {
+    const ssize_t put = ::pwrite(descriptor, from, bytes, static_cast<off_t>(address));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return remember(this, errno);
+    from += put;
+    address += static_cast<haddr_t>(put);
+    bytes -= static_cast<std::size_t>(put);
+  }
+}
 
 Handle register_driver() {
   const H5FD_class_t driver = driver_class();

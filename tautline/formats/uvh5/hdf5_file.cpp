@@ -192,7 +192,7 @@ Handle complex_type() {
 
 Growing::Growing(File& file, hid_t group, const std::string& name, Handle type,
                  std::vector<hsize_t> row_shape, hsize_t chunk_rows,
-                 std::vector<hsize_t> chunk_row_shape)
+                 std::vector<hsize_t> chunk_row_shape, const void* fill)
     : file_(&file), type_(std::move(type)), row_shape_(std::move(row_shape)) {
   if (chunk_row_shape.empty()) chunk_row_shape = row_shape_;
   const int rank = static_cast<int>(row_shape_.size()) + 1;
@@ -203,6 +203,9 @@ Growing::Growing(File& file, hid_t group, const std::string& name, Handle type,
   const Handle space(H5Screate_simple(rank, shape.data(), limit.data()), H5Sclose);
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_chunk(creation.get(), rank, chunk.data());
+  if (fill != nullptr) H5Pset_fill_value(creation.get(), type_.get(), fill);
+  chunk_bytes_ = H5Tget_size(type_.get());
+  for (const hsize_t length : chunk) chunk_bytes_ *= length;
   dataset_ = Handle(H5Dcreate2(group, name.c_str(), type_.get(), space.get(), H5P_DEFAULT,
                                creation.get(), H5P_DEFAULT),
                     H5Dclose);
@@ -229,6 +232,20 @@ void Growing::write(hsize_t first, hsize_t rows, const void* values) {
   file_->check(
       H5Dwrite(dataset_.get(), type_.get(), memory.get(), space.get(), H5P_DEFAULT, values),
       "writing");
+}
+
+haddr_t Growing::reserve_chunk(std::span<const hsize_t> place) {
+  // HDF5 hands it to our driver, which does not read it.
+  if (!unread_) unread_ = std::make_unique_for_overwrite<char[]>(chunk_bytes_);
+  haddr_t address = HADDR_UNDEF;
+  FileState& state = *file_->state_;
+  state.reserved = &address;
+  const herr_t done =
+      H5Dwrite_chunk(dataset_.get(), H5P_DEFAULT, 0, place.data(), chunk_bytes_, unread_.get());
+  state.reserved = nullptr;
+  file_->check(done, "writing");
+  if (address == HADDR_UNDEF) file_->fail("reserving a chunk");
+  return address;
 }
 
 }  // namespace tautline::formats::hdf5

@@ -9,6 +9,7 @@
 
 #include <hdf5.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,8 +22,13 @@ namespace tautline::formats::hdf5 {
 /// What the driver knows about its file.
 struct FileState {
   int descriptor = -1;
-  int first_error = 0;  ///< errno of the first write that failed
-  std::string path;     ///< for messages
+  std::atomic<int> first_error = 0;  ///< errno of the first write that failed
+  std::string path;                  ///< for messages
+  /// Not null: the next raw data that HDF5 writes is left out, and its address noted here.
+  haddr_t* reserved = nullptr;
+
+  /// Several threads may write at once. Does nothing after a failure.
+  void write(haddr_t address, std::size_t bytes, const void* data);
 };
 
 /// Keeps HDF5 from printing while it lives, and gives the host's handler back after.
@@ -92,6 +98,12 @@ class File {
   void write(hid_t group, const std::string& name, std::span<const std::string> texts,
              std::span<const hsize_t> shape);
 
+  /// Writes to an address that HDF5 reserved (Growing::reserve_chunk). Several threads may do so at once; a failure is
+  /// thrown by the next check.
+  void write_at(haddr_t address, std::size_t bytes, const void* data) {
+    state_->write(address, bytes, data);
+  }
+
   hid_t root() const { return file_.get(); }
   /// Throws when the last call failed or a write to the disk did. Returns `result`.
   template <class T>
@@ -108,6 +120,8 @@ class File {
   // Shared with the driver, which outlives this when HDF5 cannot close the file.
   std::unique_ptr<FileState> state_;
   Handle driver_, file_;
+
+  friend class Growing;
 };
 
 /// A copy of one of HDF5's own types.
@@ -122,21 +136,28 @@ Handle complex_type();
 /// A dataset that grows along its first axis.
 class Growing {
  public:
-  /// `row_shape` is the shape of one entry, empty for numbers. Chunks hold `chunk_rows` rows.
+  /// `row_shape` is the shape of one entry, empty for numbers. Chunks hold `chunk_rows` rows. What is never written reads
+  /// as `fill`, a value of the type; null: zeros.
   Growing(File& file, hid_t group, const std::string& name, Handle type,
           std::vector<hsize_t> row_shape, hsize_t chunk_rows,
-          std::vector<hsize_t> chunk_row_shape = {});
+          std::vector<hsize_t> chunk_row_shape = {}, const void* fill = nullptr);
 
   /// Makes room for `rows` more.
   void extend(hsize_t rows);
   /// Writes rows [first, first + rows) in the type of the dataset; `values` is dense.
   void write(hsize_t first, hsize_t rows, const void* values);
+  /// Gives the chunk that begins at `place` (one number an axis) room in the file, and says where. All of its bytes are to
+  /// be written there, once, by File::write_at. HDF5 writes one chunk after the other and copies what it writes; threads
+  /// that know the place need not wait for it.
+  haddr_t reserve_chunk(std::span<const hsize_t> place);
   hsize_t rows() const { return rows_; }
 
  private:
   File* file_;
   Handle type_, dataset_;
   std::vector<hsize_t> row_shape_;
+  std::size_t chunk_bytes_ = 0;
+  std::unique_ptr<char[]> unread_;
   hsize_t rows_ = 0;
 };
 

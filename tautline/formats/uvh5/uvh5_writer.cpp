@@ -11,6 +11,7 @@
 #include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/uvh5/data_writer.h"
 #include "tautline/formats/uvh5/hdf5_file.h"
 #include "tautline/formats/uvh5/uvh5.h"
 #include "tautline/formats/visibility_layout.h"
@@ -24,10 +25,6 @@ using hdf5::Handle;
 using hdf5::native;
 using hdf5::QuietErrors;
 
-// Visibilities gathered before one call of HDF5.
-constexpr std::size_t kWriteBlockBytes = std::size_t{8} << 20;
-// Chunks this large cost little for each call, and waste little where a short file ends in one.
-constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 constexpr hsize_t kHeaderChunkRows = 4096;
 constexpr std::int64_t kPhaseCentreId = 0;
 
@@ -42,60 +39,54 @@ std::int64_t code(const Polarisation& p) {
   return p.first == 'x' ? -7 : -8;
 }
 
-// Rows of one chunk: a whole number of integrations when one is small, an even part of one when
-// not.
-hsize_t chunk_rows(std::size_t pairs, std::size_t row_bytes) {
-  const std::size_t fit = std::max<std::size_t>(1, kChunkBytes / row_bytes);
-  if (pairs <= fit) return pairs * (fit / pairs);
-  const std::size_t parts = (pairs + fit - 1) / fit;
-  return (pairs + parts - 1) / parts;
-}
+// An array of Header with an entry of one type for each row. Entries are gathered before HDF5 is called: a call costs as
+// much as thousands of them.
+template <class Entry>
+class Column {
+ public:
+  Column(File& file, hid_t header, const char* name, Handle type, std::vector<hsize_t> shape = {})
+      : array_(file, header, name, std::move(type), std::move(shape), kHeaderChunkRows) {}
 
-// The arrays of Header with one entry for each row, and the three of Data.
-struct RowArrays {
-  Growing time, integration_time, uvw, first, second, phase_centre, right_ascension, declination,
-      position_angle;
-  Growing visibilities, flags, fractions;
-
-  RowArrays(File& file, hid_t header, hid_t data, std::size_t pairs, hsize_t channels,
-            hsize_t products)
-      : time(column(file, header, "time_array")),
-        integration_time(column(file, header, "integration_time")),
-        uvw(file, header, "uvw_array", native(H5T_NATIVE_DOUBLE), {3}, kHeaderChunkRows),
-        first(labels(file, header, "ant_1_array")),
-        second(labels(file, header, "ant_2_array")),
-        phase_centre(labels(file, header, "phase_center_id_array")),
-        right_ascension(column(file, header, "phase_center_app_ra")),
-        declination(column(file, header, "phase_center_app_dec")),
-        position_angle(column(file, header, "phase_center_frame_pa")),
-        visibilities(cube(file, data, "visdata", hdf5::complex_type(), pairs, channels, products)),
-        flags(cube(file, data, "flags", hdf5::bool_type(), pairs, channels, products)),
-        fractions(
-            cube(file, data, "nsamples", native(H5T_NATIVE_FLOAT), pairs, channels, products)) {}
-
-  void extend(hsize_t rows) {
-    for (Growing* array :
-         {&time, &integration_time, &uvw, &first, &second, &phase_centre, &right_ascension,
-          &declination, &position_angle, &visibilities, &flags, &fractions})
-      array->extend(rows);
+  void append(std::size_t rows, Entry value) { waiting_.insert(waiting_.end(), rows, value); }
+  void append(const std::vector<Entry>& values) {
+    waiting_.insert(waiting_.end(), values.begin(), values.end());
+  }
+  void flush() {
+    const hsize_t first = array_.rows();
+    array_.extend(waiting_.size());
+    array_.write(first, waiting_.size(), waiting_.data());
+    waiting_.clear();
   }
 
  private:
-  static Growing column(File& file, hid_t header, const char* name) {
-    return Growing(file, header, name, native(H5T_NATIVE_DOUBLE), {}, kHeaderChunkRows);
-  }
-  static Growing labels(File& file, hid_t header, const char* name) {
-    return Growing(file, header, name, native(H5T_NATIVE_INT64), {}, kHeaderChunkRows);
-  }
-  // All three take the chunks that suit the visibilities, so that one reader's slice cuts them
-  // alike.
-  static Growing cube(File& file, hid_t data, const char* name, Handle type, std::size_t pairs,
-                      hsize_t channels, hsize_t products) {
-    const std::size_t product_bytes = products * sizeof(std::complex<float>);
-    const hsize_t chunk_channels =
-        std::min<hsize_t>(channels, std::max<hsize_t>(1, kChunkBytes / product_bytes));
-    return Growing(file, data, name, std::move(type), {channels, products},
-                   chunk_rows(pairs, channels * product_bytes), {chunk_channels, products});
+  Growing array_;
+  std::vector<Entry> waiting_;
+};
+
+struct RowArrays {
+  Column<double> time, integration_time, right_ascension, declination, position_angle;
+  Column<Vector3> uvw;
+  Column<std::int64_t> first, second, phase_centre;
+  std::size_t waiting = 0;
+
+  RowArrays(File& file, hid_t header)
+      : time(file, header, "time_array", native(H5T_NATIVE_DOUBLE)),
+        integration_time(file, header, "integration_time", native(H5T_NATIVE_DOUBLE)),
+        right_ascension(file, header, "phase_center_app_ra", native(H5T_NATIVE_DOUBLE)),
+        declination(file, header, "phase_center_app_dec", native(H5T_NATIVE_DOUBLE)),
+        position_angle(file, header, "phase_center_frame_pa", native(H5T_NATIVE_DOUBLE)),
+        uvw(file, header, "uvw_array", native(H5T_NATIVE_DOUBLE), {3}),
+        first(file, header, "ant_1_array", native(H5T_NATIVE_INT64)),
+        second(file, header, "ant_2_array", native(H5T_NATIVE_INT64)),
+        phase_centre(file, header, "phase_center_id_array", native(H5T_NATIVE_INT64)) {}
+
+  void flush() {
+    if (std::exchange(waiting, 0) == 0) return;
+    for (Column<double>* column :
+         {&time, &integration_time, &right_ascension, &declination, &position_angle})
+      column->flush();
+    uvw.flush();
+    for (Column<std::int64_t>* column : {&first, &second, &phase_centre}) column->flush();
   }
 };
 
@@ -114,8 +105,9 @@ class Uvh5Writer final : public VisibilityWriter {
     write_axes();
     write_antennas();
     write_phase_centre();
-    rows_.emplace(*file_, header_.get(), data_.get(), layout_.pairs().size(),
-                  description_.channel_hz.size(), polarisations_.size());
+    rows_.emplace(*file_, header_.get());
+    data_writer_.emplace(*file_, data_.get(), layout_, polarisations_,
+                         description_.channel_hz.size(), description_.nominal_count);
     for (std::size_t a = 0; a < layout_.antennas().size(); ++a)
       offsets_m_.push_back(antenna_offset_m(description_.array, layout_.antennas()[a]));
     for (const AntennaPair& pair : layout_.pairs()) {
@@ -133,10 +125,8 @@ class Uvh5Writer final : public VisibilityWriter {
   void write(const Integration& integration) override {
     check(integration, description_);
     const QuietErrors quiet;
-    const hsize_t start = integrations_ * layout_.pairs().size();
-    rows_->extend(layout_.pairs().size());
-    write_row_header(integration, start);
-    write_data(integration, start);
+    write_row_header(integration);
+    data_writer_->write(integration);
     ++integrations_;
   }
 
@@ -147,6 +137,8 @@ class Uvh5Writer final : public VisibilityWriter {
   void finish() override {
     require_integrations(name_.path(), integrations_);
     const QuietErrors quiet;
+    rows_->flush();
+    data_writer_->finish();
     const auto integrations = static_cast<std::int64_t>(integrations_);
     file_->write(header_.get(), "Ntimes", integrations);
     file_->write(header_.get(), "Nblts",
@@ -259,44 +251,25 @@ class Uvh5Writer final : public VisibilityWriter {
       file_->write_empty(e, name);
   }
 
-  void write_row_header(const Integration& integration, hsize_t start) {
+  void write_row_header(const Integration& integration) {
     const ApparentPlace place = place_of(integration, description_, site_);
     const std::size_t pairs = layout_.pairs().size();
-    std::vector<double> column(pairs);
-    const auto same = [&](Growing& array, double value) {
-      std::fill(column.begin(), column.end(), value);
-      array.write(start, pairs, column.data());
-    };
-    same(rows_->time, core::julian_date(integration.middle));
-    same(rows_->integration_time, integration.integration_s);
-    same(rows_->right_ascension, place.right_ascension_rad);
-    same(rows_->declination, place.declination_rad);
-    same(rows_->position_angle, place.frame_position_angle_rad);
-    rows_->first.write(start, pairs, first_.data());
-    rows_->second.write(start, pairs, second_.data());
-    rows_->phase_centre.write(start, pairs,
-                              std::vector<std::int64_t>(pairs, kPhaseCentreId).data());
+    rows_->time.append(pairs, core::julian_date(integration.middle));
+    rows_->integration_time.append(pairs, integration.integration_s);
+    rows_->right_ascension.append(pairs, place.right_ascension_rad);
+    rows_->declination.append(pairs, place.declination_rad);
+    rows_->position_angle.append(pairs, place.frame_position_angle_rad);
+    rows_->first.append(first_);
+    rows_->second.append(second_);
+    rows_->phase_centre.append(pairs, kPhaseCentreId);
 
     std::vector<Vector3> antenna_uvw, uvw;
     for (const Vector3& offset : offsets_m_) antenna_uvw.push_back(uvw_m(place.axes, offset));
     for (const AntennaPair& pair : layout_.pairs())
       uvw.push_back(difference(antenna_uvw[pair.second], antenna_uvw[pair.first]));
-    rows_->uvw.write(start, pairs, uvw.data());
-  }
-
-  void write_data(const Integration& integration, hsize_t start) {
-    const std::size_t pairs = layout_.pairs().size();
-    const std::size_t row_bytes =
-        description_.channel_hz.size() * polarisations_.size() * sizeof(std::complex<float>);
-    const std::size_t block = std::max<std::size_t>(1, kWriteBlockBytes / row_bytes);
-    for (std::size_t first = 0; first < pairs; first += block) {
-      const std::size_t count = std::min(block, pairs - first);
-      gather_rows(layout_, polarisations_, Conjugation::first, integration,
-                  description_.nominal_count, first, count, buffer_);
-      rows_->visibilities.write(start + first, count, buffer_.visibilities.data());
-      rows_->flags.write(start + first, count, buffer_.flags.data());
-      rows_->fractions.write(start + first, count, buffer_.fractions.data());
-    }
+    rows_->uvw.append(uvw);
+    rows_->waiting += pairs;
+    if (rows_->waiting >= kHeaderChunkRows) rows_->flush();
   }
 
   void write_extra() {
@@ -322,6 +295,7 @@ class Uvh5Writer final : public VisibilityWriter {
 
   void close_groups() {
     rows_.reset();
+    data_writer_.reset();
     header_.reset();
     data_.reset();
   }
@@ -332,13 +306,13 @@ class Uvh5Writer final : public VisibilityWriter {
   Site site_;
   std::vector<Vector3> offsets_m_;            // of layout_.antennas()
   std::vector<std::int64_t> first_, second_;  // antenna numbers of the pairs
-  VisibilityRows buffer_;
   std::size_t integrations_ = 0;
   // In this order: the file is closed before its partial name is removed.
   PartialPath name_;
   std::optional<File> file_;
   Handle header_, data_;
   std::optional<RowArrays> rows_;
+  std::optional<DataWriter> data_writer_;
 };
 
 }  // namespace

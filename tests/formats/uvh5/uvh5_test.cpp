@@ -52,6 +52,13 @@ class Reader {
     return extents;
   }
 
+  hsize_t stored_bytes(const std::string& name) {
+    const hid_t set = H5Dopen2(file_, name.c_str(), H5P_DEFAULT);
+    const hsize_t bytes = H5Dget_storage_size(set);
+    H5Dclose(set);
+    return bytes;
+  }
+
   template <class T>
   std::vector<T> values(const std::string& name, hid_t type) {
     std::size_t count = 1;
@@ -185,6 +192,56 @@ TEST(Uvh5, HoldsEveryShape) {
     }
     expect_data(v, file);
   }
+}
+
+// Chunks that begin in one integration and end in the next, several blocks of channels, and integrations of which some
+// have lost nothing.
+TEST(Uvh5, HoldsChunksOfAnySizeWithLossesOrWithout) {
+  auto random = tests::generator();
+  const VisibilityShape shapes[] = {
+      {.antennas = 23, .feeds = "xy", .channels = 97, .integrations = 3},
+      {.antennas = 3, .feeds = "xy", .channels = 401, .integrations = 7, .feed_slow = true},
+      {.antennas = 2, .feeds = "xy", .channels = 8193, .integrations = 2},
+      {.antennas = 1, .feeds = "x", .channels = 40'001, .integrations = 3},
+      {.antennas = 40, .feeds = "x", .channels = 129, .integrations = 3, .odd_numbers = true},
+  };
+  const ScratchFolder folder;
+  const std::string path = folder / "v.uvh5";
+  for (const VisibilityShape& shape : shapes)
+    for (const bool first_full : {false, true}) {
+      auto v = random_visibilities(shape, random);
+      const auto each = static_cast<std::ptrdiff_t>(v.channels() * v.baselines());
+      for (std::size_t k = first_full ? 0 : 1; k < shape.integrations; k += 2)
+        std::fill_n(v.counts.begin() + static_cast<std::ptrdiff_t>(k) * each, each,
+                    v.description.nominal_count);
+      write_all(v, path, true);
+      Reader file(path);
+      expect_data(v, file);
+    }
+}
+
+TEST(Uvh5, LeavesOutWeightsAndFlagsWhereNothingWasLost) {
+  auto random = tests::generator();
+  const ScratchFolder folder;
+  const std::string path = folder / "v.uvh5";
+  auto v = random_visibilities({.antennas = 20, .channels = 50, .integrations = 3}, random);
+  std::fill(v.counts.begin(), v.counts.end(), v.description.nominal_count);
+  write_all(v, path);
+  {
+    Reader file(path);
+    expect_data(v, file);
+    EXPECT_EQ(file.stored_bytes("Data/nsamples"), 0u);
+    EXPECT_EQ(file.stored_bytes("Data/flags"), 0u);
+    EXPECT_GE(file.stored_bytes("Data/visdata"), v.values.size() * sizeof(v.values[0]));
+  }
+  // One short count in the last integration: its weights are written, no flags.
+  v.counts.back() = v.description.nominal_count - 1;
+  write_all(v, path, true);
+  Reader file(path);
+  expect_data(v, file);
+  EXPECT_GT(file.stored_bytes("Data/nsamples"), 0u);
+  EXPECT_LT(file.stored_bytes("Data/nsamples"), file.stored_bytes("Data/visdata") / 4);
+  EXPECT_EQ(file.stored_bytes("Data/flags"), 0u);
 }
 
 TEST(Uvh5, HoldsTheHeader) {

@@ -1,0 +1,63 @@
+// The group Data of a UVH5 file: visibilities, their weights and flags, in whole chunks that several threads write.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tautline/formats/uvh5/hdf5_file.h"
+#include "tautline/formats/visibility_layout.h"
+
+namespace tautline::formats::uvh5 {
+
+/// The three datasets are cut into chunks [row][channel][product] alike. Chunks whose weights are all 1, or whose flags
+/// are all false, are left out of the file: they read as that, which is the dataset's fill value.
+class DataWriter {
+ public:
+  /// `layout` must outlive this.
+  DataWriter(hdf5::File& file, hid_t group, const VisibilityLayout& layout,
+             std::vector<Polarisation> polarisations, std::size_t channels,
+             std::int64_t nominal_count);
+
+  void write(const Integration& integration);
+  /// Writes the rows that have not filled a chunk.
+  void finish();
+
+ private:
+  // What of an integration differs from the fill values.
+  struct Losses {
+    bool weights = false, flags = false;
+  };
+  // Of one chunk, in each dataset.
+  struct Addresses {
+    haddr_t visibilities = 0, fractions = 0, flags = 0;
+  };
+
+  std::size_t blocks() const { return (channels_ + chunk_channels_ - 1) / chunk_channels_; }
+  std::size_t chunk_values() const { return chunk_rows_ * chunk_channels_ * polarisations_.size(); }
+  Losses losses_of(const Integration& integration) const;
+  // Some rows of one block of channels, from `row` of the chunk on.
+  void gather(const Integration& integration, const Losses& losses, std::size_t first_pair,
+              std::size_t pairs, std::size_t block, std::size_t row, VisibilityRows& chunk) const;
+  Addresses reserve(std::uint64_t first_row, std::size_t block, const Losses& losses);
+  void put(const VisibilityRows& chunk, const Addresses& at, const Losses& losses);
+  void write_whole(const Integration& integration, const Losses& losses, std::size_t first_pair,
+                   std::size_t pairs);
+  void carry(const Integration& integration, const Losses& losses, std::size_t first_pair,
+             std::size_t pairs);
+  void write_carried();
+
+  hdf5::File& file_;
+  const VisibilityLayout& layout_;
+  std::vector<Polarisation> polarisations_;
+  std::size_t channels_, chunk_rows_, chunk_channels_;
+  std::int64_t nominal_count_;
+  bool lacks_products_ = false;  // a pair lacks a polarisation
+  hdf5::Growing visibilities_, fractions_, flags_;
+  std::uint64_t rows_ = 0;               // so far
+  std::vector<VisibilityRows> buffers_;  // a chunk for each thread
+  std::vector<VisibilityRows>
+      carried_;  // the chunks that the rows so far end in, one for each block of channels
+  Losses carried_losses_;
+};
+
+}  // namespace tautline::formats::uvh5
