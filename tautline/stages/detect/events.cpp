@@ -5,6 +5,13 @@
 
 namespace tautline::stages::detect {
 
+namespace {
+
+// Starts that refine_peak compares at once.
+constexpr std::size_t kStarts = 16;
+
+}  // namespace
+
 void Events::add(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index) {
   Detection& d = event_.detection;
   if (open_ && time - d.last_time >
@@ -52,10 +59,12 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
   const std::uint64_t end = std::min(first + listed + sizes.widest(), samples.end);
 
   // sums[i] = y[begin] + ... + y[begin + i - 1]
-  sums.assign(1, 0.0);
+  sums.resize(end - begin + 1);
+  double sum = sums[0] = 0;
   for (std::uint64_t t = begin; t < end; ++t) {
     const auto y = static_cast<double>(samples.y[t - samples.first]);
-    sums.push_back(sums.back() + (std::isnan(y) ? 0 : y));
+    sum += std::isnan(y) ? 0 : y;
+    sums[t - begin + 1] = sum;
   }
   const auto snr_of = [&](std::uint64_t start, std::uint64_t width) {
     return (sums[start + width - begin] - sums[start - begin]) / sigma * snr_factor(width);
@@ -65,12 +74,26 @@ void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::
   for (const std::uint64_t width : sizes.widths) {
     if (2 * width < listed || width > 2 * listed || 2 * width > n) continue;
     const double factor = snr_factor(width) / sigma;
-    for (std::uint64_t start = begin; start <= first + listed && start + width <= end; ++start) {
-      const double snr = (sums[start + width - begin] - sums[start - begin]) * factor;
-      if (!(snr > limit)) continue;
-      weight += snr - limit;
-      starts += (snr - limit) * static_cast<double>(start);
-      ends += (snr - limit) * static_cast<double>(start + width);
+    if (begin + width > end) continue;
+    // Several starts at once, since most are under the limit.
+    const double* low = sums.data();
+    const std::uint64_t starts_count = std::min(first + listed, end - width) - begin + 1;
+    for (std::uint64_t i = 0; i < starts_count; i += kStarts) {
+      const std::size_t count = std::min<std::uint64_t>(kStarts, starts_count - i);
+      double snrs[kStarts];
+      bool any = false;
+      for (std::size_t j = 0; j < count; ++j) {
+        snrs[j] = (low[i + j + width] - low[i + j]) * factor;
+        any |= snrs[j] > limit;
+      }
+      if (!any) continue;
+      for (std::size_t j = 0; j < count; ++j) {
+        if (!(snrs[j] > limit)) continue;
+        const auto start = static_cast<double>(begin + i + j);
+        weight += snrs[j] - limit;
+        starts += (snrs[j] - limit) * start;
+        ends += (snrs[j] - limit) * (start + static_cast<double>(width));
+      }
     }
   }
   // The weight is 0 beyond an S/N of 2^54, where S/N - 2 rounds to S/N.

@@ -1,4 +1,5 @@
-// Collects a step: copies its peaks to the host, which makes events and groups of them.
+// Collects a step: copies its peaks to the host, which makes events and groups of them beside the
+// next step.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,55 +16,67 @@ constexpr std::size_t kGatheredOfGroup = 1024;
 
 }  // namespace
 
+// Takes down what the device has found. What the host makes of it is computed beside the next step.
 void GpuState::collect() {
   pending_ = false;
   stepped_->synchronise();
-  const GpuSetting& s = *setting_;
+  join();
   const auto* counters = host_counters_.as<std::uint32_t>();
   std::memcpy(&counters_.missing, counters, 8);
+  const std::uint32_t count = counters[2];
   found_.clear();
-  if (counters[2] > 0) {
-    fetch_records(counters[2]);
+  const bool fits = count <= setting_->records();
+  if (count > 0) {
+    if (fits)
+      fetch_records(count);
+    else
+      fetch_again();
     fetch_queue_->copy(host_sigmas_.data(), sigmas_.data(), sigmas_.bytes());
     fetch_queue_->copy(host_over_.data(), over_counts_.data(), over_counts_.bytes());
     fetch_queue_->synchronise();
     std::memcpy(over_.data(), host_over_.data(), over_.size() * 8);
   }
+  grouping_ = std::async(std::launch::async, [this, fits, step = std::move(step_)] {
+    if (fits) peaks_.add(step, 0, step.blocks.size(), found_, *fetch_queue_);
+    group(step);
+  });
+}
+
+// Waits for group(), which uses the fetch queue, the peaks, the groups and what is counted of them.
+void GpuState::join() {
+  if (!grouping_.valid()) return;
+  grouping_.get();
+  pulses_.insert(pulses_.end(), grouped_.begin(), grouped_.end());
+  grouped_.clear();
+  counters_.searched = searched_;
+  counters_.detections = detections_;
+}
+
+// From the events of a step to pulses.
+void GpuState::group(const Step& step) {
   requests_.clear();
-  peaks_.add(step_, found_, requests_);
+  peaks_.request(step, requests_);
   refine(requests_);
   std::vector<Detection> detections;
   peaks_.take(detections);
   std::uint64_t horizon = ~std::uint64_t{0};
-  for (std::size_t t = 0; t < s.config.trials; ++t)
-    horizon = std::min(horizon, peaks_.open_since(t, step_.block_first[t]));
-  counters_.searched = step_.searched;
-  counters_.detections += detections.size();
+  for (std::size_t t = 0; t < setting_->config.trials; ++t)
+    horizon = std::min(horizon, peaks_.open_since(t, step.block_first[t]));
+  searched_ = step.searched;
+  detections_ += detections.size();
   groups_.add(detections);
-  groups_.settle(horizon, pulses_);
-}
-
-void GpuState::append(std::uint32_t count) {
-  const auto* words = host_records_.as<std::uint64_t>();
-  for (std::uint32_t r = 0; r < count; ++r) {
-    FoundPeak peak;
-    peak.job = core::u32(words[2 * r] >> 32);
-    peak.width_index = core::u32(words[2 * r]) >> 20;
-    peak.time = core::u32(words[2 * r]) & 0xfffff;
-    std::memcpy(&peak.snr, &words[2 * r + 1], 8);
-    found_.push_back(peak);
-  }
+  groups_.settle(horizon, grouped_);
 }
 
 void GpuState::fetch_records(std::uint32_t count) {
-  if (count > setting_->records()) return fetch_again();
+  const auto* records = host_records_.as<PeakRecord>();
   const std::size_t room = host_records_.bytes() / kRecordBytes;
   for (std::size_t done = 0; done < count;) {
     const std::size_t part = std::min<std::size_t>(room, count - done);
     fetch_queue_->copy(host_records_.data(), records_.as<std::byte>() + done * kRecordBytes,
                        part * kRecordBytes);
     fetch_queue_->synchronise();
-    append(core::u32(part));
+    found_.insert(found_.end(), records, records + part);
     done += part;
   }
 }
@@ -84,7 +97,9 @@ void GpuState::fetch_again() {
       each = std::max<std::size_t>(1, each / 2);
       continue;
     }
+    found_.clear();
     fetch_records(count);
+    peaks_.add(step_, first, last, found_, *fetch_queue_);
     first = last;
   }
 }
@@ -97,6 +112,7 @@ double GpuState::sigma_of(const Events::Event& event) const {
 
 void GpuState::refine(std::vector<RefineRequest>& requests) {
   const GpuSetting& s = *setting_;
+  scratch_.resize(fetch_queue_->workers());
   for (std::size_t first = 0; first < requests.size();) {
     std::size_t last = first, samples = 0, longest = 0;
     auto* jobs = host_gather_jobs_.as<std::uint64_t>();
@@ -118,13 +134,16 @@ void GpuState::refine(std::vector<RefineRequest>& requests) {
                    core::u32(s.rings.y_samples));
     fetch_queue_->copy(host_gathered_.data(), gathered_.data(), samples * 4);
     fetch_queue_->synchronise();
-    for (std::size_t r = first; r < last; ++r) {
-      const RefineRequest& request = requests[r];
-      const float* y = host_gathered_.as<float>() + jobs[(r - first) * kGatherWords + 3];
-      refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.event),
-                  std::min<std::uint64_t>(request.window, s.sizes.baseline()), s.config.threshold,
-                  scratch_, *request.event);
-    }
+    const auto refine_some = [&](std::size_t from, std::size_t to, std::size_t worker) {
+      for (std::size_t r = first + from; r < first + to; ++r) {
+        const RefineRequest& request = requests[r];
+        const float* y = host_gathered_.as<float>() + jobs[(r - first) * kGatherWords + 3];
+        refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.event),
+                    std::min<std::uint64_t>(request.window, s.sizes.baseline()), s.config.threshold,
+                    scratch_[worker], *request.event);
+      }
+    };
+    fetch_queue_->parallel_for(last - first, 1, refine_some);
     first = last;
   }
 }

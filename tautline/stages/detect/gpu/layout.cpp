@@ -15,8 +15,9 @@ GpuRings derive_rings(const Sizes& sizes, std::size_t max_samples) {
   rings.mean_slots = 2 * kWindowSegments + 2 + std::max(fresh, rings.step_segments);
   const std::size_t step = (rings.step_segments + 1) * sizes.segment;
   const std::size_t waiting = sizes.noise + sizes.beside_block();
-  // Kernels read four samples at a time, from blocks that start at multiples of four.
-  rings.y_samples = (sizes.beside_block() + waiting + step + 3) / 4 * 4;
+  // A step's samples are read while the next one writes its own. Kernels read four samples at a
+  // time, from blocks that start at multiples of four.
+  rings.y_samples = (sizes.beside_block() + waiting + 2 * step + 3) / 4 * 4;
   rings.step_blocks = (waiting + step) / sizes.noise + 1;
   rings.sigma_slots = rings.step_blocks + 2;
   return rings;
@@ -32,7 +33,7 @@ std::size_t GpuLayout::records() const {
 }
 
 std::size_t GpuLayout::gathered() const {
-  return std::max<std::size_t>(std::size_t{1} << 20, 4 * sizes.widest() + 1);
+  return std::max<std::size_t>(std::size_t{1} << 22, 4 * sizes.widest() + 1);
 }
 
 // The highest S/N of noise in a tile of 4,096 boxcars is about 4.4. The bound of eight neighbouring

@@ -4,20 +4,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "tautline/device/device.h"
 #include "tautline/stages/detect/events.h"
 #include "tautline/stages/detect/gpu/schedule.h"
 
 namespace tautline::stages::detect {
 
-/// A peak of a block job, with its time after the block's first sample. A time may have several
-/// peaks.
-struct FoundPeak {
-  std::uint32_t job = 0;
-  std::uint32_t time = 0;
-  std::uint32_t width_index = 0;
+/// A peak of a block job, as boxcars.kernel writes it: its time is counted from the block's first
+/// sample. A time may have several peaks, and peaks come in no order.
+struct PeakRecord {
+  std::uint64_t place = 0;  ///< job << 32 | width index << 20 | time
   double snr = 0;
+
+  std::size_t job() const { return place >> 32; }
+  std::uint32_t width_index() const { return static_cast<std::uint32_t>(place) >> 20; }
+  std::uint32_t time() const { return static_cast<std::uint32_t>(place) & 0xfffff; }
 };
 
 /// An event with a new best boxcar, to be refined with the samples [first, end) of its trial.
@@ -31,9 +36,13 @@ class PeakLists {
  public:
   PeakLists(const Config& config, const Sizes& sizes);
 
-  /// Adds the peaks of `step`, which are sorted here. Appends a request for each event to be
-  /// refined; its pointer is valid until take.
-  void add(const Step& step, std::vector<FoundPeak>& peaks, std::vector<RefineRequest>& requests);
+  /// Adds the peaks of the blocks [first, last) of a step: all that there are of these blocks.
+  /// Trials are independent: `host`'s threads share them.
+  void add(const Step& step, std::size_t first, std::size_t last,
+           std::span<const PeakRecord> peaks, device::Queue& host);
+  /// When all blocks of the step are added: appends a request for each event to be refined, whose
+  /// pointer is valid until take.
+  void request(const Step& step, std::vector<RefineRequest>& requests);
   /// Appends the complete events to `detections`, and removes them from here.
   void take(std::vector<Detection>& detections);
   /// First time of a trial's open event, or `otherwise` without one.
@@ -53,16 +62,26 @@ class PeakLists {
     Events events;
     std::vector<Peak> carried;  // of the last block's boxcars, with centres after the block
   };
-  void order(const Step& step, std::vector<FoundPeak>& peaks);
-  void add_block(const BlockJob& job, const std::vector<FoundPeak>& peaks);
-  void request(const BlockJob& job, std::uint64_t baselined, std::vector<RefineRequest>& requests);
+  // Work memory of one thread.
+  struct Merging {
+    std::vector<Peak> peaks;  // of a block
+    std::vector<Peak> best;   // [time after the block's first]; S/N 0: no peak
+  };
+  void sort_by_block(std::size_t first, std::size_t last, std::span<const PeakRecord> peaks,
+                     device::Queue& host);
+  void add_blocks(const Step& step, std::size_t first, std::size_t last, device::Queue& host);
+  void add_block(const BlockJob& job, std::span<const PeakRecord> peaks, Merging& merging);
 
   Sizes sizes_;
   bool refines_;
   std::vector<Trial> trials_;
-  std::vector<std::size_t> order_, rank_;  // of a step's blocks by trial and time, and its inverse
-  std::size_t next_ = 0, next_block_ = 0;  // next peak and block to be added
-  std::vector<Peak> merged_;
+  // Of the blocks that are being added, counted from the first of them.
+  std::size_t added_first_ = 0;
+  std::vector<PeakRecord> sorted_;   // by block
+  std::vector<std::size_t> starts_;  // [block], and the end: its peaks among sorted_
+  std::vector<std::vector<std::size_t>> places_;               // [piece][block]
+  std::vector<std::pair<std::size_t, std::size_t>> of_trials_;  // neighbouring blocks of one trial
+  std::vector<Merging> merging_;                                // [worker]
 };
 
 }  // namespace tautline::stages::detect

@@ -81,6 +81,7 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
 
 // The last call must not write to memory that has been freed.
 GpuState::~GpuState() {
+  if (grouping_.valid()) grouping_.wait();
   try {
     stepped_->synchronise();
   } catch (...) {  // NOLINT(bugprone-empty-catch): the queue reports the error to its next user
@@ -99,12 +100,22 @@ void GpuState::search_rest(device::Queue& queue) {
   schedule_.finish();
   advance(queue);
   if (pending_) collect();
+  join();
+}
+
+// Drops what has not been taken.
+void GpuState::stop() {
+  if (grouping_.valid()) grouping_.wait();
+  grouping_ = {};
+  grouped_.clear();
+  stepped_->synchronise();
+  pending_ = false;
 }
 
 void GpuState::clear() {
   const GpuSetting& s = *setting_;
-  stepped_->synchronise();
-  pending_ = false;
+  stop();
+  searched_ = detections_ = 0;
   schedule_ = GpuSchedule(s.config, s.sizes, s.rings);
   peaks_ = PeakLists(s.config, s.sizes);
   groups_ = Groups(s);
@@ -115,7 +126,7 @@ void GpuState::clear() {
 
 template <class Archive>
 void GpuState::exchange_host(Archive& archive) {
-  archive(half_);
+  archive(half_, searched_, detections_);
   schedule_.exchange(archive);
   peaks_.exchange(archive);
   groups_.exchange(archive);
@@ -130,6 +141,7 @@ std::array<const device::Buffer*, 9> GpuState::kept() const {
 void GpuState::exchange(core::ByteWriter& archive) {
   stepped_->synchronise();
   if (pending_) collect();
+  join();
   exchange_host(archive);
   for (const device::Buffer* buffer : kept()) {
     std::vector<std::byte> bytes(buffer->bytes());
@@ -140,8 +152,7 @@ void GpuState::exchange(core::ByteWriter& archive) {
 }
 
 void GpuState::exchange(core::ByteReader& archive) {
-  stepped_->synchronise();
-  pending_ = false;
+  stop();
   exchange_host(archive);
   for (const device::Buffer* buffer : kept()) {
     std::vector<std::byte> bytes;

@@ -1,9 +1,11 @@
 // One stream on a GPU: rings of samples in device memory (gpu/state.cpp), launches of steps
-// (gpu/launch.cpp), and the peaks of the last step, which the host collects before it launches the
-// next (gpu/collect.cpp).
+// (gpu/launch.cpp), and the peaks of the last step, which the host takes down before it launches
+// the next (gpu/collect.cpp). What it makes of them is computed on a thread beside the caller's,
+// while the device works on the next step; it is done before the step after that is launched.
 #pragma once
 
 #include <array>
+#include <future>
 #include <memory>
 #include <vector>
 
@@ -48,9 +50,11 @@ class GpuState final : public StateBase {
   void search_blocks(device::Queue& queue, std::size_t first, std::size_t last, bool counting);
   void set_limits(device::Queue& queue, std::size_t first, std::size_t count);
   void collect();
+  void join();
+  void stop();
+  void group(const Step& step);
   void fetch_records(std::uint32_t count);
   void fetch_again();
-  void append(std::uint32_t count);
   void refine(std::vector<RefineRequest>& requests);
   double sigma_of(const Events::Event& event) const;
 
@@ -63,9 +67,11 @@ class GpuState final : public StateBase {
   std::unique_ptr<device::Event> stepped_;      ///< the last step or call has finished
   bool pending_ = false;                        ///< a step is launched and not collected
   Step step_;
-  std::vector<FoundPeak> found_;
+  std::vector<PeakRecord> found_;
   std::vector<RefineRequest> requests_;
-  std::vector<double> scratch_;
+  std::vector<std::vector<double>> scratch_;  // [worker]
+  std::vector<Pulse> grouped_;                // of the step that is being grouped
+  std::uint64_t searched_ = 0, detections_ = 0;
 
   device::Buffer x_, y_, lengths_, sums_[2], counts_[2], segment_means_, means_, missing_;
   device::Buffer emit_jobs_, jobs_, gather_jobs_, gathered_, sigmas_, medians_, low_, high_, kinds_;
@@ -74,6 +80,7 @@ class GpuState final : public StateBase {
   // In pinned host memory.
   device::Buffer host_emit_jobs_, host_jobs_, host_gather_jobs_, host_gathered_, host_sigmas_,
       host_records_, host_counters_, host_over_, host_least_, host_per_unit_, host_squares_;
+  std::future<void> grouping_;  // last: it uses all of these
 };
 
 }  // namespace tautline::stages::detect
