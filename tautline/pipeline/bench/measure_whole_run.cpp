@@ -24,8 +24,9 @@ namespace {
 
 constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
 constexpr std::size_t kLeastRuns = 3;
-// Of a filterbank: what is simulated, and repeated as often as needed.
-constexpr double kPartSeconds = 20;
+// Of a filterbank: what is simulated, and repeated as often as needed; less where there are many
+// pulses a second, each of which takes tens of milliseconds to make.
+constexpr double kPartSeconds = 20, kShortPartSeconds = 5, kManyPulses_hz = 5;
 
 // Files of one measurement.
 class RunFolder {
@@ -120,7 +121,8 @@ std::string make_filterbank(const RunFolder& folder, const Problem& sizes) {
   made.scene.bits = 8;
   made.seed = 1;
   const auto seconds = static_cast<double>(sizes.at("seconds"));
-  made.duration_s = std::min(seconds, kPartSeconds);
+  const bool many = static_cast<double>(sizes.at("pulses")) > kManyPulses_hz * seconds;
+  made.duration_s = std::min(seconds, many ? kShortPartSeconds : kPartSeconds);
   const auto share = [&](std::size_t count) {
     return static_cast<std::size_t>(static_cast<double>(count) * made.duration_s / seconds + 0.5);
   };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "tautline/core/threads.h"
 #include "tautline/pipeline/simulation/random.h"
 
 namespace tautline::pipeline::simulation {
@@ -88,8 +90,19 @@ FilterbankMaker::FilterbankMaker(const formats::scene::FilterbankScene& scene, d
   }
   receiver_.f_ref_mhz =
       *std::max_element(receiver_.channel_mhz.begin(), receiver_.channel_mhz.end());
-  for (const auto& pulse : scene.pulses) pulses_.emplace_back(pulse, receiver_);
+  place_pulses();
   piece_samples_ = std::max<std::size_t>(1, kPieceValues / scene.channels);
+}
+
+// A bright pulse takes 50 ms: its amplitude follows from every channel's share.
+void FilterbankMaker::place_pulses() {
+  std::vector<std::optional<PlacedPulse>> placed(scene_.pulses.size());
+  core::in_pieces(placed.size(), core::spare_threads(),
+                  [&](std::size_t, std::size_t first, std::size_t last) {
+                    for (std::size_t k = first; k < last; ++k)
+                      placed[k].emplace(scene_.pulses[k], receiver_);
+                  });
+  for (auto& pulse : placed) pulses_.push_back(*std::move(pulse));
 }
 
 std::size_t FilterbankMaker::piece_bytes() const {

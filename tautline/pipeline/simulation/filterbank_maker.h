@@ -38,6 +38,7 @@ class FilterbankMaker {
   void make(std::uint64_t piece, std::size_t samples, FilterbankWorkspace& workspace) const;
 
  private:
+  void place_pulses();
   void add_interference(std::uint64_t first, std::size_t samples, float* values) const;
   void quantise(std::size_t count, FilterbankWorkspace& workspace) const;
 

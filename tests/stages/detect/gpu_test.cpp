@@ -40,6 +40,11 @@ TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
   gpu.records = 1;  // the buffer still holds all peaks of one block
   expect_same(reference, run_with(gpu, config, rows, 17000), "whole");
   expect_same(reference, run_with(gpu, config, rows, 7000), "parts");
+  // In a buffer that holds them: several threads sort them by block.
+  const auto many = noise_rows<std::int32_t>(8, 17000, 30, 2, random);
+  const Found all = run("reference", config, many, 17000, random);
+  EXPECT_GT(std::accumulate(all.over.begin(), all.over.end(), std::uint64_t{0}), 200'000u);
+  expect_same(all, run_with({}, config, many, 17000), "several threads");
 }
 
 TEST_P(Gpu, EveryTunableGivesTheSameList) {
