@@ -60,7 +60,7 @@ class Graph {
   std::size_t inputs_of(NodeId node) const;
 
  private:
-  friend class Run;
+  friend class Opening;
   std::vector<Member> members_;
   std::vector<Edge> edges_;
 };

@@ -20,6 +20,35 @@ std::uint64_t bytes_of(const Block& block) {
 
 }  // namespace
 
+void RunControl::begin_checkpoint() {
+  const std::lock_guard lock(mutex);
+  if (saving || unfinished == 0 || !checkpointed) return;
+  saving = true;
+  unsaved = unfinished;
+  ++checkpoints;
+}
+
+void RunControl::save(const std::string& node, std::vector<std::byte> state, bool has_finished) {
+  States all;
+  {
+    const std::lock_guard lock(mutex);
+    // A node that has saved and finishes before the others have saved is as it was at the mark.
+    const bool waited_for = saving && !states.contains(node);
+    if (has_finished) --unfinished;
+    if (waited_for) --unsaved;
+    if (!has_finished) {
+      states[node] = std::move(state);
+    } else {
+      finished[node] = std::move(state);
+    }
+    if (!waited_for || unsaved > 0) return;
+    all = std::exchange(states, {});
+    all.insert(finished.begin(), finished.end());
+    saving = false;
+  }
+  checkpointed(std::move(all));
+}
+
 Block& Member::begin(std::size_t port) {
   const auto before = lane->clock.turn_to(&profile, &NodeProfile::waiting_for_room_s);
   PooledBlock* block = outputs.at(port).pool->take(true);
@@ -102,6 +131,10 @@ device::Queue* Member::queue_of(std::size_t input) const {
 }
 
 void Member::end(std::size_t input) {
+  if (inputs[input].marked) {
+    put_off_.push_back({nullptr, nullptr, nullptr, input});
+    return;
+  }
   inputs[input].ended = true;
   const bool all =
       std::all_of(inputs.begin(), inputs.end(), [](const Input& in) { return in.ended; });
@@ -111,36 +144,42 @@ void Member::end(std::size_t input) {
     if ((all || !in_step) && std::exchange(segment_of.in_segment, false))
       n.end_segment(input, *this);
   });
-  if (all) finish();
+  if (all) {
+    finish();
+  } else {
+    save_where_marked();  // the others' marks may have waited for this end
+  }
 }
 
 void Member::finish() {
   call([&](Node& n) { n.finish(*this); });
   pass_on(Entry::Kind::end);
+  if (control->checkpointed) call([&](Node& n) { control->save(name, n.save(), true); });
 }
 
-/// Saves the node's state once the mark has come by every input.
 void Member::checkpoint(std::size_t input) {
   inputs[input].marked = true;
-  if (std::all_of(inputs.begin(), inputs.end(),
-                  [](const Input& in) { return in.marked || in.ended; }))
+  save_where_marked();
+}
+
+// Once the mark has come by every input that has not ended.
+void Member::save_where_marked() {
+  const auto marked = [](const Input& in) { return in.marked; };
+  const auto marked_or_over = [](const Input& in) { return in.marked || in.ended; };
+  if (std::any_of(inputs.begin(), inputs.end(), marked) &&
+      std::all_of(inputs.begin(), inputs.end(), marked_or_over))
     save();
 }
 
 void Member::save() {
-  std::vector<std::byte> state = call([](Node& n) { return n.save(); });
-  States all;
-  bool last = false;
-  {
-    const std::lock_guard lock(control->mutex);
-    control->states[name] = std::move(state);
-    last = --control->unsaved == 0;
-    if (last) all = std::exchange(control->states, {});
-  }
+  call([&](Node& n) { control->save(name, n.save(), false); });
   pass_on(Entry::Kind::checkpoint);
-  if (last && control->checkpointed) control->checkpointed(std::move(all));
   for (Input& in : inputs) in.marked = false;
   for (const Taken& later : std::exchange(put_off_, {})) {
+    if (later.block == nullptr) {
+      end(later.input);
+      continue;
+    }
     take(later.input, *later.block, later.edge, *later.pool);
     later.pool->release(*later.block);
   }

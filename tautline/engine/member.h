@@ -34,10 +34,18 @@ struct RunControl {
   std::condition_variable all_started;
   std::chrono::steady_clock::time_point started = {};  // when the last lane had
   std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0;
-  States states;
-  std::size_t unsaved = 0;
+  bool saving = false;      // a checkpoint is under way
+  States states;            // of the nodes that have saved for it
+  States finished;          // of the nodes that have finished, where checkpoints are wanted
+  std::size_t unsaved = 0;  // nodes that the checkpoint waits for
+  std::size_t unfinished = 0;
   std::function<void()> stop_all;
   std::function<void(States)> checkpointed;
+
+  /// Asks for a checkpoint; one at a time.
+  void begin_checkpoint();
+  /// A node's state, at a mark or after its end. `checkpointed` is given all where it was the last.
+  void save(const std::string& node, std::vector<std::byte> state, bool has_finished);
 
   void fail(const std::string& node) {
     {
@@ -65,7 +73,8 @@ class Member final : public Outputs {
     std::deque<PooledBlock*> begun;
   };
   struct Input {
-    bool ended = false, marked = false;
+    bool ended = false;
+    bool marked = false;  // a checkpoint's mark has come: what follows is put off
     bool in_segment = false;
     std::uint64_t segment = 0, next = 0;               // the sample that would follow on
     std::deque<std::shared_ptr<const Block>> waiting;  // for blocks of inputs in step with it
@@ -141,13 +150,14 @@ class Member final : public Outputs {
 
   void finish();
 
+  /// The mark of a checkpoint has come by an input.
   void checkpoint(std::size_t input);
 
   void save();
 
  private:
   struct Taken {
-    PooledBlock* block = nullptr;
+    PooledBlock* block = nullptr;  // null: the end of the input
     BlockPool* pool = nullptr;
     RingEdge* edge = nullptr;
     std::size_t input = 0;
@@ -173,6 +183,8 @@ class Member final : public Outputs {
   device::Queue* queue_of(std::size_t input) const;
 
   void pass_on(Entry::Kind kind);
+
+  void save_where_marked();
 
   Taken taken_;                 // what `process` was given last
   std::vector<Taken> put_off_;  // behind a checkpoint

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <exception>
-#include <set>
 #include <thread>
 
 #include "tautline/engine/member.h"
-#include "tautline/engine/transfer.h"
+#include "tautline/engine/opening.h"
 
 namespace tautline::engine {
 
@@ -19,13 +17,6 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-constexpr std::size_t kMostOnTheirWay = 2;  // blocks that one copying node has enqueued
-
-// The host's memory is nobody's device's.
-DevicePointer memory_of(const DevicePointer& device) {
-  return device && device->compiles() ? device : nullptr;
-}
-
 }  // namespace
 
 class Run::Impl {
@@ -33,10 +24,11 @@ class Run::Impl {
   Impl(Graph graph, RunOptions options);
   ~Impl() {
     // Handles to blocks go before the blocks.
+    std::vector<std::unique_ptr<Member>> nodes_gone;
     while (!members_.empty()) {
       members_.back()->node.reset();
       members_.back()->forget();
-      nodes_gone_.push_back(std::move(members_.back()));
+      nodes_gone.push_back(std::move(members_.back()));
       members_.pop_back();
     }
   }
@@ -51,19 +43,6 @@ class Run::Impl {
   std::vector<std::unique_ptr<Member>> members_;
 
  private:
-  struct Joint {  // an edge of the graph, with the copies that were put on it
-    Member* from;
-    std::size_t port;
-    Member* to;
-    std::size_t input;
-    EdgeOptions options;
-  };
-
-  Member& add_member(std::string name, std::unique_ptr<Node> node, std::string lane);
-  Member& moved(Member& from, std::size_t port, const DevicePointer& device, std::size_t depth);
-  void open(Graph& graph);
-  void choose_lanes();
-  void make_outputs();
   void check_memory() const;
   void check_states() const;
   void wait_for_starts();
@@ -72,22 +51,30 @@ class Run::Impl {
   void report_progress() const;
   void produce(Lane& lane);
   bool all_live() const;
+  // On the thread that calls go(); an error is that member's.
+  template <class Function>
+  void for_each_member(Function function) {
+    for (const auto& member : members_) try {
+        function(*member);
+      } catch (...) {
+        control_.failed_node = member->name;
+        throw;
+      }
+  }
 
-  std::vector<Joint> joints_;
-  std::map<std::tuple<Member*, std::size_t, const device::Device*>, Member*> copies_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<std::unique_ptr<Member>> nodes_gone_;
-  std::map<Member*, std::string> wished_lanes_;
   double setup_s_ = 0, run_s_ = 0;
 };
 
 Run::Impl::Impl(Graph graph, RunOptions options) : options_(std::move(options)) {
-  open(graph);
-  choose_lanes();
-  make_outputs();
+  Opened opened = open(std::move(graph), control_);
+  plan_ = std::move(opened.plan);
+  members_ = std::move(opened.members);
+  lanes_ = std::move(opened.lanes);
   check_memory();
   check_states();
   control_.checkpointed = options_.checkpointed;
+  control_.unfinished = members_.size();
   control_.stop_all = [this] {
     control_.stopping = true;
     control_.live.request_stop();
@@ -99,206 +86,6 @@ Run::Impl::Impl(Graph graph, RunOptions options) : options_(std::move(options)) 
     }  // whoever waits has seen `stopping`, or is woken
     control_.all_started.notify_all();
   };
-}
-
-Member& Run::Impl::add_member(std::string name, std::unique_ptr<Node> node, std::string lane) {
-  auto member = std::make_unique<Member>();
-  member->name = std::move(name);
-  member->node = std::move(node);
-  member->control = &control_;
-  members_.push_back(std::move(member));
-  wished_lanes_[members_.back().get()] = std::move(lane);
-  return *members_.back();
-}
-
-// The member that gives the stream in that memory: one copy for all who read it there, as deep as the edge of the first.
-Member& Run::Impl::moved(Member& from, std::size_t port, const DevicePointer& device,
-                         std::size_t depth) {
-  Member*& copy = copies_[{&from, port, device.get()}];
-  if (copy != nullptr) return *copy;
-  const Stream& stream = from.streams[port];
-  if (stream.device && device) {  // by way of the host
-    Member& host = moved(from, port, nullptr, depth);
-    return *(copy = &moved(host, 0, device, depth));
-  }
-  const std::string where = device ? device->name() : "the host";
-  copy = &add_member(fmt::format("{} to {}", from.name, where),
-                     std::make_unique<Transfer>(device, std::min(depth, kMostOnTheirWay)), {});
-  copy->streams = copy->node->open(std::span(&stream, 1));
-  copy->inputs.resize(1);
-  copy->needs = {copy->node->needs(0, stream)};
-  copy->reads = {stream.device ? stream.device : device};
-  if (!device) copy->writes_host_with = stream.device;
-  joints_.push_back({&from, port, copy, 0, {.depth = std::min(depth, kMostOnTheirWay)}});
-  return *copy;
-}
-
-void Run::Impl::open(Graph& graph) {
-  const std::vector<NodeId> order = graph.order();
-  std::vector<Member*> of(graph.members_.size());
-  for (const NodeId id : order) {
-    const std::size_t inputs = graph.inputs_of(id);
-    // Producers were opened before: each input's stream, in the memory that the node reads it in.
-    Node& node = *graph.members_[id].node;
-    std::vector<Stream> streams(inputs);
-    std::vector<Joint> joints(inputs);
-    std::vector<Needs> needs(inputs);
-    for (const Edge& edge : graph.edges_) {
-      if (edge.to.node != id) continue;
-      const std::size_t input = edge.to.port;
-      Member* from = of[edge.from.node];
-      std::size_t port = edge.from.port;
-      if (port >= from->streams.size())
-        throw Error(ErrorKind::config, from->name + ": output", std::to_string(port),
-                    fmt::format("one of its {} outputs", from->streams.size()));
-      needs[input] = node.needs(input, from->streams[port]);
-      const DevicePointer device = memory_of(needs[input].device);
-      if (!needs[input].anywhere && device != from->streams[port].device &&
-          !from->streams[port].arrays.empty()) {
-        from = &moved(*from, port, device, edge.options.depth);
-        port = 0;
-      }
-      streams[input] = from->streams[port];
-      streams[input].lent = false;
-      joints[input] = {from, port, nullptr, input, edge.options};
-    }
-    Member& member = add_member(graph.members_[id].name, std::move(graph.members_[id].node),
-                                graph.members_[id].lane);
-    of[id] = &member;
-    try {
-      member.streams = member.node->open(streams);
-    } catch (const Error& error) {
-      throw NodeError(member.name, error);
-    }
-    for (Stream& stream : member.streams) stream.device = memory_of(stream.device);
-    member.inputs.resize(inputs);
-    member.needs = needs;
-    for (std::size_t k = 0; k < inputs; ++k) {
-      joints[k].to = &member;
-      joints_.push_back(joints[k]);
-      member.reads.push_back(needs[k].anywhere ? streams[k].device : memory_of(needs[k].device));
-      member.in_step = member.in_step || needs[k].in_step;
-    }
-  }
-}
-
-// A stage goes on its producer's lane where all its inputs come from that lane and it works on the same device: then
-// lanes that wait for each other cannot form a circle.
-void Run::Impl::choose_lanes() {
-  std::map<std::string, Lane*> by_name;
-  std::map<Lane*, const device::Device*> device_of;
-  for (const auto& member : members_) {
-    const bool source = member->inputs.empty(), sink = member->streams.empty();
-    const bool copy = dynamic_cast<Transfer*>(member->node.get()) != nullptr;
-    const DevicePointer device = member->reads.empty() ? nullptr : member->works_on(0);
-    Lane* lane = nullptr;
-    std::string name = wished_lanes_[member.get()];
-    if (name.empty() && !source && !sink && !copy) {
-      std::set<Lane*> before;
-      for (const Joint& joint : joints_)
-        if (joint.to == member.get()) before.insert(joint.from->lane);
-      Lane* only = before.size() == 1 ? *before.begin() : nullptr;
-      if (only != nullptr && device_of.contains(only) && device_of[only] == device.get())
-        lane = only;
-      name = device ? device->name() : "cpu";
-      for (std::size_t k = 2; lane == nullptr && by_name.contains(name); ++k)
-        name = fmt::format("{}.{}", device ? device->name() : "cpu", k);
-    }
-    if (name.empty()) name = member->name;
-    if (lane == nullptr && by_name.contains(name)) lane = by_name[name];
-    if (lane == nullptr) {
-      lanes_.push_back(std::make_unique<Lane>());
-      lane = lanes_.back().get();
-      lane->name = name;
-      by_name[name] = lane;
-      if (!source && !sink && !copy) device_of[lane] = device.get();
-    }
-    member->lane = lane;
-    lane->members.push_back(member.get());
-    if (source) {
-      if (lane->source != nullptr)
-        throw Error(ErrorKind::config, "lane", lane->name, "one source a lane");
-      lane->source = member.get();
-    }
-  }
-  // Lanes that were set by hand could wait for each other: refuse circles.
-  std::map<Lane*, std::set<Lane*>> behind;
-  for (const Joint& joint : joints_)
-    if (joint.from->lane != joint.to->lane) behind[joint.from->lane].insert(joint.to->lane);
-  for (const auto& lane : lanes_) {
-    std::set<Lane*> reached;
-    std::vector<Lane*> left(behind[lane.get()].begin(), behind[lane.get()].end());
-    while (!left.empty()) {
-      Lane* next = left.back();
-      left.pop_back();
-      if (next == lane.get())
-        throw Error(ErrorKind::config, "lane", lane->name,
-                    "lanes that do not wait for each other in a circle");
-      if (reached.insert(next).second)
-        left.insert(left.end(), behind[next].begin(), behind[next].end());
-    }
-    if (lane->source != nullptr)
-      for (const Joint& joint : joints_)
-        if (joint.to->lane == lane.get() && joint.from->lane != lane.get())
-          throw Error(ErrorKind::config, "lane", lane->name,
-                      "no blocks of other lanes beside its source");
-  }
-}
-
-void Run::Impl::make_outputs() {
-  for (const auto& member : members_) {
-    PlannedNode planned{member->name,
-                        member->lane->name,
-                        member->node->kernels(),
-                        member->streams,
-                        member->node->bytes(),
-                        0,
-                        0};
-    for (std::size_t port = 0; port < member->streams.size(); ++port) {
-      const Stream& stream = member->streams[port];
-      Member::Output output;
-      std::size_t rings = 0, waiting = 0, dropping = 0, kept = 0;
-      DevicePointer pinned;
-      for (const Joint& joint : joints_) {
-        if (joint.from != member.get() || joint.port != port) continue;
-        const Needs& needs = joint.to->needs[joint.input];
-        kept += needs.kept_blocks + (needs.in_step ? joint.options.depth : 0);
-        const DevicePointer copier =
-            needs.copies_with ? memory_of(needs.copies_with) : joint.to->reads[joint.input];
-        if (copier && !stream.device) pinned = copier;
-        if (joint.to->lane == member->lane) {
-          output.direct.push_back({joint.to, joint.input});
-          continue;
-        }
-        auto ring = std::make_unique<RingEdge>();
-        ring->to = joint.to;
-        ring->input = joint.input;
-        ring->reader = rings++;
-        ring->options = joint.options;
-        ring->written_by_device = stream.device || member->writes_host_with;
-        if (joint.options.policy == Policy::wait) {
-          waiting = std::max(waiting, joint.options.depth);
-        } else {
-          dropping += joint.options.depth + 1;
-        }
-        ++joint.to->lane->open_inputs;
-        output.rings.push_back(std::move(ring));
-      }
-      if (member->writes_host_with) pinned = member->writes_host_with;
-      const std::size_t blocks = stream.open_blocks + waiting + dropping + kept;
-      output.pool = std::make_unique<BlockPool>(stream, blocks, rings, pinned);
-      for (const auto& ring : output.rings) ring->pool = output.pool.get();
-      planned.blocks += blocks;
-      planned.block_bytes += blocks * stream.block_bytes();
-      member->outputs.push_back(std::move(output));
-    }
-    plan_.push_back(std::move(planned));
-  }
-  for (const Joint& joint : joints_) {
-    if (joint.from != members_.front().get()) continue;
-    joint.to->counts_progress = true;
-    break;
-  }
 }
 
 void Run::Impl::check_memory() const {
@@ -335,14 +122,9 @@ bool Run::Impl::all_live() const {
 }
 
 void Run::Impl::go(std::stop_token stop) {
-  for (const auto& member : members_) {
-    try {
-      for (Member::Output& output : member->outputs) output.pool->allocate();
-    } catch (...) {
-      control_.failed_node = member->name;
-      throw;
-    }
-  }
+  for_each_member([](Member& member) {
+    for (Member::Output& output : member.outputs) output.pool->allocate();
+  });
   const std::stop_callback on_stop(stop, [this] {
     if (all_live()) {
       control_.live.request_stop();
@@ -376,7 +158,7 @@ void Run::Impl::go(std::stop_token stop) {
   run_s_ = seconds(control_.started, std::chrono::steady_clock::now());
   if (control_.error) std::rethrow_exception(control_.error);
   report_progress();
-  for (const auto& member : members_) member->node->publish();
+  for_each_member([](Member& member) { member.node->publish(); });
 }
 
 void Run::Impl::report_progress() const {
@@ -517,12 +299,7 @@ void Run::go(std::stop_token stop) {
   impl_->go(std::move(stop));
 }
 void Run::checkpoint() {
-  {
-    const std::lock_guard lock(impl_->control_.mutex);
-    if (impl_->control_.unsaved > 0) return;  // one at a time
-    impl_->control_.unsaved = impl_->members_.size();
-  }
-  ++impl_->control_.checkpoints;
+  impl_->control_.begin_checkpoint();
 }
 const std::string& Run::failed_node() const {
   return impl_->control_.failed_node;

@@ -310,44 +310,6 @@ TEST(EngineRun, KeptBlocksAreLentOn) {
   EXPECT_EQ(came.values, counted(333));
 }
 
-TEST(EngineRun, CheckpointsAreOfOneMomentAndResume) {
-  static constexpr std::uint64_t kTotal = 5000;
-  States saved;
-  const auto build = [](Came& direct, Came& added, std::function<void()> pause) {
-    Graph graph;
-    auto counting = std::make_unique<Counting>(kTotal);
-    counting->pause = std::move(pause);
-    const NodeId source = graph.add("source", std::move(counting));
-    const NodeId adding = graph.add("adding", std::make_unique<Adding>(1));
-    graph.connect(source, adding);
-    graph.connect(adding, graph.add("added", std::make_unique<Collecting>(added)));
-    graph.connect(source, graph.add("direct", std::make_unique<Collecting>(direct)));
-    return graph;
-  };
-  Came direct, added;
-  {
-    engine::Run* running = nullptr;
-    std::atomic<int> blocks = 0;
-    engine::Run run(build(direct, added,
-                          [&] {
-                            if (++blocks == 100) running->checkpoint();
-                          }),
-                    {.checkpointed = [&](States states) { saved = std::move(states); }});
-    running = &run;
-    run.go();
-    EXPECT_EQ(direct.values, counted(kTotal));
-  }
-  ASSERT_EQ(saved.size(), 4u);
-  EXPECT_EQ(saved["direct"].size(),
-            700u * 4);  // what had gone out when the checkpoint was asked for
-  EXPECT_EQ(saved["added"].size(), 700u * 4);
-  Came direct_again, added_again;
-  engine::Run again(build(direct_again, added_again, {}), {.resume = saved});
-  again.go();
-  EXPECT_EQ(direct_again.values, counted(kTotal));
-  EXPECT_EQ(added_again.values, counted(kTotal, 1));
-}
-
 TEST(EngineRun, RandomGraphsLoseNothing) {
   std::mt19937 random(tests::seed());
   for (int round = 0; round < 20; ++round) {

@@ -1,0 +1,21 @@
+// A graph becomes what a run consists of: opened nodes, copies between host and devices, lanes and rings.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tautline/engine/member.h"
+
+namespace tautline::engine {
+
+struct Opened {
+  std::vector<std::unique_ptr<Member>> members;  ///< producers come before consumers
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<PlannedNode> plan;
+};
+
+/// Opens every node, in the order of the graph; allocates nothing. Throws Error(config), and NodeError for what nodes
+/// throw.
+Opened open(Graph graph, RunControl& control);
+
+}  // namespace tautline::engine
