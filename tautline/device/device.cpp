@@ -150,10 +150,6 @@ void Queue::copy_strided(void* to, std::ptrdiff_t to_stride, const void* from,
     copy(static_cast<std::byte*>(to) + r * to_stride,
          static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
 }
-std::shared_ptr<void> Device::register_host(const void*, std::size_t) const {
-  return nullptr;
-}
-
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const std::size_t padded = core::round_up(std::max(bytes, std::size_t{1}), kAlignment);
   const bool large = bytes >= 2 * kLargePage;

@@ -207,10 +207,6 @@ class Device {
   virtual Buffer allocate(std::size_t bytes) const = 0;
   /// Zeroed host memory that the device copies from and to by itself, at full rate.
   virtual Buffer allocate_pinned(std::size_t bytes) const = 0;
-  /// Lets this device copy from host memory that somebody else owns (a file's map) by itself, at full rate, until the
-  /// handle goes. Addresses and size are whole pages. Null where the device or the memory cannot do that: such memory is
-  /// copied through memory of allocate_pinned.
-  virtual std::shared_ptr<void> register_host(const void* data, std::size_t bytes) const;
   /// Whether the address lies in memory of this device (never on a CPU, which has only the host's).
   virtual bool holds(const void* address) const = 0;
   /// Bytes that can still be allocated, the limit of Options considered.

@@ -1,7 +1,6 @@
 #include "tautline/formats/input_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,23 +87,6 @@ std::size_t InputFile::read_piece(std::uint64_t offset, std::span<std::byte> byt
     done += static_cast<std::size_t>(got);
   }
   return done;
-}
-
-std::shared_ptr<const std::byte> InputFile::map(std::uint64_t offset, std::size_t bytes) const {
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const std::uint64_t before = offset % page;
-  const std::size_t size = static_cast<std::size_t>(before) + bytes;
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor_,
-                         static_cast<off_t>(offset - before));
-  if (address == MAP_FAILED)
-    throw system_error(path_, "cannot be mapped at byte " + std::to_string(offset), errno);
-  const std::shared_ptr<void> owner(address, [size](void* mapped) { ::munmap(mapped, size); });
-  return {owner, static_cast<const std::byte*>(address) + before};
-}
-
-bool InputFile::holds(std::uint64_t end) const {
-  struct stat status {};
-  return ::fstat(descriptor_, &status) == 0 && static_cast<std::uint64_t>(status.st_size) >= end;
 }
 
 std::vector<std::byte> InputFile::head(std::size_t limit_bytes) const {

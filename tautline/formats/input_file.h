@@ -27,11 +27,6 @@ class InputFile {
   /// Fills `bytes` from `offset` on; fewer only at the end of the file. Long reads are divided among several threads
   /// (core/threads.h): one copies 3 to 5 GB/s from the page cache. Throws Error(io).
   std::size_t read(std::uint64_t offset, std::span<std::byte> bytes) const;
-  /// The bytes from `offset` on, mapped: whoever reads them on the host after the file has shrunk gets a signal, so they are
-  /// for devices that copy registered pages, and holds() says afterwards whether the file was whole. Throws Error(io).
-  std::shared_ptr<const std::byte> map(std::uint64_t offset, std::size_t bytes) const;
-  /// Whether the file is still `end` bytes long.
-  bool holds(std::uint64_t end) const;
   /// The first bytes, at most `limit_bytes` of them.
   std::vector<std::byte> head(std::size_t limit_bytes) const;
   /// Tells the system that the file is read from front to back.

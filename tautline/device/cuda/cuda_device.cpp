@@ -62,7 +62,6 @@ class CudaDevice final : public Device {
   }
   Buffer allocate(std::size_t bytes) const override;
   Buffer allocate_pinned(std::size_t bytes) const override;
-  std::shared_ptr<void> register_host(const void* data, std::size_t bytes) const override;
   bool holds(const void* address) const override;
   std::size_t free_bytes() const override;
   const Properties& properties() const override { return context_->properties; }
@@ -115,21 +114,6 @@ Buffer CudaDevice::allocate_pinned(std::size_t bytes) const {
   std::memset(owner->address, 0, size);
   void* address = owner->address;
   return {address, bytes, std::move(owner)};
-}
-
-// A file that may not be written needs the flag for memory that is only read, which not every machine has.
-std::shared_ptr<void> CudaDevice::register_host(const void* data, std::size_t bytes) const {
-  context_->check_usable("registration");
-  constexpr unsigned kPortable = 1, kReadOnly = 8;
-  const Driver& d = *context_->driver;
-  if (d.MemHostRegister == nullptr || d.MemHostUnregister == nullptr) return nullptr;
-  const Current current(*context_);
-  void* address = const_cast<void*>(data);
-  if (d.MemHostRegister(address, bytes, kPortable | kReadOnly) != kSuccess) return nullptr;
-  return {address, [context = context_](void* registered) {
-            const Current of_context(*context);
-            context->driver->MemHostUnregister(registered);
-          }};
 }
 
 bool CudaDevice::holds(const void* address) const {

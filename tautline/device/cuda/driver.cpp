@@ -48,8 +48,6 @@ bool load(Driver& d) {
   library.find(d.FuncSetAttribute, "cuFuncSetAttribute", all);
   library.find(d.LaunchKernel, "cuLaunchKernel", all);
   library.find(d.TensorMapEncodeTiled, "cuTensorMapEncodeTiled", optional);
-  library.find(d.MemHostRegister, "cuMemHostRegister_v2", optional);
-  library.find(d.MemHostUnregister, "cuMemHostUnregister", optional);
   return all && d.Init(0) == kSuccess;
 }
 

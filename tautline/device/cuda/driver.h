@@ -78,8 +78,6 @@ struct Driver {
   CUresult (*MemFree)(CUdeviceptr);
   CUresult (*MemHostAlloc)(void**, std::size_t, unsigned);
   CUresult (*MemFreeHost)(void*);
-  CUresult (*MemHostRegister)(void*, std::size_t, unsigned);  ///< null where the driver has none
-  CUresult (*MemHostUnregister)(void*);                       ///< the same
   CUresult (*PointerGetAttribute)(void*, int, CUdeviceptr);
   CUresult (*MemcpyAsync)(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
   CUresult (*Memcpy2DAsync)(const Copy2d*, CUstream);
