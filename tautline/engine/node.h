@@ -20,9 +20,6 @@ struct Needs {
   std::shared_ptr<const device::Device> device = {};
   /// Reads arrays wherever they are: a stage that looks itself, or reads no array.
   bool anywhere = false;
-  /// Of arrays read on the host: a device whose queue the node itself copies them with. Their memory is pinned; the node
-  /// keeps each block (Outputs::keep) until its copy is done.
-  std::shared_ptr<const device::Device> copies_with = {};
   /// Blocks that it may keep (Outputs::keep) at a time.
   std::size_t kept_blocks = 0;
   /// Of all inputs of a node, or of none: it is given one block of each at a time (Node::process_together).

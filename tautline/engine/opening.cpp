@@ -219,8 +219,7 @@ void Opening::make_outputs() {
         if (joint.from != member.get() || joint.port != port) continue;
         const Needs& needs = joint.to->needs[joint.input];
         kept += needs.kept_blocks + (needs.in_step ? joint.options.depth : 0);
-        const DevicePointer copier =
-            needs.copies_with ? memory_of(needs.copies_with) : joint.to->reads[joint.input];
+        const DevicePointer copier = joint.to->reads[joint.input];
         if (copier && !stream.device) pinned = copier;
         if (joint.to->lane == member->lane) {
           output.direct.push_back({joint.to, joint.input});

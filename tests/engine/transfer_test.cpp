@@ -94,34 +94,6 @@ class Reading : public Node {
   std::vector<std::int32_t>& came_;
 };
 
-// Copies blocks of the host to a device's memory and back itself.
-class CopyingItself : public Node {
- public:
-  explicit CopyingItself(std::shared_ptr<const device::Device> device)
-      : device_(std::move(device)), memory_(device_->allocate(5 * 3 * 64 * 4)) {}
-  Needs needs(std::size_t, const Stream&) const override { return {.copies_with = device_, .kept_blocks = 1}; }
-  std::vector<Stream> open(std::span<const Stream> inputs) override {
-    EXPECT_EQ(inputs[0].device, nullptr);
-    return {inputs[0]};
-  }
-  void process(std::size_t, const Block& block, Outputs& outputs) override {
-    device::Queue& queue = outputs.queue(device_);
-    Block& out = outputs.begin(0, block);
-    out.set_extent(0, 2, block.samples);
-    queue.copy(memory_.data(), block.arrays[0].data, memory_.bytes());
-    queue.copy(out.arrays[0].data, memory_.data(), memory_.bytes());
-    queue.synchronise();
-    kept_ = outputs.keep(block);
-    outputs.commit();
-  }
-  void finish(Outputs&) override { kept_.reset(); }
-
- private:
-  std::shared_ptr<const device::Device> device_;
-  device::Buffer memory_;
-  std::shared_ptr<const Block> kept_;
-};
-
 class Transfers : public testing::TestWithParam<std::string> {};
 
 TEST_P(Transfers, BlocksGoThereAndBackUnchanged) {
@@ -157,21 +129,6 @@ TEST_P(Transfers, BlocksGoThereAndBackUnchanged) {
     EXPECT_EQ(on_device, 2u) << "both stages on one lane";
     EXPECT_GT(run.bytes().device_bytes, 0u);
   }
-}
-
-TEST_P(Transfers, ANodeMayCopyBlocksOfTheHostItself) {
-  SKIP_WITHOUT_GPU(GetParam());
-  const auto device = device::open(device::parse_selection(GetParam()));
-  std::vector<std::int32_t> given, came;
-  Graph graph;
-  const NodeId noise = graph.add("noise", std::make_unique<Noise>(60, false, given));
-  const NodeId copying = graph.add("copying", std::make_unique<CopyingItself>(device));
-  graph.connect(noise, copying);
-  graph.connect(copying, graph.add("came", std::make_unique<Reading>(came)));
-  engine::Run run(std::move(graph));
-  run.go();
-  EXPECT_EQ(came, given);
-  EXPECT_EQ(run.plan().size(), 3u) << "no copies beside its own";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Transfers, testing::ValuesIn(tests::gpu_names()),
