@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,8 +32,7 @@ class Crew {
   void run(std::size_t pieces, const std::function<void(std::size_t)>& work) {
     Job job(pieces, work);
     std::unique_lock lock(mutex_);
-    while (threads_.size() + 1 < std::min(pieces, spare_threads()))
-      threads_.emplace_back([this] { serve(); });
+    add_threads(std::min(pieces, spare_threads()) - 1);
     jobs_.push_back(&job);
     wake_.notify_all();
     while (job.next < job.errors.size()) do_piece(job, lock);
@@ -43,18 +43,31 @@ class Crew {
   }
 
  private:
+  static constexpr std::size_t kMostJobs = 4;
+
+  // As many as a job can use, beside those that are busy with others' jobs: one that waits for a disk holds up nobody.
+  void add_threads(std::size_t wanted) try {
+    for (std::size_t have = idle_; have < wanted && threads_.size() < kMostJobs * spare_threads();
+         ++have)
+      threads_.emplace_back([this] { serve(); });
+  } catch (const std::system_error&) {  // the system gives no more: those that are there do it
+  }
+
   void serve() {
     std::unique_lock lock(mutex_);
     while (true) {
+      ++idle_;
       wake_.wait(lock, [&] { return !jobs_.empty(); });
-      do_piece(*jobs_.front(), lock);
+      --idle_;
+      while (!jobs_.empty()) do_piece(*jobs_.front(), lock);
     }
   }
 
   // Called with the lock, which is open while the piece is worked on.
   void do_piece(Job& job, std::unique_lock<std::mutex>& lock) {
     const std::size_t piece = job.next++;
-    if (job.next == job.errors.size()) std::erase(jobs_, &job);
+    std::erase(jobs_, &job);
+    if (job.next < job.errors.size()) jobs_.push_back(&job);  // behind the others'
     lock.unlock();
     try {
       job.work(piece);
@@ -69,6 +82,7 @@ class Crew {
   std::condition_variable wake_;
   std::deque<Job*> jobs_;  // with pieces to take
   std::vector<std::thread> threads_;
+  std::size_t idle_ = 0;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace tautline::core {
 /// Three quarters of the cores, 2 at least and 16 at most.
 std::size_t spare_threads();
 
-/// Calls work(piece, first, last) for `pieces` pieces of [0, items), on spare_threads() threads at most: the caller's and
+/// Calls work(piece, first, last) for `pieces` pieces of [0, items), on about spare_threads() threads: the caller's and
 /// others, which stay for later calls. A thread that is done with a piece takes the next one. Throws what the first piece
 /// that failed threw, when all are done.
 void in_pieces(

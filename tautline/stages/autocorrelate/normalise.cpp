@@ -1,10 +1,12 @@
 #include "tautline/stages/autocorrelate/normalise.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 #include "tautline/stages/autocorrelate/backend.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 
@@ -18,6 +20,14 @@ void require(const core::MutableSampleView<2>& view, const char* name) {
   if (view.data() == nullptr)
     throw core::Error(core::ErrorKind::config, std::string("autocorrelate normalise ") + name,
                       "an empty view", "[pair][lag]", "ask read for it");
+}
+
+// Sensors by the thousand would hold up the next block for tens of milliseconds.
+void in_pieces_of_pairs(std::size_t pairs, std::size_t lags,
+                        const std::function<void(std::size_t first, std::size_t last)>& work) {
+  constexpr std::size_t kLeastValues = std::size_t{1} << 13;
+  core::in_pieces(pairs, pairs * lags / kLeastValues,
+                  [&](std::size_t, std::size_t first, std::size_t last) { work(first, last); });
 }
 
 }  // namespace
@@ -57,28 +67,30 @@ void normalise(const Config& config, core::Normalization how, std::uint64_t samp
   check_sums(config, sums);
   const bool adds = config.coarsening == Coarsening::sum;
   with_sums(config.sums_type(), sums, [&]<class Value>(const TypedSums<Value>& typed) {
-    for (std::size_t level = 0; level < config.levels; ++level) {
-      const LagRange range = lag_range(config, level);
-      const long double window = adds ? static_cast<long double>(range.window) : 1;
-      for (std::size_t p = 0; p < config.pair_count(); ++p) {
-        long double mean_a = 0, mean_b = 0;
-        if (how == core::Normalization::global && samples > 0) {
-          const auto length = static_cast<long double>(samples);
-          mean_a = static_cast<long double>(typed.totals(p, 0)) / length * window;
-          mean_b = static_cast<long double>(typed.totals(p, 1)) / length * window;
-        }
-        for (std::size_t i = 0; i < range.steps; ++i) {
-          const std::size_t lag = range.first_lag + i;
-          const LagMoments<Value> moments{
-              typed.sums(p, lag) - typed.lead_in(p, lag), typed.monitor_direct(p, lag),
-              typed.monitor_delayed(p, lag),
-              sums.counts.empty()
-                  ? static_cast<std::int64_t>(range.pairs(range.first_steps + i, samples))
-                  : sums.counts[lag]};
-          g(p, lag) = normalise(how, moments, mean_a, mean_b);
+    in_pieces_of_pairs(config.pair_count(), g.extent(1), [&](std::size_t first, std::size_t last) {
+      for (std::size_t level = 0; level < config.levels; ++level) {
+        const LagRange range = lag_range(config, level);
+        const long double window = adds ? static_cast<long double>(range.window) : 1;
+        for (std::size_t p = first; p < last; ++p) {
+          long double mean_a = 0, mean_b = 0;
+          if (how == core::Normalization::global && samples > 0) {
+            const auto length = static_cast<long double>(samples);
+            mean_a = static_cast<long double>(typed.totals(p, 0)) / length * window;
+            mean_b = static_cast<long double>(typed.totals(p, 1)) / length * window;
+          }
+          for (std::size_t i = 0; i < range.steps; ++i) {
+            const std::size_t lag = range.first_lag + i;
+            const LagMoments<Value> moments{
+                typed.sums(p, lag) - typed.lead_in(p, lag), typed.monitor_direct(p, lag),
+                typed.monitor_delayed(p, lag),
+                sums.counts.empty()
+                    ? static_cast<std::int64_t>(range.pairs(range.first_steps + i, samples))
+                    : sums.counts[lag]};
+            g(p, lag) = normalise(how, moments, mean_a, mean_b);
+          }
         }
       }
-    }
+    });
   });
 }
 
@@ -86,15 +98,15 @@ void normalise(const Config& config, core::Normalization how, std::uint64_t samp
 void SegmentScatter::add(std::span<const double> g, std::span<const std::int64_t> counts) {
   ++segments_;
   const std::size_t lags = weight_.size();
-  for (std::size_t lag = 0; lag < lags; ++lag) {
-    const auto weight = static_cast<double>(counts[lag]);
-    weight_[lag] += weight;
-    for (std::size_t i = lag; i < mean_.size(); i += lags) {
+  for (std::size_t lag = 0; lag < lags; ++lag) weight_[lag] += static_cast<double>(counts[lag]);
+  in_pieces_of_pairs(mean_.size() / lags, lags, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first * lags; i < last * lags; ++i) {
+      const auto weight = static_cast<double>(counts[i % lags]);
       const double before = g[i] - mean_[i];
-      mean_[i] += weight > 0 ? before * weight / weight_[lag] : kUndefined;
+      mean_[i] += weight > 0 ? before * weight / weight_[i % lags] : kUndefined;
       squares_[i] += weight * before * (g[i] - mean_[i]);
     }
-  }
+  });
 }
 
 std::vector<double> SegmentScatter::standard_error() const {
