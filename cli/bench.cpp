@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/interrupts.h"
 #include "cli/limits.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/bench/measure_stage.h"
@@ -142,7 +143,7 @@ int run_bench(const Global& global, const BenchOptions& options) {
     for (const pipeline::Problem& problem : problems[s]) try {
         if (global.stop.stop_requested()) {
           spdlog::warn("stopped before {} {}", stages[s], pipeline::describe(problem));
-          return kFailed;
+          return interrupted_status();
         }
         const auto m =
             pipeline::measure_stage(stages[s], problem, devices, limits, options.budget_s);

@@ -20,13 +20,26 @@ void log_text(core::LogLevel level, const std::string& text) {
   spdlog::log(spdlog_level, "{}", text);
 }
 
+void Advice::add(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  texts_.insert(text);
+}
+
+void Advice::say() const {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& text : texts_) spdlog::info("{}", text);
+}
+
 std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global) {
   std::string name = global.device;
   if (const char* environment = std::getenv("TAUTLINE_DEVICE"); name == "auto" && environment)
     name = environment;
   device::Options options;
   options.threads = global.threads;
-  options.log = log_text;
+  options.log = [advice = global.advice](core::LogLevel level, const std::string& text) {
+    if (level == core::LogLevel::advice) return advice->add(text);
+    log_text(level, text);
+  };
   if (!global.device_memory.empty())
     options.device_memory_bytes = parse_bytes(global.device_memory, "--device-memory");
   const std::vector<device::Selection> selections = device::parse_selections(name);

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -17,8 +19,20 @@
 
 namespace tautline::cli {
 
-/// The command's exit statuses.
+/// The command's exit statuses; an interrupted run has that of interrupts.h.
 enum Exit : int { kDone = 0, kFailed = 1, kWrongUsage = 2, kDamagedInput = 3 };
+
+/// What would make later runs faster, each text once, for the end of this one. From any thread.
+class Advice {
+ public:
+  void add(const std::string& text);
+  /// To the log.
+  void say() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> texts_;
+};
 
 /// Options before the subcommand, and what the process knows.
 struct Global {
@@ -31,6 +45,7 @@ struct Global {
   std::string log_level = "info";
   std::string command_line;
   std::stop_token stop;
+  std::shared_ptr<Advice> advice = std::make_shared<Advice>();
 };
 
 using Action = std::function<int()>;

@@ -2,12 +2,16 @@
 
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
+
+#include "tautline/formats/partial_file.h"
 
 namespace tautline::cli {
 
@@ -15,8 +19,10 @@ namespace {
 
 constexpr std::int64_t kSameSignalNs = 500'000'000;
 
-// When the first signal came, 0: none did. Written by the handler, read by another thread.
-std::atomic<std::int64_t> interrupted_ns = 0;
+// When the first signal and the next one that is not the same came, 0: none did; and which was the first. Written by the
+// handler, read by other threads.
+std::atomic<std::int64_t> interrupted_ns = 0, again_ns = 0;
+std::atomic<int> first_signal = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 // Calls nothing but what a handler may call.
@@ -24,32 +30,59 @@ void handle(int signal) {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t now_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  std::int64_t first_ns = 0;
-  if (interrupted_ns.compare_exchange_strong(first_ns, now_ns)) return;
-  if (now_ns - first_ns < kSameSignalNs) return;
+  int none = 0;
+  first_signal.compare_exchange_strong(none, signal);
+  std::int64_t before_ns = 0;
+  if (interrupted_ns.compare_exchange_strong(before_ns, now_ns)) return;
+  if (now_ns - before_ns < kSameSignalNs) return;
+  before_ns = 0;
+  if (again_ns.compare_exchange_strong(before_ns, now_ns)) return;
+  if (now_ns - before_ns < kSameSignalNs) return;
   ::signal(signal, SIG_DFL);
   ::raise(signal);  // once the handler has returned
+}
+
+// Whatever the other threads are doing.
+[[noreturn]] void end_at_once() {
+  formats::remove_partial_files();
+  constexpr std::string_view kMessage = "tautline: interrupted twice; nothing was kept\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  ::_exit(interrupted_status());
+}
+
+// Blocking the signals instead would not do: libraries start threads before main.
+void install_handlers() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction now {};
+    ::sigaction(signal, nullptr, &now);
+    if (now.sa_handler == handle) continue;
+    struct sigaction action {};
+    action.sa_handler = handle;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
 }  // namespace
 
 std::jthread watch_interrupts(std::stop_source& source) {
-  struct sigaction action {};
-  action.sa_handler = handle;
-  action.sa_flags = SA_RESTART;
-  // Blocking the signals instead would not do: libraries start threads before main.
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  install_handlers();
   return std::jthread([&source](const std::stop_token& done) {
     // Woken at once at the end, so that the command does not wait for its last pause.
     std::mutex mutex;
     std::condition_variable_any ended;
     std::unique_lock lock(mutex);
     while (!done.stop_requested()) {
+      install_handlers();  // PoCL's LLVM puts its own there, for one signal each, when a device is opened
       if (interrupted_ns != 0) source.request_stop();
+      if (again_ns != 0) end_at_once();
       ended.wait_for(lock, done, std::chrono::milliseconds(20), [] { return false; });
     }
   });
+}
+
+int interrupted_status() {
+  return 128 + first_signal;
 }
 
 }  // namespace tautline::cli

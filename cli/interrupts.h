@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM ask a run to stop; a second one ends the process.
+// SIGINT and SIGTERM ask a run to stop; a second one ends the process. Either way nothing half-written is left.
 #pragma once
 
 #include <stop_token>
@@ -7,9 +7,13 @@
 namespace tautline::cli {
 
 /// From now on a signal requests a stop of `source`, and the run then removes what it has half
-/// written. Another one, half a second later or more, ends the process at once; sooner it counts as
-/// the same, since `timeout`, terminals and launchers send a signal to a process and again to its
-/// group. Until the thread that is returned is joined.
+/// written. Another one, half a second later or more, has the thread that is returned do so and end
+/// the process at once, with interrupted_status(); sooner it counts as the same, since `timeout`,
+/// terminals and launchers send a signal to a process and again to its group. A third one ends the
+/// process by itself. Until the thread that is returned is joined.
 std::jthread watch_interrupts(std::stop_source& source);
+
+/// The exit status of a run that was interrupted: 128 + the signal, as shells have it.
+int interrupted_status();
 
 }  // namespace tautline::cli

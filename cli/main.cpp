@@ -54,6 +54,7 @@ class OptionFormatter : public spdlog::formatter {
 };
 
 int status_of(const core::Error& error) {
+  if (error.value() == "interrupted") return cli::interrupted_status();
   return error.kind() == core::ErrorKind::config ? cli::kWrongUsage : cli::kFailed;
 }
 
@@ -125,7 +126,9 @@ int run_main(int argc, char** argv) {
                              global.quiet ? spdlog::level::warn : spdlog::level::trace));
   spdlog::set_default_logger(logger);
   try {
-    return action();
+    const int status = action();
+    global.advice->say();
+    return status;
   } catch (const core::Error& error) {  // while there is an app to know the options
     fmt::print(stderr, "tautline: {}\n", cli::option_words().message(error));
     return status_of(error);

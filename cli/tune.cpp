@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/interrupts.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/jit/compare_problems.h"
@@ -242,7 +243,7 @@ int print_all(const Global& global, const TuneOptions& options,
   if (!options.report.empty()) write_report(options, tuned);
   if (global.stop.stop_requested()) {
     spdlog::warn("stopped; the same command goes on from here");
-    return kFailed;
+    return interrupted_status();
   }
   if (!good) return kFailed;
   if (!options.fixed.empty())

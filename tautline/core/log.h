@@ -6,7 +6,12 @@
 
 namespace tautline::core {
 
-enum class LogLevel { debug, info, warning };
+enum class LogLevel {
+  debug,
+  info,
+  advice,  ///< what would make later runs faster: for the end of this one
+  warning
+};
 
 /// Called from any thread, one call at a time.
 using LogSink = std::function<void(LogLevel level, const std::string& text)>;

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -21,6 +23,17 @@ namespace {
 // Pieces smaller than this are gathered before they are written.
 constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
 constexpr const char* kCheckFolder = "check the folder and its permissions";
+
+// Of files that are being written, in this process.
+struct PartialNames {
+  std::mutex mutex;
+  std::multiset<std::string> names;
+};
+
+PartialNames& partial_names() {
+  static auto& names = *new PartialNames;  // outlives whatever the end of the program destroys
+  return names;
+}
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, int error,
                        const std::string& advice = {}) {
@@ -77,6 +90,17 @@ void flush_to_disk(const std::string& path) {
 
 }  // namespace
 
+void remove_partial_files() {
+  PartialNames& names = partial_names();
+  names.mutex.lock();  // and never unlocked
+  // Twice: a thread may have been about to create its file.
+  for (int time = 0; time < 2; ++time)
+    for (const std::string& name : names.names) {
+      std::error_code ignored;
+      std::filesystem::remove_all(name, ignored);
+    }
+}
+
 std::string partial_name(const std::string& path) {
   return path + ".partial";
 }
@@ -89,17 +113,27 @@ PartialPath::PartialPath(std::string path, bool overwrite)
   std::error_code error;
   std::filesystem::remove_all(partial_, error);
   if (error) fail(partial_, "removing what an earlier run left", error.value());
+  const std::lock_guard lock(partial_names().mutex);
+  partial_names().names.insert(partial_);
 }
 
 PartialPath::~PartialPath() {
   std::error_code ignored;
   if (!finished_) std::filesystem::remove_all(partial_, ignored);
+  forget();
+}
+
+void PartialPath::forget() {
+  const std::lock_guard lock(partial_names().mutex);
+  auto& names = partial_names().names;
+  if (const auto name = names.find(partial_); name != names.end()) names.erase(name);
 }
 
 void PartialPath::finish() {
   flush_to_disk(partial_);
   rename_to(partial_, path_, overwrite_);
   finished_ = true;
+  forget();
 }
 
 PartialFile::PartialFile(std::string path, bool overwrite) : name_(std::move(path), overwrite) {

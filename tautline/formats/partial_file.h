@@ -14,6 +14,10 @@ namespace tautline::formats {
 /// The name that `path` is written under until it is whole.
 std::string partial_name(const std::string& path);
 
+/// Removes whatever lies under the partial names that the process has now; new ones then wait for ever. For a program that
+/// is about to end while other threads still write. The list of them is the process's, as the names are.
+void remove_partial_files();
+
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
 /// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the
 /// partial name. Every failure is Error(io) with the path and the system's reason.
@@ -32,6 +36,8 @@ class PartialPath {
   void finish();
 
  private:
+  void forget();
+
   std::string path_, partial_;
   bool overwrite_;
   bool finished_ = false;

@@ -52,9 +52,12 @@ WisdomEntry entry_of(const Json& object) {
           object.at("tautline").get<std::string>()};
 }
 
+bool same_variant_and_device(const TuningKey& a, const TuningKey& b) {
+  return a.stage == b.stage && a.variant == b.variant && a.api == b.api && a.product == b.product;
+}
+
 bool same_code_and_device(const TuningKey& a, const TuningKey& b) {
-  return a.stage == b.stage && a.variant == b.variant && a.api == b.api && a.product == b.product &&
-         a.kernel_hash == b.kernel_hash;
+  return same_variant_and_device(a, b) && a.kernel_hash == b.kernel_hash;
 }
 
 // Infinite between problems that have not the same sizes.
@@ -87,8 +90,26 @@ void report(const device::Device& device, const TuningKey& key, const Choice& ch
   if (!choice.too_far.empty())
     takes += " (what was tuned for " + choice.too_far +
              " is too far: a size differs by more than a factor of 2)";
-  shared.log(core::LogLevel::info, what + " is not tuned on " + key.product + ": " + takes +
-                                       "; `tautline tune " + key.stage + "` may find better");
+  shared.log(core::LogLevel::debug, what + " is not tuned on " + key.product + ": " + takes);
+  // The same words for all problems of a run, and so said once.
+  if (choice.known_gain >= kGainToAdvise)
+    shared.log_once(core::LogLevel::advice,
+                    key.stage + " " + key.variant + " is not tuned on " + key.product +
+                        " for these sizes, where tuning has gained 5 % or more; `tautline tune " +
+                        key.stage + "` may find better");
+}
+
+// Of the entry of the nearest problem, also of kernels that have changed since: what a search is worth hardly changes.
+double known_gain(const Wisdom& wisdom, const TuningKey& key) {
+  double gain = 1, least = std::numeric_limits<double>::infinity();
+  for (const WisdomEntry& entry : wisdom.entries) {
+    const double total = distance(entry.key.problem, key.problem).total;
+    if (!same_variant_and_device(entry.key, key) || !(total <= least) || !std::isfinite(total))
+      continue;
+    least = total;
+    gain = entry.seconds > 0 ? entry.default_seconds / entry.seconds : 1;
+  }
+  return gain;
 }
 
 }  // namespace
@@ -139,7 +160,7 @@ Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space) {
   }
   if (nearest == nullptr)
     return {space.default_configuration(), Choice::Source::default_configuration, "default",
-            far == nullptr ? std::string() : describe(far->key.problem)};
+            far == nullptr ? std::string() : describe(far->key.problem), known_gain(wisdom, key)};
   if (nearest_distance == 0) return {nearest->configuration, Choice::Source::tuned, "tuned", {}};
   return {nearest->configuration,
           Choice::Source::nearest,

@@ -51,6 +51,9 @@ struct Choice {
   /// With the default: the sizes of the nearest problem that was tuned, when it was not near
   /// enough.
   std::string too_far;
+  /// With the default: how much faster than the default its winner was, of the nearest problem that
+  /// was tuned, also with other kernel files. 1: nobody knows.
+  double known_gain = 1;
 };
 
 /// By what factor each size of a tuned problem may differ from a plan's for the plan to take over
@@ -59,6 +62,9 @@ struct Choice {
 /// it the default, which a stage may find by counting, is the safer one.
 inline constexpr double kNearSizes = 2;
 
+/// What tuning must be known to gain for a run to advise it.
+inline constexpr double kGainToAdvise = 1.05;
+
 /// The configuration that was tuned for exactly this key; else that of the nearest problem of the
 /// same stage, variant, api, product and kernel hash of which no size differs by more than
 /// kNearSizes, if it is legal here; else the default. Driver and compiler may differ. The distance
@@ -66,8 +72,9 @@ inline constexpr double kNearSizes = 2;
 /// are not compared.
 Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space);
 
-/// The same with the user's wisdom. What was chosen goes to the device's log: a miss as news, a
-/// file that cannot be read and damaged lines as warnings, once.
+/// The same with the user's wisdom. What was chosen goes to the device's log, for debugging; where
+/// tuning is known to gain kGainToAdvise that is advice, once for a stage and variant; a file that
+/// cannot be read and damaged lines are warnings, once.
 Choice choose(const device::Device& device, const TuningKey& key, const Space& space);
 
 /// make(configuration, note) with what choose() says; without values when that is the default, or, with

@@ -1,7 +1,9 @@
-// Runs that cannot end: on a full disk, and killed half-way. For each kind of output.
+// Runs that cannot end: on a full disk, killed half-way, and of an input that shrinks. For each kind of output.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
+#include <iostream>
 
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
@@ -47,6 +49,7 @@ class BrokenOff : public ::testing::TestWithParam<Output> {
         names.push_back(entry.path().filename().string());
     return names;
   }
+  pid_t start_long_run(std::uintmax_t samples = 40'000'000);
   ScratchFolder scratch;
 };
 
@@ -64,26 +67,60 @@ TEST_P(BrokenOff, AFullDiskLeavesNothing) {
       << read_file(scratch / "err");
 }
 
-TEST_P(BrokenOff, KilledHalfWayLeavesNothingUnderTheFinalName) {
+// A run that has begun to write and goes on for long: of zeros, which take no room.
+pid_t BrokenOff::start_long_run(std::uintmax_t samples) {
   write_input(1000);
-  // Long, so that it still runs when the signal comes; of zeros, which take no room.
-  std::filesystem::resize_file(scratch / "in.dada", 4096 + 8 * 40'000'000);
-  for (const int signal : {SIGKILL, SIGTERM}) {
-    const std::string partial = std::string(GetParam().file) + ".partial";
-    std::filesystem::remove_all(scratch / partial);
-    const pid_t pid = start_command(arguments(), scratch.path().string());
-    // Until it has begun to write.
-    for (int wait = 0; wait < 60'000 && !std::filesystem::exists(scratch / partial); ++wait)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_TRUE(std::filesystem::exists(scratch / partial));
+  std::filesystem::resize_file(scratch / "in.dada", 4096 + 8 * samples);
+  const std::string partial = scratch / (std::string(GetParam().file) + ".partial");
+  std::filesystem::remove_all(partial);
+  const pid_t pid = start_command(arguments(), scratch.path().string());
+  for (int wait = 0; wait < 60'000 && !std::filesystem::exists(partial); ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(std::filesystem::exists(partial));
+  return pid;
+}
+
+TEST_P(BrokenOff, KilledHalfWayLeavesNothingUnderTheFinalName) {
+  for (const int signal : {SIGKILL, SIGTERM, SIGINT}) {
+    const pid_t pid = start_long_run();
+    const auto sent = std::chrono::steady_clock::now();
     kill(pid, signal);
     const CommandResult result = finish_command(pid, scratch.path().string());
-    EXPECT_NE(result.status, kDone);
+    EXPECT_EQ(result.status, signal == SIGKILL ? 1000 + SIGKILL : 128 + signal) << result.err;
     for (const std::string& name : left()) EXPECT_TRUE(name.ends_with(".partial")) << name;
-    if (signal != SIGTERM) continue;
+    if (signal == SIGKILL) continue;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - sent;
+    std::cout << "ended " << took.count() << " s after the signal\n";
     EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
     EXPECT_EQ(left(), std::vector<std::string>{});
   }
+}
+
+// The process is held up, so that the second signal comes before the run has ended by the first.
+TEST_P(BrokenOff, InterruptedTwiceLeavesNothing) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const pid_t pid = start_long_run();
+    kill(pid, signal);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    kill(pid, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    kill(pid, signal);
+    kill(pid, SIGCONT);
+    const CommandResult result = finish_command(pid, scratch.path().string());
+    EXPECT_EQ(result.status, 128 + signal) << result.err;
+    EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
+    EXPECT_EQ(left(), std::vector<std::string>{});
+  }
+}
+
+// Whichever part of it had been read: what is there counts, or the run fails; no signal ends it.
+TEST_P(BrokenOff, AnInputThatShrinksIsNamed) {
+  const pid_t pid = start_long_run(10'000'000);
+  std::filesystem::resize_file(scratch / "in.dada", 4096 + 8 * 1000);
+  const CommandResult result = finish_command(pid, scratch.path().string());
+  EXPECT_TRUE(result.status == kDamaged || result.status == kFailed) << result.status;
+  EXPECT_NE(result.err.find("in.dada"), std::string::npos) << result.err;
+  if (result.status == kFailed) EXPECT_EQ(left(), std::vector<std::string>{});
 }
 
 const std::vector<std::string> kCorrelate{"--channels", "128", "--integration", "0.001"};

@@ -212,7 +212,7 @@ TEST_F(DevicesAndBench, InterruptsEndABench) {
   kill(once, SIGINT);
   kill(once, SIGINT);
   const CommandResult stopped = finish_command(once, folder);
-  EXPECT_EQ(stopped.status, 1) << stopped.err;
+  EXPECT_EQ(stopped.status, kInterrupted) << stopped.err;
   EXPECT_NE(stopped.err.find("stopped before unpack"), std::string::npos) << stopped.err;
   EXPECT_LE(std::count(stopped.out.begin(), stopped.out.end(), '\n'), 1) << stopped.out;
 
@@ -224,7 +224,7 @@ TEST_F(DevicesAndBench, InterruptsEndABench) {
   kill(twice, SIGINT);
   std::this_thread::sleep_for(milliseconds(800));
   kill(twice, SIGINT);
-  EXPECT_EQ(finish_command(twice, folder).status, 1000 + SIGINT);
+  EXPECT_EQ(finish_command(twice, folder).status, kInterrupted);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@
 namespace tautline::tests {
 
 /// Exit statuses of the command (docs/guide/command.md).
-inline constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3;
+inline constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2, kDamaged = 3,
+                     kInterrupted = 128 + SIGINT, kTerminated = 128 + SIGTERM;
 
 struct CommandResult {
   int status = -1;  ///< exit status, or 1000 + the signal that ended it

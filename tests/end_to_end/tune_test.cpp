@@ -80,15 +80,41 @@ TEST_P(Tune, FindsKeepsAndUsesAConfigurationAndGoesOnWhereItStopped) {
   EXPECT_NE(lines_of(exact.out)[0]["instruction_set"].get<std::string>().find("(tuned)"),
             std::string::npos)
       << exact.out;
-  const CommandResult near = run({"--json", "bench", "correlate", "--problem",
-                                  "inputs=10,channels=2,samples=70", "--budget", "0.01"});
+  const CommandResult near =
+      run({"--json", "--log-level", "debug", "bench", "correlate", "--problem",
+           "inputs=10,channels=2,samples=70", "--budget", "0.01"});
   EXPECT_NE(near.out.find("(tuned for channels=2 inputs=9 samples=70)"), std::string::npos)
       << near.out;
   EXPECT_NE(near.err.find("inputs=10"), std::string::npos) << near.err;
-  const CommandResult far = run({"--json", "bench", "correlate", "--problem",
-                                 "inputs=19,channels=2,samples=70", "--budget", "0.01"});
+  const CommandResult far =
+      run({"--json", "--log-level", "debug", "bench", "correlate", "--problem",
+           "inputs=19,channels=2,samples=70", "--budget", "0.01"});
   EXPECT_NE(far.out.find("(default)"), std::string::npos) << far.out;
   EXPECT_NE(far.err.find("inputs=9 samples=70 is too far"), std::string::npos) << far.err;
+}
+
+// Where the wisdom says that tuning gains something, and once, behind everything else.
+TEST_P(Tune, IsAdvisedAtTheEndOfARun) {
+  const CommandResult tuned =
+      run({"tune", "correlate", "--problem", kProblem, "--candidates", "1", "--budget", "1"});
+  ASSERT_EQ(tuned.status, 0) << tuned.err;
+  const std::string path = folder_ / "cache/wisdom.jsonl";
+  json line = lines_of(tests::read_file(path)).back();
+  for (const double gain : {1.5, 1.04}) {
+    line["default_seconds"] = gain * line["seconds"].get<double>();
+    tests::write_file(path, line.dump() + "\n");
+    const CommandResult far =
+        run({"bench", "correlate", "--problem", "inputs=19,channels=2,samples=70", "--problem",
+             "inputs=30,channels=2,samples=70", "--budget", "0.01"});
+    ASSERT_EQ(far.status, 0) << far.err;
+    const std::size_t first = far.err.find("is not tuned");
+    EXPECT_EQ(first != std::string::npos, gain == 1.5) << far.err;
+    if (gain != 1.5) continue;
+    EXPECT_EQ(far.err.find("is not tuned", first + 1), std::string::npos) << far.err;
+    EXPECT_EQ(std::count(far.err.begin() + static_cast<std::ptrdiff_t>(first), far.err.end(), '\n'),
+              1)
+        << far.err;
+  }
 }
 
 // Kernels of few lags, which PoCL compiles in no time; then the command takes what was found.
@@ -239,7 +265,7 @@ TEST_P(Tune, AnInterruptLeavesNoWorkerAndTheNextRunGoesOn) {
   EXPECT_EQ(processes_with(worker), 1);
   kill(pid, SIGINT);
   const CommandResult stopped = tests::finish_command(pid, folder_.path());
-  EXPECT_EQ(stopped.status, 1);
+  EXPECT_EQ(stopped.status, tests::kInterrupted);
   EXPECT_NE(stopped.err.find("goes on from here"), std::string::npos) << stopped.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "cache/wisdom.jsonl"));
   EXPECT_EQ(processes_with(worker), 0);

@@ -168,7 +168,7 @@ TEST(Wisdom, SaysInTheLogWhichItTook) {
       [&](core::LogLevel level, const std::string& text) { news.emplace_back(level, text); });
   jit::choose(device, key({{"inputs", 64}}), wisdom_space());
   ASSERT_EQ(news.size(), 1u);
-  EXPECT_EQ(news[0].first, core::LogLevel::info);
+  EXPECT_EQ(news[0].first, core::LogLevel::debug);
   EXPECT_NE(news[0].second.find("default"), std::string::npos) << news[0].second;
   jit::append_wisdom(jit::wisdom_path(), entry({{"inputs", 32}}, 8));
   jit::append_line(jit::wisdom_path(), "damage");
@@ -182,10 +182,39 @@ TEST(Wisdom, SaysInTheLogWhichItTook) {
   EXPECT_EQ(news[3].first, core::LogLevel::debug);
   EXPECT_EQ(jit::choose(device, key({{"inputs", 65}}), wisdom_space()).source,
             Choice::Source::default_configuration);
-  ASSERT_EQ(news.size(), 5u);
-  EXPECT_EQ(news[4].first, core::LogLevel::info);
+  ASSERT_EQ(news.size(), 6u);  // the default's time was twice the winner's
+  EXPECT_EQ(news[4].first, core::LogLevel::debug);
   EXPECT_NE(news[4].second.find("default"), std::string::npos) << news[4].second;
   EXPECT_NE(news[4].second.find("inputs=32 is too far"), std::string::npos) << news[4].second;
+  EXPECT_EQ(news[5].first, core::LogLevel::advice);
+}
+
+TEST(Wisdom, AdvisesTuningOnceAndWhereItIsKnownToGain) {
+  const tests::ScratchFolder folder;
+  const Environment cache("TAUTLINE_CACHE", folder.path().string());
+  const auto advice = [](std::initializer_list<std::uint64_t> inputs) {
+    const FakeDevice device;
+    std::vector<std::string> texts;
+    device.shared().set_log([&](core::LogLevel level, const std::string& text) {
+      if (level == core::LogLevel::advice) texts.push_back(text);
+    });
+    for (const std::uint64_t n : inputs) jit::choose(device, key({{"inputs", n}}), wisdom_space());
+    return texts;
+  };
+  EXPECT_EQ(advice({64, 1000}).size(), 0u);  // nobody has tuned anything
+  jit::WisdomEntry found = entry({{"inputs", 64}}, 8);
+  found.default_seconds = 1.04 * found.seconds;
+  jit::append_wisdom(jit::wisdom_path(), found);
+  EXPECT_EQ(advice({1000}).size(), 0u);
+  // The nearest counts, although its kernels have changed and its configuration is not taken.
+  found.key = key({{"inputs", 2000}});
+  found.key.kernel_hash = "abd";
+  found.default_seconds = 1.06 * found.seconds;
+  jit::append_wisdom(jit::wisdom_path(), found);
+  const auto said = advice({1000, 4000, 10000});
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("`tautline tune correlate`"), std::string::npos) << said[0];
+  EXPECT_EQ(advice({64, 80, 10}).size(), 0u);  // tuned, near, and near one without a gain
 }
 
 TEST(Wisdom, ThatCannotBeReadIsAWarning) {
