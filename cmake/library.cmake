@@ -19,6 +19,12 @@ target_compile_definitions(tautline_options INTERFACE TAUTLINE_VERSION="${PROJEC
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>
   $<$<BOOL:${TAUTLINE_ZIP}>:TAUTLINE_ZIP> $<$<BOOL:${TAUTLINE_TIFF}>:TAUTLINE_TIFF>
   $<$<BOOL:${TAUTLINE_FIT}>:TAUTLINE_FIT> $<$<BOOL:${TAUTLINE_CFITSIO}>:TAUTLINE_CFITSIO>)
+set(TAUTLINE_LEAVE_OUT "" CACHE STRING
+    "An instruction set whose kernels are not compiled, and which is then not supported: AVX2 or AVX3 (AVX-512)")
+if(TAUTLINE_LEAVE_OUT)
+  target_compile_definitions(tautline_options INTERFACE TAUTLINE_LEFT_OUT=HWY_${TAUTLINE_LEAVE_OUT}
+    TAUTLINE_LEFT_OUT_SET=$<IF:$<STREQUAL:${TAUTLINE_LEAVE_OUT},AVX2>,avx2,avx512>)
+endif()
 # What only drives the library, the command and the tests, need not be fast, and GCC takes half as
 # long over it.
 set(TAUTLINE_DRIVER_OPTIONS $<$<CONFIG:Release>:-O1>)

@@ -36,6 +36,9 @@ bool has_amx_int8() {
 bool supported(InstructionSet set) {
   if (set > cpu::processor_cap().set) return false;
   if (set == InstructionSet::portable) return true;
+#ifdef TAUTLINE_LEFT_OUT_SET  // of device/cpu/highway_targets.h
+  if (set == InstructionSet::TAUTLINE_LEFT_OUT_SET) return false;
+#endif
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&

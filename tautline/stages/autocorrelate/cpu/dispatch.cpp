@@ -1,8 +1,6 @@
 // The tile kernels (cpu/tile-inl.h), compiled for each Highway target, and the choice among them.
 
-// SVE and RVV vectors have no size at compile time; SSSE3 and SSE4 are not faster than SSE2 here.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "tautline/device/cpu/highway_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tautline/stages/autocorrelate/cpu/dispatch.cpp"
 #include <hwy/foreach_target.h>  // before highway.h
