@@ -28,13 +28,24 @@ void Events::add(std::uint64_t time, double snr, std::uint64_t width, std::size_
   }
   d.last_time = time;
   event_.last_width = width;
-  if (snr > event_.best) {
-    event_.best = d.snr = snr;
-    d.first = time - width / 2;
-    d.width = width;
-    event_.width_index = width_index;
-    event_.refined = false;
-  }
+  improve(time, snr, width, width_index);
+}
+
+void Events::add(const PeakRun& run, const std::vector<std::size_t>& widths) {
+  add(run.first.time, run.first.snr, widths[run.first.width_index], run.first.width_index);
+  improve(run.best.time, run.best.snr, widths[run.best.width_index], run.best.width_index);
+  event_.detection.last_time = run.last.time;
+  event_.last_width = widths[run.last.width_index];
+}
+
+void Events::improve(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index) {
+  if (!(snr > event_.best)) return;
+  Detection& d = event_.detection;
+  event_.best = d.snr = snr;
+  d.first = time - width / 2;
+  d.width = width;
+  event_.width_index = width_index;
+  event_.refined = false;
 }
 
 void Events::settle(std::uint64_t time) {

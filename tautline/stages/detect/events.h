@@ -17,6 +17,12 @@ struct Peak {
   std::uint32_t width_index = 0;
 };
 
+/// Neighbouring times that all have a peak: the peaks of its first and last time, and the best one,
+/// of equal ones the earliest.
+struct PeakRun {
+  Peak first, last, best;
+};
+
 /// One event of one trial. Times are the centre samples of boxcars over the threshold.
 struct Detection {
   std::size_t trial = 0;
@@ -44,6 +50,8 @@ class Events {
       : trial_(trial), length_(length), links_(links) {}
 
   void add(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index);
+  /// Adds all peaks of a run, of one time or with links that join neighbouring times.
+  void add(const PeakRun& run, const std::vector<std::size_t>& widths);
   /// Completes the open event if no peak at `time` or later can belong to it.
   void settle(std::uint64_t time);
   /// Calls refine(event) for each event whose best boxcar is new since the last call.
@@ -64,6 +72,7 @@ class Events {
   }
 
  private:
+  void improve(std::uint64_t time, double snr, std::uint64_t width, std::size_t width_index);
   template <class Refine>
   static void refine_one(Event& event, Refine& refine) {
     if (!event.refined) refine(event);

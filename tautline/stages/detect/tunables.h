@@ -11,8 +11,8 @@ struct GpuTunables {
   /// Boxcars of each width that a group compares with the threshold: 256 x a power of two, to
   /// 4,096.
   std::size_t tile = 4096;
-  /// Least peaks that a step's buffer holds. More peaks than that are fetched in parts, by
-  /// searching the blocks again. A million peaks are 16 MB.
+  /// Least runs of peaks that a step's buffer holds. More than that are fetched in parts, by
+  /// searching the blocks again. A million runs are 40 MB.
   std::size_t records = std::size_t{1} << 20;
   /// Least width whose boxcars are compared eight at a time; 0: the width from which noise hardly
   /// ever lifts the common bound of eight boxcars over the threshold.

@@ -47,6 +47,19 @@ TEST_P(Gpu, MorePeaksThanTheBufferHoldsAreAllFetched) {
   expect_same(all, run_with({}, config, many, 17000), "several threads");
 }
 
+// Runs of neighbouring times come from the device as one where links join them, and time by time
+// where they do not.
+TEST_P(Gpu, LinksInTimeOfAnyLength) {
+  Config config = config_for(0.03, 3);
+  const auto rows = noise_rows<std::int32_t>(3, 34000, 30, 6, random);
+  for (const std::size_t samples : {0, 1, 40}) {
+    config.links.time_samples = samples;
+    const Found reference = run("reference", config, rows, 34000, random);
+    EXPECT_FALSE(reference.pulses.empty());
+    expect_same(reference, run_with({}, config, rows, 9000), std::to_string(samples));
+  }
+}
+
 TEST_P(Gpu, EveryTunableGivesTheSameList) {
   const Config config = config_for(0.04, 4.5);
   const auto rows = noise_rows<float>(5, 35000, 0.2, 5, random);

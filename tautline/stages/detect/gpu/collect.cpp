@@ -30,7 +30,7 @@ void GpuState::collect() {
     if (fits)
       fetch_records(count);
     else
-      fetch_again();
+      fetch_again(count);
     fetch_queue_->copy(host_sigmas_.data(), sigmas_.data(), sigmas_.bytes());
     fetch_queue_->copy(host_over_.data(), over_counts_.data(), over_counts_.bytes());
     fetch_queue_->synchronise();
@@ -69,7 +69,7 @@ void GpuState::group(const Step& step) {
 }
 
 void GpuState::fetch_records(std::uint32_t count) {
-  const auto* records = host_records_.as<PeakRecord>();
+  const auto* records = host_records_.as<RunRecord>();
   const std::size_t room = host_records_.bytes() / kRecordBytes;
   for (std::size_t done = 0; done < count;) {
     const std::size_t part = std::min<std::size_t>(room, count - done);
@@ -82,8 +82,12 @@ void GpuState::fetch_records(std::uint32_t count) {
 }
 
 // For more peaks than the buffer of records holds: searches the blocks again, in parts that fit.
-void GpuState::fetch_again() {
-  std::size_t each = step_.blocks.size();
+void GpuState::fetch_again(std::uint32_t found) {
+  // Blocks have different numbers of peaks.
+  constexpr double kShareOfBuffer = 0.7;
+  auto each = std::max<std::size_t>(
+      1, static_cast<std::size_t>(kShareOfBuffer * static_cast<double>(step_.blocks.size()) *
+                                  static_cast<double>(setting_->records()) / found));
   for (std::size_t first = 0; first < step_.blocks.size();) {
     // Blocks that keep a sigma follow the blocks that measure it.
     const std::size_t end = first < step_.measuring ? step_.measuring : step_.blocks.size();

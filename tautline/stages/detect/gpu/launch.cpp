@@ -97,7 +97,8 @@ void GpuState::search_blocks(device::Queue& queue, std::size_t first, std::size_
         jobs_.data(), low_.data(), high_.data(), kinds_.data(), widths_.data(), least_.data(),
         per_unit_.data(), over_counts_.data(), missing_.data(), records_.data(), core::u32(first),
         core::u32(s.tiles()), stride, core::u32(s.measures_widths() ? s.sizes.widths.size() : 0),
-        core::u32(s.records()), std::uint32_t{counting ? 1U : 0U}, core::u32(s.coarse_from()));
+        core::u32(s.records()), std::uint32_t{counting ? 1U : 0U}, core::u32(s.coarse_from()),
+        std::uint32_t{s.config.links.time_samples > 0 ? 256U : 1U});
   }
 }
 

@@ -22,8 +22,8 @@ inline constexpr std::size_t kMostSubtracted = 4096, kSubtractLines = 254;
 inline constexpr std::size_t kCoarseWidest = 16384;
 /// 64-bit words of a job of the kernels, and of a job that gathers samples (baseline.kernel).
 inline constexpr std::size_t kJobWords = 8, kGatherWords = 4;
-/// Bytes of a record of a peak, and of the counters (boxcars.kernel).
-inline constexpr std::size_t kRecordBytes = 16, kCounterBytes = 16;
+/// Bytes of a record of a run of peaks, and of the counters (boxcars.kernel).
+inline constexpr std::size_t kRecordBytes = 40, kCounterBytes = 16;
 /// Partial sums of the segment that is being filled (segments.kernel).
 inline constexpr std::size_t kSumLanes = 8;
 /// Words of a sum of squares (boxcars.kernel).

@@ -1,7 +1,6 @@
 #include "tautline/stages/detect/gpu/peak_lists.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "tautline/core/integers.h"
 
@@ -9,51 +8,53 @@ namespace tautline::stages::detect {
 
 namespace {
 
-// Peaks of one piece of those that are sorted: fewer are not worth a thread.
-constexpr std::size_t kPeaksOfPiece = 32768;
-// Of fewer peaks a block's best ones are found by sorting, of more by their times.
-constexpr std::size_t kFewPeaks = 512;
+// Runs of one piece of those that are sorted: fewer are not worth a thread.
+constexpr std::size_t kRunsOfPiece = 32768;
 
 // At each time the best peak is used; among equal ones, the narrowest.
 bool is_better(const Peak& a, const Peak& b) {
   return a.snr > b.snr || (a.snr == b.snr && a.width_index < b.width_index);
 }
 
-// The best of each time, in order of time.
-void keep_best(std::vector<Peak>& peaks) {
-  std::sort(peaks.begin(), peaks.end(), [](const Peak& a, const Peak& b) {
-    return a.time < b.time || (a.time == b.time && is_better(a, b));
-  });
-  const auto alike = [](const Peak& a, const Peak& b) { return a.time == b.time; };
-  peaks.erase(std::unique(peaks.begin(), peaks.end(), alike), peaks.end());
-}
-
-// The same in time that grows with the number of peaks and the length of the block. `best` is work
-// memory.
-void keep_best_of_many(std::vector<Peak>& peaks, std::uint64_t first, std::vector<Peak>& best) {
-  std::uint64_t last = first;
-  for (const Peak& peak : peaks) last = std::max(last, peak.time);
-  best.assign(last - first + 1, {});
-  for (const Peak& peak : peaks) {
-    Peak& there = best[peak.time - first];
-    if (there.snr == 0 || is_better(peak, there)) there = peak;
+// Joins runs that overlap, and those that are less than `apart` times apart, so that each time is in
+// one run. Neighbouring times belong to one event, whatever the peaks between a run's ends are.
+void join_runs(std::uint64_t apart, std::vector<PeakRun>& runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const PeakRun& a, const PeakRun& b) { return a.first.time < b.first.time; });
+  std::size_t count = 0;
+  for (const PeakRun& run : runs) {
+    if (count == 0 || run.first.time > runs[count - 1].last.time + apart) {
+      runs[count++] = run;
+      continue;
+    }
+    PeakRun& into = runs[count - 1];
+    if (run.first.time == into.first.time && is_better(run.first, into.first))
+      into.first = run.first;
+    if (run.last.time > into.last.time ||
+        (run.last.time == into.last.time && is_better(run.last, into.last)))
+      into.last = run.last;
+    // Of equal ones the earliest, as in order of time.
+    if (run.best.snr > into.best.snr ||
+        (run.best.snr == into.best.snr && std::pair(run.best.time, run.best.width_index) <
+                                              std::pair(into.best.time, into.best.width_index)))
+      into.best = run.best;
   }
-  peaks.clear();
-  for (const Peak& peak : best)
-    if (peak.snr > 0) peaks.push_back(peak);
+  runs.resize(count);
 }
 
 }  // namespace
 
 PeakLists::PeakLists(const Config& config, const Sizes& sizes)
-    : sizes_(sizes), refines_(config.noise == Noise::trial) {
+    : sizes_(sizes),
+      refines_(config.noise == Noise::trial),
+      joins_neighbours_(config.links.time_samples > 0) {
   trials_.reserve(config.trials);
   for (std::size_t t = 0; t < config.trials; ++t)
     trials_.push_back({Events(t, length_of(config, t), config.links), {}});
 }
 
 void PeakLists::add(const Step& step, std::size_t first, std::size_t last,
-                    std::span<const PeakRecord> peaks, device::Queue& host) {
+                    std::span<const RunRecord> peaks, device::Queue& host) {
   merging_.resize(std::max(merging_.size(), host.workers()));
   sort_by_block(first, last, peaks, host);
   // Blocks that keep a sigma end their trials, and come behind those of all trials that measure it.
@@ -62,11 +63,11 @@ void PeakLists::add(const Step& step, std::size_t first, std::size_t last,
   add_blocks(step, measuring, last, host);
 }
 
-void PeakLists::sort_by_block(std::size_t first, std::size_t last,
-                              std::span<const PeakRecord> peaks, device::Queue& host) {
+void PeakLists::sort_by_block(std::size_t first, std::size_t last, std::span<const RunRecord> peaks,
+                              device::Queue& host) {
   const std::size_t blocks = last - first;
   const std::size_t pieces =
-      std::clamp<std::size_t>(peaks.size() / kPeaksOfPiece, 1, host.workers());
+      std::clamp<std::size_t>(peaks.size() / kRunsOfPiece, 1, host.workers());
   const auto piece = [&](std::size_t k) {
     const std::size_t from = k * peaks.size() / pieces, to = (k + 1) * peaks.size() / pieces;
     return peaks.subspan(from, to - from);
@@ -80,7 +81,7 @@ void PeakLists::sort_by_block(std::size_t first, std::size_t last,
   places_.resize(std::max(places_.size(), pieces));
   for_pieces([&](std::size_t k) {
     places_[k].assign(blocks, 0);
-    for (const PeakRecord& peak : piece(k)) ++places_[k][peak.job() - first];
+    for (const RunRecord& peak : piece(k)) ++places_[k][peak.job() - first];
   });
   starts_.assign(blocks + 1, 0);
   for (std::size_t b = 0, place = 0; b < blocks; ++b) {
@@ -93,7 +94,7 @@ void PeakLists::sort_by_block(std::size_t first, std::size_t last,
   }
   sorted_.resize(peaks.size());
   for_pieces([&](std::size_t k) {
-    for (const PeakRecord& peak : piece(k)) sorted_[places_[k][peak.job() - first]++] = peak;
+    for (const RunRecord& peak : piece(k)) sorted_[places_[k][peak.job() - first]++] = peak;
   });
 }
 
@@ -118,25 +119,19 @@ void PeakLists::add_blocks(const Step& step, std::size_t first, std::size_t last
       });
 }
 
-void PeakLists::add_block(const BlockJob& job, std::span<const PeakRecord> peaks,
-                          Merging& merging) {
+void PeakLists::add_block(const BlockJob& job, std::span<const RunRecord> runs,
+                          std::vector<PeakRun>& merged) {
   Trial& trial = trials_[job.trial];
-  std::vector<Peak>& merged = merging.peaks;
+  const std::uint64_t last = job.first + job.starts;
   merged.assign(trial.carried.begin(), trial.carried.end());
   trial.carried.clear();
-  for (const PeakRecord& peak : peaks)
-    merged.push_back({job.first + peak.time(), peak.snr, peak.width_index()});
-  if (merged.size() < kFewPeaks)
-    keep_best(merged);
-  else
-    keep_best_of_many(merged, job.first, merging.best);
-  const std::uint64_t last = job.first + job.starts;
-  for (const Peak& peak : merged) {
-    if (job.last || peak.time < last)
-      trial.events.add(peak.time, peak.snr, sizes_.widths[peak.width_index], peak.width_index);
-    else
-      trial.carried.push_back(peak);
+  // No run goes across `last`. Those behind it wait for the next block's peaks of the same times.
+  for (const RunRecord& record : runs) {
+    const PeakRun run = record.run(job.first);
+    (job.last || run.first.time < last ? merged : trial.carried).push_back(run);
   }
+  join_runs(joins_neighbours_ ? 1 : 0, merged);
+  for (const PeakRun& run : merged) trial.events.add(run, sizes_.widths);
   trial.events.settle(job.last ? ~std::uint64_t{0} : last);
 }
 

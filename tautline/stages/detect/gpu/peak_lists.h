@@ -14,15 +14,22 @@
 
 namespace tautline::stages::detect {
 
-/// A peak of a block job, as boxcars.kernel writes it: its time is counted from the block's first
-/// sample. A time may have several peaks, and peaks come in no order.
-struct PeakRecord {
-  std::uint64_t place = 0;  ///< job << 32 | width index << 20 | time
-  double snr = 0;
+/// A run of a block job's peaks at neighbouring times, as boxcars.kernel writes it: its time is
+/// counted from the block's first sample. Runs of one block may overlap, and come in no order.
+struct RunRecord {
+  std::uint64_t place = 0;   ///< job << 32 | width index of the first peak << 20 | its time
+  std::uint64_t inside = 0;  ///< width indices of the best << 28, of the last << 16; their times
+                             ///< after the first << 8 and << 0
+  double first_snr = 0, last_snr = 0, best_snr = 0;
 
   std::size_t job() const { return place >> 32; }
-  std::uint32_t width_index() const { return static_cast<std::uint32_t>(place) >> 20; }
-  std::uint32_t time() const { return static_cast<std::uint32_t>(place) & 0xfffff; }
+  PeakRun run(std::uint64_t block_first) const {
+    const std::uint64_t time = block_first + (place & 0xfffff);
+    return {
+        {time, first_snr, static_cast<std::uint32_t>(place) >> 20},
+        {time + (inside & 0xff), last_snr, static_cast<std::uint32_t>(inside >> 16 & 0xfff)},
+        {time + (inside >> 8 & 0xff), best_snr, static_cast<std::uint32_t>(inside >> 28 & 0xfff)}};
+  }
 };
 
 /// An event with a new best boxcar, to be refined with the samples [first, end) of its trial.
@@ -38,8 +45,8 @@ class PeakLists {
 
   /// Adds the peaks of the blocks [first, last) of a step: all that there are of these blocks.
   /// Trials are independent: `host`'s threads share them.
-  void add(const Step& step, std::size_t first, std::size_t last,
-           std::span<const PeakRecord> peaks, device::Queue& host);
+  void add(const Step& step, std::size_t first, std::size_t last, std::span<const RunRecord> peaks,
+           device::Queue& host);
   /// When all blocks of the step are added: appends a request for each event to be refined, whose
   /// pointer is valid until take.
   void request(const Step& step, std::vector<RefineRequest>& requests);
@@ -60,28 +67,24 @@ class PeakLists {
  private:
   struct Trial {
     Events events;
-    std::vector<Peak> carried;  // of the last block's boxcars, with centres after the block
+    std::vector<PeakRun> carried;  // of the last block's boxcars, with centres after the block
   };
-  // Work memory of one thread.
-  struct Merging {
-    std::vector<Peak> peaks;  // of a block
-    std::vector<Peak> best;   // [time after the block's first]; S/N 0: no peak
-  };
-  void sort_by_block(std::size_t first, std::size_t last, std::span<const PeakRecord> peaks,
+  void sort_by_block(std::size_t first, std::size_t last, std::span<const RunRecord> peaks,
                      device::Queue& host);
   void add_blocks(const Step& step, std::size_t first, std::size_t last, device::Queue& host);
-  void add_block(const BlockJob& job, std::span<const PeakRecord> peaks, Merging& merging);
+  void add_block(const BlockJob& job, std::span<const RunRecord> runs,
+                 std::vector<PeakRun>& merged);
 
   Sizes sizes_;
-  bool refines_;
+  bool refines_, joins_neighbours_;
   std::vector<Trial> trials_;
   // Of the blocks that are being added, counted from the first of them.
   std::size_t added_first_ = 0;
-  std::vector<PeakRecord> sorted_;   // by block
-  std::vector<std::size_t> starts_;  // [block], and the end: its peaks among sorted_
-  std::vector<std::vector<std::size_t>> places_;               // [piece][block]
+  std::vector<RunRecord> sorted_;                 // by block
+  std::vector<std::size_t> starts_;               // [block], and the end: its peaks among sorted_
+  std::vector<std::vector<std::size_t>> places_;  // [piece][block]
   std::vector<std::pair<std::size_t, std::size_t>> of_trials_;  // neighbouring blocks of one trial
-  std::vector<Merging> merging_;                                // [worker]
+  std::vector<std::vector<PeakRun>> merging_;                   // [worker] runs of a block
 };
 
 }  // namespace tautline::stages::detect

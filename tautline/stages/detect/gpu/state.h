@@ -54,7 +54,7 @@ class GpuState final : public StateBase {
   void stop();
   void group(const Step& step);
   void fetch_records(std::uint32_t count);
-  void fetch_again();
+  void fetch_again(std::uint32_t found);
   void refine(std::vector<RefineRequest>& requests);
   double sigma_of(const Events::Event& event) const;
 
@@ -67,7 +67,7 @@ class GpuState final : public StateBase {
   std::unique_ptr<device::Event> stepped_;      ///< the last step or call has finished
   bool pending_ = false;                        ///< a step is launched and not collected
   Step step_;
-  std::vector<PeakRecord> found_;
+  std::vector<RunRecord> found_;
   std::vector<RefineRequest> requests_;
   std::vector<std::vector<double>> scratch_;  // [worker]
   std::vector<Pulse> grouped_;                // of the step that is being grouped
