@@ -20,23 +20,27 @@ struct SearchOptions {
 constexpr std::size_t kShown = 10;
 
 // The columns of the .csv; arrival times are text, as a double has not their nanoseconds.
-nlohmann::ordered_json candidate_json(const core::Candidate& c,
-                                      const formats::candidates::Search& search) {
-  return {{"snr", c.snr},
-          {"time_s", c.time_s},
-          {"sample", c.sample},
-          {"width_samples", c.width_samples},
-          {"width_s", static_cast<double>(c.width_samples) / search.rate_hz.value()},
-          {"dm", c.dm},
-          {"dm_index", c.dm_index},
-          {"members", c.members},
-          {"first_sample", c.first_sample},
-          {"last_sample", c.last_sample},
-          {"mjd", formats::candidates::mjd_text(c, search)},
-          {"mjd_inf", formats::candidates::mjd_infinite_text(c, search)},
-          {"f_ref_mhz", search.f_ref_mhz},
-          {"beam", c.beam},
-          {"file", search.file}};
+nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::SearchSummary& s,
+                                      bool beams) {
+  const formats::candidates::Search& search = s.search_of(c);
+  nlohmann::ordered_json object{
+      {"snr", c.snr},
+      {"time_s", c.time_s},
+      {"sample", c.sample},
+      {"width_samples", c.width_samples},
+      {"width_s", static_cast<double>(c.width_samples) / search.rate_hz.value()},
+      {"dm", c.dm},
+      {"dm_index", c.dm_index},
+      {"members", c.members},
+      {"first_sample", c.first_sample},
+      {"last_sample", c.last_sample},
+      {"mjd", formats::candidates::mjd_text(c, search)},
+      {"mjd_inf", formats::candidates::mjd_infinite_text(c, search)},
+      {"f_ref_mhz", search.f_ref_mhz},
+      {"beam", c.beam},
+      {"file", search.file}};
+  if (beams) object.update({{"beams", c.beams}, {"in_many_beams", c.beams > s.most_beams}});
+  return object;
 }
 
 // The best of them, for people.
@@ -56,7 +60,7 @@ std::string candidate_table(const std::vector<core::Candidate>& candidates) {
 void summarise_search(const Global& global, const pipeline::SearchConfig& config,
                       const pipeline::SearchSummary& s) {
   for (std::size_t i = 0; global.json && i < s.candidates.size(); ++i)
-    print_json("tautline.candidate", 1, candidate_json(s.candidates[i], s.searched));
+    print_json("tautline.candidate", 1, candidate_json(s.candidates[i], s, config.beams));
   nlohmann::ordered_json object = summary_fields(config, s);
   object["files"] = s.paths;
   object["candidates"] = s.candidates.size();
@@ -65,12 +69,20 @@ void summarise_search(const Global& global, const pipeline::SearchConfig& config
   object["passes"] = s.passes;
   object["data_segments"] = s.data_segments;
   object["search_kernels"] = s.detect_backend;
+  std::string beams;
+  if (config.beams) {
+    object["beams"] = config.inputs.size();
+    object["in_many_beams"] = s.in_many_beams;
+    beams =
+        fmt::format("  {}; in more than {} at once: {}\n", counted(config.inputs.size(), "beam"),
+                    s.most_beams, counted(s.in_many_beams, "candidate"));
+  }
   print_summary(global, "tautline.search", object,
-                fmt::format("{}: {} from {}, {}, {}\n{}{}\n"
+                fmt::format("{}: {} from {}, {}, {}\n{}{}{}\n"
                             "  kernels: {}; search {}\n{}\n",
                             config.output, counted(s.candidates.size(), "candidate"),
                             counted(s.detections, "detection"), counted(s.trials, "trial"),
-                            channels_text(s, config.zero_dm), candidate_table(s.candidates),
+                            channels_text(s, config.zero_dm), candidate_table(s.candidates), beams,
                             speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
                             counted_line(s)),
                 &s.profile);
@@ -108,6 +120,7 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
       ->add_option("-o,--output", options->config.output,
                    "C.csv, C.cand (heimdall's) or C.singlepulse (PRESTO's)")
       ->required();
+  add_fields(*command, options->config, {"beams", "max_beams"});
   options->run.dms.add_to(*command, options->config);
   add_fields(*command, options->config,
              {"threshold", "max_width_s", "baseline_s", "noise", "links.time_samples",

@@ -61,13 +61,12 @@
         this.about, this.pictures);
 
       this.body = element("tbody");
+      this.names = element("tr");
       this.listNote = element("p");
       at("list").append(
         element("div.section-head", {}, element("h2", {}, "List"), this.listNote),
         element("div.card", {}, element("table", {},
-          element("thead", {}, element("tr", {},
-            ...["", "S/N", "time (s)", "DM", "width", "members"].map((name) => element("th", {}, name)))),
-          this.body)));
+          element("thead", {}, this.names), this.body)));
       this.facts = element("tbody");
       at("run").append(element("div.section-head", {}, element("h2", {}, "Run")),
                        element("div.card", {}, element("table.facts-table", {}, this.facts)));
@@ -126,7 +125,12 @@
 
     fillList() {
       const { element, count, duration } = tautline;
-      const { candidates, sample_s } = this.message;
+      const { candidates, sample_s, beams } = this.message;
+      const names = ["", "S/N", "time (s)", "DM", "width", "members", ...(beams ? ["beam", "in beams"] : [])];
+      this.names.replaceChildren(...names.map((name) => element("th", {}, name)));
+      const ofBeam = (one) => beams ? [
+        element("td", { title: beams[one.beam] }, String(one.beam)),
+        element("td", {}, one.in_many_beams ? `${one.beams} (many)` : String(one.beams))] : [];
       this.listNote.textContent = candidates.length > SHOWN
         ? `The best ${SHOWN} of ${count(candidates.length)}; all are in the file of the search.` : "";
       this.rows = candidates.slice(0, SHOWN).map((one, k) => element("tr", {
@@ -134,7 +138,7 @@
         element("td", {}, String(k + 1)), element("td", {}, one.snr.toFixed(2)),
         element("td", {}, one.time_s.toFixed(6)), element("td", {}, one.dm.toFixed(3)),
         element("td", {}, `${one.width_samples} (${duration(one.width_samples * sample_s)})`),
-        element("td", {}, count(one.members))));
+        element("td", {}, count(one.members)), ...ofBeam(one)));
       this.body.replaceChildren(...this.rows);
     }
 
@@ -146,7 +150,8 @@
       this.about.textContent = `S/N ${one.snr.toFixed(2)} at ${one.time_s.toFixed(6)} s, DM ` +
         `${one.dm.toFixed(3)} pc cm⁻³, ${one.width_samples} samples ` +
         `(${tautline.duration(one.width_samples * this.message.sample_s)}) wide, ` +
-        `${one.members} detections.` + (drawn ? "" : " Only the best candidates have pictures.");
+        `${one.members} detections` + (this.message.beams
+          ? `, beam ${one.beam} (${this.message.beams[one.beam]}), at once in ${one.beams}.` : ".") + (drawn ? "" : " Only the best candidates have pictures.");
       this.pictures.hidden = !drawn;
       if (!drawn) return;
       this.picker.select.value = index;

@@ -1,7 +1,9 @@
 // run: pipelines from files give what the commands give; what cannot run is refused with its place.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -240,6 +242,101 @@ TEST_F(RunPipeline, SaysWhereAPipelineIsWrong) {
       run({"run", example("correlate.toml"), "--set", "voltages.files=" + (scratch / "none.dada")});
   EXPECT_EQ(result.status, 1);
   EXPECT_NE(result.err.find("none.dada"), std::string::npos) << result.err;
+}
+
+// Filterbanks: the same files through commands and pipelines.
+class RunFilterbank : public RunPipeline {
+ protected:
+  void SetUp() override {
+    const CommandResult made =
+        run({"simulate", "filterbank", "--nchans", "32", "--fch1", "1500", "--foff", "-8",
+             "--tsamp", "512e-6", "--duration", "6", "--pulse", "dm=40,time=4,width=0.004,snr=40",
+             "-o", scratch / "obs.fil"});
+    ASSERT_EQ(made.status, 0) << made.err;
+  }
+  std::vector<std::string> of_file(const std::string& name, const std::string& sink) {
+    return {"run",   example(name), "--set", "filterbank.files=" + (scratch / "obs.fil"),
+            "--set", sink};
+  }
+  // What both records say is the same.
+  void expect_same_facts(const std::string& run_file, const std::string& command_file,
+                         std::size_t at_least) {
+    const auto one = nlohmann::json::parse(read_file(scratch / run_file));
+    const auto other = nlohmann::json::parse(read_file(scratch / command_file));
+    std::size_t same = 0;
+    for (const auto& [key, value] : one.items()) {
+      if (key == "history" || !other.contains(key)) continue;
+      EXPECT_EQ(value, other[key]) << key;
+      ++same;
+    }
+    EXPECT_GE(same, at_least);
+  }
+};
+
+TEST_F(RunFilterbank, SearchesAsTheCommandDoes) {
+  for (const bool cleaned : {false, true}) {
+    auto arguments = of_file("search.toml", "candidates.path=" + (scratch / "run.csv"));
+    arguments.insert(arguments.end(), {"--overwrite", "--set", "pulses.dms.range=0:100:2"});
+    std::vector<std::string> command{
+        "search", scratch / "obs.fil", "-o",         scratch / "command.csv",
+        "--dms",  "0:100:2",           "--overwrite"};
+    if (cleaned) {
+      arguments.insert(arguments.end(),
+                       {"--set", "filterbank.ignored_channels=0:2", "--set", "pulses.zero_dm=true",
+                        "--set", "filterbank.start_s=0.5", "--set", "filterbank.duration_s=5"});
+      command.insert(command.end(),
+                     {"--ignorechan", "0:2", "--zero-dm", "--start", "0.5", "--duration", "5"});
+    }
+    const CommandResult of_run = run(arguments);
+    ASSERT_EQ(of_run.status, 0) << of_run.err;
+    const CommandResult of_command = run(command);
+    ASSERT_EQ(of_command.status, 0) << of_command.err;
+    const std::string list = read_file(scratch / "command.csv");
+    EXPECT_GT(std::count(list.begin(), list.end(), '\n'), 1);
+    EXPECT_EQ(read_file(scratch / "run.csv"), list);
+    expect_same_facts("run.csv.json", "command.csv.json", 10);
+  }
+}
+
+TEST_F(RunFilterbank, DedispersesAsTheCommandDoes) {
+  auto arguments = of_file("dedisperse.toml", "series.path=" + (scratch / "run.npy"));
+  arguments.insert(arguments.end(), {"--set", "trials.dms.range=0:100:2"});
+  CommandResult result = run(arguments);
+  ASSERT_EQ(result.status, 0) << result.err;
+  result =
+      run({"dedisperse", scratch / "obs.fil", "-o", scratch / "command.npy", "--dms", "0:100:2"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(read_file(scratch / "run.npy") == read_file(scratch / "command.npy"));
+  expect_same_facts("run.npy.json", "command.npy.json", 9);
+}
+
+TEST_F(RunFilterbank, SaysWhereAPipelineIsWrong) {
+  const auto refusal = [&](const std::string& stage) {
+    write_file(scratch / "bad.toml",
+               "[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch / "obs.fil") +
+                   "\"]\n\n" + stage + "\n[candidates]\ntype = \"candidate_file\"\n" +
+                   "inputs = \"pulses\"\npath = \"" + (scratch / "bad.csv") + "\"\n");
+    const CommandResult result = run({"run", scratch / "bad.toml", "--check"});
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch / "bad.csv"));
+    return result.err;
+  };
+  const std::string search = "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\n";
+  std::string said = refusal(search + "dms.range = \"0:100:0\"\n");
+  EXPECT_NE(said.find("bad.toml: [pulses]: [dms]: range (line 8)"), std::string::npos) << said;
+  EXPECT_NE(said.find("LO:HI:STEP"), std::string::npos) << said;
+  said = refusal(search + "dms.range = \"0:100\"\nthreshold = 0\n");
+  EXPECT_NE(said.find("threshold (line 9): 0, expected above 0"), std::string::npos) << said;
+  said = refusal(search + "dms.rang = 1\n");
+  EXPECT_NE(said.find("unknown field"), std::string::npos) << said;
+  EXPECT_NE(said.find("dms.range"), std::string::npos) << said;
+  said = refusal(search);
+  EXPECT_NE(said.find("dms.range: not given"), std::string::npos) << said;
+  said = refusal(search + "dms.range = \"0:100000:1000\"\n");
+  EXPECT_NE(said.find("dms"), std::string::npos) << said;
+  said =
+      refusal("[pulses]\ntype = \"dedisperse\"\ninputs = \"filterbank\"\ndms.range = \"0:9:1\"\n");
+  EXPECT_NE(said.find("[candidates]"), std::string::npos) << said;
 }
 
 }  // namespace

@@ -32,6 +32,12 @@ struct Search {
 std::string to_text(Format format, std::span<const core::Candidate> candidates,
                     const Search& search);
 
+/// The list of several beams: Candidate::beam is a place in `searches`. CSV alone, with two more
+/// columns: `beams`, and `in_many_beams`, which is 1 where these are more than `most_beams`. Throws
+/// Error(config) for another format.
+std::string beams_to_text(Format format, std::span<const core::Candidate> candidates,
+                          std::span<const Search> searches, std::size_t most_beams);
+
 /// Writes PATH.partial and renames it. Throws Error(config) on an unknown ending, Error(io).
 void write(const std::string& path, std::span<const core::Candidate> candidates,
            const Search& search, bool overwrite);

@@ -39,16 +39,28 @@ double width_s(const Candidate& candidate, const Search& search) {
   return static_cast<double>(candidate.width_samples) / search.rate_hz.value();
 }
 
+constexpr const char* kColumns =
+    "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,mjd,"
+    "mjd_inf,f_ref_mhz,beam,file";
+
+std::string csv_row(const Candidate& c, const Search& search) {
+  return fmt::format("{:.6g},{:.9f},{},{},{:.9g},{:.10g},{},{},{},{},{},{},{:.10g},{},{}", c.snr,
+                     c.time_s, c.sample, c.width_samples, width_s(c, search), c.dm, c.dm_index,
+                     c.members, c.first_sample, c.last_sample, mjd_text(c, search),
+                     mjd_infinite_text(c, search), search.f_ref_mhz, c.beam, field(search.file));
+}
+
 std::string csv(std::span<const Candidate> candidates, const Search& search) {
-  std::string text =
-      "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,mjd,"
-      "mjd_inf,f_ref_mhz,beam,file\n";
-  for (const Candidate& c : candidates)
-    text += fmt::format("{:.6g},{:.9f},{},{},{:.9g},{:.10g},{},{},{},{},{},{},{:.10g},{},{}\n",
-                        c.snr, c.time_s, c.sample, c.width_samples, width_s(c, search), c.dm,
-                        c.dm_index, c.members, c.first_sample, c.last_sample, mjd_text(c, search),
-                        mjd_infinite_text(c, search), search.f_ref_mhz, c.beam, field(search.file));
+  std::string text = fmt::format("{}\n", kColumns);
+  for (const Candidate& c : candidates) text += csv_row(c, search) + "\n";
   return text;
+}
+
+std::vector<Candidate> best_first(std::span<const Candidate> candidates) {
+  std::vector<Candidate> sorted(candidates.begin(), candidates.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.snr > b.snr; });
+  return sorted;
 }
 
 std::string heimdall(std::span<const Candidate> candidates) {
@@ -95,17 +107,25 @@ std::string mjd_infinite_text(const Candidate& candidate, const Search& search) 
 }
 
 std::string to_text(Format format, std::span<const Candidate> candidates, const Search& search) {
+  if (format == Format::csv) return csv(best_first(candidates), search);
+  if (format == Format::heimdall) return heimdall(best_first(candidates));
   std::vector<Candidate> sorted(candidates.begin(), candidates.end());
-  if (format == Format::presto)
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Candidate& a, const Candidate& b) {
-      return a.dm != b.dm ? a.dm < b.dm : a.sample < b.sample;
-    });
-  else
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.snr > b.snr; });
-  if (format == Format::csv) return csv(sorted, search);
-  if (format == Format::heimdall) return heimdall(sorted);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Candidate& a, const Candidate& b) {
+    return a.dm != b.dm ? a.dm < b.dm : a.sample < b.sample;
+  });
   return singlepulse(sorted, search);
+}
+
+std::string beams_to_text(Format format, std::span<const Candidate> candidates,
+                          std::span<const Search> searches, std::size_t most_beams) {
+  if (format != Format::csv)
+    throw core::Error(core::ErrorKind::config, "output", "a list without a column for the beam",
+                      "a name that ends with .csv", "`beams` needs it");
+  std::string text = fmt::format("{},beams,in_many_beams\n", kColumns);
+  for (const Candidate& c : best_first(candidates))
+    text += fmt::format("{},{},{}\n", csv_row(c, searches[c.beam]), c.beams,
+                        c.beams > most_beams ? 1 : 0);
+  return text;
 }
 
 void write(const std::string& path, std::span<const Candidate> candidates, const Search& search,

@@ -232,6 +232,11 @@ std::vector<std::string> TomlTable::any_texts(std::string_view key) const {
   return texts;
 }
 
+bool TomlTable::is_table(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  return node != nullptr && node->is_table();
+}
+
 TomlTable TomlTable::table(std::string_view key) const {
   const std::string expected = fmt::format("a table headed [{}]", key);
   const toml::node& node = needed(*this, table_, key, expected);

@@ -48,6 +48,7 @@ class TomlTable {
   core::Rational rational(std::string_view key) const;
   /// Any value as its text: of a list, that of each item.
   std::vector<std::string> any_texts(std::string_view key) const;
+  bool is_table(std::string_view key) const;
   /// The table [key].
   TomlTable table(std::string_view key) const;
   /// The tables of [[key]] (or of an array of inline tables); none when the key is absent.

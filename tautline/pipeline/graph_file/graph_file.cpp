@@ -84,6 +84,10 @@ GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std:
   for (const std::string& key : table.keys()) {
     const std::string at = place_of(table, key);
     if (key == "type") continue;
+    if (table.is_table(key)) {
+      read_field(table, key, key, node);
+      continue;
+    }
     const std::vector<std::string> texts = table.any_texts(key);
     const std::string text = texts.empty() ? "" : texts.front();
     if (key == "inputs") {
@@ -100,22 +104,35 @@ GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std:
         throw Error(ErrorKind::config, at, text, policies().allowed);
       }
     } else {
-      const auto& fields = node.type->fields;
-      const auto field =
-          std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == key; });
-      if (field == fields.end())
-        throw Error(ErrorKind::config, at, "unknown field",
-                    fmt::format("of a {}: {}", type,
-                                names_in(fields, [](const auto& f) { return f.name; })));
-      if (field->kind != core::FieldKind::list && texts.size() != 1)
-        throw Error(ErrorKind::config, at, fmt::format("a list of {}", texts.size()), "one value");
-      node.values.push_back({&*field, joined(texts, &*field), at});
+      read_field(table, key, key, node);
     }
   }
   if (node.inputs.size() != node.type->inputs)
     throw Error(ErrorKind::config, node.inputs_place, fmt::format("{} inputs", node.inputs.size()),
                 fmt::format("{} of a {}", node.type->inputs, type));
   return node;
+}
+
+// A field, or a table of fields whose names begin with the table's: dms.range = "0:100:1".
+void GraphFile::read_field(const formats::TomlTable& table, const std::string& key,
+                           const std::string& name, NodeTable& node) {
+  if (table.is_table(key)) {
+    const formats::TomlTable part = table.table(key);
+    for (const std::string& inner : part.keys()) read_field(part, inner, name + "." + inner, node);
+    return;
+  }
+  const std::string at = place_of(table, key);
+  const auto& fields = node.type->fields;
+  const auto field =
+      std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == name; });
+  if (field == fields.end())
+    throw Error(ErrorKind::config, at, "unknown field",
+                fmt::format("of a {}: {}", node.type->name,
+                            names_in(fields, [](const auto& f) { return f.name; })));
+  const std::vector<std::string> texts = table.any_texts(key);
+  if (field->kind != core::FieldKind::list && texts.size() != 1)
+    throw Error(ErrorKind::config, at, fmt::format("a list of {}", texts.size()), "one value");
+  node.values.push_back({&*field, joined(texts, &*field), at});
 }
 
 std::size_t GraphFile::index_of(const std::string& name, const std::string& place) const {

@@ -7,7 +7,7 @@
 //   [f]
 //   type = "filter_bank"
 //   inputs = "voltages"          # or a list; "NODE.K" is the node's output K, counted from 0
-//   channels = 256
+//   channels = 256              # a name with a dot, as dms.range, as it is or in a table
 //
 // Of every node that has inputs also: depth and policy of the rings before it, and lane, its thread's name.
 #pragma once
@@ -55,6 +55,8 @@ class GraphFile {
   };
   static NodeTable read(const formats::TomlTable& table, const std::string& name,
                         const std::string& place, const std::vector<NodeType>& types);
+  static void read_field(const formats::TomlTable& table, const std::string& key,
+                         const std::string& name, NodeTable& node);
   std::size_t index_of(const std::string& name, const std::string& place) const;
   void add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
            std::vector<std::pair<std::string, std::vector<engine::Port>>>& added) const;

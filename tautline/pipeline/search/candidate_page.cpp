@@ -38,13 +38,18 @@ std::string candidates_message(const CandidatePage& page) {
                                  {"threshold", page.threshold},
                                  {"sample_s", page.sample_s}};
   message["candidates"] = nlohmann::ordered_json::array();
-  for (const core::Candidate& c : page.candidates)
+  for (const core::Candidate& c : page.candidates) {
     message["candidates"].push_back({{"snr", c.snr},
                                      {"time_s", c.time_s},
                                      {"sample", c.sample},
                                      {"width_samples", c.width_samples},
                                      {"dm", c.dm},
                                      {"members", c.members}});
+    if (page.beams.empty()) continue;
+    message["candidates"].back().update(
+        {{"beam", c.beam}, {"beams", c.beams}, {"in_many_beams", c.beams > page.most_beams}});
+  }
+  if (!page.beams.empty()) message["beams"] = page.beams;
   message["pictures"] = nlohmann::ordered_json::array();
   for (const CandidatePictures& pictures : page.pictures)
     message["pictures"].push_back(to_json(pictures));

@@ -17,6 +17,8 @@ struct CandidatePage {
   double low_dm = 0, high_dm = 0;  ///< of the trials
   double threshold = 0;
   std::vector<core::Candidate> candidates;  ///< best first
+  std::vector<std::string> beams;           ///< files, where each is a beam; else none
+  std::size_t most_beams = 0;               ///< that may have a candidate at once
   double sample_s = 0;
   std::vector<CandidatePictures> pictures;                 ///< of the first of them
   std::vector<std::pair<std::string, std::string>> facts;  ///< shown in order

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "tautline/pipeline/search/coincident_beams.h"
 #include "tautline/pipeline/search/merge_pulses.h"
 
 namespace tautline::pipeline {
@@ -13,6 +14,7 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
       format_(formats::candidates::format_of(files_.output)),
       list_(files_.output, files_.overwrite),
       record_(files_.output + ".json", files_.overwrite) {
+  if (files_.beams) formats::candidates::beams_to_text(format_, {}, {}, 0);  // refuses a format
   if (files_.plot_folder.empty()) return;
   plot_folder_ = std::make_unique<formats::OutputFolder>("plot_folder", files_.plot_folder);
   page_ = std::make_unique<formats::PartialFile>(
@@ -21,9 +23,13 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
 
 std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stream> inputs) {
   stream_ = inputs.front().detail<PulseStream>();
-  const formats::FilterbankDescription& description = stream_.filterbank.description;
-  searched_ = {description.start, description.rate_hz, description.highest_mhz(),
-               files_.dm_constant, files_.searched};
+  const FilterbankStream& filterbank = stream_.filterbank;
+  searched_.clear();
+  for (std::size_t b = 0; b < filterbank.beams.size(); ++b) {
+    const formats::FilterbankDescription& beam = filterbank.beams[b];
+    searched_.push_back({beam.start, beam.rate_hz, beam.highest_mhz(), stream_.dm_constant,
+                         b < filterbank.files.size() ? filterbank.files[b] : ""});
+  }
   dms_ = stream_.trials.dms();
   trials_searched_.assign(stream_.filterbank.parts.size(), 0);
   return {};
@@ -69,7 +75,8 @@ void CandidateSinkNode::end_part() {
 }
 
 void CandidateSinkNode::add(const stages::detect::Pulse& pulse, std::uint64_t grid_first) {
-  const formats::FilterbankDescription& description = stream_.filterbank.description;
+  const std::size_t beam = stream_.filterbank.parts[turn_.part].beam;
+  const formats::FilterbankDescription& description = stream_.filterbank.beams[beam];
   core::Candidate candidate;
   candidate.dm = dms_[pulse.trial];
   candidate.dm_index = pulse.trial;
@@ -80,15 +87,35 @@ void CandidateSinkNode::add(const stages::detect::Pulse& pulse, std::uint64_t gr
   candidate.members = pulse.members;
   candidate.first_sample = grid_first + pulse.begin;
   candidate.last_sample = grid_first + pulse.end - 1;
-  candidate.beam = static_cast<std::size_t>(std::max(0, description.beam));
+  candidate.beam = files_.beams ? beam : static_cast<std::size_t>(std::max(0, description.beam));
   candidates_.push_back(candidate);
+}
+
+// Counts the beams that have each candidate at once.
+void CandidateSinkNode::mark() {
+  const auto& beams = stream_.filterbank.beams;
+  const formats::FilterbankDescription& first = beams.front();
+  const double rate_hz = first.rate_hz.value();
+  Coincidence coincidence;
+  coincidence.link_samples = stream_.links.time_samples;
+  for (const auto& beam : beams)
+    coincidence.beam_starts.push_back(
+        core::samples_between(first.start, beam.start, first.rate_hz));
+  const double low = first.lowest_mhz(), high = first.highest_mhz();
+  coincidence.delay_samples_per_dm =
+      stream_.dm_constant * (1 / (low * low) - 1 / (high * high)) * rate_hz;
+  count_beams(candidates_, coincidence);
 }
 
 void CandidateSinkNode::finish(engine::Outputs&) {
   std::stable_sort(
       candidates_.begin(), candidates_.end(),
       [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
-  list_.write(formats::candidates::to_text(format_, candidates_, searched_));
+  if (files_.beams) mark();
+  list_.write(files_.beams ? formats::candidates::beams_to_text(
+                                 format_, candidates_, searched_,
+                                 most_beams(files_.max_beams, stream_.filterbank.beams.size()))
+                           : formats::candidates::to_text(format_, candidates_, searched_.front()));
   const CandidateTexts texts = describe();
   if (page_) page_->write(std::string_view(texts.page));
   record_.write(texts.record);

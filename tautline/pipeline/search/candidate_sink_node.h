@@ -20,9 +20,9 @@ namespace tautline::pipeline {
 struct CandidateFiles {
   std::string output;  ///< the list; its record is OUTPUT.json
   bool overwrite = false;
-  std::string plot_folder;  ///< of candidates.html; empty: no page
-  std::string searched;     ///< the file that the list says was searched
-  double dm_constant = 0;
+  std::string plot_folder = {};  ///< of candidates.html; empty: no page
+  bool beams = false;            ///< each file of the stream is a beam
+  std::size_t max_beams = 0;     ///< most_beams() of coincident_beams.h
 };
 
 /// What is written beside the list.
@@ -51,12 +51,15 @@ class CandidateSinkNode final : public engine::Node {
   const std::vector<core::Candidate>& candidates() const { return candidates_; }
   /// [part]: trials that were searched in it.
   const std::vector<std::size_t>& trials_searched() const { return trials_searched_; }
-  const formats::candidates::Search& searched() const { return searched_; }
+  /// [beam]
+  const std::vector<formats::candidates::Search>& searched() const { return searched_; }
+  const PulseStream& stream() const { return stream_; }
   /// List, record and page.
   std::vector<std::string> paths() const;
 
  private:
   void end_part();
+  void mark();
   void add(const stages::detect::Pulse& pulse, std::uint64_t grid_first);
 
   CandidateFiles files_;
@@ -65,8 +68,8 @@ class CandidateSinkNode final : public engine::Node {
   std::unique_ptr<formats::OutputFolder> plot_folder_;
   std::unique_ptr<formats::PartialFile> page_;  // in it
   PulseStream stream_;
-  formats::candidates::Search searched_;
-  std::vector<double> dms_;  // [trial]
+  std::vector<formats::candidates::Search> searched_;  // [beam]
+  std::vector<double> dms_;                            // [trial]
   // Of the part at hand.
   FilterbankStream::Turn turn_;
   std::vector<SegmentPulses> found_;    // [segment of the plan]

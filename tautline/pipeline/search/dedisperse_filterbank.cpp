@@ -27,9 +27,6 @@ using stages::dedisperse::Plan;
 
 constexpr std::size_t kLeastTrialBlock = 1024, kMostTrialBlock = 65536;
 
-// First and last + 1 sample of what holds data, from a range's start.
-using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-
 // Blocks that hold trials, beside the one that the plans' own bytes count.
 std::size_t more_trial_blocks(const device::Device& device) {
   return kTrialBlocks - 1 + (device.compiles() ? kTrialBlocksOnDevice : 0);
@@ -56,40 +53,6 @@ std::size_t first_guess(const formats::FilterbankDescription& description, const
   while (block > kLeastTrialBlock && (block / 2 >= samples || block * each > memory_bytes * 3 / 4))
     block /= 2;
   return block;
-}
-
-std::string record_path(const DedisperseConfig& config) {
-  if (config.format == SeriesFormat::npy || !std::filesystem::is_directory(config.output))
-    return config.output + ".json";
-  return (std::filesystem::path(config.output) / "dedisperse.json").string();
-}
-
-// A plan whose largest delay is longer than the data gives nothing: say so before the run.
-void require_samples(const std::vector<std::shared_ptr<const Plan>>& plans, std::uint64_t samples,
-                     double rate_hz) {
-  for (const auto& plan : plans) {
-    if (samples / plan->config().downsample > plan->max_delay()) continue;
-    const double delay_s = static_cast<double>(plan->max_delay()) *
-                           static_cast<double>(plan->config().downsample) / rate_hz;
-    refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
-  }
-}
-
-// Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
-// counts the missing times too. Returns the segments of the range that hold data, first and
-// last + 1, from its start.
-DataSegments fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
-  if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
-  auto filled = std::make_unique<GaplessReader>(std::move(reader));
-  const std::uint64_t first = filled->grid_of(range.first);
-  const std::uint64_t end = filled->grid_of(range.first + range.count - 1) + 1;
-  range = {first, end - first};
-  DataSegments there;
-  for (const auto& [from, to] : filled->filled_segments())
-    if (from < end && to > first)
-      there.emplace_back(std::max(from, first) - first, std::min(to, end) - first);
-  reader = std::move(filled);
-  return there;
 }
 
 // A run: what is read, how it is summed and where that goes.
@@ -228,7 +191,7 @@ void Dedispersion::sum_all() {
   for (std::size_t k = 0; k < plans_.size(); ++k)
     graph.connect({trials, k}, {series, k}, {.depth = kTrialBlocks - 1});
   engine::Run run(std::move(graph), run_options(progress_, description_.rate_hz));
-  formats::AppendFile beside(record_path(config_), config_.overwrite);
+  formats::AppendFile beside(series_record_path(config_.format, config_.output), config_.overwrite);
   run.go(stop_);
 
   DedisperseSummary& s = summary_;

@@ -1,5 +1,7 @@
 #include "tautline/pipeline/search/dedisperse_node.h"
 
+#include <filesystem>
+
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
@@ -12,14 +14,30 @@ DedisperseNode::DedisperseNode(std::vector<std::shared_ptr<const stages::dedispe
   for (auto& plan : plans) outputs_.push_back({std::move(plan), nullptr});
 }
 
-engine::Needs DedisperseNode::needs(std::size_t, const engine::Stream&) const {
+void DedisperseNode::plan(const engine::Stream& input) const {
+  if (!planner_) return;
+  for (auto& made : planner_(input.detail<FilterbankStream>(), input.max_samples))
+    outputs_.push_back({std::move(made), nullptr});
+  planner_ = {};
+}
+
+std::string DedisperseNode::kernels() const {
+  return outputs_.empty() ? "" : outputs_.front().plan->backend();
+}
+
+engine::Needs DedisperseNode::needs(std::size_t, const engine::Stream& input) const {
+  plan(input);
   return {.device = reads_on_device(*outputs_.front().plan) ? device_ : nullptr};
 }
 
 std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream> inputs) {
   const engine::Stream& input = inputs.front();
+  plan(input);
   const auto& filterbank = input.detail<FilterbankStream>();
-  TrialStream trials{filterbank.description, {}, 1, 0, 0, filterbank.data_segments};
+  TrialStream trials{filterbank.description(), {}, 1, 0, 0, filterbank.data_segments};
+  if (!filterbank.files.empty())
+    trials.name = std::filesystem::path(filterbank.files.front()).stem().string();
+  trials.left_out = filterbank.left_out.front();
   trials.description.start = input.start;
   trials.description.tstart_mjd = core::modified_julian_date(input.start);
   std::vector<engine::Stream> streams;

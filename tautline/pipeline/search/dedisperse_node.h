@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 
 namespace tautline::pipeline {
@@ -21,6 +24,8 @@ struct TrialStream {
   double dm_constant = 0;
   std::uint64_t samples = 0;  ///< of every trial, of one part without gaps
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;  ///< FilterbankStream's
+  std::string name = {};                   ///< of the input's first file, without its ending
+  std::vector<std::size_t> left_out = {};  ///< channels
 };
 
 /// Blocks of each output: one being written by the host, and one for the plan. Those of a GPU wait for two copies, too.
@@ -33,7 +38,13 @@ class DedisperseNode final : public engine::Node {
   /// Plans of trials that are sampled differently, of one device.
   DedisperseNode(std::vector<std::shared_ptr<const stages::dedisperse::Plan>> plans,
                  std::shared_ptr<const device::Device> device);
+  /// One that plans when its input is known, whose blocks have `block_samples` times.
+  using Planner = std::function<std::vector<std::shared_ptr<const stages::dedisperse::Plan>>(
+      const FilterbankStream& stream, std::size_t block_samples)>;
+  DedisperseNode(Planner planner, std::shared_ptr<const device::Device> device)
+      : planner_(std::move(planner)), device_(std::move(device)) {}
 
+  std::string kernels() const override;
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override;
@@ -56,7 +67,10 @@ class DedisperseNode final : public engine::Node {
     engine::Block* block = nullptr;  // begun
     std::uint64_t given = 0;         // times of the segment
   };
-  std::vector<Output> outputs_;
+  void plan(const engine::Stream& input) const;
+
+  mutable Planner planner_;  // until it has planned: needs() and open() come in any order
+  mutable std::vector<Output> outputs_;
   std::shared_ptr<const device::Device> device_;
   std::vector<stages::dedisperse::Moments> moments_;
   std::uint64_t not_finite_ = 0;

@@ -1,6 +1,8 @@
 // The fields of the runs over filterbanks.
+#include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/node_types.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/stages/dedisperse/fields.h"
 #include "tautline/stages/detect/fields.h"
@@ -82,6 +84,66 @@ core::FieldText<SeriesFormat> series_format_text() {
       {{"npy", SeriesFormat::npy}, {"dat", SeriesFormat::dat}, {"tim", SeriesFormat::tim}});
 }
 
+template <class C>
+void add_dedispersion_fields(core::Fields<C>& to) {
+  to.include("dms", &C::dms, fields(DmChoice{}))
+      .add({.name = "dm_constant",
+            .unit = "s MHz^2 per pc cm^-3",
+            .help = "of dispersion (presto: 1/2.41e-4)",
+            .form = "NUMBER|presto"},
+           &C::dm_constant, dm_constant_text())
+      .add({.name = "method",
+            .help = "exact, shared (exact sums, fewer adds), subband (loses up to `max_loss`, "
+                    "1 % if not given) or auto: exact or shared; with `max_loss` subband where "
+                    "it saves a fifth"},
+           &C::method, stages::dedisperse::method_text())
+      .add({.name = "max_loss",
+            .help = "of S/N that sub-bands may cost; not given or 0: auto sums exactly",
+            .in_option = {"%", 100, "0 to 50"}},
+           &C::max_loss, core::between(0, 0.5))
+      .add({.name = "zero_dm",
+            .help = "subtract the mean over channels at each time (float series)"},
+           &C::zero_dm);
+}
+
+template <class C>
+void add_cleaning_fields(core::Fields<C>& to) {
+  to.add({.name = "ignored_channels",
+          .help = "channels of the file to leave out, from 0",
+          .option = "ignorechan",
+          .form = "0:5,34"},
+         &C::ignored_channels, channels_text())
+      .add({.name = "mask", .help = "rfifind's NAME_rfifind.mask"}, &C::mask)
+      .add({.name = "flag_channels",
+            .help = "leave out channels whose level, noise or spectral kurtosis stands out"},
+           &C::flag_channels);
+}
+
+template <class C>
+void add_reading_fields(core::Fields<C>& to) {
+  to.add(
+      {.name = "reader.ifs",
+       .help = "IFs (polarisations) to add up, from 0; default: all of sigproc, total "
+               "intensity of PSRFITS"},
+      [](auto& c) -> auto& { return c.reader.ifs; }, core::plain_text<std::vector<std::size_t>>());
+  add_range_fields(to);
+}
+
+template <class C>
+void add_detection_fields(core::Fields<C>& to) {
+  to.add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
+      .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"}, &C::max_width_s,
+           core::above(0))
+      .add({.name = "baseline_s",
+            .unit = "s",
+            .help = "of the running mean; 0: 2 s, or 16 of the widest boxcars if that is longer"},
+           &C::baseline_s, core::at_least(0))
+      .add({.name = "noise",
+            .help = "trial: 1.4826 MAD of each series; width: the RMS at each width, as heimdall"},
+           &C::noise, stages::detect::noise_text())
+      .include("links", &C::links, fields(stages::detect::Links{}));
+}
+
 // Any run's, whose FilterbankRunConfig is its base.
 template <class C>
 core::Fields<C> filterbank_run_fields() {
@@ -124,52 +186,18 @@ const core::Fields<DmChoice>& fields(const DmChoice&) {
 
 const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&) {
   using C = FilterbankRunConfig;
-  static const auto all =
-      core::Fields<C>()
-          .include("dms", &C::dms, fields(DmChoice{}))
-          .add({.name = "dm_constant",
-                .unit = "s MHz^2 per pc cm^-3",
-                .help = "of dispersion (presto: 1/2.41e-4)",
-                .form = "NUMBER|presto"},
-               &C::dm_constant, dm_constant_text())
-          .add({.name = "method",
-                .help = "exact, shared (exact sums, fewer adds), subband (loses up to `max_loss`, "
-                        "1 % if not given) or auto: exact or shared; with `max_loss` subband where "
-                        "it saves a fifth"},
-               &C::method, stages::dedisperse::method_text())
-          .add({.name = "max_loss",
-                .help = "of S/N that sub-bands may cost; not given or 0: auto sums exactly",
-                .in_option = {"%", 100, "0 to 50"}},
-               &C::max_loss, core::between(0, 0.5))
-          .add({.name = "ignored_channels",
-                .help = "channels of the file to leave out, from 0",
-                .option = "ignorechan",
-                .form = "0:5,34"},
-               &C::ignored_channels, channels_text())
-          .add({.name = "mask", .help = "rfifind's NAME_rfifind.mask"}, &C::mask)
-          .add({.name = "flag_channels",
-                .help = "leave out channels whose level, noise or spectral kurtosis stands out"},
-               &C::flag_channels)
-          .add({.name = "zero_dm",
-                .help = "subtract the mean over channels at each time (float series)"},
-               &C::zero_dm)
-          .add({.name = "bandpass",
-                .help = "record every channel's mean and standard deviation (OUTPUT.json)"},
-               &C::bandpass)
-          .add(
-              {.name = "reader.ifs",
-               .help = "IFs (polarisations) to add up, from 0; default: all of sigproc, total "
-                       "intensity of PSRFITS"},
-              [](auto& c) -> auto& { return c.reader.ifs; },
-              core::plain_text<std::vector<std::size_t>>())
-          .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
-               core::at_least(0))
-          .add({.name = "duration_s",
-                .unit = "s",
-                .help = "how much to process; negative: to the end"},
-               &C::duration_s)
-          .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
-               &C::memory_bytes, core::memory_size());
+  static const auto all = [] {
+    core::Fields<C> list;
+    add_dedispersion_fields(list);
+    add_cleaning_fields(list);
+    add_reading_fields(list);
+    return list
+        .add({.name = "bandpass",
+              .help = "record every channel's mean and standard deviation (OUTPUT.json)"},
+             &C::bandpass)
+        .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
+             &C::memory_bytes, core::memory_size());
+  }();
   return all;
 }
 
@@ -182,31 +210,83 @@ const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&) {
 
 const core::Fields<SearchConfig>& fields(const SearchConfig&) {
   using C = SearchConfig;
+  static const auto all = [] {
+    auto list = filterbank_run_fields<C>();
+    list.add({.name = "beams",
+              .help = "each input is a beam; they are searched together, and a candidate that "
+                      "many have at once is marked"},
+             &C::beams)
+        .add({.name = "max_beams",
+              .help = "beams that may have a candidate at once before it is marked; 0: a quarter "
+                      "of them, and at least 2"},
+             &C::max_beams);
+    add_detection_fields(list);
+    return list
+        .add({.name = "plot_folder",
+              .help = "a folder for candidates.html: the candidates against DM and time, and "
+                      "pictures of the best ones",
+              .option = "plot"},
+             &C::plot_folder)
+        .add({.name = "most_plots", .help = "candidates with pictures"}, &C::most_plots)
+        .add({.name = "memory_bytes",
+              .unit = "bytes",
+              .help = "cap on the memory used; with a GPU on its blocks in the host's"},
+             &C::memory_bytes, core::memory_size());
+  }();
+  return all;
+}
+
+const core::Fields<FilterbankFiles>& fields(const FilterbankFiles&) {
+  using C = FilterbankFiles;
+  static const auto all = [] {
+    core::Fields<C> list;
+    list.add({.name = "files", .help = "filterbanks, consecutive", .separator = '\n'}, &C::inputs,
+             core::file_names());
+    add_reading_fields(list);
+    add_cleaning_fields(list);
+    return list
+        .add({.name = "fill_gaps",
+              .help = "give means of the channels where data are missing, as dedisperse does; else "
+                      "each part is given for itself"},
+             &C::fill_gaps)
+        .add({.name = "block_samples", .help = "times in a block; 0: 32768, or as memory allows"},
+             &C::block_samples);
+  }();
+  return all;
+}
+
+const core::Fields<DedisperseStage>& fields(const DedisperseStage&) {
+  static const auto all = [] {
+    core::Fields<DedisperseStage> list;
+    add_dedispersion_fields(list);
+    return list;
+  }();
+  return all;
+}
+
+const core::Fields<SearchStage>& fields(const SearchStage&) {
+  static const auto all = [] {
+    core::Fields<SearchStage> list;
+    add_dedispersion_fields(list);
+    add_detection_fields(list);
+    return list;
+  }();
+  return all;
+}
+
+const core::Fields<TrialFile>& fields(const TrialFile&) {
   static const auto all =
-      filterbank_run_fields<C>()
-          .add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
-          .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"},
-               &C::max_width_s, core::above(0))
-          .add({.name = "baseline_s",
-                .unit = "s",
-                .help = "of the running mean; 0: 2 s, or 16 of the widest boxcars if that is "
-                        "longer"},
-               &C::baseline_s, core::at_least(0))
-          .add({.name = "noise",
-                .help = "trial: 1.4826 MAD of each series; width: the RMS at each width, as "
-                        "heimdall"},
-               &C::noise, stages::detect::noise_text())
-          .include("links", &C::links, fields(stages::detect::Links{}))
-          .add({.name = "plot_folder",
-                .help = "a folder for candidates.html: the candidates against DM and time, and "
-                        "pictures of the best ones",
-                .option = "plot"},
-               &C::plot_folder)
-          .add({.name = "most_plots", .help = "candidates with pictures"}, &C::most_plots)
-          .add({.name = "memory_bytes",
-                .unit = "bytes",
-                .help = "cap on the memory used; with a GPU on its blocks in the host's"},
-               &C::memory_bytes, core::memory_size());
+      core::Fields<TrialFile>()
+          .add({.name = "path", .help = "the array, or the folder of series"}, &TrialFile::path)
+          .add({.name = "format", .help = "of the series' files: NumPy, PRESTO or sigproc"},
+               &TrialFile::format, series_format_text());
+  return all;
+}
+
+const core::Fields<CandidateFile>& fields(const CandidateFile&) {
+  static const auto all = core::Fields<CandidateFile>().add(
+      {.name = "path", .help = "the list: .csv, .cand (heimdall's) or .singlepulse (PRESTO's)"},
+      &CandidateFile::path);
   return all;
 }
 

@@ -19,6 +19,16 @@ void refuse_delay(double dm, double delay_s, double data_s) {
                     "lower the highest DM");
 }
 
+void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse::Plan>>& plans,
+                     std::uint64_t samples, double rate_hz) {
+  for (const auto& plan : plans) {
+    if (samples / plan->config().downsample > plan->max_delay()) continue;
+    const double delay_s = static_cast<double>(plan->max_delay()) *
+                           static_cast<double>(plan->config().downsample) / rate_hz;
+    refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
+  }
+}
+
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
                                         const stages::dedisperse::Band& band) {
   std::vector<double> dms = choice.list;

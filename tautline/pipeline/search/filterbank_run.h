@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,6 +82,11 @@ void require_trials(const DmChoice& choice);
 
 /// Throws Error(config): the highest trial's delay is as long as the data or longer.
 [[noreturn]] void refuse_delay(double dm, double delay_s, double data_s);
+
+/// Throws Error(config) for a plan whose largest delay is as long as the data or longer: it gives
+/// nothing.
+void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse::Plan>>& plans,
+                     std::uint64_t samples, double rate_hz);
 
 /// The trials for a band. Throws Error(config).
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,

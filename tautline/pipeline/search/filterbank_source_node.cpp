@@ -33,17 +33,23 @@ FilterbankStream::Turn FilterbankStream::turn_of(std::uint64_t segment) const {
   return turn;
 }
 
-FilterbankSourceNode::FilterbankSourceNode(formats::FilterbankReader& reader,
-                                           FilterbankSourceConfig config)
-    : reader_(reader),
-      stream_{reader.description(), std::move(config.parts), std::move(config.data_segments)},
+FilterbankSourceNode::FilterbankSourceNode(
+    std::vector<std::shared_ptr<formats::FilterbankReader>> readers, FilterbankSourceConfig config)
+    : readers_(std::move(readers)),
+      stream_{{},
+              std::move(config.parts),
+              std::move(config.data_segments),
+              std::move(config.files),
+              std::move(config.left_out)},
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)) {
+  for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
+  stream_.left_out.resize(readers_.size());
   for (const FilterbankPart& part : stream_.parts) segments_ += part.passes;
 }
 
 std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::Stream>) {
-  const formats::FilterbankDescription& description = stream_.description;
+  const formats::FilterbankDescription& description = stream_.description();
   std::uint64_t total = 0;
   for (const FilterbankPart& part : stream_.parts) total += part.passes * part.placed.range.count;
   return {{.kind = "filterbank",
@@ -77,25 +83,25 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
 
 // Means of channels are those before, so that each pass begins with none.
 void FilterbankSourceNode::begin_pass() {
-  if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, reader_);
+  if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, reader());
 }
 
 // False: the reader has no more of this part.
 bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Turn& turn) {
   const auto& [range, grid_first] = stream_.parts[turn.part].placed;
-  const std::size_t sample_bytes = stream_.description.sample_bytes();
+  const std::size_t sample_bytes = stream_.description().sample_bytes();
   const std::span bytes(static_cast<std::byte*>(block.arrays.front().data),
                         block_samples_ * sample_bytes);
   const auto wanted =
       static_cast<std::size_t>(std::min<std::uint64_t>(block_samples_, range.count - done_));
   block.segment = segment_;
-  block.segment_start = instant_of(stream_.description, grid_first);
+  block.segment_start = instant_of(stream_.beam_of(part()), grid_first);
   block.first = done_;
   block.samples = 0;
   while (block.samples < wanted) {
     const std::size_t got =
-        reader_.read(range.first + done_ + block.samples, wanted - block.samples,
-                     bytes.subspan(block.samples * sample_bytes));
+        reader().read(range.first + done_ + block.samples, wanted - block.samples,
+                      bytes.subspan(block.samples * sample_bytes));
     if (got == 0) break;
     block.samples += got;
   }
@@ -112,7 +118,13 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
 }
 
 engine::Counters FilterbankSourceNode::counters() const {
-  return {{"samples", samples_}, {"masked", masked_}};
+  engine::Counters counters{{"samples", samples_}, {"masked", masked_}};
+  for (const auto& reader : readers_) {
+    counters["lost_samples"] += reader->damage().lost_samples;
+    counters["dropped_samples"] += reader->damage().dropped_samples;
+    counters["trailing_bytes"] += reader->damage().trailing_bytes;
+  }
+  return counters;
 }
 
 }  // namespace tautline::pipeline

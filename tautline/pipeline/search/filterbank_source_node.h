@@ -1,10 +1,11 @@
-// A filterbank as a stream: its parts without gaps, each as often as it is searched.
+// Filterbanks as a stream: parts without gaps, each as often as it is searched; several beams one after the other.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,27 +21,39 @@ namespace tautline::pipeline {
 struct FilterbankPart {
   PlacedRange placed;
   std::size_t passes = 1;
+  std::size_t beam = 0;
 };
 
 /// Details of streams of kind "filterbank". Their segments count passes: those over the first part, then those over
 /// the second one.
 struct FilterbankStream {
-  formats::FilterbankDescription description;  ///< of the reader
+  std::vector<formats::FilterbankDescription>
+      beams;  ///< of the readers, which have the same band and sample type
   std::vector<FilterbankPart> parts;
   /// First and last + 1 sample of what holds data, from the first part's start; the rest was filled in. None: all does.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;
+  std::vector<std::string> files;  ///< that were opened
+  std::vector<std::vector<std::size_t>>
+      left_out;  ///< [beam] channels that sums over channels leave out
 
   struct Turn {
     std::size_t part = 0, pass = 0;
   };
   Turn turn_of(std::uint64_t segment) const;
+  /// Of what all beams have alike.
+  const formats::FilterbankDescription& description() const { return beams.front(); }
+  const formats::FilterbankDescription& beam_of(const FilterbankPart& part) const {
+    return beams[part.beam];
+  }
 };
 
 struct FilterbankSourceConfig {
-  std::vector<FilterbankPart> parts;  ///< in order of time
+  std::vector<FilterbankPart> parts;  ///< by beam, in order of time
   std::size_t block_samples = 0;      ///< times in a block at most
   std::optional<formats::presto::Mask> mask = {};
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments = {};
+  std::vector<std::string> files = {};                  ///< FilterbankStream's
+  std::vector<std::vector<std::size_t>> left_out = {};  ///< FilterbankStream's
 };
 
 /// Gives "filterbank": array "samples", [time][channel], as the reader delivers them, masked samples replaced.
@@ -51,19 +64,29 @@ class FilterbankSourceNode final : public engine::Node {
   /// More of them where the blocks are copied to a device.
   static constexpr std::size_t kBlocksOnTheirWay = 2;
 
-  /// `reader` outlives this, and is this node's during a run.
-  FilterbankSourceNode(formats::FilterbankReader& reader, FilterbankSourceConfig config);
+  /// A reader for each beam. They are this node's during a run.
+  FilterbankSourceNode(std::vector<std::shared_ptr<formats::FilterbankReader>> readers,
+                       FilterbankSourceConfig config);
+  /// `reader` outlives this.
+  FilterbankSourceNode(formats::FilterbankReader& reader, FilterbankSourceConfig config)
+      : FilterbankSourceNode(
+            {std::shared_ptr<formats::FilterbankReader>(std::shared_ptr<void>(), &reader)},
+            std::move(config)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   bool produce(engine::Outputs& outputs) override;
-  /// Of the first pass over each part: "samples" (times), "masked" (times x channels).
+  /// Of the first pass over each part: "samples" (times), "masked" (times x channels). Of the readers: "lost_samples",
+  /// "dropped_samples", "trailing_bytes".
   engine::Counters counters() const override;
 
  private:
   void begin_pass();
   bool fill(engine::Block& block, const FilterbankStream::Turn& turn);
 
-  formats::FilterbankReader& reader_;
+  const FilterbankPart& part() const { return stream_.parts[stream_.turn_of(segment_).part]; }
+  formats::FilterbankReader& reader() const { return *readers_[part().beam]; }
+
+  std::vector<std::shared_ptr<formats::FilterbankReader>> readers_;  // [beam]
   FilterbankStream stream_;
   std::size_t block_samples_;
   std::optional<formats::presto::Mask> mask_;

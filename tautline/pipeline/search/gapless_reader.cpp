@@ -120,4 +120,18 @@ std::size_t GaplessReader::read(std::uint64_t first_sample, std::size_t count,
   return filled;
 }
 
+DataSegments fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
+  if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
+  auto filled = std::make_unique<GaplessReader>(std::move(reader));
+  const std::uint64_t first = filled->grid_of(range.first);
+  const std::uint64_t end = filled->grid_of(range.first + range.count - 1) + 1;
+  range = {first, end - first};
+  DataSegments there;
+  for (const auto& [from, to] : filled->filled_segments())
+    if (from < end && to > first)
+      there.emplace_back(std::max(from, first) - first, std::min(to, end) - first);
+  reader = std::move(filled);
+  return there;
+}
+
 }  // namespace tautline::pipeline

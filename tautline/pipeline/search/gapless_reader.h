@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
 
@@ -38,5 +39,12 @@ class GaplessReader final : public formats::FilterbankReader {
   std::vector<std::byte> line_;  // a time of the gap that was read last
   std::size_t measured_;         // the segment before it
 };
+
+/// First and last + 1 sample of what holds data, from a range's start.
+using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+/// Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
+/// counts the missing times too. Returns the segments of the range that hold data.
+DataSegments fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range);
 
 }  // namespace tautline::pipeline

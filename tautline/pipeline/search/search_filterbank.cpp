@@ -1,28 +1,30 @@
 #include "tautline/pipeline/search/search_filterbank.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tautline/core/error.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/search/beam_files.h"
 #include "tautline/pipeline/search/candidate_page.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
+#include "tautline/pipeline/search/coincident_beams.h"
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
-#include "tautline/pipeline/search/left_out_channels.h"
 #include "tautline/pipeline/search/search_node.h"
+#include "tautline/pipeline/search/search_plan.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
 using formats::FilterbankDescription;
-using stages::dedisperse::DmPlan;
 
 // A run: what is searched, with what, and what was found.
 class Search {
@@ -32,22 +34,21 @@ class Search {
       : config_(config),
         device_(std::move(device)),
         stop_(std::move(stop)),
-        reader_(formats::open_filterbank(config.inputs, config.reader)),
-        description_(reader_->description()),
-        range_(choose_range(*reader_, config.start_s, config.duration_s)),
-        data_segments_(split_at_gaps(*reader_, range_)),
+        beams_(open_beams(config)),
+        description_(beams_.front().description()),
         progress_(progress) {
-    log_remarks(*reader_, *device_);
+    for (const Beam& beam : beams_) {
+      log_remarks(*beam.reader, *device_);
+      samples_ += beam.range.count;
+    }
   }
 
   SearchSummary run(const std::function<void(const std::string&)>& announce) {
     // Other endings, and files that exist, are refused before anything is read.
-    auto sink = std::make_unique<CandidateSinkNode>(
-        CandidateFiles{config_.output, config_.overwrite, config_.plot_folder,
-                       config_.inputs.front(), config_.dm_constant});
+    auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{
+        config_.output, config_.overwrite, config_.plot_folder, config_.beams, config_.max_beams});
     sink->describe = [this] { return describe(); };
     sink_ = sink.get();
-    clean();
     plan();
     if (announce) announce(text());
     search(std::move(sink));
@@ -55,90 +56,61 @@ class Search {
   }
 
  private:
-  void clean() {
-    left_out_ = channels_to_leave_out(*reader_, range_, config_);
-    summary_.flagged_channels = left_out_.flagged.size();
-  }
-
   void plan() {
-    DmChoice choice = config_.dms;
-    if (description_.time_series) {
-      // Any other trial would be the same samples under a wrong DM.
-      if (choice.given())
-        throw core::Error(core::ErrorKind::config, "dms.range",
-                          "given for " + config_.inputs.front() + ", which is dedispersed already",
-                          "trials for filterbanks only", "leave `dms.range` and `dms.list` out");
-      choice.list = {dm_of_series()};
+    std::vector<FilterbankPart> parts;
+    std::vector<std::vector<std::size_t>> left_out;
+    SearchSummary& s = summary_;
+    s.data_segments = 0;
+    for (std::size_t b = 0; b < beams_.size(); ++b) {
+      Beam& beam = beams_[b];
+      beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config_);
+      left_out.push_back(beam.left_out.all);
+      for (const PlacedRange& data : beam.data_segments) parts.push_back({data, 1, b});
+      s.flagged_channels = std::max(s.flagged_channels, beam.left_out.flagged.size());
+      s.ignored_channels = std::max(s.ignored_channels, beam.left_out.all.size());
+      s.data_segments += beam.data_segments.size();
+      s.gap_samples += beam.gap_samples();
     }
-    require_trials(choice);
-    trials_ =
-        make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
-    PassRequest& request = request_;
-    request.dedisperse = stage_config(config_, description_, left_out_.all);
-    request.detect.threshold = config_.threshold;
-    request.detect.max_width_s = config_.max_width_s;
-    request.detect.baseline_s = config_.baseline_s;
-    request.detect.noise = config_.noise;
-    request.detect.links = config_.links;
-    // The longest segment of the data decides what can be searched at all.
-    for (const PlacedRange& data : data_segments_)
-      request.samples = std::max(request.samples, data.range.count);
-    request.sample_bytes = description_.sample_bytes();
-    request.memory_bytes = config_.memory_bytes;
-    if (device_->compiles()) request.device_bytes = device_->free_bytes();
-    passes_ = plan_passes(request, trials_, device_);
-
-    summary_.trials = trials_.trials();
-    summary_.channels = description_.channels;
-    summary_.ignored_channels = left_out_.all.size();
-    summary_.passes = passes_.size();
-    summary_.data_segments = data_segments_.size();
-    summary_.gap_samples = data_segments_.back().grid_first + data_segments_.back().range.count -
-                           data_segments_.front().grid_first - range_.count;
-    summary_.f_ref_mhz = description_.highest_mhz();
-    const SearchPart& first = passes_.front().parts.front();
-    summary_.backend = first.dedisperse->backend();
-    summary_.detect_backend = first.detect->backend();
-    summary_.widths = first.detect->widths().size();
-    for (const PassPlan& pass : passes_) {
-      summary_.bytes = std::max(summary_.bytes, pass.bytes);
+    plan_ = std::make_shared<const SearchPlan>(config_, description_, std::move(parts),
+                                               std::move(left_out), device_);
+    const auto& passes = plan_->passes();
+    s.trials = plan_->trials().trials();
+    s.channels = description_.channels;
+    s.passes = passes.size();
+    s.f_ref_mhz = description_.highest_mhz();
+    const SearchPart& first = plan_->first_part();
+    s.backend = first.dedisperse->backend();
+    s.detect_backend = first.detect->backend();
+    s.widths = first.detect->widths().size();
+    for (const PassPlan& pass : passes) {
+      s.bytes = std::max(s.bytes, pass.bytes);
       for (const SearchPart& part : pass.parts) {
-        summary_.methods.push_back(part.dedisperse->choice().text);
-        summary_.loss = std::max(summary_.loss, part.dedisperse->choice().loss);
+        s.methods.push_back(part.dedisperse->choice().text);
+        s.loss = std::max(s.loss, part.dedisperse->choice().loss);
       }
     }
     expect();
-  }
-
-  double dm_of_series() const {
-    constexpr double kHighestDm = 1e6;
-    const double dm = description_.dm_with(config_.dm_constant);
-    if (!(dm >= 0) || dm > kHighestDm)
-      throw core::Error(core::ErrorKind::format, config_.inputs.front() + ": dispersion measure",
-                        std::to_string(dm), "0 to 1e6 pc cm^-3",
-                        "correct the header of the series");
-    return dm;
   }
 
   // All passes go as fast as the first, trial by trial.
   void expect() {
     double seconds = 0;
     std::size_t trials = 0;
-    for (const SearchPart& part : passes_.front().parts) {
+    for (const SearchPart& part : plan_->passes().front().parts) {
       const auto downsample = static_cast<double>(part.dedisperse->config().downsample);
-      seconds += seconds_per_sample(*part.dedisperse, device_, range_.count) +
+      seconds += seconds_per_sample(*part.dedisperse, device_, samples_) +
                  seconds_per_sample(*part.detect, device_) / downsample;
       trials += part.detect->config().trials;
     }
-    summary_.expected_s = seconds * static_cast<double>(range_.count) *
+    summary_.expected_s = seconds * static_cast<double>(samples_) *
                           static_cast<double>(summary_.trials) / static_cast<double>(trials);
   }
 
   // The plan for people.
   std::string text() const {
     std::string lines;
-    for (const PassPlan& pass : passes_) lines += pass.text + "\n";
-    const SearchPart& part = passes_.front().parts.front();
+    for (const PassPlan& pass : plan_->passes()) lines += pass.text + "\n";
+    const SearchPart& part = plan_->first_part();
     const double sample_s = part.detect->config().sample_time_s;
     const auto seconds = [&](std::size_t samples) {
       std::string digits = std::to_string(static_cast<double>(samples) * sample_s);
@@ -151,15 +123,18 @@ class Search {
              seconds(part.detect->noise_samples()) + ", threshold " +
              std::to_string(config_.threshold).substr(0, 4) + "\n";
     lines += "memory: " + std::to_string(summary_.bytes >> 20) + " MiB";
-    if (passes_.size() > 1)
-      lines += "; the input is read " + std::to_string(passes_.size()) +
+    if (config_.beams)
+      lines += fmt::format("; {} beams, marked above {}", beams_.size(),
+                           most_beams(config_.max_beams, beams_.size()));
+    if (summary_.passes > 1)
+      lines += "; the input is read " + std::to_string(summary_.passes) +
                " times, since all trials at once take more than `memory_bytes`";
-    const double data_s = static_cast<double>(range_.count) / description_.rate_hz.value();
-    if (data_segments_.size() > 1)
-      lines += "; " + std::to_string(data_segments_.size()) + " segments of data, " +
+    const double data_s = static_cast<double>(samples_) / description_.rate_hz.value();
+    if (summary_.data_segments > beams_.size())
+      lines += "; " + std::to_string(summary_.data_segments) + " segments of data, " +
                std::to_string(summary_.gap_samples) + " samples missing between them";
-    if (!left_out_.all.empty())
-      lines += "; " + std::to_string(left_out_.all.size()) + " of " +
+    if (summary_.ignored_channels > 0)
+      lines += "; " + std::to_string(summary_.ignored_channels) + " of " +
                std::to_string(description_.channels) + " channels left out";
     lines += "\nexpected: " +
              describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
@@ -168,55 +143,17 @@ class Search {
     return lines;
   }
 
-  // What all data segments but the longest are searched for.
-  PassRequest request_of(std::size_t part) const {
-    PassRequest request = request_;
-    request.samples = data_segments_[part].range.count;
-    return request;
-  }
-
-  // Of a data segment that is too short for some trials: it has passes of its own.
-  std::vector<PassPlan> short_passes(const PassRequest& request, const DmPlan& trials) const {
-    if (trials.trials() == 0) return {};
-    return plan_passes(request, trials, device_);
-  }
-
-  std::vector<PassPlan> passes_of(std::size_t part) const {
-    const PassRequest request = request_of(part);
-    if (request.samples == request_.samples) return passes_;
-    const DmPlan trials = trials_that_fit(request, trials_);
-    if (trials.trials() == trials_.trials()) return plan_again(request, passes_, device_);
-    return short_passes(request, trials);
-  }
-
-  // Plans of short data segments are made twice, which takes less memory than keeping them.
-  std::vector<FilterbankPart> parts() const {
-    std::vector<FilterbankPart> parts;
-    for (std::size_t k = 0; k < data_segments_.size(); ++k) {
-      const PassRequest request = request_of(k);
-      const DmPlan trials = trials_that_fit(request, trials_);
-      const bool all = request.samples == request_.samples || trials.trials() == trials_.trials();
-      parts.push_back(
-          {data_segments_[k], all ? passes_.size() : short_passes(request, trials).size()});
-    }
-    return parts;
-  }
-
   void search(std::unique_ptr<CandidateSinkNode> sink) {
-    FilterbankSourceConfig read{parts(), passes_.front().block_samples};
-    for (const PassPlan& pass : passes_)
-      read.block_samples = std::min(read.block_samples, pass.block_samples);
+    FilterbankSourceConfig read{plan_->parts(), plan_->block_samples()};
     if (!config_.mask.empty()) read.mask = formats::presto::read_mask(config_.mask);
-    auto source = std::make_unique<FilterbankSourceNode>(*reader_, std::move(read));
-    SearchNodeConfig stage{trials_, config_.links, [this](std::size_t k) { return passes_of(k); }};
-    for (const SearchPart& part : passes_.front().parts) {
-      stage.reads_on_device = stage.reads_on_device || reads_on_device(*part.dedisperse);
-      for (const auto& use : {part.dedisperse->bytes(), part.detect->bytes()}) {
-        stage.bytes.host_bytes += use.host_bytes;
-        stage.bytes.device_bytes += use.device_bytes;
-      }
+    std::vector<std::shared_ptr<formats::FilterbankReader>> readers;
+    for (const Beam& beam : beams_) {
+      readers.push_back(beam.reader);
+      read.files.push_back(beam.files.front());
+      read.left_out.push_back(beam.left_out.all);
     }
-    auto searching = std::make_unique<SearchNode>(std::move(stage), device_);
+    auto source = std::make_unique<FilterbankSourceNode>(std::move(readers), std::move(read));
+    auto searching = std::make_unique<SearchNode>(node_config(plan_), device_);
     source_ = source.get();
     search_ = searching.get();
 
@@ -237,8 +174,8 @@ class Search {
 
   // `done` of all passes over all data segments.
   void report(double done) {
-    done *= static_cast<double>(range_.count);
-    progress_.report(static_cast<std::uint64_t>(done), range_.count,
+    done *= static_cast<double>(samples_);
+    progress_.report(static_cast<std::uint64_t>(done), samples_,
                      done / description_.rate_hz.value());
   }
 
@@ -254,33 +191,57 @@ class Search {
 
   // Before pictures are read, which is no part of the search.
   void summarise_run() {
-    summary_.samples = range_.count;
-    summary_.stream_s = static_cast<double>(range_.count) / description_.rate_hz.value();
-    summary_.masked = source_->counters()["masked"];
+    SearchSummary& s = summary_;
+    s.samples = samples_;
+    s.stream_s = static_cast<double>(samples_) / description_.rate_hz.value();
+    s.masked = source_->counters()["masked"];
     const engine::Counters found = search_->counters();
-    summary_.detections = found.at("detections");
-    summary_.not_finite = found.at("not_finite");
-    summary_.bandpass = bandpass_of(search_->moments(), description_.zero_level);
-    summary_.candidates = sink_->candidates();
-    summary_.searched = sink_->searched();
-    summary_.damage = reader_->damage();
+    s.detections = found.at("detections");
+    s.not_finite = found.at("not_finite");
+    s.bandpass = bandpass_of(search_->moments().front(), description_.zero_level);
+    s.candidates = sink_->candidates();
+    s.searched = sink_->searched();
+    s.most_beams = most_beams(config_.max_beams, beams_.size());
+    for (const core::Candidate& c : s.candidates)
+      s.in_many_beams += config_.beams && c.beams > s.most_beams ? 1 : 0;
+    for (const Beam& beam : beams_) {
+      const formats::Damage& damage = beam.reader->damage();
+      s.damage.lost_samples += damage.lost_samples;
+      s.damage.dropped_samples += damage.dropped_samples;
+      s.damage.trailing_bytes += damage.trailing_bytes;
+      for (const std::string& message : damage.messages) s.damage.note(message);
+    }
+  }
+
+  const Beam& beam_of(const core::Candidate& candidate) const {
+    return config_.beams ? beams_[candidate.beam] : beams_.front();
   }
 
   const PlacedRange& data_segment_of(const core::Candidate& candidate) const {
-    for (const PlacedRange& data : data_segments_)
+    const auto& segments = beam_of(candidate).data_segments;
+    for (const PlacedRange& data : segments)
       if (candidate.sample < data.grid_first + data.range.count) return data;
-    return data_segments_.back();
+    return segments.back();
   }
 
   // The page: pictures of the best candidates, read again from the input.
   std::string page_text() const {
     report::CandidatePage page;
-    page.title = "Pulses in " + std::filesystem::path(config_.inputs.front()).filename().string();
-    page.first_s =
-        static_cast<double>(data_segments_.front().grid_first) / description_.rate_hz.value();
-    page.duration_s =
-        static_cast<double>(range_.count + summary_.gap_samples) / description_.rate_hz.value();
-    const std::vector<double> dms = trials_.dms();
+    const std::string name = std::filesystem::path(config_.inputs.front()).filename().string();
+    page.title =
+        config_.beams ? fmt::format("Pulses in {} beams", beams_.size()) : "Pulses in " + name;
+    page.beams = config_.beams ? config_.inputs : std::vector<std::string>{};
+    page.most_beams = summary_.most_beams;
+    double first_s = 1e300, end_s = 0;
+    for (const Beam& beam : beams_) {
+      const auto first = beam.data_segments.front().grid_first;
+      const std::uint64_t end = first + beam.range.count + beam.gap_samples();
+      first_s = std::min(first_s, static_cast<double>(first) / beam.rate_hz());
+      end_s = std::max(end_s, static_cast<double>(end) / beam.rate_hz());
+    }
+    page.first_s = first_s;
+    page.duration_s = end_s - first_s;
+    const std::vector<double> dms = plan_->trials().dms();
     page.low_dm = dms.front();
     page.high_dm = dms.back();
     page.threshold = config_.threshold;
@@ -288,7 +249,6 @@ class Search {
     page.sample_s = 1 / description_.rate_hz.value();
     PictureConfig pictures;
     pictures.dm_constant = config_.dm_constant;
-    pictures.ignored_channels = left_out_.all;
     pictures.zero_dm = config_.zero_dm;
     formats::presto::Mask mask;
     if (!config_.mask.empty()) {
@@ -299,15 +259,18 @@ class Search {
     for (std::size_t k = 0; k < drawn; ++k) {
       require_running(stop_);
       const PlacedRange& data = data_segment_of(page.candidates[k]);
-      page.pictures.push_back(draw_candidate(*reader_, data.range, page.candidates[k],
+      const Beam& beam = beam_of(page.candidates[k]);
+      pictures.ignored_channels = beam.left_out.all;
+      page.pictures.push_back(draw_candidate(*beam.reader, data.range, page.candidates[k],
                                              data.grid_first - data.range.first, pictures));
     }
     for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
     page.facts.emplace_back("run", config_.history);
     page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);
     page.facts.emplace_back("trials", std::to_string(summary_.trials));
-    page.facts.emplace_back("channels left out", std::to_string(left_out_.all.size()) + " of " +
-                                                     std::to_string(description_.channels));
+    page.facts.emplace_back(
+        "channels left out",
+        std::to_string(summary_.ignored_channels) + " of " + std::to_string(description_.channels));
     page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
     page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
     page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
@@ -317,14 +280,15 @@ class Search {
   }
 
   std::string record_text() const {
-    const SearchPart& part = passes_.front().parts.front();
-    nlohmann::ordered_json object = filterbank_record("tautline.search.record", config_, summary_,
-                                                      description_, left_out_, *device_);
+    const SearchPart& part = plan_->first_part();
+    nlohmann::ordered_json object =
+        filterbank_record("tautline.search.record", config_, summary_, description_,
+                          beams_.front().left_out, *device_);
     object.update({{"search_kernels", summary_.detect_backend},
                    {"methods", summary_.methods},
                    {"candidates", summary_.candidates.size()},
                    {"detections", summary_.detections},
-                   {"dms", trials_.dms()},
+                   {"dms", plan_->trials().dms()},
                    {"tsamp_s", description_.tsamp_s},
                    {"threshold", config_.threshold},
                    {"widths_samples", part.detect->widths()},
@@ -337,24 +301,56 @@ class Search {
                      {"dm_trials", config_.links.dm_trials},
                      {"width_octaves", config_.links.width_octaves}}},
                    {"passes", summary_.passes}});
-    for (std::size_t k = 0; k < data_segments_.size(); ++k)
-      object["data_segments"].push_back({{"first_sample", data_segments_[k].grid_first},
-                                         {"samples", data_segments_[k].range.count},
-                                         {"trials", sink_->trials_searched()[k]}});
+    std::vector<nlohmann::ordered_json> segments(beams_.size());
+    for (std::size_t b = 0, part_number = 0; b < beams_.size(); ++b)
+      for (const PlacedRange& data : beams_[b].data_segments)
+        segments[b].push_back({{"first_sample", data.grid_first},
+                               {"samples", data.range.count},
+                               {"trials", sink_->trials_searched()[part_number++]}});
+    if (config_.beams)
+      add_beams(segments, object);
+    else
+      object["data_segments"] = segments.front();
     return object.dump(1) + "\n";
+  }
+
+  // What differs between beams is said of each.
+  void add_beams(const std::vector<nlohmann::ordered_json>& segments,
+                 nlohmann::ordered_json& object) const {
+    for (const char* name :
+         {"start", "start_mjd", "ignored_channels", "flagged_channels", "bandpass"})
+      object.erase(name);
+    object["most_beams"] = summary_.most_beams;
+    object["in_many_beams"] = summary_.in_many_beams;
+    std::vector<std::size_t> candidates(beams_.size(), 0);
+    for (const core::Candidate& c : summary_.candidates) ++candidates[c.beam];
+    for (std::size_t b = 0; b < beams_.size(); ++b) {
+      const Beam& beam = beams_[b];
+      nlohmann::ordered_json one{
+          {"file", beam.files.front()},
+          {"start", core::to_iso(beam.description().start)},
+          {"start_mjd", core::modified_julian_date(beam.description().start)},
+          {"samples", beam.range.count},
+          {"candidates", candidates[b]},
+          {"ignored_channels", beam.left_out.all},
+          {"flagged_channels", beam.left_out.flagged},
+          {"data_segments", segments[b]}};
+      if (config_.bandpass) {
+        const Bandpass bandpass = bandpass_of(search_->moments()[b], description_.zero_level);
+        one["bandpass"] = {{"mean", bandpass.mean},
+                           {"standard_deviation", bandpass.standard_deviation}};
+      }
+      object["beams"].push_back(std::move(one));
+    }
   }
 
   const SearchConfig& config_;
   std::shared_ptr<const device::Device> device_;
   std::stop_token stop_;
-  std::unique_ptr<formats::FilterbankReader> reader_;
-  FilterbankDescription description_;
-  SampleRange range_;
-  std::vector<PlacedRange> data_segments_;
-  LeftOutChannels left_out_;
-  DmPlan trials_;
-  PassRequest request_;           // for the longest data segment
-  std::vector<PassPlan> passes_;  // for it
+  std::vector<Beam> beams_;
+  const FilterbankDescription& description_;  // of the first
+  std::uint64_t samples_ = 0;                 // of all
+  std::shared_ptr<const SearchPlan> plan_;
   // Of the run, once it is made.
   const FilterbankSourceNode* source_ = nullptr;
   const SearchNode* search_ = nullptr;

@@ -21,6 +21,8 @@ namespace tautline::pipeline {
 /// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it. A dedispersed series is
 /// searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
 struct SearchConfig : FilterbankRunConfig {
+  bool beams = false;            ///< each input is a beam; the output is a .csv
+  std::size_t max_beams = 0;     ///< that may have a candidate at once; 0: a quarter, 2 at least
   std::string plot_folder;       ///< candidates.html goes there; empty: no page
   std::size_t most_plots = 100;  ///< candidates drawn, best first
   double threshold = 6;
@@ -37,15 +39,22 @@ struct SearchSummary : FilterbankRunSummary {
   std::uint64_t detections = 0;   ///< events of single trials over the threshold
   std::string detect_backend;
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
-  formats::candidates::Search searched;     ///< what gives them their times
+  /// What gives them their times: one, or that of each beam.
+  std::vector<formats::candidates::Search> searched;
+  std::size_t most_beams = 0;     ///< that may have a candidate at once
+  std::size_t in_many_beams = 0;  ///< candidates that more have
+  const formats::candidates::Search& search_of(const core::Candidate& candidate) const {
+    return searched.size() > 1 ? searched[candidate.beam] : searched.front();
+  }
 };
 
 /// Each trial is searched to its last complete sample. A gap in the data ends a search and begins
 /// another; of a segment that is shorter than the highest DMs' delays the lower ones are searched.
 /// When the trials do not fit into memory_bytes at once, the input is read several times: with
-/// exact sums the list is the same to the bit, sub-bands may differ within their loss. `announce`
-/// is given the plan before the run. Throws core::Error; no file has its final name unless this
-/// returns.
+/// exact sums the list is the same to the bit, sub-bands may differ within their loss. Beams are
+/// searched one after the other, with the same plans and in the same memory; they may differ in
+/// start and length. `announce` is given the plan before the run. Throws core::Error; no file has
+/// its final name unless this returns.
 SearchSummary search_filterbank(const SearchConfig& config,
                                 std::shared_ptr<const device::Device> device,
                                 const ProgressCallback& progress = {},

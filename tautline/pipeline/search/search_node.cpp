@@ -6,17 +6,26 @@
 
 namespace tautline::pipeline {
 
-engine::Needs SearchNode::needs(std::size_t, const engine::Stream&) const {
+void SearchNode::plan(const engine::Stream& input) const {
+  if (!planner_) return;
+  config_ = planner_(input.detail<FilterbankStream>(), input.max_samples);
+  planner_ = {};
+}
+
+engine::Needs SearchNode::needs(std::size_t, const engine::Stream& input) const {
+  plan(input);
   return {.device = config_.reads_on_device ? device_ : nullptr};
 }
 
 std::vector<engine::Stream> SearchNode::open(std::span<const engine::Stream> inputs) {
+  plan(inputs.front());
   filterbank_ = inputs.front().detail<FilterbankStream>();
+  moments_.assign(filterbank_.beams.size(), {});
   engine::Stream pulses = inputs.front();
   pulses.kind = "pulses";
   pulses.arrays.clear();
   pulses.device = nullptr;
-  pulses.details = PulseStream{filterbank_, config_.trials, config_.links};
+  pulses.details = PulseStream{filterbank_, config_.trials, config_.links, config_.dm_constant};
   return {pulses};
 }
 
@@ -24,16 +33,21 @@ void SearchNode::begin_segment(std::size_t, const engine::Block& first, engine::
   const FilterbankStream::Turn turn = filterbank_.turn_of(first.segment);
   if (passes_.empty() || turn.part != turn_.part) passes_ = config_.passes(turn.part);
   turn_ = turn;
-  pass_ = std::make_unique<SearchPass>(passes_[turn.pass], filterbank_.description.sample_bytes(),
-                                       device_, outputs.queue(device_));
+  if (passes_.empty()) return;  // too short for all trials
+  const PassPlan& plan = passes_[turn.pass];
+  if (pass_ && pass_->plans_as(plan)) return pass_->reset();
+  pass_.reset();  // before the next one takes its memory
+  pass_ = std::make_unique<SearchPass>(plan, filterbank_.description().sample_bytes(), device_,
+                                       outputs.queue(device_));
 }
 
 void SearchNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  if (passes_.empty()) return;
   const auto* spectra = static_cast<const std::byte*>(block.arrays.front().data);
   // The plans of a short part may be for shorter blocks.
   const std::size_t most = passes_[turn_.pass].block_samples;
   for (std::size_t done = 0; done < block.samples; done += most)
-    pass_->push(spectra + done * filterbank_.description.sample_bytes(),
+    pass_->push(spectra + done * filterbank_.description().sample_bytes(),
                 std::min(most, block.samples - done));
   engine::Block& out = outputs.begin(0, block);
   out.payload_of<FoundPulses>() = {pass_->take(), {}};
@@ -42,7 +56,8 @@ void SearchNode::process(std::size_t, const engine::Block& block, engine::Output
 }
 
 void SearchNode::end_segment(std::size_t, engine::Outputs& outputs) {
-  if (turn_.pass == 0) add_moments(pass_->moments(), moments_);
+  if (passes_.empty()) return;
+  if (turn_.pass == 0) add_moments(pass_->moments(), moments_[filterbank_.parts[turn_.part].beam]);
   pass_->finish();
   detections_ += pass_->detections();
   if (turn_.pass == 0) not_finite_ += pass_->not_finite();
@@ -54,7 +69,6 @@ void SearchNode::end_segment(std::size_t, engine::Outputs& outputs) {
   for (const SearchPart& part : passes_[turn_.pass].parts)
     found.searched.push_back({part.segment, part.first_trial, part.detect->widths().back(),
                               part.detect->config().lengths});
-  pass_.reset();
   outputs.commit();
 }
 

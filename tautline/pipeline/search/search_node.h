@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/engine/node.h"
@@ -18,6 +20,7 @@ struct PulseStream {
   FilterbankStream filterbank;
   stages::dedisperse::DmPlan trials;
   stages::detect::Links links;
+  double dm_constant = core::kDispersionConstant;
 };
 
 /// Trials that one pass over a part has searched.
@@ -40,16 +43,25 @@ struct SearchNodeConfig {
   std::function<std::vector<PassPlan>(std::size_t part)> passes;
   bool reads_on_device = false;  ///< as the plans for dedispersion do
   device::MemoryUse bytes = {};  ///< of plans and states
+  std::string kernels = {};      ///< for people
+  double dm_constant = core::kDispersionConstant;
 };
+/// Plans a search of a stream whose blocks have `block_samples` times.
+using SearchPlanner =
+    std::function<SearchNodeConfig(const FilterbankStream& stream, std::size_t block_samples)>;
 
 /// Takes "filterbank", of which each segment is a pass. Gives "pulses": no arrays, a FoundPulses in each block.
 class SearchNode final : public engine::Node {
  public:
   SearchNode(SearchNodeConfig config, std::shared_ptr<const device::Device> device)
       : config_(std::move(config)), device_(std::move(device)) {}
+  /// One that plans when its input is known.
+  SearchNode(SearchPlanner planner, std::shared_ptr<const device::Device> device)
+      : planner_(std::move(planner)), device_(std::move(device)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
+  std::string kernels() const override { return config_.kernels; }
   device::MemoryUse bytes() const override { return config_.bytes; }
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
@@ -58,18 +70,21 @@ class SearchNode final : public engine::Node {
   /// "detections" of all passes; "not_finite" samples of the input.
   engine::Counters counters() const override;
 
-  /// [channel] of the input, where the plans measure it.
-  const std::vector<stages::dedisperse::Moments>& moments() const { return moments_; }
+  /// [beam][channel] of the input, where the plans measure it.
+  const std::vector<std::vector<stages::dedisperse::Moments>>& moments() const { return moments_; }
 
  private:
-  SearchNodeConfig config_;
+  void plan(const engine::Stream& input) const;
+
+  mutable SearchPlanner planner_;  // until it has planned: needs() and open() come in any order
+  mutable SearchNodeConfig config_;
   std::shared_ptr<const device::Device> device_;
   FilterbankStream filterbank_;
-  FilterbankStream::Turn turn_;   // the pass at hand
-  std::vector<PassPlan> passes_;  // over its part
-  std::unique_ptr<SearchPass> pass_;
-  engine::Block time_;  // the time of its last block
-  std::vector<stages::dedisperse::Moments> moments_;
+  FilterbankStream::Turn turn_;       // the pass at hand
+  std::vector<PassPlan> passes_;      // over its part
+  std::unique_ptr<SearchPass> pass_;  // kept for a next pass with the same plans
+  engine::Block time_;                // the time of its last block
+  std::vector<std::vector<stages::dedisperse::Moments>> moments_;
   std::uint64_t detections_ = 0, not_finite_ = 0;
 };
 

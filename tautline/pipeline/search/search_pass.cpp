@@ -328,7 +328,7 @@ SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
       device_(std::move(device)),
       queue_(queue),
       found_(plan.parts.front().dedisperse->config().beams) {
-  for (const SearchPart& part : plan.parts) {
+  for (const SearchPart& part : plan_.parts) {
     streams_.push_back(std::make_unique<Stream>(part, *device_, queue));
     fed_there_ = fed_there_ || reads_on_device(*part.dedisperse);
     for (std::vector<SegmentPulses>& of_beam : found_) {
@@ -412,6 +412,22 @@ void SearchPass::finish() {
     stream->part.detect->finish(queue_, *stream->detecting);
     collect(*stream);
   }
+}
+
+void SearchPass::reset() {
+  for (const auto& stream : streams_) {
+    stream->dedispersing->reset();
+    stream->detecting->reset();
+  }
+  for (std::size_t beam = 0; beam < beams(); ++beam) take(beam);
+  not_finite_ = 0;
+}
+
+bool SearchPass::plans_as(const PassPlan& other) const {
+  return std::equal(plan_.parts.begin(), plan_.parts.end(), other.parts.begin(), other.parts.end(),
+                    [](const SearchPart& a, const SearchPart& b) {
+                      return a.dedisperse == b.dedisperse && a.detect == b.detect;
+                    });
 }
 
 std::uint64_t SearchPass::detections() const {

@@ -92,6 +92,10 @@ class SearchPass {
   void push(const std::byte* spectra, std::size_t samples);
   /// The input has ended.
   void finish();
+  /// Begins another input of the same length, of which nothing has been found.
+  void reset();
+  /// Whether a search with this plan is one with that of `other`, for as long an input.
+  bool plans_as(const PassPlan& other) const;
 
   /// [segment of the plan], without what was taken.
   const std::vector<SegmentPulses>& found(std::size_t beam = 0) const { return found_[beam]; }
@@ -109,7 +113,7 @@ class SearchPass {
   void collect(Stream& stream);
   std::size_t beams() const { return found_.size(); }
 
-  const PassPlan& plan_;
+  PassPlan plan_;
   std::size_t sample_bytes_;
   std::shared_ptr<const device::Device> device_;
   device::Queue& queue_;

@@ -1,19 +1,27 @@
 #include "tautline/pipeline/search/trial_sink_node.h"
 
+#include <filesystem>
+
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
 
 namespace tautline::pipeline {
+
+std::string series_record_path(SeriesFormat format, const std::string& output) {
+  if (format == SeriesFormat::npy || !std::filesystem::is_directory(output))
+    return output + ".json";
+  return (std::filesystem::path(output) / "dedisperse.json").string();
+}
 
 std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> inputs) {
   TrialSinkConfig config;
   config.format = files_.format;
   config.output = files_.output;
   config.overwrite = files_.overwrite;
-  config.name = files_.name;
   for (const engine::Stream& input : inputs) {
     const auto& trials = input.detail<TrialStream>();
     config.description = trials.description;
+    config.name = files_.name.empty() ? trials.name : files_.name;
     config.dm_constant = trials.dm_constant;
     config.float_samples = input.arrays.front().type == core::SampleType::f32;
     config.segments.push_back({trials.dms, trials.downsample, trials.samples});
@@ -21,6 +29,10 @@ std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> 
   }
   written_.assign(inputs.size(), 0);
   sink_ = make_trial_sink(config);
+  inputs_.assign(inputs.begin(), inputs.end());
+  if (files_.describe)
+    record_ = std::make_unique<formats::AppendFile>(
+        series_record_path(files_.format, files_.output), files_.overwrite);
   return {};
 }
 
@@ -33,6 +45,15 @@ void TrialSinkNode::begin_segment(std::size_t input, const engine::Block&, engin
 void TrialSinkNode::process(std::size_t input, const engine::Block& block, engine::Outputs&) {
   sink_->write(input, block.view<2>());
   written_[input] += block.samples;
+}
+
+void TrialSinkNode::finish(engine::Outputs&) {
+  if (record_) record_->write(files_.describe(inputs_));
+}
+
+void TrialSinkNode::publish() {
+  sink_->finish();
+  if (record_) record_->finish();
 }
 
 }  // namespace tautline::pipeline

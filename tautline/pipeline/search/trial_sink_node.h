@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tautline/engine/node.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/search/trial_sink.h"
 
 namespace tautline::pipeline {
@@ -15,8 +18,13 @@ struct TrialFiles {
   SeriesFormat format = SeriesFormat::npy;
   std::string output;
   bool overwrite = false;
-  std::string name;  ///< TrialSinkConfig's
+  std::string name = {};  ///< TrialSinkConfig's; empty: the input's
+  /// Given the streams, the text of the record beside the series; none: no record is written.
+  std::function<std::string(std::span<const engine::Stream> inputs)> describe = {};
 };
+
+/// Where the record of series is: OUTPUT.json, or dedisperse.json in the folder OUTPUT.
+std::string series_record_path(SeriesFormat format, const std::string& output);
 
 /// Takes "trials", an input for each kind of sampling.
 class TrialSinkNode final : public engine::Node {
@@ -28,7 +36,8 @@ class TrialSinkNode final : public engine::Node {
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
-  void publish() override { sink_->finish(); }
+  void finish(engine::Outputs& outputs) override;
+  void publish() override;
 
   std::vector<std::string> paths() const { return sink_->paths(); }
   /// Times of each input.
@@ -38,6 +47,8 @@ class TrialSinkNode final : public engine::Node {
   TrialFiles files_;
   std::unique_ptr<TrialSink> sink_;
   std::vector<std::uint64_t> written_;
+  std::vector<engine::Stream> inputs_;
+  std::unique_ptr<formats::AppendFile> record_;
 };
 
 }  // namespace tautline::pipeline

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/voltages/f_engine_node.h"
 #include "tautline/pipeline/voltages/visibilities_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
@@ -23,22 +24,18 @@ struct VoltageFiles {
 };
 const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
   using C = VoltageFiles;
-  static const auto all =
-      core::Fields<C>()
-          .add({.name = "files",
-                .help = "voltage files, consecutive or receivers",
-                .separator = '\n'},
-               &C::files, core::file_names())
-          .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
-               core::at_least(0))
-          .add({.name = "duration_s",
-                .unit = "s",
-                .help = "how much to process; negative: to the end"},
-               &C::duration_s)
-          .include("", &C::reader, fields(formats::ReaderOptions{}))
-          .add({.name = "block_samples",
-                .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
-               &C::block_samples);
+  static const auto all = [] {
+    core::Fields<C> list;
+    list.add({.name = "files",
+              .help = "voltage files, consecutive or receivers",
+              .separator = '\n'},
+             &C::files, core::file_names());
+    return add_range_fields(list)
+        .include("", &C::reader, fields(formats::ReaderOptions{}))
+        .add({.name = "block_samples",
+              .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
+             &C::block_samples);
+  }();
   return all;
 }
 

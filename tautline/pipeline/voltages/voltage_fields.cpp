@@ -1,4 +1,5 @@
 // The fields of the runs over voltages.
+#include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 #include "tautline/pipeline/voltages/f_engine.h"
@@ -40,11 +41,8 @@ core::FieldText<core::Window> window_text() {
 // What both runs have: which part of which input, the filter bank, memory.
 template <class C>
 core::Fields<C> voltage_run_fields() {
-  return core::Fields<C>()
-      .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
-           core::at_least(0))
-      .add({.name = "duration_s", .unit = "s", .help = "how much to process; negative: to the end"},
-           &C::duration_s)
+  core::Fields<C> list;
+  return add_range_fields(list)
       .include("reader", &C::reader, fields(formats::ReaderOptions{}))
       .include("filter", &C::filter, fields(FilterConfig{}))
       .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},

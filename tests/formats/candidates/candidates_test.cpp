@@ -75,6 +75,31 @@ TEST(Candidates, CsvHoldsEverythingBestFirst) {
   EXPECT_THROW(write(folder / "c.txt", list, search(), false), core::Error);
 }
 
+TEST(Candidates, OfSeveralBeamsEachWithItsOwnFileAndTimes) {
+  auto list = random_candidates(20);
+  std::vector<Search> beams(3, search());
+  for (std::size_t b = 0; b < beams.size(); ++b) {
+    beams[b].file = "beam" + std::to_string(b) + ".fil";
+    beams[b].start = core::advance(beams[b].start, static_cast<std::int64_t>(b), {1, 10});
+  }
+  for (Candidate& c : list) c.beams = 1 + c.sample % 3;
+  const std::string text = beams_to_text(Format::csv, list, beams, 2);
+  std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.snr > b.snr; });
+  std::size_t at = text.find('\n') + 1;
+  EXPECT_TRUE(text.substr(0, at).ends_with(",beam,file,beams,in_many_beams\n"));
+  for (const Candidate& c : list) {
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    const std::string alone = to_text(Format::csv, std::vector{c}, beams[c.beam]);
+    const std::size_t row = alone.find('\n') + 1;
+    EXPECT_EQ(line, alone.substr(row, alone.size() - row - 1) + "," + std::to_string(c.beams) +
+                        (c.beams > 2 ? ",1" : ",0"));
+    at += line.size() + 1;
+  }
+  EXPECT_EQ(at, text.size());
+  for (const Format format : {Format::heimdall, Format::presto})
+    EXPECT_THROW(beams_to_text(format, list, beams, 2), core::Error);
+}
+
 TEST(Candidates, ArrivalTimes) {
   Candidate c;
   c.sample = 15625;  // 8 s

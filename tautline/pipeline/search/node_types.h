@@ -1,0 +1,40 @@
+// The nodes that pipeline files can have of this room.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tautline/pipeline/node_type.h"
+#include "tautline/pipeline/search/dedisperse_filterbank.h"
+#include "tautline/pipeline/search/search_filterbank.h"
+
+namespace tautline::pipeline {
+
+/// What is read and cleaned; the rest of the base is not described.
+struct FilterbankFiles : FilterbankRunConfig {
+  bool fill_gaps = false;
+  std::size_t block_samples = 0;
+};
+const core::Fields<FilterbankFiles>& fields(const FilterbankFiles&);
+
+/// Of the base, what concerns the stage.
+struct DedisperseStage : FilterbankRunConfig {};
+const core::Fields<DedisperseStage>& fields(const DedisperseStage&);
+struct SearchStage : SearchConfig {};
+const core::Fields<SearchStage>& fields(const SearchStage&);
+
+struct TrialFile {
+  std::string path;
+  SeriesFormat format = SeriesFormat::npy;
+};
+const core::Fields<TrialFile>& fields(const TrialFile&);
+
+struct CandidateFile {
+  std::string path;
+};
+const core::Fields<CandidateFile>& fields(const CandidateFile&);
+
+std::vector<NodeType> filterbank_node_types();
+
+}  // namespace tautline::pipeline

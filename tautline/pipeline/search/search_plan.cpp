@@ -1,0 +1,122 @@
+#include "tautline/pipeline/search/search_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+std::string name_of_input(const SearchConfig& config) {
+  return config.inputs.empty() ? "input" : config.inputs.front();
+}
+
+double dm_of_series(const SearchConfig& config, const formats::FilterbankDescription& series) {
+  constexpr double kHighestDm = 1e6;
+  const double dm = series.dm_with(config.dm_constant);
+  if (!(dm >= 0) || dm > kHighestDm)
+    throw core::Error(core::ErrorKind::format, name_of_input(config) + ": dispersion measure",
+                      std::to_string(dm), "0 to 1e6 pc cm^-3", "correct the header of the series");
+  return dm;
+}
+
+}  // namespace
+
+SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescription description,
+                       std::vector<FilterbankPart> parts,
+                       std::vector<std::vector<std::size_t>> left_out,
+                       std::shared_ptr<const device::Device> device, std::size_t most_block_samples)
+    : description_(std::move(description)),
+      parts_(std::move(parts)),
+      left_out_(std::move(left_out)),
+      device_(std::move(device)) {
+  choose_trials(config);
+  request_.dedisperse = stage_config(config, description_, left_out_.front());
+  request_.detect.threshold = config.threshold;
+  request_.detect.max_width_s = config.max_width_s;
+  request_.detect.baseline_s = config.baseline_s;
+  request_.detect.noise = config.noise;
+  request_.detect.links = config.links;
+  // The longest part decides what can be searched at all.
+  for (const FilterbankPart& part : parts_)
+    request_.samples = std::max(request_.samples, part.placed.range.count);
+  request_.sample_bytes = description_.sample_bytes();
+  request_.memory_bytes = config.memory_bytes;
+  request_.most_block_samples = most_block_samples;
+  if (device_->compiles()) request_.device_bytes = device_->free_bytes();
+  passes_ = plan_passes(request_, trials_, device_);
+}
+
+void SearchPlan::choose_trials(const SearchConfig& config) {
+  DmChoice choice = config.dms;
+  if (description_.time_series) {
+    // Any other trial would be the same samples under a wrong DM.
+    if (choice.given())
+      throw core::Error(core::ErrorKind::config, "dms.range",
+                        "given for " + name_of_input(config) + ", which is dedispersed already",
+                        "trials for filterbanks only", "leave `dms.range` and `dms.list` out");
+    choice.list = {dm_of_series(config, description_)};
+  }
+  require_trials(choice);
+  trials_ =
+      make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config.dm_constant});
+}
+
+PassRequest SearchPlan::request_of(std::size_t part) const {
+  PassRequest request = request_;
+  request.samples = parts_[part].placed.range.count;
+  request.dedisperse.ignored_channels = left_out_[parts_[part].beam];
+  return request;
+}
+
+// Whether the passes over the longest part are those over this one, but for its length.
+bool SearchPlan::is_planned(const PassRequest& request,
+                            const stages::dedisperse::DmPlan& trials) const {
+  return request.dedisperse.ignored_channels == left_out_.front() &&
+         trials.trials() == trials_.trials();
+}
+
+std::vector<PassPlan> SearchPlan::passes_of(std::size_t part) const {
+  const PassRequest request = request_of(part);
+  const stages::dedisperse::DmPlan trials = trials_that_fit(request, trials_);
+  if (is_planned(request, trials))
+    return request.samples == request_.samples ? passes_ : plan_again(request, passes_, device_);
+  if (trials.trials() == 0) return {};
+  return plan_passes(request, trials, device_);
+}
+
+std::vector<FilterbankPart> SearchPlan::parts() const {
+  std::vector<FilterbankPart> parts = parts_;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const PassRequest request = request_of(k);
+    const bool planned = is_planned(request, trials_that_fit(request, trials_));
+    parts[k].passes = planned ? passes_.size() : passes_of(k).size();
+  }
+  return parts;
+}
+
+std::size_t SearchPlan::block_samples() const {
+  std::size_t samples = passes_.front().block_samples;
+  for (const PassPlan& pass : passes_) samples = std::min(samples, pass.block_samples);
+  return samples;
+}
+
+SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan) {
+  SearchNodeConfig config{plan->trials(), plan->links(),
+                          [plan](std::size_t part) { return plan->passes_of(part); }};
+  for (const SearchPart& part : plan->passes().front().parts) {
+    config.reads_on_device = config.reads_on_device || reads_on_device(*part.dedisperse);
+    for (const auto& use : {part.dedisperse->bytes(), part.detect->bytes()}) {
+      config.bytes.host_bytes += use.host_bytes;
+      config.bytes.device_bytes += use.device_bytes;
+    }
+  }
+  config.dm_constant = plan->first_part().dedisperse->config().dm_constant;
+  config.kernels =
+      plan->first_part().dedisperse->backend() + "; search " + plan->first_part().detect->backend();
+  return config;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,55 @@
+// What a search does to each part of its input: trials, and the passes that search them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/search/search_node.h"
+#include "tautline/pipeline/search/search_pass.h"
+
+namespace tautline::pipeline {
+
+class SearchPlan {
+ public:
+  /// `description`: what all beams have alike. `parts` and `left_out` are FilterbankStream's.
+  /// `most_block_samples`: PassRequest's. Throws Error(config) and Error(memory).
+  SearchPlan(const SearchConfig& config, formats::FilterbankDescription description,
+             std::vector<FilterbankPart> parts, std::vector<std::vector<std::size_t>> left_out,
+             std::shared_ptr<const device::Device> device, std::size_t most_block_samples = 0);
+
+  const stages::dedisperse::DmPlan& trials() const { return trials_; }
+  const stages::detect::Links& links() const { return request_.detect.links; }
+  /// Over the longest part; the first beam's, if channels are left out differently.
+  const std::vector<PassPlan>& passes() const { return passes_; }
+  const SearchPart& first_part() const { return passes_.front().parts.front(); }
+  /// Over any part; none where it is too short for all trials. Those of short parts and of beams
+  /// with channels of their own are made again at each call, which takes less memory than keeping
+  /// them.
+  std::vector<PassPlan> passes_of(std::size_t part) const;
+  /// The parts, each with as many passes as it needs.
+  std::vector<FilterbankPart> parts() const;
+  /// Times of the input in a block.
+  std::size_t block_samples() const;
+
+ private:
+  void choose_trials(const SearchConfig& config);
+  PassRequest request_of(std::size_t part) const;
+  bool is_planned(const PassRequest& request, const stages::dedisperse::DmPlan& trials) const;
+
+  formats::FilterbankDescription description_;
+  std::vector<FilterbankPart> parts_;
+  std::vector<std::vector<std::size_t>> left_out_;  // [beam]
+  std::shared_ptr<const device::Device> device_;
+  stages::dedisperse::DmPlan trials_;
+  PassRequest request_;           // for the longest part
+  std::vector<PassPlan> passes_;  // for it
+};
+
+/// What the node needs.
+SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan);
+
+}  // namespace tautline::pipeline
