@@ -336,7 +336,7 @@ TEST_F(RunFilterbank, SaysWhereAPipelineIsWrong) {
   EXPECT_NE(said.find("dms"), std::string::npos) << said;
   said =
       refusal("[pulses]\ntype = \"dedisperse\"\ninputs = \"filterbank\"\ndms.range = \"0:9:1\"\n");
-  EXPECT_NE(said.find("[candidates]"), std::string::npos) << said;
+  EXPECT_NE(said.find("candidates (line 10): stream: trials"), std::string::npos) << said;
 }
 
 }  // namespace

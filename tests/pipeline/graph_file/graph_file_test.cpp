@@ -21,11 +21,13 @@ const core::Fields<NumbersConfig>& fields(const NumbersConfig&) {
 }
 
 struct AddConfig {
-  std::int32_t number = 1;
+  std::int32_t number = 1, more = 0;
 };
 const core::Fields<AddConfig>& fields(const AddConfig&) {
-  static const auto all = core::Fields<AddConfig>().add({.name = "number", .help = "what is added"},
-                                                        &AddConfig::number);
+  static const auto all =
+      core::Fields<AddConfig>()
+          .add({.name = "number", .help = "what is added"}, &AddConfig::number)
+          .add({.name = "further.number", .help = "what is added, too"}, &AddConfig::more);
   return all;
 }
 
@@ -53,7 +55,7 @@ std::vector<NodeType> types_with(std::vector<Came>& came,
                                }),
       node_type<AddConfig>("add", "adds a number", 1,
                            [](const AddConfig& c, const NodeContext&) {
-                             return std::make_unique<engine::Adding>(c.number);
+                             return std::make_unique<engine::Adding>(c.number + c.more);
                            }),
       node_type<CollectConfig>("collect", "keeps what comes", 1,
                                [&came, paths](const CollectConfig& c, const NodeContext&) {
@@ -103,6 +105,33 @@ TEST(GraphFile, RunsAForkAsItIsWritten) {
   EXPECT_EQ(came[first_adds ? 0 : 1].values,
             (std::vector<std::int32_t>{100, 101, 102, 103, 104, 105, 106}));
   EXPECT_EQ(came[first_adds ? 1 : 0].values, (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+// As a name with a dot, as a table and by assignment.
+TEST(GraphFile, FieldsOfParts) {
+  const std::string nodes =
+      "[n]\ntype='numbers'\ncount=2\n[c]\ntype='collect'\ninputs='a'\n"
+      "[a]\ntype='add'\ninputs='n'\nnumber=10\n";
+  for (const char* part : {"further.number=5", "further={number=5}", "[a.further]\nnumber=5"}) {
+    std::vector<Came> came;
+    const auto types = types_with(came);
+    GraphFile file = graph_of(nodes + part + "\n", types);
+    run(file);
+    EXPECT_EQ(came.at(0).values, (std::vector<std::int32_t>{15, 16})) << part;
+    came.clear();
+    file.set("a.further.number=6");
+    run(file);
+    EXPECT_EQ(came.at(0).values, (std::vector<std::int32_t>{16, 17})) << part;
+  }
+  std::vector<Came> came;
+  const auto types = types_with(came);
+  try {
+    graph_of(nodes + "[a.further]\nnothing=5\n", types);
+    ADD_FAILURE() << "a part without such a field";
+  } catch (const core::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("further.number"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("line 12"), std::string::npos) << error.what();
+  }
 }
 
 TEST(GraphFile, AssignmentsTakeThePlaceOfWhatTheFileSays) {
