@@ -163,5 +163,57 @@ TEST(SearchCommand, WrongUsageAndBadInput) {
   expect({"--dms", "0:10:1", "--noise", "none"}, 2, "--noise");
 }
 
+TEST(SearchCommand, BeamsTogether) {
+  const ScratchFolder folder;
+  std::vector<std::string> arguments{"--json", "search", "--beams"};
+  for (const char* name : {"a.fil", "b.fil", "c.fil"}) {
+    const CommandResult made = run_command(
+        {"simulate", "filterbank", "--nchans", "32", "--fch1", "1500", "--foff", "-8", "--tsamp",
+         "512e-6", "--duration", "6", "--pulse", "dm=0,time=4,width=0.004,snr=60", "--seed",
+         std::to_string(generator()()), "-o", folder / name},
+        folder.path().string());
+    ASSERT_EQ(made.status, 0) << made.err;
+    arguments.push_back(folder / name);
+  }
+  arguments.insert(arguments.end(), {"-o", folder / "c.csv", "--dms", "0:60:2"});
+  const CommandResult found = run_command(arguments, folder.path().string());
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = json_lines(found.out);
+  ASSERT_GE(lines.size(), 4u);
+  Keys keys = documented_object("`tautline.candidate` 1");
+  keys.insert({"beams", "in_many_beams"});
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_EQ(keys_of(lines[k]), keys);
+    EXPECT_EQ(lines[k]["beams"], 3);
+    EXPECT_EQ(lines[k]["in_many_beams"], true);  // more than 2
+    EXPECT_EQ(lines[k]["file"], arguments[3 + lines[k]["beam"].get<std::size_t>()]);
+  }
+  EXPECT_EQ(lines.back()["schema"], "tautline.search");
+  EXPECT_EQ(lines.back()["beams"], 3);
+  EXPECT_GE(lines.back()["in_many_beams"].get<int>(), 3);
+  const auto list = lines_of(read_file(folder / "c.csv"));
+  EXPECT_TRUE(list.at(0).ends_with(",file,beams,in_many_beams")) << list.at(0);
+  EXPECT_EQ(list.size(), lines.size());
+
+  // Beams that differ are refused by name, and a list that has no place for them by its option.
+  const CommandResult made =
+      run_command({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-8",
+                   "--tsamp", "512e-6", "--duration", "1", "-o", folder / "d.fil"},
+                  folder.path().string());
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto refusal = [&](const std::string& input, const std::string& output) {
+    const CommandResult result = run_command(
+        {"search", "--beams", folder / "a.fil", input, "-o", folder / output, "--dms", "0:60:2"},
+        folder.path().string());
+    EXPECT_EQ(result.status, 2) << result.err;
+    return result.err;
+  };
+  std::string said = refusal(folder / "d.fil", "d.csv");
+  EXPECT_NE(said.find("d.fil: channels: 16, expected 32"), std::string::npos) << said;
+  EXPECT_NE(said.find("--beams"), std::string::npos) << said;
+  said = refusal(folder / "b.fil", "d.cand");
+  EXPECT_NE(said.find(".csv"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace tautline::tests
