@@ -1,5 +1,6 @@
-#include "tautline/pipeline/graph_file/graph_file.h"
 #include "tautline/pipeline/photons/node_types.h"
+
+#include "tautline/pipeline/graph_file/graph_file.h"
 #include "tautline/pipeline/search/node_types.h"
 #include "tautline/pipeline/voltages/node_types.h"
 

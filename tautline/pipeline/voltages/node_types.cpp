@@ -26,10 +26,9 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
   using C = VoltageFiles;
   static const auto all = [] {
     core::Fields<C> list;
-    list.add({.name = "files",
-              .help = "voltage files, consecutive or receivers",
-              .separator = '\n'},
-             &C::files, core::file_names());
+    list.add(
+        {.name = "files", .help = "voltage files, consecutive or receivers", .separator = '\n'},
+        &C::files, core::file_names());
     return add_range_fields(list)
         .include("", &C::reader, fields(formats::ReaderOptions{}))
         .add({.name = "block_samples",

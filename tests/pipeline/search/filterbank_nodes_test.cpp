@@ -107,8 +107,7 @@ class FilterbankNodes : public ::testing::TestWithParam<std::string> {
     device = device::open(device::parse_selection(GetParam()), {.threads = 2});
   }
   std::unique_ptr<CandidateSinkNode> make_sink() {
-    auto sink = std::make_unique<CandidateSinkNode>(
-        CandidateFiles{folder / "c.csv", true, {}});
+    auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{folder / "c.csv", true, {}});
     sink->describe = [] { return CandidateTexts{}; };
     return sink;
   }
