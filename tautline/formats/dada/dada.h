@@ -58,6 +58,7 @@ class Writer {
   std::uint64_t header_bytes_ = 0;
   std::size_t file_size_at_ = 0;
   PartialFile file_;
+  std::vector<const std::byte*> rows_;  // in the file's order within a time
   std::vector<std::byte> transposed_;
 };
 

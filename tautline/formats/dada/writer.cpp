@@ -10,6 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/dada/header.h"
+#include "tautline/formats/dada/times_of_rows.h"
 
 namespace tautline::formats::dada {
 
@@ -83,28 +84,6 @@ void require_writable(const core::VoltageDescription& d, const std::string& orde
   if (axes.front().letter != 'T')
     throw core::Error(core::ErrorKind::config, "ORDER", order,
                       "T (time) slowest, as a stream is written");
-}
-
-template <std::size_t kBytes>
-void scatter_elements(const std::byte* row, std::size_t count, std::byte* out,
-                      std::size_t stride_bytes) {
-  for (std::size_t t = 0; t < count; ++t)
-    std::memcpy(out + t * stride_bytes, row + t * kBytes, kBytes);
-}
-
-// A row's elements of 1, 2, 4 or 8 bytes, `stride_bytes` apart.
-void scatter(const std::byte* row, std::size_t element_bytes, std::size_t count, std::byte* out,
-             std::size_t stride_bytes) {
-  switch (element_bytes) {
-    case 1:
-      return scatter_elements<1>(row, count, out, stride_bytes);
-    case 2:
-      return scatter_elements<2>(row, count, out, stride_bytes);
-    case 4:
-      return scatter_elements<4>(row, count, out, stride_bytes);
-    default:
-      return scatter_elements<8>(row, count, out, stride_bytes);
-  }
 }
 
 // The description of a file written in this order, once it has proved writable.
@@ -193,24 +172,22 @@ void Writer::write_rows(const void* samples, std::size_t channel_stride_bytes,
                       "pack the samples and use write()");
   const std::size_t bytes = bits / 8;
   const auto time_bytes = static_cast<std::size_t>(time_bits_ / 8);
-  // As many times at once as keep the transposed copy in the cache.
-  constexpr std::size_t kTransposedBytes = std::size_t{1} << 18;
-  const std::size_t step = std::max<std::size_t>(1, kTransposedBytes / time_bytes);
   const auto* in = static_cast<const std::byte*>(samples);
+  rows_.resize(time_bytes / bytes);
+  for (std::size_t c = 0; c < layout_.channels; ++c)
+    for (std::size_t a = 0; a < layout_.antennas; ++a)
+      for (std::size_t p = 0; p < layout_.polarisations; ++p)
+        rows_[(c * layout_.channel_stride_bits + a * layout_.antenna_stride_bits +
+               p * layout_.polarisation_stride_bits) /
+              bits] =
+            in + c * channel_stride_bytes + (a * layout_.polarisations + p) * row_stride_bytes;
+  // Written while they are in a cache.
+  constexpr std::size_t kTransposedBytes = std::size_t{4} << 20;
+  const std::size_t step = std::max<std::size_t>(1, kTransposedBytes / time_bytes);
   for (std::size_t first = 0; first < count; first += step) {
     const std::size_t times = std::min(step, count - first);
     transposed_.resize(times * time_bytes);
-    for (std::size_t c = 0; c < layout_.channels; ++c)
-      for (std::size_t a = 0; a < layout_.antennas; ++a)
-        for (std::size_t p = 0; p < layout_.polarisations; ++p) {
-          const std::byte* row = in + c * channel_stride_bytes +
-                                 (a * layout_.polarisations + p) * row_stride_bytes + first * bytes;
-          std::byte* out = transposed_.data() +
-                           (c * layout_.channel_stride_bits + a * layout_.antenna_stride_bits +
-                            p * layout_.polarisation_stride_bits) /
-                               8;
-          scatter(row, bytes, times, out, time_bytes);
-        }
+    times_of_rows(rows_, bytes, first, times, transposed_.data());
     file_.write(transposed_);
   }
 }

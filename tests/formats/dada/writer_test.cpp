@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/dada/dada.h"
+#include "tautline/formats/dada/times_of_rows.h"
 #include "tests/formats/voltage_check.h"
 #include "tests/support/seed.h"
 
@@ -83,7 +85,7 @@ TEST(DadaWriter, DescriptionsComeBackToTheLastBit) {
 
 TEST(DadaWriter, RowsOfTimeAreTransposedIntoTheFilesOrder) {
   const Folder folder;
-  for (const char* order : {"TFAP", "TAPF"}) {
+  for (const char* order : {"TFAP", "TAPF", "TPFA"}) {
     core::VoltageDescription d = description();
     d.channels = 4;
     d.bandwidth_hz *= 4;
@@ -105,6 +107,25 @@ TEST(DadaWriter, RowsOfTimeAreTransposedIntoTheFilesOrder) {
           ASSERT_EQ(stream.at(c, i, t), std::complex<double>(sample[0], sample[1]));
         }
   }
+}
+
+TEST(TimesOfRows, AreTheRowsElementsForAnySize) {
+  for (const std::size_t bytes : {1, 2, 4, 8})
+    for (const std::size_t rows : {1, 3, 64, 77, 1031})
+      for (const std::size_t count : {1, 31, 64, 65, 700}) {
+        const std::size_t first = 5, stride = (first + count) * bytes + 3;
+        const auto samples = random_bytes(rows * stride);
+        std::vector<const std::byte*> starts;
+        for (std::size_t k = 0; k < rows; ++k) starts.push_back(samples.data() + k * stride);
+        std::vector<std::byte> out(rows * count * bytes, std::byte{0x5a});
+        times_of_rows(starts, bytes, first, count, out.data(), 3);
+        for (std::size_t t = 0; t < count; ++t)
+          for (std::size_t k = 0; k < rows; ++k)
+            ASSERT_EQ(std::memcmp(out.data() + (t * rows + k) * bytes,
+                                  starts[k] + (first + t) * bytes, bytes),
+                      0)
+                << bytes << " bytes, " << rows << " rows, " << count << " times, at " << t;
+      }
 }
 
 TEST(DadaWriter, ExtraKeysAndLongHeaders) {
