@@ -70,12 +70,17 @@ class VoltageReader {
   Damage damage_;
 };
 
+/// Of a piece of a read that is decoded on a thread of its own: handing over less takes as long as decoding it.
+inline constexpr std::size_t kLeastDecodedBytes = std::size_t{1} << 18;
+
 struct ReaderOptions {
   /// What the file cannot say: everything for NPY; rate, centre, sideband and start for MWA
   /// receivers; rate, centre, sideband and polarisations for VDIF. Ignored elsewhere. A rate whose numerator
   /// is zero, a centre or a bandwidth of zero are not given.
   core::VoltageDescription assumed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
+  /// That several threads decode a read of VDIF or GUPPI in; 0: by its length.
+  std::size_t decoding_pieces = 0;
   /// Fields that the user gave, as "rate_hz": one that the file's format does not use is refused,
   /// not ignored.
   std::vector<std::string> named;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tautline/core/threads.h"
+
 namespace tautline::formats::dada {
 
 namespace {
@@ -31,13 +33,13 @@ void transpose(std::span<const std::byte* const> rows, std::size_t first, std::s
 }  // namespace
 
 void times_of_rows(std::span<const std::byte* const> rows, std::size_t element_bytes,
-                   std::size_t first, std::size_t count, std::byte* out, std::size_t threads) {
-  // A thread takes longer to start than to move less than this.
+                   std::size_t first, std::size_t count, std::byte* out, std::size_t pieces) {
+  // Less is moved in the time that it takes to hand it to another thread.
   constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
   const std::size_t time_bytes = rows.size() * element_bytes;
   const std::size_t lines = (count * element_bytes + kLineBytes - 1) / kLineBytes;
   const std::size_t line_times = kLineBytes / element_bytes;
-  core::in_pieces(lines, std::min(threads, count * time_bytes / kLeastBytes),
+  core::in_pieces(lines, pieces > 0 ? pieces : count * time_bytes / kLeastBytes,
                   [&](std::size_t, std::size_t begin, std::size_t end) {
                     const std::size_t from = begin * line_times;
                     const std::size_t times = std::min(count, end * line_times) - from;

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "tautline/core/sample_decode.h"
+#include "tautline/core/threads.h"
 #include "tautline/formats/guppi/block_stream.h"
 #include "tautline/formats/guppi/guppi.h"
 
@@ -24,10 +28,37 @@ void swap_halves(std::span<std::byte> bytes) {
   for (std::byte& b : bytes) b = b << 4 | b >> 4;
 }
 
+using FourCodes = std::array<std::array<std::byte, 4>, 256>;
+
+// The codes of a byte of four, decoded.
+constexpr FourCodes four_codes() {
+  FourCodes table{};
+  for (unsigned byte = 0; byte < 256; ++byte)
+    for (unsigned k = 0; k < 4; ++k)
+      table[byte][k] = static_cast<std::byte>(
+          core::decode_code(byte >> (2 * k) & 3u, 2, core::Encoding::offset_binary));
+  return table;
+}
+
+// out[k] = code `skipped` + k.
+void decode_codes_of_2_bits(std::span<const std::byte> packed, std::size_t skipped,
+                            std::span<std::byte> out) {
+  static constexpr FourCodes kTable = four_codes();
+  const auto codes = [&](std::size_t k) -> const std::array<std::byte, 4>& {
+    return kTable[std::to_integer<std::size_t>(packed[(skipped + k) / 4])];
+  };
+  std::size_t k = 0;
+  const auto to_whole_byte = std::min(out.size(), (4 - skipped % 4) % 4);
+  for (; k < to_whole_byte; ++k) out[k] = codes(k)[(skipped + k) % 4];
+  for (; k + 4 <= out.size(); k += 4) std::memcpy(out.data() + k, codes(k).data(), 4);
+  for (; k < out.size(); ++k) out[k] = codes(k)[(skipped + k) % 4];
+}
+
 class Reader : public VoltageReader {
  public:
-  explicit Reader(const std::string& path)
+  Reader(const std::string& path, const ReaderOptions& options)
       : file_(path),
+        pieces_(options.decoding_pieces),
         first_(first_cards(file_)),
         geometry_(read_geometry(first_)),
         unit_(find_packet_unit(file_, first_, geometry_)),
@@ -108,40 +139,45 @@ class Reader : public VoltageReader {
     position_ += count;
   }
 
+  // Rows, and pieces of long ones, are read and decoded side by side.
   void copy(std::uint64_t within, std::size_t count, core::RawBlock& block) {
+    constexpr std::size_t kRowPieceBytes = std::size_t{1} << 20;
     const std::size_t row_stride = block.layout.channel_stride_bits / 8;
-    for (std::size_t row = 0; row < geometry_.rows(); ++row) {
-      const std::span out(block.bytes.data() + row * row_stride + block.samples * time_bytes(),
-                          count * time_bytes());
-      read_row(current_->data_offset + row * geometry_.row_bytes(), within, out);
-    }
+    const std::size_t times = std::max<std::size_t>(1, kRowPieceBytes / time_bytes());
+    const std::size_t cuts = (count + times - 1) / times;  // of a row
+    const std::size_t bytes = geometry_.rows() * count * time_bytes();
+    core::in_pieces(geometry_.rows() * cuts, pieces_ > 0 ? pieces_ : bytes / kLeastDecodedBytes,
+                    [&](std::size_t, std::size_t begin, std::size_t end) {
+                      std::vector<std::byte> packed;
+                      for (std::size_t item = begin; item < end; ++item) {
+                        const std::size_t row = item / cuts, first = item % cuts * times;
+                        const std::span out(block.bytes.data() + row * row_stride +
+                                                (block.samples + first) * time_bytes(),
+                                            std::min(times, count - first) * time_bytes());
+                        read_row(current_->data_offset + row * geometry_.row_bytes(),
+                                 within + first, out, packed);
+                      }
+                    });
     block.samples += count;
     position_ += count;
   }
 
-  // Fills `out` with the times of one row from time `within` on.
-  void read_row(std::uint64_t row_offset, std::uint64_t within, std::span<std::byte> out) {
-    if (geometry_.bits == 2) return read_row_of_2_bits(row_offset, within, out);
-    read_exactly(row_offset + within * geometry_.time_bits() / 8, out);
+  // Fills `out` with the times of one row from time `within` on. `packed` is scratch memory.
+  void read_row(std::uint64_t row_offset, std::uint64_t within, std::span<std::byte> out,
+                std::vector<std::byte>& packed) const {
+    constexpr std::size_t kCodesPerByte = 4;
+    const std::uint64_t first_bit = within * geometry_.time_bits();
+    if (geometry_.bits == 2) {
+      const auto skipped = static_cast<std::size_t>(first_bit % 8 / 2);
+      packed.resize((skipped + out.size() + kCodesPerByte - 1) / kCodesPerByte);
+      read_exactly(row_offset + first_bit / 8, packed);
+      return decode_codes_of_2_bits(packed, skipped, out);
+    }
+    read_exactly(row_offset + first_bit / 8, out);
     if (geometry_.bits == 4) swap_halves(out);
   }
 
-  void read_row_of_2_bits(std::uint64_t row_offset, std::uint64_t within,
-                          std::span<std::byte> out) {
-    constexpr std::size_t kBits = 2;
-    const std::uint64_t first_bit = within * geometry_.time_bits();
-    const auto skipped = static_cast<std::size_t>(first_bit % 8);
-    packed_.resize((skipped + out.size() * kBits + 7) / 8);
-    read_exactly(row_offset + first_bit / 8, packed_);
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      const std::size_t bit = skipped + k * kBits;
-      const auto code = std::to_integer<unsigned>(packed_[bit / 8] >> (bit % 8));
-      out[k] = static_cast<std::byte>(
-          core::decode_code(code, static_cast<int>(kBits), core::Encoding::offset_binary));
-    }
-  }
-
-  void read_exactly(std::uint64_t offset, std::span<std::byte> out) {
+  void read_exactly(std::uint64_t offset, std::span<std::byte> out) const {
     if (file_.read(offset, out) < out.size())
       throw core::Error(core::ErrorKind::io,
                         file_.path() + ": data at byte " + std::to_string(offset),
@@ -149,6 +185,7 @@ class Reader : public VoltageReader {
   }
 
   InputFile file_;
+  std::size_t pieces_;
   Cards first_;
   Geometry geometry_;
   std::optional<PacketUnit> unit_;
@@ -156,7 +193,6 @@ class Reader : public VoltageReader {
   std::optional<Block> current_;
   std::uint64_t position_ = 0;
   std::uint64_t noted_gap_before_ = 0;  ///< the data of the block that follows the gap noted last
-  std::vector<std::byte> packed_;
 };
 
 }  // namespace
@@ -173,8 +209,8 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
   return false;
 }
 
-std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions&) {
-  return std::make_unique<Reader>(path);
+std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options) {
+  return std::make_unique<Reader>(path, options);
 }
 
 }  // namespace tautline::formats::guppi

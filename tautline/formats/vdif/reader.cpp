@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tautline/core/threads.h"
 #include "tautline/formats/text.h"
 #include "tautline/formats/vdif/frame_window.h"
 #include "tautline/formats/vdif/payload.h"
@@ -65,6 +66,7 @@ class Reader : public VoltageReader {
         frame_samples_(packing_.samples_in(header_.payload_bytes())),
         timeline_(find_timeline(file_, header_, options.assumed.rate_hz)),
         window_(file_, header_, timeline_, damage_),
+        pieces_(options.decoding_pieces),
         missing_(timeline_.threads.size(), false) {
     description_ = describe(header_, timeline_, options.assumed);
     file_.sequential();
@@ -116,6 +118,7 @@ class Reader : public VoltageReader {
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {
     begin(block, samples, position_);
+    deliveries_.clear();
     while (block.samples < samples) {
       const auto limit = static_cast<std::uint64_t>(timeline_.limit);
       if (position_ / frame_samples_ >= limit) break;
@@ -123,11 +126,15 @@ class Reader : public VoltageReader {
       const auto within = static_cast<std::size_t>(position_ % frame_samples_);
       if (slots.empty() || within >= window_.samples()) break;
       const std::size_t count = std::min(samples - block.samples, window_.samples() - within);
-      for (std::size_t input = 0; input < slots.size(); ++input)
-        deliver(slots[input], input, within, count, block);
+      for (std::size_t input = 0; input < slots.size(); ++input) {
+        note_missing(slots[input], input);
+        deliveries_.push_back({slots[input], input, within, count, block.samples});
+      }
       block.samples += count;
       position_ += count;
     }
+    decode_all(block);
+    for (const Delivery& delivery : deliveries_) mark_lost(delivery, block);
     return block.samples;
   }
 
@@ -136,38 +143,53 @@ class Reader : public VoltageReader {
     return static_cast<std::size_t>(description_.format.bits_per_sample()) / 8;
   }
 
-  void deliver(const Slot& slot, std::size_t input, std::size_t within, std::size_t count,
-               core::RawBlock& block) {
-    note_missing(slot, input);
-    std::size_t good = 0;
-    if (slot.present && !slot.invalid && slot.samples > within)
-      good = decode(slot, input, within, std::min(count, slot.samples - within), block);
-    if (good == count) return;
-    damage_.lost_samples += count - good;
-    const std::size_t first = block.samples + good;
-    if (!block.invalid.empty() && block.invalid.back().input == input &&
-        block.invalid.back().first_sample + block.invalid.back().samples == first)
-      block.invalid.back().samples += count - good;
-    else
-      block.invalid.push_back({input, first, count - good});
+  /// Samples of one frame, for the block from `first` on.
+  struct Delivery {
+    Slot slot;
+    std::size_t input, within, count, first;
+    std::size_t good = 0;  ///< decoded, from the first on
+    bool cut = false;      ///< the file lacks them
+  };
+
+  void decode_all(core::RawBlock& block) {
+    const std::size_t pieces = pieces_ > 0 ? pieces_ : block.bytes.size() / kLeastDecodedBytes;
+    core::in_pieces(deliveries_.size(), pieces,
+                    [&](std::size_t, std::size_t first, std::size_t end) {
+                      std::vector<std::byte> payload;
+                      for (std::size_t k = first; k < end; ++k)
+                        decode(deliveries_[k], payload, block);
+                    });
   }
 
-  // Reads only the words that the samples lie in; returns how many samples there were.
-  std::size_t decode(const Slot& slot, std::size_t input, std::size_t within, std::size_t count,
-                     core::RawBlock& block) {
-    const std::size_t first_word = packing_.words_before(within);
-    const std::size_t end_word = packing_.words_before(within + count - 1) + packing_.group_words();
-    payload_.resize(4 * (end_word - first_word));
-    if (file_.read(slot.payload_offset + 4 * first_word, payload_) < payload_.size()) {
-      damage_.note(fmt::format("{}: payload at byte {}: the file was cut while it was read",
-                               file_.path(), slot.payload_offset));
-      return 0;
-    }
+  // Reads only the words that the samples lie in.
+  void decode(Delivery& d, std::vector<std::byte>& payload, core::RawBlock& block) const {
+    if (!d.slot.present || d.slot.invalid || d.slot.samples <= d.within) return;
+    const std::size_t count = std::min(d.count, d.slot.samples - d.within);
+    const std::size_t first_word = packing_.words_before(d.within);
+    const std::size_t end_word =
+        packing_.words_before(d.within + count - 1) + packing_.group_words();
+    payload.resize(4 * (end_word - first_word));
+    d.cut = file_.read(d.slot.payload_offset + 4 * first_word, payload) < payload.size();
+    if (d.cut) return;
     const std::size_t row = block.layout.channel_stride_bits / 8;
     std::byte* rows =
-        block.bytes.data() + input * description_.channels * row + block.samples * sample_bytes();
-    decode_samples(header_, packing_, payload_, within, count, rows, row);
-    return count;
+        block.bytes.data() + d.input * description_.channels * row + d.first * sample_bytes();
+    decode_samples(header_, packing_, payload, d.within, count, rows, row);
+    d.good = count;
+  }
+
+  void mark_lost(const Delivery& d, core::RawBlock& block) {
+    if (d.cut)
+      damage_.note(fmt::format("{}: payload at byte {}: the file was cut while it was read",
+                               file_.path(), d.slot.payload_offset));
+    if (d.good == d.count) return;
+    const std::size_t first = d.first + d.good, lost = d.count - d.good;
+    damage_.lost_samples += lost;
+    if (!block.invalid.empty() && block.invalid.back().input == d.input &&
+        block.invalid.back().first_sample + block.invalid.back().samples == first)
+      block.invalid.back().samples += lost;
+    else
+      block.invalid.push_back({d.input, first, lost});
   }
 
   void note_missing(const Slot& slot, std::size_t input) {
@@ -188,8 +210,9 @@ class Reader : public VoltageReader {
   std::size_t frame_samples_;
   Timeline timeline_;
   FrameWindow window_;
+  std::size_t pieces_;
   std::vector<bool> missing_;  ///< by input: the last frame was
-  std::vector<std::byte> payload_;
+  std::vector<Delivery> deliveries_;
   std::uint64_t position_ = 0;
 };
 

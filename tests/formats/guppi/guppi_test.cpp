@@ -199,7 +199,9 @@ class Guppi : public testing::Test {
  protected:
   std::unique_ptr<VoltageReader> open_bytes(const std::vector<char>& bytes) {
     tests::write_bytes(path_, bytes);
-    return open(path_, {});
+    ReaderOptions options;
+    options.decoding_pieces = 1 + random_() % 4;  // whatever the length
+    return open(path_, options);
   }
   void expect_refused(const std::vector<char>& bytes, const std::string& field) {
     try {

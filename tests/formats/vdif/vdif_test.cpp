@@ -160,8 +160,9 @@ class Recording {
 class Vdif : public testing::Test {
  protected:
   std::unique_ptr<VoltageReader> open_bytes(const std::vector<char>& bytes,
-                                            const ReaderOptions& options = {}) {
+                                            ReaderOptions options = {}) {
     tests::write_bytes(path_, bytes);
+    options.decoding_pieces = 1 + random_() % 4;  // whatever the length
     return open(path_, options);
   }
   // Ten frames in a second unless a test says otherwise.
