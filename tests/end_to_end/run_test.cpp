@@ -98,6 +98,34 @@ TEST_F(RunPipeline, AForkGivesBothFilesWhatTheCommandsGive) {
                                   "--channels", "16", "--taps", "4", "--requantize", "8"});
   ASSERT_EQ(bank.status, 0) << bank.err;
   EXPECT_TRUE(read_file(scratch / "run.npy") == read_file(scratch / "command.npy"));
+  const auto record = nlohmann::json::parse(read_file(scratch / "run.npy.json"));
+  const auto command = nlohmann::json::parse(read_file(scratch / "command.npy.json"));
+  for (const char* key : {"channel_hz", "requantisation_gains", "inputs", "kernels", "spectra"})
+    EXPECT_EQ(record[key], command[key]) << key;
+  EXPECT_EQ(record["requantisation_gains"].size(), 16u);
+}
+
+TEST_F(RunPipeline, DelaysAreThoseOfTheCommand) {
+  std::string delays = "phase_centre = \"a place\"\nra_deg = 10.0\ndec_deg = -20.0\n";
+  for (const int antenna : {0, 1})
+    delays += "[[delay]]\nantenna = " + std::to_string(antenna) +
+              "\npiece = [{ start = \"2026-03-20T13:59:00\", delay_s = " +
+              std::to_string(antenna * 3.3e-6) + ", delay_rate = 1e-9 }]\n";
+  write_file(scratch / "delays.toml", delays);
+  std::vector<std::string> arguments = of_example("correlate.toml", "run.uvh5");
+  arguments.insert(arguments.end(), {"--set", "f.delays_path=" + (scratch / "delays.toml")});
+  CommandResult result = run(arguments);
+  ASSERT_EQ(result.status, 0) << result.err;
+  result =
+      run({"correlate", scratch / "in.dada", "-o", scratch / "delayed.uvh5", "--channels", "16",
+           "--taps", "4", "--integration", "0.004", "--delays", scratch / "delays.toml"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  expect_same(contents_of(scratch / "run.uvh5"), contents_of(scratch / "delayed.uvh5"));
+  const auto centre = formats::open_visibilities(scratch / "run.uvh5")->description().phase_centre;
+  EXPECT_TRUE(centre.tracked);
+  EXPECT_EQ(centre.name, "a place");
+  EXPECT_EQ(centre.dec_deg, -20.0);
+  EXPECT_FALSE(contents_of(scratch / "run.uvh5").values == of_command().values);
 }
 
 // Counts of one sensor and photons of a simulation, to files whose bytes tell everything but how they came about.

@@ -7,9 +7,9 @@
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/f_engine_node.h"
-#include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
+#include "tautline/pipeline/voltages/spectra_record.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
@@ -22,8 +22,7 @@ using core::ErrorKind;
 
 // What the output's own format has no room for, beside it as OUTPUT.json.
 std::string record(const ChannelizeConfig& config, const device::Device& device,
-                   const core::VoltageDescription& description, const ChannelizeSummary& s,
-                   const std::vector<float>& gains) {
+                   const ChannelizeSummary& s, const Spectra& spectra) {
   nlohmann::ordered_json object{{"schema", "tautline.channelize.record"},
                                 {"version", 1},
                                 {"history", config.history},
@@ -36,13 +35,8 @@ std::string record(const ChannelizeConfig& config, const device::Device& device,
                                 {"lost_samples", s.damage.lost_samples},
                                 {"dropped_samples", s.damage.dropped_samples},
                                 {"clipped", s.clipped},
-                                {"not_finite", s.not_finite},
-                                {"channel_hz", channel_frequencies_hz(description, s.channels)}};
-  // [channel][input]: what the voltages were multiplied by before they were rounded.
-  for (std::size_t c = 0; c * s.inputs < gains.size(); ++c)
-    object["requantisation_gains"].push_back(
-        std::vector<float>(gains.begin() + static_cast<std::ptrdiff_t>(c * s.inputs),
-                           gains.begin() + static_cast<std::ptrdiff_t>((c + 1) * s.inputs)));
+                                {"not_finite", s.not_finite}};
+  add_channels(object, spectra);
   return object.dump(1) + "\n";
 }
 
@@ -72,7 +66,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                 "voltages that are not channelized", "give `fine` channels inside each of them");
   if (config.opened) config.opened(description);
   filter.output = form_wanted(config);
-  source->set_block_samples(choose_block_samples(sequence, filter, config.memory_bytes));
+  source->set_block_samples(
+      choose_block_samples(sequence, filter, config.memory_bytes, device->compiles()));
   const bool rounded = filter.output == stages::channelize::Output::corner_turned_ci8 ||
                        filter.output == stages::channelize::Output::corner_turned_ci4;
   const auto gains = std::make_shared<std::vector<float>>();
@@ -96,9 +91,9 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     s.written = written.at("written");
     s.invalid_spectra = written.at("invalid_spectra");
   };
-  auto sink = std::make_unique<VoltageSinkNode>(config, [&] {
+  auto sink = std::make_unique<VoltageSinkNode>(config, [&](const Spectra& spectra) {
     summarise();
-    return record(config, *device, description, s, *gains);
+    return record(config, *device, s, spectra);
   });
   file = sink.get();
   engine::Graph graph;

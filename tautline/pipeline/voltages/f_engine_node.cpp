@@ -41,6 +41,11 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
     engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout,
                                         config_.filter, inputs[0].max_samples, config_.channels,
                                         takes_blocks_on_device(inputs[0]));
+    if (config_.track) {
+      const Tracking tracking = config_.track(voltages_);
+      config_.delays = tracking.table;
+      phase_centre_ = tracking.centre;
+    }
     if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
   }
   const Output form = config_.filter.output;
@@ -67,7 +72,8 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                                       : form == Output::corner_turned_ci4 ? 4
                                                                           : 8,
                   .device = config_.device->name(),
-                  .kernels = engine_->backend()};
+                  .kernels = engine_->backend(),
+                  .phase_centre = phase_centre_};
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",
            .arrays = {{"spectra",

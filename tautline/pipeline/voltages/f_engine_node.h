@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/tracking.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -20,6 +22,8 @@ struct FEngineNodeConfig {
   /// Where no gains are given: memory that the node may take to measure them when it is opened; 0: it does not.
   std::size_t gains_memory_bytes = 0;
   std::shared_ptr<const formats::delays::Table> delays = {};
+  /// Where no table is given: what delays voltages like these, and where that points; none: nothing does.
+  std::function<Tracking(const RawVoltages&)> track = {};
   /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor
   /// oversampling; the last samples of blocks must be their last bytes (block_tail.h).
   std::size_t turns = 1, turn = 0;
@@ -56,6 +60,7 @@ class FEngineNode final : public engine::Node {
 
   FEngineNodeConfig config_;
   RawVoltages voltages_;
+  formats::PhaseCentre phase_centre_;
   std::unique_ptr<FEngine> engine_;
   engine::Block* output_ = nullptr;  // begun
   std::uint64_t samples_ = 0, spectra_ = 0;

@@ -8,6 +8,8 @@
 
 #include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/voltages/f_engine_node.h"
+#include "tautline/pipeline/voltages/spectra_record.h"
+#include "tautline/pipeline/voltages/tracking.h"
 #include "tautline/pipeline/voltages/visibilities_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
@@ -41,6 +43,7 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
 struct FilterBank {
   FilterConfig filter;
   Requantise requantise = Requantise::bits8;
+  std::string delays_path, array_path;
 };
 const core::Fields<FilterBank>& fields(const FilterBank&) {
   using C = FilterBank;
@@ -48,7 +51,12 @@ const core::Fields<FilterBank>& fields(const FilterBank&) {
       core::Fields<C>()
           .include("", &C::filter, fields(FilterConfig{}))
           .add({.name = "requantise", .help = "bits that spectra are rounded to"}, &C::requantise,
-               requantise_names());
+               requantise_names())
+          .add({.name = "delays_path",
+                .help = "delays.toml: delay the voltages, and so track its phase centre"},
+               &C::delays_path)
+          .add({.name = "array_path", .help = "array.toml: the antennas that `delays_path` names"},
+               &C::array_path);
   return all;
 }
 
@@ -110,11 +118,26 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
   return node;
 }
 
+formats::ArrayLayout array_of(const std::string& path, const RawVoltages& voltages) {
+  const core::VoltageDescription& description = voltages.description;
+  auto array = path.empty()
+                   ? formats::unknown_array(description.antennas, description.polarisations)
+                   : formats::read_array_layout(path);
+  formats::assume_polarisations(array, description.polarisations);
+  formats::require_inputs(array, description.inputs());
+  return array;
+}
+
 std::unique_ptr<engine::Node> make_filter_bank(const FilterBank& config,
                                                const NodeContext& context) {
   FEngineNodeConfig f{.device = context.devices.front(), .filter = config.filter};
   f.filter.output = output_of(config.requantise);
   f.gains_memory_bytes = context.memory_bytes;
+  if (!config.delays_path.empty())
+    f.track = [config](const RawVoltages& voltages) {
+      return choose_tracking(config.delays_path, {}, array_of(config.array_path, voltages),
+                             voltages.description.start, voltages.end);
+    };
   return std::make_unique<FEngineNode>(std::move(f));
 }
 
@@ -153,10 +176,15 @@ std::unique_ptr<engine::Node> make_spectra_file(const OutputFile& config,
   file.output = config.path;
   file.overwrite = context.overwrite;
   file.history = context.history;
-  return std::make_unique<VoltageSinkNode>(file, [context] {
-    nlohmann::ordered_json record{
-        {"schema", "tautline.channelize.record"}, {"version", 1}, {"history", context.history}};
+  return std::make_unique<VoltageSinkNode>(file, [context](const Spectra& spectra) {
+    nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
+                                  {"version", 1},
+                                  {"history", context.history},
+                                  {"device", spectra.device},
+                                  {"kernels", spectra.kernels},
+                                  {"inputs", spectra.files}};
     for (const auto& [name, count] : facts_of(context)) record[name] = count;
+    add_channels(record, spectra);
     return record.dump(1) + "\n";
   });
 }

@@ -116,7 +116,7 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   output.integration_s = static_cast<double>(sums.integration_spectra) *
                          static_cast<double>(spectra.hop_samples) / voltages.rate_hz.value();
   output.earth = config_.earth;
-  output.phase_centre = config_.phase_centre;
+  output.phase_centre = spectra.phase_centre.tracked ? spectra.phase_centre : config_.phase_centre;
   output.telescope = voltages.telescope;
   output.instrument = voltages.instrument;
   output.source = voltages.source;

@@ -5,20 +5,20 @@
 namespace tautline::pipeline {
 
 std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream> inputs) {
-  const auto& spectra = inputs[0].detail<Spectra>();
+  spectra_ = inputs[0].detail<Spectra>();
   const bool by_input = form_wanted(config_) == stages::channelize::Output::spectra_float;
   if ((inputs[0].arrays.front().axes.front() == "input") != by_input)
     throw core::Error(core::ErrorKind::config, "input", inputs[0].kind,
                       by_input ? "[input][time][channel]" : "[channel][input][time]",
                       "give the filter bank's `output` the form that the file takes");
-  description_ = {.input = spectra.voltages,
-                  .channels = spectra.stream_channels,
-                  .hop_samples = spectra.hop_samples,
-                  .span_samples = spectra.span_samples,
+  description_ = {.input = spectra_.voltages,
+                  .channels = spectra_.stream_channels,
+                  .hop_samples = spectra_.hop_samples,
+                  .span_samples = spectra_.span_samples,
                   .spectra = inputs[0].total_samples};
-  config_.requantise = spectra.requantised_bits == 8   ? Requantise::bits8
-                       : spectra.requantised_bits == 4 ? Requantise::bits4
-                                                       : Requantise::off;
+  config_.requantise = spectra_.requantised_bits == 8   ? Requantise::bits8
+                       : spectra_.requantised_bits == 4 ? Requantise::bits4
+                                                        : Requantise::off;
   return {};
 }
 
@@ -34,7 +34,7 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
   chunk.samples = block.view<3>();
   chunk.valid = block.valid.view();
   sink_->write(chunk);
-  spectra_ += block.samples;
+  came_ += block.samples;
   invalid_ += block.valid.rows() * block.samples - block.valid.count();
 }
 
@@ -42,14 +42,14 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
 void VoltageSinkNode::finish(engine::Outputs&) {
   if (sink_->written() > 0) return;
   throw core::Error(core::ErrorKind::format, config_.inputs.front() + ": spectra",
-                    std::to_string(spectra_),
+                    std::to_string(came_),
                     std::to_string(config_.integrate) + " at least, one power sample",
                     "give a longer stream, or a smaller `integrate`");
 }
 
 void VoltageSinkNode::publish() {
   sink_->finish();
-  beside_->write(record_());
+  beside_->write(record_(spectra_));
   beside_->finish();
 }
 

@@ -17,7 +17,7 @@ namespace tautline::pipeline {
 class VoltageSinkNode final : public engine::Node {
  public:
   /// `record`: what is written beside, asked for when every node has finished.
-  VoltageSinkNode(const ChannelizeConfig& config, std::function<std::string()> record)
+  VoltageSinkNode(const ChannelizeConfig& config, std::function<std::string(const Spectra&)> record)
       : config_(config), record_(std::move(record)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
@@ -29,11 +29,12 @@ class VoltageSinkNode final : public engine::Node {
 
  private:
   ChannelizeConfig config_;
-  std::function<std::string()> record_;
+  std::function<std::string(const Spectra&)> record_;
+  Spectra spectra_;
   SinkDescription description_;
   std::unique_ptr<VoltageSink> sink_;
   std::unique_ptr<formats::PartialFile> beside_;
-  std::uint64_t spectra_ = 0, invalid_ = 0;
+  std::uint64_t came_ = 0, invalid_ = 0;
 };
 
 }  // namespace tautline::pipeline

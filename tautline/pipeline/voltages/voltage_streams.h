@@ -48,6 +48,7 @@ struct Spectra {
   SharedGains gains;          ///< that they were multiplied with; null: none
   int requantised_bits = 0;   ///< of voltages that were rounded; 0: none
   std::string device, kernels;
+  formats::PhaseCentre phase_centre;  ///< that their delays point at
 };
 
 struct Sums {

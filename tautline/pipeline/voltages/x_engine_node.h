@@ -15,7 +15,7 @@ namespace tautline::pipeline {
 struct XEngineNodeConfig {
   std::shared_ptr<const device::Device> device;
   double integration_s = 1.0;  ///< rounded to whole spectra
-  ChannelRange channels;       ///< of the stream, to correlate; none: those that come
+  ChannelRange channels = {};  ///< of the stream, to correlate; none: those that come
 };
 
 /// "spectra" to "sums", in the device's memory: a block for each integration. Integrations begin with segments and are

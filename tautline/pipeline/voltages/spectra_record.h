@@ -1,0 +1,14 @@
+// What stands beside a file of spectra, since its format has no room for it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline {
+
+/// Adds `channel_hz` [channel] and, of rounded spectra, `requantisation_gains` [channel][input]: what voltages were
+/// multiplied by before they were rounded.
+void add_channels(nlohmann::ordered_json& record, const Spectra& spectra);
+
+}  // namespace tautline::pipeline
