@@ -23,6 +23,14 @@ FrameScanner::FrameScanner(const InputFile& file, const Header& first, Damage* d
 }
 
 std::optional<Header> FrameScanner::header_at(std::uint64_t offset) const {
+  if (offset != looked_at_) {
+    header_there_ = read_header(offset);
+    looked_at_ = offset;
+  }
+  return header_there_;
+}
+
+std::optional<Header> FrameScanner::read_header(std::uint64_t offset) const {
   std::byte bytes[kHeaderBytes] = {};
   if (offset + first_.header_bytes() > file_.size()) return std::nullopt;
   if (file_.read(offset, std::span(bytes).first(first_.header_bytes())) < first_.header_bytes())

@@ -33,6 +33,7 @@ class FrameScanner {
   std::optional<Header> header_at(std::uint64_t offset) const;
 
  private:
+  std::optional<Header> read_header(std::uint64_t offset) const;
   std::optional<std::uint64_t> find_header(std::uint64_t from, std::uint64_t boundary) const;
   bool confirmed(std::uint64_t offset) const;
   bool boundary_lost();
@@ -47,6 +48,9 @@ class FrameScanner {
   Damage* damage_;
   std::uint64_t offset_ = 0;
   bool ended_ = false;
+  // What header_at() found last: a frame's header is looked at behind the frame before it, and then again.
+  mutable std::uint64_t looked_at_ = ~std::uint64_t{0};
+  mutable std::optional<Header> header_there_;
 };
 
 }  // namespace tautline::formats::vdif
