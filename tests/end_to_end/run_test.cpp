@@ -138,7 +138,7 @@ class RunAutocorrelation : public RunPipeline {
     ASSERT_EQ(counts.status, 0) << counts.err;
     const CommandResult tags =
         run({"simulate", "photons", "--duration", "0.2", "--tags", "t2", "--seed", "3", "--model",
-             "diffusion:n=1,tau=2e-4,rate=1e5", "-o", scratch / "x.ptu"});
+             "diffusion:n=1,tau=2e-4,rate=1e5", "-o", scratch / "tags.ptu"});
     ASSERT_EQ(tags.status, 0) << tags.err;
   }
   std::vector<std::string> of_run(const std::string& input, const std::string& output,
@@ -163,9 +163,9 @@ class RunAutocorrelation : public RunPipeline {
 };
 
 TEST_F(RunAutocorrelation, GivesTheBytesOfTheCommand) {
-  for (const char* input : {"x.npy", "x.ptu"})
+  for (const char* input : {"x.npy", "tags.ptu"})
     for (const char* method : {"bins", "auto"}) {
-      const bool tags = std::string(input) == "x.ptu";
+      const bool tags = std::string(input) == "tags.ptu";
       if (!tags && std::string(method) == "bins") continue;
       SCOPED_TRACE(std::string(input) + " " + method);
       std::vector<std::string> fields{"counts.bin_sensors=2x2"};
@@ -226,11 +226,11 @@ TEST_F(RunAutocorrelation, SaysWhatItCountedAndWhereItIsWrong) {
   }
   // Photons that come one by one cannot be thinned out; their bins can.
   const CommandResult first =
-      run(of_run("x.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=direct"}));
+      run(of_run("tags.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=direct"}));
   EXPECT_EQ(first.status, 2);
   EXPECT_NE(first.err.find("tag_method"), std::string::npos) << first.err;
   EXPECT_EQ(
-      run(of_run("x.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=bins"})).status,
+      run(of_run("tags.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=bins"})).status,
       0);
   // In a file, with the line.
   write_file(scratch / "bad.toml", "[counts]\ntype = \"count_file\"\npath = \"" +
