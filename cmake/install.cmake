@@ -23,4 +23,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tautline-config.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tautline)
 if(TAUTLINE_CLI)
   install(TARGETS tautline_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  foreach(name IN LISTS tautline_modules)
+    install(TARGETS tautline_${name}_module LIBRARY DESTINATION ${tautline_module_folder})
+  endforeach()
 endif()

@@ -102,34 +102,13 @@ foreach(stage IN LISTS stages)
   list(APPEND tautline_stages tautline_stages_${stage})
 endforeach()
 
-set(absent)
-if(NOT TAUTLINE_HDF5)
-  list(APPEND absent "/formats/(uvh5|curves_hdf5)/")
-endif()
-if(NOT TAUTLINE_CFITSIO)
-  list(APPEND absent "/formats/psrfits/")
-endif()
-if(NOT TAUTLINE_CASACORE)
-  list(APPEND absent "/formats/measurement_set/")
-else()
-  # casacore 3.5's headers use what C++20 took out of std::allocator.
-  set_source_files_properties(
-    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/tables.cpp
-    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/subtables.cpp
-    PROPERTIES COMPILE_OPTIONS "-std=c++17")
-endif()
-tautline_layer(formats formats BATCH 10 WITHOUT ${absent}
+# Formats of libraries that take long to load stand by themselves, so that a program can open them when it
+# needs them (tautline/formats/modules).
+set(heavy "/formats/(uvh5|curves_hdf5|measurement_set|psrfits|modules)/")
+tautline_layer(formats formats BATCH 10 WITHOUT ${heavy}
   LINK tautline_core nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
        ${TAUTLINE_ERFA_LIBRARY})
 target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
-if(TAUTLINE_HDF5)
-  target_link_libraries(tautline_formats PUBLIC ${HDF5_C_LIBRARIES})
-  target_include_directories(tautline_formats SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
-endif()
-if(TAUTLINE_CFITSIO)
-  target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_CFITSIO_LIBRARY})
-  target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_CFITSIO_INCLUDE})
-endif()
 if(TAUTLINE_ZIP)
   target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_MINIZIP_LIBRARY} ZLIB::ZLIB)
   target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_MINIZIP_INCLUDE})
@@ -137,12 +116,44 @@ endif()
 if(TAUTLINE_TIFF)
   target_link_libraries(tautline_formats PUBLIC TIFF::TIFF)
 endif()
+
+# tautline_heavy_formats(NAME FOLDERS... LINK libraries... INCLUDE folders...): what the formats call and is
+# called by, of one library.
+set(tautline_modules)
+function(tautline_heavy_formats name)
+  cmake_parse_arguments(PARSE_ARGV 1 heavy "" "" "FOLDERS;LINK;INCLUDE")
+  set(sources)
+  foreach(folder IN LISTS heavy_FOLDERS)
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/formats/${folder}/*.cpp)
+    list(APPEND sources ${found})
+  endforeach()
+  add_library(tautline_formats_${name} STATIC EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(tautline_formats_${name} PRIVATE tautline_options fmt::fmt)
+  target_link_libraries(tautline_formats_${name} PUBLIC tautline_formats ${heavy_LINK})
+  target_include_directories(tautline_formats_${name} SYSTEM PRIVATE ${heavy_INCLUDE})
+  tautline_unity(tautline_formats_${name} 10)
+  target_link_libraries(tautline_formats PUBLIC tautline_formats_${name})
+  set(tautline_layers ${tautline_layers} tautline_formats_${name} PARENT_SCOPE)
+  set(tautline_modules ${tautline_modules} ${name} PARENT_SCOPE)
+endfunction()
+if(TAUTLINE_HDF5)
+  tautline_heavy_formats(hdf5 FOLDERS uvh5 curves_hdf5
+    LINK ${HDF5_C_LIBRARIES} INCLUDE ${HDF5_C_INCLUDE_DIRS})
+endif()
+if(TAUTLINE_CFITSIO)
+  tautline_heavy_formats(cfitsio FOLDERS psrfits
+    LINK ${TAUTLINE_CFITSIO_LIBRARY} INCLUDE ${TAUTLINE_CFITSIO_INCLUDE})
+endif()
 if(TAUTLINE_CASACORE)
-  target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES}
-                                                ${TAUTLINE_CASA_TABLES} ${TAUTLINE_CASA_CASA})
-  # casacore's headers include each other as <casacore/...> and as their siblings' folders.
-  target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_CASACORE_INCLUDE}
-                                                             ${TAUTLINE_CASACORE_INCLUDE}/casacore)
+  # casacore 3.5's headers use what C++20 took out of std::allocator.
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/tables.cpp
+    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/subtables.cpp
+    PROPERTIES COMPILE_OPTIONS "-std=c++17")
+  # Its headers include each other as <casacore/...> and as their siblings' folders.
+  tautline_heavy_formats(casacore FOLDERS measurement_set
+    LINK ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES} ${TAUTLINE_CASA_TABLES} ${TAUTLINE_CASA_CASA}
+    INCLUDE ${TAUTLINE_CASACORE_INCLUDE} ${TAUTLINE_CASACORE_INCLUDE}/casacore)
 endif()
 tautline_layer(stream stream BATCH 8 LINK tautline_formats Threads::Threads)
 tautline_layer(pipeline pipeline BATCH 10 LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)

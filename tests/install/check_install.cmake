@@ -21,6 +21,13 @@ run(${WORK}/prefix/bin/tautline --version)
 if(NOT output MATCHES "tautline [0-9]+")
   message(FATAL_ERROR "the installed command does not say its version: ${output}")
 endif()
+# The installed command finds its modules.
+if(HDF5)
+  string(REPEAT "0123456789" 100 counts)
+  file(WRITE ${WORK}/counts.u8 "${counts}")
+  run(${WORK}/prefix/bin/tautline --quiet autocorrelate ${WORK}/counts.u8 -o ${WORK}/curve.h5
+      --dtype u8 --sensors 1 --bin 1e-6 --levels 2)
+endif()
 # Public headers are there and private ones are not.
 foreach(header tautline.h device/device.h device/cuda/cuda_device.h stages/correlate/correlate.h)
   if(NOT EXISTS ${WORK}/prefix/include/tautline/${header})

@@ -1,0 +1,10 @@
+#include "tautline/formats/modules/modules.h"
+
+namespace tautline::formats::modules {
+
+extern "C" __attribute__((visibility("default"))) const CasacoreModule* tautline_casacore_module() {
+  static const CasacoreModule module{TAUTLINE_VERSION, measurement_set::create};
+  return &module;
+}
+
+}  // namespace tautline::formats::modules

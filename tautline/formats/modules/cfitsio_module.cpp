@@ -1,0 +1,10 @@
+#include "tautline/formats/modules/modules.h"
+
+namespace tautline::formats::modules {
+
+extern "C" __attribute__((visibility("default"))) const CfitsioModule* tautline_cfitsio_module() {
+  static const CfitsioModule module{TAUTLINE_VERSION, psrfits::open};
+  return &module;
+}
+
+}  // namespace tautline::formats::modules

@@ -1,0 +1,31 @@
+// Formats whose libraries take long to load, each in a module beside the command: HDF5, casacore and cfitsio need 50 shared
+// libraries and 30 ms before a program's first line. A program that links open_modules.cpp opens a module where the
+// first such file is read or written; one that does not links the libraries themselves.
+#pragma once
+
+#include "tautline/formats/curves_hdf5/curves_hdf5.h"
+#include "tautline/formats/measurement_set/measurement_set_writer.h"
+#include "tautline/formats/psrfits/psrfits.h"
+#include "tautline/formats/uvh5/uvh5.h"
+
+namespace tautline::formats::modules {
+
+/// What a module gives, by its function "tautline_NAME_module". `version` comes first: of another version nothing else is
+/// looked at.
+struct Hdf5Module {
+  const char* version;
+  decltype(&uvh5::create) create_uvh5;
+  decltype(&uvh5::open) open_uvh5;
+  decltype(&curves_hdf5::write) write_curves;
+  decltype(&curves_hdf5::read) read_curves;
+};
+struct CasacoreModule {
+  const char* version;
+  decltype(&measurement_set::create) create_measurement_set;
+};
+struct CfitsioModule {
+  const char* version;
+  decltype(&psrfits::open) open_psrfits;
+};
+
+}  // namespace tautline::formats::modules

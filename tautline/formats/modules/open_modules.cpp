@@ -1,0 +1,81 @@
+#include <dlfcn.h>
+
+#include <string>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/modules/modules.h"
+
+// Modules have this file, too, each without its own part: none links the libraries of another.
+namespace tautline::formats {
+
+namespace {
+
+// Modules lie where the program's RUNPATH says, and stay open. `path`: the file that one is needed for.
+template <class Module>
+const Module& open_module(const std::string& name, const std::string& path) {
+  const std::string file = "libtautline_" + name + ".so";
+  const auto refuse = [&](const std::string& found, const std::string& expected) {
+    throw core::Error(core::ErrorKind::unsupported, path + ": module " + file, found, expected,
+                      "install tautline with all of its files");
+  };
+  void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* const reason = ::dlerror();
+    refuse(reason != nullptr ? reason : "cannot be opened", "the command's own module");
+  }
+  using Get = const Module*();
+  auto* const get =
+      reinterpret_cast<Get*>(::dlsym(library, ("tautline_" + name + "_module").c_str()));
+  if (get == nullptr) refuse("not a module of tautline", "the command's own module");
+  const Module& module = *get();
+  if (std::string(module.version) != TAUTLINE_VERSION)
+    refuse(std::string("version ") + module.version, TAUTLINE_VERSION);
+  return module;
+}
+
+}  // namespace
+
+#if defined(TAUTLINE_HDF5) && !defined(TAUTLINE_HDF5_MODULE)
+static const modules::Hdf5Module& hdf5_module(const std::string& path) {
+  static const auto& module = open_module<modules::Hdf5Module>("hdf5", path);
+  return module;
+}
+
+std::unique_ptr<VisibilityWriter> uvh5::create(const std::string& path,
+                                               const VisibilityDescription& description,
+                                               bool overwrite) {
+  return hdf5_module(path).create_uvh5(path, description, overwrite);
+}
+
+std::unique_ptr<VisibilityReader> uvh5::open(const std::string& path) {
+  return hdf5_module(path).open_uvh5(path);
+}
+
+void curves_hdf5::write(const std::string& path, const core::CorrelationCurves& curves,
+                        const curves::CurvesFacts& facts, bool overwrite) {
+  hdf5_module(path).write_curves(path, curves, facts, overwrite);
+}
+
+core::CorrelationCurves curves_hdf5::read(const std::string& path, curves::CurvesFacts* facts) {
+  return hdf5_module(path).read_curves(path, facts);
+}
+#endif
+
+#if defined(TAUTLINE_CASACORE) && !defined(TAUTLINE_CASACORE_MODULE)
+std::unique_ptr<VisibilityWriter> measurement_set::create(const std::string& path,
+                                                          const VisibilityDescription& description,
+                                                          bool overwrite) {
+  static const auto& module = open_module<modules::CasacoreModule>("casacore", path);
+  return module.create_measurement_set(path, description, overwrite);
+}
+#endif
+
+#if defined(TAUTLINE_CFITSIO) && !defined(TAUTLINE_CFITSIO_MODULE)
+std::unique_ptr<FilterbankReader> psrfits::open(const std::string& path,
+                                                const FilterbankOptions& options) {
+  static const auto& module = open_module<modules::CfitsioModule>("cfitsio", path);
+  return module.open_psrfits(path, options);
+}
+#endif
+
+}  // namespace tautline::formats
