@@ -45,6 +45,19 @@ TEST_F(Tags, AreTheReferenceWhateverTheirRate) {
     }
 }
 
+// The largest counts whose products are added up in 32 bits, more of them in a call than 32 bits hold; and 256, at level 1.
+TEST_F(Tags, ManyOfTheLargestShortCounts) {
+  for (const unsigned rarity : {1u, 6u}) {
+    const Config config{.sensors = 1, .bins = 5, .levels = 3, .max_samples = 70'001};
+    auto data = rare_counts(70'001, 1, rarity);
+    for (std::uint8_t& count : data) count = count > 0 ? 255 : 0;
+    for (std::size_t k = 40'000; k < data.size(); ++k)
+      data[k] = std::min<std::uint8_t>(data[k], 128);
+    expect_equal(config, run(*make_tag_plan(config), *queue_, data),
+                 run_on(kReference, config, data), "one in " + std::to_string(rarity));
+  }
+}
+
 TEST_F(Tags, PairsOfSensors) {
   for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
     for (const unsigned rarity : {1u, 30u}) {

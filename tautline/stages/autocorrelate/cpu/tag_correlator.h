@@ -57,7 +57,8 @@ class TagCorrelator {
     std::vector<Window> whole;  // windows that have ended
     Window open;                // the last window, which has not ended
     std::uint64_t total = 0;    // counts of all windows that have ended
-    void add(const Window& window);
+    /// Windows of a finer series, `later` of its windows on, of which 2^halvings make one of these.
+    void add(std::span<const Window> finer, std::uint64_t later, int halvings);
     void close(std::uint64_t end);
   };
   struct Level {
@@ -76,6 +77,8 @@ class TagCorrelator {
   void multiply(Level& level);
   void multiply_lists(Level& level);
   bool multiply_arrays(Level& level);
+  template <class Count>
+  void multiply_arrays_of(Level& level, std::size_t from);
   void keep(Level& level);
   void forget(Level& level, std::uint64_t end);
 
