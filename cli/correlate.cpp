@@ -92,7 +92,9 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
           formats::endings_of(formats::formats_with(&formats::FileFormat::write_visibilities), "V"))
       ->required();
   options->filter.add_to(*command, config);
-  add_fields(*command, config, {"integration_s", "array_path"});
+  add_fields(*command, config,
+             {"integration_s", "channel_range", "average_channels", "average_time", "autos_only",
+              "array_path"});
   command->add_option("--report", config.report_path,
                       "an HTML page with fringes, spectra and data quality");
   add_fields(*command, config, {"delays_path", "phase_centre"});

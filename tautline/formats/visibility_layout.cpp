@@ -68,7 +68,17 @@ void gather_tile(const std::vector<Source>& sources, const Integration& integrat
 
 }  // namespace
 
-VisibilityLayout::VisibilityLayout(const ArrayLayout& array) : inputs_(array.inputs.size()) {
+std::vector<std::size_t> baselines_of_antennas(const ArrayLayout& array) {
+  std::vector<std::size_t> baselines;
+  for (std::size_t i = 0; i < array.inputs.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      if (array.inputs[i].antenna == array.inputs[j].antenna)
+        baselines.push_back(core::baseline_index(i, j));
+  return baselines;
+}
+
+VisibilityLayout::VisibilityLayout(const ArrayLayout& array, bool autos_only)
+    : inputs_(array.inputs.size()) {
   if (inputs_ == 0)
     throw Error(ErrorKind::config, "inputs of array " + array.name, "0", "at least 1");
   std::vector<std::size_t> place(array.antennas.size(), kNone);
@@ -95,10 +105,10 @@ VisibilityLayout::VisibilityLayout(const ArrayLayout& array) : inputs_(array.inp
     if (std::any_of(array.inputs.begin(), array.inputs.end(),
                     [&](const InputLabel& input) { return input.feed == feed; }))
       feeds_.push_back(feed);
-  pairs_.reserve(core::baseline_count(antennas_.size()));
   for (std::size_t first = 0; first < antennas_.size(); ++first)
-    for (std::size_t second = first; second < antennas_.size(); ++second)
+    for (std::size_t second = first; second < (autos_only ? first + 1 : antennas_.size()); ++second)
       pairs_.push_back({first, second});
+  if (autos_only) kept_ = baselines_of_antennas(array);
 }
 
 // The triangle holds V(i, j) = mean of x_i conj(x_j), i >= j. With i the input of the second
@@ -110,8 +120,11 @@ VisibilityLayout::Product VisibilityLayout::product(const AntennaPair& pair,
   const std::size_t i = input_of_[pair.second][feed_index(polarisation.second)];
   if (i == kNone || j == kNone) return {};
   const bool reversed = i < j;
-  return {core::baseline_index(std::max(i, j), std::min(i, j)),
-          reversed != (conjugation == Conjugation::second), true};
+  std::size_t baseline = core::baseline_index(std::max(i, j), std::min(i, j));
+  if (!kept_.empty())
+    baseline = static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), baseline) -
+                                        kept_.begin());
+  return {baseline, reversed != (conjugation == Conjugation::second), true};
 }
 
 void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>& polarisations,
@@ -183,7 +196,9 @@ void check(const VisibilityDescription& description) {
 
 void check(const Integration& integration, const VisibilityDescription& description) {
   const std::size_t channels = description.channel_hz.size();
-  const std::size_t baselines = core::baseline_count(description.array.inputs.size());
+  const std::size_t baselines = description.autos_only
+                                    ? baselines_of_antennas(description.array).size()
+                                    : core::baseline_count(description.array.inputs.size());
   const auto require = [&](const char* field, const auto& view) {
     if (view.extent(0) != channels || view.extent(1) != baselines)
       throw Error(ErrorKind::config, field,

@@ -29,12 +29,15 @@ enum class Conjugation {
   second  ///< mean of x_ant1 conj(x_ant2): Measurement Set
 };
 
+/// The baselines of the packed lower triangle whose two inputs are of one antenna, ascending.
+std::vector<std::size_t> baselines_of_antennas(const ArrayLayout& array);
+
 /// Maps the packed lower triangle of inputs to rows of antenna pairs: first slow, second fast.
 class VisibilityLayout {
  public:
   /// The antennas that have inputs, in data order: by the first input of each. Throws Error(config)
-  /// when the layout has no input.
-  explicit VisibilityLayout(const ArrayLayout& array);
+  /// when the layout has no input. `autos_only`: of integrations that have baselines_of_antennas() alone.
+  explicit VisibilityLayout(const ArrayLayout& array, bool autos_only = false);
 
   const std::vector<std::size_t>& antennas() const { return antennas_; }
   const std::vector<AntennaPair>& pairs() const { return pairs_; }
@@ -43,7 +46,7 @@ class VisibilityLayout {
   const std::vector<char>& feeds() const { return feeds_; }
 
   struct Product {
-    std::size_t baseline = 0;  ///< in the packed lower triangle
+    std::size_t baseline = 0;  ///< in the packed lower triangle, or of the autocorrelations
     bool conjugate = false;    ///< of what the triangle holds
     bool present = false;      ///< false: one of the antennas lacks the feed
   };
@@ -56,6 +59,7 @@ class VisibilityLayout {
   std::vector<std::array<std::size_t, 2>> input_of_;
   std::vector<std::size_t> antennas_;
   std::vector<AntennaPair> pairs_;
+  std::vector<std::size_t> kept_;  // baselines of the triangle; empty: all
   std::vector<char> feeds_;
   std::size_t inputs_ = 0;
 };

@@ -29,20 +29,24 @@ struct VisibilityDescription {
   ArrayLayout array;
   std::vector<double> channel_hz;  ///< sky frequency of each channel's centre
   double channel_width_hz = 0;     ///< positive
+  /// Integrations hold, and files list, the products of antennas with themselves alone.
+  bool autos_only = false;
   double integration_s = 0;        ///< nominal: spectra x hop / rate
   std::int64_t nominal_count = 0;  ///< samples that a full integration sums
   PhaseCentre phase_centre;
-  EarthOrientation earth;             ///< for uvw and apparent places; zero: UT1 = UTC
+  EarthOrientation earth;  ///< for uvw and apparent places; zero: UT1 = UTC
   std::string telescope, instrument, source;
   std::string history;                       ///< version, command line, device and kernels, inputs
   std::map<std::string, std::string> extra;  ///< more facts recorded in the file
   /// Steps per unit by which voltages were multiplied before they were rounded, [channel][input],
-  /// already divided out of the visibilities; empty: nothing was rounded. Kept as the HDF5 dataset
+  /// already divided out of the visibilities; empty: nothing was rounded. Channels that were averaged into one have a
+  /// gain each. Kept as the HDF5 dataset
   /// /tautline/requantisation_gains, or in a Measurement Set's keyword record "tautline".
   std::vector<double> requantisation_gains;
 };
 
-/// One integration, packed lower triangle, inputs in data order, V(i, j) = mean of x_i conj(x_j).
+/// One integration, packed lower triangle, inputs in data order, V(i, j) = mean of x_i conj(x_j); where there are
+/// `autos_only`, the baselines of baselines_of_antennas().
 struct Integration {
   core::Instant middle;      ///< of the span of its spectra
   double integration_s = 0;  ///< spectra it spans x hop / rate (short at the end or a gap)

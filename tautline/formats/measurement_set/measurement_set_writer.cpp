@@ -122,7 +122,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
   MeasurementSetWriter(const std::string& path, const VisibilityDescription& description,
                        bool overwrite)
       : description_(description),
-        layout_(description.array),
+        layout_(description.array, description.autos_only),
         polarisations_(polarisations_of(layout_.feeds())),
         site_(site_of(description.array)),
         name_(path, overwrite) {

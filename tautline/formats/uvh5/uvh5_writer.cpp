@@ -94,7 +94,7 @@ class Uvh5Writer final : public VisibilityWriter {
  public:
   Uvh5Writer(const std::string& path, const VisibilityDescription& description, bool overwrite)
       : description_(description),
-        layout_(description.array),
+        layout_(description.array, description.autos_only),
         polarisations_(polarisations_of(layout_.feeds())),
         site_(site_of(description.array)),
         name_(path, overwrite) {
@@ -288,8 +288,8 @@ class Uvh5Writer final : public VisibilityWriter {
     const std::vector<double>& gains = description_.requantisation_gains;
     if (gains.empty()) return;
     const Handle group = file_->group(file_->root(), "tautline");
-    const std::array<hsize_t, 2> shape{description_.channel_hz.size(),
-                                       description_.array.inputs.size()};
+    const hsize_t inputs = description_.array.inputs.size();
+    const std::array<hsize_t, 2> shape{gains.size() / inputs, inputs};
     file_->write(group.get(), "requantisation_gains", gains, shape);
   }
 

@@ -15,6 +15,7 @@
 #include "tautline/pipeline/voltages/block_tail.h"
 #include "tautline/pipeline/voltages/f_engine_node.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
+#include "tautline/pipeline/voltages/reduction_node.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
 #include "tautline/pipeline/voltages/tracking.h"
 #include "tautline/pipeline/voltages/visibilities_node.h"
@@ -66,6 +67,9 @@ class Correlation {
  private:
   Sharing choose_sharing() const;
   // What a device correlates; none: all that its F-engine gives.
+  std::size_t fine_channels() const;
+  ChannelRange coarse_channels() const;
+  ChannelRange coarse_share(std::size_t device) const;
   ChannelRange share(std::size_t device) const;
   formats::ArrayLayout array() const;
   void add_engines(const Tracking& tracking);
@@ -89,10 +93,12 @@ class Correlation {
   std::vector<FEngineNode*> f_engines_;
   std::vector<XEngineNode*> x_engines_;
   VisibilitiesNode* visibilities_ = nullptr;
+  ReductionNode* reduction_ = nullptr;  // null: there is nothing to do
   VisibilitySinkNode* report_ = nullptr;
 
   bool channelized_ = false, filtered_ = true;
   std::size_t inputs_ = 0, channels_ = 0, block_samples_ = 0;
+  ChannelRange kept_;  // that are correlated
   Sharing sharing_ = Sharing::channels;
   std::shared_ptr<std::vector<float>> gains_;  // null: nothing is rounded
 };
@@ -117,7 +123,8 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
   block_samples_ = choose_block_samples(sequence, filter_of(config), config.memory_bytes, gpu,
                                         channelized_ ? 1 : devices.size());
   source_->set_block_samples(block_samples_);
-  const std::size_t shared = channelized_ ? description.channels : channels_;
+  kept_ = kept_channels(config.reduction, channels_);
+  const std::size_t shared = channelized_ ? coarse_channels().count : kept_.count;
   if (devices.size() > shared)
     throw Error(ErrorKind::config, "device", fmt::format("{} devices", devices.size()),
                 fmt::format("at most one for each of the {} channels", shared));
@@ -139,16 +146,34 @@ Sharing Correlation::choose_sharing() const {
              : Sharing::filtered_channels;
 }
 
+// Those made of one channel of a channelized stream.
+std::size_t Correlation::fine_channels() const {
+  return channels_ / source_->sequence().description().channels;
+}
+
+// Of a channelized stream, that the kept ones are made of.
+ChannelRange Correlation::coarse_channels() const {
+  const std::size_t fine = fine_channels(), first = kept_.first / fine;
+  return {first, (kept_.first + kept_.count + fine - 1) / fine - first};
+}
+
+ChannelRange Correlation::coarse_share(std::size_t device) const {
+  const ChannelRange all = coarse_channels();
+  const ChannelRange part = share_of(all.count, device, devices_.size());
+  return {all.first + part.first, part.count};
+}
+
 ChannelRange Correlation::share(std::size_t device) const {
-  switch (sharing_) {
-    case Sharing::channels:
-      return {};
-    case Sharing::blocks:
-      return {0, channels_};
-    case Sharing::filtered_channels:
-      break;
+  if (sharing_ == Sharing::blocks) return kept_;
+  if (sharing_ == Sharing::channels) {
+    const ChannelRange coarse = coarse_share(device);
+    const std::size_t first = std::max(kept_.first, coarse.first * fine_channels());
+    const std::size_t end =
+        std::min(kept_.first + kept_.count, (coarse.first + coarse.count) * fine_channels());
+    return {first, end - first};
   }
-  return share_of(channels_, device, devices_.size());
+  const ChannelRange part = share_of(kept_.count, device, devices_.size());
+  return {kept_.first + part.first, part.count};
 }
 
 formats::ArrayLayout Correlation::array() const {
@@ -167,8 +192,7 @@ void Correlation::add_engines(const Tracking& tracking) {
     const std::string part = devices_.size() > 1 ? fmt::format(".{}", d) : "";
     FEngineNodeConfig f{.device = devices_[d], .filter = filter_of(config_), .gains = gains_};
     if (tracking.before_filter) f.delays = tracking.table;
-    if (sharing_ == Sharing::channels)
-      f.channels = share_of(source_->sequence().description().channels, d, devices_.size());
+    if (sharing_ == Sharing::channels) f.channels = coarse_share(d);
     if (sharing_ == Sharing::blocks) f.turns = devices_.size(), f.turn = d;
     auto f_engine = std::make_unique<FEngineNode>(std::move(f));
     auto x_engine = std::make_unique<XEngineNode>(
@@ -209,7 +233,14 @@ void Correlation::add_outputs() {
                              for (const auto& [name, count] : facts())
                                writer.add_extra(name, std::to_string(count));
                            }});
-  graph_.connect(means_, graph_.add("visibilities", std::move(file)), kOneWaits);
+  engine::NodeId written = means_;
+  if (config_.reduction.after_correlation()) {
+    auto reduction = std::make_unique<ReductionNode>(host_, config_.reduction);
+    reduction_ = reduction.get();
+    written = graph_.add("reduction", std::move(reduction));
+    graph_.connect(means_, written, kOneWaits);
+  }
+  graph_.connect(written, graph_.add("visibilities", std::move(file)), kOneWaits);
 }
 
 void Correlation::check_memory(const engine::Run& run) const {
@@ -294,7 +325,9 @@ std::vector<std::uint64_t> Correlation::clipped() const {
 void Correlation::finish_report(report::ReportBuilder& report) const {
   const auto counters = facts();
   for (const auto& [name, count] : counters) report.add_extra(name, std::to_string(count));
-  report.set_clipped(clipped(), 2 * counters.at("spectra") * channels_);
+  const std::size_t filtered =
+      sharing_ == Sharing::channels ? coarse_channels().count * fine_channels() : channels_;
+  report.set_clipped(clipped(), 2 * counters.at("spectra") * filtered);
   for (const std::string& message : source_->sequence().damage().messages)
     report.add_warning(message);
   CorrelateSummary result;
@@ -308,12 +341,14 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
   const core::VoltageDescription& voltages = sums.spectra.voltages;
   CorrelateSummary s;
   s.inputs = inputs_;
-  s.channels = channels_;
-  s.integrations = x_engines_.front()->counters().at("integrations");
+  const std::size_t group = config_.reduction.average_time;
+  s.channels = kept_.count / config_.reduction.average_channels;
+  s.integrations = reduction_ != nullptr ? reduction_->counters().at("integrations")
+                                         : x_engines_.front()->counters().at("integrations");
   s.spectra = counters.at("spectra");
   s.samples = source_->counters().at("samples");
-  s.spectra_per_integration = sums.integration_spectra;
-  s.integration_s = static_cast<double>(sums.integration_spectra) *
+  s.spectra_per_integration = sums.integration_spectra * group;
+  s.integration_s = static_cast<double>(s.spectra_per_integration) *
                     static_cast<double>(sums.spectra.hop_samples) / voltages.rate_hz.value();
   s.elapsed_s = s.setup_s = reporter_.elapsed_s();
   double since_ready_s = s.elapsed_s;

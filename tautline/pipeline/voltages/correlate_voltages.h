@@ -17,6 +17,7 @@
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/reduction.h"
 #include "tautline/pipeline/voltages/voltage_run.h"
 
 namespace tautline::pipeline {
@@ -34,6 +35,7 @@ struct CorrelateConfig {
   bool overwrite = false;
   FilterConfig filter;
   double integration_s = 1.0;  ///< rounded to whole spectra
+  Reduction reduction;  ///< of what is written; the page shows the range of channels as it is
   Requantise requantise = Requantise::bits8;
   std::string array_path;   ///< array.toml; empty: positions unknown
   std::string delays_path;  ///< delays.toml: track by delaying the voltages
@@ -56,6 +58,7 @@ struct DeviceShare {
   std::uint64_t sent_bytes = 0;  ///< of samples and their masks; 0 on the host
 };
 
+/// `channels`, and what is said of integrations: as written.
 struct CorrelateSummary : VoltageRunSummary {
   std::uint64_t integrations = 0, spectra_per_integration = 0;
   double integration_s = 0;

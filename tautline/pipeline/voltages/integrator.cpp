@@ -37,15 +37,15 @@ stages::correlate::Validity of_all_channels(const core::ValidityView& valid, std
 }  // namespace
 
 Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
-                       std::size_t inputs, const core::SampleFormat& format,
-                       std::size_t max_spectra)
+                       std::size_t stream_channels, std::size_t inputs,
+                       const core::SampleFormat& format, std::size_t max_spectra)
     : device_(std::move(device)),
       channels_(channels),
       inputs_(inputs),
       format_(format),
       group_spectra_(
           exact() ? 0
-                  : group_spectra(channels.count * inputs * sample_bytes(), device_->compiles())) {
+                  : group_spectra(stream_channels * inputs * sample_bytes(), device_->compiles())) {
   const stages::correlate::Config config{.channels = channels.count,
                                          .inputs = inputs,
                                          .max_samples = exact() ? max_spectra : group_spectra_,

@@ -20,9 +20,11 @@ namespace tautline::pipeline {
 /// integration's first spectrum.
 class Integrator {
  public:
+  /// `stream_channels`: of the whole stream, so that floats are summed alike whichever of them are this one's.
   /// `max_spectra`: most spectra in a chunk. Throws core::Error.
   Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
-             std::size_t inputs, const core::SampleFormat& format, std::size_t max_spectra);
+             std::size_t stream_channels, std::size_t inputs, const core::SampleFormat& format,
+             std::size_t max_spectra);
 
   /// Allocates what the first chunk would, so that it need not wait.
   void make_ready(device::Queue& queue);

@@ -8,6 +8,7 @@
 
 #include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/voltages/f_engine_node.h"
+#include "tautline/pipeline/voltages/reduction_node.h"
 #include "tautline/pipeline/voltages/spectra_record.h"
 #include "tautline/pipeline/voltages/tracking.h"
 #include "tautline/pipeline/voltages/visibilities_node.h"
@@ -62,6 +63,7 @@ const core::Fields<FilterBank>& fields(const FilterBank&) {
 
 struct Correlator {
   double integration_s = 1.0;
+  Reduction reduction;
   std::string array_path;
 };
 const core::Fields<Correlator>& fields(const Correlator&) {
@@ -72,6 +74,7 @@ const core::Fields<Correlator>& fields(const Correlator&) {
                 .unit = "s",
                 .help = "length of an integration, rounded to whole spectra"},
                &C::integration_s, core::above(0))
+          .include("", &C::reduction, fields(Reduction{}))
           .add({.name = "array_path", .help = "array.toml: antenna positions"}, &C::array_path);
   return all;
 }
@@ -141,7 +144,7 @@ std::unique_ptr<engine::Node> make_filter_bank(const FilterBank& config,
   return std::make_unique<FEngineNode>(std::move(f));
 }
 
-// The sums on the device, and their means on the host.
+// The sums on the device, their means on the host, and where it is asked for, these reduced. The last one has the name.
 std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph& graph,
                                          const std::string& name,
                                          const std::vector<engine::Port>& inputs,
@@ -151,13 +154,20 @@ std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph
   VisibilitiesNodeConfig means{.host = device->compiles() ? device::open({}) : device,
                                .history = context.history};
   if (!config.array_path.empty()) means.array = formats::read_array_layout(config.array_path);
-  const auto sums =
-      graph.add(name + ".sums", std::make_unique<XEngineNode>(XEngineNodeConfig{
-                                    .device = device, .integration_s = config.integration_s}));
-  const auto node = graph.add(name, std::make_unique<VisibilitiesNode>(std::move(means)));
+  const auto sums = graph.add(
+      name + ".sums",
+      std::make_unique<XEngineNode>(XEngineNodeConfig{
+          .device = device, .integration_s = config.integration_s, .reduction = config.reduction}));
+  const bool reduced = config.reduction.after_correlation();
+  const auto host = means.host;
+  const auto node = graph.add(reduced ? name + ".means" : name,
+                              std::make_unique<VisibilitiesNode>(std::move(means)));
   graph.connect(inputs.front(), sums, edge);
   graph.connect(sums, node, {.depth = 1});
-  return {node};
+  if (!reduced) return {node};
+  const auto last = graph.add(name, std::make_unique<ReductionNode>(host, config.reduction));
+  graph.connect(node, last, {.depth = 1});
+  return {last};
 }
 
 std::unique_ptr<engine::Node> make_visibility_file(const OutputFile& config,

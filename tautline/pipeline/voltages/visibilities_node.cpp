@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 
@@ -58,6 +59,15 @@ std::uint64_t means_of_channel(const SumsOfChannels& from,
   return too_large;
 }
 
+ChannelRange joined(const std::vector<ChannelRange>& parts) {
+  std::size_t first = parts.front().first, end = 0;
+  for (const ChannelRange& part : parts) {
+    first = std::min(first, part.first);
+    end = std::max(end, part.first + part.count);
+  }
+  return {first, end - first};
+}
+
 }  // namespace
 
 std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
@@ -82,9 +92,11 @@ std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
 std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Stream> inputs) {
   for (const engine::Stream& input : inputs)
     channels_.push_back(input.detail<Sums>().spectra.channels);
+  all_channels_ = joined(channels_);
   const Spectra& spectra = inputs[0].detail<Sums>().spectra;
+  stream_channels_ = spectra.stream_channels;
   gains_ = spectra.gains;
-  Visibilities details{describe(inputs), gains_};
+  Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
   const std::vector<std::string> axes{"channel", "baseline"};
   const std::vector<std::size_t> extents{channel_hz_.size(),
@@ -110,7 +122,9 @@ formats::VisibilityDescription VisibilitiesNode::describe(
                      : config_.array;
   formats::assume_polarisations(output.array, voltages.polarisations);
   formats::require_inputs(output.array, voltages.inputs());
-  output.channel_hz = channel_frequencies_hz(voltages, spectra.stream_channels);
+  const std::vector<double> centres = channel_frequencies_hz(voltages, spectra.stream_channels);
+  const auto first = centres.begin() + static_cast<std::ptrdiff_t>(all_channels_.first);
+  output.channel_hz.assign(first, first + static_cast<std::ptrdiff_t>(all_channels_.count));
   output.channel_width_hz = channel_width_hz(voltages, spectra.stream_channels);
   output.nominal_count = static_cast<std::int64_t>(sums.integration_spectra);
   output.integration_s = static_cast<double>(sums.integration_spectra) *
@@ -152,11 +166,12 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
       from.counts.push_back(blocks[other]->view<2>(1).as<const std::int64_t>());
     }
     if (gains_) {
-      const std::size_t inputs = gains_->size() / channel_hz_.size();
+      const std::size_t inputs = gains_->size() / stream_channels_;
       from.gains = std::span(*gains_).subspan(range.first * inputs, range.count * inputs);
     }
-    overflowed_ += means_of(queue, from, visibilities.slice(0, range.first, range.count),
-                            counts.slice(0, range.first, range.count));
+    const std::size_t first = range.first - all_channels_.first;
+    overflowed_ += means_of(queue, from, visibilities.slice(0, first, range.count),
+                            counts.slice(0, first, range.count));
   }
   const auto& time = blocks.front()->payload_of<IntegrationTime>();
   if (config_.rotation) rotate(queue, time.middle, visibilities);

@@ -50,7 +50,7 @@ struct VisibilitiesNodeConfig {
 };
 
 /// "sums" of X-engines, which have some of the channels each, or all of them of some of the spectra, to
-/// "visibilities" of all channels.
+/// "visibilities" of all channels that these have: one range of the stream's.
 class VisibilitiesNode final : public engine::Node {
  public:
   explicit VisibilitiesNode(VisibilitiesNodeConfig config) : config_(std::move(config)) {}
@@ -71,6 +71,8 @@ class VisibilitiesNode final : public engine::Node {
 
   VisibilitiesNodeConfig config_;
   std::vector<ChannelRange> channels_;  // of each input
+  ChannelRange all_channels_;           // of all inputs together
+  std::size_t stream_channels_ = 0;
   std::vector<double> channel_hz_;
   SharedGains gains_;
   std::uint64_t overflowed_ = 0;

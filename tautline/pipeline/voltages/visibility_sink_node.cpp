@@ -1,5 +1,7 @@
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 
+#include <span>
+
 #include "tautline/pipeline/report/report_builder.h"
 
 namespace tautline::pipeline {
@@ -11,8 +13,12 @@ std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Str
 
 void VisibilitySinkNode::start(engine::Outputs&) {
   formats::VisibilityDescription& description = visibilities_.description;
-  if (const SharedGains& gains = visibilities_.gains)
-    description.requantisation_gains.assign(gains->begin(), gains->end());
+  if (const SharedGains& gains = visibilities_.gains) {
+    const std::size_t inputs = description.array.inputs.size();
+    const auto kept = std::span(*gains).subspan(visibilities_.channels.first * inputs,
+                                                visibilities_.channels.count * inputs);
+    description.requantisation_gains.assign(kept.begin(), kept.end());
+  }
   if (config_.page)
     writer_ = std::make_unique<report::ReportBuilder>(config_.path, description, config_.overwrite);
   else

@@ -92,6 +92,7 @@ const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
                 .unit = "s",
                 .help = "length of an integration, rounded to whole spectra"},
                &C::integration_s, core::above(0))
+          .include("", &C::reduction, fields(Reduction{}))
           .add({.name = "requantise", .help = "bits between F and X", .option = "requantize"},
                &C::requantise, requantise_names())
           .add({.name = "array_path", .help = "array.toml: antenna positions", .option = "array"},

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,9 +62,25 @@ struct IntegrationTime {
   double integration_s = 0;  ///< spectra x hop / rate
 };
 
+/// What times of integrations are made of.
+struct IntegrationClock {
+  std::size_t hop_samples = 1, span_samples = 1;  ///< of spectra
+  core::Rational rate_hz;                         ///< of samples
+
+  /// Of an integration's spectra: from the first one's first sample to the last one's last.
+  IntegrationTime time_of(const core::Instant& segment_start, std::uint64_t first,
+                          std::uint64_t spectra) const;
+};
+
+inline IntegrationClock clock_of(const Spectra& spectra) {
+  return {spectra.hop_samples, spectra.span_samples, spectra.voltages.rate_hz};
+}
+
 struct Visibilities {
   formats::VisibilityDescription description;  ///< without the gains
   SharedGains gains;
+  ChannelRange channels;  ///< of the gains' that visibilities are made of
+  IntegrationClock clock;
 };
 
 }  // namespace tautline::pipeline

@@ -31,17 +31,20 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
   if (in.kind != "spectra" || in.arrays.front().axes.front() != "channel")
     throw core::Error(core::ErrorKind::config, "input", in.kind, "spectra [channel][input][time]");
   const ChannelRange come = channels;
-  if (config_.channels.count > 0) channels = config_.channels;
+  if (config_.channels.count > 0)
+    channels = config_.channels;
+  else if (config_.reduction.channel_range)
+    channels = kept_channels(config_.reduction, sums_.spectra.stream_channels);
   if (channels.first < come.first || channels.first + channels.count > come.first + come.count)
-    throw core::Error(core::ErrorKind::config, "channels",
-                      fmt::format("{} from {}", channels.count, channels.first),
-                      fmt::format("some of the {} from {} that come", come.count, come.first));
+    throw core::Error(core::ErrorKind::config, "channel_range",
+                      fmt::format("{}:{}", channels.first, channels.first + channels.count - 1),
+                      fmt::format("within {}:{}", come.first, come.first + come.count - 1));
   sums_.integration_spectra = spectra_of_integration(config_.integration_s, sums_.spectra);
   const std::size_t inputs_count = sums_.spectra.voltages.inputs();
   if (!integrator_)
     integrator_ = std::make_unique<Integrator>(
-        config_.device, ChannelRange{channels.first - come.first, channels.count}, inputs_count,
-        sums_.spectra.format, in.max_samples);
+        config_.device, ChannelRange{channels.first - come.first, channels.count},
+        sums_.spectra.stream_channels, inputs_count, sums_.spectra.format, in.max_samples);
   sums_.spectra.kernels += ", correlate " + integrator_->backend();
   const std::size_t baselines = core::baseline_count(inputs_count);
   const std::vector<std::string> axes{"channel", "baseline"};
@@ -107,15 +110,8 @@ void XEngineNode::end_segment(std::size_t, engine::Outputs& outputs) {
 
 void XEngineNode::finish_integration(engine::Outputs& outputs) {
   integrator_->finish(outputs.queue(config_.device));
-  // The middle of the span from the first spectrum's first sample to the last one's last.
-  const Spectra& from = sums_.spectra;
-  const std::uint64_t twice_middle =
-      (2 * output_->first + output_->samples - 1) * from.hop_samples + from.span_samples;
-  auto& time = output_->payload_of<IntegrationTime>();
-  time.middle = core::advance_half(output_->segment_start, static_cast<std::int64_t>(twice_middle),
-                                   from.voltages.rate_hz);
-  time.integration_s = static_cast<double>(output_->samples) *
-                       static_cast<double>(from.hop_samples) / from.voltages.rate_hz.value();
+  output_->payload_of<IntegrationTime>() =
+      clock_of(sums_.spectra).time_of(output_->segment_start, output_->first, output_->samples);
   output_ = nullptr;
   ++integrations_;
   outputs.commit();

@@ -8,6 +8,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/voltages/integrator.h"
+#include "tautline/pipeline/voltages/reduction.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -16,6 +17,8 @@ struct XEngineNodeConfig {
   std::shared_ptr<const device::Device> device;
   double integration_s = 1.0;  ///< rounded to whole spectra
   ChannelRange channels = {};  ///< of the stream, to correlate; none: those that come
+  /// Whose range of channels is correlated, where `channels` are none.
+  Reduction reduction = {};
 };
 
 /// "spectra" to "sums", in the device's memory: a block for each integration. Integrations begin with segments and are

@@ -83,7 +83,7 @@ std::vector<Integration> integrate(const RandomSpectra<Sample>& spectra,
                                    const std::vector<std::size_t>& sizes) {
   const auto device = device::open({}, {.threads = 2});
   const auto queue = device->make_queue();
-  Integrator integrator(device, {0, kSumChannels}, kSumInputs,
+  Integrator integrator(device, {0, kSumChannels}, kSumChannels, kSumInputs,
                         std::is_same_v<Sample, core::ci16>   ? core::kCi16
                         : std::is_same_v<Sample, core::cf16> ? core::kCf16
                                                              : core::kCf32,
@@ -172,7 +172,7 @@ TEST_P(IntegratorOnGpu, AgreesWithTheCpu) {
   for (auto& x : samples) x = {normal(random), normal(random)};
   const auto integrate = [&](const std::shared_ptr<const device::Device>& where) {
     const auto own_queue = where->make_queue();
-    Integrator integrator(where, {0, kChannels}, kInputs, core::kCf32, kSpectra);
+    Integrator integrator(where, {0, kChannels}, kChannels, kInputs, core::kCf32, kSpectra);
     core::ValidityMask valid(kInputs, kSpectra);
     valid.set(2, 100, 50, false);
     const device::Buffer memory = where->allocate(samples.size() * sizeof samples[0]);
