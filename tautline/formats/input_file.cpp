@@ -15,6 +15,13 @@
 
 namespace tautline::formats {
 
+namespace {
+
+// Shorter pieces are read in less time than it takes to hand them to another thread.
+constexpr std::size_t kPiece = std::size_t{2} << 20;
+
+}  // namespace
+
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer; files are not affected.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -42,8 +49,6 @@ InputFile::InputFile(InputFile&& other) noexcept
       size_(other.size_) {}
 
 std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
-  // Shorter pieces are read in less time than it takes to hand them to another thread.
-  constexpr std::size_t kPiece = std::size_t{2} << 20;
   // Blocks of this length do not stay in the caches until they are used.
   constexpr std::size_t kLong = std::size_t{32} << 20;
   std::atomic<std::size_t> done = bytes.size();
@@ -100,7 +105,10 @@ void InputFile::sequential() const {
   (void)::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
+// Long reads have many threads that wait for the disk; and the system takes half as long to look through pages that it
+// has already as to copy them.
 void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
+  if (bytes >= 2 * kPiece) return;
   (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                         POSIX_FADV_WILLNEED);
 }

@@ -28,6 +28,7 @@ constexpr const char* kCheckFolder = "check the folder and its permissions";
 struct PartialNames {
   std::mutex mutex;
   std::multiset<std::string> names;
+  std::vector<void (*)()> others;
 };
 
 PartialNames& partial_names() {
@@ -99,6 +100,12 @@ void remove_partial_files() {
       std::error_code ignored;
       std::filesystem::remove_all(name, ignored);
     }
+  for (const auto& remove : names.others) remove();
+}
+
+void also_remove_partial_files_of(void (*remove)()) {
+  const std::lock_guard lock(partial_names().mutex);
+  partial_names().others.push_back(remove);
 }
 
 std::string partial_name(const std::string& path) {

@@ -17,6 +17,8 @@ std::string partial_name(const std::string& path);
 /// Removes whatever lies under the partial names that the process has now; new ones then wait for ever. For a program that
 /// is about to end while other threads still write. The list of them is the process's, as the names are.
 void remove_partial_files();
+/// That function of a module, which has names of its own: remove_partial_files() calls it, too.
+void also_remove_partial_files_of(void (*remove)());
 
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
 /// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the

@@ -94,29 +94,30 @@ using Compilation = std::shared_future<std::shared_ptr<const Program>>;
 
 class CompilingKernel final : public device::Kernel {
  public:
-  CompilingKernel(Compilation program, std::string name)
+  CompilingKernel(std::shared_ptr<const Program> program, std::string name)
       : program_(std::move(program)), name_(std::move(name)) {}
 
   const std::string& name() const override { return name_; }
   const device::KernelResources& resources() const override { return loaded().resources(); }
   const device::Kernel& loaded() const override {
-    std::call_once(once_, [this] { kernel_ = program_.get()->kernel(name_); });
+    std::call_once(once_, [this] { kernel_ = program_->loaded().kernel(name_); });
     return *kernel_;
   }
 
  private:
-  Compilation program_;
+  std::shared_ptr<const Program> program_;  // whoever waits for programs in use waits for it
   std::string name_;
   mutable std::once_flag once_;
   mutable std::shared_ptr<const device::Kernel> kernel_;
 };
 
-class CompilingProgram final : public Program {
+class CompilingProgram final : public Program,
+                               public std::enable_shared_from_this<CompilingProgram> {
  public:
   explicit CompilingProgram(Compilation program) : program_(std::move(program)) {}
 
   std::shared_ptr<const device::Kernel> kernel(const std::string& name) const override {
-    return std::make_shared<CompilingKernel>(program_, name);
+    return std::make_shared<CompilingKernel>(shared_from_this(), name);
   }
   const Program& loaded() const override { return *program_.get(); }
 

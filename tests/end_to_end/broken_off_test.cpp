@@ -120,7 +120,9 @@ TEST_P(BrokenOff, AnInputThatShrinksIsNamed) {
   const CommandResult result = finish_command(pid, scratch.path().string());
   EXPECT_TRUE(result.status == kDamaged || result.status == kFailed) << result.status;
   EXPECT_NE(result.err.find("in.dada"), std::string::npos) << result.err;
-  if (result.status == kFailed) EXPECT_EQ(left(), std::vector<std::string>{});
+  if (result.status == kFailed) {
+    EXPECT_EQ(left(), std::vector<std::string>{});
+  }
 }
 
 const std::vector<std::string> kCorrelate{"--channels", "128", "--integration", "0.001"};

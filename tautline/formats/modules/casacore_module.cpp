@@ -3,7 +3,8 @@
 namespace tautline::formats::modules {
 
 extern "C" __attribute__((visibility("default"))) const CasacoreModule* tautline_casacore_module() {
-  static const CasacoreModule module{TAUTLINE_VERSION, measurement_set::create};
+  static const CasacoreModule module{TAUTLINE_VERSION, remove_partial_files,
+                                     measurement_set::create};
   return &module;
 }
 

@@ -3,7 +3,7 @@
 namespace tautline::formats::modules {
 
 extern "C" __attribute__((visibility("default"))) const CfitsioModule* tautline_cfitsio_module() {
-  static const CfitsioModule module{TAUTLINE_VERSION, psrfits::open};
+  static const CfitsioModule module{TAUTLINE_VERSION, remove_partial_files, psrfits::open};
   return &module;
 }
 

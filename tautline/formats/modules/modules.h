@@ -5,15 +5,17 @@
 
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/formats/psrfits/psrfits.h"
 #include "tautline/formats/uvh5/uvh5.h"
 
 namespace tautline::formats::modules {
 
 /// What a module gives, by its function "tautline_NAME_module". `version` comes first: of another version nothing else is
-/// looked at.
+/// looked at. Names of partial files are each module's own.
 struct Hdf5Module {
   const char* version;
+  decltype(&formats::remove_partial_files) remove_partial_files;
   decltype(&uvh5::create) create_uvh5;
   decltype(&uvh5::open) open_uvh5;
   decltype(&curves_hdf5::write) write_curves;
@@ -21,10 +23,12 @@ struct Hdf5Module {
 };
 struct CasacoreModule {
   const char* version;
+  decltype(&formats::remove_partial_files) remove_partial_files;
   decltype(&measurement_set::create) create_measurement_set;
 };
 struct CfitsioModule {
   const char* version;
+  decltype(&formats::remove_partial_files) remove_partial_files;
   decltype(&psrfits::open) open_psrfits;
 };
 

@@ -30,6 +30,7 @@ const Module& open_module(const std::string& name, const std::string& path) {
   const Module& module = *get();
   if (std::string(module.version) != TAUTLINE_VERSION)
     refuse(std::string("version ") + module.version, TAUTLINE_VERSION);
+  also_remove_partial_files_of(module.remove_partial_files);
   return module;
 }
 

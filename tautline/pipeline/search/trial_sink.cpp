@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <span>
 
 #include "tautline/core/error.h"
@@ -18,14 +17,6 @@
 namespace tautline::pipeline {
 
 namespace {
-
-// A system copies 2 to 4 GB/s of one thread's into its page cache, more of several threads'.
-void rows_in_pieces(std::size_t rows, std::size_t samples,
-                    const std::function<void(std::size_t first, std::size_t last)>& write) {
-  constexpr std::size_t kLeastSamples = std::size_t{1} << 18;
-  core::in_pieces(rows, rows * samples / kLeastSamples,
-                  [&](std::size_t, std::size_t first, std::size_t last) { write(first, last); });
-}
 
 // [dm][time]: rows lie a whole stream apart, and their lengths are known beforehand.
 class ArraySink final : public TrialSink {
@@ -49,11 +40,10 @@ class ArraySink final : public TrialSink {
   void write(std::size_t, const core::SampleView<2>& trials) override {
     const std::size_t samples = trials.extent(1);
     const auto* data = static_cast<const std::byte*>(trials.data());
-    rows_in_pieces(trials_, samples, [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; ++i)
-        file_.write_at(data_offset_ + 4 * (i * samples_ + written_),
-                       {data + 4 * i * static_cast<std::size_t>(trials.stride(0)), 4 * samples});
-    });
+    // One thread: several wait for each other's turn at one file's end (3.4 GB/s for 12, 4.2 for one).
+    for (std::size_t i = 0; i < trials_; ++i)
+      file_.write_at(data_offset_ + 4 * (i * samples_ + written_),
+                     {data + 4 * i * static_cast<std::size_t>(trials.stride(0)), 4 * samples});
     written_ += samples;
   }
   void finish() override { file_.finish(); }
@@ -99,12 +89,14 @@ class SeriesSink final : public TrialSink {
   void write(std::size_t segment, const core::SampleView<2>& trials) override {
     core::with_type<std::int32_t, float>(trials, "trials", [&](const auto& typed) {
       const std::size_t begin = first_[segment];
-      rows_in_pieces(first_[segment + 1] - begin, typed.extent(1),
-                     [&](std::size_t first, std::size_t last) {
-                       std::vector<float> floats;
-                       for (std::size_t i = first; i < last; ++i)
-                         write_row(begin + i, std::span(typed.row(i), typed.extent(1)), floats);
-                     });
+      const std::size_t rows = first_[segment + 1] - begin;
+      constexpr std::size_t kLeastSamples = std::size_t{1} << 18;  // of a piece
+      core::in_pieces(rows, rows * typed.extent(1) / kLeastSamples,
+                      [&](std::size_t, std::size_t first, std::size_t last) {
+                        std::vector<float> floats;
+                        for (std::size_t i = first; i < last; ++i)
+                          write_row(begin + i, std::span(typed.row(i), typed.extent(1)), floats);
+                      });
     });
   }
   // No file has its final name before all are written: a disk may fill with the last of them.
