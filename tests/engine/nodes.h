@@ -109,7 +109,7 @@ class Collecting : public Node {
   }
   void load(std::span<const std::byte> state) override {
     came_.values.resize(state.size() / 4);
-    std::memcpy(came_.values.data(), state.data(), state.size());
+    if (!state.empty()) std::memcpy(came_.values.data(), state.data(), state.size());
   }
   std::function<void()> pause;
 
