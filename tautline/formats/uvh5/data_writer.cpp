@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <utility>
 
 #include "tautline/core/threads.h"
@@ -130,7 +131,9 @@ DataWriter::Addresses DataWriter::reserve(std::uint64_t first_row, std::size_t b
   return at;
 }
 
+// One chunk at a time: the system extends a file for one thread, and others that wait for that in the system use a core each.
 void DataWriter::put(const VisibilityRows& chunk, const Addresses& at, const Losses& losses) {
+  const std::lock_guard lock(writing_);
   const auto write = [&](haddr_t address, const auto& values) {
     file_.write_at(address, values.size() * sizeof(values[0]), values.data());
   };

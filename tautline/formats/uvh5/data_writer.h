@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "tautline/formats/uvh5/hdf5_file.h"
@@ -55,6 +56,7 @@ class DataWriter {
   hdf5::Growing visibilities_, fractions_, flags_;
   std::uint64_t rows_ = 0;               // so far
   std::vector<VisibilityRows> buffers_;  // a chunk for each thread
+  std::mutex writing_;
   std::vector<VisibilityRows>
       carried_;  // the chunks that the rows so far end in, one for each block of channels
   Losses carried_losses_;
