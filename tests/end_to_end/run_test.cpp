@@ -229,9 +229,9 @@ TEST_F(RunAutocorrelation, SaysWhatItCountedAndWhereItIsWrong) {
       run(of_run("tags.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=direct"}));
   EXPECT_EQ(first.status, 2);
   EXPECT_NE(first.err.find("tag_method"), std::string::npos) << first.err;
-  EXPECT_EQ(
-      run(of_run("tags.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=bins"})).status,
-      0);
+  EXPECT_EQ(run(of_run("tags.ptu", "t.csv", {"curves.coarsening=first", "counts.tag_method=bins"}))
+                .status,
+            0);
   // In a file, with the line.
   write_file(scratch / "bad.toml", "[counts]\ntype = \"count_file\"\npath = \"" +
                                        (scratch / "x.npy") + "\"\nbin_s = 0\n");

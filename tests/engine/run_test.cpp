@@ -221,7 +221,9 @@ TEST(EngineRun, InputsInStepComeTogether) {
 class KeepingFirst : public Joining {
  public:
   using Joining::Joining;
-  Needs needs(std::size_t, const Stream&) const override { return {.kept_blocks = 2, .in_step = true}; }
+  Needs needs(std::size_t, const Stream&) const override {
+    return {.kept_blocks = 2, .in_step = true};
+  }
   std::vector<Stream> open(std::span<const Stream> inputs) override {
     Stream lent = inputs[0];
     lent.lent = true;
