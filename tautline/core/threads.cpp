@@ -27,7 +27,7 @@ struct Job {
 
 // Threads that start when they are first needed and wait for jobs until the process ends. In a forked child, which has none
 // of them, the caller does every piece.
-class Crew {
+class ThreadPool {
  public:
   void run(std::size_t pieces, const std::function<void(std::size_t)>& work) {
     Job job(pieces, work);
@@ -96,8 +96,8 @@ void in_pieces(std::size_t items, std::size_t pieces,
                const std::function<void(std::size_t, std::size_t, std::size_t)>& work) {
   pieces = std::clamp<std::size_t>(pieces, 1, std::max<std::size_t>(1, items));
   if (pieces == 1) return work(0, 0, items);
-  static Crew& crew = *new Crew;  // never destroyed: its threads end with the process
-  crew.run(pieces, [&](std::size_t piece) {
+  static ThreadPool& pool = *new ThreadPool;  // never destroyed: its threads end with the process
+  pool.run(pieces, [&](std::size_t piece) {
     work(piece, piece * items / pieces, (piece + 1) * items / pieces);
   });
 }

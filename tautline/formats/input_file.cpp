@@ -105,10 +105,7 @@ void InputFile::sequential() const {
   (void)::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
-// Long reads have many threads that wait for the disk; and the system takes half as long to look through pages that it
-// has already as to copy them.
 void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
-  if (bytes >= 2 * kPiece) return;
   (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                         POSIX_FADV_WILLNEED);
 }

@@ -30,7 +30,7 @@ class InputFile {
   std::vector<std::byte> head(std::size_t limit_bytes) const;
   /// Tells the system that the file is read from front to back.
   void sequential() const;
-  /// Tells the system that these bytes will be read soon, unless one thread would not read them alone.
+  /// Tells the system that these bytes will be read soon.
   void will_need(std::uint64_t offset, std::uint64_t bytes) const;
 
  private:

@@ -135,7 +135,7 @@ std::shared_ptr<const Program> build(const Device& device, const ProgramSource& 
   const auto folder = cache_folder();
   const ProgramCache cache(folder.empty() ? folder : folder / "programs");
   auto program = load_cached(device, source, key, cache);
-  // The host's own cores compile one program at a time: PoCL 3.1 ends the process where it is used by several threads.
+  // The host's own cores compile one program at a time: PoCL 3.1 has ended processes in which several threads used it.
   if (program == nullptr && device.properties().host_cpu)
     program = compile(device, source, key, cache);
   else if (program == nullptr)

@@ -55,7 +55,10 @@ class CurveNode final : public engine::Node {
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   std::string kernels() const override { return plan_->backend(); }
   device::MemoryUse bytes() const override {
-    return {CurveStream::bytes(stream_config_, *plan_), plan_->bytes().device_bytes};
+    const bool traced_there = device_->compiles() && !photons_;
+    return {CurveStream::bytes(stream_config_, *plan_),
+            plan_->bytes().device_bytes +
+                (traced_there ? CurveTrace::bytes(stream_config_.stage.sensors) : 0)};
   }
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
