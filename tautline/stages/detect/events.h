@@ -99,12 +99,45 @@ struct Samples {
 /// 8.9 %.
 inline constexpr double kEqualSigmas = 2;
 
+/// The middle of the boxcars that are equal to an event's best one.
+struct Middle {
+  double weight = 0;                   ///< of the boxcars; 0: none counts
+  std::uint64_t first = 0, width = 0;  ///< samples
+  double sum = 0;                      ///< of the middle's samples
+  double listed_sum = 0;               ///< of the best boxcar's samples
+};
+
+/// Sets detection.first, width and snr to the middle's, or where that is under the threshold, only the
+/// S/N of the best boxcar.
+void set_middle(const Middle& middle, double sigma, double threshold, Events::Event& event);
+
+/// Work memory of refine_peak.
+struct RefineScratch {
+  struct Extremes {
+    double lowest = 0, highest = 0;
+  };
+  /// Running sums that make one cell.
+  static constexpr std::size_t kCell = 16;
+
+  /// For so many running sums.
+  void reserve(std::size_t count) {
+    sums.reserve(count);
+    cells.reserve(count / kCell + 1);
+  }
+  static std::size_t bytes(std::size_t count) {
+    return count * sizeof(double) + (count / kCell + 1) * sizeof(Extremes);
+  }
+
+  std::vector<double> sums;
+  std::vector<Extremes> cells;  ///< of kCell neighbouring sums each
+};
+
 /// Replaces the event's best boxcar by the middle of the boxcars that are equal to it within
 /// kEqualSigmas. Candidates have listed widths from half to twice the best one's, and begin at most
 /// its width earlier or later. The middle is the mean of their first samples and of their ends,
 /// weighted by the S/N above the margin. Sets detection.first, width and snr. Where the middle is
-/// under the threshold, the best boxcar stays. `sums` is scratch memory.
+/// under the threshold, the best boxcar stays.
 void refine_peak(const Samples& samples, const Sizes& sizes, double sigma, std::uint64_t n,
-                 double threshold, std::vector<double>& sums, Events::Event& event);
+                 double threshold, RefineScratch& scratch, Events::Event& event);
 
 }  // namespace tautline::stages::detect

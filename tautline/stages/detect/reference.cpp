@@ -190,11 +190,11 @@ class Search {
         events_.add(t, best_[t].snr, sizes_.widths[best_[t].width_index], best_[t].width_index);
     events_.settle(~std::uint64_t{0});
     if (config_.noise == Noise::width) return;
-    std::vector<double> sums;
+    RefineScratch scratch;
     events_.refine([&](Events::Event& event) {
       // A boxcar has the noise of the block in which it begins.
       const double sigma = sigmas_[event.detection.first / sizes_.noise];
-      refine_peak({y_.data(), 0, y_.size()}, sizes_, sigma, window_, config_.threshold, sums,
+      refine_peak({y_.data(), 0, y_.size()}, sizes_, sigma, window_, config_.threshold, scratch,
                   event);
     });
   }

@@ -88,8 +88,8 @@ void TrialBlocks::search(std::uint64_t last, std::uint64_t end, bool final, std:
   if (config.noise == Noise::width) return;  // only the listed widths have a noise of their own
   events_.refine([&](Events::Event& event) {
     const double sigma = event.detection.first < block_first_ ? previous_sigma : sigma_;
-    refine_peak({y_.data(), y_first_, y_end_}, sizes, sigma, n, config.threshold, workspace.sums,
-                event);
+    refine_peak({y_.data(), y_first_, y_end_}, sizes, sigma, n, config.threshold,
+                workspace.refining, event);
   });
 }
 

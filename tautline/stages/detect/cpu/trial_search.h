@@ -16,18 +16,18 @@ namespace tautline::stages::detect {
 /// Work memory of one thread.
 struct Workspace {
   explicit Workspace(const Sizes& sizes) : noise(sizes.noise), blocks(sizes) {
-    sums.reserve(sums_length(sizes));
+    refining.reserve(sums_length(sizes));
   }
   static std::size_t bytes(const Sizes& sizes) {
     return NoiseMeter::bytes(sizes.noise) + BlockSearch::bytes(sizes) +
-           sums_length(sizes) * sizeof(double);
+           RefineScratch::bytes(sums_length(sizes));
   }
   static std::size_t sums_length(const Sizes& sizes) {
     return sizes.widest() + 4 * sizes.margin + 2;
   }
   NoiseMeter noise;
   BlockSearch blocks;
-  std::vector<double> sums;
+  RefineScratch refining;
 };
 
 struct CpuSetting : Setting {

@@ -2,6 +2,7 @@
 // next step.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "tautline/core/integers.h"
@@ -9,12 +10,6 @@
 #include "tautline/stages/detect/gpu/state.h"
 
 namespace tautline::stages::detect {
-
-namespace {
-
-constexpr std::size_t kGatheredOfGroup = 1024;
-
-}  // namespace
 
 // Takes down what the device has found. What the host makes of it is computed beside the next step.
 void GpuState::collect() {
@@ -114,40 +109,46 @@ double GpuState::sigma_of(const Events::Event& event) const {
   return host_sigmas_.as<double>()[event.detection.trial * slots + block % slots];
 }
 
-void GpuState::refine(std::vector<RefineRequest>& requests) {
+void GpuState::refine(const std::vector<RefineRequest>& requests) {
   const GpuSetting& s = *setting_;
-  scratch_.resize(fetch_queue_->workers());
+  auto* jobs = host_refine_jobs_.as<std::uint64_t>();
+  const auto* middles = host_middles_.as<std::uint64_t>();
   for (std::size_t first = 0; first < requests.size();) {
-    std::size_t last = first, samples = 0, longest = 0;
-    auto* jobs = host_gather_jobs_.as<std::uint64_t>();
-    for (; last < requests.size() && last - first < kMostGathers; ++last) {
+    std::size_t last = first, sums = 0;
+    for (; last < requests.size() && last - first < kMostRefined; ++last) {
       const RefineRequest& r = requests[last];
-      const auto length = static_cast<std::size_t>(r.end - r.first);
-      if (samples + length > s.gathered()) break;
-      const std::array<std::uint64_t, kGatherWords> words{
-          r.event->detection.trial, r.first % s.rings.y_samples, length, samples};
-      std::copy(words.begin(), words.end(), jobs + (last - first) * kGatherWords);
-      samples += length;
-      longest = std::max(longest, length);
+      const std::uint64_t samples = r.end - r.first;
+      if (sums + samples + 1 > s.refined_sums()) break;
+      const Detection& d = r.event->detection;
+      const std::array<std::uint64_t, kRefineWords> words{
+          d.trial,
+          r.first % s.rings.y_samples,
+          samples,
+          r.first,
+          d.first,
+          d.width,
+          std::min<std::uint64_t>(r.window, s.sizes.baseline()),
+          sums,
+          std::bit_cast<std::uint64_t>(sigma_of(*r.event)),
+          std::bit_cast<std::uint64_t>(kEqualSigmas)};
+      std::copy(words.begin(), words.end(), jobs + (last - first) * kRefineWords);
+      sums += samples + 1;
     }
-    fetch_queue_->copy(gather_jobs_.data(), jobs, (last - first) * kGatherWords * 8);
-    const std::size_t groups = core::divide_up(longest, kGatheredOfGroup);
-    device::launch(*fetch_queue_, *s.kernels.gather,
-                   {.groups = {(last - first) * groups, 1, 1}, .threads = {256, 1, 1}},
-                   gather_jobs_.data(), y_.data(), gathered_.data(), core::u32(groups),
+    const std::size_t count = last - first;
+    fetch_queue_->copy(refine_jobs_.data(), jobs, count * kRefineWords * 8);
+    device::launch(*fetch_queue_, *s.kernels.find_middles,
+                   {.groups = {count, 1, 1}, .threads = {32, 1, 1}}, refine_jobs_.data(), y_.data(),
+                   widths_.data(), factors_.data(), refined_sums_.data(), middles_.data(),
                    core::u32(s.rings.y_samples));
-    fetch_queue_->copy(host_gathered_.data(), gathered_.data(), samples * 4);
+    fetch_queue_->copy(host_middles_.data(), middles_.data(), count * kMiddleWords * 8);
     fetch_queue_->synchronise();
-    const auto refine_some = [&](std::size_t from, std::size_t to, std::size_t worker) {
-      for (std::size_t r = first + from; r < first + to; ++r) {
-        const RefineRequest& request = requests[r];
-        const float* y = host_gathered_.as<float>() + jobs[(r - first) * kGatherWords + 3];
-        refine_peak({y, request.first, request.end}, s.sizes, sigma_of(*request.event),
-                    std::min<std::uint64_t>(request.window, s.sizes.baseline()), s.config.threshold,
-                    scratch_[worker], *request.event);
-      }
-    };
-    fetch_queue_->parallel_for(last - first, 1, refine_some);
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::uint64_t* m = middles + k * kMiddleWords;
+      Events::Event& event = *requests[first + k].event;
+      set_middle({std::bit_cast<double>(m[0]), m[1], m[2], std::bit_cast<double>(m[3]),
+                  std::bit_cast<double>(m[4])},
+                 sigma_of(event), s.config.threshold, event);
+    }
     first = last;
   }
 }

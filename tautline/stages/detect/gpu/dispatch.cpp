@@ -42,14 +42,25 @@ GpuKernels make_kernels(const GpuLayout& layout, const device::Device& device) {
                 .set("COARSE_WIDEST", static_cast<std::int64_t>(coarse))
                 .set("FRONT", std::int64_t{kFront})
                 .set("WIDTHS", static_cast<std::int64_t>(layout.sizes.widths.size())));
+  const auto peaks =
+      build("detect/gpu/peaks.kernel",
+            jit::Defines()
+                .set("TILE", tile)
+                .set("TIMES", static_cast<std::int64_t>(kPeakTimes))
+                .set("FRONT", std::int64_t{kFront})
+                .set("WIDTHS", static_cast<std::int64_t>(layout.sizes.widths.size())));
+  const auto refine =
+      build("detect/gpu/refine.kernel",
+            jit::Defines().set("WIDTHS", static_cast<std::int64_t>(layout.sizes.widths.size())));
   GpuKernels kernels;
   kernels.sum_segments = segments->kernel("sum_segments");
   kernels.average = baseline->kernel("average");
   kernels.subtract = baseline->kernel("subtract");
-  kernels.gather = baseline->kernel("gather");
   kernels.find_median = noise->kernel("find_median");
   kernels.add_up = units->kernel("add_up");
   kernels.scan = boxcars->kernel("scan");
+  kernels.find_peaks = peaks->kernel("find_peaks");
+  kernels.find_middles = refine->kernel("find_middles");
   kernels.sum_squares = boxcars->kernel("sum_squares");
   return kernels;
 }

@@ -92,13 +92,20 @@ void GpuState::search_blocks(device::Queue& queue, std::size_t first, std::size_
                    core::u32(first), core::u32(s.rings.y_samples), core::u32(s.rings.sigma_slots),
                    stride, core::u32(s.sizes.widest()));
     if (s.measures_widths()) set_limits(queue, first, count);
-    device::launch(
-        queue, *s.kernels.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}},
-        jobs_.data(), low_.data(), high_.data(), kinds_.data(), widths_.data(), least_.data(),
-        per_unit_.data(), over_counts_.data(), missing_.data(), records_.data(), core::u32(first),
-        core::u32(s.tiles()), stride, core::u32(s.measures_widths() ? s.sizes.widths.size() : 0),
-        core::u32(s.records()), std::uint32_t{counting ? 1U : 0U}, core::u32(s.coarse_from()),
-        std::uint32_t{s.config.links.time_samples > 0 ? 256U : 1U});
+    const std::size_t sets = s.measures_widths() ? s.sizes.widths.size() : 0;
+    device::launch(queue, *s.kernels.scan,
+                   {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}}, jobs_.data(),
+                   low_.data(), kinds_.data(), widths_.data(), least_.data(), hits_.data(),
+                   core::u32(first), core::u32(s.tiles()), stride, core::u32(sets),
+                   core::u32(s.coarse_from()));
+    device::launch(queue, *s.kernels.find_peaks,
+                   {.groups = {count * s.peak_tiles(), 1, 1}, .threads = {256, 1, 1}}, jobs_.data(),
+                   low_.data(), high_.data(), kinds_.data(), widths_.data(), least_.data(),
+                   per_unit_.data(), hits_.data(), over_counts_.data(), missing_.data(),
+                   records_.data(), core::u32(first), core::u32(s.peak_tiles()),
+                   core::u32(s.tiles()), stride, core::u32(sets), core::u32(s.records()),
+                   std::uint32_t{counting ? 1U : 0U},
+                   std::uint32_t{s.config.links.time_samples > 0 ? 1U : 0U});
   }
 }
 

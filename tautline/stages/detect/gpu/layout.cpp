@@ -29,11 +29,12 @@ std::size_t GpuLayout::batch_jobs() const {
 }
 
 std::size_t GpuLayout::records() const {
-  return std::max(tunables.records, tiles() * (tunables.tile + sizes.widest() / 2 + 1));
+  return std::max(tunables.records, peak_tiles() * kPeakTimes);
 }
 
-std::size_t GpuLayout::gathered() const {
-  return std::max<std::size_t>(std::size_t{1} << 22, 4 * sizes.widest() + 1);
+std::size_t GpuLayout::refined_sums() const {
+  constexpr std::size_t kMost = std::size_t{1} << 24;
+  return std::max(4 * sizes.widest() + 2, std::min(kMost, config.trials * sizes.noise));
 }
 
 // The highest S/N of noise in a tile of 4,096 boxcars is about 4.4. The bound of eight neighbouring
@@ -59,14 +60,15 @@ device::MemoryUse GpuLayout::bytes() const {
   const std::size_t samples = trials * (x_stride() + rings.y_samples) * 4;
   const std::size_t means = trials * (2 * rings.mean_slots * 8 + 2 * kSumLanes * 12 + 8);
   const std::size_t found = records() * kRecordBytes + trials * widths * 8;
-  const std::size_t gathers = gathered() * 4 + kMostGathers * kGatherWords * 8;
+  const std::size_t refining = kMostRefined * (kRefineWords + kMiddleWords) * 8;
   const std::size_t sigmas = trials * rings.sigma_slots * 8;
   const std::size_t limits =
       sets * widths * 16 + (measures_widths() ? batch * widths * kSquareWords * 8 : 0);
-  return {jobs + sigmas + std::min(records(), kFetched) * kRecordBytes + gathers +
+  return {jobs + sigmas + std::min(records(), kFetched) * kRecordBytes + refining +
               2 * trials * widths * 8 + limits,
-          samples + means + jobs + sigmas + batch * (2 * 4 * sums_stride() + 8) + found + gathers +
-              limits};
+          samples + means + jobs + sigmas +
+              batch * (2 * 4 * sums_stride() + 8 + 4 * tiles() * (widths + 1)) + found +
+              refined_sums() * 8 + refining + limits};
 }
 
 }  // namespace tautline::stages::detect

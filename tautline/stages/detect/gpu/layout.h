@@ -20,16 +20,18 @@ inline constexpr std::size_t kFront = 3;
 inline constexpr std::size_t kMostSubtracted = 4096, kSubtractLines = 254;
 /// Widest boxcars that are compared eight at a time: their cells fill 10 KiB of local memory.
 inline constexpr std::size_t kCoarseWidest = 16384;
-/// 64-bit words of a job of the kernels, and of a job that gathers samples (baseline.kernel).
-inline constexpr std::size_t kJobWords = 8, kGatherWords = 4;
-/// Bytes of a record of a run of peaks, and of the counters (boxcars.kernel).
+/// Times of which one group finds the best boxcars (peaks.kernel).
+inline constexpr std::size_t kPeakTimes = 2048;
+/// 64-bit words of a job of the kernels, of a job that refines an event and of its result (refine.kernel).
+inline constexpr std::size_t kJobWords = 8, kRefineWords = 10, kMiddleWords = 5;
+/// Bytes of a record of a run of peaks, and of the counters (peaks.kernel).
 inline constexpr std::size_t kRecordBytes = 40, kCounterBytes = 16;
 /// Partial sums of the segment that is being filled (segments.kernel).
 inline constexpr std::size_t kSumLanes = 8;
 /// Words of a sum of squares (boxcars.kernel).
 inline constexpr std::size_t kSquareWords = 5;
-/// Most events whose samples are gathered together, and most records that are fetched together.
-inline constexpr std::size_t kMostGathers = 4096, kFetched = 65536;
+/// Most events that are refined together, and most records that are fetched together.
+inline constexpr std::size_t kMostRefined = 4096, kFetched = 65536;
 
 /// Sizes of each trial's rings in the device's memory, and of one step at most.
 struct GpuRings {
@@ -48,6 +50,10 @@ struct GpuLayout : Setting {
   GpuTunables tunables;
 
   std::size_t tiles() const { return core::divide_up(sizes.noise, tunables.tile); }
+  /// Groups that find the peaks of a block: at the middles of its boxcars.
+  std::size_t peak_tiles() const {
+    return core::divide_up(sizes.noise + sizes.widest() / 2, kPeakTimes);
+  }
   /// Samples between the input rings of two trials: a ring, and with Config::in_place a block after
   /// it, so that the caller can write a block that starts anywhere in the ring.
   std::size_t x_stride() const {
@@ -67,11 +73,10 @@ struct GpuLayout : Setting {
   /// Blocks whose running sums are in memory together.
   std::size_t batch_jobs() const;
   std::size_t step_jobs() const { return config.trials * rings.step_blocks; }
-  /// Records of peaks: those of one block at least, which has at most one peak at every time that
-  /// the boxcars of each tile reach.
+  /// Records of peaks: those of one block at least, which has at most one peak at every time.
   std::size_t records() const;
-  /// Samples that are gathered together.
-  std::size_t gathered() const;
+  /// Running sums of the events that are refined together.
+  std::size_t refined_sums() const;
   /// Whether the least sums are measured block by block (Noise::width).
   bool measures_widths() const { return config.noise == Noise::width; }
   device::MemoryUse bytes() const;

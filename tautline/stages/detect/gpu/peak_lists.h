@@ -14,21 +14,21 @@
 
 namespace tautline::stages::detect {
 
-/// A run of a block job's peaks at neighbouring times, as boxcars.kernel writes it: its time is
-/// counted from the block's first sample. Runs of one block may overlap, and come in no order.
+/// A run of a block job's peaks at neighbouring times, as peaks.kernel writes it: its time is
+/// counted from the block's first sample. They come in no order.
 struct RunRecord {
   std::uint64_t place = 0;   ///< job << 32 | width index of the first peak << 20 | its time
-  std::uint64_t inside = 0;  ///< width indices of the best << 28, of the last << 16; their times
-                             ///< after the first << 8 and << 0
+  std::uint64_t inside = 0;  ///< width indices of the best << 36, of the last << 24; their times
+                             ///< after the first << 12 and << 0
   double first_snr = 0, last_snr = 0, best_snr = 0;
 
   std::size_t job() const { return place >> 32; }
   PeakRun run(std::uint64_t block_first) const {
     const std::uint64_t time = block_first + (place & 0xfffff);
-    return {
-        {time, first_snr, static_cast<std::uint32_t>(place) >> 20},
-        {time + (inside & 0xff), last_snr, static_cast<std::uint32_t>(inside >> 16 & 0xfff)},
-        {time + (inside >> 8 & 0xff), best_snr, static_cast<std::uint32_t>(inside >> 28 & 0xfff)}};
+    return {{time, first_snr, static_cast<std::uint32_t>(place) >> 20},
+            {time + (inside & 0xfff), last_snr, static_cast<std::uint32_t>(inside >> 24 & 0xfff)},
+            {time + (inside >> 12 & 0xfff), best_snr,
+             static_cast<std::uint32_t>(inside >> 36 & 0xfff)}};
   }
 };
 

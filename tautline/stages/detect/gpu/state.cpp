@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tautline/core/integers.h"
@@ -40,24 +41,27 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
   missing_ = device.allocate(kCounterBytes);
   emit_jobs_ = device.allocate(trials * kJobWords * 8);
   jobs_ = device.allocate(s.step_jobs() * kJobWords * 8);
-  gather_jobs_ = device.allocate(kMostGathers * kGatherWords * 8);
-  gathered_ = device.allocate(s.gathered() * 4);
+  refine_jobs_ = device.allocate(kMostRefined * kRefineWords * 8);
+  middles_ = device.allocate(kMostRefined * kMiddleWords * 8);
+  refined_sums_ = device.allocate(s.refined_sums() * 8);
   sigmas_ = device.allocate(trials * s.rings.sigma_slots * 8);
   low_ = device.allocate(batch * s.sums_stride() * 4);
   high_ = device.allocate(batch * s.sums_stride() * 4);
   medians_ = device.allocate(batch * 4);
   kinds_ = device.allocate(batch * 4);
   widths_ = device.allocate(widths * 4);
+  factors_ = device.allocate(widths * 8);
   least_ = device.allocate(sets * widths * 8);
   per_unit_ = device.allocate(sets * widths * 8);
   if (s.measures_widths()) squares_ = device.allocate(batch * widths * kSquareWords * 8);
+  hits_ = device.allocate(batch * s.tiles() * (widths + 1) * 4);
   over_counts_ = device.allocate(trials * widths * 8);
   records_ = device.allocate(s.records() * kRecordBytes);
 
   host_emit_jobs_ = device.allocate_pinned(emit_jobs_.bytes());
   host_jobs_ = device.allocate_pinned(jobs_.bytes());
-  host_gather_jobs_ = device.allocate_pinned(gather_jobs_.bytes());
-  host_gathered_ = device.allocate_pinned(gathered_.bytes());
+  host_refine_jobs_ = device.allocate_pinned(refine_jobs_.bytes());
+  host_middles_ = device.allocate_pinned(middles_.bytes());
   host_sigmas_ = device.allocate_pinned(sigmas_.bytes());
   host_records_ = device.allocate_pinned(std::min(s.records(), kFetched) * kRecordBytes);
   host_counters_ = device.allocate_pinned(kCounterBytes);
@@ -72,6 +76,9 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
   const std::vector<std::uint32_t> list(s.sizes.widths.begin(), s.sizes.widths.end());
   queue.copy(lengths_.data(), lengths.data(), lengths_.bytes());
   queue.copy(widths_.data(), list.data(), widths_.bytes());
+  std::vector<double> factors(widths);
+  std::transform(list.begin(), list.end(), factors.begin(), snr_factor);
+  queue.copy(factors_.data(), factors.data(), factors_.bytes());
   queue.copy(least_.data(), s.scales.least_sum.data(), widths * 8);
   queue.copy(per_unit_.data(), s.scales.snr_per_unit.data(), widths * 8);
   queue.fill(missing_.data(), 0, missing_.bytes());

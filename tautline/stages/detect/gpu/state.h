@@ -55,7 +55,7 @@ class GpuState final : public StateBase {
   void group(const Step& step);
   void fetch_records(std::uint32_t count);
   void fetch_again(std::uint32_t found);
-  void refine(std::vector<RefineRequest>& requests);
+  void refine(const std::vector<RefineRequest>& requests);
   double sigma_of(const Events::Event& event) const;
 
   std::shared_ptr<const GpuSetting> setting_;  // a state may outlive its plan
@@ -63,22 +63,22 @@ class GpuState final : public StateBase {
   PeakLists peaks_;
   Groups groups_;
 
-  std::unique_ptr<device::Queue> fetch_queue_;  ///< for the host's copies and gathers
+  std::unique_ptr<device::Queue> fetch_queue_;  ///< for the host's copies and refinement
   std::unique_ptr<device::Event> stepped_;      ///< the last step or call has finished
   bool pending_ = false;                        ///< a step is launched and not collected
   Step step_;
   std::vector<RunRecord> found_;
   std::vector<RefineRequest> requests_;
-  std::vector<std::vector<double>> scratch_;  // [worker]
-  std::vector<Pulse> grouped_;                // of the step that is being grouped
+  std::vector<Pulse> grouped_;  // of the step that is being grouped
   std::uint64_t searched_ = 0, detections_ = 0;
 
   device::Buffer x_, y_, lengths_, sums_[2], counts_[2], segment_means_, means_, missing_;
-  device::Buffer emit_jobs_, jobs_, gather_jobs_, gathered_, sigmas_, medians_, low_, high_, kinds_;
-  device::Buffer widths_, least_, per_unit_, squares_, over_counts_, records_;
+  device::Buffer emit_jobs_, jobs_, refine_jobs_, middles_, refined_sums_, sigmas_, medians_, low_,
+      high_, kinds_;
+  device::Buffer widths_, factors_, least_, per_unit_, squares_, hits_, over_counts_, records_;
   int half_ = 0;  ///< which of sums_ and counts_ has those of the segment that is being filled
   // In pinned host memory.
-  device::Buffer host_emit_jobs_, host_jobs_, host_gather_jobs_, host_gathered_, host_sigmas_,
+  device::Buffer host_emit_jobs_, host_jobs_, host_refine_jobs_, host_middles_, host_sigmas_,
       host_records_, host_counters_, host_over_, host_least_, host_per_unit_, host_squares_;
   std::future<void> grouping_;  // last: it uses all of these
 };
