@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/space_ahead.h"
 
 namespace tautline::formats {
 
@@ -156,7 +157,10 @@ PartialFile::~PartialFile() {
 }
 
 void PartialFile::write(std::span<const std::byte> bytes) {
-  if (pending_.size() + bytes.size() > kPendingBytes) flush();
+  if (pending_.size() + bytes.size() > kPendingBytes) {
+    reserve_ahead(descriptor_, written_bytes_ - pending_.size(), written_bytes_ + bytes.size());
+    flush();
+  }
   if (bytes.size() >= kPendingBytes) {
     put(written_bytes_, bytes);
   } else {
@@ -223,6 +227,10 @@ void PartialFile::flush() {
 
 void PartialFile::finish() {
   flush();
+  // To what it is: gives back space that was reserved behind its end.
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) fail(name_.path(), "asking for the size", errno);
+  resize(static_cast<std::uint64_t>(status.st_size));
   close_file();
   name_.finish();
 }

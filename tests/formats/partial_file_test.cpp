@@ -2,14 +2,17 @@
 #include "tautline/formats/partial_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "tests/support/scratch.h"
+#include "tests/support/seed.h"
 
 namespace tautline::formats {
 namespace {
@@ -40,6 +43,29 @@ TEST(PartialFiles, AreGoneWhenTheProcessEndsAtOnce) {
     left.insert(entry.path().filename().string());
   EXPECT_EQ(left, (std::set<std::string>{"done.npy", "kept.npy"}));
   EXPECT_EQ(std::filesystem::file_size(scratch / "kept.npy"), 17u);
+}
+
+// Space is reserved ahead of what is written.
+TEST(PartialFiles, HaveNoSpaceBehindTheirEnd) {
+  const tests::ScratchFolder scratch;
+  auto random = tests::generator();
+  std::string all(9 << 20, ' ');
+  for (char& c : all) c = static_cast<char>(random());
+  all.resize(all.size() - random() % (1 << 20));
+  PartialFile file(scratch / "long.dat", false);
+  for (std::size_t done = 0; done < all.size();) {
+    const std::size_t count = std::min<std::size_t>(random() % (3 << 20), all.size() - done);
+    file.write(std::string_view(all).substr(done, count));
+    done += count;
+  }
+  file.finish();
+  std::ifstream in(scratch / "long.dat", std::ios::binary);
+  EXPECT_TRUE(all == std::string(std::istreambuf_iterator<char>(in), {}));
+  struct stat status {};
+  ASSERT_EQ(::stat((scratch / "long.dat").c_str(), &status), 0);
+  constexpr std::int64_t kStatBlockBytes = 512, kSlackBytes = 1 << 19;
+  EXPECT_LE(status.st_blocks * kStatBlockBytes,
+            static_cast<std::int64_t>(all.size()) + kSlackBytes);
 }
 
 }  // namespace

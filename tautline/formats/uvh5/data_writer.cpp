@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <utility>
 
 #include "tautline/core/threads.h"
@@ -131,15 +130,15 @@ DataWriter::Addresses DataWriter::reserve(std::uint64_t first_row, std::size_t b
   return at;
 }
 
-// One chunk at a time: the system extends a file for one thread, and others that wait for that in the system use a core each.
 void DataWriter::put(const VisibilityRows& chunk, const Addresses& at, const Losses& losses) {
-  const std::lock_guard lock(writing_);
+  writing_.acquire();
   const auto write = [&](haddr_t address, const auto& values) {
     file_.write_at(address, values.size() * sizeof(values[0]), values.data());
   };
   write(at.visibilities, chunk.visibilities);
   if (losses.weights) write(at.fractions, chunk.fractions);
   if (losses.flags) write(at.flags, chunk.flags);
+  writing_.release();
 }
 
 void DataWriter::write_whole(const Integration& integration, const Losses& losses,

@@ -1,8 +1,9 @@
 // The group Data of a UVH5 file: visibilities, their weights and flags, in whole chunks that several threads write.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <semaphore>
 #include <vector>
 
 #include "tautline/formats/uvh5/hdf5_file.h"
@@ -33,6 +34,10 @@ class DataWriter {
     haddr_t visibilities = 0, fractions = 0, flags = 0;
   };
 
+  // Threads that write at the same time. Linux lets one thread at a time write to a file, and the others use a core each while
+  // they wait for that: so one that waits, which begins at once when the file is free, and no more.
+  static constexpr std::ptrdiff_t kWritersAtOnce = 2;
+
   std::size_t blocks() const { return (channels_ + chunk_channels_ - 1) / chunk_channels_; }
   std::size_t chunk_values() const { return chunk_rows_ * chunk_channels_ * polarisations_.size(); }
   Losses losses_of(const Integration& integration) const;
@@ -56,7 +61,7 @@ class DataWriter {
   hdf5::Growing visibilities_, fractions_, flags_;
   std::uint64_t rows_ = 0;               // so far
   std::vector<VisibilityRows> buffers_;  // a chunk for each thread
-  std::mutex writing_;
+  std::counting_semaphore<> writing_{kWritersAtOnce};
   std::vector<VisibilityRows>
       carried_;  // the chunks that the rows so far end in, one for each block of channels
   Losses carried_losses_;

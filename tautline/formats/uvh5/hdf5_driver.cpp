@@ -152,6 +152,7 @@ H5FD_class_t driver_class() {
 }  // namespace
 
 void FileState::write(haddr_t address, std::size_t bytes, const void* data) {
+  if (bytes > 0 && first_error == 0) space.reserve(descriptor, address + bytes);
   const auto* from = static_cast<const char*>(data);
   while (bytes > 0 && first_error == 0) {
     const ssize_t put = ::pwrite(descriptor, from, bytes, static_cast<off_t>(address));

@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "tautline/formats/space_ahead.h"
+
 namespace tautline::formats::hdf5 {
 
 /// What the driver knows about its file.
@@ -26,6 +28,7 @@ struct FileState {
   std::string path;                  ///< for messages
   /// Not null: the next raw data that HDF5 writes is left out, and its address noted here.
   haddr_t* reserved = nullptr;
+  SpaceAhead space;  ///< closing the file gives back what is not used
 
   /// Several threads may write at once. Does nothing after a failure.
   void write(haddr_t address, std::size_t bytes, const void* data);

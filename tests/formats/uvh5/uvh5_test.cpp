@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -439,6 +440,33 @@ TEST(Uvh5, ADiskThatFillsUpIsAnErrorAndLeavesNothing) {
     if (status == tests::kNoSmallDisk) GTEST_SKIP() << "this machine lets us mount no tmpfs";
     EXPECT_EQ(status, 0) << kib << " KiB";
   }
+}
+
+// Space is reserved ahead of what is written: not more than a file needs stays, and a disk that has just that is enough.
+TEST(Uvh5, NeedsNoMoreDiskThanTheFileIsLong) {
+  auto random = tests::generator();
+  const auto v = random_visibilities({.antennas = 16, .channels = 64, .integrations = 1}, random);
+  const auto write_to = [&](const std::string& path) {
+    const auto writer = create_visibilities(path, v.description, false);
+    for (int k = 0; k < 60; ++k) writer->write(v.integration(0));
+    writer->finish();
+  };
+  const ScratchFolder folder;
+  write_to(folder / "v.uvh5");
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "v.uvh5").c_str(), &status), 0);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  EXPECT_GT(size, std::size_t{8} << 20);
+  constexpr std::size_t kStatBlockBytes = 512, kSlackBytes = std::size_t{1} << 20;
+  EXPECT_LE(static_cast<std::size_t>(status.st_blocks) * kStatBlockBytes, size + kSlackBytes);
+
+  const ScratchFolder small;
+  const int done = tests::on_small_disk(small.path().string(), size + kSlackBytes, [&] {
+    write_to(small / "v.uvh5");
+    return std::filesystem::file_size(small / "v.uvh5") == size ? 0 : 1;
+  });
+  if (done == tests::kNoSmallDisk) GTEST_SKIP() << "this machine lets us mount no tmpfs";
+  EXPECT_EQ(done, 0);
 }
 
 TEST(Uvh5, KeepsTheHostsErrorHandler) {
