@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tautline/core/threads.h"
 #include "tautline/formats/mwa32t/record_stream.h"
 
 namespace tautline::formats::mwa32t {
@@ -198,12 +199,16 @@ class Reader : public VoltageReader {
     const std::size_t record = record_bytes(r.stream.mode());
     const std::byte* in = r.pending.records + 2;
     std::byte* out = block.bytes.data() + start * time_stride + index * slice;
-    if (r.stream.mode() == Mode::two_byte)
-      for (std::size_t t = 0; t < count; ++t)
-        widen_two_byte(in + t * record, out + t * time_stride);
-    else
-      for (std::size_t t = 0; t < count; ++t)
-        std::memcpy(out + t * time_stride, in + t * record, slice);
+    const auto copy_records = [&](std::size_t, std::size_t first, std::size_t last) {
+      if (r.stream.mode() == Mode::two_byte)
+        for (std::size_t t = first; t < last; ++t)
+          widen_two_byte(in + t * record, out + t * time_stride);
+      else
+        for (std::size_t t = first; t < last; ++t)
+          std::memcpy(out + t * time_stride, in + t * record, slice);
+    };
+    constexpr std::size_t kLeastRecords = std::size_t{1} << 14;
+    core::in_pieces(count, std::min(core::spare_threads(), count / kLeastRecords), copy_records);
   }
 
   void mark_lost(std::size_t index, std::size_t first, std::size_t count, core::RawBlock& block) {

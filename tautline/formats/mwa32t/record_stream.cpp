@@ -8,7 +8,8 @@ namespace tautline::formats::mwa32t {
 
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+// Records enough for several threads.
+constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 
 /// Records at the end of the file that are enough to go on where the boundary was kept.
 constexpr std::size_t kLeastAtEnd = 2;

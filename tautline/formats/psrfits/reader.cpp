@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/packed_samples.h"
 #include "tautline/formats/psrfits/geometry.h"
@@ -16,7 +20,8 @@ namespace tautline::formats::psrfits {
 
 namespace {
 
-constexpr std::size_t kStagingBytes = std::size_t{1} << 20;
+// Of codes that are read at a time: enough for several threads, and little enough for caches.
+constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 
 // What turns the codes of one row into values: value = gain x code + level, for each chosen
 // polarisation and channel.
@@ -46,19 +51,9 @@ class Reader final : public FilterbankReader {
     const Segment* segment = &segments_.back();
     while (segment->first_sample > first_sample) --segment;
     count = limit_to(count, segment->first_sample + segment->samples - first_sample, destination);
-    const std::size_t piece = std::max<std::size_t>(
-        1, kStagingBytes / (geometry_.values_per_sample() * (d.bits == 32   ? 4
-                                                             : d.bits == 16 ? 2
-                                                                            : 1)));
-    for (std::size_t done = 0; done < count;) {
-      const std::uint64_t sample = first_sample + done;
-      const std::uint64_t row = sample / geometry_.row_samples,
-                          in_row = sample % geometry_.row_samples;
-      const auto times = static_cast<std::size_t>(
-          std::min<std::uint64_t>(std::min(piece, count - done), geometry_.row_samples - in_row));
-      read_piece(row, in_row, times, destination.data() + done * d.sample_bytes());
-      done += times;
-    }
+    for (std::size_t done = 0; done < count;)
+      done += read_batch(first_sample + done, count - done,
+                         destination.data() + done * d.sample_bytes());
     return count;
   }
 
@@ -131,69 +126,118 @@ class Reader final : public FilterbankReader {
     d.zero_level = static_cast<std::uint32_t>(zero * ifs);
   }
 
-  void read_piece(std::uint64_t row, std::uint64_t first, std::size_t times, std::byte* to) {
-    if (row != scale_row_) {
-      scale_ = scale_of(row);
-      scale_row_ = row;
-    }
-    const FilterbankDescription& d = description_;
+  // Times of one row in a batch.
+  struct Range {
+    std::shared_ptr<const RowScale> scale;
+    std::size_t first = 0, times = 0;  // of the batch
+    // Of codes of less than a byte: where in packed_, and in its byte.
+    std::size_t packed_at = 0, packed_first = 0;
+  };
+
+  // cfitsio reads row after row; then several threads unpack and add up what it has read. Returns how many times.
+  std::size_t read_batch(std::uint64_t first_sample, std::size_t count, std::byte* to) {
     const std::size_t per_sample = geometry_.values_per_sample();
-    const std::size_t values = times * per_sample;
-    if (d.bits == 32) {
-      floats_.resize(values);
-      table_.read(geometry_.columns.data, row, first * per_sample, floats_);
-      return deliver(floats_.data(), times, 0U, to);
+    const auto code_bytes = static_cast<std::size_t>(std::max(8, description_.bits) / 8);
+    count = std::min(count, std::max<std::size_t>(1, kStagingBytes / (per_sample * code_bytes)));
+    if (description_.bits == 32)
+      floats_.resize(count * per_sample);
+    else if (description_.bits == 16)
+      shorts_.resize(count * per_sample);
+    else
+      bytes_.resize(count * per_sample);
+    packed_.clear();
+    std::vector<Range> ranges;
+    for (std::size_t first = 0; first < count; first += ranges.back().times) {
+      const std::uint64_t row = (first_sample + first) / geometry_.row_samples,
+                          in_row = (first_sample + first) % geometry_.row_samples;
+      ranges.push_back(load(row, in_row, first,
+                            static_cast<std::size_t>(std::min<std::uint64_t>(
+                                count - first, geometry_.row_samples - in_row))));
     }
-    if (d.bits == 16) {
-      shorts_.resize(values);
-      table_.read_raw(geometry_.columns.data, row, first * per_sample, shorts_);
-      // Both kinds become offset binary: unsigned codes, or signed ones moved up.
-      return deliver(reinterpret_cast<const std::uint16_t*>(shorts_.data()), times, 0x8000U, to);
-    }
-    read_bytes(row, first, values);
-    deliver(bytes_.data(), times, d.is_signed ? 1U << (d.bits - 1) : 0U, to);
+    // Fewer take less time than waking a thread.
+    constexpr std::size_t kLeastValues = std::size_t{1} << 15;
+    const auto decode_times = [&](std::size_t, std::size_t begin, std::size_t end) {
+      for (const Range& range : ranges) {
+        const std::size_t from = std::max(begin, range.first),
+                          last = std::min(end, range.first + range.times);
+        if (from < last) decode(range, from, last, to);
+      }
+    };
+    core::in_pieces(count, std::min(core::spare_threads(), count * per_sample / kLeastValues),
+                    decode_times);
+    return count;
   }
 
-  void read_bytes(std::uint64_t row, std::uint64_t first, std::size_t values) {
-    const int bits = description_.bits;
-    const std::uint64_t first_value = first * geometry_.values_per_sample();
-    if (bits == 8) {
-      bytes_.resize(values);
-      return table_.read_raw(geometry_.columns.data, row, first_value, bytes_);
+  // Reads `times` times of a row, from in_row on, behind the `first` times that the batch has.
+  Range load(std::uint64_t row, std::uint64_t in_row, std::size_t first, std::size_t times) {
+    if (row != scale_row_) {
+      scale_ = std::make_shared<const RowScale>(scale_of(row));
+      scale_row_ = row;
     }
+    Range range{scale_, first, times};
+    const FitsTable::Column& column = geometry_.columns.data;
+    const std::size_t per_sample = geometry_.values_per_sample(), values = times * per_sample;
+    const std::uint64_t first_value = in_row * per_sample;
+    const auto place = [&](auto& codes) {
+      return std::span(codes).subspan(first * per_sample, values);
+    };
+    const int bits = description_.bits;
+    if (bits == 32) table_.read(column, row, first_value, place(floats_));
+    if (bits == 16) table_.read_raw(column, row, first_value, place(shorts_));
+    if (bits == 8) table_.read_raw(column, row, first_value, place(bytes_));
+    if (bits >= 8) return range;
     const auto in_byte = static_cast<std::uint64_t>(8 / bits);
     const std::uint64_t begin = first_value / in_byte,
                         end = (first_value + values + in_byte - 1) / in_byte;
-    packed_.resize(static_cast<std::size_t>(end - begin));
-    table_.read_raw(geometry_.columns.data, row, begin, packed_);
-    bytes_.resize(values);
-    unpack_samples(std::as_bytes(std::span(packed_)),
-                   static_cast<std::size_t>(first_value % in_byte), values, bits,
-                   BitOrder::high_first, bytes_.data());
+    range.packed_at = packed_.size();
+    range.packed_first = static_cast<std::size_t>(first_value % in_byte);
+    packed_.resize(range.packed_at + static_cast<std::size_t>(end - begin));
+    table_.read_raw(column, row, begin, std::span(packed_).subspan(range.packed_at));
+    return range;
+  }
+
+  // Times [begin, end) of the batch, which are of one range.
+  void decode(const Range& range, std::size_t begin, std::size_t end, std::byte* to) {
+    const FilterbankDescription& d = description_;
+    const std::size_t per_sample = geometry_.values_per_sample(), at = begin * per_sample;
+    to += begin * d.sample_bytes();
+    if (d.bits == 32) return deliver(*range.scale, floats_.data() + at, end - begin, 0U, to);
+    // Both kinds of 16 bits become offset binary: unsigned codes, or signed ones moved up.
+    if (d.bits == 16)
+      return deliver(*range.scale, reinterpret_cast<const std::uint16_t*>(shorts_.data()) + at,
+                     end - begin, 0x8000U, to);
+    if (d.bits < 8)
+      unpack_samples(std::as_bytes(std::span(packed_)).subspan(range.packed_at),
+                     range.packed_first + (begin - range.first) * per_sample,
+                     (end - begin) * per_sample, d.bits, BitOrder::high_first, bytes_.data() + at);
+    deliver(*range.scale, bytes_.data() + at, end - begin, d.is_signed ? 1U << (d.bits - 1) : 0U,
+            to);
   }
 
   // `flip` turns the stored codes into unsigned ones, which are code_zero() above their meaning.
   template <class Code>
-  void deliver(const Code* codes, std::size_t times, unsigned flip, std::byte* to) const {
+  void deliver(const RowScale& scale, const Code* codes, std::size_t times, unsigned flip,
+               std::byte* to) const {
     switch (description_.delivered) {
       case Delivered::u8:
-        return sum(codes, times, flip, reinterpret_cast<std::uint8_t*>(to));
+        return sum(scale, codes, times, flip, reinterpret_cast<std::uint8_t*>(to));
       case Delivered::u16:
-        return sum(codes, times, flip, reinterpret_cast<std::uint16_t*>(to));
+        return sum(scale, codes, times, flip, reinterpret_cast<std::uint16_t*>(to));
       case Delivered::f32:
-        return sum(codes, times, flip, reinterpret_cast<float*>(to));
+        return sum(scale, codes, times, flip, reinterpret_cast<float*>(to));
     }
   }
 
   template <class Code, class Sum>
-  void sum_codes(const Code* codes, std::size_t times, unsigned flip, Sum* to) const {
+  void sum_codes(const RowScale& scale, const Code* codes, std::size_t times, unsigned flip,
+                 Sum* to) const {
     const FilterbankDescription& d = description_;
-    const std::vector<Sum> start(scale_.start.begin(), scale_.start.end());
+    const std::vector<Sum> start(scale.start.begin(), scale.start.end());
     for (std::size_t t = 0; t < times; ++t, to += d.channels) {
       std::copy(start.begin(), start.end(), to);
       for (std::size_t n = 0; n < d.summed_ifs.size(); ++n) {
         const Code* from = codes + (t * geometry_.polarisations + d.summed_ifs[n]) * d.channels;
-        const std::uint16_t* kept = scale_.kept.data() + n * d.channels;
+        const std::uint16_t* kept = scale.kept.data() + n * d.channels;
         for (std::size_t c = 0; c < d.channels; ++c) {
           const auto code = static_cast<int>((from[c] ^ flip) & kept[c]);
           to[c] = static_cast<Sum>(to[c] + static_cast<Sum>(code));
@@ -203,9 +247,10 @@ class Reader final : public FilterbankReader {
   }
 
   template <class Code, class Sum>
-  void sum(const Code* codes, std::size_t times, unsigned flip, Sum* to) const {
+  void sum(const RowScale& scale, const Code* codes, std::size_t times, unsigned flip,
+           Sum* to) const {
     if constexpr (!std::is_floating_point_v<Code>)
-      if (!scale_.start.empty()) return sum_codes(codes, times, flip, to);
+      if (!scale.start.empty()) return sum_codes(scale, codes, times, flip, to);
     const FilterbankDescription& d = description_;
     const std::size_t channels = d.channels;
     const double zero = code_zero();
@@ -214,8 +259,8 @@ class Reader final : public FilterbankReader {
       std::fill(row.begin(), row.end(), static_cast<double>(d.zero_level));
       for (std::size_t n = 0; n < d.summed_ifs.size(); ++n) {
         const Code* from = codes + (t * geometry_.polarisations + d.summed_ifs[n]) * channels;
-        const double* gain = scale_.gain.data() + n * channels;
-        const double* level = scale_.level.data() + n * channels;
+        const double* gain = scale.gain.data() + n * channels;
+        const double* level = scale.level.data() + n * channels;
         for (std::size_t c = 0; c < channels; ++c) {
           double code;
           if constexpr (std::is_floating_point_v<Code>)
@@ -233,7 +278,7 @@ class Reader final : public FilterbankReader {
   FitsTable table_;
   Geometry geometry_;
   std::uint64_t scale_row_ = UINT64_MAX;
-  RowScale scale_;
+  std::shared_ptr<const RowScale> scale_;
   std::vector<std::uint8_t> packed_, bytes_;
   std::vector<std::int16_t> shorts_;
   std::vector<float> floats_;

@@ -142,6 +142,35 @@ TEST_F(Psrfits, ScalesOffsetsAndWeights) {
   expect_values(s, {0}, Delivered::u8);
 }
 
+// Enough at a time for several threads, from the middle of one row to that of another.
+TEST_F(Psrfits, ManyTimesAtOnceAreThoseOneByOne) {
+  for (const int nbits : {1, 4, 8, 16, 32})
+    for (const bool scaled : {false, true}) {
+      PsrfitsShape s;
+      s.nbits = nbits, s.nchan = 100, s.npol = 2, s.nsblk = 48, s.rows = 40;
+      s.pol_type = "AABB";
+      s.tzero = nbits == 16;
+      if (scaled)
+        for (int k = 0; k < s.nchan * s.npol; ++k) {
+          s.scales.push_back(static_cast<float>(random_() % 1000));
+          s.offsets.push_back(static_cast<float>(random_() % 1000));
+        }
+      tests::write_psrfits(path_, s, random_codes(s));
+      const auto at_once = open(path_), one_by_one = open(path_);
+      const FilterbankDescription& d = at_once->description();
+      const std::uint64_t first = 1 + random_() % 40;
+      const auto count = static_cast<std::size_t>(d.samples - first - random_() % 40);
+      std::vector<std::byte> all(count * d.sample_bytes(), std::byte{7}), expected = all;
+      ASSERT_EQ(at_once->read(first, count, all), count);
+      for (std::size_t t = 0; t < count; ++t)
+        ASSERT_EQ(
+            one_by_one->read(first + t, 1,
+                             std::span(expected).subspan(t * d.sample_bytes(), d.sample_bytes())),
+            1u);
+      EXPECT_TRUE(all == expected) << nbits << " bits, scaled " << scaled;
+    }
+}
+
 TEST_F(Psrfits, PolarisationsByTheirNames) {
   const auto summed = [&](int npol, const std::string& type) {
     PsrfitsShape s;
