@@ -101,6 +101,21 @@ TEST_F(SeveralDevices, OfAChannelizedStreamEachIsSentItsChannels) {
     }
 }
 
+// Each filters its own coarse channels, and what it clips there is counted.
+TEST_F(SeveralDevices, OfFineChannelsEachCountsWhatItClips) {
+  constexpr std::size_t kChannels = 5, kInputs = 4, kTimes = 20000;
+  DadaFile file;
+  file.nchan = "5";
+  file.payload_bytes = kChannels * kInputs * kTimes * 2;
+  write_file(scratch / "in.dada", file.bytes());
+  const std::vector<std::string> options{"--fine",        "8",   "--requantize", "4",
+                                         "--integration", "0.01"};
+  const Outcome one = correlate(one_, "in.dada", options),
+                shared = correlate(several_, "in.dada", options);
+  expect_same(one, shared, "fine channels");
+  EXPECT_GT(one.summary["clipped"], 0);
+}
+
 // A NaN in a channel of one device makes the sample invalid on all of them.
 TEST_F(SeveralDevices, AgreeOnSamplesThatAreNotFinite) {
   auto random = generator();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <future>
 #include <map>
+#include <numeric>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/device_memory.h"
@@ -79,7 +80,7 @@ class Correlation {
   CorrelateSummary summary(const engine::Run& run) const;
   std::map<std::string, std::uint64_t> facts() const;
   std::vector<std::uint64_t> clipped() const;
-  std::uint64_t of_f_engines(const std::string& counter) const;
+  std::uint64_t not_finite() const;
   void finish_report(report::ReportBuilder& report) const;
 
   const CorrelateConfig& config_;
@@ -301,23 +302,27 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
 std::map<std::string, std::uint64_t> Correlation::facts() const {
   engine::Counters counters = source_->counters();
   counters.erase("samples");
-  for (const char* name : {"clipped", "not_finite"}) counters[name] = of_f_engines(name);
+  const std::vector<std::uint64_t> by_input = clipped();
+  counters["clipped"] = std::accumulate(by_input.begin(), by_input.end(), std::uint64_t{0});
+  counters["not_finite"] = not_finite();
   counters["spectra"] = f_engines_.front()->counters().at("spectra");
   counters["overflowed"] = visibilities_->counters().at("overflowed");
   return counters;
 }
 
-// Each device that filters all channels of a block counts all of its components.
-std::uint64_t Correlation::of_f_engines(const std::string& counter) const {
+// Each device looks at all channels of its blocks.
+std::uint64_t Correlation::not_finite() const {
   std::uint64_t sum = 0;
   for (std::size_t d = 0; d < (sharing_ == Sharing::blocks ? f_engines_.size() : 1); ++d)
-    sum += f_engines_[d]->counters().at(counter);
+    sum += f_engines_[d]->counters().at("not_finite");
   return sum;
 }
 
+// Each device counts what it filters, which is the same on all where each filters everything.
 std::vector<std::uint64_t> Correlation::clipped() const {
   std::vector<std::uint64_t> sums(inputs_);
-  for (std::size_t d = 0; d < (sharing_ == Sharing::blocks ? f_engines_.size() : 1); ++d)
+  const bool all_filter_all = sharing_ == Sharing::filtered_channels;
+  for (std::size_t d = 0; d < (all_filter_all ? 1 : f_engines_.size()); ++d)
     for (std::size_t i = 0; i < inputs_; ++i) sums[i] += f_engines_[d]->clipped()[i];
   return sums;
 }
