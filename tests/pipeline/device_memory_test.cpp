@@ -39,8 +39,8 @@ TEST_P(EnginesOnDevice, TakeNoMemoryAfterTheyAreMadeReady) {
   filter.output = stages::channelize::Output::corner_turned_ci8;
   FEngine engine(device, description, layout, filter, kBlock);
   engine.set_gains(std::vector<float>(kChannels * kInputs, 1));
-  Integrator integrator(device, {0, kChannels}, kChannels, kInputs, engine.sample_format(),
-                        engine.max_spectra());
+  Integrator integrator(device, {0, kChannels}, kChannels, {kInputs, kInputs},
+                        engine.sample_format(), engine.max_spectra());
   engine.make_ready(*queue);
   integrator.make_ready(*queue);
   constexpr std::array<std::size_t, 2> kShape{kChannels, core::baseline_count(kInputs)};

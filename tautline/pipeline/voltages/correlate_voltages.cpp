@@ -73,7 +73,7 @@ class Correlation {
   ChannelRange coarse_share(std::size_t device) const;
   ChannelRange share(std::size_t device) const;
   formats::ArrayLayout array() const;
-  void add_engines(const Tracking& tracking);
+  void add_engines(const Tracking& tracking, const formats::ArrayLayout& layout);
   void make_plans() const;
   void add_outputs();
   void check_memory(const engine::Run& run) const;
@@ -188,7 +188,8 @@ formats::ArrayLayout Correlation::array() const {
   return array;
 }
 
-void Correlation::add_engines(const Tracking& tracking) {
+void Correlation::add_engines(const Tracking& tracking, const formats::ArrayLayout& layout) {
+  const bool rotated = tracking.table != nullptr && !tracking.before_filter;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     const std::string part = devices_.size() > 1 ? fmt::format(".{}", d) : "";
     FEngineNodeConfig f{.device = devices_[d], .filter = filter_of(config_), .gains = gains_};
@@ -196,8 +197,12 @@ void Correlation::add_engines(const Tracking& tracking) {
     if (sharing_ == Sharing::channels) f.channels = coarse_share(d);
     if (sharing_ == Sharing::blocks) f.turns = devices_.size(), f.turn = d;
     auto f_engine = std::make_unique<FEngineNode>(std::move(f));
-    auto x_engine = std::make_unique<XEngineNode>(
-        XEngineNodeConfig{devices_[d], config_.integration_s, share(d)});
+    XEngineNodeConfig x{devices_[d], config_.integration_s, share(d)};
+    // The page shows all products, and fringes are rotated in all.
+    x.reduction.autos_only =
+        config_.reduction.autos_only && config_.report_path.empty() && !rotated;
+    x.array = layout;
+    auto x_engine = std::make_unique<XEngineNode>(std::move(x));
     f_engines_.push_back(f_engine.get());
     x_engines_.push_back(x_engine.get());
     const engine::NodeId f_id = graph_.add("f" + part, std::move(f_engine));
@@ -281,7 +286,7 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
                              .rotation = tracking.before_filter ? nullptr : tracking.table});
   visibilities_ = means.get();
   means_ = graph_.add("means", std::move(means));
-  add_engines(tracking);
+  add_engines(tracking, layout);
   make_plans();
   add_outputs();
   engine::Run run(std::move(graph_), run_options(reporter_, description.rate_hz));

@@ -37,20 +37,22 @@ stages::correlate::Validity of_all_channels(const core::ValidityView& valid, std
 }  // namespace
 
 Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
-                       std::size_t stream_channels, std::size_t inputs,
+                       std::size_t stream_channels, const InputGroups& groups,
                        const core::SampleFormat& format, std::size_t max_spectra)
     : device_(std::move(device)),
       channels_(channels),
-      inputs_(inputs),
+      groups_(groups),
+      inputs_(groups.inputs),
       format_(format),
-      group_spectra_(
-          exact() ? 0
-                  : group_spectra(stream_channels * inputs * sample_bytes(), device_->compiles())) {
+      group_spectra_(exact() ? 0
+                             : group_spectra(stream_channels * inputs_ * sample_bytes(),
+                                             device_->compiles())) {
   const stages::correlate::Config config{.channels = channels.count,
-                                         .inputs = inputs,
+                                         .inputs = groups.size,
                                          .max_samples = exact() ? max_spectra : group_spectra_,
                                          .format = format,
-                                         .defer_sums = true};
+                                         // A state defers the sums of one group.
+                                         .defer_sums = groups.count() == 1};
   plan_ = of_stage("correlate", [&] { return stages::correlate::make_plan(config, device_); });
 }
 
@@ -77,17 +79,38 @@ void Integrator::begin(const core::MutableSampleView<2>& sums,
                        const stages::correlate::Counts& counts) {
   sums_ = sums;
   counts_ = counts;
-  state_->begin();
+  begins_ = true;
+}
+
+// With the group's first input, sums and counts.
+template <class Call>
+void Integrator::for_each_group(const Call& call) {
+  const bool begins = std::exchange(begins_, false);
+  for (std::size_t g = 0; g < groups_.count(); ++g) {
+    if (begins) state_->begin();
+    const std::size_t first_row = g * channels_.count;
+    call(groups_.first(g), sums_.slice(0, first_row, channels_.count),
+         counts_.slice(0, first_row, channels_.count));
+  }
+}
+
+// No rows of `valid`: all are.
+void Integrator::execute(device::Queue& queue, const core::SampleView<3>& samples,
+                         const core::ValidityView& valid) {
+  for_each_group([&](std::size_t first, const auto& sums, const auto& counts) {
+    plan_->execute(queue, *state_, samples.slice(1, first, groups_.size),
+                   valid.empty() ? stages::correlate::Validity()
+                                 : of_all_channels(valid.slice(0, first, groups_.size),
+                                                   samples.extent(2), channels_.count),
+                   sums, counts);
+  });
 }
 
 void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   if (chunk.spectra == 0) return;
   const core::SampleView<3> samples = channels_of(chunk.samples, channels_);
   if (!exact()) return add_in_groups(queue, samples, chunk.valid);
-  plan_->execute(queue, *state_, samples,
-                 chunk.valid.empty() ? stages::correlate::Validity()
-                                     : of_all_channels(chunk.valid, chunk.spectra, channels_.count),
-                 sums_, counts_);
+  execute(queue, samples, chunk.valid);
 }
 
 core::MutableSampleView<3> Integrator::group() const {
@@ -138,11 +161,8 @@ void Integrator::add_in_groups(device::Queue& queue, const core::SampleView<3>& 
 
 // The next group, or what there is of it, with group_valid_.
 void Integrator::add_floats(device::Queue& queue, const core::SampleView<3>& samples) {
-  const bool masked = std::exchange(masked_, false);
-  plan_->execute(queue, *state_, samples,
-                 masked ? of_all_channels(group_valid_.view(), samples.extent(2), channels_.count)
-                        : stages::correlate::Validity(),
-                 sums_, counts_);
+  execute(queue, samples,
+          std::exchange(masked_, false) ? group_valid_.view() : core::ValidityView());
 }
 
 void Integrator::add_rest(device::Queue& queue) {
@@ -152,7 +172,9 @@ void Integrator::add_rest(device::Queue& queue) {
 
 void Integrator::finish(device::Queue& queue) {
   add_rest(queue);
-  plan_->flush(queue, *state_, sums_, counts_);
+  for_each_group([&](std::size_t, const auto& sums, const auto& counts) {
+    plan_->flush(queue, *state_, sums, counts);
+  });
 }
 
 }  // namespace tautline::pipeline

@@ -10,6 +10,7 @@
 #include "tautline/device/device.h"
 #include "tautline/pipeline/voltages/channel_range.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/input_groups.h"
 #include "tautline/stages/correlate/correlate.h"
 
 namespace tautline::pipeline {
@@ -21,14 +22,15 @@ namespace tautline::pipeline {
 class Integrator {
  public:
   /// `stream_channels`: of the whole stream, so that floats are summed alike whichever of them are this one's.
-  /// `max_spectra`: most spectra in a chunk. Throws core::Error.
+  /// `max_spectra`: most spectra in a chunk. Inputs of floats are one group. Throws core::Error.
   Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
-             std::size_t stream_channels, std::size_t inputs, const core::SampleFormat& format,
-             std::size_t max_spectra);
+             std::size_t stream_channels, const InputGroups& groups,
+             const core::SampleFormat& format, std::size_t max_spectra);
 
   /// Allocates what the first chunk would, so that it need not wait.
   void make_ready(device::Queue& queue);
-  /// Starts an integration, whose sums and counts, [channel][baseline] in the memory of the device, are overwritten.
+  /// Starts an integration, whose sums and counts, [group x channel][baseline] in the memory of the device, are
+  /// overwritten.
   void begin(const core::MutableSampleView<2>& sums, const stages::correlate::Counts& counts);
   core::SampleType sum_type() const { return plan_->config().visibility_type(); }
   /// Adds its channels of a chunk that has all of the stream's, or just them.
@@ -47,6 +49,10 @@ class Integrator {
     return static_cast<std::size_t>(format_.bits_per_sample()) / 8;
   }
   void allocate(device::Queue& queue);
+  template <class Call>
+  void for_each_group(const Call& call);
+  void execute(device::Queue& queue, const core::SampleView<3>& samples,
+               const core::ValidityView& valid);
   core::MutableSampleView<3> group() const;
   void copy_to_group(device::Queue& queue, const core::SampleView<3>& part) const;
   void add_in_groups(device::Queue& queue, const core::SampleView<3>& samples,
@@ -56,10 +62,12 @@ class Integrator {
 
   std::shared_ptr<const device::Device> device_;
   ChannelRange channels_;
+  InputGroups groups_;
   std::size_t inputs_;
   core::SampleFormat format_;
   std::shared_ptr<const stages::correlate::Plan> plan_;
   std::unique_ptr<stages::correlate::State> state_;
+  bool begins_ = false;              // nothing was added to the integration
   core::MutableSampleView<2> sums_;  // of the integration that was begun
   stages::correlate::Counts counts_;
   // Floats: spectra that wait for their group to be full.

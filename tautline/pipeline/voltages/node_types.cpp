@@ -154,10 +154,11 @@ std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph
   VisibilitiesNodeConfig means{.host = device->compiles() ? device::open({}) : device,
                                .history = context.history};
   if (!config.array_path.empty()) means.array = formats::read_array_layout(config.array_path);
-  const auto sums = graph.add(
-      name + ".sums",
-      std::make_unique<XEngineNode>(XEngineNodeConfig{
-          .device = device, .integration_s = config.integration_s, .reduction = config.reduction}));
+  const auto sums = graph.add(name + ".sums", std::make_unique<XEngineNode>(XEngineNodeConfig{
+                                                  .device = device,
+                                                  .integration_s = config.integration_s,
+                                                  .reduction = config.reduction,
+                                                  .array = means.array}));
   const bool reduced = config.reduction.after_correlation();
   const auto host = means.host;
   const auto node = graph.add(reduced ? name + ".means" : name,

@@ -33,7 +33,7 @@ void average_description(const Reduction& reduction, formats::VisibilityDescript
   if (group > 1) description.extra["averaged_channels"] = std::to_string(group);
   if (reduction.average_time > 1)
     description.extra["averaged_integrations"] = std::to_string(reduction.average_time);
-  description.autos_only = reduction.autos_only;
+  description.autos_only |= reduction.autos_only;
 }
 
 }  // namespace
@@ -63,12 +63,12 @@ std::vector<engine::Stream> ReductionNode::open(std::span<const engine::Stream> 
   Visibilities details = in.detail<Visibilities>();
   clock_ = details.clock;
   const formats::ArrayLayout& array = details.description.array;
+  const bool autos_come = details.description.autos_only;
   average_description(reduction_, details.description);
   channels_ = details.description.channel_hz.size();
-  if (reduction_.autos_only) {
-    kept_ = formats::baselines_of_antennas(array);
-  } else {
-    kept_.resize(core::baseline_count(array.inputs.size()));
+  kept_ = formats::baselines_of_antennas(array);
+  if (autos_come || !reduction_.autos_only) {
+    if (!autos_come) kept_.resize(core::baseline_count(array.inputs.size()));
     std::iota(kept_.begin(), kept_.end(), std::size_t{0});
   }
   const std::vector<std::string> axes{"channel", "baseline"};

@@ -34,26 +34,34 @@ std::uint64_t means_of_channel(const SumsOfChannels& from,
                                const std::vector<core::View<const Sum, 2>>& sums,
                                const core::View<std::complex<float>, 2>& visibilities,
                                const core::View<std::int64_t, 2>& counts, std::size_t channel) {
-  const std::size_t inputs = from.gains.size() / visibilities.extent(0);
+  const std::size_t channels = visibilities.extent(0), inputs = from.gains.size() / channels;
   const float* gain = inputs == 0 ? nullptr : from.gains.data() + channel * inputs;
   std::complex<float>* means = visibilities.row(channel);
   std::int64_t* counted = counts.row(channel);
   std::uint64_t too_large = 0;
-  for (std::size_t i = 0, at = 0; at < visibilities.extent(1); ++i) {
-    for (std::size_t j = 0; j <= i; ++j, ++at) {
-      Sum sum = sums.front().row(channel)[at];
-      std::int64_t count = from.counts.front().row(channel)[at];
-      for (std::size_t k = 1; k < sums.size(); ++k) {
-        sum += sums[k].row(channel)[at];
-        count += from.counts[k].row(channel)[at];
-      }
-      double scale = count > 0 ? 1.0 / static_cast<double>(count) : 0.0;
-      if (gain != nullptr) scale /= static_cast<double>(gain[i]) * static_cast<double>(gain[j]);
-      const std::complex<double> mean = as_double(sum) * scale;
-      const bool held = is_held(mean);
-      too_large += held ? 0 : 1;
-      means[at] = held ? std::complex<float>(mean) : std::complex<float>();
-      counted[at] = held ? count : 0;
+  const auto take = [&](std::size_t to, std::size_t row, std::size_t at, const InputPair& pair) {
+    Sum sum = sums.front().row(row)[at];
+    std::int64_t count = from.counts.front().row(row)[at];
+    for (std::size_t k = 1; k < sums.size(); ++k) {
+      sum += sums[k].row(row)[at];
+      count += from.counts[k].row(row)[at];
+    }
+    double scale = count > 0 ? 1.0 / static_cast<double>(count) : 0.0;
+    if (gain != nullptr)
+      scale /= static_cast<double>(gain[pair.i]) * static_cast<double>(gain[pair.j]);
+    const std::complex<double> mean = as_double(sum) * scale;
+    const bool held = is_held(mean);
+    too_large += held ? 0 : 1;
+    means[to] = held ? std::complex<float>(mean) : std::complex<float>();
+    counted[to] = held ? count : 0;
+  };
+  if (from.pairs.empty()) {
+    for (std::size_t i = 0, at = 0; at < visibilities.extent(1); ++i)
+      for (std::size_t j = 0; j <= i; ++j, ++at) take(at, channel, at, {i, j});
+  } else {
+    for (std::size_t k = 0; k < from.pairs.size(); ++k) {
+      const auto place = from.groups.place(from.pairs[k].i, from.pairs[k].j);
+      take(k, place.group * channels + channel, place.baseline, from.pairs[k]);
     }
   }
   return too_large;
@@ -96,11 +104,15 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   const Spectra& spectra = inputs[0].detail<Sums>().spectra;
   stream_channels_ = spectra.stream_channels;
   gains_ = spectra.gains;
+  const auto& sums = inputs[0].detail<Sums>();
+  groups_ = sums.groups;
+  if (groups_.count() > 1) pairs_ = pairs_of(sums.autos);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
   const std::vector<std::string> axes{"channel", "baseline"};
-  const std::vector<std::size_t> extents{channel_hz_.size(),
-                                         core::baseline_count(spectra.voltages.inputs())};
+  const std::vector<std::size_t> extents{
+      channel_hz_.size(),
+      pairs_.empty() ? core::baseline_count(spectra.voltages.inputs()) : pairs_.size()};
   return {{.kind = "visibilities",
            .arrays = {{"visibilities", core::SampleType::cf32, axes, extents},
                       {"counts", core::SampleType::i64, axes, extents}},
@@ -126,6 +138,7 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   const auto first = centres.begin() + static_cast<std::ptrdiff_t>(all_channels_.first);
   output.channel_hz.assign(first, first + static_cast<std::ptrdiff_t>(all_channels_.count));
   output.channel_width_hz = channel_width_hz(voltages, spectra.stream_channels);
+  output.autos_only = !pairs_.empty();
   output.nominal_count = static_cast<std::int64_t>(sums.integration_spectra);
   output.integration_s = static_cast<double>(sums.integration_spectra) *
                          static_cast<double>(spectra.hop_samples) / voltages.rate_hz.value();
@@ -160,6 +173,8 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
     if (k > 0 && channels_[k].first == channels_[0].first) continue;  // added to the first
     const ChannelRange& range = channels_[k];
     SumsOfChannels from;
+    from.pairs = pairs_;
+    from.groups = groups_;
     for (std::size_t other = k; other < blocks.size(); ++other) {
       if (channels_[other].first != range.first) continue;
       from.sums.push_back(blocks[other]->view<2>(0));

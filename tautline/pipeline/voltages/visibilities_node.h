@@ -30,6 +30,9 @@ struct SumsOfChannels {
   std::vector<core::View<const std::int64_t, 2>> counts;
   /// [channel][input] that the spectra were multiplied with: divided out; empty: none.
   std::span<const float> gains;
+  /// The baselines of the visibilities, where sums and counts are [group x channel][baseline]; empty: all.
+  std::span<const InputPair> pairs = {};
+  InputGroups groups = {};
 };
 
 /// On the threads of `host_queue`. Baselines without a valid sample get a mean of zero; so does one whose mean no float
@@ -74,6 +77,8 @@ class VisibilitiesNode final : public engine::Node {
   ChannelRange all_channels_;           // of all inputs together
   std::size_t stream_channels_ = 0;
   std::vector<double> channel_hz_;
+  InputGroups groups_;
+  std::vector<InputPair> pairs_;  // none: all
   SharedGains gains_;
   std::uint64_t overflowed_ = 0;
 };

@@ -4,8 +4,8 @@
 // | raw voltages | bytes [byte], as RawBlock::layout says        | core::RawBlock  | RawVoltages       |
 // | spectra      | spectra [channel][input][time], or            | none            | Spectra           |
 // |              | [input][time][channel]; valid: a row an input |                 |                   |
-// | sums         | sums [channel][baseline] ci64 or cf64,        | IntegrationTime | Sums              |
-// |              | counts [channel][baseline] i64                |                 |                   |
+// | sums         | sums [group of inputs x channel][baseline]    | IntegrationTime | Sums              |
+// |              | ci64 or cf64, counts alike i64                |                 |                   |
 // | visibilities | visibilities [channel][baseline] cf32,        | IntegrationTime | Visibilities      |
 // |              | counts [channel][baseline] i64                |                 |                   |
 //
@@ -22,6 +22,7 @@
 #include "tautline/core/voltage.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/voltages/channel_range.h"
+#include "tautline/pipeline/voltages/input_groups.h"
 #include "tautline/stream/voltage_sequence.h"
 
 namespace tautline::pipeline {
@@ -55,6 +56,8 @@ struct Spectra {
 struct Sums {
   Spectra spectra;                        ///< its channels: those of the sums
   std::uint64_t integration_spectra = 1;  ///< of a whole integration
+  InputGroups groups;
+  std::vector<std::size_t> autos;  ///< baselines of several groups that are asked for
 };
 
 struct IntegrationTime {

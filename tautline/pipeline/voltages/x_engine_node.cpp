@@ -7,6 +7,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/visibility_layout.h"
 
 namespace tautline::pipeline {
 
@@ -20,6 +21,11 @@ std::uint64_t spectra_of_integration(double integration_s, const Spectra& from) 
     throw core::Error(core::ErrorKind::config, "integration_s", fmt::format("{} s", integration_s),
                       fmt::format("at least one spectrum ({} s)", hop_samples / rate_hz));
   return static_cast<std::uint64_t>(std::llround(spectra));
+}
+
+// The inputs that a correlator multiplies with each other at the least: a panel of a CPU's, a tile of a GPU's.
+std::size_t least_group(const device::Device& device) {
+  return device.compiles() ? 128 : 16;
 }
 
 }  // namespace
@@ -41,22 +47,36 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
                       fmt::format("within {}:{}", come.first, come.first + come.count - 1));
   sums_.integration_spectra = spectra_of_integration(config_.integration_s, sums_.spectra);
   const std::size_t inputs_count = sums_.spectra.voltages.inputs();
+  sums_.autos = autos();
+  sums_.groups = choose_groups(inputs_count, sums_.autos, least_group(*config_.device));
   if (!integrator_)
     integrator_ = std::make_unique<Integrator>(
         config_.device, ChannelRange{channels.first - come.first, channels.count},
-        sums_.spectra.stream_channels, inputs_count, sums_.spectra.format, in.max_samples);
+        sums_.spectra.stream_channels, sums_.groups, sums_.spectra.format, in.max_samples);
   sums_.spectra.kernels += ", correlate " + integrator_->backend();
-  const std::size_t baselines = core::baseline_count(inputs_count);
+  const std::size_t rows = sums_.groups.count() * channels.count;
+  const std::size_t baselines = core::baseline_count(sums_.groups.size);
   const std::vector<std::string> axes{"channel", "baseline"};
   return {{.kind = "sums",
-           .arrays = {{"sums", integrator_->sum_type(), axes, {channels.count, baselines}},
-                      {"counts", core::SampleType::i64, axes, {channels.count, baselines}}},
+           .arrays = {{"sums", integrator_->sum_type(), axes, {rows, baselines}},
+                      {"counts", core::SampleType::i64, axes, {rows, baselines}}},
            .rate_hz = in.rate_hz,
            .start = in.start,
            .total_samples = in.total_samples,
            .max_samples = static_cast<std::size_t>(sums_.integration_spectra),
            .device = config_.device,
            .details = sums_}};
+}
+
+// The baselines that are needed; none: all.
+std::vector<std::size_t> XEngineNode::autos() const {
+  const Spectra& spectra = sums_.spectra;
+  const bool exact = stages::correlate::Config{.format = spectra.format}.exact();
+  if (!config_.reduction.autos_only || !exact) return {};
+  return formats::baselines_of_antennas(
+      config_.array.antennas.empty()
+          ? formats::unknown_array(spectra.voltages.antennas, spectra.voltages.polarisations)
+          : config_.array);
 }
 
 engine::Needs XEngineNode::needs(std::size_t, const engine::Stream&) const {

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "tautline/engine/node.h"
+#include "tautline/formats/array_layout.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/voltages/integrator.h"
 #include "tautline/pipeline/voltages/reduction.h"
@@ -17,8 +19,10 @@ struct XEngineNodeConfig {
   std::shared_ptr<const device::Device> device;
   double integration_s = 1.0;  ///< rounded to whole spectra
   ChannelRange channels = {};  ///< of the stream, to correlate; none: those that come
-  /// Whose range of channels is correlated, where `channels` are none.
+  /// Whose range of channels is correlated, where `channels` are none. With `autos_only`, products of two antennas may be left
+  /// out; not those of floats, whose sums in another order would be others.
   Reduction reduction = {};
+  formats::ArrayLayout array = {};  ///< for that; without antennas: the voltages'
 };
 
 /// "spectra" to "sums", in the device's memory: a block for each integration. Integrations begin with segments and are
@@ -41,6 +45,7 @@ class XEngineNode final : public engine::Node {
   const Stopwatch& since_ready() const { return since_ready_; }
 
  private:
+  std::vector<std::size_t> autos() const;
   void begin(const engine::Block& block, std::uint64_t first, engine::Outputs& outputs);
   void add(const engine::Block& block, std::size_t first, std::size_t count,
            engine::Outputs& outputs);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
 
 #include "tautline/core/baseline.h"
@@ -83,7 +85,7 @@ std::vector<Integration> integrate(const RandomSpectra<Sample>& spectra,
                                    const std::vector<std::size_t>& sizes) {
   const auto device = device::open({}, {.threads = 2});
   const auto queue = device->make_queue();
-  Integrator integrator(device, {0, kSumChannels}, kSumChannels, kSumInputs,
+  Integrator integrator(device, {0, kSumChannels}, kSumChannels, {kSumInputs, kSumInputs},
                         std::is_same_v<Sample, core::ci16>   ? core::kCi16
                         : std::is_same_v<Sample, core::cf16> ? core::kCf16
                                                              : core::kCf32,
@@ -172,7 +174,8 @@ TEST_P(IntegratorOnGpu, AgreesWithTheCpu) {
   for (auto& x : samples) x = {normal(random), normal(random)};
   const auto integrate = [&](const std::shared_ptr<const device::Device>& where) {
     const auto own_queue = where->make_queue();
-    Integrator integrator(where, {0, kChannels}, kChannels, kInputs, core::kCf32, kSpectra);
+    Integrator integrator(where, {0, kChannels}, kChannels, {kInputs, kInputs}, core::kCf32,
+                          kSpectra);
     core::ValidityMask valid(kInputs, kSpectra);
     valid.set(2, 100, 50, false);
     const device::Buffer memory = where->allocate(samples.size() * sizeof samples[0]);
@@ -210,6 +213,135 @@ TEST_P(IntegratorOnGpu, AgreesWithTheCpu) {
   ASSERT_EQ(got.visibilities.size(), expected.visibilities.size());
   for (std::size_t k = 0; k < got.visibilities.size(); ++k)
     ASSERT_LE(std::abs(got.visibilities[k] - expected.visibilities[k]), 2e-5F) << k;
+}
+
+// Sums of some inputs and of what those are with each other, on any device: of integers, so to the last bit.
+class IntegratorOfGroups : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(IntegratorOfGroups, GivesThatPartOfTheTriangle) {
+  if (GetParam() != "cpu") SKIP_WITHOUT_GPU(GetParam());
+  constexpr std::size_t kChannels = 3, kInputs = 37, kSpectra = 500;
+  auto random = tests::generator();
+  std::uniform_int_distribution<int> values(-128, 127);
+  std::vector<core::ci8> samples(kChannels * kInputs * kSpectra);
+  for (core::ci8& x : samples)
+    x = {static_cast<std::int8_t>(values(random)), static_cast<std::int8_t>(values(random))};
+  core::ValidityMask valid(kInputs, kSpectra);
+  for (std::size_t i = 0; i < kInputs; i += 3) valid.set(i, random() % 400, 50, false);
+  const auto where = device::open(device::parse_selection(GetParam()));
+  const auto queue = where->make_queue();
+  const device::Buffer memory = where->allocate(samples.size() * sizeof samples[0]);
+  queue->copy(memory.data(), samples.data(), memory.bytes());
+
+  struct Result {
+    std::vector<core::ci64> sums;
+    std::vector<std::int64_t> counts;
+  };
+  // Two integrations, the second without a sample; the first masked or not, in two chunks or one.
+  const auto integrate = [&](const InputGroups& groups, bool masked, std::size_t cut) {
+    const std::array<std::size_t, 2> extents{groups.count() * kChannels,
+                                             core::baseline_count(groups.size)};
+    const std::size_t all = extents[0] * extents[1];
+    Result result{std::vector<core::ci64>(all, {7, 7}), std::vector<std::int64_t>(all, 7)};
+    const device::Buffer sums = where->allocate(all * sizeof(core::ci64));
+    const device::Buffer counts = where->allocate(all * sizeof(std::int64_t));
+    queue->copy(sums.data(), result.sums.data(), sums.bytes());
+    queue->copy(counts.data(), result.counts.data(), counts.bytes());
+    Integrator integrator(where, {0, kChannels}, kChannels, groups, core::kCi8, kSpectra);
+    integrator.make_ready(*queue);
+    for (const bool empty : {true, false}) {
+      integrator.begin({sums.data(), core::SampleType::ci64, extents},
+                       {counts.as<std::int64_t>(), extents});
+      core::ValidityMask part(kInputs, kSpectra);
+      for (std::size_t first = 0; first < kSpectra && !empty;) {
+        const std::size_t count = first == 0 ? cut : kSpectra - first;
+        SpectraChunk chunk;
+        chunk.spectra = count, chunk.first_spectrum = first;
+        chunk.samples = core::View<const core::ci8, 3>(memory.as<core::ci8>() + first,
+                                                       {kChannels, kInputs, count},
+                                                       {kInputs * kSpectra, kSpectra, 1});
+        for (std::size_t i = 0; i < kInputs; ++i)
+          core::copy_bits(valid.view().row(i), first, count, part.row(i), 0);
+        if (masked) chunk.valid = part.view();
+        integrator.add(*queue, chunk);
+        first += count;
+      }
+      integrator.finish(*queue);
+      queue->copy(result.sums.data(), sums.data(), sums.bytes());
+      queue->copy(result.counts.data(), counts.data(), counts.bytes());
+      queue->synchronise();
+      if (empty) {
+        EXPECT_EQ(std::count(result.counts.begin(), result.counts.end(), 0),
+                  static_cast<std::ptrdiff_t>(all));
+        EXPECT_TRUE(std::all_of(result.sums.begin(), result.sums.end(),
+                                [](const core::ci64& v) { return v.re == 0 && v.im == 0; }));
+      }
+    }
+    return result;
+  };
+  for (const bool masked : {false, true}) {
+    const InputGroups every{kInputs, kInputs};
+    const Result triangle = integrate(every, masked, kSpectra);
+    // Kernels take long to compile.
+    for (const std::size_t size : GetParam() == "cpu" ? std::vector<std::size_t>{1, 2, 16, 36}
+                                                      : std::vector<std::size_t>{16}) {
+      const InputGroups groups{kInputs, size};
+      const Result some = integrate(groups, masked, 1 + random() % (kSpectra - 1));
+      const std::size_t of_group = core::baseline_count(size);
+      for (std::size_t i = 0; i < kInputs; ++i)
+        for (std::size_t j = i - i % size; j <= i; ++j)
+          for (std::size_t c = 0; c < kChannels; ++c) {
+            const auto place = groups.place(i, j);
+            const std::size_t at = (place.group * kChannels + c) * of_group + place.baseline;
+            const std::size_t whole =
+                c * core::baseline_count(kInputs) + core::baseline_index(i, j);
+            ASSERT_EQ(some.counts[at], triangle.counts[whole]) << size << ": " << i << " " << j;
+            ASSERT_EQ(some.sums[at].re, triangle.sums[whole].re) << size << ": " << i << " " << j;
+            ASSERT_EQ(some.sums[at].im, triangle.sums[whole].im) << size << ": " << i << " " << j;
+          }
+    }
+  }
+}
+
+std::vector<std::string> integrator_devices() {
+  std::vector<std::string> names = tests::gpu_names();
+  names.insert(names.begin(), "cpu");
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, IntegratorOfGroups, ::testing::ValuesIn(integrator_devices()),
+                         [](const auto& info) { return tests::test_name(info.param); });
+
+TEST(InputGroups, HaveEveryBaselineThatIsAskedFor) {
+  const auto of_antennas = [](std::size_t inputs, std::size_t each) {
+    std::vector<std::size_t> baselines;
+    for (std::size_t i = 0; i < inputs; ++i)
+      for (std::size_t j = i - i % each; j <= i; ++j)
+        baselines.push_back(core::baseline_index(i, j));
+    return baselines;
+  };
+  for (const std::size_t inputs : {2u, 16u, 18u, 40u, 256u, 258u}) {
+    const auto baselines = of_antennas(inputs, 2);
+    const auto pairs = pairs_of(baselines);
+    ASSERT_EQ(pairs.size(), baselines.size());
+    const InputGroups groups = choose_groups(inputs, baselines, 16);
+    EXPECT_EQ(groups.count(), (inputs + 15) / 16);
+    for (std::size_t k = 0; k < pairs.size(); ++k) {
+      const auto [i, j] = pairs[k];
+      EXPECT_EQ(core::baseline_index(i, j), baselines[k]);
+      const auto place = groups.place(i, j);
+      ASSERT_LT(place.group, groups.count());
+      const std::size_t first = groups.first(place.group);
+      EXPECT_LE(first + groups.size, inputs);
+      EXPECT_GE(j, first);
+      EXPECT_LT(i, first + groups.size);
+      EXPECT_EQ(place.baseline, core::baseline_index(i - first, j - first));
+    }
+  }
+  // An antenna whose inputs are far apart, inputs that few groups have, nothing asked for.
+  EXPECT_EQ(choose_groups(40, std::vector{core::baseline_index(20, 3)}, 16).count(), 1u);
+  EXPECT_EQ(choose_groups(45, of_antennas(45, 3), 16).count(), 1u);
+  EXPECT_EQ(choose_groups(40, {}, 16).count(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, IntegratorOnGpu, ::testing::ValuesIn(tests::gpu_names()),
