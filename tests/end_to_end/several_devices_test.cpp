@@ -106,6 +106,7 @@ TEST_F(SeveralDevices, OfFineChannelsEachCountsWhatItClips) {
   constexpr std::size_t kChannels = 5, kInputs = 4, kTimes = 20000;
   DadaFile file;
   file.nchan = "5";
+  file.bw = "6.4";
   file.payload_bytes = kChannels * kInputs * kTimes * 2;
   write_file(scratch / "in.dada", file.bytes());
   const std::vector<std::string> options{"--fine",        "8",   "--requantize", "4",
