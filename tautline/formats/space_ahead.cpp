@@ -10,7 +10,8 @@ namespace tautline::formats {
 
 namespace {
 
-// That one call asks for. On ext4, writes then take 0.15 s of a core for each GB instead of 0.21; 8 or 256 MiB are as good.
+// That one call asks for. On ext4, writes then take 0.15 s of a core for each GB instead of 0.21; 8 or 256 MiB are as
+// good.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
 
 // Of a file that ends there. Short files: not much more than they need.

@@ -34,8 +34,8 @@ class DataWriter {
     haddr_t visibilities = 0, fractions = 0, flags = 0;
   };
 
-  // Threads that write at the same time. Linux lets one thread at a time write to a file, and the others use a core each while
-  // they wait for that: so one that waits, which begins at once when the file is free, and no more.
+  // Threads that write at the same time. File systems of Linux let one thread at a time write to a file, and the others
+  // use a core each while they wait for that: so one that waits, which begins at once when the file is free, and no more.
   static constexpr std::ptrdiff_t kWritersAtOnce = 2;
 
   std::size_t blocks() const { return (channels_ + chunk_channels_ - 1) / chunk_channels_; }

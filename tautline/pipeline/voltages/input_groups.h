@@ -10,8 +10,8 @@
 
 namespace tautline::pipeline {
 
-/// Groups of equally many neighbouring inputs that are correlated by themselves. Sums are then [group x channel][baseline of
-/// the group]: the triangle of each group's channels behind that of the group before it. One group: every pair.
+/// Groups of equally many neighbouring inputs that are correlated by themselves. Sums are then [group x channel][baseline
+/// of the group]: the triangles of each group's channels behind those of the group before it. One group: every pair.
 struct InputGroups {
   std::size_t inputs = 0, size = 0;  ///< of all groups, of one
 
@@ -46,8 +46,8 @@ inline std::vector<InputPair> pairs_of(std::span<const std::size_t> baselines) {
   return pairs;
 }
 
-/// Groups of `size` inputs, where these have all of `baselines` (ascending, of the packed lower triangle) and are several;
-/// else one group. No baselines: one group.
+/// Groups of `size` inputs, where these have all of `baselines` (ascending, of the packed lower triangle) and are
+/// several; else one group. No baselines: one group.
 inline InputGroups choose_groups(std::size_t inputs, std::span<const std::size_t> baselines,
                                  std::size_t size) {
   const InputGroups all{inputs, inputs}, groups{inputs, size};

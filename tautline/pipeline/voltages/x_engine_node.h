@@ -19,8 +19,8 @@ struct XEngineNodeConfig {
   std::shared_ptr<const device::Device> device;
   double integration_s = 1.0;  ///< rounded to whole spectra
   ChannelRange channels = {};  ///< of the stream, to correlate; none: those that come
-  /// Whose range of channels is correlated, where `channels` are none. With `autos_only`, products of two antennas may be left
-  /// out; not those of floats, whose sums in another order would be others.
+  /// Whose range of channels is correlated, where `channels` are none. With `autos_only`, products of two antennas may
+  /// be left out; not those of floats, whose sums in another order would be others.
   Reduction reduction = {};
   formats::ArrayLayout array = {};  ///< for that; without antennas: the voltages'
 };

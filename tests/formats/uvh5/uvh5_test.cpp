@@ -442,7 +442,8 @@ TEST(Uvh5, ADiskThatFillsUpIsAnErrorAndLeavesNothing) {
   }
 }
 
-// Space is reserved ahead of what is written: not more than a file needs stays, and a disk that has just that is enough.
+// Space is reserved ahead of what is written: not more than a file needs stays, and a disk that has just that is
+// enough.
 TEST(Uvh5, NeedsNoMoreDiskThanTheFileIsLong) {
   auto random = tests::generator();
   const auto v = random_visibilities({.antennas = 16, .channels = 64, .integrations = 1}, random);
