@@ -201,6 +201,7 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
                       "one size at many values: inputs=16:2048 doubles, inputs=64:1024:64 steps, "
                       "taps=4/8/16 lists");
   command->add_option("--budget", options->budget_s, "seconds to repeat each for")
+      ->transform(core::text::in_seconds)
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->footer("Example: tautline --device cuda:0 bench correlate --problem n256");

@@ -51,7 +51,9 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--ra-deg", options->ra_deg, "right ascension, ICRS")->required();
   command->add_option("--dec-deg", options->dec_deg, "declination, ICRS")->required();
   command->add_option("--utc-start", options->start, "yyyy-mm-dd-hh:mm:ss[.fraction]")->required();
-  command->add_option("--duration", options->duration_s, "seconds to cover")->required();
+  command->add_option("--duration", options->duration_s, "seconds to cover")
+      ->transform(core::text::in_seconds)
+      ->required();
   command->add_option("-o,--output", options->output, "D.toml")->required();
   add_fields(*command, options->earth, {"ut1_minus_utc_s", "pole"}, kEarthGroup);
   command->add_flag("--overwrite", options->overwrite, "replace an existing output");

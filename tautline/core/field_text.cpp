@@ -75,6 +75,50 @@ double read_number(const std::string& text) {
   return value;
 }
 
+namespace {
+
+struct TimeUnit {
+  std::string_view name;
+  int exponent;    // of ten
+  double seconds;  // of those that are no power of ten
+};
+constexpr TimeUnit kTimeUnits[] = {{"s", 0, 0},          {"ms", -3, 0},        {"us", -6, 0},
+                                   {"\xC2\xB5s", -6, 0}, {"\xCE\xBCs", -6, 0}, {"ns", -9, 0},
+                                   {"ps", -12, 0},       {"min", 0, 60},       {"h", 0, 3600}};
+
+// One number, perhaps with a unit. The exponent is changed, not the digits: 1us is the double nearest to 1e-6.
+std::string one_in_seconds(const std::string& text) {
+  const std::size_t end = text.find_last_of("0123456789.");
+  if (end == std::string::npos || text.find_first_of("0123456789.") > 1) return text;
+  const std::string digits = text.substr(0, end + 1), name = text.substr(end + 1);
+  double value = 0;
+  if (!parse(digits, value)) return text;
+  for (const TimeUnit& unit : kTimeUnits) {
+    if (unit.name != name) continue;
+    if (unit.seconds > 0) return write_number(value * unit.seconds);
+    const std::size_t at = digits.find_first_of("eE");
+    std::int64_t exponent = 0;
+    if (at != std::string::npos) parse(std::string_view(digits).substr(at + 1), exponent);
+    return digits.substr(0, at) + "e" + std::to_string(exponent + unit.exponent);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string in_seconds(const std::string& text) {
+  std::string made, one;
+  for (const char c : text) {
+    if (c != ':' && c != ',' && c != '=') {
+      one += c;
+      continue;
+    }
+    made += one_in_seconds(one) + c;
+    one.clear();
+  }
+  return made + one_in_seconds(one);
+}
+
 std::string write_number(double value) {
   char digits[32];
   // Powers of ten outside this range are easier to read than zeros.

@@ -166,8 +166,12 @@ class Fields {
     }
   }
 
-  // A field that is there already is described anew, in its place.
+  // A field that is there already is described anew, in its place. Times may have units: "20ms".
   Fields& put(Field<Config> field) {
+    if (field.unit == "s")
+      field.set = [set = std::move(field.set)](Config& config, const std::string& text) {
+        set(config, text::in_seconds(text));
+      };
     for (Field<Config>& one : all_)
       if (one.name == field.name) {
         one = std::move(field);

@@ -212,5 +212,32 @@ TEST(Fields, NumbersReadBackAsTheyWere) {
   EXPECT_EQ(text::write_number(-65536), "-65536");
 }
 
+// Digits stay as they are: 1us is the double nearest to 1e-6, and what is no time stays.
+TEST(FieldsOfConfig, TimesMayHaveUnits) {
+  const auto seconds = [](const std::string& text) {
+    return text::read_number(text::in_seconds(text));
+  };
+  EXPECT_EQ(seconds("1us"), 1e-6);
+  EXPECT_EQ(seconds("1\xC2\xB5s"), 1e-6);
+  EXPECT_EQ(seconds("20ms"), 20e-3);
+  EXPECT_EQ(seconds("1.5s"), 1.5);
+  EXPECT_EQ(seconds("+3ns"), 3e-9);
+  EXPECT_EQ(seconds("-1s"), -1.0);
+  EXPECT_EQ(seconds("2.5e2ps"), 2.5e-10);
+  EXPECT_EQ(seconds(".5min"), 30.0);
+  EXPECT_EQ(seconds("2h"), 7200.0);
+  EXPECT_EQ(seconds("1e-6"), 1e-6);
+  EXPECT_EQ(text::in_seconds("1us:20ms"), "1e-6:20e-3");
+  EXPECT_EQ(text::in_seconds("diffusion:n=0.5,tau=200us,rate=1e5"),
+            "diffusion:n=0.5,tau=200e-6,rate=1e5");
+  for (const char* other : {"inf", "", "1 us", "us", "1u", "1 minute", "auto", "x:y"})
+    EXPECT_EQ(text::in_seconds(other), other);
+  Config config;
+  set(config, "integration_s", "20ms");
+  EXPECT_EQ(config.integration_s, 20e-3);
+  EXPECT_THROW(set(config, "integration_s", "20 furlongs"), Error);
+  EXPECT_THROW(set(config, "integration_s", "-1ms"), Error);
+}
+
 }  // namespace
 }  // namespace tautline::tests::described_fields

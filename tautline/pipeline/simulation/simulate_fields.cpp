@@ -41,7 +41,7 @@ std::string shape_text(const SimulatePhotonsConfig& config) {
 
 // "P" or "P:SECONDS"
 void set_afterpulsing(SimulatePhotonsConfig& config, const std::string& text) {
-  const auto parts = core::text::split(text, ':');
+  const auto parts = core::text::split(core::text::in_seconds(text), ':');
   try {
     if (parts.size() > 2) core::text::refuse(text, "");
     config.model.afterpulsing = core::text::read_number(parts[0]);
@@ -59,7 +59,7 @@ std::string afterpulsing_text(const SimulatePhotonsConfig& config) {
 void set_species(SimulatePhotonsConfig& config, const std::string& text) {
   simulation::PhotonModel model = config.model;
   model.species.clear();
-  for (const std::string& species : core::text::split(text, ';'))
+  for (const std::string& species : core::text::split(core::text::in_seconds(text), ';'))
     parse_photon_model(species, model);
   config.model = model;
 }
