@@ -39,6 +39,7 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
        {"interrupted", s.interrupted},
        {"writes", s.writes},
        {"bin_s", s.bin_s},
+       {"bin_chosen", s.bin_reason},
        {"mean_rate_hz", s.mean_rate_hz},
        {"masked", s.masked},
        {"undefined_curves", s.undefined},
@@ -50,12 +51,14 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
        {"kernels", s.backend},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {} of {}, {}, {:.6g} s bins\n{}, {:.4g} samples/s\n{}"
+      fmt::format("{}: {} of {}, {}, {:.6g} s bins\n{}{}, {:.4g} samples/s\n{}"
                   "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
                   "  counted: {} lost, {} dropped, {} bytes left over, {} masked, {} without "
                   "counts\n",
                   output, counted(s.curves, "curve"), counted(s.lags, "lag"),
-                  counted(s.sensors, "sensor"), s.bin_s, speed_line(s.stream_s, s.elapsed_s),
+                  counted(s.sensors, "sensor"), s.bin_s,
+                  s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
+                  speed_line(s.stream_s, s.elapsed_s),
                   static_cast<double>(s.samples - s.resumed_samples) *
                       static_cast<double>(s.sensors) / s.elapsed_s,
                   resumed, s.mean_rate_hz, s.backend, s.damage.lost_samples,
@@ -92,10 +95,10 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
 void add_input(CLI::App& command, AutocorrelateOptions& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   command
-      .add_option(
-          "input", config.input,
-          "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3); "
-          "- or a named pipe: live")
+      .add_option("input", config.input,
+                  "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3, "
+                  "SPC, Photon-HDF5); "
+                  "- or a named pipe: live")
       ->required();
   command.add_option("-o,--output", config.output, "G.csv, G.zip or G.h5")->required();
   add_fields(command, config, {"start_s", "duration_s"});

@@ -24,7 +24,10 @@ struct CountDescription {
   std::size_t sensors = 1;
   std::size_t rows = 0, columns = 0;     ///< of an array of sensors, row by row; 0: not known
   double bin_s = 0;                      ///< 0: the file does not say
+  std::string bin_reason = {};           ///< why this one, where it was chosen; empty: it was given
   std::vector<std::string> labels = {};  ///< of sensors; empty: numbers
+  /// What sensors are called where pairs are named: the detectors of time tags; empty: 0, 1, ...
+  std::vector<std::uint16_t> numbers = {};
 };
 
 /// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header

@@ -27,13 +27,14 @@ namespace tautline::pipeline {
 enum class TagMethod { automatic, bins, direct };
 
 struct AutocorrelateConfig {
-  /// NPY, TIFF, PTU, PT3, or counts without a header. "-" (standard input), a named pipe or a device:
+  /// NPY, TIFF, PTU, PT3, SPC, Photon-HDF5, or counts without a header. "-" (standard input), a named pipe or a device:
   /// a live run of counts without a header, or of PTU or PT3 with `detectors`. It goes on until the
   /// input ends, `duration_s` is over or a stop is requested, and what came by then is its result.
   std::string input;
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
-  double bin_s = 0;  ///< seconds a bin, above 0; 0: what the file says, which goes first
+  /// Seconds a bin, above 0. 0: what the file says, which goes first; of time tags default_bin().
+  double bin_s = 0;
   stages::autocorrelate::LagScheme lag_scheme = stages::autocorrelate::LagScheme::chain;
   std::size_t bins = 32;    ///< chain: lags a group, 1 to 1024; standard: m, even
   std::size_t levels = 10;  ///< groups or levels, 1 to 40
@@ -76,6 +77,7 @@ struct AutocorrelateSummary {
   bool live = false;                   ///< through a pipe
   bool interrupted = false;            ///< a live run that was stopped before its input ended
   double bin_s = 0, mean_rate_hz = 0;  ///< of a sensor, over all curves
+  std::string bin_reason;              ///< why this bin, where it was chosen; empty: it was given
   std::string backend;
   double elapsed_s = 0, stream_s = 0;
   formats::Damage damage;

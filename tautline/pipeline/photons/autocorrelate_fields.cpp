@@ -74,7 +74,9 @@ core::Fields<AutocorrelateConfig> input_fields() {
   return core::Fields<C>()
       .add({.name = "bin_s",
             .unit = "s",
-            .help = "length of a bin; of time tags, rounded to whole ticks",
+            .help = "length of a bin; of time tags, rounded to whole ticks, and by default a tenth "
+                    "of the time "
+                    "between two photons",
             .option = "bin,bin-time"},
            &C::bin_s, bin_text())
       .add({.name = "detectors", .help = "channels, each a sensor; default: all"}, &C::detectors)
@@ -128,7 +130,9 @@ const core::Fields<SensorConfig>& fields(const SensorConfig&) {
   static const auto all =
       core::Fields<C>()
           .add({.name = "pairs",
-                .help = "auto, all, DX:DY (pixel offset of the later one), or a file of pairs"},
+                .help = "auto, all, two sensors or detectors (0,1 or 0x1), DX:DY (pixel offset of "
+                        "the later one), or a file "
+                        "of pairs"},
                &C::pairs)
           .add_text(
               {.name = "shape", .help = "of the array", .form = "ROWSxCOLUMNS"},

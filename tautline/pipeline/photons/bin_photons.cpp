@@ -101,6 +101,7 @@ formats::CountDescription PhotonBinner::description(core::SampleType type) const
                                         .bin_s = bin_s()};
   for (const std::uint16_t detector : detectors_)
     description.labels.push_back("detector " + std::to_string(detector));
+  description.numbers = detectors_;
   return description;
 }
 
@@ -210,8 +211,7 @@ PhotonSurvey PhotonBinner::survey() {
     }
   PhotonSurvey survey;
   const formats::TagCounts& counts = reader_->counts();
-  if (counts.photons > 0)
-    survey.bins = std::min(most_bins_, (counts.last_time + 1) / ticks_per_bin_);
+  if (counts.photons > 0) survey.ticks = counts.last_time + 1;
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
     if (all[channel] == 0) continue;
     survey.detectors.push_back({static_cast<std::uint16_t>(channel), all[channel]});

@@ -36,7 +36,7 @@ using BinnedPhoton = stages::autocorrelate::Tag;
 struct PhotonSurvey {
   std::vector<formats::DetectorCount> detectors;  ///< all that have photons
   std::vector<formats::DetectorCount> gated;      ///< their photons that the gate keeps
-  std::uint64_t bins = 0;                         ///< whole ones, from the file's beginning
+  std::uint64_t ticks = 0;  ///< of the clock, up to the last photon's and with it
 };
 
 /// Owns the reader. Memory: one block of photons, whatever the gap between them. Bin n holds the

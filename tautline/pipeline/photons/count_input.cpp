@@ -35,13 +35,6 @@ void refuse_raw_fields(const AutocorrelateConfig& config, const char* format) {
   if (config.raw.header_bytes > 0) refuse(config, "header_bytes", limit);
 }
 
-void check_tag_options(const AutocorrelateConfig& config) {
-  refuse_raw_fields(config, "time tags");
-  if (!(config.bin_s > 0))
-    throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                "seconds, above 0", "give `bin_s`");
-}
-
 void refuse_tag_options(const AutocorrelateConfig& config) {
   if (!config.detectors.empty()) refuse(config, "detectors", "only for time tags");
   if (config.gate_s) refuse(config, "gate_s", "only for time tags");
@@ -57,7 +50,7 @@ std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& confi
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(config.input).head(kFirstBytes);
   if (formats::recognise_photons(first, config.input)) {
-    check_tag_options(config);
+    refuse_raw_fields(config, "time tags");
     return std::make_unique<PhotonCounts>(config);
   }
   refuse_tag_options(config);
@@ -124,7 +117,10 @@ PhotonCounts* tags_to_take(const AutocorrelateConfig& config, formats::CountRead
 
 // Which detectors of a stream have photons would be known only at its end.
 void check_live_tags(const AutocorrelateConfig& config, const std::string& name) {
-  check_tag_options(config);
+  refuse_raw_fields(config, "time tags");
+  if (!(config.bin_s > 0))
+    throw Error(ErrorKind::config, name + ": length of a bin", "unknown",
+                "seconds, above 0: a stream's rate is known only when it is over", "give `bin_s`");
   if (config.detectors.empty())
     throw Error(ErrorKind::config, "detectors", "none given for " + name,
                 "the detectors of a stream, which cannot be read twice to find them",
@@ -202,7 +198,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   const formats::CountDescription& description = input.description;
   input.bin_s = bin_of(config, description);
   input.sensors = std::make_shared<SensorMap>(config.sensors, description.sensors, description.rows,
-                                              description.columns);
+                                              description.columns, description.numbers);
   const std::uint64_t total = input.live() ? kAllThatCome : input.file->total_samples();
   std::tie(input.first, input.samples) = part_of(config, total, input.bin_s);
   if (input.live_counts != nullptr) input.live_counts->skip(input.first);

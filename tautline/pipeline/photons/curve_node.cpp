@@ -177,6 +177,7 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   stream_->finish(curves);
   s.format = input_.description.format;
   s.bin_s = input_.bin_s;
+  s.bin_reason = input_.description.bin_reason;
   s.backend = plan_->backend();
   s.damage = last_.damage;
   s.live = input_.live;

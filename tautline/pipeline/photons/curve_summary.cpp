@@ -138,6 +138,7 @@ std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config
           {"kernels", s.backend},
           {"input", input},
           {"input_format", s.format},
+          {"bin_chosen", s.bin_reason.empty() ? "given" : s.bin_reason},
           {"lags", config.lag_scheme == LagScheme::chain ? "chain" : "standard"},
           {"bins", std::to_string(config.bins)},
           {"levels", std::to_string(config.levels)},

@@ -1,10 +1,14 @@
 #include "tautline/pipeline/photons/photon_counts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/photons/default_bin.h"
 
 namespace tautline::pipeline {
 
@@ -54,16 +58,35 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
                       "u8 or u16 for time tags");
   std::vector<std::uint16_t>& detectors = bin_config_.detectors;
   if (config.detectors.empty()) detectors = {0};  // until it is known which there are
-  open();
+  const bool choose_bin = !(config.bin_s > 0);
+  auto reader = formats::open_photons(path_);
+  const double unit_s = reader->description().time_unit_s;
+  if (choose_bin) bin_config_.bin_s = unit_s;
+  binner_ = std::make_unique<PhotonBinner>(std::move(reader), bin_config_);
   const PhotonSurvey survey = binner_->survey();
   check_detectors(path_, config.detectors, survey.detectors);
   if (config.detectors.empty()) detectors = all_detectors(survey, binner_->reader().description());
+  std::uint64_t brightest = 0;
   for (const formats::DetectorCount& detector : survey.gated)
-    if (std::find(detectors.begin(), detectors.end(), detector.channel) != detectors.end())
+    if (std::find(detectors.begin(), detectors.end(), detector.channel) != detectors.end()) {
       photons_ += detector.photons;
-  total_ = survey.bins;
+      brightest = std::max(brightest, detector.photons);
+    }
+  std::string reason;
+  if (choose_bin) {
+    DefaultBin chosen = default_bin(path_, brightest, survey.ticks, unit_s);
+    bin_config_.bin_s = chosen.bin_s;
+    reason = std::move(chosen.reason);
+  }
   open();
+  total_ = survey.ticks / binner_->ticks_per_bin();
+  if (total_ == 0 && survey.ticks > 0)
+    throw core::Error(core::ErrorKind::config, "bin_s", fmt::format("{:.9g} s", binner_->bin_s()),
+                      fmt::format("at most {:.9g} s, the length of {}",
+                                  static_cast<double>(survey.ticks) * unit_s, path_),
+                      "choose shorter bins");
   description_ = binner_->description(type);
+  description_.bin_reason = std::move(reason);
 }
 
 void PhotonCounts::seek(std::uint64_t first_sample) {

@@ -5,7 +5,10 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/count_reader.h"
@@ -65,11 +68,55 @@ bool parse_offset(const std::string& text, std::int64_t& dx, std::int64_t& dy) {
   return x.ec == std::errc{} && x.ptr == begin + colon && y.ec == std::errc{} && y.ptr == end;
 }
 
-std::vector<Pair> read_pairs(const std::string& path, std::size_t sensors) {
+// What sensors are called, and where each of them is.
+class Names {
+ public:
+  Names(std::size_t sensors, const std::vector<std::uint16_t>& numbers) : sensors_(sensors) {
+    for (std::size_t s = 0; s < numbers.size() && numbers.size() == sensors; ++s) {
+      place_[numbers[s]] = static_cast<std::uint32_t>(s);
+      words_ += (s == 0 ? "" : ", ") + std::to_string(numbers[s]);
+    }
+  }
+  std::optional<std::uint32_t> find(std::uint64_t name) const {
+    if (place_.empty())
+      return name < sensors_ ? std::optional(static_cast<std::uint32_t>(name)) : std::nullopt;
+    const auto found = place_.find(name);
+    return found == place_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::string allowed() const {
+    if (!place_.empty()) return "two of the detectors " + words_;
+    return "two sensors from 0 to " + std::to_string(sensors_ - 1);
+  }
+
+ private:
+  std::size_t sensors_;
+  std::map<std::uint64_t, std::uint32_t> place_;
+  std::string words_;
+};
+
+// "A,B", or "AxB" and more of these between commas; empty where the text is neither.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> parse_pairs(const std::string& text) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs;
+  const bool crosses = text.find('x') != std::string::npos;
+  for (const std::string& one :
+       crosses ? core::text::split(text, ',') : std::vector<std::string>{text}) {
+    const auto names = core::text::split(one, crosses ? 'x' : ',');
+    if (names.size() != 2) return {};
+    for (const std::string& name : names)
+      if (name.empty() || name.size() > 9 ||
+          name.find_first_not_of("0123456789") != std::string::npos)
+        return {};
+    pairs.emplace_back(std::stoull(names[0]), std::stoull(names[1]));
+  }
+  return pairs;
+}
+
+std::vector<Pair> read_pairs(const std::string& path, const Names& sensors) {
   std::ifstream file(path);
   if (!file)
-    throw Error(ErrorKind::config, "pairs", path, "auto, all, DX:DY or a file of pairs",
-                "two sensors a line, the earlier one first");
+    throw Error(ErrorKind::config, "pairs", path,
+                "auto, all, DX:DY, two sensors (0,1 or 0x1) or a file of pairs",
+                "in a file two sensors a line, the earlier one first");
   std::vector<Pair> pairs;
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
@@ -79,10 +126,12 @@ std::vector<Pair> read_pairs(const std::string& path, std::size_t sensors) {
     std::istringstream words(line);
     std::uint64_t a = 0, b = 0;
     std::string more;
-    if (!(words >> a >> b) || words >> more || a >= sensors || b >= sensors)
+    const bool two = (words >> a >> b) && !(words >> more);
+    const auto first = sensors.find(a), second = sensors.find(b);
+    if (!two || !first || !second)
       throw Error(ErrorKind::format, path + ": line " + std::to_string(number), line,
-                  "two sensors from 0 to " + std::to_string(sensors - 1));
-    pairs.push_back({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)});
+                  sensors.allowed());
+    pairs.push_back({*first, *second});
   }
   return pairs;
 }
@@ -109,7 +158,7 @@ bool add_rows(const std::vector<MappedSensor>& sensors, const core::View<From, 2
 }  // namespace
 
 SensorMap::SensorMap(const SensorConfig& config, std::size_t sensors, std::size_t file_rows,
-                     std::size_t file_columns)
+                     std::size_t file_columns, const std::vector<std::uint16_t>& numbers)
     : file_sensors_(sensors), rows_(file_rows), columns_(file_columns) {
   if (config.rows > 0 || config.columns > 0) {
     rows_ = config.rows;
@@ -128,7 +177,7 @@ SensorMap::SensorMap(const SensorConfig& config, std::size_t sensors, std::size_
                   "one for each of the " + std::to_string(sensors) + " sensors");
   }
   find_sensors(config, good);
-  find_pairs(config.pairs);
+  find_pairs(config.pairs, adds_ ? std::vector<std::uint16_t>() : numbers);
   cross_ = std::any_of(pairs_.begin(), pairs_.end(), [](const Pair& p) { return p.a != p.b; });
 }
 
@@ -159,7 +208,7 @@ void SensorMap::find_sensors(const SensorConfig& config, const std::vector<bool>
   }
 }
 
-void SensorMap::find_pairs(const std::string& text) {
+void SensorMap::find_pairs(const std::string& text, const std::vector<std::uint16_t>& numbers) {
   if (text == "auto") return;
   const std::size_t count = sensors_.size();
   const auto add = [&](std::size_t a, std::size_t b) {
@@ -184,8 +233,15 @@ void SensorMap::find_pairs(const std::string& text) {
            ++x)
         add(static_cast<std::size_t>(y * columns + x),
             static_cast<std::size_t>((y + dy) * columns + x + dx));
+  } else if (const auto named = parse_pairs(text); !named.empty()) {
+    const Names names(count, numbers);
+    for (const auto& [a, b] : named) {
+      const auto first = names.find(a), second = names.find(b);
+      if (!first || !second) throw Error(ErrorKind::config, "pairs", text, names.allowed());
+      add(*first, *second);
+    }
   } else {
-    for (const Pair& pair : read_pairs(text, count)) add(pair.a, pair.b);
+    for (const Pair& pair : read_pairs(text, Names(count, numbers))) add(pair.a, pair.b);
   }
   if (pairs_.empty())
     throw Error(ErrorKind::config, "pairs", text, "at least one pair of good sensors",

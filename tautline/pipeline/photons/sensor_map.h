@@ -18,7 +18,8 @@ struct SensorConfig {
   std::string mask_path;                      ///< NPY or text, 0 = bad; empty: all good
   std::size_t bin_rows = 1, bin_columns = 1;  ///< sensors added together
   /// "auto"; "all": every ordered pair; "DX:DY": every sensor a with the one DX columns and DY rows
-  /// on; else a text file of two sensors a line, a (earlier) and b (later).
+  /// on; "A,B" or "AxB,CxD": these pairs, the earlier one first; else a text file of two sensors a line, a (earlier)
+  /// and b (later). Sensors of time tags are called by their detectors' numbers.
   std::string pairs = "auto";
 };
 const core::Fields<SensorConfig>& fields(const SensorConfig&);
@@ -33,9 +34,9 @@ struct MappedSensor {
 class SensorMap {
  public:
   /// `sensors`, `file_rows` and `file_columns` as the file has them (0: not said). Throws
-  /// Error(config) when shape, mask, binning or pairs do not fit.
+  /// Error(config) when shape, mask, binning or pairs do not fit. `numbers`: formats::CountDescription::numbers.
   SensorMap(const SensorConfig& config, std::size_t sensors, std::size_t file_rows,
-            std::size_t file_columns);
+            std::size_t file_columns, const std::vector<std::uint16_t>& numbers = {});
 
   const std::vector<MappedSensor>& sensors() const { return sensors_; }
   /// Empty: every sensor with itself.
@@ -53,7 +54,7 @@ class SensorMap {
 
  private:
   void find_sensors(const SensorConfig& config, const std::vector<bool>& good);
-  void find_pairs(const std::string& text);
+  void find_pairs(const std::string& text, const std::vector<std::uint16_t>& numbers);
 
   std::size_t file_sensors_, rows_ = 0, columns_ = 0;  ///< shape of the file's array
   std::size_t map_rows_ = 0, map_columns_ = 0;         ///< of the map's

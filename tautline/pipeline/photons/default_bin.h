@@ -1,0 +1,23 @@
+// The bin of time tags that nobody has given.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tautline::pipeline {
+
+struct DefaultBin {
+  double bin_s = 0;
+  std::string reason;  ///< for people
+};
+
+/// A tenth of the shortest diffusion time that can be resolved, rounded down to 1, 2 or 5 times a power of ten and to at
+/// least one unit of the clock. That time is the longer of
+/// - the mean time between two photons of the brightest detector: particles that diffuse faster leave less than one
+///   photon each, so that their pairs of photons are few;
+/// - ten units of the clock (T3: sync periods), so that the curve has ten lags before it falls.
+/// Throws Error(config) where there are no photons.
+DefaultBin default_bin(const std::string& path, std::uint64_t photons, std::uint64_t clock_units,
+                       double unit_s);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,127 @@
+// Time tags of two detectors through the command: pairs by the detectors' numbers, times with units, the bin that is
+// chosen where none is given.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tautline/formats/curves/curves.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/formats/ptu/tag_file.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr std::uint32_t kHydraHarp2T2 = 0x01010204;
+
+class TimeTags : public ::testing::Test {
+ protected:
+  // Photons of the detectors 1 and 4, at random; the clock's unit is 1 ns.
+  void SetUp() override {
+#ifndef TAUTLINE_HDF5
+    GTEST_SKIP() << "a build without HDF5";
+#endif
+    auto random = generator();
+    std::exponential_distribution<double> gap(1.0 / kMeanGap);
+    std::vector<std::uint32_t> words;
+    std::uint64_t time = 0, wraps = 0;
+    for (std::size_t n = 0; n < kPhotons; ++n) {
+      time += 1 + static_cast<std::uint64_t>(gap(random));
+      for (; time >> 25 > wraps; ++wraps) words.push_back(0xFE000001);
+      const std::uint32_t detector = random() % 3 == 0 ? 4 : 1;
+      photons_[detector == 4] += 1;
+      words.push_back(detector << 25 | static_cast<std::uint32_t>(time & 0x1FFFFFF));
+    }
+    ticks_ = time + 1;
+    save(scratch_ / "x.ptu", tag_file(kHydraHarp2T2, words, 1e-9));
+  }
+
+  CommandResult autocorrelate(std::vector<std::string> more) {
+    more.insert(more.begin(), {"--json", "autocorrelate", scratch_ / "x.ptu", "-o",
+                               scratch_ / "g.h5", "--overwrite", "--levels", "4"});
+    return run_command(more, scratch_.path().string());
+  }
+  core::CorrelationCurves curves(const std::vector<std::string>& more) {
+    const CommandResult result = autocorrelate(more);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return formats::curves::read_hdf5(scratch_ / "g.h5");
+  }
+
+  static constexpr std::size_t kPhotons = 20'000;
+  static constexpr double kMeanGap = 9'000;  // ns
+  ScratchFolder scratch_;
+  std::uint64_t ticks_ = 0, photons_[2] = {};
+};
+
+TEST_F(TimeTags, PairsAreOfDetectorsByTheirNumbers) {
+  write_file(scratch_ / "pairs.txt", "1 4\n");
+  const auto one = curves({"--bin", "10us", "--pairs", "1,4"});
+  ASSERT_EQ(one.curves, 1u);
+  EXPECT_TRUE(one.cross);
+  EXPECT_EQ(one.first[0].label, "detector 1");
+  EXPECT_EQ(one.second[0].label, "detector 4");
+  EXPECT_EQ(one.bin_s, 1e-5);
+  for (const std::string& same : {std::string("1x4"), scratch_ / "pairs.txt"}) {
+    const auto other = curves({"--bin", "1e-5", "--pairs", same});
+    EXPECT_EQ(other.sums, one.sums) << same;
+  }
+  const auto both = curves({"--bin", "0.01ms", "--pairs", "4x1,1x4,4x4"});
+  ASSERT_EQ(both.curves, 3u);
+  EXPECT_EQ(both.first[0].label, "detector 4");
+  EXPECT_EQ(both.second[0].label, "detector 1");
+  EXPECT_NE(both.sums, one.sums);
+  // The page and the CSV name both.
+  const auto csv = scratch_ / "g.csv";
+  ASSERT_EQ(run_command(
+                {"autocorrelate", scratch_ / "x.ptu", "-o", csv, "--bin", "10us", "--pairs", "1x4"},
+                scratch_.path().string())
+                .status,
+            kDone);
+  const std::string text = read_file(csv);
+  EXPECT_NE(text.find("# Type AC/CC\tCross-correlation"), std::string::npos);
+  EXPECT_NE(text.find("detector 1 x detector 4"), std::string::npos) << text.substr(0, 400);
+  for (const std::string wrong : {"0,1", "1x2", "1x", "1,4,4"}) {
+    const CommandResult refused = autocorrelate({"--bin", "10us", "--pairs", wrong});
+    EXPECT_EQ(refused.status, kWrongUsage) << wrong;
+    EXPECT_NE(refused.err.find("--pairs: " + wrong), std::string::npos) << refused.err;
+  }
+  EXPECT_NE(autocorrelate({"--bin", "10us", "--pairs", "0,1"}).err.find("detectors 1, 4"),
+            std::string::npos);
+}
+
+// A tenth of the time between two photons of the brightest detector, rounded down to 1, 2 or 5.
+TEST_F(TimeTags, ABinIsChosenAndSaid) {
+  const CommandResult result = autocorrelate({});
+  ASSERT_EQ(result.status, kDone) << result.err;
+  const auto said = nlohmann::json::parse(result.out);
+  const double between_s =
+      1e-9 * static_cast<double>(ticks_) / static_cast<double>(std::max(photons_[0], photons_[1]));
+  const double bin_s = said["bin_s"];
+  EXPECT_LE(bin_s, between_s / 10);
+  EXPECT_GT(bin_s, between_s / 10 / 2.5);
+  EXPECT_NEAR(bin_s, 1e-6, 1e-12);  // of 9 us over two thirds, 1.35 us
+  const std::string reason = said["bin_chosen"];
+  EXPECT_NE(reason.find("between two photons"), std::string::npos) << reason;
+  formats::curves::CurvesFacts facts;
+  const auto c = formats::curves::read_hdf5(scratch_ / "g.h5", &facts);
+  EXPECT_EQ(c.bin_s, bin_s);
+  EXPECT_EQ(facts.extra.at("bin_chosen"), reason);
+  // As if it had been given.
+  EXPECT_EQ(curves({"--bin", "1us"}).sums, c.sums);
+  EXPECT_EQ(nlohmann::json::parse(autocorrelate({"--bin", "1us"}).out)["bin_chosen"], "");
+}
+
+TEST_F(TimeTags, BinsLongerThanTheRunAreRefused) {
+  const CommandResult refused = autocorrelate({"--bin", "10s"});
+  EXPECT_EQ(refused.status, kWrongUsage);
+  EXPECT_NE(refused.err.find("--bin: 10 s, expected at most 0.1"), std::string::npos)
+      << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "g.h5"));
+}
+
+}  // namespace
+}  // namespace tautline::tests
